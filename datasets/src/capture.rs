@@ -34,6 +34,9 @@ pub struct Capture {
     pub content: Content,
     /// Digest of the payload, where the crawl file has one.
     pub digest: Option<Digest>,
+    /// Status code of the response, 200 to 999, where the crawl file has one. Captures without one count as 200. A
+    /// revisit has a status only where its own record gives it.
+    pub status: Option<u16>,
     /// The age of a record without a date, whose `time` means nothing. Of several undated records of a page, the record
     /// with the greatest bytes here is the newest, and only the newest counts.
     pub undated: Option<Vec<u8>>,
@@ -48,7 +51,16 @@ impl Capture {
         self.links.clear();
         self.content = Content::Links;
         self.digest = None;
+        self.status = None;
         self.undated = None;
+    }
+}
+
+impl Capture {
+    /// Whether a revisit record leaves what it says to the capture that it refers to: it has no status of its own, or
+    /// 200. Any other status says all.
+    pub(crate) fn is_of_its_referent(&self) -> bool {
+        self.status.is_none_or(|status| status == 200)
     }
 }
 

@@ -13,11 +13,13 @@
 //! |---|---|
 //! | this one | options, the sizes of hosts, shares |
 //! | `model` | one host after the other: pages, captures, links over time |
+//! | `profiles` | what the profiles differ in |
 //! | `names` | the URLs |
 //! | `write`, `write_parquet` | a crawl as JSON lines, WARC, Parquet |
 
 mod model;
 mod names;
+mod profiles;
 mod random;
 mod write;
 mod write_parquet;
@@ -32,6 +34,8 @@ pub use write_parquet::write_parquet;
 
 /// Most months that a crawl goes on.
 pub const MONTHS_MAX: u32 = 1200;
+/// Most deaths: all pages.
+pub const DEATHS_MAX: u32 = 10_000;
 /// Link occurrences of a share, about.
 const SHARE_OCCURRENCES: u64 = 1_000_000;
 /// Pages of a host on average, and at most: its URLs are in memory, and it must not make a share much larger.
@@ -81,11 +85,15 @@ pub struct GenerateOptions {
     /// Only the captures of these months of it, from 1, the last one in; all where `None`. What is made up, and so the
     /// captures of a month, is the same.
     pub only: Option<(u32, u32)>,
+    /// Of ten thousand pages at a capture, those that are gone from then on, 0 to [`DEATHS_MAX`]. Their captures are
+    /// failures without links, until a few of them come back; and a quarter as many captures are failures of the
+    /// server.
+    pub deaths: u32,
 }
 
 impl Default for GenerateOptions {
     fn default() -> Self {
-        GenerateOptions { profile: Profile::Uk, occurrences: 100_000, seed: 1, months: 12, only: None }
+        GenerateOptions { profile: Profile::Uk, occurrences: 100_000, seed: 1, months: 12, only: None, deaths: 0 }
     }
 }
 
@@ -99,7 +107,9 @@ pub enum OptionsError {
     )]
     Profile(String),
     /// The text before an equals sign is not the name of an option.
-    #[error("unknown option {0:?} (expected occurrences=N, seed=N, months=N, from=N or to=N, separated by commas)")]
+    #[error(
+        "unknown option {0:?} (expected occurrences=N, seed=N, months=N, from=N, to=N or deaths=N, separated by commas)"
+    )]
     Option(String),
     /// An option is given twice.
     #[error("{0} is given twice")]
@@ -120,13 +130,16 @@ pub enum OptionsError {
     /// `from` and `to` are not months of the crawl in this order.
     #[error("from={0},to={1}: expected months of the crawl, 1 to {2}, with from not after to")]
     Only(u64, u64, u32),
+    /// More deaths than pages.
+    #[error("deaths={0}: 0 to {DEATHS_MAX} of {DEATHS_MAX} pages can die at a capture")]
+    Deaths(u64),
 }
 
 impl FromStr for GenerateOptions {
     type Err = OptionsError;
 
     fn from_str(text: &str) -> Result<Self, OptionsError> {
-        const OPTIONS: [&str; 5] = ["occurrences", "seed", "months", "from", "to"];
+        const OPTIONS: [&str; 6] = ["occurrences", "seed", "months", "from", "to", "deaths"];
         let (profile, rest) = text.split_once(':').map_or((text, None), |(profile, rest)| (profile, Some(rest)));
         let is_it = |candidate: &Profile| candidate.name() == profile;
         let Some(profile) = Profile::ALL.into_iter().find(is_it) else {
@@ -144,7 +157,7 @@ impl FromStr for GenerateOptions {
                 return Err(OptionsError::Twice(option));
             }
         }
-        let [occurrences, seed, months, from, to] = values;
+        let [occurrences, seed, months, from, to, deaths] = values;
         let default = GenerateOptions::default();
         let months = match months {
             None => default.months,
@@ -159,15 +172,19 @@ impl FromStr for GenerateOptions {
         let selected = selected.filter(|&(first, last)| 0 < first && first <= last && last <= months);
         let selected = selected.ok_or(OptionsError::Only(first, last, months))?;
         let only = (selected != (1, months)).then_some(selected);
-        Ok(GenerateOptions { profile, occurrences, seed, months, only })
+        let deaths = deaths.unwrap_or(0);
+        let in_range = u32::try_from(deaths).ok().filter(|&number| number <= DEATHS_MAX);
+        let deaths = in_range.ok_or(OptionsError::Deaths(deaths))?;
+        Ok(GenerateOptions { profile, occurrences, seed, months, only, deaths })
     }
 }
 
 impl fmt::Display for GenerateOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let GenerateOptions { profile, occurrences, seed, months, only } = self;
+        let GenerateOptions { profile, occurrences, seed, months, only, deaths } = self;
         write!(f, "{}:occurrences={occurrences},seed={seed},months={months}", profile.name())?;
-        only.map_or(Ok(()), |(from, to)| write!(f, ",from={from},to={to}"))
+        only.map_or(Ok(()), |(from, to)| write!(f, ",from={from},to={to}"))?;
+        if *deaths > 0 { write!(f, ",deaths={deaths}") } else { Ok(()) }
     }
 }
 
@@ -192,7 +209,7 @@ impl Share {
     /// [`Generator`] makes.
     pub(crate) fn parts(options: GenerateOptions) -> Vec<(Self, u64)> {
         let whole = Share::whole(options);
-        let a_page = model::page_occurrences_thousandths(options);
+        let a_page = profiles::page_occurrences_thousandths(options);
         let (mut parts, mut first, mut pages) = (Vec::new(), 0, 0);
         for host in 0..whole.end {
             pages += whole.sizes.pages(host);
@@ -217,7 +234,7 @@ struct Sizes {
 
 impl Sizes {
     fn of(options: GenerateOptions) -> Self {
-        let a_page = model::page_occurrences_thousandths(options);
+        let a_page = profiles::page_occurrences_thousandths(options);
         let pages_max = (HOST_OCCURRENCES_MAX * 1000 / a_page).clamp(1, HOST_PAGES_MAX);
         let pages = u128::from(options.occurrences) * 1000 / u128::from(a_page);
         let pages = u64::try_from(pages).unwrap_or(u64::MAX).max(1);
@@ -285,12 +302,39 @@ mod tests {
     }
 
     #[test]
+    fn pages_die_and_nothing_else_changes() {
+        let (alive, dying) = (all("uk:occurrences=50000"), all("uk:occurrences=50000,deaths=500"));
+        let (mut gone, mut back, mut busy) = (0, 0, 0);
+        assert_eq!(alive.len(), dying.len());
+        for (before, captures) in alive.chunk_by(|a, b| a.url == b.url).zip(dying.chunk_by(|a, b| a.url == b.url)) {
+            let mut was_gone = false;
+            for (before, capture) in before.iter().zip(captures) {
+                let status = capture.status.unwrap_or(200);
+                assert!([200, 404, 410, 503].contains(&status));
+                if status == 200 {
+                    assert_eq!(capture, before);
+                } else {
+                    assert!(capture.links.is_empty());
+                }
+                let is_gone = status == 404 || status == 410;
+                gone += usize::from(is_gone && !was_gone);
+                back += usize::from(was_gone && status == 200);
+                busy += usize::from(status == 503);
+                was_gone = is_gone || (was_gone && status == 503);
+            }
+        }
+        let captures = alive.len();
+        assert!((captures / 40..captures / 15).contains(&gone), "{gone} of {captures}");
+        assert!(back > 0 && back < gone && busy > captures / 200, "{back} {busy}");
+    }
+
+    #[test]
     fn options_are_read_as_they_are_written() {
         let options = |text: &str| text.parse::<GenerateOptions>();
         assert_eq!(options("uk"), Ok(GenerateOptions::default()));
         let profile = Profile::Irregular;
-        let options_in =
-            GenerateOptions { profile, occurrences: 1 << 40, seed: u64::MAX, months: 1200, only: Some((7, 9)) };
+        let (occurrences, only) = (1 << 40, Some((7, 9)));
+        let options_in = GenerateOptions { profile, occurrences, seed: u64::MAX, months: 1200, only, deaths: 10_000 };
         assert_eq!(options(&options_in.to_string()), Ok(options_in));
         assert_eq!(options("hard:seed=9").unwrap().to_string(), "hard:occurrences=100000,seed=9,months=12");
         for (text, fragment) in [
@@ -305,6 +349,7 @@ mod tests {
             ("uk:from=3,to=2", "from=3,to=2"),
             ("uk:from=0", "from=0,to=12"),
             ("uk:months=3,to=4", "to=4"),
+            ("uk:deaths=10001", "deaths=10001"),
             ("uk:months=0", "months=0"),
             ("uk:months=1201", "months=1201"),
         ] {

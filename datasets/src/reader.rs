@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::files::compressed::{Lines, Notes, Text};
 use crate::files::detect::{self, Format};
+use crate::files::hashed::{DigestCell, Hashed};
 use crate::formats::arc::ArcReader;
 use crate::formats::warc::WarcReader;
 use crate::generate::Generator;
@@ -128,34 +129,36 @@ fn is_parquet(path: &Path) -> bool {
 /// The file cannot be opened or read. A file of unknown format is not an error: the reader returns no captures and
 /// counts [`crate::Finding::UnknownFormat`].
 pub fn open(input: &Input, kinds: LinkKinds) -> Result<Box<dyn CaptureReader>, Error> {
-    open_counting(input, kinds, Arc::default())
+    open_metered(input, kinds, Arc::default(), Arc::default())
 }
 
 /// As [`open`], and adds bytes of the input to `bytes_read` as they are read. When the reader ends, `bytes_read` has
-/// grown by [`Input::bytes`], even if only a part of the file was read.
+/// grown by [`Input::bytes`], even if only a part of the file was read. When the input was read to its end, `digest`
+/// has its digest; generated inputs have none.
 ///
 /// # Errors
 /// As [`open`].
-pub fn open_counting(
+pub fn open_metered(
     input: &Input,
     kinds: LinkKinds,
     bytes_read: Arc<AtomicU64>,
+    digest: DigestCell,
 ) -> Result<Box<dyn CaptureReader>, Error> {
     let path = &input.path;
     let count = Count { bytes_read, left: input.bytes };
     let reader: Option<Box<dyn CaptureReader>> = match input.part {
         InputSplit::Whole => None,
-        InputSplit::RowGroup(group) => Some(crate::formats::tables::open(path, group)?),
+        InputSplit::RowGroup(group) => Some(crate::formats::tables::open(path, group, &digest)?),
         InputSplit::Generated(share) => Some(Box::new(Generator::of(share))),
     };
     if let Some(reader) = reader {
         return Ok(Box::new(Counted { reader, _count: count }));
     }
     if path.as_os_str() == STDIN {
-        return read(Box::new(std::io::stdin()), path, kinds);
+        return read(Box::new(Hashed::new(std::io::stdin(), digest)), path, kinds);
     }
     let file = File::open(path).map_err(|error| Error::io(path, error))?;
-    read(Box::new(CountedSource { file, count }), path, kinds)
+    read(Box::new(Hashed::new(CountedSource { file, count }, digest)), path, kinds)
 }
 
 /// Bytes of an input that are not yet counted. Dropping the value counts the rest.

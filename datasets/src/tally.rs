@@ -41,8 +41,10 @@ pub enum Finding {
     BadPageUrl,
     /// A record of a type that is not read (continuation, conversion, ...).
     OtherRecord,
-    /// A response with a status other than 200.
+    /// A response without a status from 200 to 999.
     OtherStatus,
+    /// A failure (a status of 400 or above) with links, which do not count.
+    FailureLinks,
     /// A document that is not HTML.
     NotHtml,
     /// A page's URL is neither http nor https.
@@ -61,6 +63,10 @@ pub enum Finding {
     LongPageUrl,
     /// A link is longer than the limit for URLs.
     LongLink,
+    /// A capture that was taken out of the store, and is kept out.
+    RemovedPage,
+    /// A link to a URL that was taken out of the store, and is kept out.
+    RemovedLink,
     /// A page whose record would be too large: its links stay unknown.
     LargePage,
     /// A request record.
@@ -75,7 +81,7 @@ pub enum Finding {
 
 impl Finding {
     /// All kinds: damage, then what is left out or changed, then what is skipped.
-    pub const ALL: [Finding; 27] = [
+    pub const ALL: [Finding; 30] = [
         Finding::Truncated,
         Finding::BadCompression,
         Finding::BadHeader,
@@ -89,6 +95,7 @@ impl Finding {
         Finding::BadPageUrl,
         Finding::OtherRecord,
         Finding::OtherStatus,
+        Finding::FailureLinks,
         Finding::NotHtml,
         Finding::OtherPageScheme,
         Finding::BadLink,
@@ -98,6 +105,8 @@ impl Finding {
         Finding::OlderUndated,
         Finding::LongPageUrl,
         Finding::LongLink,
+        Finding::RemovedPage,
+        Finding::RemovedLink,
         Finding::LargePage,
         Finding::Request,
         Finding::FileInfo,
@@ -120,7 +129,8 @@ impl Finding {
             Finding::UnknownFormat => "unknown format",
             Finding::BadPageUrl => "bad page URL",
             Finding::OtherRecord => "other record type",
-            Finding::OtherStatus => "status not 200",
+            Finding::OtherStatus => "no final status",
+            Finding::FailureLinks => "failure with links",
             Finding::NotHtml => "not HTML",
             Finding::OtherPageScheme => "page not http(s)",
             Finding::BadLink => "link not a URL",
@@ -130,6 +140,8 @@ impl Finding {
             Finding::OlderUndated => "older undated record",
             Finding::LongPageUrl => "page URL too long",
             Finding::LongLink => "link too long",
+            Finding::RemovedPage => "removed capture",
+            Finding::RemovedLink => "removed link",
             Finding::LargePage => "page too large",
             Finding::Request => "request record",
             Finding::FileInfo => "warcinfo record",

@@ -1,5 +1,4 @@
-//! URLs: references and their length limit ([`reference`]), fingerprints ([`interner`]), and urlkeys ([`surt`]).
+//! URLs: references and their length limit ([`reference`]), and fingerprints ([`interner`]).
 
 pub(crate) mod interner;
 pub(crate) mod reference;
-pub(crate) mod surt;

@@ -9,10 +9,10 @@ mod shared;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use reading::read_all;
+use reading::{read_all, read_pages};
 use shared::shared;
 use url::Url;
-use webstrata_datasets::LinkKinds;
+use webstrata_datasets::{Capture, LinkKinds};
 
 const OUTLINKS: LinkKinds = LinkKinds { anchors: false, redirects: false, embeds: false, outlinks: true };
 
@@ -34,7 +34,7 @@ fn ninety_four_pages_and_their_links() {
         let [_, page, link] = line.split('\t').collect::<Vec<_>>()[..] else { panic!("{line}") };
         expected.extend(target(&Url::parse(page).unwrap(), link).map(|link| (page.to_owned(), link)));
     }
-    let (captures, tally) = read_all(&file, LinkKinds::default());
+    let (captures, tally) = read_pages(&file);
     assert_eq!((captures.len(), tally.damaged()), (94, 0));
     let mut found = BTreeSet::new();
     for capture in &captures {
@@ -74,7 +74,7 @@ fn links_a_page() {
         let links = fields[5].parse::<usize>().unwrap() + frames.get(fields[1]).copied().unwrap_or(0);
         expected.insert(fields[1].to_owned(), links);
     }
-    let (captures, _) = read_all(&file, LinkKinds::default());
+    let (captures, _) = read_pages(&file);
     let count =
         |links: &webstrata_datasets::Texts| links.iter().filter(|link| !link.starts_with("javascript:")).count();
     let found: BTreeMap<_, _> = captures.iter().map(|capture| (capture.url.clone(), count(&capture.links))).collect();
@@ -86,8 +86,8 @@ fn links_a_page() {
 fn arc_warc_and_wat_agree() {
     let directory = shared("data");
     let read = |name: &str| {
-        let (captures, _) = read_all(&directory.join(name), LinkKinds::default());
-        let page = |capture: &webstrata_datasets::Capture| {
+        let (captures, _) = read_pages(&directory.join(name));
+        let page = |capture: &Capture| {
             let links: BTreeSet<_> = capture.links.iter().map(str::to_owned).collect();
             (capture.url.clone(), capture.time, links)
         };

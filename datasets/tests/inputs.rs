@@ -6,7 +6,8 @@ mod reading;
 use std::path::{Path, PathBuf};
 
 use reading::read_all;
-use webstrata_datasets::{Capture, Error, Finding, InputSplit, LinkKinds, Tally, inputs, open_counting};
+use webstrata_datasets::{Capture, DigestCell, Error, Finding, InputSplit, LinkKinds, Tally, inputs, open_metered};
+use xxhash_rust::xxh3::xxh3_128;
 
 /// A directory of its own for a test.
 #[cfg(test)]
@@ -55,19 +56,27 @@ fn other_files_count_once() {
 }
 
 #[test]
-fn bytes_read_grow_to_the_size_of_the_inputs() {
+fn inputs_are_counted_and_digested_as_they_are_read() {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
     let inputs = inputs(&[directory]).unwrap();
     let bytes_read = std::sync::Arc::new(std::sync::atomic::AtomicU64::new(0));
     let so_far = || bytes_read.load(std::sync::atomic::Ordering::Relaxed);
-    let (mut capture, mut tally) = (Capture::default(), Tally::default());
+    let (mut capture, mut tally, mut digests) = (Capture::default(), Tally::default(), 0);
     for input in &inputs {
         let before = so_far();
-        let mut reader = open_counting(input, LinkKinds::default(), bytes_read.clone()).unwrap();
+        let digest = DigestCell::default();
+        let mut reader = open_metered(input, LinkKinds::default(), bytes_read.clone(), digest.clone()).unwrap();
         while reader.read(&mut capture, &mut tally).unwrap() {}
+        if let (InputSplit::Whole, Some(digest)) = (input.part, digest.get()) {
+            let bytes = std::fs::read(&input.path).unwrap();
+            assert_eq!((digest.xxh3, digest.bytes), (xxh3_128(&bytes), bytes.len() as u64));
+            digests += 1;
+        }
         assert!(so_far() > before || input.bytes == 0, "{}", input.path.display());
         drop(reader);
         assert_eq!(so_far() - before, input.bytes, "{}", input.path.display());
     }
     assert!(so_far() > 1_000);
+    // Files that are no crawl files are not read to their end.
+    assert!(digests * 10 > inputs.len() * 8, "{digests} of {} files", inputs.len());
 }

@@ -9,7 +9,7 @@ mod shared;
 use std::path::Path;
 
 use Finding::{BadCompression, BadContentEncoding, BadDate, BadHeader, BadJson, BadLength, Truncated, UnknownFormat};
-use reading::read_all;
+use reading::{read_all, read_pages};
 use shared::shared;
 use webstrata_datasets::{Finding, LinkKinds, Tally, inputs};
 
@@ -74,7 +74,7 @@ fn known_files() {
     let directory = shared("data");
     for (name, captures, expected) in KNOWN {
         let file = directory.join(name);
-        let (found, tally) = read_all(&file, LinkKinds::default());
+        let (found, tally) = read_pages(&file);
         assert_eq!(found.len(), captures, "{name}");
         assert_eq!(damage(&tally), expected, "{name}");
         let len = std::fs::metadata(&file).unwrap().len();

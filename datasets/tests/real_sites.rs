@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
-use reading::read_all;
+use reading::{read_all, read_pages};
 use shared::shared;
 use unclosed::unclosed;
 use url::Url;
@@ -108,7 +108,7 @@ fn a_monthly_crawl_with_compressed_bodies_and_revisits() {
     // The list has every month, at other seconds of the day; the crawl has every third.
     let day = |(url, time): (String, i64)| (url, time / 86_400);
     let listed: BTreeMap<_, _> = listed(&list).into_iter().map(|(page, links)| (day(page), links)).collect();
-    let (captures, tally) = read_all(&file, LinkKinds::default());
+    let (captures, tally) = read_pages(&file);
     assert_eq!((captures.len(), tally.damaged()), (2791, 0));
     let mut first = BTreeMap::new();
     let mut revisits = 0;

@@ -22,8 +22,8 @@ use webstrata_layers::{Direction, Links, Location, Store, Uid, Window, parse_tim
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     let store = arguments.next().ok_or("give a store that has cells, and a time if not the latest links are meant")?;
-    let time = arguments.next().map(|text| parse_time(&text, true).ok_or(format!("{text:?} is no time")));
-    let window = Window::AsOf(time.transpose()?.unwrap_or(i64::MAX));
+    let time = arguments.next().map(|text| parse_time(&text, true));
+    let window = Window::as_of(time.transpose()?.unwrap_or(i64::MAX));
     let cells = Cells::open(&Store::open(Location::parse(store)?)?, Residence::Memory, ENCODINGS)?;
     let cells = cells.ok_or("the store has no cells: make them with `webstrata cells STORE`")?;
     let urls = u32::try_from(cells.urls())?;

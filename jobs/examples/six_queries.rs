@@ -55,10 +55,10 @@ fn main() -> Result<(), Failure> {
         Some(cells) => Box::new(cells),
         None => Box::new(Reader::new(store, 256 << 20)),
     };
-    let parse = |text: &str, end| parse_time(text, end).ok_or(format!("{text:?} is no time: write 2007 or 20070601"));
+    let parse = |text: &str, end| parse_time(text, end).map_err(|error| error.to_string());
     let window = match time.split_once('-') {
         Some((from, to)) => Window::Seen { from: parse(from, false)?, to: parse(to, true)? },
-        None => Window::AsOf(parse(time, true)?),
+        None => Window::as_of(parse(time, true)?),
     };
     let graph = Graph { links, window };
     let sets =

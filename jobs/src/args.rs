@@ -3,7 +3,7 @@
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use std::thread::available_parallelism;
-use webstrata_layers::{Location, parse_time};
+use webstrata_layers::{AsOf, Failures, Location, Window, parse_age, parse_time};
 
 /// How a subcommand ended that printed its whole result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,21 +54,78 @@ pub(crate) fn location() -> impl TypedValueParser<Value = Location> {
     OsStringValueParser::new().try_map(Location::parse)
 }
 
-/// The first second of a time with 4 to 14 digits, or an RFC 3339 time.
+/// The first second of a time.
 pub(crate) fn time_from(text: &str) -> Result<i64, String> {
-    parse_time(text, false).ok_or_else(|| time_error(text))
+    parse_time(text, false).map_err(|error| error.to_string())
 }
 
-/// The last second of a time with 4 to 14 digits, or an RFC 3339 time.
+/// The last second of a time.
 pub(crate) fn time_to(text: &str) -> Result<i64, String> {
-    parse_time(text, true).ok_or_else(|| time_error(text))
+    parse_time(text, true).map_err(|error| error.to_string())
 }
 
-fn time_error(text: &str) -> String {
-    format!(
-        "not a time of the years 1 to 9999: {text:?}; write 2006, 2006-06, 2006-06-15, 20060615120000 or \
-         2006-06-15T12:00:00Z"
-    )
+/// Which captures count as of a time.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub(crate) struct AsOfArgs {
+    /// As of a time: a page counts only if its latest capture is not older than this: 12h, 30d, 4w, 2y
+    #[arg(long, value_name = "AGE", value_parser = age)]
+    pub(crate) max_age: Option<i64>,
+    /// As of a time: which failures end a page: those with 4xx but 429, none, or all [default: end]
+    #[arg(long, value_name = "WHICH", value_enum)]
+    pub(crate) failures: Option<FailuresArg>,
+}
+
+/// Which failures count as the latest capture of a page.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FailuresArg {
+    /// Those with 4xx, except 429
+    #[default]
+    End,
+    /// None: the latest good capture counts
+    Ignore,
+    /// All, also those of the server
+    All,
+}
+
+impl AsOfArgs {
+    /// The window as of a time.
+    pub(crate) fn window(self, at: i64) -> Window {
+        Window::AsOf(self.date(at))
+    }
+
+    /// The same as a date.
+    pub(crate) fn date(self, at: i64) -> AsOf {
+        AsOf { failures: self.rule(), ..AsOf::new(at).within(self.max_age) }
+    }
+
+    /// Two dates, the first of which is not the later one.
+    pub(crate) fn dates(self, from: i64, to: i64) -> Result<[AsOf; 2], Usage> {
+        if from > to {
+            return Err(Usage("the first date is later than the second"));
+        }
+        Ok([from, to].map(|at| self.date(at)))
+    }
+
+    /// Which failures end a page.
+    pub(crate) fn rule(self) -> Failures {
+        match self.failures.unwrap_or_default() {
+            FailuresArg::End => Failures::End,
+            FailuresArg::Ignore => Failures::Ignore,
+            FailuresArg::All => Failures::All,
+        }
+    }
+
+    /// Refuses them where nothing is asked as of a time; `dated` says whether something is.
+    pub(crate) fn need(self, dated: bool) -> Result<(), Usage> {
+        if dated || (self.max_age.is_none() && self.failures.is_none()) {
+            return Ok(());
+        }
+        Err(Usage("--max-age and --failures need a date, for example --at"))
+    }
+}
+
+fn age(text: &str) -> Result<i64, String> {
+    parse_age(text).ok_or_else(|| format!("not an age: {text:?}; write hours, days, weeks or years: 12h, 30d, 4w, 2y"))
 }
 
 /// The interval between two times, each of which may be missing.

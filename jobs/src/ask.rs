@@ -1,15 +1,15 @@
 //! What every question needs: an open store, and the UID of a URL as a person writes it.
 
-use crate::args::location;
+use crate::args::{Usage, location};
 use anyhow::{Context, anyhow, bail};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use std::io::{self, Write};
 use std::path::PathBuf;
 use webstrata_cells::Cells;
 use webstrata_cells::image::Residence;
 use webstrata_codecs::ENCODINGS;
-use webstrata_layers::record::key::host_prefix;
-use webstrata_layers::{Links, Location, Reader, Store, Uid, Window};
+use webstrata_layers::record::key::{domain_prefix, host_prefix, url_prefix};
+use webstrata_layers::{Links, Location, Reader, Spelled, Store, Uid, Window};
 use webstrata_serve::clerk::{ClerkOptions, Remote};
 use webstrata_serve::dial::Dialer;
 use webstrata_serve::guard::security::{Security, SecurityOptions};
@@ -82,6 +82,91 @@ impl SourceArgs {
     }
 }
 
+/// A part of a store: the URLs of a host, of a domain, of a path.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct PartArgs {
+    /// Only URLs of this host
+    #[arg(long, value_name = "HOST", group = "part")]
+    pub(crate) host: Option<String>,
+    /// Only URLs of this host and its subdomains
+    #[arg(long, value_name = "HOST", group = "part")]
+    pub(crate) domain: Option<String>,
+    /// Only URLs that start with this URL, with any scheme and port
+    #[arg(long, value_name = "URL", group = "part")]
+    pub(crate) prefix: Option<String>,
+}
+
+impl PartArgs {
+    /// With what the keys of the URLs begin; `None` for all.
+    pub(crate) fn prefix(&self) -> anyhow::Result<Option<Vec<u8>>> {
+        let of_host = |text: &str, prefix: fn(&str) -> Option<Vec<u8>>| {
+            host(text)
+                .and_then(|host| prefix(&host))
+                .ok_or(Usage("--host and --domain need the name of a host, for example example.org"))
+        };
+        Ok(match (&self.host, &self.domain, &self.prefix) {
+            (Some(host), ..) => Some(of_host(host, host_prefix)?),
+            (_, Some(host), _) => Some(of_host(host, domain_prefix)?),
+            (.., Some(url)) => {
+                let url = canonical(None, url)
+                    .map_err(|_| Usage("--prefix needs a URL with its scheme, for example http://example.org/news/"))?;
+                Some(url_prefix(&url))
+            }
+            _ => None,
+        })
+    }
+}
+
+/// Which URLs are asked.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub(crate) struct MatchArgs {
+    /// exact: this URL. surt: all spellings of the page together: http and https, with and without
+    /// www, in any case
+    #[arg(long = "match", value_name = "WHAT", value_enum, default_value_t)]
+    pub(crate) matching: MatchArg,
+}
+
+/// Which URLs are asked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum MatchArg {
+    /// The URL alone
+    #[default]
+    Exact,
+    /// All URLs with its urlkey (SURT)
+    Surt,
+}
+
+/// The spellings of a page in the store, with their URLs.
+///
+/// # Errors
+/// The text is not a URL, or no spelling of it is in the store.
+pub(crate) fn find_page(links: &dyn Links, text: &str) -> anyhow::Result<(Vec<Uid>, Vec<String>)> {
+    let meant = meant(text).map_err(|error| anyhow!("invalid URL {text:?}: {error}"))?;
+    let page = Spelled::new(&meant[0], webstrata_url::surt);
+    let spellings = links.spellings(&page)?;
+    if spellings.is_empty() {
+        let urlkey = page.urlkey();
+        bail!("no spelling of {} is in the store, neither as a page nor as the target of a link ({urlkey})", meant[0]);
+    }
+    let urls = links.urls_of(&spellings)?;
+    Ok((spellings, urls))
+}
+
+/// How many other spellings of its page a URL has in the store.
+pub(crate) fn count_others(links: &dyn Links, found: &FoundUrl) -> anyhow::Result<usize> {
+    let spellings = links.spellings(&Spelled::new(&found.url, webstrata_url::surt))?;
+    Ok(spellings.iter().filter(|uid| **uid != found.uid).count())
+}
+
+/// Says how many other spellings there are, if there are any.
+pub(crate) fn note_others(others: usize) {
+    match others {
+        0 => {}
+        1 => note("the store has 1 more spelling of this page; --match surt asks both"),
+        _ => note(&format!("the store has {others} more spellings of this page; --match surt asks all")),
+    }
+}
+
 /// A URL that is in the store.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct FoundUrl {
@@ -91,11 +176,11 @@ pub(crate) struct FoundUrl {
 }
 
 /// Finds a URL in the store. The URL is made canonical and loses its fragment. For a URL without a scheme, http and
-/// https are tried.
+/// https are tried, and `www.`; the one that was captured is meant.
 ///
 /// # Errors
 /// The URL is not in the store (the error names the same URL with another scheme, or with or without `www.`, if the
-/// store has that URL); the text is not a URL; or the text has no scheme and the store has both URLs.
+/// store has that URL); the text is not a URL; or the text has no scheme and several of these URLs were captured.
 pub(crate) fn find(links: &dyn Links, text: &str) -> anyhow::Result<FoundUrl> {
     let bare = text.trim();
     let candidates = meant(text).map_err(|error| anyhow!("invalid URL {text:?}: {error}"))?;
@@ -103,14 +188,33 @@ pub(crate) fn find(links: &dyn Links, text: &str) -> anyhow::Result<FoundUrl> {
     match found.len() {
         0 => {}
         1 => return Ok(found.remove(0)),
-        _ => bail!("{bare} is in the store under http and under https; write the scheme"),
+        _ => match captured(links, found)? {
+            Some(captured) => return Ok(captured),
+            None => bail!("{bare} is in the store under http and under https; write the scheme, or --match surt"),
+        },
     }
     let near = present(links, &other_spellings(&candidates))?;
+    let is_bare = candidates.len() > 1;
+    let near = match if is_bare { captured(links, near)? } else { near.into_iter().next() } {
+        Some(captured) if is_bare => return Ok(captured),
+        near => near,
+    };
     let shown = if candidates.len() == 1 { candidates[0].as_str() } else { bare };
-    match near.first() {
+    match near {
         Some(near) => bail!("{shown} is not in the store, but {} is", near.url),
         None => bail!("{shown} is not in the store, neither as a page nor as the target of a link"),
     }
+}
+
+/// The one of several URLs that was captured; `None` if more were, or none.
+fn captured(links: &dyn Links, found: Vec<FoundUrl>) -> anyhow::Result<Option<FoundUrl>> {
+    let mut captured = Vec::new();
+    for url in found {
+        if !links.captures(url.uid)?.is_empty() {
+            captured.push(url);
+        }
+    }
+    Ok(if captured.len() == 1 { captured.pop() } else { None })
 }
 
 /// A host as URLs spell it; `None` if the text is not a host.
@@ -132,8 +236,8 @@ fn present(links: &dyn Links, urls: &[String]) -> anyhow::Result<Vec<FoundUrl>> 
 
 /// Whether the window is as of a time and the capture that answers has unknown links.
 pub(crate) fn is_unknown(links: &dyn Links, uid: Uid, window: Window) -> anyhow::Result<bool> {
-    let Window::AsOf(at) = window else { return Ok(false) };
-    Ok(webstrata_layers::read::question::is_unknown(&links.captures(uid)?, at))
+    let Window::AsOf(as_of) = window else { return Ok(false) };
+    Ok(webstrata_layers::read::question::is_unknown(&links.captures(uid)?, as_of))
 }
 
 /// A remark for people, on standard error.

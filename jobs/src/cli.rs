@@ -5,7 +5,7 @@
 use crate::args::Outcome;
 use crate::commands::{
     analyze, bench, build, captures, cells, check, demo, diff, export, fold, gc, generate, info, links, log, merge,
-    query, serve, sql, timemap, uids, update, watch,
+    query, remove, serve, sql, timemap, uids, update, watch,
 };
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::io::Write;
@@ -22,7 +22,7 @@ command.";
 
 /// The subcommands as `--help` lists them: what a person wants to do, and what does that.
 const GROUPS: [(&str, &[&str]); 6] = [
-    ("Build and keep a store", &["build", "update", "merge", "cells", "info", "check", "log", "gc"]),
+    ("Build and keep a store", &["build", "update", "merge", "cells", "info", "check", "log", "remove", "gc"]),
     ("Ask", &["links", "captures", "timemap", "uids", "diff", "query"]),
     ("Compute", &["analyze", "fold", "watch"]),
     ("Serve", &["serve"]),
@@ -84,6 +84,8 @@ pub(crate) enum Command {
     Log(log::LogArgs),
     /// Show what changed between two epochs
     Diff(diff::DiffArgs),
+    /// Remove pages and links from a store, and keep them out
+    Remove(remove::RemoveArgs),
     /// Remove old epochs and the files that only they use
     Gc(gc::GcArgs),
     /// Keep a result up to date as a store grows
@@ -126,6 +128,7 @@ impl Command {
             Command::Check(args) => check::run(&args, out),
             Command::Log(args) => log::run(&args, out),
             Command::Diff(args) => diff::run(&args, out),
+            Command::Remove(args) => remove::run(&args, out),
             Command::Gc(args) => gc::run(&args, out),
             Command::Watch(args) => watch::run(&args, out),
             Command::Links(args) => links::run(&args, out),

@@ -17,6 +17,8 @@ pub(crate) mod links;
 pub(crate) mod log;
 pub(crate) mod merge;
 pub(crate) mod query;
+pub(crate) mod remove;
+pub(crate) mod removed;
 pub(crate) mod serve;
 pub(crate) mod sql;
 pub(crate) mod timemap;

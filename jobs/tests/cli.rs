@@ -137,20 +137,23 @@ fn links_at_times() {
     assert_eq!(links(" --at 20070115115959"), "http://a.example/\nhttp://b.example/x\n");
     assert_eq!(links(" --from 2008"), "");
     assert_eq!(links("#fragment --to 2006-12-31T23:59:59Z"), "http://a.example/\nhttp://b.example/x\n");
-    let lifespans = "20060115120000 20060115120000 http://a.example/
-20060115120000 20070115120000 http://b.example/x
-20070115120000 20070115120000 http://c.example/
+    let lifespans = "2006-01-15T12:00:00Z 2006-01-15T12:00:00Z http://a.example/
+2006-01-15T12:00:00Z 2007-01-15T12:00:00Z http://b.example/x
+2007-01-15T12:00:00Z 2007-01-15T12:00:00Z http://c.example/
 ";
     assert_eq!(links(" --lifespans"), lifespans);
     let sources = |options: &str| succeeds(dir.path(), &format!("links {{}}/store http://b.example/x --in{options}"));
     assert_eq!(sources(""), "http://a.example/\nhttps://d.example/\n");
     assert_eq!(sources(" --from 2007"), "http://a.example/\n");
-    assert_eq!(sources(" --lifespans --to 200603"), "20060115120000 20070115120000 http://a.example/\n");
+    assert_eq!(sources(" --lifespans --to 200603"), "2006-01-15T12:00:00Z 2007-01-15T12:00:00Z http://a.example/\n");
     let json = links(" --at 2006 --format json");
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
-    assert_eq!(json["at"], "20061231235959");
+    assert_eq!(json["at"], "2006-12-31T23:59:59Z");
     assert_eq!(json["links"], serde_json::json!(["http://a.example/", "http://b.example/x"]));
-    assert_eq!(succeeds(dir.path(), "captures {}/store http://a.example/"), "20060115120000\n20070115120000\n");
+    assert_eq!(
+        succeeds(dir.path(), "captures {}/store http://a.example/"),
+        "2006-01-15T12:00:00Z 200\n2007-01-15T12:00:00Z 200\n"
+    );
     assert_eq!((links(" --count"), links(" --sample 5")), ("3\n".to_owned(), links("")));
     assert_eq!(links(" --sample 2").lines().count(), 2);
     assert_eq!(succeeds(dir.path(), "uids {}/store"), "0 http://a.example/\n3 https://d.example/\n");
@@ -292,7 +295,7 @@ fn views_for_spark_name_the_same_files_and_wrong_ones_are_refused() {
 #[test]
 fn a_url_that_is_not_there_gets_a_hint() {
     let dir = built();
-    assert_eq!(succeeds(dir.path(), "captures {}/store d.example/"), "20060601000000\n");
+    assert_eq!(succeeds(dir.path(), "captures {}/store d.example/"), "2006-06-01T00:00:00Z 200\n");
     let error = fails(dir.path(), "links {}/store http://d.example/", 1);
     assert_eq!(error, "http://d.example/ is not in the store, but https://d.example/ is");
     let error = fails(dir.path(), "links {}/store http://www.a.example/", 1);
@@ -348,7 +351,7 @@ not a question
     let expected = serde_json::json!([
         {"id": 1, "epoch": 1, "links": ["http://a.example/", "http://b.example/x"]},
         {"id": "two", "epoch": 1, "links": ["http://a.example/", "https://d.example/"]},
-        {"id": 3, "epoch": 1, "captures": ["20060115120000", "20070115120000"]},
+        {"id": 3, "epoch": 1, "captures": ["2006-01-15T12:00:00Z", "2007-01-15T12:00:00Z"]},
         {"id": 4, "epoch": 1, "error": "url not in store"},
     ]);
     assert_eq!(serde_json::json!(answers[..4]), expected);
@@ -387,7 +390,7 @@ fn info_and_check_of_a_sound_store() {
         assert_eq!(counts[name], count, "{name} in {counts}");
     }
     assert_eq!(info["epoch"], 1);
-    assert!(succeeds(dir.path(), "info {}/store").contains("from 20060115120000 to 20070115120000"));
+    assert!(succeeds(dir.path(), "info {}/store").contains("from 2006-01-15T12:00:00Z to 2007-01-15T12:00:00Z"));
     assert!(succeeds(dir.path(), "check {}/store").contains("sound"));
 }
 

@@ -11,7 +11,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [store, url, from, to] = &arguments[..] else { return Err("usage: links STORE URL FROM TO".into()) };
     // A year or a day means all of it: the window ends with its last second.
-    let time = |text: &str, end| parse_time(text, end).ok_or_else(|| format!("not a time: {text}"));
+    let time = |text: &str, end| parse_time(text, end);
     let window = Window::Seen { from: time(from, false)?, to: time(to, true)? };
 
     let reader = Reader::new(Store::open(Path::new(store))?, 64 << 20);

@@ -14,6 +14,7 @@ mod tests {
         let words = match of {
             DataType::UInt64 => "uint64".to_owned(),
             DataType::UInt32 => "uint32".to_owned(),
+            DataType::UInt16 => "uint16".to_owned(),
             DataType::Utf8 => "string".to_owned(),
             DataType::Binary => "binary".to_owned(),
             DataType::Timestamp(TimeUnit::Millisecond, Some(zone)) => format!("timestamp, milliseconds, {zone}"),

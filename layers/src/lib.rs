@@ -27,7 +27,7 @@
 //! let dir = tempfile::tempdir()?;
 //! let time = |text| parse_time(text, false).expect("a time");
 //! let (timestamps, changes) = (vec![time("20080601"), time("20090601")], vec![Change { link: 0, capture: 1 }]);
-//! let page = Page { uid: Uid(1), timestamps, unknown: vec![], links: vec![Uid(0)], changes };
+//! let page = Page { uid: Uid(1), timestamps, links: vec![Uid(0)], changes, ..Page::default() };
 //! let ranges = vec![RangeLength::Month.start(time("20080601"))];
 //! let linked = InLinks { uid: Uid(0), ranges, sources: vec![Uid(1)], changes: vec![] };
 //!
@@ -46,7 +46,7 @@
 //! let partitions = vec![PartitionEntry { partition: 0, first_uid, urls: 2, first_record, first_key, files }];
 //! let mut counts = Counts { urls: 2, ..Counts::default() };
 //! counts.add_page(&page);
-//! let rows = vec![RowEntry { row: row.row(), first_uid, urls: 2, updates: 1, partitions, counts }];
+//! let rows = vec![RowEntry { row: row.row(), first_uid, urls: 2, updates: 1, removes: false, partitions, counts }];
 //! let (in_range, provenance) = (RangeLength::Month, Provenance::default());
 //! writer.commit(NewEpoch { rows, in_range, provenance, translation: None })?;
 //!
@@ -55,7 +55,7 @@
 //! let page = reader.uid("http://example.org/")?.expect("a URL of the store");
 //! let links = reader.out_links(page, Window::Seen { from: time("2008"), to: time("2009") })?;
 //! assert_eq!(reader.urls_of(&links)?, ["http://example.com/"]);
-//! assert!(reader.out_links(page, Window::AsOf(time("2010")))?.is_empty());
+//! assert!(reader.out_links(page, Window::as_of(time("2010")))?.is_empty());
 //! assert_eq!(reader.in_links(links[0], Window::ALWAYS, Precision::Exact)?, [page]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -76,18 +76,24 @@ pub use crate::file::outlinks::OutlinksWriter;
 pub use crate::file::schema::Layer;
 pub use crate::file::url::{UrlWriter, url_in_row};
 pub use crate::location::draft::Draft;
+pub use crate::read::between::Between;
 pub use crate::read::check::{CheckReport, check};
+pub use crate::read::dates::{ChangedLinks, DateChanges, PageBetween, PageChange};
 pub use crate::read::diff::{CaptureChange, ChangedCapture, ChangedPage, Changes, Diff};
 pub use crate::read::query::{Direction, Lifespan, Links, Precision, lifespans_of};
 pub use crate::read::reader::Reader;
+pub use crate::read::spellings::Spelled;
 pub use crate::record::batch::Batch;
-pub use crate::record::capture::{CaptureTime, captures_in};
+pub use crate::record::capture::{CaptureTime, Captures, PageState};
 pub use crate::record::key::{key, url_of_key};
 pub use crate::record::page::{Flaw, InLinks, Page};
 pub use crate::record::presence::{Change, PresenceError};
+pub use crate::record::removal::{NotAHost, Removal, Removals, RemovedAs, Selection};
 pub use crate::record::sample::{Sample, Sampling};
+pub use crate::record::status::{Failures, Status};
 pub use crate::record::time::{
-    RangeLength, TIMES, Window, WindowError, as_of, format_iso, format_time, interval, parse_time,
+    AsOf, RangeLength, TIMES, TimeError, Window, WindowError, as_of, format_digits, format_time, interval, parse_age,
+    parse_time,
 };
 pub use crate::record::uid::Uid;
 pub use crate::store::identity::{Digest, EpochId, NotAnIdentity};

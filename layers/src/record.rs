@@ -1,8 +1,9 @@
 //! What a store says of a page, and of several rows together: the records, without a file.
 //!
-//! A [`page`] is a URL's [`capture`]s and links; [`presence`] tells which link was in which capture. [`precedence`]
-//! decides which row's captures count where several rows have a page, and [`join`] makes one record of them. [`key`]
-//! orders URLs, [`time`] has windows and ranges, [`sample`] draws a few of many links, [`batch`] holds many answers.
+//! A [`page`] is a URL's [`capture`]s and links; [`presence`] tells which link was in which capture, [`status`] what
+//! the server answered. [`precedence`] decides which row's captures count where several rows have a page, and [`join`]
+//! makes one record of them; [`removal`] says what is taken out. [`key`] orders URLs, [`time`] has windows and ranges,
+//! [`sample`] draws a few of many links, [`batch`] holds many answers.
 
 pub mod batch;
 pub mod capture;
@@ -11,6 +12,8 @@ pub mod key;
 pub mod page;
 pub mod precedence;
 pub mod presence;
+pub mod removal;
 pub mod sample;
+pub mod status;
 pub mod time;
 pub mod uid;

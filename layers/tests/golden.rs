@@ -23,15 +23,16 @@ fn write(dir: &Path) {
         Page {
             uid: Uid(0),
             timestamps: vec![MAY, JUNE],
-            unknown: vec![],
+            blank: vec![],
             links: [0, 1].map(Uid).to_vec(),
             changes: vec![Change { link: 1, capture: 1 }],
+            statuses: vec![],
         },
-        Page { uid: Uid(2), timestamps: vec![JUNE], unknown: vec![0], links: vec![], changes: vec![] },
+        Page { uid: Uid(2), timestamps: vec![JUNE], blank: vec![0], ..Page::default() },
     ];
     let mut counts = Counts { urls: 3, ..Counts::default() };
     let mut out = OutlinksWriter::create(&row, 0).unwrap();
-    let lost = Revisit { capture: 0, not_modified: false, referred: Some(MAY), links: vec![] };
+    let lost = Revisit { capture: 0, referred: Some(MAY), ..Revisit::default() };
     let evidence = [Evidence::default(), Evidence { digests: vec![0x1f], revisits: vec![lost] }];
     for (page, evidence) in pages.iter().zip(&evidence) {
         out.push(page, evidence).unwrap();
@@ -44,18 +45,26 @@ fn write(dir: &Path) {
     let files = [urls.finish().unwrap(), out.finish().unwrap(), into.finish().unwrap()].concat();
     let partition = PartitionEntry { partition: 0, first_uid: Uid(0), urls: 3, first_record: Uid(0), first_key, files };
     let of_row = row;
-    let row =
-        RowEntry { row: of_row.row(), first_uid: Uid(0), urls: 3, updates: 1, partitions: vec![partition], counts };
+    let row = RowEntry {
+        row: of_row.row(),
+        first_uid: Uid(0),
+        urls: 3,
+        updates: 1,
+        removes: false,
+        partitions: vec![partition],
+        counts,
+    };
     let inputs = [("b.warc", 1, JUNE), ("a.warc", 2, MAY)].map(|(name, captures, first)| InputRecord {
         name: name.to_owned(),
         bytes: 1000,
         captures,
         first: Some(first),
         last: Some(JUNE),
+        digest: Some("99aa06d3014798d86001c324468d497f".to_owned()),
     });
     let inputs = vec![write_inputs(&of_row, inputs.to_vec()).unwrap()];
     let options = BTreeMap::from([("example".to_owned(), "format.md".to_owned())]);
-    let provenance = Provenance { version: "0.1.0".to_owned(), options, inputs };
+    let provenance = Provenance { version: "0.1.0".to_owned(), options, removals: Vec::new(), inputs };
     writer.commit(NewEpoch { rows: vec![row], in_range: RangeLength::Month, provenance, translation: None }).unwrap();
 }
 
@@ -69,13 +78,13 @@ fn the_worked_example_answers_as_told() {
     let june = Window::Seen { from: JUNE, to: JUNE + 86_399 };
     assert_eq!(reader.out_links(Uid(0), Window::ALWAYS).unwrap(), [0, 1].map(Uid));
     assert_eq!(reader.out_links(Uid(0), june).unwrap(), [0].map(Uid));
-    assert_eq!(reader.out_links(Uid(0), Window::AsOf(JUNE - 1)).unwrap(), [0, 1].map(Uid));
-    assert_eq!(reader.captures(Uid(2)).unwrap(), [CaptureTime { time: JUNE, known: false }]);
+    assert_eq!(reader.out_links(Uid(0), Window::as_of(JUNE - 1)).unwrap(), [0, 1].map(Uid));
+    assert_eq!(reader.captures(Uid(2)).unwrap(), [CaptureTime { time: JUNE, known: false, status: Status::OK }]);
     assert_eq!(reader.out_links(Uid(2), Window::ALWAYS).unwrap(), [] as [Uid; 0]);
     assert!(reader.page(Uid(1)).unwrap().is_none());
     assert_eq!(reader.in_links(Uid(1), june, Precision::Range).unwrap(), [] as [Uid; 0]);
-    assert_eq!(reader.in_links(Uid(1), Window::AsOf(JUNE), Precision::Range).unwrap(), [0].map(Uid));
-    assert_eq!(reader.in_links(Uid(1), Window::AsOf(JUNE), Precision::Exact).unwrap(), [] as [Uid; 0]);
+    assert_eq!(reader.in_links(Uid(1), Window::as_of(JUNE), Precision::Range).unwrap(), [0].map(Uid));
+    assert_eq!(reader.in_links(Uid(1), Window::as_of(JUNE), Precision::Exact).unwrap(), [] as [Uid; 0]);
     let spans = [(Uid(0), JUNE), (Uid(1), MAY)].map(|(link, last)| Lifespan { link, first: MAY, last });
     assert_eq!(reader.lifespans(Uid(0)).unwrap(), spans);
     let report = check(dir.path()).unwrap();
@@ -94,9 +103,9 @@ fn the_worked_example_has_always_the_same_bytes() {
     let expected = [
         "url 465 ea3c790537869cc8",
         "ol 352 1a62a6d7e66b1683",
-        "ts 563 0937fb79b60022fb",
+        "ts 875 ddb079f96e6f1de8",
         "bv 293 96f1db0f0fcad879",
-        "rv 1329 a3b7786c02f44ec5",
+        "rv 1492 2a9bcbdec37bd38b",
         "il 347 673b7e833d8d392e",
         "tr 401 655be6aee946a8a1",
         "ibv 292 f8a04d398e3f85d4",
@@ -107,8 +116,13 @@ fn the_worked_example_has_always_the_same_bytes() {
     assert_eq!((id.epoch, id.digest), (1, Digest::of(manifest.as_bytes())));
     assert_eq!(std::fs::read_to_string(dir.path().join("CURRENT")).unwrap(), format!("1 {}\n", id.digest));
     let inputs = std::fs::read_to_string(dir.path().join("inputs/000001.jsonl")).unwrap();
-    let lines = "{\"name\":\"a.warc\",\"bytes\":1000,\"captures\":2,\"first\":1146441600,\"last\":1149120000}\n\
-                 {\"name\":\"b.warc\",\"bytes\":1000,\"captures\":1,\"first\":1149120000,\"last\":1149120000}\n";
+    let line = |name: &str, captures: u32, first: i64| {
+        format!(
+            "{{\"name\":\"{name}\",\"bytes\":1000,\"captures\":{captures},\"first\":{first},\"last\":1149120000,\
+             \"digest\":\"99aa06d3014798d86001c324468d497f\"}}\n"
+        )
+    };
+    let lines = line("a.warc", 2, 1_146_441_600) + &line("b.warc", 1, 1_149_120_000);
     assert_eq!(inputs, lines);
     assert!(manifest.starts_with("{\n  \"format\": 3,\n  \"epoch\": 1,\n  \"in_range\": \"month\",\n"), "{manifest}");
 }

@@ -29,7 +29,7 @@ fn answers(location: &Location, memory_max: usize) -> Vec<String> {
     let of_uid = |uid: u64| {
         let url = reader.url(Uid(uid)).unwrap();
         assert_eq!(reader.uid(&url).unwrap(), Some(Uid(uid)));
-        let at = Window::AsOf(1_149_120_000);
+        let at = Window::as_of(1_149_120_000);
         let sources = reader.in_links(Uid(uid), at, Precision::Exact).unwrap();
         format!(
             "{url} {:?} {:?} {sources:?}",

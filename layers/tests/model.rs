@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 use small_store::{Captures, Model};
 use webstrata_layers::check;
-use webstrata_layers::{CaptureTime, Lifespan, Links, Precision, RangeLength, Reader, Store, Uid, Window};
+use webstrata_layers::{CaptureTime, Lifespan, Links, Precision, RangeLength, Reader, Status, Store, Uid, Window};
 
 /// The links in a window by definition: of known captures in it, or of the capture that counts.
 fn links_in(captures: &Captures, page: u64, window: Window) -> BTreeSet<u64> {
@@ -22,7 +22,7 @@ fn links_in(captures: &Captures, page: u64, window: Window) -> BTreeSet<u64> {
             .flat_map(|(_, links)| links.as_ref().unwrap_or(&empty).iter().copied())
             .collect(),
         Window::AsOf(at) => {
-            own().rfind(|((_, time), _)| *time <= at).and_then(|(_, links)| links.clone()).unwrap_or_default()
+            own().rfind(|((_, time), _)| *time <= at.time).and_then(|(_, links)| links.clone()).unwrap_or_default()
         }
     }
 }
@@ -64,11 +64,11 @@ fn windows(captures: &Captures) -> Vec<Window> {
     let mut times: Vec<i64> = captures.keys().flat_map(|(_, time)| [time - 1, *time, time + 1]).collect();
     times.sort_unstable();
     times.dedup();
-    let mut windows: Vec<Window> = times.iter().map(|&time| Window::AsOf(time)).collect();
+    let mut windows: Vec<Window> = times.iter().map(|&time| Window::as_of(time)).collect();
     for (at, &from) in times.iter().enumerate().step_by(2) {
         windows.extend(times[at.saturating_sub(1)..].iter().step_by(3).map(|&to| Window::Seen { from, to }));
     }
-    windows.extend([Window::ALWAYS, Window::AsOf(i64::MIN), Window::AsOf(i64::MAX)]);
+    windows.extend([Window::ALWAYS, Window::as_of(i64::MIN), Window::as_of(i64::MAX)]);
     windows
 }
 
@@ -97,7 +97,9 @@ proptest! {
             let record = reader.in_record(Uid(uid)).unwrap();
             prop_assert_eq!(record.as_deref(), into);
             let times: Vec<CaptureTime> = captures.iter().filter(|((page, _), _)| *page == uid)
-                .map(|((_, time), links)| CaptureTime { time: *time, known: links.is_some() }).collect();
+                .map(|((_, time), links)| (*time, links.is_some()))
+                .map(|(time, known)| CaptureTime { time, known, status: Status::OK })
+                .collect();
             prop_assert_eq!(reader.captures(Uid(uid)).unwrap(), times);
             prop_assert_eq!(reader.lifespans(Uid(uid)).unwrap(), lifespans(captures, uid));
         }
@@ -144,7 +146,7 @@ fn range_answers_are_exact_on_whole_ranges() {
     // Inside a range: too wide, until asked for exactly.
     assert_eq!(ask(6, 7, Precision::Range), [0].map(Uid));
     assert_eq!(ask(6, 7, Precision::Exact), [] as [Uid; 0]);
-    let as_of = |time, precision| reader.in_links(Uid(3), Window::AsOf(time), precision).unwrap();
+    let as_of = |time, precision| reader.in_links(Uid(3), Window::as_of(time), precision).unwrap();
     assert_eq!(as_of(month + 10, Precision::Range), [0, 1].map(Uid));
     assert_eq!(as_of(month + 10, Precision::Exact), [1].map(Uid));
     assert_eq!(as_of(month + 8, Precision::Exact), [] as [Uid; 0]);

@@ -30,13 +30,14 @@ fn page(uid: u64) -> Page {
     } else {
         vec![]
     };
-    let unknown = if uid.is_multiple_of(7) { vec![1] } else { vec![] };
+    let blank = if uid.is_multiple_of(7) { vec![1] } else { vec![] };
     Page {
         uid: Uid(uid),
         timestamps: (0..4).map(time).collect(),
-        unknown,
+        blank,
         links: (first..first + 28).map(Uid).collect(),
         changes,
+        statuses: vec![],
     }
 }
 
@@ -64,7 +65,8 @@ fn write(dir: &Path) -> Result<(), Error> {
             files,
         });
     }
-    let row = RowEntry { row: row.row(), first_uid: Uid(0), urls: PAGES, updates: 1, partitions, counts };
+    let row =
+        RowEntry { row: row.row(), first_uid: Uid(0), urls: PAGES, updates: 1, removes: false, partitions, counts };
     writer.commit(NewEpoch {
         rows: vec![row],
         in_range: RangeLength::Month,

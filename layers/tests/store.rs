@@ -33,7 +33,7 @@ fn ask_all(dir: &Path) -> Result<(), Error> {
         reader.captures(Uid(uid))?;
         reader.lifespans(Uid(uid))?;
         reader.page_with_evidence(Uid(uid))?;
-        for window in [Window::ALWAYS, Window::AsOf(1_149_120_000)] {
+        for window in [Window::ALWAYS, Window::as_of(1_149_120_000)] {
             reader.out_links(Uid(uid), window)?;
             reader.in_links(Uid(uid), window, Precision::Exact)?;
         }

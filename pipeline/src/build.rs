@@ -18,7 +18,7 @@ use crate::meaning::{Meaning, MeaningOptions};
 use crate::row::row_of;
 use crate::stages::ingest::{Inputs, ingest, share};
 use crate::stages::inlinks::inlinks;
-use crate::stages::outlinks::outlinks;
+use crate::stages::outlinks::{Origin, outlinks};
 use crate::stages::pages::pages;
 use crate::stages::replace::replace;
 use crate::stages::sources::sources;
@@ -31,7 +31,9 @@ use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 use timely::worker::Worker;
 use webstrata_datasets::{GenerateOptions, Input, LinkKinds, Tally};
-use webstrata_layers::{Counts, Effort, Links, NewEpoch, Provenance, RangeLength, Reader, Store, write_inputs};
+use webstrata_layers::{
+    Counts, Effort, Links, NewEpoch, Provenance, RangeLength, Reader, Removal, Removals, Store, write_inputs,
+};
 
 /// What to build, from what, with what.
 #[derive(Clone, Debug)]
@@ -57,6 +59,8 @@ pub struct BuildOptions {
     pub min_sources: Option<u64>,
     /// About how many URLs make a partition; `None` for [`crate::PARTITION_URLS`].
     pub partition_urls: Option<u64>,
+    /// Whether inputs may bring back what was taken out of the store ([`crate::remove`]).
+    pub with_removed: bool,
 }
 
 impl BuildOptions {
@@ -72,6 +76,7 @@ impl BuildOptions {
             in_range: RangeLength::Month,
             min_sources: None,
             partition_urls: None,
+            with_removed: false,
         }
     }
 }
@@ -104,6 +109,8 @@ struct Build {
     meaning: Meaning,
     in_range: RangeLength,
     partition_urls: Option<u64>,
+    /// What the store keeps out of inputs.
+    removals: Vec<Removal>,
 }
 
 impl Build {
@@ -179,7 +186,7 @@ impl Work for Build {
             Stage::Sources => Ok(()),
             Stage::Uids => uids(worker, context, self.partition_urls, state),
             Stage::Replace => replace(worker, context, state),
-            Stage::Outlinks => outlinks(worker, context, self.in_range(context), state),
+            Stage::Outlinks => outlinks(worker, context, self.in_range(context), Origin::Inputs, state),
             Stage::Inlinks => inlinks(worker, context, state),
         }
     }
@@ -221,7 +228,8 @@ impl Work for Build {
                 let read = states.iter().flat_map(|state| state.inputs.clone()).collect();
                 inputs.push(write_inputs(&context.row, read)?);
                 let version = env!("CARGO_PKG_VERSION").to_owned();
-                let provenance = Provenance { version, options: self.meaning.options(), inputs };
+                let provenance =
+                    Provenance { version, options: self.meaning.options(), removals: self.removals.clone(), inputs };
                 writer.commit(NewEpoch { rows, in_range: self.in_range(context), provenance, translation: None })?
             }
         };
@@ -263,6 +271,13 @@ pub fn build(options: &BuildOptions, progress: &Progress) -> Result<BuildReport,
     } else {
         requested.or(Meaning::default())
     };
+    // What was taken out stays out of a store that is built anew, too.
+    let removals = match Store::open(&run.store) {
+        Ok(store) => store.manifest().provenance.removals.clone(),
+        Err(webstrata_layers::Error::NotAStore { .. }) if !update => Vec::new(),
+        Err(error) => return Err(error.into()),
+    };
+    let kept_out = Removals::new(if options.with_removed { Vec::new() } else { removals.clone() })?;
     let (process, processes) = run.cluster.as_ref().map_or((0, 1), |it| (it.process, it.hosts.len()));
     let mut inputs = webstrata_datasets::inputs(&options.inputs)?;
     inputs.extend(options.generate.iter().flat_map(|&crawl| webstrata_datasets::generated(crawl)));
@@ -271,18 +286,19 @@ pub fn build(options: &BuildOptions, progress: &Progress) -> Result<BuildReport,
     }
     let files: Vec<_> = inputs.iter().map(|input| (&input.path, &input.part, input.bytes)).collect();
     let identity = Identity {
-        bytes: format!("{update} {meaning:?} {in_range:?} {partition_urls:?} {files:?}"),
+        bytes: format!("{update} {meaning:?} {in_range:?} {partition_urls:?} {files:?} {kept_out:?}"),
         times: times(&inputs),
     };
     let inputs = share(inputs, process, processes);
     progress.set_inputs(inputs.len() as u64, inputs.iter().map(|input| input.bytes).sum());
     let work = Build {
         paths: options.inputs.clone(),
-        inputs: Arc::new(Inputs { inputs, meaning, next: 0.into() }),
+        inputs: Arc::new(Inputs { inputs, meaning, kept_out, next: 0.into() }),
         update,
         meaning,
         in_range,
         partition_urls,
+        removals,
     };
     engine::run(work, &identity, run, progress)
 }

@@ -12,6 +12,9 @@ pub enum Error {
     /// The store cannot be written.
     #[error(transparent)]
     Store(#[from] webstrata_layers::Error),
+    /// A removal that selects nothing.
+    #[error("a removal: {0}")]
+    Removal(#[from] webstrata_layers::NotAHost),
     /// Temporary files cannot be written or read.
     #[error(
         "temporary files in {}: {source}; free some space there, or choose another directory with --spill",

@@ -19,6 +19,7 @@
 //! | `stages` | one stage a file |
 //! | `row` | the row that a job writes, as its workers have it and as the manifest has it |
 //! | `merge` | the job merge: rows to one row, its stages, how it replaces UIDs |
+//! | `remove` | the job remove: a row that takes captures and links out |
 //! | [`engine`] | how a job runs: stages, resuming, commit; workers, sorting, scratch files |
 //! | `error` | why a job ends without a store |
 
@@ -27,6 +28,7 @@ pub mod engine;
 mod error;
 mod meaning;
 mod merge;
+mod remove;
 mod row;
 mod stages;
 
@@ -36,4 +38,5 @@ pub use engine::progress::{Missing, Moment, Progress, StageReport, Waiting};
 pub use engine::{RunOptions, memory_needed, workers_within};
 pub use error::Error;
 pub use merge::{MergeOptions, MergeReport, merge, scheduled};
+pub use remove::{RemoveOptions, RemoveReport, Removed, remove};
 pub use stages::partition::{PARTITION_URLS, PARTITIONS};

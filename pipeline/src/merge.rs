@@ -11,7 +11,7 @@
 //! `sample` finds URLs that nothing uses any more and the boundaries of partitions; `urls` merges URLs by key and so
 //! gives each old UID its new one ([`Translation`]); `outlinks` and `inlinks` merge records by new UID, join those of
 //! one URL ([`webstrata_layers::record::join`]) and write them. All rows merged have the bytes of a store that was
-//! built at once from all that was ever added.
+//! built at once from all that was ever added, and not taken out again ([`crate::remove`]).
 //!
 //! Memory: the translation, 9 bytes a shift (UIDs that stay together), and a row group of each row that is read.
 
@@ -245,6 +245,7 @@ impl Work for Merge {
             return Ok(report(manifest.epoch, 0, manifest.rows.last().unwrap_or(&entry)));
         }
         entry.updates = manifest.rows[rows.clone()].iter().map(|row| row.updates).sum();
+        entry.removes = rows.start > 0 && manifest.rows[rows.clone()].iter().any(|row| row.removes);
         let mut translation = TranslationWriter::create(&context.row, self.below(store))?;
         let none = MergeState::default();
         for_each_run(context.job.scratch(), states.first().unwrap_or(&none), |old, new, count| {

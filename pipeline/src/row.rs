@@ -4,6 +4,7 @@ use crate::Error;
 use crate::engine::Context;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::ops::Range;
 use webstrata_datasets::Tally;
 use webstrata_layers::{Counts, FileEntry, Links, PartitionEntry, Reader, RowDir, RowEntry, Uid, url_in_row};
 
@@ -52,6 +53,13 @@ impl Offsets {
     }
 }
 
+/// The places of one worker's share among `count`.
+pub(crate) fn share(count: u64, index: usize, peers: usize) -> Range<u64> {
+    let (index, peers) = (index as u64, peers as u64);
+    let bound = |worker: u64| worker * (count / peers) + worker.min(count % peers);
+    bound(index)..bound(index + 1)
+}
+
 /// The row of all workers' files, and the work of its largest partition over the mean.
 pub(crate) fn row_of(context: &Context, updates: u64, states: &[&RowState]) -> (RowEntry, f64) {
     let (mut counts, none) = (Counts::default(), RowState::default());
@@ -85,7 +93,7 @@ pub(crate) fn row_of(context: &Context, updates: u64, states: &[&RowState]) -> (
     let first_uid = first.offsets.0.first().copied().unwrap_or_default();
     counts.urls = first.offsets.0.last().copied().unwrap_or_default() - first_uid;
     let row = context.row.row();
-    (RowEntry { row, first_uid, urls: counts.urls, updates, partitions, counts }, largest_over_mean)
+    (RowEntry { row, first_uid, urls: counts.urls, updates, removes: false, partitions, counts }, largest_over_mean)
 }
 
 /// The number of a partition as files and manifests have it.

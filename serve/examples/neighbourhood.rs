@@ -22,7 +22,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     };
     let distance: i32 = distance.parse()?;
     let window = match time.first() {
-        Some(time) => Window::AsOf(parse_time(time, true).ok_or(format!("not a time: {time} (expected as 20070601)"))?),
+        Some(time) => Window::as_of(parse_time(time, true)?),
         None => Window::ALWAYS,
     };
     let direction = if distance < 0 { Direction::In(Precision::Exact) } else { Direction::Out };

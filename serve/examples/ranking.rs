@@ -28,7 +28,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let [server, time, results @ ..] = &arguments[..] else {
         return Err("usage: ranking HOST:PORT TIME URL...".into());
     };
-    let window = Window::AsOf(parse_time(time, true).ok_or(format!("not a time: {time} (expected as 20070601)"))?);
+    let window = Window::as_of(parse_time(time, true)?);
     let clerk = Clerk::connect(std::slice::from_ref(server), Dialer::default(), ClerkOptions::default()).await?;
     let graph = clerk.at(None)?;
 

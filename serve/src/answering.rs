@@ -20,7 +20,9 @@ use webstrata_layers::{Batch, CaptureTime, Direction, Precision, Uid, Window};
 
 use crate::clerk::{Pinned, Texts, UidInWindow};
 use crate::protocol::status::{Reason, refuse};
-use webstrata_layers::read::question::{Asked, Kind, Way, captures_of, error_of, is_unknown, links_of, not_there};
+use webstrata_layers::read::question::{
+    Asked, Kind, Matching, Way, captures_of, error_of, is_unknown, links_of, not_there, page_captures_of,
+};
 
 /// The largest batch, in questions.
 pub const BATCH: usize = 256;
@@ -46,8 +48,16 @@ pub enum Long {
 /// The result of a question.
 #[derive(Clone, Debug)]
 enum QuestionResult {
-    Links { uids: Vec<Uid>, unknown: bool },
+    Links {
+        uids: Vec<Uid>,
+        unknown: bool,
+    },
     Captures(Vec<CaptureTime>),
+    /// Captures of all spellings of a page, each with the place of its URL.
+    Page {
+        captures: Vec<(CaptureTime, usize)>,
+        urls: Vec<String>,
+    },
     NotThere,
     Failed(Status),
 }
@@ -148,6 +158,7 @@ impl Answering {
                 }
                 (QuestionResult::Links { .. }, Err(status)) => Err(status.clone()),
                 (QuestionResult::Captures(captures), _) => Ok(captures_of(&captures)),
+                (QuestionResult::Page { captures, urls }, _) => Ok(page_captures_of(&captures, &urls)),
                 (QuestionResult::NotThere, _) => Ok(question.question().err().map_or_else(not_there, error_of)),
                 (QuestionResult::Failed(status), _) => Err(status),
             };
@@ -188,8 +199,14 @@ pub fn failure_of(status: &Status) -> Value {
 /// Asks one batch: the results of all its questions, or the first error.
 async fn at_once(pinned: &Pinned, questions: &[Asked], long: Long) -> Result<Vec<QuestionResult>, Status> {
     let mut found = vec![QuestionResult::NotThere; questions.len()];
-    let good: Vec<(usize, (Kind, &str))> =
-        questions.iter().enumerate().filter_map(|(index, question)| Some((index, question.question().ok()?))).collect();
+    let mut good: Vec<(usize, (Kind, &str))> = Vec::new();
+    for (index, question) in questions.iter().enumerate() {
+        match (question.question(), question.matching()) {
+            (Ok((kind, url)), Matching::Surt) => found[index] = of_page(pinned, kind, url).await?,
+            (Ok(kind_and_url), Matching::Exact) => good.push((index, kind_and_url)),
+            (Err(_), _) => {}
+        }
+    }
     let urls: Vec<&str> = good.iter().map(|&(_, (_, url))| url).collect();
     let uids = pinned.uids(&urls).await?;
     // Questions grouped by kind. Questions as of a time may also need captures.
@@ -220,13 +237,31 @@ async fn at_once(pinned: &Pinned, questions: &[Asked], long: Long) -> Result<Vec
     }
     for ((index, _), captures) in times.into_iter().zip(captures.iter()) {
         match (&mut found[index], questions[index].question()) {
-            (QuestionResult::Links { unknown, .. }, Ok((Kind::Links(_, Window::AsOf(time)), _))) => {
-                *unknown = is_unknown(captures, time);
+            (QuestionResult::Links { unknown, .. }, Ok((Kind::Links(_, Window::AsOf(as_of)), _))) => {
+                *unknown = is_unknown(captures, as_of);
             }
             (found, _) => *found = QuestionResult::Captures(captures.to_vec()),
         }
     }
     Ok(found)
+}
+
+/// The result of a question about all spellings of a page.
+async fn of_page(pinned: &Pinned, kind: Kind, url: &str) -> Result<QuestionResult, Status> {
+    let spellings = pinned.spellings(url).await?;
+    if spellings.is_empty() {
+        return Ok(QuestionResult::NotThere);
+    }
+    let (way, window) = match kind {
+        Kind::Captures => {
+            let captures = pinned.captures_of_page(&spellings).await?;
+            return Ok(QuestionResult::Page { captures, urls: pinned.urls(&spellings).await? });
+        }
+        Kind::Links(way, window) => (way, window),
+    };
+    let direction = if way == Way::Out { Direction::Out } else { Direction::In(Precision::Exact) };
+    let (uids, unknown) = pinned.links_of_page(&spellings, direction, window).await?;
+    Ok(QuestionResult::Links { uids, unknown })
 }
 
 /// The links of each item.

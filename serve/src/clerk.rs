@@ -30,12 +30,15 @@ use crate::protocol::proto::{
 };
 use crate::protocol::status::{Reason, refuse};
 
+mod between;
 mod call;
+mod hosts;
 mod links;
 mod lists;
 mod pages;
 mod pinned;
 mod remote;
+mod spellings;
 mod split;
 mod texts;
 mod urls;

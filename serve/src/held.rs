@@ -4,13 +4,16 @@
 //! a whole, so a question keeps the cells that it began with. Cost: the look-ups in the cells, and a copy of each
 //! answer into the message.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tonic::Status;
+use webstrata_layers::read::spellings::in_order;
+use webstrata_layers::record::capture::deciding;
 use webstrata_layers::{
-    CaptureTime, Direction as LinkDirection, Lifespan, Precision, Sample, Sampling, TIMES, Uid, Window as TimeWindow,
-    as_of, interval,
+    AsOf, CaptureTime, Direction as LinkDirection, Failures as FailureRule, Lifespan, Precision, Sample, Sampling,
+    Spelled, Status as CaptureStatus, TIMES, Uid, Window as TimeWindow, interval,
 };
 
 use crate::guard::limits::Bounds;
@@ -18,10 +21,12 @@ use crate::protocol::gaps;
 use crate::protocol::proto::answer::Answer as AnswerKind;
 use crate::protocol::proto::question::Question as QuestionKind;
 use crate::protocol::proto::{
-    Answer, Counts, Direction, Drawing, HasLinks, InRecord, InRecordList, LinkLists, LinksOf, Listing, Page, PageList,
-    Question, Range, SpanLists, TimeLists, Truths, UidList, UrlList, Window, window,
+    Answer, Counts, Direction, Drawing, Failures, HasLinks, Host, HostList, HostSearch, InRecord, InRecordList,
+    LinkLists, LinksOf, Listing, Page, PageList, Question, Range, SpanLists, TimeLists, Truths, UidList, UrlList,
+    Window, window,
 };
 use crate::protocol::status::{bad, not_here, status_of};
+use webstrata_cells::cells::cell::HostUrls;
 use webstrata_cells::{Cell, Row, Scratch};
 
 /// The cells that a server holds.
@@ -41,7 +46,17 @@ pub fn window_of(window: Option<&Window>) -> Result<TimeWindow, Status> {
     let refused = |error| bad(format!("window: {error}"));
     match window.and_then(|window| window.window.as_ref()) {
         None => Ok(TimeWindow::ALWAYS),
-        Some(window::Window::AsOf(time)) => as_of(*time).map_err(refused),
+        Some(window::Window::AsOf(time)) => {
+            let (since, failures) = window.map_or((None, 0), |window| (window.since, window.failures));
+            let failures = match Failures::try_from(failures) {
+                Ok(Failures::End) => FailureRule::End,
+                Ok(Failures::Ignore) => FailureRule::Ignore,
+                Ok(Failures::All) => FailureRule::All,
+                Err(_) => return Err(bad(format!("window: unknown failures {failures} (expected 0 to 2)"))),
+            };
+            let as_of = AsOf { since: since.unwrap_or(i64::MIN), failures, ..AsOf::new(*time) };
+            as_of.checked().map(TimeWindow::AsOf).map_err(refused)
+        }
         Some(window::Window::Seen(window::Seen { from, to })) => {
             let (from, to) = interval(*from, *to).map_err(refused)?;
             Ok(TimeWindow::Seen { from, to })
@@ -51,14 +66,42 @@ pub fn window_of(window: Option<&Window>) -> Result<TimeWindow, Status> {
 
 /// The message for a window. Seconds outside the years of captures are clamped.
 pub fn window_to(window: TimeWindow) -> Window {
+    let (mut first, mut failures) = (None, Failures::End);
     let window = match window {
-        TimeWindow::AsOf(time) => window::Window::AsOf(time.clamp(*TIMES.start(), *TIMES.end())),
+        TimeWindow::AsOf(as_of) => {
+            first = Some(as_of.since).filter(|since| since > TIMES.start()).map(|since| since.min(*TIMES.end()));
+            failures = match as_of.failures {
+                FailureRule::End => Failures::End,
+                FailureRule::Ignore => Failures::Ignore,
+                FailureRule::All => Failures::All,
+            };
+            window::Window::AsOf(as_of.time.clamp(*TIMES.start(), *TIMES.end()))
+        }
         TimeWindow::Seen { from, to } => window::Window::Seen(window::Seen {
             from: (from > *TIMES.start()).then_some(from.min(*TIMES.end())),
             to: (to < *TIMES.end()).then_some(to.max(*TIMES.start())),
         }),
     };
-    Window { window: Some(window) }
+    Window { window: Some(window), since: first, failures: failures.into() }
+}
+
+/// The codes of captures.
+fn codes_of(captures: &[CaptureTime]) -> impl Iterator<Item = u32> + '_ {
+    captures.iter().map(|capture| capture.status.code().into())
+}
+
+/// Empties statuses that are all 200, as messages have them.
+fn clear_if_ok(codes: &mut Vec<u32>) {
+    if codes.iter().all(|&code| code == u32::from(CaptureStatus::OK.code())) {
+        codes.clear();
+    }
+}
+
+/// The statuses of captures as messages have them: none where all are 200.
+pub fn statuses_of(captures: &[CaptureTime]) -> Vec<u32> {
+    let mut codes = codes_of(captures).collect();
+    clear_if_ok(&mut codes);
+    codes
 }
 
 /// The direction of a message.
@@ -132,7 +175,10 @@ impl CellAnswer<'_> {
             QuestionKind::HasLinks(pairs) => AnswerKind::Truths(self.has_links(pairs)?),
             QuestionKind::Listing(listing) => AnswerKind::Listing(self.listing(listing)?),
             QuestionKind::Prefix(prefix) => AnswerKind::Range(self.prefix(&prefix.prefix)?),
+            QuestionKind::Spellings(page) => AnswerKind::Listing(self.spellings(&page.url)?),
             QuestionKind::Counts(_) => AnswerKind::Counts(self.counts()?),
+            QuestionKind::Hosts(search) => AnswerKind::Hosts(self.hosts(search)?),
+            QuestionKind::Busiest(_) => AnswerKind::Listing(self.busiest()?),
         })
     }
 
@@ -147,6 +193,30 @@ impl CellAnswer<'_> {
         let cell = self.cell;
         let uid = |key: &Vec<u8>| Ok(cell.find(key).map_err(|error| status_of(&error))?.map_or(0, |uid| uid.0 + 1));
         Ok(UidList { uids: keys.iter().map(uid).collect::<Result<_, Status>>()? })
+    }
+
+    fn spellings(&mut self, url: &str) -> Result<UidList, Status> {
+        let mut found = Vec::new();
+        let page = Spelled::new(url, webstrata_url::surt);
+        self.cell.spellings(&page, &mut found).map_err(|error| status_of(&error))?;
+        self.spend(1 + found.len())?;
+        Ok(UidList { uids: Uid::numbers(&in_order(found)).to_vec() })
+    }
+
+    fn hosts(&mut self, search: &HostSearch) -> Result<HostList, Status> {
+        let hosts = self.cell.hosts().map_err(|error| status_of(&error))?;
+        let mut found: Vec<_> = hosts.iter().filter(|known| known.host.contains(&search.contains)).collect();
+        found.sort_by_key(|known| Reverse(known.urls));
+        found.truncate(search.limit as usize);
+        self.spend(1 + 8 * found.len())?;
+        let host = |known: &HostUrls| Host { host: known.host.to_string(), urls: known.urls };
+        Ok(HostList { hosts: found.into_iter().map(host).collect() })
+    }
+
+    fn busiest(&mut self) -> Result<UidList, Status> {
+        let uids = self.cell.busiest().map_err(|error| status_of(&error))?;
+        self.spend(1 + uids.len())?;
+        Ok(UidList { uids: Uid::numbers(uids).to_vec() })
     }
 
     fn urls(&mut self, uids: &[Uid]) -> Result<UrlList, Status> {
@@ -186,7 +256,7 @@ impl CellAnswer<'_> {
                         }
                         if let (TimeWindow::AsOf(as_of), true) = (window, found) {
                             cell.captures(node, self.scratch, &mut captures).map_err(|error| status_of(&error))?;
-                            let latest = captures[..captures.partition_point(|capture| capture.time <= as_of)].last();
+                            let latest = deciding(&captures, as_of);
                             found = latest.is_some();
                             time = latest.map_or(0, |latest| latest.time);
                         }
@@ -241,7 +311,9 @@ impl CellAnswer<'_> {
                 }
                 lists.times.push(capture.time);
             }
+            lists.statuses.extend(codes_of(&captures));
         }
+        clear_if_ok(&mut lists.statuses);
         Ok(lists)
     }
 
@@ -275,7 +347,9 @@ impl CellAnswer<'_> {
                 change_links: page.changes.iter().map(|change| change.link).collect(),
                 change_captures: page.changes.iter().map(|change| change.capture).collect(),
                 timestamps: page.timestamps,
-                unknown: page.unknown,
+                blank: page.blank,
+                status_captures: page.statuses.iter().map(|change| change.capture).collect(),
+                statuses: page.statuses.iter().map(|change| change.status.code().into()).collect(),
                 links: Uid::numbers(&page.links).to_vec(),
             });
         }

@@ -5,9 +5,10 @@
 //! ```
 //!
 //! Map: `params` parses parameters strictly; `address` finds URLs as people write them; `walk` lists the URLs that
-//! match; `answer` collects as many values as fit; `resume` makes the key of the next page; `links`, `names` and
-//! `about` are the questions; `query` answers many questions in one stream of `lines`. `http/openapi.json` describes
-//! all paths, and the server serves the description.
+//! match; `answer` collects as many values as fit; `resume` makes the key of the next page; `links`, `changed`,
+//! `first`, `barcode`, `suggest`, `names` and `about` are the questions; `query` answers many questions in one stream
+//! of `lines`. `http/openapi.json` describes all paths, and the server serves the description. `/` is the
+//! [`crate::explorer`] for browsers.
 //!
 //! Callers that accept gzip get compressed answers. Every answer names its epoch. Errors are those of
 //! [`crate::guard::refusal`]. The server keeps no state between calls.
@@ -15,9 +16,9 @@
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::Request;
-use axum::http::header::CONTENT_TYPE;
-use axum::http::{StatusCode, Uri};
+use axum::extract::{Path, Request};
+use axum::http::header::{ACCEPT, CONTENT_TYPE, VARY};
+use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, any, get, post};
 use serde_json::{Value, json};
@@ -25,6 +26,7 @@ use tonic::Status;
 use tower_http::compression::CompressionLayer;
 
 use crate::clerk::Pinned;
+use crate::explorer;
 use crate::guard::methods::{Method, Methods, Pool};
 use crate::guard::refusal;
 use crate::protocol::status::{Reason, refuse};
@@ -33,12 +35,16 @@ use crate::server::Shared;
 mod about;
 mod address;
 mod answer;
+mod barcode;
+mod changed;
+mod first;
 mod lines;
 mod links;
 mod names;
 mod params;
 mod query;
 mod resume;
+mod suggest;
 mod walk;
 
 /// The list of paths for people.
@@ -68,10 +74,14 @@ impl Route {
     }
 }
 
-const ROUTES: [Route; 14] = [
+const ROUTES: [Route; 19] = [
     Route::of("/v1/links", "v1/links", || get(links::links)),
     Route::of("/v1/captures", "v1/captures", || get(names::captures)),
     Route::of("/v1/lifespans", "v1/lifespans", || get(links::lifespans)),
+    Route::of("/v1/changed", "v1/changed", || get(changed::changed)),
+    Route::of("/v1/first", "v1/first", || get(first::first)),
+    Route::of("/v1/barcode", "v1/barcode", || get(barcode::barcode)),
+    Route::of("/v1/suggest", "v1/suggest", || get(suggest::suggest)),
     Route::of("/v1/urls", "v1/urls", || get(names::urls)),
     Route::of("/v1/uids", "v1/uids", || get(names::uids)),
     Route { called: "/v1/uids/", ..Route::of("/v1/uids/{uid}", "v1/uids", || get(names::uid)) },
@@ -82,7 +92,8 @@ const ROUTES: [Route; 14] = [
     Route::of("/v1/query", "v1/query", || post(query::query)),
     Route::open("/v1/openapi.json", || get(openapi)),
     Route::open("/v1", || get(page)),
-    Route::open("/", || get(page)),
+    Route { called: "/explorer/", ..Route::open("/explorer/{file}", || get(explorer_file)) },
+    Route::open("/", || get(root)),
 ];
 
 /// All HTTP paths except health and metrics.
@@ -117,6 +128,24 @@ impl IntoResponse for Refused {
 
 async fn page() -> Response {
     ([(CONTENT_TYPE, "text/plain; charset=utf-8")], PAGE).into_response()
+}
+
+/// `/`: the explorer for browsers, the list of paths for all others.
+async fn root(headers: HeaderMap) -> Response {
+    let mut response = match explorer::page(&headers) {
+        Some(found) => found,
+        None => page().await,
+    };
+    response.headers_mut().insert(VARY, ACCEPT.into());
+    response
+}
+
+/// `/explorer/{file}`.
+async fn explorer_file(Path(name): Path<String>, uri: Uri, headers: HeaderMap) -> Result<Response, Refused> {
+    match explorer::file(&name, &headers) {
+        Some(found) => Ok(found),
+        None => Err(nothing_there(uri).await),
+    }
 }
 
 async fn openapi() -> Response {
@@ -163,6 +192,10 @@ mod tests {
             ("/v1/links", links::LINKS),
             ("/v1/captures", names::CAPTURES),
             ("/v1/lifespans", links::LIFESPANS),
+            ("/v1/changed", changed::CHANGED),
+            ("/v1/first", first::FIRST),
+            ("/v1/barcode", barcode::BARCODE),
+            ("/v1/suggest", suggest::SUGGEST),
             ("/v1/urls", names::URLS),
             ("/v1/uids", names::UIDS),
             ("/v1/uids/{uid}", uid),
@@ -173,6 +206,7 @@ mod tests {
             ("/v1/query", query::QUERY),
             ("/v1/openapi.json", &[]),
             ("/v1", &[]),
+            ("/explorer/{file}", &["file"]),
             ("/", &[]),
         ])
     }
@@ -223,7 +257,9 @@ mod tests {
 
     #[test]
     fn the_page_names_what_is_here() {
-        for route in ROUTES.iter().filter(|route| !["/", "/v1", "/v1/uids/{uid}"].contains(&route.path)) {
+        for route in
+            ROUTES.iter().filter(|route| !["/", "/v1", "/v1/uids/{uid}", "/explorer/{file}"].contains(&route.path))
+        {
             assert!(PAGE.contains(route.path), "{}", route.path);
         }
     }
@@ -232,10 +268,14 @@ mod tests {
     fn every_route_is_a_method() {
         let methods = methods(Methods::default());
         for route in &ROUTES {
-            let path = route.path.replace("{uid}", "17");
+            let path = route.path.replace("{uid}", "17").replace("{file}", "main.js");
             let method = methods.of(&path);
             assert_eq!(method, route.method, "{path}");
-            assert_eq!(method.open, ["/", "/v1", "/v1/openapi.json"].contains(&route.path), "{path}");
+            assert_eq!(
+                method.open,
+                ["/", "/v1", "/v1/openapi.json", "/explorer/{file}"].contains(&route.path),
+                "{path}"
+            );
         }
         assert_eq!(methods.of("/v2").name, "other");
         assert_eq!(methods.of("/webstrata.v1.Links/GetLinks").name, "Links/GetLinks");

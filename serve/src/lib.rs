@@ -14,6 +14,7 @@
 //! | [`held`] | answers from the cells of one server |
 //! | [`map`], [`clerk`], [`dial`] | which server holds which cell; asks these servers and joins their answers |
 //! | [`server`], [`http`] | the port, its gRPC services, and the same questions over HTTP |
+//! | `explorer` | the page for browsers, which asks the same questions |
 //! | [`protocol`] | messages, the encoding of lists of links, errors, and resume tokens of paged answers |
 //! | [`answering`] | answers to many question lines together |
 //! | [`guard`] | the guards around every call: limits, deadlines, TLS, tokens, metrics, spans |
@@ -22,6 +23,7 @@ pub mod answering;
 pub mod clerk;
 pub mod cluster;
 pub mod dial;
+mod explorer;
 pub mod guard;
 pub mod held;
 pub mod http;

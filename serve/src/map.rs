@@ -44,6 +44,10 @@ pub struct Graph {
     pub rows: Vec<Arc<RowMap>>,
     /// The times in which captures of more than one row may lie.
     pub overlaps: Overlaps,
+    /// Whether a row has a capture with a status of 400 or above, or one that is removed.
+    pub has_failures: bool,
+    /// Whether a row takes out what older rows say.
+    pub removes: bool,
 }
 
 /// The cells of one row.
@@ -55,6 +59,10 @@ pub struct RowMap {
     pub end_uid: Uid,
     /// Times of its first and its last capture; the first is later where it has none.
     pub times: (i64, i64),
+    /// Whether it has a capture with a status of 400 or above, or one that is removed.
+    pub has_failures: bool,
+    /// Whether it takes out what older rows say.
+    pub removes: bool,
     /// The cells, in order of UIDs.
     pub cells: Vec<CellMap>,
     /// The first key and the index of each cell that has URLs.
@@ -115,7 +123,9 @@ impl Graph {
     /// An epoch with these rows, oldest first.
     pub fn of(epoch: u64, urls: u64, in_range: RangeLength, rows: Vec<Arc<RowMap>>) -> Self {
         let overlaps = Overlaps::of(&rows.iter().map(|row| row.times).collect::<Vec<_>>());
-        Self { epoch, urls, in_range, rows, overlaps }
+        let has_failures = rows.iter().any(|row| row.has_failures);
+        let removes = rows.iter().any(|row| row.removes);
+        Self { epoch, urls, in_range, rows, overlaps, has_failures, removes }
     }
 }
 
@@ -125,6 +135,8 @@ impl RowMap {
             row: row.row,
             end_uid: Uid(row.end_uid),
             times: (row.first_time, row.last_time),
+            has_failures: row.has_failures,
+            removes: row.removes,
             cells: Vec::with_capacity(row.cells.len()),
             keys: Vec::new(),
         };

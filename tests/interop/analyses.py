@@ -8,7 +8,7 @@ Each file of captures is a separate site, with {"url", "ts", "links"} in each li
 loops make the graph of the site as of several dates. The script compares the values of each algorithm, with one worker
 and with two. The example `captures_of_graph` first writes a graph in WebGraph's format as captures. The example
 `components_of_cells` also finds components by a walk in cells. Needs numpy, scipy, networkx, igraph, pyarrow,
-publicsuffixlist.
+publicsuffixlist, xxhash.
 """
 import argparse
 import bisect
@@ -27,6 +27,7 @@ import networkx
 import numpy as np
 import pyarrow.parquet as pq
 import scipy.sparse as sp
+import xxhash
 from publicsuffixlist import PublicSuffixList
 from scipy.sparse.csgraph import connected_components
 
@@ -71,7 +72,7 @@ class Store:
 
     def analyze(self, name, *options, workers=1):
         out = run(self.webstrata, "analyze", self.path, name, "--out", self.table, "-w", workers, "--memory", "8G",
-                  "--format", "json", *options)
+                  "--format", "json", "--nodes", "all", *options)
         return pq.read_table(self.table), json.loads(out)
 
 
@@ -169,15 +170,6 @@ def check_salsa(check, what, links, table):
         check.same(f"{what} salsa {name} of what has no links", float(values[degree == 0].sum()), 0.0)
 
 
-def mixed(numbers):
-    """The finaliser of splitmix64."""
-    with np.errstate(over="ignore"):
-        h = numbers * np.uint64(0x9E3779B97F4A7C15)
-        h = (h ^ (h >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        h = (h ^ (h >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        return h ^ (h >> np.uint64(31))
-
-
 def estimates(registers):
     """HyperLogLog (Flajolet et al. 2007) of rows of registers, with linear counting where it is small."""
     m = registers.shape[1]
@@ -188,8 +180,9 @@ def estimates(registers):
     return np.where(small, m * np.log(m / np.maximum(empty, 1)), raw)
 
 
-def hyperball(sources, targets, count, bits):
-    hashes = mixed(np.arange(1, count + 1, dtype=np.uint64))
+def hyperball(sources, targets, urls, bits):
+    """Sums of 1 / distance, and the greatest distance; a URL is hashed as its text."""
+    count, hashes = len(urls), np.array([xxhash.xxh3_64_intdigest(url.encode()) for url in urls], dtype=np.uint64)
     registers = np.zeros((count, 1 << bits), dtype=np.uint8)
     rest = hashes << np.uint64(bits)
     zeros = np.array([64 - int(r).bit_length() for r in rest])
@@ -260,7 +253,7 @@ def check_graph(check, what, store, options, uids, edges, heavy):
         bits = 5 if heavy else 8
         values, _ = table("harmonic", "--log2m", bits)
         if workers == 1:
-            want, _ = hyperball(sources, targets, count, bits)
+            want, _ = hyperball(sources, targets, values.column("url").to_pylist(), bits)
         check.close(f"{what} harmonic counters", column(values, "harmonic"), want, relative=True)
         if not heavy:
             check_networkx(check, what, store, options, edges, count, values, workers)

@@ -147,13 +147,13 @@ def epoch(series):
 
 def check_nodes(exports, oracle, window):
     """pandas: the URL of each UID."""
-    nodes = pandas.read_parquet(exports.file("nodes.parquet", "--what", "nodes"))
+    nodes = pandas.read_parquet(exports.file("nodes.parquet", "--what", "nodes", "--nodes", "all"))
     same("ids", list(nodes["id"]), list(range(len(nodes))))
     got = zip(nodes["captures"], epoch(nodes["first_capture"]), epoch(nodes["last_capture"]))
     same("nodes", dict(zip(nodes["url"], got)), oracle.nodes(window))
     hosts = [host if isinstance(host, str) else None for host in nodes["host"]]
     same("hosts of nodes", hosts, [urlsplit(url).hostname for url in nodes["url"]])
-    text = pandas.read_csv(exports.text("--what", "nodes", "--names", "gephi"))
+    text = pandas.read_csv(exports.text("--what", "nodes", "--nodes", "all", "--names", "gephi"))
     same("columns for Gephi", list(text.columns), ["Id", "Label", "Host", "Domain", "Captures", "Time Interval"])
     return list(nodes["url"])
 
@@ -184,7 +184,8 @@ def check_edges(exports, urls, edges):
 
 
 def check_duckdb(exports, oracle, urls, edges, window):
-    nodes, layers = exports.file("nodes.parquet", "--what", "nodes"), exports.file("layers.parquet", "--what", "layers")
+    nodes = exports.file("nodes.parquet", "--what", "nodes", "--nodes", "all")
+    layers = exports.file("layers.parquet", "--what", "layers")
     hosts = exports.file("hosts.parquet", "--what", "hosts")
     con = duckdb.connect()
     if "at" not in window:
@@ -223,12 +224,14 @@ def check_parts(exports):
 
 
 def check_numbers(exports, urls, edges):
-    matrix = scipy.io.mmread(exports.file("links.mtx")).tocoo()
-    same("SciPy: shape", matrix.shape, (len(urls), len(urls)))
-    same("SciPy: links", {(urls[page], urls[link]) for page, link in zip(matrix.row, matrix.col)}, set(edges))
+    dated = list(pandas.read_parquet(exports.file("dated.parquet", "--what", "nodes"))["url"])
+    for nodes, rule in [(urls, "all"), (dated, "dated")]:
+        matrix = scipy.io.mmread(exports.file("links.mtx", "--nodes", rule)).tocoo()
+        same("SciPy: shape", matrix.shape, (len(nodes), len(nodes)))
+        same("SciPy: links", {(nodes[page], nodes[link]) for page, link in zip(matrix.row, matrix.col)}, set(edges))
     if not edges:
         return f"SciPy {scipy.__version__}"
-    path = exports.file("links.tsv", "--format", "networkit")
+    path = exports.file("links.tsv", "--format", "networkit", "--nodes", "all")
     # The reader behind Format.EdgeListTabOne, which by itself reads links without direction.
     graph = networkit.graphio.EdgeListReader("\t", 1, directed=True).read(path)
     same("NetworKit: links", {(urls[page], urls[link]) for page, link in graph.iterEdges()}, set(edges))

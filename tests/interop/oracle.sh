@@ -26,7 +26,8 @@ trap 'rm -rf "$work"' EXIT
 ask() {
     echo "from $1:"
     time "$webstrata" query "$work/store" < "$work/q.queries.jsonl" > "$work/answers.jsonl"
-    "$python" "$oracle" compare "$work/q.expected.jsonl" "$work/answers.jsonl"
+    "$python" "$here/digits.py" < "$work/answers.jsonl" > "$work/digits.jsonl"
+    "$python" "$oracle" compare "$work/q.expected.jsonl" "$work/digits.jsonl"
 }
 ask layers
 for codec in ${CODECS:-strata}; do

@@ -17,6 +17,8 @@ import tempfile
 import time
 import urllib.request
 
+from digits import digits
+
 
 def run(*command, **options):
     return subprocess.run([str(part) for part in command], check=True, **options)
@@ -95,6 +97,7 @@ def main():
                         with urllib.request.urlopen(request) as answer, open(answers, "wb") as out:
                             out.write(answer.read())
                     seconds = time.monotonic() - begin
+                    answers.write_text("".join(digits(answers.read_text().splitlines())))
                     done = subprocess.run([sys.executable, str(oracle), "compare", str(work / "q.expected.jsonl"),
                                            str(answers)], capture_output=True, text=True)
                     wrong += done.returncode

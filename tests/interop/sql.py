@@ -7,7 +7,8 @@ Makes a store of one row from a generated crawl, and a store of several rows. Th
 captures of the same pages, some in the same second with different links. In both stores, the views must agree with
 exports (exports.py compares exports with captures), and every query of docs/sql.md must run unchanged and return rows.
 Some queries are also compared with captures read as plain sets. A third store, from WARC records, has revisits and
-unknown captures. Exit code 1 at the first difference. Needs the packages of requirements.txt.
+unknown captures. The first two are made once more with captures that failed. Exit code 1 at the first difference.
+Needs the packages of requirements.txt.
 """
 import argparse
 import gzip
@@ -19,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 from collections import defaultdict
+from random import Random
 
 import duckdb
 
@@ -59,8 +61,8 @@ def check_views(con, binary, store, directory):
         exported[what] = exported[what].replace("'", "''")
     for name, view, table in [
         ("urls", "select uid, url, surt, host from urls", f"select id, url, surt, host from '{exported['nodes']}'"),
-        ("captures", "select uid, timestamp, known from captures",
-         f"select uid, unnest(timestamps), unnest(known) from '{exported['layers']}'"),
+        ("captures", "select uid, timestamp, status, known from captures",
+         f"select uid, unnest(timestamps), unnest(statuses), unnest(known) from '{exported['layers']}'"),
         ("pages", "select uid, url, captures, known_captures, first_capture, last_capture from pages",
          f"select uid, url, len(timestamps), len(list_filter(known, lambda k: k)), timestamps[1], timestamps[-1] "
          f"from '{exported['layers']}'"),
@@ -163,6 +165,34 @@ def stores(binary, directory):
     return [(one, [crawl]), (many, sorted(directory.glob("batch-*"))), (revisits, None)]
 
 
+def failing(line, random):
+    """A capture that failed, now and then."""
+    row = json.loads(line)
+    status = random.choice([200, 200, 200, 200, 301, 404, 410, 429, 503])
+    if status != 200:
+        row.update(status=status, links=row["links"][:1] if status == 301 else [])
+    return json.dumps(row) + "\n"
+
+
+def failing_stores(binary, directory):
+    """The same stores, but that some captures failed."""
+    random = Random(5)
+    one, many = directory / "failing-one", directory / "failing-many"
+    for number, batch in enumerate(sorted(directory.glob("batch-*"))):
+        path = directory / f"failing-{number}.jsonl"
+        path.write_text("".join(failing(line, random) for line in batch.read_text().splitlines()))
+        run(binary, *(["update", many, "--no-merge"] if number else ["build", "--out", many]), path)
+    run(binary, "build", "--out", one, *directory.glob("failing-*.jsonl"))
+    return [one, many]
+
+
+def check_failures(con):
+    failed, ended = con.execute(
+        "select count(*) filter (status >= 400), count(*) filter (status = 404) from captures").fetchone()
+    if not 0 < ended < failed:
+        sys.exit(f"{failed} captures failed, {ended} of them with 404")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--webstrata", default="webstrata")
@@ -177,6 +207,12 @@ def main():
             if not captures:
                 check_revisits(con)
             print(f"DuckDB {duckdb.__version__}, {store.name}: views are what exports say, {answers} queries run")
+        for store in failing_stores(binary, directory):
+            con = duckdb.connect()
+            con.execute(run(binary, "sql", store))
+            check_views(con, binary, store, directory)
+            check_failures(con)
+            print(f"DuckDB {duckdb.__version__}, {store.name}: views are what exports say")
 
 
 if __name__ == "__main__":

@@ -12,6 +12,8 @@ WEBSTRATA names the binary if webstrata is not on the PATH.
 """
 import argparse, gzip, json, os, pathlib, random, subprocess, sys, tempfile
 
+from digits import digits
+
 here = pathlib.Path(__file__).resolve().parent
 shared = pathlib.Path(os.environ.get("WEBSTRATA_SHARED", here / "../../../shared"))
 webstrata = os.environ.get("WEBSTRATA", "webstrata")
@@ -61,7 +63,8 @@ def main():
 
         def ask(what, directory):
             questions = (work / "q.queries.jsonl").read_text()
-            (work / "answers.jsonl").write_text(run(webstrata, "query", directory, input=questions))
+            answers = run(webstrata, "query", directory, input=questions).splitlines()
+            (work / "answers.jsonl").write_text("".join(digits(answers)))
             compare = [shared / "tools/oracle.py", "compare", work / "q.expected.jsonl", work / "answers.jsonl"]
             done = run(sys.executable, *compare)
             print(f"  {what}: {len(manifest(directory)['rows'])} rows: {done.strip().splitlines()[-1]}", flush=True)

@@ -1,8 +1,9 @@
 //! Small random crawls, the same for the same seed, with what real ones hold: pages captured often and once, two
 //! captures in one second, the same capture twice, empty pages, links said twice, links to the page itself, fragments,
-//! other spellings of one URL, and (as WARC) revisits, also of captures that are not there.
+//! other spellings of one URL, and (as WARC) revisits, also of captures that are not there. Crawls with failures have
+//! pages that are gone and come back, servers that fail, and redirects.
 
-use crate::oracle::{Oracle, Time, When};
+use crate::oracle::{Ending, Oracle, Time, When};
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -28,6 +29,8 @@ pub enum Links {
     SameAs(usize),
     /// Those of a capture that is not in the crawl.
     Lost,
+    /// None: the server answered with this status, and perhaps said where the page is now.
+    Status(u16, Option<String>),
 }
 
 /// A crawl; captures in the order in which they were made up, which is not that of time.
@@ -98,8 +101,12 @@ impl Random {
     /// A question about time, of each kind that there is, with times of captures.
     pub fn when(&mut self, times: &[Time]) -> When {
         let (one, other) = (*self.pick(times), *self.pick(times));
-        match self.below(4) {
+        match self.below(5) {
             0 => When::AsOf(one),
+            4 => {
+                let age = *self.pick(&[0, (one - other).abs(), i64::MAX]);
+                When::AsOfBy(one, age, *self.pick(&[Ending::Gone, Ending::None, Ending::Each]))
+            }
             1 => When::Seen(one, one),
             2 => When::Seen(i64::MIN, i64::MAX),
             _ => When::Seen(one.min(other), one.max(other)),
@@ -137,18 +144,24 @@ fn spelled(url: &str, random: &mut Random) -> String {
 impl Crawl {
     /// A crawl whose captures all have their links, some said twice.
     pub fn random(seed: u64, size: Size) -> Crawl {
-        Self::make(seed, size, false)
+        Self::make(seed, size, false, false)
     }
 
     /// A crawl with revisits too.
     pub fn with_revisits(seed: u64, size: Size) -> Crawl {
-        Self::make(seed, size, true)
+        Self::make(seed, size, true, false)
     }
 
-    fn make(seed: u64, size: Size, revisits: bool) -> Crawl {
+    /// A crawl with captures of other statuses than 200, and with revisits or without.
+    pub fn with_failures(seed: u64, size: Size, revisits: bool) -> Crawl {
+        Self::make(seed, size, revisits, true)
+    }
+
+    fn make(seed: u64, size: Size, revisits: bool, failures: bool) -> Crawl {
         let mut random = Random(seed);
         let mut crawl = Crawl::default();
         let mut latest = vec![None::<usize>; usize::try_from(size.pages).expect("a size")];
+        let mut latest_failure = latest.clone();
         let mut clock = 1_140_000_000;
         while (crawl.captures.len() as u64) < size.captures {
             clock += i64::try_from(random.below(90_000)).expect("small");
@@ -161,7 +174,16 @@ impl Crawl {
                 Some(before) if !revisits && random.once_in(15) => crawl.captures[before].time,
                 _ => clock + 1,
             };
+            let fails = failures && random.once_in(4);
             let (links, canonical) = match before {
+                _ if fails && revisits && latest_failure[slot].is_some() && random.once_in(3) => {
+                    (Links::SameAs(latest_failure[slot].unwrap_or(0)), Some(Vec::new()))
+                }
+                _ if fails => {
+                    let status = *random.pick(&[404, 404, 410, 403, 429, 500, 503, 301, 302, 204]);
+                    let target = (300..400).contains(&status).then(|| url(random.below(1 + size.pages * 3)));
+                    (Links::Status(status, target.clone()), Some(target.into_iter().collect()))
+                }
                 Some(_) if revisits && random.once_in(12) => (Links::Lost, None),
                 Some(before) if revisits && random.once_in(3) => {
                     (Links::SameAs(before), Some(crawl.canonical[before].1.clone()))
@@ -178,7 +200,12 @@ impl Crawl {
             }
             let is_lost = canonical.is_none();
             crawl.push(capture, &url(page), canonical);
-            if !is_lost {
+            if fails {
+                let last = crawl.captures.len() - 1;
+                if matches!(crawl.captures[last].links, Links::Status(400.., _)) {
+                    latest_failure[slot] = Some(last);
+                }
+            } else if !is_lost {
                 latest[slot] = Some(crawl.captures.len() - 1);
             }
         }
@@ -195,13 +222,46 @@ impl Crawl {
         self.oracle_of(&(0..self.captures.len()).collect())
     }
 
+    /// The crawl without the captures of some pages, and without links to some URLs; each is named with the second of
+    /// the capture. Only for crawls without revisits.
+    #[must_use]
+    pub fn without(
+        &self,
+        is_removed_page: impl Fn(&str, Time) -> bool,
+        is_removed_target: impl Fn(&str, Time) -> bool,
+    ) -> Crawl {
+        let mut left = Crawl::default();
+        for (capture, (url, canonical)) in self.captures.iter().zip(&self.canonical) {
+            let mut capture = capture.clone();
+            if is_removed_page(url, capture.time) {
+                continue;
+            }
+            let stays: Vec<bool> = canonical.iter().map(|link| !is_removed_target(link, capture.time)).collect();
+            match &mut capture.links {
+                Links::Here(links) => {
+                    let mut stays = stays.iter();
+                    links.retain(|_| stays.next().copied().unwrap_or(true));
+                }
+                Links::Status(_, target) if stays.first() == Some(&false) => *target = None,
+                _ => {}
+            }
+            let canonical = canonical.iter().zip(&stays).filter(|(_, stays)| **stays).map(|(link, _)| link.clone());
+            left.push(capture, url, Some(canonical.collect()));
+        }
+        left
+    }
+
     /// The oracle that knows these captures, by index: revisits of others have unknown links.
     pub fn oracle_of(&self, known: &BTreeSet<usize>) -> Oracle {
         let mut oracle = Oracle::default();
         for &index in known {
             let (time, (url, links)) = (self.captures[index].time, &self.canonical[index]);
             match self.origin(index) {
-                Some(origin) if known.contains(&origin) => oracle.add(url, time, links.iter().map(String::as_str)),
+                Some(origin) if known.contains(&origin) => match self.captures[origin].links {
+                    Links::Status(status @ 400.., _) => oracle.add_failure(status, url, time),
+                    Links::Status(status, _) => oracle.add_with(status, url, time, links.iter().map(String::as_str)),
+                    _ => oracle.add(url, time, links.iter().map(String::as_str)),
+                },
                 _ => oracle.add_unknown(url, time),
             }
         }
@@ -211,7 +271,7 @@ impl Crawl {
     /// The capture that has the links of this one spelled out; `None` where it is not in the crawl.
     fn origin(&self, index: usize) -> Option<usize> {
         match self.captures[index].links {
-            Links::Here(_) => Some(index),
+            Links::Here(_) | Links::Status(..) => Some(index),
             Links::SameAs(before) => self.origin(before),
             Links::Lost => None,
         }
@@ -220,9 +280,15 @@ impl Crawl {
     /// The crawl as JSON lines, one a capture; times as 14 digits or as seconds. Only for crawls without revisits.
     pub fn json_lines(&self) -> Vec<String> {
         let line = |(index, capture): (usize, &Capture)| {
-            let Links::Here(links) = &capture.links else { panic!("a revisit has no JSON line") };
             let time = if index % 3 == 0 { json!(capture.time) } else { json!(digits(capture.time)) };
-            json!({"url": capture.url, "ts": time, "links": links}).to_string()
+            match &capture.links {
+                Links::Here(links) => json!({"url": capture.url, "ts": time, "links": links}).to_string(),
+                Links::Status(status, target) => {
+                    let links: Vec<&String> = target.iter().collect();
+                    json!({"url": capture.url, "ts": time, "links": links, "status": status}).to_string()
+                }
+                _ => panic!("a revisit has no JSON line"),
+            }
         };
         self.captures.iter().enumerate().map(line).collect()
     }
@@ -240,13 +306,25 @@ impl Crawl {
             let origin = self.origin(index).unwrap_or(index);
             let (kind, body) = match &capture.links {
                 Links::Here(links) => ("response", html(links)),
+                Links::Status(..) => ("response", html(&["http://not.a.link.example/".to_owned()])),
                 _ => ("revisit", String::new()),
             };
+            let (status, location) = match &capture.links {
+                Links::Status(status, Some(target)) => (*status, format!("Location: {target}\r\n")),
+                Links::Status(status, None) => (*status, String::new()),
+                _ => (200, String::new()),
+            };
             let http = format!(
-                "HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: {}\r\n\r\n",
+                "HTTP/1.1 {status} So\r\n{location}Content-Type: text/html; charset=utf-8\r\n\
+                 Content-Length: {}\r\n\r\n",
                 body.len()
             );
-            let block = if kind == "response" { http + &body } else { http };
+            let block = match (kind, &self.captures[origin].links) {
+                ("response", _) => http + &body,
+                // Only a revisit without a status of its own may be one of a failure.
+                (_, Links::Status(..)) => String::new(),
+                _ => http,
+            };
             let _ = write!(
                 header,
                 "WARC/1.1\r\nWARC-Type: {kind}\r\nWARC-Record-ID: <urn:uuid:00000000-0000-4000-8000-{index:012}>\r\n"

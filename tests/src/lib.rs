@@ -3,9 +3,9 @@
 //! Nothing here shares code with the crates under test: a fault in them must not hide itself. Map: [`oracle`] answers
 //! every question from sets; [`crawls`] makes crawls and writes them as JSON lines and WARC; [`rows`] makes stores of
 //! several rows; [`stores`] builds stores in temporary directories and compares answers and bytes; [`clusters`] serves
-//! them, [`raw`] asks one server as anybody may; [`suite`] is what every way to ask must answer; [`wire`] sends what
-//! nobody should; [`story`] is a store that grows, with what each of its epochs must answer, and [`load`] asks a
-//! cluster of it all the time.
+//! them, [`raw`] asks one server as anybody may, and [`served`] over HTTP; [`suite`] is what every way to ask must
+//! answer, and [`ways`] are all of them; [`wire`] sends what nobody should; [`story`] is a store that grows, with what
+//! each of its epochs must answer, and [`load`] asks a cluster of it all the time.
 
 pub mod clusters;
 pub mod crawls;
@@ -13,10 +13,12 @@ pub mod load;
 pub mod oracle;
 pub mod raw;
 pub mod rows;
+pub mod served;
 mod shared;
 pub mod stores;
 pub mod story;
 pub mod suite;
+pub mod ways;
 pub mod wire;
 
 use std::path::{Path, PathBuf};

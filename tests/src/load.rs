@@ -5,6 +5,7 @@
 
 use crate::crawls::Random;
 use crate::oracle::When;
+use crate::stores::window;
 use crate::story::{Known, Story};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -14,7 +15,7 @@ use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
-use webstrata_layers::{Batch, CaptureTime, Direction, Lifespan, Precision, Uid, Window};
+use webstrata_layers::{Batch, CaptureTime, Direction, Lifespan, Precision, Uid};
 use webstrata_serve::clerk::{Clerk, Pinned};
 
 /// Between two calls of a task, so that the machine is not full of questions alone.
@@ -99,10 +100,7 @@ impl Question {
     }
 
     async fn ask(&self, pinned: &Pinned) -> Result<Answer, String> {
-        let window = |when: &When| match *when {
-            When::Seen(from, to) => Window::Seen { from, to },
-            When::AsOf(time) => Window::AsOf(time),
-        };
+        let window = |when: &When| window(*when);
         let exact = Direction::In(Precision::Exact);
         let answer = match self {
             Question::Out(uids, when) => pinned.links(uids, Direction::Out, window(when)).await.map(Answer::Links),

@@ -1,6 +1,7 @@
 //! The slow oracle: captures as sets in a map, and every question answered by going through all of them.
 //!
-//! Two captures of one page in one second are one capture with the links of both; it is unknown only if both are.
+//! Two captures of one page in one second are one capture with the links of both; it is unknown only if both are. A
+//! failure, which has a status of 400 or above and no links, does not count beside another capture of its second.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,11 +10,66 @@ pub type Url = String;
 /// Seconds since 1970, UTC.
 pub type Time = i64;
 
-/// Captures with their links; `None` where the links are unknown.
+/// Captures with their links.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Oracle {
-    captures: BTreeMap<(Url, Time), Option<BTreeSet<Url>>>,
+    captures: BTreeMap<(Url, Time), Records>,
     sources: BTreeMap<Url, BTreeSet<Url>>,
+}
+
+/// What records say of one page and second.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Records {
+    /// Links of those that have them, with the least of their statuses.
+    links: Option<(u16, BTreeSet<Url>)>,
+    /// Whether there is a revisit whose links are unknown.
+    is_unknown: bool,
+    /// The least status of failures.
+    failure: Option<u16>,
+}
+
+/// A capture of a page.
+struct Capture<'a> {
+    time: Time,
+    /// `None` where they are unknown.
+    links: Option<&'a BTreeSet<Url>>,
+    status: u16,
+}
+
+static NONE: BTreeSet<Url> = BTreeSet::new();
+
+impl Records {
+    fn at(&self, time: Time) -> Capture<'_> {
+        match (&self.links, self.failure) {
+            (Some((status, links)), _) => Capture { time, links: Some(links), status: *status },
+            (None, Some(status)) if !self.is_unknown => Capture { time, links: Some(&NONE), status },
+            _ => Capture { time, links: None, status: 200 },
+        }
+    }
+}
+
+/// Which failures end a page.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Ending {
+    /// 4xx but 429.
+    #[default]
+    Gone,
+    /// None.
+    None,
+    /// All.
+    Each,
+}
+
+impl Ending {
+    /// Whether a capture with a status counts as the latest.
+    pub fn counts(self, status: u16) -> bool {
+        let is_of_server = status == 429 || status >= 500;
+        match self {
+            Ending::Gone => !is_of_server,
+            Ending::None => status < 400,
+            Ending::Each => true,
+        }
+    }
 }
 
 /// What a question about links is about.
@@ -23,6 +79,8 @@ pub enum When {
     Seen(Time, Time),
     /// The latest capture not after.
     AsOf(Time),
+    /// The same with captures that are not older than so many seconds, and with other rules for failures.
+    AsOfBy(Time, Time, Ending),
 }
 
 /// The numbers of a whole crawl.
@@ -36,6 +94,8 @@ pub struct Totals {
     pub captures: u64,
     /// Those whose links are unknown.
     pub unknown_captures: u64,
+    /// Those that are failures.
+    pub failed_captures: u64,
     /// Distinct (page, link).
     pub links: u64,
     /// Distinct (page, second, link).
@@ -45,7 +105,14 @@ pub struct Totals {
 impl Oracle {
     /// Adds a capture with known links.
     pub fn add<'a>(&mut self, page: &str, time: Time, links: impl IntoIterator<Item = &'a str>) {
-        let all = self.captures.entry((page.to_owned(), time)).or_default().get_or_insert_default();
+        self.add_with(200, page, time, links);
+    }
+
+    /// Adds a capture with known links and a status below 400.
+    pub fn add_with<'a>(&mut self, status: u16, page: &str, time: Time, links: impl IntoIterator<Item = &'a str>) {
+        let records = self.captures.entry((page.to_owned(), time)).or_default();
+        let (least, all) = records.links.get_or_insert_with(|| (status, BTreeSet::new()));
+        *least = status.min(*least);
         for link in links {
             all.insert(link.to_owned());
             self.sources.entry(link.to_owned()).or_default().insert(page.to_owned());
@@ -54,7 +121,13 @@ impl Oracle {
 
     /// Adds a capture with unknown links.
     pub fn add_unknown(&mut self, page: &str, time: Time) {
-        self.captures.entry((page.to_owned(), time)).or_default();
+        self.captures.entry((page.to_owned(), time)).or_default().is_unknown = true;
+    }
+
+    /// Adds a failure.
+    pub fn add_failure(&mut self, status: u16, page: &str, time: Time) {
+        let records = self.captures.entry((page.to_owned(), time)).or_default();
+        records.failure = Some(records.failure.map_or(status, |least| least.min(status)));
     }
 
     /// All URLs, sorted as text.
@@ -68,27 +141,73 @@ impl Oracle {
         self.captures.keys().map(|&(_, time)| time).collect()
     }
 
-    fn of(&self, page: &str) -> impl DoubleEndedIterator<Item = (Time, Option<&BTreeSet<Url>>)> {
+    fn of(&self, page: &str) -> impl DoubleEndedIterator<Item = Capture<'_>> {
         let range = (page.to_owned(), Time::MIN)..=(page.to_owned(), Time::MAX);
-        self.captures.range(range).map(|((_, time), links)| (*time, links.as_ref()))
+        self.captures.range(range).map(|((_, time), records)| records.at(*time))
     }
 
     /// Captures of a page: time, and whether the links are known.
     pub fn captures(&self, page: &str) -> Vec<(Time, bool)> {
-        self.of(page).map(|(time, links)| (time, links.is_some())).collect()
+        self.of(page).map(|capture| (capture.time, capture.links.is_some())).collect()
+    }
+
+    /// The statuses of the same captures.
+    pub fn statuses(&self, page: &str) -> Vec<u16> {
+        self.of(page).map(|capture| capture.status).collect()
     }
 
     /// Links of a page.
     pub fn out_links(&self, page: &str, when: When) -> BTreeSet<&str> {
-        let known: Vec<_> = match when {
+        let selected = self.selected(page, when).into_iter();
+        selected.filter_map(|capture| capture.links).flatten().map(String::as_str).collect()
+    }
+
+    /// The captures of a page that a question is about.
+    fn selected(&self, page: &str, when: When) -> Vec<Capture<'_>> {
+        let (at, age, ending) = match when {
             When::Seen(from, to) => {
-                self.of(page).filter(|(time, _)| (from..=to).contains(time)).filter_map(|(_, links)| links).collect()
+                return self.of(page).filter(|capture| (from..=to).contains(&capture.time)).collect();
             }
-            When::AsOf(at) => {
-                self.of(page).rfind(|(time, _)| *time <= at).and_then(|(_, links)| links).into_iter().collect()
-            }
+            When::AsOf(at) => (at, Time::MAX, Ending::Gone),
+            When::AsOfBy(at, age, ending) => (at, age, ending),
         };
-        known.into_iter().flatten().map(String::as_str).collect()
+        let counts = |capture: &Capture<'_>| capture.time <= at && ending.counts(capture.status);
+        let latest = self.of(page).rfind(counts).filter(|capture| at.saturating_sub(capture.time) <= age);
+        latest.into_iter().collect()
+    }
+
+    /// Whether a page is there: whether one of the captures that a question is about is no failure.
+    pub fn is_alive(&self, page: &str, when: When) -> bool {
+        self.selected(page, when).iter().any(|capture| capture.status < 400)
+    }
+
+    /// Whether a page has only unknown links in the captures that a question is about.
+    pub fn is_unknown(&self, page: &str, when: When) -> bool {
+        let selected = self.selected(page, when);
+        !selected.is_empty() && selected.iter().all(|capture| capture.links.is_none())
+    }
+
+    /// Links of a page at the second date that it has not at the first, and the other way round; `None` where the links
+    /// of a date are unknown.
+    pub fn changed(&self, page: &str, dates: [When; 2]) -> Option<[BTreeSet<&str>; 2]> {
+        if dates.iter().any(|&date| self.is_unknown(page, date)) {
+            return None;
+        }
+        let [before, after] = dates.map(|date| self.out_links(page, date));
+        Some([&after - &before, &before - &after])
+    }
+
+    /// The pages that ever linked to a URL, with the time of the first capture with the link.
+    pub fn first(&self, url: &str) -> BTreeSet<(Time, &str)> {
+        let sources = self.in_links(url, When::Seen(Time::MIN, Time::MAX)).into_iter();
+        let has = |capture: &Capture<'_>| capture.links.is_some_and(|links| links.contains(url));
+        sources.filter_map(|source| Some((self.of(source).find(has)?.time, source))).collect()
+    }
+
+    /// The nodes of the graph that a question is about: pages that are there, and what is linked to.
+    pub fn nodes(&self, when: When) -> BTreeSet<&str> {
+        let urls = self.urls().into_iter();
+        urls.filter(|url| self.is_alive(url, when) || !self.in_links(url, when).is_empty()).collect()
     }
 
     /// Pages whose links hold the URL.
@@ -97,9 +216,11 @@ impl Oracle {
         sources.filter(|source| self.out_links(source, when).contains(url)).collect()
     }
 
-    /// For each link of a page, the first and last capture of each run of consecutive known captures that have it.
+    /// For each link of a page, the first and last capture of each run of consecutive captures that have it, but for
+    /// those that are unknown or a failure of the server.
     pub fn lifespans(&self, page: &str) -> BTreeSet<(&str, Time, Time)> {
-        let known: Vec<_> = self.of(page).filter_map(|(time, links)| Some((time, links?))).collect();
+        let telling = self.of(page).filter(|capture| Ending::Gone.counts(capture.status));
+        let known: Vec<_> = telling.filter_map(|capture| Some((capture.time, capture.links?))).collect();
         let mut spans = BTreeSet::new();
         for link in self.out_links(page, When::Seen(Time::MIN, Time::MAX)) {
             for run in known.chunk_by(|a, b| a.1.contains(link) == b.1.contains(link)) {
@@ -113,15 +234,39 @@ impl Oracle {
 
     /// The numbers of the crawl.
     pub fn totals(&self) -> Totals {
-        let known = || self.captures.values().flatten();
+        let captures = || self.captures.iter().map(|((_, time), records)| records.at(*time));
+        let known = || captures().filter_map(|capture| capture.links);
         Totals {
             urls: self.urls().len() as u64,
             pages: self.captures.keys().map(|(page, _)| page).collect::<BTreeSet<_>>().len() as u64,
             captures: self.captures.len() as u64,
             unknown_captures: (self.captures.len() - known().count()) as u64,
+            failed_captures: captures().filter(|capture| capture.status >= 400).count() as u64,
             links: self.sources.values().map(|sources| sources.len() as u64).sum(),
             occurrences: known().map(|links| links.len() as u64).sum(),
         }
+    }
+
+    /// The same crawl without the captures of some pages, and without links to some URLs; each is named with the second
+    /// of the capture.
+    #[must_use]
+    pub fn without(
+        &self,
+        is_removed_page: impl Fn(&str, Time) -> bool,
+        is_removed_target: impl Fn(&str, Time) -> bool,
+    ) -> Oracle {
+        let mut oracle = Oracle::default();
+        for ((page, time), records) in self.captures.iter().filter(|((page, time), _)| !is_removed_page(page, *time)) {
+            if let Some((status, links)) = &records.links {
+                let left = links.iter().filter(|link| !is_removed_target(link, *time));
+                oracle.add_with(*status, page, *time, left.map(String::as_str));
+            }
+            if records.is_unknown {
+                oracle.add_unknown(page, *time);
+            }
+            records.failure.into_iter().for_each(|status| oracle.add_failure(status, page, *time));
+        }
+        oracle
     }
 
     /// The same crawl without the URLs that were never captured and that fewer than `least` pages link to.
@@ -129,11 +274,14 @@ impl Oracle {
         let pages: BTreeSet<&str> = self.captures.keys().map(|(page, _)| page.as_str()).collect();
         let kept = |url: &str| pages.contains(url) || self.sources[url].len() as u64 >= least;
         let mut oracle = Oracle::default();
-        for ((page, time), links) in &self.captures {
-            match links {
-                Some(links) => oracle.add(page, *time, links.iter().map(String::as_str).filter(|url| kept(url))),
-                None => oracle.add_unknown(page, *time),
+        for ((page, time), records) in &self.captures {
+            if let Some((status, links)) = &records.links {
+                oracle.add_with(*status, page, *time, links.iter().map(String::as_str).filter(|url| kept(url)));
             }
+            if records.is_unknown {
+                oracle.add_unknown(page, *time);
+            }
+            records.failure.into_iter().for_each(|status| oracle.add_failure(status, page, *time));
         }
         oracle
     }
@@ -158,8 +306,24 @@ mod tests {
         assert_eq!(oracle.in_links("b", When::AsOf(41)), [].into());
         let spans = [("a", 10, 10), ("a", 40, 40), ("b", 10, 20), ("p", 40, 40)];
         assert_eq!(oracle.lifespans("p"), spans.into());
-        let totals = Totals { urls: 3, pages: 1, captures: 4, unknown_captures: 1, links: 3, occurrences: 5 };
+        let totals = Totals {
+            urls: 3,
+            pages: 1,
+            captures: 4,
+            unknown_captures: 1,
+            failed_captures: 0,
+            links: 3,
+            occurrences: 5,
+        };
         assert_eq!(oracle.totals(), totals);
         assert_eq!(oracle.with_min_sources(2).totals().urls, 1);
+        oracle.add_failure(404, "p", 20);
+        oracle.add_failure(503, "p", 50);
+        oracle.add_failure(410, "p", 60);
+        oracle.add_failure(404, "p", 60);
+        assert_eq!(oracle.statuses("p"), [200, 200, 200, 200, 503, 404]);
+        let by = |at, age, ending| oracle.out_links("p", When::AsOfBy(at, age, ending)).len();
+        assert_eq!((by(59, 100, Ending::Gone), by(59, 100, Ending::Each), by(60, 100, Ending::Gone)), (2, 0, 0));
+        assert_eq!((by(60, 100, Ending::None), by(60, 20, Ending::None), by(60, 19, Ending::None)), (2, 2, 0));
     }
 }

@@ -12,16 +12,18 @@ use std::sync::Arc;
 use tokio::runtime::Runtime;
 use tonic::transport::Channel;
 use tonic::{Response, Status};
+use webstrata_layers::record::status::{self, push_status};
 use webstrata_layers::{
-    CaptureTime, Change, Direction, Error, InLinks, Lifespan, Links, Page, Precision, RangeLength, Sample, Sampling,
-    TIMES, Uid, Window,
+    AsOf, CaptureTime, Change, ChangedLinks, Direction, Error, InLinks, Lifespan, Links, Page, Precision, RangeLength,
+    Sample, Sampling, Spelled, TIMES, Uid, Window,
 };
 use webstrata_serve::clerk::Refused;
 use webstrata_serve::held::{direction_to, window_to};
 use webstrata_serve::protocol::proto::links_client::LinksClient;
 use webstrata_serve::protocol::proto::{
-    GetCapturesRequest, GetLifespansRequest, GetLinkCountRequest, GetLinksRequest, ListUidsRequest, SampleLinksRequest,
-    StatsRequest, StatsResponse, TopologyRequest, TopologyResponse, UidToUrlRequest, UrlToUidRequest,
+    GetCapturesRequest, GetChangedLinksRequest, GetFirstLinksRequest, GetLifespansRequest, GetLinkCountRequest,
+    GetLinksRequest, ListUidsRequest, Match, SampleLinksRequest, StatsRequest, StatsResponse, TopologyRequest,
+    TopologyResponse, UidToUrlRequest, UrlToUidRequest,
 };
 
 /// A server's service `Links`.
@@ -198,13 +200,16 @@ impl Links for Raw {
         }
         let mut page = Page { uid, ..Page::default() };
         page.timestamps = captures.iter().map(|capture| capture.time).collect();
-        page.unknown = (0..).zip(&captures).filter(|(_, capture)| !capture.known).map(|(at, _)| at).collect();
+        page.blank = (0..).zip(&captures).filter(|(_, capture)| capture.is_blank()).map(|(at, _)| at).collect();
+        for (at, capture) in (0..).zip(&captures) {
+            push_status(&mut page.statuses, at, capture.status);
+        }
         for own in spans.chunk_by(|one, other| one.link == other.link) {
             let link = u32::try_from(page.links.len()).expect("few links");
             page.links.push(own[0].link);
-            // A link is taken as present until a known capture says otherwise.
+            // A link is taken as present until a capture that is not blank says otherwise.
             let mut before = true;
-            for (capture, at) in captures.iter().zip(0..).filter(|(capture, _)| capture.known) {
+            for (capture, at) in captures.iter().zip(0..).filter(|(capture, _)| !capture.is_blank()) {
                 let is = own.iter().any(|span| span.first <= capture.time && capture.time <= span.last);
                 if is != before {
                     page.changes.push(Change { link, capture: at });
@@ -232,9 +237,51 @@ impl Links for Raw {
         let request = GetCapturesRequest { epoch: self.epoch, uids: vec![uid.0] };
         let answer = self.ask(|mut client| async move { client.get_captures(request).await })?;
         assert_eq!(answer.counts.iter().map(|&count| count as usize).collect::<Vec<_>>(), [answer.times.len()]);
-        let capture = |(at, &time): (u32, &i64)| CaptureTime { time, known: !answer.unknown.contains(&at) };
+        let capture = |(at, &time): (u32, &i64)| {
+            let code = answer.statuses.get(at as usize).map_or(200, |&code| u16::try_from(code).expect("a code"));
+            CaptureTime {
+                time,
+                known: !answer.unknown.contains(&at),
+                status: status::Status::new(code).expect("a status"),
+            }
+        };
         *captures = (0..).zip(&answer.times).map(capture).collect();
         Ok(())
+    }
+
+    fn changed(&self, uid: Uid, is_inward: bool, dates: [AsOf; 2]) -> Result<ChangedLinks, Error> {
+        let direction = if is_inward { Direction::In(Precision::Exact) } else { Direction::Out };
+        let [from, to] = dates.map(|date| Some(window_to(Window::AsOf(date))));
+        let request = GetChangedLinksRequest {
+            epoch: self.epoch,
+            uids: vec![uid.0],
+            direction: direction_to(direction),
+            from,
+            to,
+        };
+        let answer = self.ask(|mut client| async move { client.get_changed_links(request).await })?;
+        let counts = [&answer.gained_counts, &answer.lost_counts, &answer.unknown_counts];
+        let lists = [answer.gained.len(), answer.lost.len(), answer.unknown.len()];
+        assert_eq!(counts.map(|counts| counts.iter().sum::<u32>() as usize), lists);
+        let [gained, lost, unknown] = [answer.gained, answer.lost, answer.unknown].map(Uid::of_numbers);
+        Ok(ChangedLinks { gained, lost, unknown })
+    }
+
+    fn first(&self, uid: Uid) -> Result<Vec<(i64, Uid)>, Error> {
+        let request = GetFirstLinksRequest { epoch: self.epoch, uids: vec![uid.0], limit: 0 };
+        let answer = self.ask(|mut client| async move { client.get_first_links(request).await })?;
+        assert_eq!(answer.counts.iter().sum::<u32>() as usize, answer.pages.len());
+        Ok(answer.firsts.into_iter().zip(Uid::of_numbers(answer.pages)).collect())
+    }
+
+    fn spellings(&self, page: &Spelled) -> Result<Vec<Uid>, Error> {
+        let request = ListUidsRequest {
+            epoch: self.epoch,
+            url: page.url().to_owned(),
+            r#match: Match::Surt.into(),
+            ..ListUidsRequest::default()
+        };
+        self.list(request).map_err(|status| Error::Elsewhere(Box::new(Refused(status))))
     }
 
     fn with_prefix(&self, _: &[u8]) -> Result<Vec<Range<Uid>>, Error> {

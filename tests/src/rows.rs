@@ -1,5 +1,5 @@
 //! Stores of several rows, written by plain loops over what each row says: captures of the same pages in different
-//! rows, in different orders of time, some said again with other links, or with links unknown.
+//! rows, in different orders of time, some said again with other links, with links unknown, or as failures.
 //!
 //! [`Rows::random`] makes up small ones, the same for the same seed; [`Rows::write`] writes the store with the writers
 //! of layers, [`Rows::oracle`] knows what it must answer: of captures of one page and second, the newest row's.
@@ -9,13 +9,37 @@ use crate::oracle::{Oracle, Time, Url};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use webstrata_layers::record::key::key_of;
+use webstrata_layers::record::status::{Status, push_status};
 use webstrata_layers::{
     Change, Counts, Evidence, InLinks, InlinksWriter, NewEpoch, OutlinksWriter, Page, PartitionEntry, Provenance,
     RangeLength, RowEntry, StoreWriter, Uid, UrlWriter,
 };
 
-/// The captures of a row; `None` where links are unknown.
-pub type Captures = BTreeMap<(Url, Time), Option<BTreeSet<Url>>>;
+/// What a row says of a capture, of whose links `L` names one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Said<L = Url> {
+    /// Its links.
+    Links(BTreeSet<L>),
+    /// That its links are unknown.
+    Unknown,
+    /// That it is a failure, with this status.
+    Failure(u16),
+}
+
+impl<L> Said<L> {
+    /// Its links; `None` where there are none, or they are unknown.
+    fn links(&self) -> Option<&BTreeSet<L>> {
+        if let Said::Links(links) = self { Some(links) } else { None }
+    }
+
+    /// The same, to be changed.
+    pub fn links_mut(&mut self) -> Option<&mut BTreeSet<L>> {
+        if let Said::Links(links) = self { Some(links) } else { None }
+    }
+}
+
+/// The captures of a row.
+pub type Captures = BTreeMap<(Url, Time), Said>;
 
 /// How rows are drawn.
 #[derive(Clone, Copy, Debug)]
@@ -72,16 +96,19 @@ impl Rows {
         made
     }
 
-    /// Links like those of the page's other captures; now and then unknown ones.
-    fn links(page: &str, Shape { pages, links, .. }: Shape, random: &mut Random) -> Option<BTreeSet<Url>> {
+    /// Links like those of the page's other captures; now and then unknown ones, or a failure.
+    fn links(page: &str, Shape { pages, links, .. }: Shape, random: &mut Random) -> Said {
         if random.once_in(6) {
-            return None;
+            return Said::Unknown;
+        }
+        if random.once_in(5) {
+            return Said::Failure(*random.pick(&[404, 410, 429, 500, 503]));
         }
         let mut usual = Random(page.bytes().map(u64::from).sum());
         let usual: Vec<Url> = (0..usual.below(links + 1)).map(|_| url(usual.below(3 * pages))).collect();
         let mut own: BTreeSet<Url> = usual.into_iter().filter(|_| !random.once_in(4)).collect();
         (0..random.below(3)).for_each(|_| _ = own.insert(url(random.below(4 * pages))));
-        Some(own)
+        Said::Links(own)
     }
 
     /// What all rows together say.
@@ -89,10 +116,11 @@ impl Rows {
         let mut all = Captures::new();
         self.rows.iter().for_each(|row| all.extend(row.clone()));
         let mut oracle = Oracle::default();
-        for ((page, time), links) in &all {
-            match links {
-                Some(links) => oracle.add(page, *time, links.iter().map(String::as_str)),
-                None => oracle.add_unknown(page, *time),
+        for ((page, time), said) in &all {
+            match said {
+                Said::Links(links) => oracle.add(page, *time, links.iter().map(String::as_str)),
+                Said::Unknown => oracle.add_unknown(page, *time),
+                Said::Failure(status) => oracle.add_failure(*status, page, *time),
             }
         }
         oracle
@@ -108,15 +136,22 @@ impl Rows {
         let mut rows = Vec::new();
         for (captures, bare) in self.rows.iter().zip(&self.bare) {
             let pages = captures.keys().map(|(page, _)| page);
-            let met: BTreeSet<&str> =
-                pages.chain(captures.values().flatten().flatten()).chain(bare).map(String::as_str).collect();
+            let met: BTreeSet<&str> = pages
+                .chain(captures.values().filter_map(Said::links).flatten())
+                .chain(bare)
+                .map(String::as_str)
+                .collect();
             let mut urls: Vec<&str> = met.into_iter().filter(|url| !uids.contains_key(url)).collect();
             urls.sort_by_key(|url| key_of(url));
             let first_uid = Uid(uids.len() as u64);
             uids.extend(urls.iter().copied().zip(Uid::each(first_uid..first_uid + urls.len() as u64)));
-            let captures = captures.iter().map(|((page, time), links)| {
-                let links = links.as_ref().map(|links| links.iter().map(|link| uids[link.as_str()]).collect());
-                ((uids[page.as_str()], *time), links)
+            let captures = captures.iter().map(|((page, time), said)| {
+                let said = match said {
+                    Said::Links(links) => Said::Links(links.iter().map(|link| uids[link.as_str()]).collect()),
+                    Said::Unknown => Said::Unknown,
+                    Said::Failure(status) => Said::Failure(*status),
+                };
+                ((uids[page.as_str()], *time), said)
             });
             rows.push(write_row(&writer, &urls, first_uid, &captures.collect(), partitions, in_range));
         }
@@ -126,7 +161,7 @@ impl Rows {
 }
 
 /// Captures in UIDs.
-type Numbered = BTreeMap<(Uid, Time), Option<BTreeSet<Uid>>>;
+type Numbered = BTreeMap<(Uid, Time), Said<Uid>>;
 
 fn write_row(
     writer: &StoreWriter,
@@ -163,22 +198,27 @@ fn write_row(
         PartitionEntry { partition, first_uid, urls, first_record: records.start, first_key, files }
     };
     let partitions = (0..partitions).map(partition).collect();
-    RowEntry { row: row.row(), first_uid, urls: urls.len() as u64, updates: 1, partitions, counts }
+    RowEntry { row: row.row(), first_uid, urls: urls.len() as u64, updates: 1, removes: false, partitions, counts }
 }
 
 fn pages(captures: &Numbered) -> Vec<Page> {
     let uids: BTreeSet<Uid> = captures.keys().map(|(uid, _)| *uid).collect();
     let page = |uid| {
-        let own: Vec<_> =
-            captures.range((uid, i64::MIN)..=(uid, i64::MAX)).map(|(own, links)| (own.1, links)).collect();
-        let links: BTreeSet<Uid> = own.iter().filter_map(|(_, links)| links.as_ref()).flatten().copied().collect();
-        let has = |link: &Uid| own.iter().map(|(_, links)| links.as_ref().map(|links| links.contains(link))).collect();
+        let own: Vec<_> = captures.range((uid, i64::MIN)..=(uid, i64::MAX)).map(|(own, said)| (own.1, said)).collect();
+        let links: BTreeSet<Uid> = own.iter().filter_map(|(_, said)| said.links()).flatten().copied().collect();
+        let has = |link: &Uid| own.iter().map(|(_, said)| said.links().map(|links| links.contains(link))).collect();
+        let mut statuses = Vec::new();
+        for (at, (_, said)) in (0..).zip(&own) {
+            let code = if let Said::Failure(code) = said { *code } else { 200 };
+            push_status(&mut statuses, at, Status::new(code).expect("a status"));
+        }
         Page {
             uid,
             timestamps: own.iter().map(|(time, _)| *time).collect(),
-            unknown: (0..).zip(&own).filter(|(_, (_, links))| links.is_none()).map(|(at, _)| at).collect(),
+            blank: (0..).zip(&own).filter(|(_, (_, said))| said.links().is_none()).map(|(at, _)| at).collect(),
             changes: changes(links.iter().map(has)),
             links: links.into_iter().collect(),
+            statuses,
         }
     };
     uids.into_iter().map(page).collect()
@@ -186,8 +226,8 @@ fn pages(captures: &Numbered) -> Vec<Page> {
 
 fn in_links(captures: &Numbered, in_range: RangeLength) -> Vec<InLinks> {
     let mut seen: BTreeMap<Uid, BTreeMap<Uid, BTreeSet<Time>>> = BTreeMap::new();
-    for ((source, time), links) in captures {
-        for link in links.iter().flatten() {
+    for ((source, time), said) in captures {
+        for link in said.links().into_iter().flatten() {
             seen.entry(*link).or_default().entry(*source).or_default().insert(in_range.start(*time));
         }
     }
@@ -200,7 +240,7 @@ fn in_links(captures: &Numbered, in_range: RangeLength) -> Vec<InLinks> {
     seen.into_iter().map(record).collect()
 }
 
-/// The changes of a matrix, link by link; `None` where a capture is unknown.
+/// The changes of a matrix, link by link; `None` where a capture is blank.
 fn changes(matrix: impl Iterator<Item = Vec<Option<bool>>>) -> Vec<Change> {
     let mut changes = Vec::new();
     for (link, row) in (0..).zip(matrix) {

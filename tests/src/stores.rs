@@ -1,7 +1,7 @@
 //! Stores built for tests: in temporary directories, compared with the oracle question by question, and byte by byte
 //! with one another.
 
-use crate::oracle::{Oracle, Totals, When};
+use crate::oracle::{Ending, Oracle, Totals, When};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::ops::{ControlFlow, Range};
@@ -14,7 +14,7 @@ use webstrata_codecs::CodecTag;
 use webstrata_codecs::ENCODINGS;
 use webstrata_layers::record::key::key_of;
 use webstrata_layers::{
-    Batch, Counts, Direction, Error, Links, Precision, Reader, Sample, Sampling, Store, Uid, Window,
+    AsOf, Batch, Counts, Direction, Error, Failures, Links, Precision, Reader, Sample, Sampling, Store, Uid, Window,
 };
 use webstrata_pipeline::{BuildOptions, RunOptions};
 
@@ -40,6 +40,7 @@ pub fn totals(counts: &Counts) -> Totals {
         pages: counts.pages,
         captures: counts.captures,
         unknown_captures: counts.unknown_captures,
+        failed_captures: counts.failed_captures,
         links: counts.links,
         occurrences: counts.occurrences,
     }
@@ -64,7 +65,29 @@ pub fn windows(oracle: &Oracle, url: &str) -> Vec<When> {
         ]);
         windows.push(When::Seen(own[index / 2], time));
     }
+    for (ending, age) in [(Ending::None, i64::MAX), (Ending::Each, i64::MAX), (Ending::Gone, last - own[own.len() / 2])]
+    {
+        windows.extend([When::AsOfBy(last, age, ending), When::AsOfBy(own[own.len() / 2], age, ending)]);
+    }
     windows
+}
+
+/// Writes the images of a store, and opens them.
+///
+/// # Panics
+/// What cannot be written or opened.
+pub fn cells_of(store: &Path, codec: CodecTag) -> Cells {
+    let opened = Store::open(store).expect("a store");
+    let options = Options { encoding: codec.encoding(), urls: url_store::Options::default() };
+    for (row, partition) in partitions(&opened) {
+        write_cell(&opened, directory(&opened).expect("a directory"), row, partition, options).expect("a cell");
+    }
+    opened_cells(&opened, codec)
+}
+
+fn opened_cells(store: &Store, codec: CodecTag) -> Cells {
+    let residence = if codec == CodecTag::Strata { Residence::Mapped } else { Residence::Memory };
+    Cells::open(store, residence, ENCODINGS).expect("sound cells").expect("a cell for each partition")
 }
 
 /// Asks a store everything about one URL; the first difference is the error.
@@ -78,6 +101,10 @@ pub fn compare_url(links: &impl Links, oracle: &Oracle, url: &str, windows: &[Wh
     let captures: Vec<_> = links.captures(uid).map_err(failed)?.iter().map(|c| (c.time, c.known)).collect();
     if captures != oracle.captures(url) {
         return fail(format!("captures {captures:?}, expected {:?}", oracle.captures(url)));
+    }
+    let statuses: Vec<u16> = links.captures(uid).map_err(failed)?.iter().map(|c| c.status.code()).collect();
+    if statuses != oracle.statuses(url) {
+        return fail(format!("statuses {statuses:?}, expected {:?}", oracle.statuses(url)));
     }
     let texts = |uids: Vec<Uid>| -> Result<BTreeSet<String>, String> {
         if !uids.is_sorted_by(|a, b| a < b) {
@@ -165,8 +192,7 @@ pub fn assert_cells(store: &Path, oracle: &Oracle, codec: CodecTag) {
                 .is_some()
         );
     }
-    let residence = if codec == CodecTag::Strata { Residence::Mapped } else { Residence::Memory };
-    let cells = Cells::open(&opened, residence, ENCODINGS).expect("sound cells").expect("a cell for each partition");
+    let cells = opened_cells(&opened, codec);
     let reader = reader(store);
     for uid in Uid::each(Uid::below(reader.urls())) {
         let url = &reader.url(uid).expect("layers");
@@ -256,7 +282,15 @@ fn assert_pieces(cells: &Cells, reader: &Reader, oracle: &Oracle) {
 pub fn window(when: When) -> Window {
     match when {
         When::Seen(from, to) => Window::Seen { from, to },
-        When::AsOf(at) => Window::AsOf(at),
+        When::AsOf(at) => Window::as_of(at),
+        When::AsOfBy(at, age, ending) => {
+            let failures = match ending {
+                Ending::Gone => Failures::End,
+                Ending::None => Failures::Ignore,
+                Ending::Each => Failures::All,
+            };
+            Window::AsOf(AsOf { failures, ..AsOf::new(at).within(Some(age)) })
+        }
     }
 }
 

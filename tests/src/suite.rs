@@ -5,12 +5,13 @@
 //! answer (ranges, samples, records) with the layers. Seeded: the same questions for the same seed. Cost: some calls a
 //! question.
 
-use webstrata_layers::{Batch, Direction, Links, Precision, Sample, Sampling, Uid, Window};
+use std::collections::BTreeSet;
+use webstrata_layers::{AsOf, Batch, Direction, Links, Precision, Sample, Sampling, Uid, Window};
 use webstrata_serve::clerk::Remote;
 
 use crate::clusters::Cluster;
 use crate::crawls::Random;
-use crate::oracle::{Oracle, When};
+use crate::oracle::{Ending, Oracle, When};
 use crate::stores::{uids_in, window, windows};
 
 /// A way to ask.
@@ -75,13 +76,16 @@ impl Way<'_> {
         let direction = *random.pick(&DIRECTIONS);
         let list = || layers.links(uid, direction, window).map_err(failed);
         let what = format!("{direction:?} {window:?}");
-        match number % 11 {
+        match number % 13 {
             0 => same("UID", &links.uid(url).map_err(failed)?, &Some(uid)),
             1 => same("URL", &links.url(uid).map_err(failed)?.as_str(), &url),
             2 => {
                 let own: Vec<_> =
                     links.captures(uid).map_err(failed)?.iter().map(|own| (own.time, own.known)).collect();
-                same("captures", &own, &oracle.captures(url))
+                same("captures", &own, &oracle.captures(url))?;
+                let statuses: Vec<u16> =
+                    links.captures(uid).map_err(failed)?.iter().map(|own| own.status.code()).collect();
+                same("statuses", &statuses, &oracle.statuses(url))
             }
             3 => {
                 let own = texts(links.out_links(uid, window).map_err(failed)?)?;
@@ -128,6 +132,17 @@ impl Way<'_> {
                 }
                 Ok(())
             }
+            10 => self.between(known, url, uid, random),
+            11 => {
+                let mut own = Vec::new();
+                for (first, source) in links.first(uid).map_err(failed)? {
+                    own.push((first, layers.url(source).map_err(failed)?));
+                }
+                same("times of who linked first", &own.is_sorted_by_key(|first| first.0), &true)?;
+                own.sort();
+                let right: Vec<_> = oracle.first(url).into_iter().map(|(first, url)| (first, url.to_owned())).collect();
+                same("who linked first", &own, &right)
+            }
             _ => {
                 let links_of = layers.out_links(uid, window).map_err(failed)?;
                 let other = Uid(random.below(layers.urls()));
@@ -139,11 +154,49 @@ impl Way<'_> {
         }
     }
 
+    /// What changed between two dates, from the page and to it.
+    fn between(&self, known: &Known<'_>, url: &str, uid: Uid, random: &mut Random) -> Result<(), String> {
+        let Known { oracle, layers } = *known;
+        let failed = |error: webstrata_layers::Error| error.to_string();
+        let times: Vec<i64> = oracle.times().into_iter().collect();
+        let ending = *random.pick(&[Ending::Gone, Ending::None, Ending::Each]);
+        let (one, other) = (*random.pick(&times), *random.pick(&times));
+        let dates = [one.min(other), one.max(other)].map(|at| When::AsOfBy(at, i64::MAX, ending));
+        let as_of = dates.map(|date| match window(date) {
+            Window::AsOf(date) => date,
+            Window::Seen { .. } => AsOf::new(0),
+        });
+        let texts = |uids: &[Uid]| -> Result<Vec<String>, String> {
+            let texts = uids.iter().map(|&uid| layers.url(uid).map_err(failed)).collect::<Result<Vec<_>, _>>();
+            texts.map(|mut texts| {
+                texts.sort();
+                texts
+            })
+        };
+        let own = self.links.changed(uid, false, as_of).map_err(failed)?;
+        let right = oracle.changed(url, dates);
+        same(&format!("unknown at {dates:?}"), &own.unknown, &if right.is_none() { vec![uid] } else { Vec::new() })?;
+        let [gained, lost] = right.unwrap_or_default().map(owned);
+        same(&format!("changed {dates:?}"), &[texts(&own.gained)?, texts(&own.lost)?], &[gained, lost])?;
+        let own = self.links.changed(uid, true, as_of).map_err(failed)?;
+        let [before, after] = dates.map(|date| oracle.in_links(url, date));
+        let is_unknown = |page: &&str| dates.iter().any(|&date| oracle.is_unknown(page, date));
+        let only = |of: &BTreeSet<&str>, without: &BTreeSet<&str>| -> (Vec<String>, Vec<String>) {
+            let (unknown, known) = of.difference(without).copied().partition::<BTreeSet<&str>, _>(is_unknown);
+            (owned(known), owned(unknown))
+        };
+        let ((gained, mut unknown), (lost, more)) = (only(&after, &before), only(&before, &after));
+        unknown.extend(more);
+        unknown.sort();
+        let own = [texts(&own.gained)?, texts(&own.lost)?, texts(&own.unknown)?];
+        same(&format!("pages that link, changed {dates:?}"), &own, &[gained, lost, unknown])
+    }
+
     /// Pages of an interval, from a UID to another.
     fn interval(&self, known: &Known<'_>, when: When, random: &mut Random) -> Result<(), String> {
         let (from, to) = match when {
             When::Seen(from, to) => (from, to),
-            When::AsOf(to) => (i64::MIN, to),
+            When::AsOf(to) | When::AsOfBy(to, ..) => (i64::MIN, to),
         };
         let first = random.below(known.layers.urls());
         let range = Uid(first)..Uid(known.layers.urls() - random.below(2));
@@ -171,8 +224,8 @@ impl Way<'_> {
         for uid in Uid::each(Uid::below(links.urls().min(8))) {
             for direction in DIRECTIONS {
                 for window in [
-                    Window::AsOf(i64::MIN),
-                    Window::AsOf(i64::MAX),
+                    Window::as_of(i64::MIN),
+                    Window::as_of(i64::MAX),
                     Window::Seen { from: i64::MIN, to: i64::MIN },
                     Window::Seen { from: i64::MAX, to: i64::MAX },
                 ] {
@@ -206,9 +259,9 @@ pub fn batches(cluster: &Cluster, remote: &Remote, layers: &dyn Links, times: &[
             Window::Seen { from: i64::MIN, to: one },
             Window::Seen { from: one, to: one },
             Window::Seen { from: one.max(other) + 1, to: one.min(other) },
-            Window::AsOf(one),
-            Window::AsOf(other - 1),
-            Window::AsOf(i64::MAX),
+            Window::as_of(one),
+            Window::as_of(other - 1),
+            Window::as_of(i64::MAX),
         ];
         let count = usize::try_from(random.below(4)).expect("few");
         let sampling = if random.once_in(2) { Sampling::Random } else { Sampling::Consistent };

@@ -74,7 +74,7 @@ fn assert_no_allocations(store: &Store) {
         let (middle, quarter) = (first.midpoint(last), (last - first) / 4);
         let windows = [
             Window::ALWAYS,
-            Window::AsOf(middle),
+            Window::as_of(middle),
             Window::Seen { from: middle - quarter, to: middle + quarter },
             Window::Seen { from: middle, to: middle },
         ];

@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::Path;
 use webstrata_analysis::Error;
-use webstrata_analysis::{Analysis, AnalyzeOptions, Dates, Fold, Iterations, Target, analyze};
-use webstrata_layers::{Links, Location, RangeLength, Reader, Store, Uid, Window};
+use webstrata_analysis::{Analysis, AnalyzeOptions, Dates, Fold, Iterations, NodeRule, Target, analyze};
+use webstrata_layers::{Failures, Links, Location, RangeLength, Reader, Store, Uid, Window};
 use webstrata_pipeline::{Progress, RunOptions};
 use webstrata_tests::oracle::{Oracle, When};
 use webstrata_tests::rows::{Rows, Shape};
@@ -30,7 +30,11 @@ type Table = BTreeMap<String, Vec<String>>;
 
 impl Setting {
     fn random(seed: u64) -> Self {
-        let (directory, rows) = (tempfile::tempdir().unwrap(), Rows::random(seed, SHAPE));
+        Self::of(&Rows::random(seed, SHAPE))
+    }
+
+    fn of(rows: &Rows) -> Self {
+        let directory = tempfile::tempdir().unwrap();
         rows.write(&directory.path().join("store"), 3, RangeLength::Month);
         let reader = Reader::new(Store::open(directory.path().join("store").as_path()).unwrap(), 1 << 20);
         let urls = Uid::each(Uid::below(reader.urls())).map(|uid| reader.url(uid).unwrap()).collect();
@@ -47,10 +51,20 @@ impl Setting {
         read(&out)
     }
 
+    /// The same of the nodes of the date, with URLs.
+    fn analyze_dated(&self, analysis: Analysis, dates: Dates, workers: usize) -> Table {
+        let out = self.path("values.csv");
+        let options = self.options(analysis, dates, workers, Some(&out));
+        let options = AnalyzeOptions { nodes: NodeRule::OfDate, urls: true, ..options };
+        analyze(&options, io::sink(), &Progress::default()).unwrap();
+        read(&out)
+    }
+
     fn options(&self, analysis: Analysis, dates: Dates, workers: usize, out: Option<&Path>) -> AnalyzeOptions {
         let store: Location = self.path("store").into();
         let run = RunOptions { store, workers, memory_max: 1 << 30, spill: None, cluster: None };
-        AnalyzeOptions { run, analysis, dates, out: out.map(|path| Target::File(path.to_owned())), urls: false }
+        let out = out.map(|path| Target::File(path.to_owned()));
+        AnalyzeOptions { run, analysis, dates, nodes: NodeRule::All, out, urls: false }
     }
 
     /// Links by UID, in a window.
@@ -88,6 +102,11 @@ fn assert_close(what: &str, got: &[f64], want: &[f64], error: f64) {
     }
 }
 
+/// The graph at the end of every period.
+fn every(length: RangeLength, from: i64) -> Dates {
+    Dates::Every { length, from, to: i64::MAX, max_age: None, failures: Failures::End }
+}
+
 /// Seeds, each with the windows that are asked for.
 fn each(mut visit: impl FnMut(&Setting, When, Window, usize)) {
     for seed in 0..6 {
@@ -95,9 +114,9 @@ fn each(mut visit: impl FnMut(&Setting, When, Window, usize)) {
         let times: Vec<i64> = setting.oracle.times().into_iter().collect();
         let (middle, last) = (times[times.len() / 2], times[times.len() - 1]);
         for (when, window) in [
-            (When::AsOf(middle), Window::AsOf(middle)),
+            (When::AsOf(middle), Window::as_of(middle)),
             (When::Seen(middle, last), Window::Seen { from: middle, to: last }),
-            (When::AsOf(times[0] - 1), Window::AsOf(times[0] - 1)),
+            (When::AsOf(times[0] - 1), Window::as_of(times[0] - 1)),
         ] {
             [1, 3].into_iter().for_each(|workers| visit(&setting, when, window, workers));
         }
@@ -238,19 +257,112 @@ fn many_dates_at_once_are_each_date_alone() {
         let setting = Setting::random(seed);
         for analysis in [Analysis::Degrees, Analysis::Wcc, Analysis::Scc, Analysis::PageRank(0.85, ITERATIONS)] {
             for workers in [1, 3] {
-                let every = Dates::Every { length: RangeLength::Days(20), from: i64::MIN, to: i64::MAX };
+                let every = every(RangeLength::Days(20), i64::MIN);
                 let together = setting.analyze(analysis, every, workers);
                 let (name, ends) =
                     (together.keys().find(|name| !["at", "uid"].contains(&name.as_str())).unwrap(), &together["at"]);
                 assert!(ends[0] < ends[ends.len() - 1]);
                 for (row, (end, value)) in ends.iter().zip(&together[name]).enumerate().step_by(setting.urls.len()) {
                     let at = webstrata_layers::parse_time(end, true).unwrap();
-                    let alone = setting.analyze(analysis, Dates::One(Window::AsOf(at)), 1);
+                    let alone = setting.analyze(analysis, Dates::One(Window::as_of(at)), 1);
                     let got = together[name][row..row + setting.urls.len()].iter().map(|text| text.parse().unwrap());
                     assert_close(analysis.name(), &got.collect::<Vec<f64>>(), &reals(&alone, name), 1e-9);
                     assert_eq!(value, &together[name][row]);
                 }
             }
+        }
+    }
+}
+
+/// Rows of a table by URL; components, which are named by UIDs, by the URLs that they have.
+fn by_url(table: &Table) -> BTreeMap<(String, String), Vec<String>> {
+    let members = |component: &String| -> String {
+        let all = table["component"].iter().zip(&table["url"]).filter(|(other, _)| *other == component);
+        all.map(|(_, url)| url.as_str()).collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>().join(" ")
+    };
+    let mut rows = BTreeMap::new();
+    for (at, url) in table["url"].iter().enumerate() {
+        let date = table.get("at").map_or(String::new(), |dates| dates[at].clone());
+        let names = table.keys().filter(|name| !["uid", "url", "at"].contains(&name.as_str()));
+        let value =
+            |name: &String| if name == "component" { members(&table[name][at]) } else { table[name][at].clone() };
+        rows.insert((date, url.clone()), names.map(value).collect());
+    }
+    rows
+}
+
+fn assert_alike(
+    what: &str,
+    got: &BTreeMap<(String, String), Vec<String>>,
+    want: &BTreeMap<(String, String), Vec<String>>,
+) {
+    assert_eq!(got.keys().collect::<Vec<_>>(), want.keys().collect::<Vec<_>>(), "{what}");
+    for (row, values) in got {
+        for (got, want) in values.iter().zip(&want[row]) {
+            let near = || (got.parse::<f64>().unwrap() - want.parse::<f64>().unwrap()).abs() <= 1e-9;
+            assert!(got == want || near(), "{what} of {row:?}: {got}, expected {want}");
+        }
+    }
+}
+
+/// The graph as of a date is that of a store which has no captures after it.
+#[test]
+fn later_captures_change_nothing() {
+    const DATED: [Analysis; 9] = [
+        Analysis::Degrees,
+        Analysis::PageRank(0.85, ITERATIONS),
+        Analysis::Hits(ITERATIONS),
+        Analysis::Salsa,
+        Analysis::Scc,
+        Analysis::Wcc,
+        Analysis::Harmonic(8),
+        Analysis::Triangles,
+        Analysis::Locality,
+    ];
+    for seed in 50..54 {
+        let rows = Rows::random(seed, SHAPE);
+        let store = Setting::of(&rows);
+        let times: Vec<i64> = store.oracle.times().into_iter().collect();
+        for time in [times[times.len() / 3], times[times.len() * 2 / 3]] {
+            let mut until = rows.clone();
+            until.rows.iter_mut().for_each(|row| row.retain(|capture, _| capture.1 <= time));
+            until.bare.clone_from(&vec![BTreeSet::new(); rows.bare.len()]);
+            let until = Setting::of(&until);
+            let (as_of, seen) =
+                (Dates::One(Window::as_of(time)), Dates::One(Window::Seen { from: i64::MIN, to: time }));
+            for analysis in DATED {
+                let what = format!("seed {seed}, {analysis:?} at {time}");
+                let got = by_url(&store.analyze_dated(analysis, as_of, 3));
+                let nodes = store.oracle.nodes(When::AsOf(time));
+                assert_eq!(got.keys().map(|row| row.1.as_str()).collect::<BTreeSet<_>>(), nodes, "{what}");
+                assert_alike(&what, &got, &by_url(&until.analyze_dated(analysis, as_of, 1)));
+            }
+            for analysis in [Analysis::Mortality, Analysis::Churn] {
+                let (got, want) = (store.analyze_dated(analysis, seen, 3), until.analyze_dated(analysis, seen, 1));
+                assert_alike(&format!("seed {seed}, {analysis:?} to {time}"), &by_url(&got), &by_url(&want));
+            }
+            let menus = |setting: &Setting| {
+                let table = setting.analyze_dated(Analysis::Menus(0.5, 2), as_of, 1);
+                let columns = ["directory", "menu", "pages", "pages_with", "url"].map(|name| table[name].clone());
+                let row = |at: usize| columns.each_ref().map(|column| column[at].clone());
+                (0..columns[0].len()).map(row).collect::<BTreeSet<_>>()
+            };
+            assert_eq!(menus(&store), menus(&until), "seed {seed}: menus at {time}");
+            let folded = Analysis::Folded(Fold::Host, RangeLength::Month);
+            assert_eq!(store.analyze(folded, seen, 1), until.analyze(folded, seen, 3));
+        }
+        // Each date of many.
+        let together =
+            store.analyze_dated(Analysis::PageRank(0.85, ITERATIONS), every(RangeLength::Days(20), i64::MIN), 3);
+        let together = by_url(&together);
+        for end in together.keys().map(|row| row.0.clone()).collect::<BTreeSet<_>>() {
+            let time = webstrata_layers::parse_time(&end, true).unwrap();
+            let alone =
+                by_url(&store.analyze_dated(Analysis::PageRank(0.85, ITERATIONS), Dates::One(Window::as_of(time)), 1));
+            let alone = alone.into_iter().map(|((_, url), values)| ((end.clone(), url), values)).collect();
+            let this_end =
+                together.iter().filter(|(row, _)| row.0 == end).map(|(row, values)| (row.clone(), values.clone()));
+            assert_alike(&format!("seed {seed} at {end}"), &this_end.collect(), &alone);
         }
     }
 }
@@ -323,8 +435,8 @@ fn what_cannot_be_done_is_said_before_anything_is_read() {
     let options = setting.options(Analysis::Scc, Dates::One(Window::ALWAYS), 1, Some(&path));
     let error = analyze(&options, io::sink(), &Progress::default());
     assert!(matches!(error.unwrap_err(), Error::Output { .. }));
-    let early = Dates::Every { length: RangeLength::Month, from: i64::MAX - 1, to: i64::MAX };
-    let error = analyze(&setting.options(Analysis::Scc, early, 1, None), io::sink(), &Progress::default()).unwrap_err();
+    let late = every(RangeLength::Month, i64::MAX - 1);
+    let error = analyze(&setting.options(Analysis::Scc, late, 1, None), io::sink(), &Progress::default()).unwrap_err();
     assert!(matches!(error, Error::NoDates), "{error}");
     let progress = Progress::default();
     progress.cancel();

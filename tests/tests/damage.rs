@@ -101,7 +101,7 @@ impl Right {
             every.flat_map(|uid| reader.captures(uid).unwrap()).map(|capture| capture.time).collect();
         times.sort_unstable();
         let at = |share: usize| times[times.len() * share / 4];
-        let windows = vec![Window::ALWAYS, Window::AsOf(at(2)), Window::Seen { from: at(1), to: at(3) }];
+        let windows = vec![Window::ALWAYS, Window::as_of(at(2)), Window::Seen { from: at(1), to: at(3) }];
         let mut answers = Vec::new();
         ask(&reader, &urls, &windows, |answer| answers.push(answer.unwrap()));
         Self { epoch, urls, windows, answers }

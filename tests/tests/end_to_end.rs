@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 use tempfile::TempDir;
-use webstrata_datasets::Finding;
+use webstrata_datasets::{Finding, LinkKinds};
 use webstrata_layers::{Links, Window, parse_time};
 use webstrata_pipeline::{Error, Progress, build};
 use webstrata_tests::crawls::{Crawl, Random, Size};
@@ -95,6 +95,24 @@ fn revisits_take_the_links_that_they_refer_to() {
         let store = dir.path().join("store");
         let report = build(&options(&store, inputs), &Progress::default()).unwrap();
         assert_eq!(report.tally.damaged(), 0, "seed {seed}: {:?}", report.tally);
+        assert_answers(&store, &crawl.oracle());
+    }
+}
+
+#[test]
+fn captures_of_any_status_are_answered_as_the_oracle_answers() {
+    for seed in 40..46 {
+        let dir = temporary();
+        let revisits = seed % 2 == 1;
+        let crawl = Crawl::with_failures(seed, SMALL, revisits);
+        let (records, ending) = if revisits { (crawl.warc(), "warc") } else { (lines(&crawl), "jsonl") };
+        let inputs = files(dir.path(), "crawl", ending, &[&records[350..], &records[..350]]);
+        let store = dir.path().join("store");
+        let mut options = options(&store, inputs);
+        options.kinds = Some(LinkKinds { redirects: true, ..LinkKinds::default() });
+        let report = build(&options, &Progress::default()).unwrap();
+        assert_eq!(report.tally.damaged(), 0, "seed {seed}: {:?}", report.tally);
+        assert!(report.counts.failed_captures > 50, "seed {seed}: {:?}", report.counts);
         assert_answers(&store, &crawl.oracle());
     }
 }

@@ -9,11 +9,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use webgraph::prelude::{BvGraph, RandomAccessGraph, RandomAccessLabeling, SequentialLabeling};
 use webstrata_analysis::Error;
-use webstrata_analysis::{ExportOptions, Fold, Format, Names, Target, Unfit, What, domain_of, export};
-use webstrata_layers::{Links, RangeLength, Uid, Window, format_time, parse_time};
+use webstrata_analysis::{ExportOptions, Fold, Format, Names, NodeRule, Target, Unfit, What, domain_of, export};
+use webstrata_layers::{Links, RangeLength, Uid, Window, format_digits, parse_time};
 use webstrata_pipeline::{Progress, RunOptions};
 use webstrata_tests::crawls::Random;
-use webstrata_tests::oracle::{Oracle, Time, When};
+use webstrata_tests::oracle::{Ending, Oracle, Time, When};
 use webstrata_tests::rows::{Rows, Shape};
 use webstrata_tests::stores::reader;
 
@@ -27,6 +27,7 @@ fn options(store: &Path) -> ExportOptions {
         names: Names::Default,
         target: Target::Stream,
         window: Window::ALWAYS,
+        nodes: NodeRule::All,
         fold: None,
         urls: false,
         parts: false,
@@ -65,7 +66,7 @@ fn windows(oracle: &Oracle, random: &mut Random) -> Vec<Window> {
     let times: Vec<Time> = oracle.times().into_iter().collect();
     let mut any = || *random.pick(&times);
     let mut windows =
-        vec![Window::ALWAYS, Window::AsOf(any()), Window::AsOf(any() - 1), Window::Seen { from: 1, to: 0 }];
+        vec![Window::ALWAYS, Window::as_of(any()), Window::as_of(any() - 1), Window::Seen { from: 1, to: 0 }];
     for _ in 0..3 {
         let (a, b) = (any(), any());
         windows.push(Window::Seen { from: a.min(b), to: a.max(b) });
@@ -73,14 +74,26 @@ fn windows(oracle: &Oracle, random: &mut Random) -> Vec<Window> {
     windows
 }
 
+/// The same to the oracle.
+fn when(window: Window) -> When {
+    match window {
+        Window::Seen { from, to } => When::Seen(from, to),
+        Window::AsOf(as_of) => When::AsOf(as_of.time),
+    }
+}
+
 /// The captures of a page in a window, with their links where these are known.
 fn captures<'a>(oracle: &'a Oracle, page: &str, window: Window) -> Vec<(Time, Option<BTreeSet<&'a str>>)> {
     let mut own: Vec<_> = oracle.captures(page);
     match window {
         Window::Seen { from, to } => own.retain(|(time, _)| (from..=to).contains(time)),
-        Window::AsOf(at) => own = own.into_iter().rfind(|(time, _)| *time <= at).into_iter().collect(),
+        Window::AsOf(at) => {
+            let statuses = oracle.statuses(page);
+            let counts = |((time, _), status): &((Time, bool), u16)| *time <= at.time && Ending::Gone.counts(*status);
+            own = own.into_iter().zip(statuses).rfind(counts).map(|(capture, _)| capture).into_iter().collect();
+        }
     }
-    let links = |(time, known): (Time, bool)| (time, known.then(|| oracle.out_links(page, When::AsOf(time))));
+    let links = |(time, known): (Time, bool)| (time, known.then(|| oracle.out_links(page, When::Seen(time, time))));
     own.into_iter().map(links).collect()
 }
 
@@ -129,7 +142,7 @@ fn check_edges(seed: u64, store: &Path, oracle: &Oracle) {
             for (time, links) in captures(oracle, page, window) {
                 for link in links.into_iter().flatten() {
                     expected += 1;
-                    assert!(got.contains(&(&*format_time(time), page, link)), "seed {seed}: {page} {time} {link}");
+                    assert!(got.contains(&(&*format_digits(time), page, link)), "seed {seed}: {page} {time} {link}");
                 }
             }
         }
@@ -142,8 +155,8 @@ fn check_events(seed: u64, store: &Path, oracle: &Oracle) {
     let mut expected = BTreeSet::new();
     for page in oracle.urls() {
         let mut before = BTreeSet::new();
-        for (time, links) in captures(oracle, page, Window::ALWAYS) {
-            let Some(links) = links else { continue };
+        for ((time, links), status) in captures(oracle, page, Window::ALWAYS).into_iter().zip(oracle.statuses(page)) {
+            let Some(links) = links.filter(|_| Ending::Gone.counts(status)) else { continue };
             expected.extend(links.difference(&before).map(|&link| (page, link, time, true)));
             expected.extend(before.difference(&links).map(|&link| (page, link, time, false)));
             before = links;
@@ -176,9 +189,11 @@ fn check_nodes(seed: u64, store: &Path, oracle: &Oracle) {
         for (uid, row) in (0..).zip(rows) {
             let url = reader.url(Uid(uid)).unwrap();
             let own = captures(oracle, &url, window);
-            let text = |time: Option<&(Time, _)>| time.map_or(String::new(), |own| format_time(own.0));
+            let text = |time: Option<&(Time, _)>| time.map_or(String::new(), |own| format_digits(own.0));
             let is = |name: &str| {
-                Some(&*row[name]).filter(|text| !text.is_empty()).map_or(String::new(), |text| format_time(time(text)))
+                Some(&*row[name])
+                    .filter(|text| !text.is_empty())
+                    .map_or(String::new(), |text| format_digits(time(text)))
             };
             assert_eq!((row["id"].parse(), &row["url"]), (Ok(uid), &url));
             assert_eq!(row["captures"], own.len().to_string(), "{url}");
@@ -187,6 +202,35 @@ fn check_nodes(seed: u64, store: &Path, oracle: &Oracle) {
             let host = url.split('/').nth(2).and_then(|host| host.split(':').next()).unwrap();
             assert_eq!((&*row["host"], &*row["domain"]), (host, domain_of(host)));
         }
+    }
+}
+
+/// In a window, nodes are the URLs that are there in it; formats that number nodes number these in the same order.
+fn check_nodes_of_windows(seed: u64, store: &Path, oracle: &Oracle) {
+    for window in windows(oracle, &mut Random(seed)).into_iter().filter(|window| *window != Window::ALWAYS) {
+        let dated = ExportOptions { nodes: NodeRule::OfDate, window, ..options(store) };
+        let rows = table(&ExportOptions { what: What::Nodes, ..dated.clone() });
+        let urls: Vec<&str> = rows.iter().map(|row| &*row["url"]).collect();
+        let nodes = oracle.nodes(when(window));
+        assert_eq!((urls.len(), urls.iter().copied().collect::<BTreeSet<_>>()), (nodes.len(), nodes), "{window:?}");
+        assert!(rows.is_sorted_by_key(|row| row["id"].parse::<u64>().unwrap()));
+        let expected: BTreeSet<(&str, &str)> = edges(oracle, window).into_keys().collect();
+        let matrix = text(&ExportOptions { format: Format::Mtx, ..dated.clone() });
+        let mut lines = matrix.lines().skip(2);
+        assert_eq!(lines.next(), Some(&*format!("{0} {0} {1}", urls.len(), expected.len())));
+        let url = |number: &str| urls[number.parse::<usize>().unwrap() - 1];
+        let got = lines.map(|line| line.split_once(' ').map(|(page, link)| (url(page), url(link))).unwrap());
+        assert_eq!(got.collect::<BTreeSet<_>>(), expected, "seed {seed}, {window:?}");
+        let parts = tempfile::tempdir().unwrap();
+        let out = parts.path().join("nodes");
+        let in_parts = ExportOptions { what: What::Nodes, target: Target::File(out.clone()), parts: true, ..dated };
+        export(&in_parts, &mut io::sink(), &Progress::default()).unwrap();
+        let mut files: Vec<_> = fs::read_dir(&out).unwrap().map(|file| file.unwrap().path()).collect();
+        files.sort();
+        let of_parts = files.iter().flat_map(|file| {
+            csv::Reader::from_path(file).unwrap().into_deserialize().map(Result::unwrap).collect::<Vec<_>>()
+        });
+        assert_eq!(of_parts.collect::<Vec<BTreeMap<String, String>>>(), rows, "seed {seed}, {window:?}");
     }
 }
 
@@ -219,7 +263,15 @@ fn check_hosts(seed: u64, store: &Path, oracle: &Oracle) {
 fn exports_are_what_sets_say() {
     for seed in 0..6 {
         let (_dir, store, oracle) = store_of(seed);
-        for check in [check_edges, check_events, check_nodes, check_hosts, check_numbered, check_drawings] {
+        for check in [
+            check_edges,
+            check_events,
+            check_nodes,
+            check_nodes_of_windows,
+            check_hosts,
+            check_numbered,
+            check_drawings,
+        ] {
             check(seed, &store, &oracle);
         }
     }
@@ -258,7 +310,11 @@ fn webgraph_opens_both_directions() {
     for seed in 0..3 {
         let (dir, store, oracle) = store_of(seed);
         let reader = reader(&store);
-        for window in windows(&oracle, &mut Random(seed)) {
+        let rules = [NodeRule::All, NodeRule::OfDate].into_iter();
+        let each = windows(&oracle, &mut Random(seed))
+            .into_iter()
+            .flat_map(|window| rules.clone().map(move |rule| (window, rule)));
+        for (window, rule) in each {
             let basename = dir.path().join("graph");
             let target = Target::File(basename.clone());
             // Little memory, so that links are sorted on disk.
@@ -266,13 +322,19 @@ fn webgraph_opens_both_directions() {
                 format: Format::Webgraph,
                 target,
                 window,
+                nodes: rule,
                 run: RunOptions { memory_max: 1 << 16, ..RunOptions::new(&*store) },
                 ..options(&store)
             };
             let report = export(&options, &mut io::sink(), &Progress::default()).unwrap();
             let urls = fs::read_to_string(dir.path().join("graph.urls")).unwrap();
             let urls: Vec<&str> = urls.lines().collect();
-            assert_eq!(urls.len() as u64, reader.urls());
+            let is_all = rule == NodeRule::All || window == Window::ALWAYS;
+            let mut nodes = oracle.nodes(when(window));
+            let all: Vec<String> = Uid::each(Uid::below(reader.urls())).map(|uid| reader.url(uid).unwrap()).collect();
+            nodes.extend(all.iter().filter(|_| is_all).map(String::as_str));
+            assert_eq!(urls.iter().copied().collect::<BTreeSet<_>>(), nodes);
+            assert_eq!(urls.len(), nodes.len());
             let expected: BTreeSet<(&str, &str)> = edges(&oracle, window).into_keys().collect();
             for (name, is_turned) in [("graph", false), ("graph-t", true)] {
                 let graph = BvGraph::with_basename(dir.path().join(name)).load().unwrap();
@@ -318,7 +380,7 @@ fn check_drawings(seed: u64, store: &Path, oracle: &Oracle) {
     for window in windows(oracle, &mut Random(seed)) {
         let expected = edges(oracle, window);
         let mut nodes: BTreeSet<&str> = expected.keys().flat_map(|(page, link)| [*page, *link]).collect();
-        nodes.extend(oracle.urls().into_iter().filter(|page| !captures(oracle, page, window).is_empty()));
+        nodes.extend(oracle.urls().into_iter().filter(|page| oracle.is_alive(page, when(window))));
         for format in [Format::Graphml, Format::Gexf] {
             let xml = text(&ExportOptions { format, window, ..options(store) });
             assert_eq!(xml.matches("<node ").count(), nodes.len(), "seed {seed}, {window:?}");

@@ -19,7 +19,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use webstrata_layers::{Direction, Links, Precision, RangeLength, Uid, Window};
-use webstrata_tests::rows::{Captures, Rows, Shape};
+use webstrata_tests::rows::{Captures, Rows, Said, Shape};
 use webstrata_tests::stores::reader;
 
 type Pair = (String, String);
@@ -88,15 +88,24 @@ fn a_store_answers_what_the_differences_accumulate_to() {
         // Of a capture that several rows have the newest says all.
         let mut all = Captures::new();
         rows.rows.iter().for_each(|row| all.extend(row.clone()));
-        let captures: Vec<Capture> =
-            all.iter().map(|((page, time), links)| (page.clone(), (second(*time), links.clone()))).collect();
+        let told = |((page, time), said): (&(String, i64), &Said)| {
+            let links = match said {
+                Said::Links(links) => Some(links.clone()),
+                Said::Unknown => None,
+                // Failures of the server are not fed: the page stays what it was.
+                Said::Failure(429 | 500..) => return None,
+                Said::Failure(_) => Some(BTreeSet::new()),
+            };
+            Some((page.clone(), (second(*time), links)))
+        };
+        let captures: Vec<Capture> = all.iter().filter_map(told).collect();
         let (links, degrees) = differences(captures.clone());
         let every = Uid::each(Uid::below(store.urls()));
         let urls: Vec<String> = every.clone().map(|uid| store.url(uid).unwrap()).collect();
         let mut times: BTreeSet<u64> = captures.iter().map(|(_, (time, _))| *time).collect();
         times.extend(times.clone().iter().flat_map(|time| [time.saturating_sub(1), time + 1]));
         for time in times {
-            let window = Window::AsOf(i64::try_from(time).unwrap());
+            let window = Window::as_of(i64::try_from(time).unwrap());
             let mut answered = BTreeSet::new();
             let mut counted = BTreeSet::new();
             for (uid, url) in every.clone().zip(&urls) {

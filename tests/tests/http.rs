@@ -3,8 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
-use axum::Router;
-use axum::body::{Body, Bytes, to_bytes};
+use axum::body::{Body, Bytes};
 use axum::http::{Request, StatusCode, header};
 use futures_util::stream::{StreamExt, unfold};
 use serde_json::{Value, json};
@@ -18,110 +17,13 @@ use tokio::sync::mpsc;
 use tower::ServiceExt;
 use webstrata_layers::record::key::key_of;
 use webstrata_layers::{RangeLength, format_time, parse_time};
-use webstrata_serve::cluster::ClusterOptions;
-use webstrata_serve::guard::limits::Limits;
-use webstrata_serve::http;
-use webstrata_serve::server::{Server, ServerOptions};
-use webstrata_tests::oracle::{Oracle, When};
-use webstrata_tests::rows::{Rows, Shape};
+use webstrata_tests::oracle::{Ending, Oracle, When};
+use webstrata_tests::rows::{Rows, Said, Shape};
+use webstrata_tests::served::{Served, encoded, is_unknown, parameters};
 use webstrata_tests::stores::windows;
-
-/// A server of a store, asked without a network.
-struct Served {
-    router: Router,
-    server: Server,
-}
-
-impl Served {
-    /// With answers of so many bytes.
-    async fn start(store: &Path, answer_bytes: usize) -> Self {
-        let limits = Limits { answer_bytes, batch: 100, ..Limits::default() };
-        let millis = Duration::from_millis;
-        let options = ServerOptions {
-            limits,
-            linger: Duration::ZERO,
-            patience: Duration::from_secs(1),
-            ..ServerOptions::new(ClusterOptions {
-                replicas: 1,
-                settle: millis(50),
-                gossip: millis(50),
-                ..ClusterOptions::new(store.with_file_name(format!("data-{answer_bytes}")))
-            })
-        };
-        let server = Server::start(store.into(), "127.0.0.1:0".parse().unwrap(), options).await.unwrap();
-        server.ready().await;
-        Self { router: http::routes(server.shared().clone()), server }
-    }
-
-    async fn call(&self, method: &str, path: &str, body: Body) -> (StatusCode, Bytes) {
-        let request = Request::builder().method(method).uri(path).body(body).unwrap();
-        let response = self.router.clone().oneshot(request).await.unwrap();
-        let status = response.status();
-        (status, to_bytes(response.into_body(), 1 << 24).await.unwrap())
-    }
-
-    async fn get(&self, path: &str) -> Value {
-        let (status, body) = self.call("GET", path, Body::empty()).await;
-        let body: Value = serde_json::from_slice(&body).unwrap();
-        assert_eq!(status, StatusCode::OK, "{path}: {body}");
-        body
-    }
-
-    /// Status, reason and message.
-    async fn refused(&self, path: &str) -> (u16, String, String) {
-        let (status, body) = self.call("GET", path, Body::empty()).await;
-        let body: Value = serde_json::from_slice(&body).unwrap_or_default();
-        let text = |name: &str| body["error"][name].as_str().unwrap_or_default().to_owned();
-        (status.as_u16(), text("reason"), text("message"))
-    }
-
-    /// The field of an answer and of all those that follow it, and how many there were.
-    async fn all(&self, path: &str, field: &str) -> (Vec<Value>, usize) {
-        let (mut values, mut answers, mut key) = (Vec::new(), 0, String::new());
-        loop {
-            let mut answer = self.get(&format!("{path}{key}")).await;
-            answers += 1;
-            let Value::Array(own) = answer[field].take() else { panic!("{path}: no {field} in {answer}") };
-            values.extend(own);
-            match answer["resumeKey"].as_str() {
-                Some(next) => key = format!("&resumeKey={next}"),
-                None => return (values, answers),
-            }
-        }
-    }
-
-    async fn query(&self, questions: impl Into<Body>) -> Vec<Value> {
-        let (status, body) = self.call("POST", "/v1/query", questions.into()).await;
-        assert_eq!(status, StatusCode::OK);
-        let body = String::from_utf8(body.to_vec()).unwrap();
-        body.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-    }
-}
-
-/// A text for a parameter.
-fn encoded(text: &str) -> String {
-    text.bytes().map(|byte| format!("%{byte:02X}")).collect()
-}
 
 fn time(text: &str) -> i64 {
     parse_time(text, false).unwrap()
-}
-
-/// A window as parameters, and as fields of a question.
-fn parameters(when: When) -> (String, Value) {
-    let (mut text, mut fields) = (String::new(), json!({}));
-    let mut add = |name: &str, time: i64| {
-        text.push_str(&format!("&{name}={}", format_time(time)));
-        fields[name] = json!(format_time(time));
-    };
-    match when {
-        When::Seen(from, to) => {
-            Some(from).filter(|&from| from > i64::MIN).into_iter().for_each(|from| add("from", from));
-            Some(to).filter(|&to| to < i64::MAX).into_iter().for_each(|to| add("to", to));
-        }
-        When::AsOf(at) => add("at", at),
-    }
-    (text, fields)
 }
 
 /// A server of the example of the format's description: two captures of one page, and one of another whose links are
@@ -132,9 +34,9 @@ async fn example() -> (TempDir, Served) {
     let text = str::to_owned;
     let (a, b, x) = (text("http://a.example/"), text("http://b.example/"), text("http://b.example/x"));
     let row = BTreeMap::from([
-        ((a.clone(), time("20060501")), Some(BTreeSet::from([a.clone(), b]))),
-        ((a.clone(), time("20060601")), Some(BTreeSet::from([a]))),
-        ((x, time("20060601")), None),
+        ((a.clone(), time("20060501")), Said::Links(BTreeSet::from([a.clone(), b]))),
+        ((a.clone(), time("20060601")), Said::Links(BTreeSet::from([a]))),
+        ((x, time("20060601")), Said::Unknown),
     ]);
     Rows { rows: vec![row], bare: vec![BTreeSet::new()] }.write(&store, 1, RangeLength::Month);
     let served = Served::start(&store, 1 << 24).await;
@@ -145,12 +47,6 @@ fn random(store: &Path, seed: u64) -> Oracle {
     let rows = Rows::random(seed, Shape { rows: 3, pages: 12, captures: 60, links: 6, in_order: false });
     rows.write(store, 2, RangeLength::Month);
     rows.oracle()
-}
-
-/// Whether the capture that answers has unknown links.
-fn is_unknown(oracle: &Oracle, url: &str, when: When) -> bool {
-    let When::AsOf(at) = when else { return false };
-    oracle.captures(url).iter().rfind(|(time, _)| *time <= at).is_some_and(|(_, known)| !known)
 }
 
 /// In the order of keys, which in one row is that of UIDs.
@@ -207,6 +103,99 @@ async fn one_url_is_answered_as_the_oracle_does() {
         assert_eq!((&answer["id"], &answer["epoch"]), (&json!(at), &json!(1)));
         assert_eq!(texts(answer["links"].as_array().unwrap()), links);
         assert_eq!(answer["unknown"], if unknown { json!(true) } else { Value::Null });
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn changes_between_dates_are_those_of_the_oracle() {
+    let (mut asked, mut kinds) = (0, BTreeMap::<String, usize>::new());
+    for seed in 0..4 {
+        let dir = tempfile::tempdir().unwrap();
+        let store = dir.path().join("store");
+        let oracle = random(&store, seed);
+        let served = Served::start(&store, 1 << 24).await;
+        let times: Vec<i64> = oracle.times().into_iter().collect();
+        for (rule, ending) in [("end", Ending::Gone), ("ignore", Ending::None), ("all", Ending::Each)] {
+            let (from, to) = (times[times.len() / 3], times[times.len() * 3 / 4]);
+            let dates = [from, to].map(|at| When::AsOfBy(at, i64::MAX, ending));
+            let between = format!("fromDate={}&toDate={}&failures={rule}", format_time(from), format_time(to));
+            for url in oracle.urls() {
+                let is_unknown = |page: &str| dates.iter().any(|&date| oracle.is_unknown(page, date));
+                for direction in ["out", "in"] {
+                    let [before, after] = dates.map(|date| match direction {
+                        "out" => oracle.out_links(url, date),
+                        _ => oracle.in_links(url, date),
+                    });
+                    let mut expected = BTreeMap::new();
+                    for &link in before.symmetric_difference(&after) {
+                        let change = if after.contains(link) { "gained" } else { "lost" };
+                        expected.insert(link, if is_unknown(link) && direction == "in" { "unknown" } else { change });
+                    }
+                    let lacks = direction == "out" && is_unknown(url);
+                    if lacks {
+                        expected.clear();
+                    }
+                    let path = format!("/v1/changed?{between}&direction={direction}&url={}", encoded(url));
+                    let whole = served.get(&path).await;
+                    assert_eq!(whole["unknown"], if lacks { json!(true) } else { Value::Null }, "{path}");
+                    let parts = served.all(&format!("{path}&limit=1"), "changes").await.0;
+                    assert_eq!(&parts, whole["changes"].as_array().unwrap(), "{path}");
+                    let text = |change: &'static str| move |value: &Value| value[change].as_str().unwrap().to_owned();
+                    let given: BTreeMap<_, _> = parts.iter().map(|c| (text("link")(c), text("change")(c))).collect();
+                    let expected: BTreeMap<_, _> =
+                        expected.into_iter().map(|(link, change)| (link.to_owned(), change.to_owned())).collect();
+                    assert_eq!((parts.len(), &given), (expected.len(), &expected), "{path}");
+                    given.into_values().for_each(|change| *kinds.entry(change).or_default() += 1);
+                    asked += 1;
+                }
+            }
+        }
+    }
+    assert!(asked > 300 && kinds.len() == 3, "{asked} questions, {kinds:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_linked_first_is_as_the_oracle_says() {
+    let mut linked = 0;
+    for seed in 0..4 {
+        let dir = tempfile::tempdir().unwrap();
+        let store = dir.path().join("store");
+        let oracle = random(&store, seed);
+        let served = Served::start(&store, 1 << 24).await;
+        for url in oracle.urls() {
+            let answer = served.get(&format!("/v1/first?url={}&limit=5", encoded(url))).await;
+            let expected = oracle.first(url);
+            assert_eq!(answer["pages"], json!(expected.len()), "{url}");
+            let given: BTreeSet<(i64, &str)> = answer["first"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|line| {
+                    (parse_time(line["first"].as_str().unwrap(), false).unwrap(), line["page"].as_str().unwrap())
+                })
+                .collect();
+            // Pages of one second come in the order of the store.
+            let times = |firsts: &BTreeSet<(i64, &str)>| firsts.iter().map(|first| first.0).take(5).collect::<Vec<_>>();
+            assert!(given.is_subset(&expected) && times(&given) == times(&expected), "{url}: {given:?}, {expected:?}");
+            linked += given.len();
+        }
+    }
+    assert!(linked > 50, "{linked}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn dates_that_make_no_sense_are_refused() {
+    let (_dir, served) = example().await;
+    for (query, status, message) in [
+        ("url=http://a.example/&fromDate=2006", 400, "toDate: missing"),
+        ("url=http://a.example/&fromDate=20060231&toDate=2007", 400, "fromDate: "),
+        ("url=http://a.example/&fromDate=2007&toDate=2006", 400, "fromDate: "),
+        ("url=http://a.example/&fromDate=2006&toDate=2007&resumeKey=x", 400, "resumeKey: "),
+        ("url=http://a.example/&fromDate=2006&toDate=2007&at=2006", 400, "at: "),
+        ("url=http://none.example/&fromDate=2006&toDate=2007", 404, ""),
+    ] {
+        let refused = served.refused(&format!("/v1/changed?{query}")).await;
+        assert!(refused.0 == status && refused.2.starts_with(message), "{query}: {refused:?}");
     }
 }
 
@@ -269,8 +258,11 @@ async fn compare_walks(served: &Served, oracle: &Oracle, uids: &BTreeMap<&str, u
         served.all(&format!("/v1/captures?url={}&matchType={matched}&limit=2", encoded(url)), "captures").await;
     let mut expected: Vec<(u64, Value)> = Vec::new();
     for url in &urls {
-        let lines = oracle.captures(url).into_iter();
-        let line = |(time, known)| json!({"url": url, "timestamp": format_time(time), "known": known});
+        let lines = oracle.captures(url).into_iter().zip(oracle.statuses(url));
+        let line = |((time, known), status)| {
+            let timestamp = format_time(time);
+            json!({"url": url, "timestamp": timestamp, "status": status, "known": known})
+        };
         expected.extend(lines.map(|capture| (uids[url], line(capture))));
     }
     expected.sort_by_key(|(uid, _)| *uid);
@@ -292,7 +284,7 @@ async fn compare_walks(served: &Served, oracle: &Oracle, uids: &BTreeMap<&str, u
 async fn walks_give_everything_once_however_small_the_steps() {
     let dir = tempfile::tempdir().unwrap();
     let store = dir.path().join("store");
-    let oracle = random(&store, 8);
+    let oracle = random(&store, 11);
     let served = Served::start(&store, 1 << 24).await;
     let all = served.all("/v1/urls?limit=3", "urls").await.0;
     let uids: BTreeMap<&str, u64> =
@@ -334,7 +326,7 @@ async fn what_is_not_understood_is_refused() {
     let store = dir.path().join("store");
     let text = str::to_owned;
     let both = BTreeSet::from([text("http://b.example/"), text("https://b.example/"), text("https://www.c.example/x")]);
-    let row = BTreeMap::from([((text("http://a.example/"), time("2006")), Some(both))]);
+    let row = BTreeMap::from([((text("http://a.example/"), time("2006")), Said::Links(both))]);
     Rows { rows: vec![row], bare: vec![BTreeSet::new()] }.write(&store, 1, RangeLength::Month);
     let served = Served::start(&store, 1 << 24).await;
     let cases = [
@@ -409,7 +401,7 @@ async fn the_port_of_a_server_answers() {
     let head = format!("POST /v1/query HTTP/1.1\r\n{end}content-length: {}\r\n", question.len());
     let answer = call(format!("{head}\r\n{question}")).await;
     assert!(
-        answer.starts_with("HTTP/1.1 200 ") && answer.contains("[\"20060501000000\",\"20060601000000\"]"),
+        answer.starts_with("HTTP/1.1 200 ") && answer.contains("[\"2006-05-01T00:00:00Z\",\"2006-06-01T00:00:00Z\"]"),
         "{answer}"
     );
     let figures = call(format!("GET /metrics HTTP/1.1\r\n{end}\r\n")).await;
@@ -432,7 +424,7 @@ async fn questions_are_answered_while_others_are_still_to_come() {
     };
     send("{\"id\": \"x\", \"op\": \"captures\",");
     send(" \"url\": \"http://b.example/x\"}\n");
-    let times = json!(["20060601000000"]);
+    let times = json!(["2006-06-01T00:00:00Z"]);
     assert_eq!(next().await, Some(json!({"id": "x", "epoch": 1, "captures": times, "unknown": times})));
     send("{\"op\": \"links\", \"url\": \"http://c.example/\"}\n");
     assert_eq!(next().await, Some(json!({"id": null, "epoch": 1, "error": "url not in store"})));
@@ -472,7 +464,8 @@ async fn the_description_has_examples_that_are_answered_so() {
             if example.is_null() {
                 assert_eq!(name, "resumeKey", "{path}: {name} has no example");
             } else if parameter["in"] == "path" {
-                path_now = path_now.replace(&format!("{{{name}}}"), &example.to_string());
+                let text = example.as_str().map_or_else(|| example.to_string(), str::to_owned);
+                path_now = path_now.replace(&format!("{{{name}}}"), &text);
             } else if parameter["required"] == json!(true) {
                 required.push_str(&as_query(name, example));
             } else {
@@ -501,7 +494,7 @@ async fn the_description_has_examples_that_are_answered_so() {
             }
             // Addresses and sizes may be others elsewhere.
             let varies = ["/v1/stats", "/v1/topology"].contains(&path.as_str());
-            let is_text = ["/", "/v1", "/v1/openapi.json"].contains(&path.as_str());
+            let is_text = ["/", "/v1", "/v1/openapi.json", "/explorer/{file}"].contains(&path.as_str());
             match content.get("example") {
                 Some(example) if optional.is_empty() && !varies => assert_eq!(example, &body, "{full}"),
                 example => assert!(example.is_some() || is_text, "{full} has no example of an answer"),
@@ -517,7 +510,11 @@ async fn hubs_are_given_in_parts() {
     let shape = Shape { rows: 3, pages: 400, captures: 500, links: 6, in_order: true };
     let mut rows = Rows::random(3, shape);
     let hub = "http://hub.example/";
-    rows.rows.iter_mut().flat_map(|row| row.values_mut()).flatten().for_each(|links| _ = links.insert(hub.to_owned()));
+    rows.rows
+        .iter_mut()
+        .flat_map(|row| row.values_mut())
+        .filter_map(Said::links_mut)
+        .for_each(|links| _ = links.insert(hub.to_owned()));
     rows.write(&store, 3, RangeLength::Month);
     let oracle = rows.oracle();
     let right: BTreeSet<String> =

@@ -30,7 +30,7 @@ use webstrata_tests::crawls::{Crawl, Random, Size};
 use webstrata_tests::number;
 use webstrata_tests::oracle::Oracle;
 use webstrata_tests::raw::Raw;
-use webstrata_tests::rows::{self, Rows};
+use webstrata_tests::rows::{self, Rows, Said};
 use webstrata_tests::stores::{options, reader, run_options};
 use webstrata_tests::suite::{DIRECTIONS, Known, Way, batches};
 
@@ -482,11 +482,11 @@ fn what_is_left_of_a_cluster_answers() {
 fn hubs_have_more_links_than_an_answer() {
     for (seed, in_order) in [(1, true), (2, false)] {
         let dir = tempfile::tempdir().unwrap();
-        let shape = rows::Shape { rows: 3, pages: 400, captures: 500, links: 6, in_order };
+        let shape = rows::Shape { rows: 3, pages: 400, captures: 1500, links: 6, in_order };
         let mut made = Rows::random(seed, shape);
         let mut random = Random(seed);
         let (hub, unlinked) = ("http://hub.example/", "http://unlinked.example/");
-        for links in made.rows.iter_mut().flat_map(|row| row.values_mut()).flatten() {
+        for links in made.rows.iter_mut().flat_map(|row| row.values_mut()).filter_map(Said::links_mut) {
             if !random.once_in(4) {
                 links.insert(hub.to_owned());
             }
@@ -502,7 +502,7 @@ fn hubs_have_more_links_than_an_answer() {
         let (early, late) = (times[times.len() / 3], times[2 * times.len() / 3]);
         let uids = [unlinked, hub, unlinked].map(|url| layers.uid(url).unwrap().unwrap());
         let hub = uids[1];
-        let windows = [Window::ALWAYS, Window::Seen { from: early, to: late }, Window::AsOf(late)];
+        let windows = [Window::ALWAYS, Window::Seen { from: early, to: late }, Window::as_of(late)];
         for (window, precision) in windows.into_iter().flat_map(|at| [(at, Precision::Exact), (at, Precision::Range)]) {
             let direction = Direction::In(precision);
             let right = layers.links(hub, direction, window).unwrap();

@@ -12,10 +12,10 @@ use webstrata_analysis::standing::{Changeset, Event, FollowOptions, Standing, St
 use webstrata_analysis::{Fold, domain_of};
 use webstrata_layers::record::key::host_of;
 use webstrata_layers::store::gc;
-use webstrata_layers::{Links, Reader, Store, Uid, Window};
-use webstrata_pipeline::{Error, MergeOptions, Progress, build, merge};
+use webstrata_layers::{CaptureTime, Failures, Links, Reader, Removal, RemovedAs, Selection, Store, Uid, Window};
+use webstrata_pipeline::{Error, MergeOptions, Progress, RemoveOptions, build, merge, remove};
 use webstrata_tests::crawls::{Crawl, Random, Size, digits};
-use webstrata_tests::rows::{Rows, Shape};
+use webstrata_tests::rows::{Rows, Said, Shape};
 use webstrata_tests::stores::{options, run_options};
 
 const SMALL: Size = Size { pages: 40, captures: 300, links: 8 };
@@ -43,25 +43,42 @@ fn make(store: &Path, seed: u64) {
     let mut random = Random(seed);
     let batches: Vec<String> = if seed.is_multiple_of(2) {
         let rows = Rows::random(seed, SHAPE).rows;
-        let line = |((page, time), links): (&(String, i64), &BTreeSet<String>)| {
-            format!("{}\n", json!({"url": page, "ts": digits(*time), "links": links}))
+        let line = |((page, time), said): (&(String, i64), &Said)| {
+            let (links, status) = match said {
+                Said::Links(links) => (links.iter().collect(), 200),
+                Said::Failure(status) => (Vec::new(), *status),
+                Said::Unknown => return None,
+            };
+            let capture = json!({"url": page, "ts": digits(*time), "links": links, "status": status});
+            Some(format!("{capture}\n"))
         };
-        let known = |row: &BTreeMap<_, Option<BTreeSet<String>>>| {
-            row.iter().filter_map(|(capture, links)| Some(line((capture, links.as_ref()?)))).collect()
-        };
-        rows.iter().map(known).collect()
+        rows.iter().map(|row| row.iter().filter_map(line).collect()).collect()
     } else {
-        let records = Crawl::with_revisits(seed, SMALL).warc();
+        let records = Crawl::with_failures(seed, SMALL, true).warc();
         let mut batches = vec![String::new(); 5];
         records.iter().for_each(|record| batches[usize::try_from(random.below(5)).unwrap()] += record);
         batches
     };
     for batch in batches.iter().filter(|batch| !batch.is_empty()) {
         add(store, batch);
+        if random.once_in(4) {
+            take_out(store, &mut random);
+        }
         if random.once_in(2) {
             merge_newest(store, [None, Some(2)][usize::from(random.once_in(2))]);
         }
     }
+}
+
+/// Takes some URLs out of the store.
+fn take_out(store: &Path, random: &mut Random) {
+    let epoch = reader(store, current(store));
+    let rule = |_| {
+        let select = Selection::Url(epoch.url(Uid(random.below(epoch.urls()))).unwrap());
+        Removal { select, removed_as: RemovedAs::Both, from: None, to: None, reason: None }
+    };
+    let rules = (0..3).map(rule).collect();
+    remove(&RemoveOptions { run: run_options(store), rules }, &Progress::default()).unwrap();
 }
 
 fn reader(store: &Path, epoch: u64) -> Reader {
@@ -72,11 +89,12 @@ fn current(store: &Path) -> u64 {
     Store::open(store).unwrap().manifest().epoch
 }
 
-/// All pairs of a page and a link: of its latest known capture, or of all.
+/// All pairs of a page and a link: of its latest capture that is known and no failure of the server, or of all.
 fn pairs(epoch: &Reader, latest: bool) -> BTreeSet<(String, String)> {
     let mut pairs = BTreeSet::new();
     for uid in Uid::each(Uid::below(epoch.urls())) {
-        let time = epoch.captures(uid).unwrap().iter().rev().find(|capture| capture.known).map(|capture| capture.time);
+        let tells = |capture: &&CaptureTime| capture.known && Failures::End.counts(capture.status);
+        let time = epoch.captures(uid).unwrap().iter().rev().find(tells).map(|capture| capture.time);
         let window = match time {
             Some(time) if latest => Window::Seen { from: time, to: time },
             _ => Window::ALWAYS,

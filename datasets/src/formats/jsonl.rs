@@ -1,7 +1,8 @@
 //! Captures as JSON lines: `{"url": "...", "ts": "20080430204826", "links": ["...", ...], "digest": "sha1:..."}`.
 //!
 //! `ts` is text (14 digits, or any form of [`crate::capture::date`]) or a number of 14 digits, 10 digits (seconds since
-//! 1970) or 13 digits (milliseconds). `digest` is optional. The reader ignores other fields. Links may be relative to
+//! 1970) or 13 digits (milliseconds). `digest` is optional, and so is `status`: a number, or text as CDX indexes have
+//! it (`"404"`, or `"-"` for none). The reader ignores other fields. Links may be relative to
 //! `url`. Any other line is damage: the reader counts the line with its offset in the uncompressed text, and continues
 //! with the next line.
 //!
@@ -13,6 +14,7 @@ use crate::capture::digest::digest_of;
 use crate::files::lines::Lines;
 use crate::files::long_line::LongLine;
 use crate::{Capture, CaptureReader, Error, Finding, Tally, Texts};
+use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use std::borrow::Cow;
 use std::fmt;
@@ -24,6 +26,26 @@ pub(crate) fn open(text: Box<dyn BufRead + Send>, path: &Path) -> Box<dyn Captur
 }
 
 struct JsonLines(Lines);
+
+/// A status as a line has it.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Code {
+    Number(i64),
+    Text(String),
+}
+
+impl Code {
+    /// The status, or what is wrong.
+    fn status(&self) -> Result<u16, String> {
+        let (code, text) = match self {
+            Code::Number(code) => (u16::try_from(*code).ok(), code.to_string()),
+            Code::Text(text) => (text.parse().ok(), format!("{text:?}")),
+        };
+        let in_range = code.filter(|code| (200..=999).contains(code));
+        in_range.ok_or_else(|| format!("{text} is no status (expected 200 to 999)"))
+    }
+}
 
 impl CaptureReader for JsonLines {
     fn read(&mut self, capture: &mut Capture, tally: &mut Tally) -> Result<bool, Error> {
@@ -80,6 +102,7 @@ enum Field {
     Time,
     Links,
     Digest,
+    Status,
     Other,
 }
 
@@ -124,6 +147,13 @@ impl<'de> Visitor<'de> for Fields<'_> {
                 Field::Digest => {
                     capture.digest = map.next_value::<Option<Cow<'de, str>>>()?.as_deref().and_then(digest_of)
                 }
+                Field::Status => {
+                    capture.status = match map.next_value::<Option<Code>>()? {
+                        None => None,
+                        Some(Code::Text(text)) if text == "-" => None,
+                        Some(code) => Some(code.status().map_err(A::Error::custom)?),
+                    };
+                }
                 Field::Other => {
                     map.next_value::<IgnoredAny>()?;
                 }
@@ -155,6 +185,7 @@ impl Visitor<'_> for FieldName {
             "ts" => Field::Time,
             "links" => Field::Links,
             "digest" => Field::Digest,
+            "status" => Field::Status,
             _ => Field::Other,
         })
     }
@@ -259,6 +290,21 @@ mod tests {
         assert_eq!(urls, ["http://a/", "http://b/", "u", "u", "u"]);
         assert!(captures[0].digest.is_some() && captures[1].digest.is_none());
         assert_eq!((tally.of(Finding::FinerDate), tally.damaged()), (2, 0));
+    }
+
+    #[test]
+    fn a_status_is_a_number_or_its_text() {
+        let line = |status: &str| format!("{{\"url\":\"u\",\"ts\":1209588506,\"links\":[],\"status\":{status}}}\n");
+        for (text, status) in
+            [("404", Some(404)), ("\"404\"", Some(404)), ("200", Some(200)), ("null", None), ("\"-\"", None)]
+        {
+            let (captures, tally) = read_all(line(text).leak());
+            assert_eq!((captures[0].status, tally.damaged()), (status, 0), "{text}");
+        }
+        for text in ["99", "1000", "-1", "\"\"", "\"40x\"", "200.5", "[404]", "{}", "true", "99999999999999999999"] {
+            let (captures, tally) = read_all(line(text).leak());
+            assert_eq!((captures.len(), tally.of(Finding::BadJson)), (0, 1), "{text}");
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! | columns | one row is | file |
 //! |---|---|---|
-//! | `url`, `ts`, `links` (list of strings) | a capture | `captures` |
+//! | `url`, `ts`, `links` (list of strings); `status` (integer), if there is one | a capture | `captures` |
 //! | `crawl_date`, `src`, `dest` | a link; consecutive rows of one source and date are one capture | `webgraph` |
 //! | `crawl_date`, `source`, `target` | the same | `webgraph` |
 //!
@@ -13,7 +13,8 @@
 //!
 //! Dates: timestamps of any unit, integers of 10 digits (seconds since 1970), 13 (milliseconds) or 14
 //! (`YYYYMMDDhhmmss`), texts as in [`crate::capture::date`]; crawl dates are digits of a text or an integer, 8 or 14 of
-//! them. Null cells are damage: a row without URL, date or list is left out, as is a link that is null.
+//! them. Null cells are damage: a row without URL, date or list is left out, as is a link that is null. A null status
+//! is none; a status that is not from 200 to 999 is damage, and its row is left out.
 //!
 //! Unit of work: one row group. Memory: a batch of at most [`BATCH_ROWS`] rows, fewer where rows are long, and the
 //! pages that are being decoded. Offsets of damage are row numbers in the file, from 0.
@@ -22,6 +23,7 @@ mod captures;
 mod cells;
 mod webgraph;
 
+use crate::files::hashed::{DigestCell, digest_of};
 use crate::{Capture, CaptureReader, Error, Finding, Tally};
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Field, Fields, Schema};
@@ -51,8 +53,8 @@ pub(crate) fn row_groups(path: &Path) -> Result<Vec<u64>, Error> {
     Ok(groups.iter().map(|group| u64::try_from(group.compressed_size()).unwrap_or(0)).collect())
 }
 
-/// Opens one row group.
-pub(crate) fn open(path: &Path, row_group: usize) -> Result<Box<dyn CaptureReader>, Error> {
+/// Opens one row group; `digest` gets the digest of the bytes from its first column to its last.
+pub(crate) fn open(path: &Path, row_group: usize, digest: &DigestCell) -> Result<Box<dyn CaptureReader>, Error> {
     let file = File::open(path).map_err(|source| Error::io(path, source))?;
     let broken = |finding, detail| -> Result<Box<dyn CaptureReader>, Error> {
         Ok(Box::new(Broken { path: path.to_owned(), report: Some((finding, detail)) }))
@@ -63,14 +65,15 @@ pub(crate) fn open(path: &Path, row_group: usize) -> Result<Box<dyn CaptureReade
     };
     let columns: Vec<&str> = metadata.schema().fields().iter().map(|field| field.name().as_str()).collect();
     let index_of = |name: &str| columns.iter().position(|column| column.trim() == name);
-    let (roots, is_captures) = match (
+    let (mut roots, is_captures) = match (
         [index_of("url"), index_of("ts"), index_of("links")],
         [index_of("crawl_date"), index_of("src").or(index_of("source")), index_of("dest").or(index_of("target"))],
     ) {
-        ([Some(url), Some(time), Some(links)], _) => ([url, time, links], true),
-        (_, [Some(date), Some(source), Some(target)]) => ([source, date, target], false),
+        ([Some(url), Some(time), Some(links)], _) => (vec![url, time, links], true),
+        (_, [Some(date), Some(source), Some(target)]) => (vec![source, date, target], false),
         _ => return broken(Finding::UnknownFormat, format!("the table has the columns {}", columns.join(", "))),
     };
+    roots.extend(index_of("status").filter(|_| is_captures));
     let groups = metadata.metadata().row_groups();
     let Some(group) = groups.get(row_group) else {
         return broken(
@@ -78,12 +81,19 @@ pub(crate) fn open(path: &Path, row_group: usize) -> Result<Box<dyn CaptureReade
             format!("row group {row_group} does not exist, the file has {}", groups.len()),
         );
     };
+    let ranges = || group.columns().iter().map(|column| column.byte_range());
+    let first = ranges().map(|(start, _)| start).min().unwrap_or(0);
+    let end = ranges().map(|(start, bytes)| start.saturating_add(bytes)).max().unwrap_or(0);
+    // A file that ends too early is reported when the group is read.
+    if let Ok(of_group) = digest_of(&file, first..end.max(first)) {
+        digest.get_or_init(|| of_group);
+    }
     let rows = |rows: i64| u64::try_from(rows).unwrap_or(0);
     let row = groups[..row_group].iter().map(|group| rows(group.num_rows())).sum();
     let row_end = row + rows(group.num_rows());
     let row_bytes = rows(group.total_byte_size()) / rows(group.num_rows()).max(1);
     let batch_rows = usize::try_from(BATCH_BYTES / row_bytes.max(1)).unwrap_or(BATCH_ROWS).clamp(1, BATCH_ROWS);
-    let names = roots.map(|root| columns[root].to_owned());
+    let names = roots.iter().map(|&root| columns[root].to_owned()).collect();
     let as_keys = if is_captures { with_keys(&metadata, group, roots[2]) } else { None };
     let metadata = as_keys.unwrap_or(metadata);
     let mask = ProjectionMask::roots(metadata.parquet_schema(), roots);
@@ -131,7 +141,7 @@ fn with_keys(metadata: &ArrowReaderMetadata, group: &RowGroupMetaData, root: usi
 /// The batches of one row group, with the columns in the requested order.
 struct Batches {
     reader: ParquetRecordBatchReader,
-    names: [String; 3],
+    names: Vec<String>,
     path: PathBuf,
     /// Row number in the file of the next batch's first row.
     row: u64,
@@ -233,7 +243,7 @@ mod tests {
     fn read_all(path: &Path) -> (Vec<Row>, Tally) {
         let (mut rows, mut tally, mut capture) = (Vec::new(), Tally::default(), Capture::default());
         for group in 0..row_groups(path).unwrap().len() {
-            let mut reader = open(path, group).unwrap();
+            let mut reader = open(path, group, &DigestCell::default()).unwrap();
             while reader.read(&mut capture, &mut tally).unwrap() {
                 rows.push((capture.url.clone(), capture.time, capture.links.iter().map(String::from).collect()));
             }
@@ -390,7 +400,7 @@ mod tests {
         std::fs::write(file.path(), &bytes).unwrap();
         let (rows, tally) = read_all(file.path());
         assert_eq!((rows.len(), tally.of(Finding::BadRow)), (0, 1));
-        assert!(matches!(open(Path::new("/nowhere"), 0), Err(Error::Io { .. })));
+        assert!(matches!(open(Path::new("/nowhere"), 0, &DigestCell::default()), Err(Error::Io { .. })));
     }
 
     /// Items that are texts of another kind are no texts to the reader of dictionaries.

@@ -259,7 +259,7 @@ impl Records {
         if kind != "metadata" {
             capture.digest = self.header.get("warc-payload-digest").and_then(|digest| digest_of(&digest));
         }
-        if kind == "revisit" {
+        if kind == "revisit" && capture.is_of_its_referent() {
             let field = |name| self.header.get(name);
             capture.content = record::revisit(
                 field("warc-profile").as_deref(),

@@ -95,13 +95,10 @@ pub(crate) fn capture(
         !capture.links.is_empty()
     } else if kind == "revisit" {
         document::revisit(kinds, status, http_type.or(record_type), location, capture, site)
-    } else if let Some(location) = document::redirect_target(kinds, status, location) {
-        capture.links.push(location);
-        true
     } else if response.is_some() && status != 200 {
-        site.count(Finding::OtherStatus);
-        false
+        document::other_status(kinds, status, location, capture, site)
     } else {
+        capture.status = (status == 200).then_some(status);
         let html = response.and_then(|response| response.html.as_ref()).or(payload.html.as_ref());
         let named = http_type.map(http::media_type).and_then(|text| http::is_html(&text));
         let named = named.or_else(|| record_type.map(http::media_type).and_then(|text| http::is_html(&text)));
@@ -132,7 +129,7 @@ pub(crate) fn capture(
     if kind != "metadata" {
         capture.digest = header.get("WARC-Payload-Digest").and_then(digest_of);
     }
-    if kind == "revisit" {
+    if kind == "revisit" && capture.is_of_its_referent() {
         let field = |name| header.get(name);
         capture.content =
             record::revisit(field("WARC-Profile"), field("WARC-Refers-To-Target-URI"), field("WARC-Refers-To-Date"));

@@ -11,11 +11,15 @@
 //! - A monthly crawl captures pages in the first second of a month. Pages are born and die, and sometimes a capture is
 //!   missed. In an irregular crawl, the numbers of captures follow Zipf's law, some hours apart and some months apart.
 //!
+//! Where pages die ([`GenerateOptions::deaths`]), what else is made up stays the same: captures of a dead page come at
+//! the times of a living one, with another status and without links.
+//!
 //! Links change with the months, whenever a page is captured. The model uses integers only, see `random`.
 //!
 //! Order: by host, then by URL, then by time. Memory: the URLs of one host, two pages and a menu.
 
 use super::names::{DIRECTORY_URLS, Target, write_url};
+use super::profiles::{BIRTHS, DEATHS, MISSED, irregular_weights};
 use super::random::Random;
 use super::{GenerateOptions, Profile, Share};
 use crate::capture::date;
@@ -35,12 +39,9 @@ const TO_CRAWLED_HOSTS: u64 = 4_700;
 const TO_HOME: u64 = 3_000;
 /// Of ten thousand: links that die and are replaced by the first link of their slot.
 const RETURNS: u64 = 1_500;
-/// Of ten thousand a month: pages born, for each that was there at first; pages that die; captures that are missed.
-const BIRTHS: u64 = 80;
-const DEATHS: u64 = 40;
-const MISSED: u64 = 110;
-/// Most captures of a page of an irregular crawl.
-const IRREGULAR_CAPTURES_MAX: u64 = 50;
+/// Of ten thousand captures of a page that is gone: those at which it is back. Of pages that are gone, those with 410.
+const RETURNED: u64 = 500;
+const REMOVED: u64 = 2_500;
 /// Days between captures of a page of an irregular crawl, at most; of ten thousand, those that follow soon.
 const SOON: u64 = 3_500;
 const SOON_DAYS: u64 = 4;
@@ -57,102 +58,6 @@ const TEMPERS: [u64; 3] = [25, 100, 600];
 /// The crawl begins in May 2006.
 const FIRST_MONTH: i64 = 2006 * 12 + 4;
 const DAY: u64 = 24 * 60 * 60;
-
-/// What differs between the profiles. All chances are out of ten thousand.
-struct Constants {
-    /// Links of a menu: of the host, of the directory.
-    host_menu: u64,
-    directory_menu: u64,
-    /// Links of a page besides, at least; two numbers below `body_spread` are added.
-    body_min: u64,
-    body_spread: u64,
-    /// Pages that have more, and how many more at most.
-    long: u64,
-    long_more: u64,
-    /// Pages that copy; links that these copy; copies that share the fate of the original.
-    copying: u64,
-    copied: u64,
-    shared: u64,
-    /// Links of the second or third class, of the third; how many of a class live on for another month.
-    higher_classes: [u64; 2],
-    survival: [u64; 3],
-    /// Links outside the menus that leave the host; of the others, those to pages that are surely crawled.
-    outside: u64,
-    to_crawled: u64,
-    /// Links of a capture on average, in thousandths: what the rest comes to, measured on 20 million.
-    links_thousandths: u64,
-}
-
-const UK: Constants = Constants {
-    host_menu: 6,
-    directory_menu: 6,
-    body_min: 10,
-    body_spread: 17,
-    long: 600,
-    long_more: 50,
-    copying: 9_500,
-    copied: 9_750,
-    shared: 9_000,
-    higher_classes: [1_900, 400],
-    survival: [9_980, 9_700, 8_400],
-    outside: 1_650,
-    to_crawled: 3_000,
-    links_thousandths: 39_450,
-};
-
-const HARD: Constants = Constants {
-    host_menu: 6,
-    directory_menu: 6,
-    body_min: 4,
-    body_spread: 16,
-    long: 1_300,
-    long_more: 110,
-    copying: 5_900,
-    copied: 8_000,
-    shared: 6_500,
-    higher_classes: [2_350, 520],
-    survival: [9_900, 9_200, 6_500],
-    outside: 1_450,
-    to_crawled: 7_000,
-    links_thousandths: 38_000,
-};
-
-impl Profile {
-    fn constants(self) -> &'static Constants {
-        match self {
-            Profile::Uk => &UK,
-            Profile::Hard | Profile::Irregular => &HARD,
-        }
-    }
-}
-
-/// Link occurrences of a page on average, in thousandths.
-pub(super) fn page_occurrences_thousandths(options: GenerateOptions) -> u64 {
-    let links = options.profile.constants().links_thousandths;
-    let captures_millionths = if options.profile == Profile::Irregular {
-        let weights = irregular_weights();
-        let captures: u64 = (1..).zip(&weights).map(|(captures, weight)| captures * weight).sum();
-        captures * 1_000_000 / weights.iter().sum::<u64>()
-    } else {
-        // Of a million pages that began `month` months before the end: those alive, and their captures all together.
-        let (mut alive, mut captures, mut sum, mut pages) = (1_000_000, 0, 0, 0);
-        for month in (0..options.months).rev() {
-            captures += if captures == 0 { alive } else { alive * (10_000 - MISSED) / 10_000 };
-            alive -= alive * DEATHS / 10_000;
-            let weight = if month == 0 { 10_000 } else { BIRTHS };
-            sum += captures * weight;
-            pages += weight;
-        }
-        sum / pages
-    };
-    links * captures_millionths / 1_000_000
-}
-
-/// How often a page of an irregular crawl has 1, 2, 3 captures: in proportion to their power of -2.25.
-fn irregular_weights() -> Vec<u64> {
-    let power = |captures: u128| (10u128.pow(32) / captures.pow(9)).isqrt().isqrt();
-    (1..=u128::from(IRREGULAR_CAPTURES_MAX)).map(|captures| u64::try_from(power(captures)).unwrap_or(0)).collect()
-}
 
 /// A link that fills a slot of its page in the months `from..to`.
 #[derive(Clone, Copy)]
@@ -200,6 +105,7 @@ pub struct Generator {
     /// Months whose captures are given.
     only: Range<u64>,
     profile: Profile,
+    deaths: u64,
     share: Share,
     /// Life of a link in months, by class: of 2^64, those that live longer than 1, 2, 3 ... months.
     lives: [Vec<u64>; 3],
@@ -229,8 +135,17 @@ struct Page {
     /// Texts of all its links end to end, and their places in it with the months when they are there.
     texts: String,
     links: Vec<(Range<u64>, Range<usize>)>,
-    /// Time and month of each capture still to come, last first.
-    captures: Vec<(i64, u64)>,
+    /// Captures still to come, last first.
+    captures: Vec<Planned>,
+}
+
+/// A capture that is to come.
+#[derive(Clone, Copy)]
+struct Planned {
+    time: i64,
+    month: u64,
+    /// What the server answers where it fails.
+    failure: Option<u16>,
 }
 
 impl Generator {
@@ -241,7 +156,7 @@ impl Generator {
 
     /// Starts a share of a crawl.
     pub(crate) fn of(share: Share) -> Self {
-        let GenerateOptions { profile, seed, months, only, .. } = share.options;
+        let GenerateOptions { profile, seed, months, only, deaths, .. } = share.options;
         let months = u64::from(months.max(1));
         let only = only.map_or(0..months, |(from, to)| u64::from(from.saturating_sub(1))..to.into());
         let lives = profile.constants().survival.map(|survival| {
@@ -266,6 +181,7 @@ impl Generator {
             months,
             only,
             profile,
+            deaths: deaths.into(),
             share,
             lives,
             choices: choices.collect(),
@@ -322,10 +238,12 @@ impl Generator {
         let mut random = self.random(&[12, self.host, number]);
         page.number = number;
         self.captures(&mut random, &mut page.captures);
+        self.fail(number, &mut page.captures);
         page.body.clear();
         page.links.clear();
         page.texts.clear();
-        let (Some(&(_, first)), Some(&(_, last))) = (page.captures.last(), page.captures.first()) else { return };
+        let (Some(first), Some(last)) = (page.captures.last(), page.captures.first()) else { return };
+        let (first, last) = (first.month, last.month);
         if number / DIRECTORY_URLS != self.menu_directory {
             self.make_menu(number / DIRECTORY_URLS);
         }
@@ -434,7 +352,7 @@ impl Generator {
     }
 
     /// Captures of a page, last first.
-    fn captures(&self, random: &mut Random, captures: &mut Vec<(i64, u64)>) {
+    fn captures(&self, random: &mut Random, captures: &mut Vec<Planned>) {
         captures.clear();
         let choice = random.below(self.choices.last().copied().unwrap_or(0));
         let choice = self.choices.partition_point(|&sum| sum <= choice) as u64;
@@ -446,14 +364,14 @@ impl Generator {
                 break;
             }
             if month == choice || !random.chance(MISSED) {
-                captures.push((time(month, 0), month));
+                captures.push(Planned { time: time(month, 0), month, failure: None });
             }
         }
         captures.reverse();
     }
 
     /// One capture and `more`: a third of them within a day or two, the others after weeks or months.
-    fn irregular_captures(&self, more: u64, random: &mut Random, captures: &mut Vec<(i64, u64)>) {
+    fn irregular_captures(&self, more: u64, random: &mut Random, captures: &mut Vec<Planned>) {
         let gap = |random: &mut Random| {
             let days = if random.chance(SOON) { SOON_DAYS } else { LATER_DAYS };
             random.small_below(days * DAY)
@@ -469,9 +387,31 @@ impl Generator {
             passed += gap;
             let second = start + u64::try_from(u128::from(passed) * u128::from(length) / u128::from(span)).unwrap_or(0);
             let month = second / (28 * DAY);
-            captures.push((time(month, second % (28 * DAY)), month));
+            captures.push(Planned { time: time(month, second % (28 * DAY)), month, failure: None });
         }
         captures.reverse();
+    }
+
+    /// Lets a page die, come back, and be out of reach; `captures` are those of the page, last first.
+    fn fail(&self, number: u64, captures: &mut [Planned]) {
+        if self.deaths == 0 {
+            return;
+        }
+        let mut random = self.random(&[15, self.host, number]);
+        let mut gone = None;
+        for (at, capture) in captures.iter_mut().rev().enumerate() {
+            gone = match gone {
+                Some(_) if random.chance(RETURNED) => None,
+                None if at > 0 && random.chance(self.deaths) => Some(if random.chance(REMOVED) { 410 } else { 404 }),
+                as_before => as_before,
+            };
+            capture.failure = if random.chance(self.deaths / 4) { Some(503) } else { gone };
+        }
+    }
+
+    /// Whether captures may fail.
+    pub(super) fn has_failures(&self) -> bool {
+        self.deaths > 0
     }
 
     /// The links that all pages of a directory have: the home page and some of the host, some near by.
@@ -537,9 +477,9 @@ impl Generator {
 impl CaptureReader for Generator {
     fn read(&mut self, capture: &mut Capture, _tally: &mut Tally) -> Result<bool, Error> {
         capture.clear();
-        let (time, month) = loop {
+        let Planned { time, month, failure } = loop {
             if let Some(next) = self.page.captures.pop() {
-                if self.only.contains(&next.1) {
+                if self.only.contains(&next.month) {
                     break next;
                 }
                 continue;
@@ -552,7 +492,8 @@ impl CaptureReader for Generator {
         };
         capture.url.push_str(self.url(self.page.number));
         capture.time = time;
-        for (months, text) in &self.page.links {
+        capture.status = failure;
+        for (months, text) in self.page.links.iter().filter(|_| failure.is_none()) {
             if months.contains(&month) {
                 capture.links.push(&self.page.texts[text.clone()]);
             }

@@ -1,8 +1,9 @@
 //! Writes a generated crawl to a file: JSON lines, or WARC with pages in HTML.
 //!
 //! The WARC has one gzip member for each record: `warcinfo`, then a `response` for each capture. If a page did not
-//! change since its last capture, the record is a `revisit` with the profile identical-payload-digest. Links inside the
-//! host are written as paths. The payload digest is `xxh128:` and 32 hexadecimal digits.
+//! change since its last capture, the record is a `revisit` with the profile identical-payload-digest; a failure always
+//! is a `response`. Links inside the host are written as paths. The payload digest is `xxh128:` and 32 hexadecimal
+//! digits.
 //!
 //! The file keeps the order of the captures. Memory: one capture and the capture before.
 
@@ -27,13 +28,16 @@ pub fn write_jsonl(out: &mut impl Write, crawl: &mut Generator) -> io::Result<u6
         ts: String,
         #[serde(serialize_with = "links")]
         links: &'a Capture,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        status: Option<u16>,
     }
     fn links<S: Serializer>(capture: &&Capture, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(capture.links.iter())
     }
     let (mut capture, mut captures) = (Capture::default(), 0);
     while next(crawl, &mut capture)? {
-        let line = Line { url: &capture.url, ts: date(capture.time, "%Y%m%d%H%M%S"), links: &capture };
+        let (ts, status) = (date(capture.time, "%Y%m%d%H%M%S"), capture.status);
+        let line = Line { url: &capture.url, ts, links: &capture, status };
         serde_json::to_writer(&mut *out, &line)?;
         out.write_all(b"\n")?;
         captures += 1;
@@ -65,10 +69,12 @@ pub fn write_warc(out: &mut impl Write, crawl: &mut Generator) -> io::Result<u64
             capture.url
         );
         let http = format!(
-            "HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: {}\r\n\r\n",
+            "HTTP/1.1 {}\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: {}\r\n\r\n",
+            capture.status.map_or("200 OK".to_owned(), |status| format!("{status} Failed")),
             html.len()
         );
         match &before {
+            _ if capture.status.is_some() => writer.record("response", &time, &fields, &(http + &html))?,
             Some((url, first, same)) if *url == capture.url && *same == digest => {
                 let _ = write!(
                     fields,
@@ -151,7 +157,7 @@ mod tests {
     use std::path::Path;
 
     fn crawl() -> Generator {
-        Generator::new(GenerateOptions { occurrences: 8_000, seed: 3, ..Default::default() })
+        Generator::new(GenerateOptions { occurrences: 8_000, seed: 3, deaths: 300, ..Default::default() })
     }
 
     #[test]
@@ -182,7 +188,8 @@ mod tests {
             assert!(header.starts_with("WARC/1.0\r\nWARC-Type: "));
             let length: usize = header.rsplit_once("Content-Length: ").unwrap().1.parse().unwrap();
             rest = block[length..].strip_prefix("\r\n\r\n").unwrap();
-            responses += u64::from(header.contains("WARC-Type: response") && block[..length].contains("<a href=\""));
+            let is_whole = block[..length].contains("<a href=\"") || block.contains(" Failed\r\n");
+            responses += u64::from(header.contains("WARC-Type: response") && is_whole);
             revisits += u64::from(header.contains("WARC-Type: revisit") && block[..length].ends_with("\r\n\r\n"));
         }
         assert_eq!(responses + revisits, captures);

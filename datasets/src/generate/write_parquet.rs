@@ -1,5 +1,5 @@
 //! Writes a generated crawl as the capture table that `tables` reads: `url` text, `ts` seconds since 1970, `links` list
-//! of texts.
+//! of texts; `status`, null for 200, where captures may fail.
 //!
 //! The columns use dictionaries and zstd. A row group has at most [`GROUP_CAPTURES_MAX`] captures, and at most about
 //! [`GROUP_BYTES_MAX`] bytes of text.
@@ -9,7 +9,7 @@
 use super::Generator;
 use super::write::next;
 use crate::Capture;
-use arrow_array::builder::{Int64Builder, ListBuilder, StringBuilder};
+use arrow_array::builder::{Int64Builder, ListBuilder, StringBuilder, UInt16Builder};
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema};
 use parquet::arrow::ArrowWriter;
@@ -36,8 +36,8 @@ pub fn write_parquet(out: impl Write + Send, crawl: &mut Generator) -> io::Resul
         .set_compression(Compression::ZSTD(ZstdLevel::default()))
         .set_dictionary_page_size_limit(DICTIONARY_BYTES_MAX)
         .build();
-    let mut batch = Batch::default();
-    let mut writer = ArrowWriter::try_new(out, schema(), Some(properties))?;
+    let mut batch = Batch { has_statuses: crawl.has_failures(), ..Batch::default() };
+    let mut writer = ArrowWriter::try_new(out, batch.schema(), Some(properties))?;
     let (mut capture, mut captures) = (Capture::default(), 0);
     let (mut group_captures, mut group_bytes) = (0, 0);
     while next(crawl, &mut capture)? {
@@ -58,17 +58,10 @@ pub fn write_parquet(out: impl Write + Send, crawl: &mut Generator) -> io::Resul
     Ok(captures)
 }
 
-fn schema() -> Arc<Schema> {
-    let links = DataType::List(Arc::new(Field::new_list_field(DataType::Utf8, true)));
-    Arc::new(Schema::new(vec![
-        Field::new("url", DataType::Utf8, false),
-        Field::new("ts", DataType::Int64, false),
-        Field::new("links", links, false),
-    ]))
-}
-
 #[derive(Default)]
 struct Batch {
+    has_statuses: bool,
+    statuses: UInt16Builder,
     urls: StringBuilder,
     times: Int64Builder,
     links: ListBuilder<StringBuilder>,
@@ -76,6 +69,17 @@ struct Batch {
 }
 
 impl Batch {
+    fn schema(&self) -> Arc<Schema> {
+        let links = DataType::List(Arc::new(Field::new_list_field(DataType::Utf8, true)));
+        let status = self.has_statuses.then(|| Field::new("status", DataType::UInt16, true));
+        let always = [
+            Field::new("url", DataType::Utf8, false),
+            Field::new("ts", DataType::Int64, false),
+            Field::new("links", links, false),
+        ];
+        Arc::new(Schema::new(always.into_iter().chain(status).collect::<Vec<_>>()))
+    }
+
     /// Adds a capture; bytes of its texts.
     fn push(&mut self, capture: &Capture) -> usize {
         self.urls.append_value(&capture.url);
@@ -86,6 +90,7 @@ impl Batch {
             bytes += link.len();
         }
         self.links.append(true);
+        self.statuses.append_option(capture.status);
         self.bytes += bytes;
         bytes
     }
@@ -93,9 +98,13 @@ impl Batch {
     /// What was added, and nothing is left.
     fn finish(&mut self) -> io::Result<RecordBatch> {
         self.bytes = 0;
-        let columns: Vec<ArrayRef> =
+        let mut columns: Vec<ArrayRef> =
             vec![Arc::new(self.urls.finish()), Arc::new(self.times.finish()), Arc::new(self.links.finish())];
-        RecordBatch::try_new(schema(), columns).map_err(io::Error::other)
+        let statuses = self.statuses.finish();
+        if self.has_statuses {
+            columns.push(Arc::new(statuses));
+        }
+        RecordBatch::try_new(self.schema(), columns).map_err(io::Error::other)
     }
 }
 

@@ -1,12 +1,13 @@
 //! Turns the block of a record into a capture. WARC, ARC and WAT share the rules on status and type.
 //!
-//! A response with status 200 and an HTML type is a capture. Without a type, the reader looks at the body. If the
-//! options ask for redirects, a 3xx response with a `Location` is a capture with this single link.
+//! A response with status 200 and an HTML type is a capture. Without a type, the reader looks at the body. A response
+//! with another status is a capture without links, whatever its type. If the options ask for redirects, the `Location`
+//! of a 3xx response is its only link. A 304 is a revisit: the page is as it was.
 
 use std::borrow::Cow;
 
 use crate::formats::http;
-use crate::formats::record::{Fields, RecordSite};
+use crate::formats::record::{self, Fields, RecordSite};
 use crate::page::charset::Document;
 use crate::page::html;
 use crate::{Capture, Finding, LinkKinds};
@@ -36,8 +37,10 @@ impl Documents {
             return self.resource(block, media_type.unwrap_or_default(), capture, site);
         };
         if status != 200 {
-            return self.redirect(status, capture, site);
+            let location = self.fields.get("location");
+            return other_status(self.kinds, status, location.as_deref(), capture, site);
         }
+        capture.status = Some(status);
         let fields = &self.fields;
         let content_type = fields.get("content-type").unwrap_or_default();
         let mut kind = http::is_html(&http::media_type(&content_type));
@@ -62,16 +65,6 @@ impl Documents {
         let xhtml = http::media_type(&content_type) == "application/xhtml+xml";
         add_links(&body, http::charset(&content_type), xhtml, self.kinds, capture);
         true
-    }
-
-    fn redirect(&mut self, status: u16, capture: &mut Capture, site: &mut RecordSite<'_>) -> bool {
-        let location = self.fields.get("location");
-        if let Some(location) = redirect_target(self.kinds, status, location.as_deref()) {
-            capture.links.push(location);
-            return true;
-        }
-        site.count(Finding::OtherStatus);
-        false
     }
 
     /// A document without HTTP header.
@@ -116,7 +109,30 @@ fn add_links(body: &[u8], charset: Option<&str>, xhtml: bool, kinds: LinkKinds, 
     capture.url = url;
 }
 
-/// Whether a revisit with this status (0: unknown) and content type is a capture. Adds the `Location` to its links.
+/// Whether a response with a status other than 200 is a capture. Adds the `Location` of a redirect to its links.
+pub(crate) fn other_status(
+    kinds: LinkKinds,
+    status: u16,
+    location: Option<&str>,
+    capture: &mut Capture,
+    site: &mut RecordSite<'_>,
+) -> bool {
+    match status {
+        304 => capture.content = record::revisit(Some("server-not-modified"), None, None),
+        200..=999 => {
+            capture.status = Some(status);
+            redirect_target(kinds, status, location).into_iter().for_each(|location| capture.links.push(location));
+        }
+        _ => {
+            site.count(Finding::OtherStatus);
+            return false;
+        }
+    }
+    true
+}
+
+/// Whether a revisit with this status (0: unknown) and content type is a capture. A status other than 200 and 304 says
+/// all of the capture: it then has the status, and is no revisit.
 pub(crate) fn revisit(
     kinds: LinkKinds,
     status: u16,
@@ -125,18 +141,14 @@ pub(crate) fn revisit(
     capture: &mut Capture,
     site: &mut RecordSite<'_>,
 ) -> bool {
-    if let Some(location) = redirect_target(kinds, status, location) {
-        capture.links.push(location);
-        return true;
-    }
     if !matches!(status, 0 | 200 | 304) {
-        site.count(Finding::OtherStatus);
-        return false;
+        return other_status(kinds, status, location, capture, site);
     }
     if content_type.is_some_and(|text| http::is_html(&http::media_type(text)) == Some(false)) {
         site.count(Finding::NotHtml);
         return false;
     }
+    capture.status = (status == 200).then_some(status);
     true
 }
 

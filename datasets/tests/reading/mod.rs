@@ -17,3 +17,12 @@ pub(crate) fn read_all(path: &Path, kinds: LinkKinds) -> (Vec<Capture>, Tally) {
     }
     (captures, tally)
 }
+
+/// The captures of a file that are pages, which are what other programs list: those with the status 200, or without
+/// one.
+#[allow(dead_code, reason = "not every test that reads files compares them with such a list")]
+pub(crate) fn read_pages(path: &Path) -> (Vec<Capture>, Tally) {
+    let (mut captures, tally) = read_all(path, LinkKinds::default());
+    captures.retain(|capture| capture.status.is_none_or(|status| status == 200));
+    (captures, tally)
+}

@@ -12,6 +12,9 @@
 //! assert_eq!(meant("example.org").unwrap(), ["http://example.org/", "https://example.org/"]);
 //! ```
 
+mod surt;
+
+pub use surt::surt;
 use url::Url;
 
 /// Why a text is not a URL of the web.

@@ -1,6 +1,6 @@
 //! `webstrata analyze`: algorithms on the graph at a time, and statistics of how it changes.
 
-use crate::args::{Format, FormatArgs, Outcome, Usage, interval, location, time_from, time_to, unfit};
+use crate::args::{AsOfArgs, Format, FormatArgs, Outcome, Usage, interval, location, time_from, time_to, unfit};
 use crate::running::{Run, RunArgs};
 use clap::{Args, ValueEnum};
 use indicatif::HumanCount;
@@ -9,17 +9,18 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use webstrata_analysis::Error;
 use webstrata_analysis::{
-    Analysis, AnalyzeOptions, AnalyzeReport, DateReport, Dates, Fact, Iterations, Sheet, SheetColumn, TableFormat,
-    Target, analyze, format_of,
+    Analysis, AnalyzeOptions, AnalyzeReport, DateReport, Dates, Fact, Fold, Iterations, NodeRule, Sheet, SheetColumn,
+    TableFormat, Target, analyze, format_of,
 };
 use webstrata_layers::{Location, RangeLength, Window, format_time};
 
 const EXAMPLES: &str = "\
-The graph has every URL of the store, including URLs without links at that time.
+The nodes of the graph are the URLs of that time: those with a page, and those
+that a page links to. --nodes all adds the URLs of all other times.
 
 --out writes Parquet, CSV or Arrow, depending on the ending of the file name:
-.parquet, .csv, .csv.gz, .arrow or .feather. There is one row per URL, with
-uid, url and the values. With --every, there is one row per date and URL, and
+.parquet, .csv, .csv.gz, .arrow or .feather. There is one row per node,
+with uid, url and the values. With --every, there is one row per date and node, and
 the column `at` comes first. growth writes one row per period, menus one row
 per link of a menu. `--out -` writes CSV to standard output, and the report
 then goes to standard error. --format is the format of the report.
@@ -29,6 +30,8 @@ Examples:
   webstrata analyze STORE scc --every year
   webstrata analyze STORE degrees --from 2006 --to 2008 --out degrees.csv
   webstrata analyze STORE mortality
+  webstrata analyze STORE rot --every year
+  webstrata analyze STORE rot --at 2012 --by host --out rot.csv
   webstrata analyze STORE menus --share 0.5 --min-pages 20 --out menus.parquet";
 
 /// Arguments of `analyze`.
@@ -44,6 +47,8 @@ pub(crate) struct AnalyzeArgs {
     /// Graph as of this time [default: the latest]
     #[arg(long, value_name = "T", value_parser = time_to, conflicts_with_all = ["from", "to", "every"])]
     pub(crate) at: Option<i64>,
+    #[command(flatten)]
+    pub(crate) as_of: AsOfArgs,
     /// Links captured at or after this time; with --every, the first date
     #[arg(long, value_name = "T", value_parser = time_from)]
     pub(crate) from: Option<i64>,
@@ -57,6 +62,9 @@ pub(crate) struct AnalyzeArgs {
     /// File for the values, or - for standard output
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
+    /// Nodes of the graph: URLs of that time, or all URLs of the store
+    #[arg(long, value_name = "NODES", value_enum, default_value_t)]
+    pub(crate) nodes: NodesArg,
     /// Omit the column url
     #[arg(long, requires = "out")]
     pub(crate) no_urls: bool,
@@ -72,6 +80,9 @@ pub(crate) struct AnalyzeArgs {
     /// harmonic: each counter has 2 to the power B registers of one byte [default: 8]
     #[arg(long, value_name = "B", value_parser = clap::value_parser!(u32).range(4..=14))]
     pub(crate) log2m: Option<u32>,
+    /// rot: a row for each host, domain, or prefix:N, not for each URL
+    #[arg(long, value_name = "WHAT")]
+    pub(crate) by: Option<Fold>,
     /// menus: share of the pages that must have the links together [default: 0.8]
     #[arg(long, value_name = "P", value_parser = share)]
     pub(crate) share: Option<f64>,
@@ -109,10 +120,31 @@ pub(crate) enum Name {
     Churn,
     /// Links inside hosts and domains
     Locality,
+    /// Pages that are gone, and links that lead to them
+    Rot,
     /// Captures, pages, URLs and links by period
     Growth,
     /// Links that occur together on most pages of a directory
     Menus,
+}
+
+/// Which URLs are nodes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum NodesArg {
+    /// URLs with a page at that time, and URLs that a page links to
+    #[default]
+    Dated,
+    /// All URLs of the store
+    All,
+}
+
+impl From<NodesArg> for NodeRule {
+    fn from(nodes: NodesArg) -> Self {
+        match nodes {
+            NodesArg::Dated => NodeRule::OfDate,
+            NodesArg::All => NodeRule::All,
+        }
+    }
 }
 
 fn share(text: &str) -> Result<f64, String> {
@@ -130,6 +162,11 @@ fn analysis(args: &AnalyzeArgs) -> Result<Analysis, Usage> {
         (args.tolerance.is_some() && !iterates, "--tolerance is an option of pagerank and hits only"),
         (args.log2m.is_some() && name != Name::Harmonic, "--log2m is an option of harmonic only"),
         (args.share.is_some() && name != Name::Menus, "--share is an option of menus only"),
+        (args.by.is_some() && name != Name::Rot, "--by is an option of rot only"),
+        (
+            name == Name::Rot && args.every.is_none() && (args.from.is_some() || args.to.is_some()),
+            "rot is as of a time: use --at, or --every with --from and --to",
+        ),
         (args.min_pages.is_some() && name != Name::Menus, "--min-pages is an option of menus only"),
         (
             args.every.is_some() && matches!(name, Name::Mortality | Name::Churn),
@@ -156,6 +193,7 @@ fn analysis(args: &AnalyzeArgs) -> Result<Analysis, Usage> {
         Name::Mortality => Analysis::Mortality,
         Name::Churn => Analysis::Churn,
         Name::Locality => Analysis::Locality,
+        Name::Rot => Analysis::Rot(args.by),
         Name::Growth => Analysis::Growth(args.every.unwrap_or(RangeLength::Month)),
         Name::Menus => Analysis::Menus(args.share.unwrap_or(0.8), args.min_pages.unwrap_or(5)),
     })
@@ -163,12 +201,14 @@ fn analysis(args: &AnalyzeArgs) -> Result<Analysis, Usage> {
 
 fn dates(args: &AnalyzeArgs, analysis: Analysis) -> Result<Dates, Usage> {
     let (from, to) = interval(args.from, args.to)?;
+    args.as_of.need(args.at.is_some() || (args.every.is_some() && analysis.is_dated()))?;
+    let (max_age, failures) = (args.as_of.max_age, args.as_of.rule());
     Ok(match (args.every, args.at) {
-        (Some(length), _) if analysis.is_dated() => Dates::Every { length, from, to },
-        (_, Some(at)) => Dates::One(Window::AsOf(at)),
+        (Some(length), _) if analysis.is_dated() => Dates::Every { length, from, to, max_age, failures },
+        (_, Some(at)) => Dates::One(args.as_of.window(at)),
         // What changes is seen in all of a time, what is there is there at its end.
         _ if args.from.is_some() || args.to.is_some() || !analysis.is_dated() => Dates::One(Window::Seen { from, to }),
-        _ => Dates::One(Window::AsOf(i64::MAX)),
+        _ => Dates::One(Window::as_of(i64::MAX)),
     })
 }
 
@@ -179,6 +219,7 @@ pub(crate) fn run(args: &AnalyzeArgs, out: &mut dyn Write) -> anyhow::Result<Out
         analysis,
         dates: dates(args, analysis)?,
         out: args.out.as_deref().map(target).transpose()?,
+        nodes: args.nodes.into(),
         urls: !args.no_urls,
     };
     run_shown(&options, &args.run, args.format.format, out)
@@ -217,6 +258,8 @@ pub(crate) fn run_shown(
     Ok(Outcome::Done)
 }
 
+/// Characters of the head of a row, at most.
+const HEAD_COLUMNS_MAX: usize = 40;
 /// Rows of a sheet that fit on a screen.
 const ROWS_SHOWN: usize = 12;
 /// Dates that fit on a screen, from the last one back.
@@ -244,6 +287,9 @@ fn print_text(report: &AnalyzeReport, run: &Run, options: &AnalyzeOptions, out: 
 }
 
 fn print_date(date: &DateReport, out: &mut dyn Write) -> anyhow::Result<()> {
+    if let Some(nodes) = date.nodes {
+        writeln!(out, "  {:<26}{:>16}", "nodes", HumanCount(nodes))?;
+    }
     for Fact { name, value } in &date.facts {
         writeln!(out, "  {name:<26}{:>16}", number(*value))?;
     }
@@ -264,42 +310,88 @@ fn print_date(date: &DateReport, out: &mut dyn Write) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A line a date: the first numbers of the whole graph, or the first URL.
+/// A line a date: the numbers of the whole graph, or the first URL.
 fn print_dates(dates: &[DateReport], out: &mut dyn Write) -> anyhow::Result<()> {
     let hidden = dates.len().saturating_sub(DATES_SHOWN);
     if hidden > 0 {
         writeln!(out, "  {hidden} dates before these")?;
     }
-    for date in &dates[hidden..] {
-        let at = date.at.map(format_time).unwrap_or_default();
-        let facts = date.facts.iter().map(|fact| format!("{} {}", fact.name, number(fact.value)));
-        let facts = facts.collect::<Vec<_>>().join(", ");
-        let first = date.top.first().map_or(String::new(), |top| format!("{} {}", number(top.value), top.url));
-        let line: String = format!("  {} {}", at.get(..8).unwrap_or(&at), if facts.is_empty() { first } else { facts })
-            .chars()
-            .take(80)
-            .collect();
-        writeln!(out, "{line}")?;
+    let shown = &dates[hidden..];
+    let day = |date: &DateReport| date.at.map(format_time).unwrap_or_default().chars().take(10).collect::<String>();
+    if shown.iter().all(|date| date.facts.is_empty()) {
+        for date in shown {
+            let first = date.top.first().map_or(String::new(), |top| format!("{} {}", number(top.value), top.url));
+            writeln!(out, "{}", format!("  {} {first}", day(date)).chars().take(80).collect::<String>())?;
+        }
+        return Ok(());
+    }
+    let names: Vec<&str> = shown[0].facts.iter().map(|fact| &*fact.name).collect();
+    let rows = shown.iter().map(|date| {
+        let values = date.facts.iter().map(|fact| number(fact.value));
+        (day(date), values.collect())
+    });
+    print_table(&names, &rows.collect::<Vec<_>>(), out)
+}
+
+/// Prints rows with a head each, and values in columns. The name of a column stands above it, in short lines.
+fn print_table(names: &[&str], rows: &[(String, Vec<String>)], out: &mut dyn Write) -> anyhow::Result<()> {
+    let names: Vec<Vec<String>> = names.iter().map(|name| short_lines(name)).collect();
+    let head = rows.iter().map(|row| row.0.chars().count()).max().unwrap_or(0).min(HEAD_COLUMNS_MAX);
+    let widths = names.iter().enumerate().map(|(at, words)| {
+        let texts = rows.iter().filter_map(|(_, values)| values.get(at)).map(String::len);
+        texts.chain(words.iter().map(|word| word.len())).max().unwrap_or(0)
+    });
+    let widths: Vec<usize> = widths.collect();
+    let lines = names.iter().map(Vec::len).max().unwrap_or(0);
+    for line in 0..lines {
+        let words =
+            names.iter().map(|words| words.get((line + words.len()).wrapping_sub(lines)).map_or("", |word| word));
+        let words: Vec<String> = words.zip(&widths).map(|(word, width)| format!(" {word:>width$}")).collect();
+        writeln!(out, "  {:head$}{}", "", words.concat().trim_end())?;
+    }
+    for (name, values) in rows {
+        let values: Vec<String> =
+            values.iter().zip(&widths).map(|(value, width)| format!(" {value:>width$}")).collect();
+        let name = if name.chars().count() > head {
+            name.chars().take(head - 1).chain(['…']).collect()
+        } else {
+            name.clone()
+        };
+        writeln!(out, "  {name:head$}{}", values.concat())?;
     }
     Ok(())
 }
 
-fn print_sheet(sheet: &Sheet, rows: usize, out: &mut dyn Write) -> anyhow::Result<()> {
+/// A name in lines of about eight characters, broken between words.
+fn short_lines(name: &str) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in name.split([' ', '_']) {
+        match lines.last_mut().filter(|line| line.len() + 1 + word.len() <= 8) {
+            Some(line) => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            None => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+fn print_sheet(sheet: &Sheet, sheet_rows: usize, out: &mut dyn Write) -> anyhow::Result<()> {
     writeln!(out, "  {}", sheet.title)?;
-    // Texts come last, as long as they are.
-    let mut columns: Vec<&(String, SheetColumn)> = sheet.columns.iter().collect();
-    columns.sort_by_key(|(_, column)| matches!(column, SheetColumn::Texts(_)));
-    let head: Vec<String> = columns.iter().map(|(name, _)| format!("{name:>10}")).collect();
-    writeln!(out, "  {}", head.join(" "))?;
+    // Texts and times are the heads of rows.
+    let is_head = |column: &SheetColumn| matches!(column, SheetColumn::Texts(_) | SheetColumn::Times(_));
+    let (heads, columns): (Vec<_>, Vec<_>) = sheet.columns.iter().partition(|(_, column)| is_head(column));
+    let names: Vec<&str> = columns.iter().map(|(name, _)| &**name).collect();
     // Long ones are shown by rows that lie as far apart.
     let step = sheet.rows().div_ceil(ROWS_SHOWN).max(1);
-    for row in (0..sheet.rows()).step_by(step) {
-        let cells = columns.iter().map(|(_, column)| format!("{:>10}", cell(column, row)));
-        let line: String = cells.collect::<Vec<_>>().join(" ").chars().take(78).collect();
-        writeln!(out, "  {line}")?;
-    }
-    if rows > sheet.rows().min(ROWS_SHOWN) {
-        writeln!(out, "  of {} rows", HumanCount(rows as u64))?;
+    let rows = (0..sheet.rows()).step_by(step).map(|row| {
+        let head: Vec<String> = heads.iter().map(|(_, column)| cell(column, row)).collect();
+        (head.join(" "), columns.iter().map(|(_, column)| cell(column, row)).collect())
+    });
+    print_table(&names, &rows.collect::<Vec<_>>(), out)?;
+    if sheet_rows > sheet.rows().min(ROWS_SHOWN) {
+        writeln!(out, "  of {} rows", HumanCount(sheet_rows as u64))?;
     }
     Ok(())
 }
@@ -309,7 +401,7 @@ fn cell(column: &SheetColumn, row: usize) -> String {
         SheetColumn::Counts(values) => HumanCount(values[row]).to_string(),
         SheetColumn::Urls(uids) => HumanCount(uids[row].0).to_string(),
         SheetColumn::Reals(values) => number(values[row]),
-        SheetColumn::Times(values) => format_time(values[row]).chars().take(8).collect(),
+        SheetColumn::Times(values) => format_time(values[row]).chars().take(10).collect(),
         SheetColumn::Texts(values) => values[row].clone(),
     }
 }
@@ -344,6 +436,7 @@ fn print_json(report: &AnalyzeReport, run: &Run, store: &Location, out: &mut dyn
         });
         json!({
             "at": date.at.map(format_time),
+            "nodes": date.nodes,
             "facts": facts,
             "top": {"by": date.column, "urls": date.top},
             "sheet": sheet,

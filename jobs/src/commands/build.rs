@@ -1,7 +1,7 @@
 //! `webstrata build`: crawl files in, a new epoch of a store out.
 
 use crate::args::{Format, FormatArgs, Outcome, location};
-use crate::commands::info::print_counts;
+use crate::commands::info::{print_counts, with_times};
 use crate::running::{Run, RunArgs, write_json};
 use clap::{Args, ValueEnum};
 use indicatif::{BinaryBytes, HumanCount};
@@ -80,6 +80,9 @@ pub(crate) struct ReadArgs {
     /// store]
     #[arg(long, value_name = "BYTES", value_parser = url_bytes)]
     pub(crate) url_bytes: Option<usize>,
+    /// Also read captures and links that `webstrata remove` has removed
+    #[arg(long)]
+    pub(crate) with_removed: bool,
     /// Exit with code 1 if any input is damaged
     #[arg(long)]
     pub(crate) strict: bool,
@@ -130,6 +133,7 @@ pub(crate) fn run(args: &BuildArgs, out: &mut dyn Write) -> anyhow::Result<Outco
         in_range: args.in_range,
         min_sources: args.read.min_sources,
         partition_urls: args.partition_urls,
+        with_removed: args.read.with_removed,
     };
     let (built, run) = args.run.shown(|progress| build(&options, progress))?;
     if let Some(path) = &args.run.report {
@@ -169,7 +173,7 @@ pub(crate) fn write_report(path: &Path, built: &Result<BuildReport, Error>, run:
         "error": error,
         "seconds": run.seconds,
         "spilled_bytes": run.spilled,
-        "counts": counts,
+        "counts": with_times(json!(counts)),
         "rejects": rejects,
         "stages": run.stages,
     });
@@ -268,7 +272,7 @@ pub(crate) fn json_of(report: &BuildReport, run: &Run, store: &Location) -> serd
         "store": store.to_string(),
         "epoch": report.epoch,
         "seconds": run.seconds,
-        "counts": report.counts,
+        "counts": with_times(json!(report.counts)),
         "partitions": report.partitions,
         "largest_over_mean": report.largest_over_mean,
         "spilled_bytes": run.spilled,

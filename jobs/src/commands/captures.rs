@@ -1,16 +1,18 @@
 //! `webstrata captures`: the times at which a page was captured.
 
 use crate::args::{Format, FormatArgs, Outcome};
-use crate::ask::{self, SourceArgs};
+use crate::ask::{self, MatchArg, MatchArgs, SourceArgs};
 use clap::Args;
 use serde_json::json;
 use std::io::Write;
-use webstrata_layers::format_time;
+use webstrata_layers::read::spellings::captures_of_page;
+use webstrata_layers::{CaptureTime, Links, format_time};
 
 /// Arguments of `captures`.
 #[derive(Args, Debug)]
 #[command(
     after_help = "Examples:\n  webstrata captures STORE http://example.org/\n  \
+                        webstrata captures STORE example.org --match surt\n  \
                         webstrata captures STORE example.org --format json",
     allow_missing_positional = true
 )]
@@ -20,29 +22,65 @@ pub(crate) struct CapturesArgs {
     /// URL of the page; without a scheme, http and https are tried
     pub(crate) url: String,
     #[command(flatten)]
+    pub(crate) spelled: MatchArgs,
+    #[command(flatten)]
     pub(crate) format: FormatArgs,
 }
 
 pub(crate) fn run(args: &CapturesArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     let reader = args.source.open(ask::READ_MEMORY)?;
+    if args.spelled.matching == MatchArg::Surt {
+        return of_page(&*reader, args, out);
+    }
     let page = ask::find(&*reader, &args.url)?;
+    let others = ask::count_others(&*reader, &page)?;
     let captures = reader.captures(page.uid)?;
     match args.format.format {
         Format::Json => {
             let times: Vec<_> = captures.iter().map(|capture| format_time(capture.time)).collect();
             let unknown: Vec<_> = captures.iter().filter(|c| !c.known).map(|c| format_time(c.time)).collect();
-            let answer = json!({"url": page.url, "epoch": reader.epoch(), "captures": times, "unknown": unknown});
+            let statuses: Vec<_> = captures.iter().map(|capture| capture.status.code()).collect();
+            let answer = json!({
+                "url": page.url, "epoch": reader.epoch(), "captures": times, "statuses": statuses, "unknown": unknown,
+                "other_spellings": others,
+            });
             writeln!(out, "{answer}")?;
         }
         Format::Text => {
             for capture in &captures {
                 let unknown = if capture.known { "" } else { "  links unknown" };
-                writeln!(out, "{}{unknown}", format_time(capture.time))?;
+                writeln!(out, "{} {}{unknown}", format_time(capture.time), capture.status)?;
             }
             if captures.is_empty() {
                 ask::note(&format!("{} was never captured; other pages link to it", page.url));
             }
+            ask::note_others(others);
         }
+    }
+    Ok(Outcome::Done)
+}
+
+/// Prints the captures of all spellings of a page, each with its URL.
+fn of_page(links: &dyn Links, args: &CapturesArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+    let (uids, urls) = ask::find_page(links, &args.url)?;
+    let lists = uids.iter().map(|&uid| links.captures(uid)).collect::<Result<Vec<_>, _>>()?;
+    let captures = captures_of_page(lists.iter().map(Vec::as_slice));
+    if args.format.format == Format::Json {
+        let list: Vec<_> = captures
+            .iter()
+            .map(|(CaptureTime { time, known, status }, url)| {
+                json!({"url": urls[*url], "time": format_time(*time), "status": status.code(), "known": known})
+            })
+            .collect();
+        writeln!(out, "{}", json!({"spellings": urls, "epoch": links.epoch(), "captures": list}))?;
+        return Ok(Outcome::Done);
+    }
+    for (capture, url) in &captures {
+        let unknown = if capture.known { "" } else { "  links unknown" };
+        writeln!(out, "{} {} {}{unknown}", format_time(capture.time), capture.status, urls[*url])?;
+    }
+    if captures.is_empty() {
+        ask::note("no spelling of the page was captured; other pages link to it");
     }
     Ok(Outcome::Done)
 }

@@ -1,10 +1,12 @@
 //! `webstrata check`: every promise of the store format, verified file by file; then the cells beside the layers.
 
 use crate::args::{Format, FormatArgs, Outcome, location};
+use crate::commands::removed;
 use clap::Args;
 use indicatif::BinaryBytes;
 use serde_json::json;
 use std::io::Write;
+use std::path::PathBuf;
 use webstrata_cells::Error;
 use webstrata_cells::image::check::check as check_cells;
 use webstrata_codecs::ENCODINGS;
@@ -18,17 +20,28 @@ STORE/cells, if there are any, and compares the cell with its layers.
 
 Exit code 0: no problems. 1: problems, one line each, with the name of the file.
 
-Example:
-  webstrata check STORE")]
+With --removed, check reads the files of all epochs, not only of the current
+one, and lists the URLs of FILE that a file still contains.
+
+Examples:
+  webstrata check STORE
+  webstrata check STORE --removed list.txt")]
 pub(crate) struct CheckArgs {
     /// Store: a directory, or s3://bucket/prefix
     #[arg(value_parser = location())]
     pub(crate) store: Location,
+    /// Look for the URLs in this file, one per line, in every file of the store, or - for standard
+    /// input
+    #[arg(long, value_name = "FILE")]
+    pub(crate) removed: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) format: FormatArgs,
 }
 
 pub(crate) fn run(args: &CheckArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+    if let Some(list) = &args.removed {
+        return removed::run(&args.store, list, args.format.format, out);
+    }
     let report = webstrata_layers::read::check::check(&args.store)?;
     let store = &args.store;
     let cells = check_cells(&Store::open_epoch(store, report.epoch)?, ENCODINGS);

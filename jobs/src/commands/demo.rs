@@ -138,7 +138,7 @@ impl Examples {
                 let links = reader.out_links(uid, middle)?.len();
                 keep_best(&mut page, distance(links, 8) + distance(changing, 3), uid);
             }
-            let sources = reader.in_links(uid, Window::AsOf(first + third * 2), Precision::Exact)?.len();
+            let sources = reader.in_links(uid, Window::as_of(first + third * 2), Precision::Exact)?.len();
             if sources > 0 {
                 keep_best(&mut target, distance(sources, 8), uid);
             }
@@ -160,11 +160,11 @@ fn keep_best(best: &mut Option<(usize, Uid)>, cost: usize, uid: Uid) {
 }
 
 fn month(time: i64) -> String {
-    format_time(time).chars().take(6).collect()
+    format_time(time).chars().take(7).collect()
 }
 
 fn day(time: i64) -> String {
-    format_time(time).chars().take(8).collect()
+    format_time(time).chars().take(10).collect()
 }
 
 /// A word as a POSIX shell reads it back.

@@ -1,15 +1,19 @@
-//! `webstrata diff`: what an epoch of a store has that an earlier one had not.
+//! `webstrata diff`: what an epoch of a store has that an earlier one had not; or what the graph of a date has that the
+//! graph of an earlier date had not.
 //!
-//! Printed as it is found, a line for each capture and link, then the counts.
+//! Printed as it is found, a line for each page, capture and link, then the counts.
 
-use crate::args::{Format, FormatArgs, Outcome, Usage, location};
-use crate::ask;
+use crate::args::{AsOfArgs, Format, FormatArgs, Outcome, Usage, location, time_to};
+use crate::ask::{self, PartArgs};
 use anyhow::bail;
 use clap::Args;
 use indicatif::HumanCount;
 use serde_json::json;
 use std::io::{self, Write};
-use webstrata_layers::{CaptureChange, ChangedPage, Changes, Diff, Links, Location, Reader, Store, format_time};
+use webstrata_layers::{
+    CaptureChange, ChangedPage, Changes, DateChanges, Diff, Links, Location, PageBetween, PageChange, Reader, Store,
+    Uid, format_time,
+};
 
 const EXAMPLES: &str = "\
 The store must still have both epochs: `webstrata log` lists them. --captures
@@ -19,7 +23,19 @@ and --links print one line per change:
   + PAGE LINK           a new link, which no earlier capture of the page had
   - PAGE LINK           a lost link: the captures that had it were read again
 
+With --from-date and --to-date, diff compares the graphs of two dates in one
+epoch. A page is gained if it is there as of the second date only, and lost if
+it is there as of the first date only. If the links of a page are unknown at
+one of the dates, none of its links are gained or lost. --pages and --links
+print one line per change:
+  + PAGE, - PAGE        a page gained, lost
+  ~ PAGE, ? PAGE        a page with other links, with unknown links
+  + PAGE LINK           a link gained
+  - PAGE LINK           a link lost
+
 Examples:
+  webstrata diff STORE --from-date 2008 --to-date 2010
+  webstrata diff STORE --from-date 2008 --to-date 2010 --host example.org --links
   webstrata diff STORE
   webstrata diff STORE --from 6 --to 8 --captures
   webstrata diff STORE --from 6 --links --format json";
@@ -43,11 +59,33 @@ pub(crate) struct DiffArgs {
     /// Print the links that pages gained and lost
     #[arg(long)]
     pub(crate) links: bool,
+    /// Compare the graph as of this time with the graph as of --to-date
+    #[arg(long, value_name = "T", value_parser = time_to, requires = "to_date",
+          conflicts_with_all = ["from", "to", "captures"])]
+    pub(crate) from_date: Option<i64>,
+    /// The later time
+    #[arg(long, value_name = "T", value_parser = time_to, requires = "from_date")]
+    pub(crate) to_date: Option<i64>,
+    /// With dates: print the pages that are gained, lost or changed, or whose links are unknown
+    #[arg(long, requires = "from_date")]
+    pub(crate) pages: bool,
+    #[command(flatten)]
+    pub(crate) part: PartArgs,
+    #[command(flatten)]
+    pub(crate) as_of: AsOfArgs,
     #[command(flatten)]
     pub(crate) format: FormatArgs,
 }
 
 pub(crate) fn run(args: &DiffArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+    args.as_of.need(args.from_date.is_some())?;
+    let prefix = args.part.prefix()?;
+    if let Some((from, to)) = args.from_date.zip(args.to_date) {
+        return between_dates(args, (from, to), prefix.as_deref(), out);
+    }
+    if prefix.is_some() {
+        return Err(Usage("--host, --domain and --prefix need dates: add --from-date and --to-date").into());
+    }
     if args.from.zip(args.to).is_some_and(|(from, to)| from > to) {
         return Err(Usage("--from is later than --to").into());
     }
@@ -78,6 +116,73 @@ pub(crate) fn run(args: &DiffArgs, out: &mut dyn Write) -> anyhow::Result<Outcom
     Ok(Outcome::Done)
 }
 
+/// What differs from one date to another, of all pages or of those whose keys begin with `prefix`.
+fn between_dates(
+    args: &DiffArgs,
+    (from, to): (i64, i64),
+    prefix: Option<&[u8]>,
+    out: &mut dyn Write,
+) -> anyhow::Result<Outcome> {
+    let dates = args.as_of.dates(from, to)?;
+    let reader = Reader::new(Store::open(&args.store)?, ask::READ_MEMORY);
+    let uids = prefix.map_or_else(|| Ok(vec![Uid::below(reader.urls())]), |prefix| reader.with_prefix(prefix))?;
+    let mut changes = DateChanges::default();
+    for page in reader.between(dates, uids) {
+        let page = page?;
+        changes.add(&page);
+        if args.pages || args.links {
+            print_between(&page, &reader, args, out)?;
+        }
+    }
+    let [from, to] = [from, to].map(format_time);
+    match args.format.format {
+        Format::Json => {
+            let store = args.store.to_string();
+            writeln!(out, "{}", json!({"store": store, "from_date": from, "to_date": to, "changes": changes}))?;
+        }
+        Format::Text => {
+            writeln!(out, "{}: {from} to {to}", args.store)?;
+            let counts = [
+                ("pages gained", changes.pages_gained),
+                ("pages lost", changes.pages_lost),
+                ("pages, other links", changes.pages_changed),
+                ("pages, unknown links", changes.pages_unknown),
+                ("links gained", changes.links_gained),
+                ("links lost", changes.links_lost),
+            ];
+            print_counts(&counts, out)?;
+        }
+    }
+    Ok(Outcome::Done)
+}
+
+fn print_between(page: &PageBetween, reader: &Reader, args: &DiffArgs, out: &mut dyn Write) -> anyhow::Result<()> {
+    let (url, is_json) = (reader.url(page.uid)?, args.format.format == Format::Json);
+    if args.pages && is_json {
+        writeln!(out, "{}", json!({"page": url, "change": page.change, "unknown": page.unknown}))?;
+    } else if args.pages {
+        let mark = match page.change {
+            PageChange::Gained => '+',
+            PageChange::Lost => '-',
+            PageChange::Stayed if page.unknown => '?',
+            PageChange::Stayed => '~',
+        };
+        let how = if page.unknown && mark != '?' { "  links unknown" } else { "" };
+        writeln!(out, "{mark} {url}{how}")?;
+    }
+    let gained = page.gained.iter().map(|&link| ('+', "gained", link));
+    let lost = page.lost.iter().map(|&link| ('-', "lost", link));
+    for (mark, how, link) in gained.chain(lost).filter(|_| args.links) {
+        let target = reader.url(link)?;
+        if is_json {
+            writeln!(out, "{}", json!({"page": url, "link": target, "change": how}))?;
+        } else {
+            writeln!(out, "{mark} {url} {target}")?;
+        }
+    }
+    Ok(())
+}
+
 fn print_page(
     page: &ChangedPage,
     older: &Reader,
@@ -98,6 +203,7 @@ fn print_page(
             (CaptureChange::New, false) => ('+', "  links unknown"),
             (CaptureChange::Known, _) => ('~', "  links now known"),
             (CaptureChange::Unknown, _) => ('~', "  links now unknown"),
+            (CaptureChange::Status, _) => ('~', "  other status"),
             (CaptureChange::Links, _) => ('~', "  other links"),
         };
         writeln!(out, "{mark} {url} {time}{how}")?;
@@ -117,16 +223,22 @@ fn print_page(
 
 fn print_changes(changes: &Changes, title: &str, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{title}")?;
-    for (what, count) in [
+    let counts = [
         ("new pages", changes.new_pages),
         ("new captures", changes.new_captures),
         ("  with unknown links", changes.new_unknown),
         ("captures now known", changes.now_known),
         ("captures now unknown", changes.now_unknown),
+        ("captures, other status", changes.other_status),
         ("captures, other links", changes.other_links),
         ("links gained", changes.links_gained),
         ("links lost", changes.links_lost),
-    ] {
+    ];
+    print_counts(&counts, out)
+}
+
+fn print_counts(counts: &[(&str, u64)], out: &mut dyn Write) -> io::Result<()> {
+    for &(what, count) in counts {
         writeln!(out, "  {what:<22} {:>15}", HumanCount(count).to_string())?;
     }
     Ok(())

@@ -1,7 +1,8 @@
 //! `webstrata export`: a store as files of other tools.
 
-use crate::args::{Outcome, interval, location, time_from, time_to, unfit};
+use crate::args::{AsOfArgs, Outcome, interval, location, time_from, time_to, unfit};
 use crate::ask;
+use crate::commands::analyze::NodesArg;
 use crate::running::RunArgs;
 use anyhow::Context;
 use clap::Args;
@@ -38,7 +39,9 @@ Formats (--format):
 
 UIDs are those of the exported epoch. --names sets the column names that a tool
 expects; with aut, edges have one row per capture: crawl_date, src, dest. With
---at, --from or --to, only captures in that window count.
+--at, --from or --to, only captures in that window count. Nodes are then the
+URLs with a page in the window, and those that a page links to. mtx, networkit
+and webgraph number these nodes; --nodes all numbers all URLs of the store.
 
 The ending of FILE selects the format unless --format is given: .parquet, .csv,
 .arrow, .feather, .graphml, .gexf or .mtx. A further .gz compresses text
@@ -79,12 +82,17 @@ pub(crate) struct ExportArgs {
     /// Only the latest capture of each page at or before this time
     #[arg(long, value_name = "T", value_parser = time_to, conflicts_with_all = ["from", "to"])]
     pub(crate) at: Option<i64>,
+    #[command(flatten)]
+    pub(crate) as_of: AsOfArgs,
     /// Only captures at or after this time
     #[arg(long, value_name = "T", value_parser = time_from)]
     pub(crate) from: Option<i64>,
     /// Only captures at or before this time
     #[arg(long, value_name = "T", value_parser = time_to)]
     pub(crate) to: Option<i64>,
+    /// Nodes: URLs of the time window, or all URLs of the store
+    #[arg(long, value_name = "NODES", value_enum, default_value_t)]
+    pub(crate) nodes: NodesArg,
     /// With --what hosts: group by host, domain or prefix:N
     #[arg(long, value_name = "FOLD")]
     pub(crate) fold: Option<Fold>,
@@ -118,6 +126,7 @@ fn names() -> impl TypedValueParser<Value = Names> {
 impl ExportArgs {
     fn options(&self) -> anyhow::Result<ExportOptions> {
         let (from, to) = interval(self.from, self.to)?;
+        self.as_of.need(self.at.is_some())?;
         let target = Target::of(&self.out);
         let format = match (self.format, &target) {
             (Some(format), _) => format,
@@ -132,7 +141,8 @@ impl ExportArgs {
             format,
             names: self.names,
             target,
-            window: self.at.map_or(Window::Seen { from, to }, Window::AsOf),
+            window: self.at.map_or(Window::Seen { from, to }, |at| self.as_of.window(at)),
+            nodes: self.nodes.into(),
             fold: self.fold,
             urls: self.urls,
             parts: self.parts,

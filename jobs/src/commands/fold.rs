@@ -6,7 +6,7 @@ use crate::running::RunArgs;
 use clap::Args;
 use std::io::Write;
 use std::path::PathBuf;
-use webstrata_analysis::{Analysis, AnalyzeOptions, Dates, Fold};
+use webstrata_analysis::{Analysis, AnalyzeOptions, Dates, Fold, NodeRule};
 use webstrata_layers::{Location, RangeLength, Window};
 
 const EXAMPLES: &str = "\
@@ -61,6 +61,7 @@ pub(crate) fn run(args: &FoldArgs, out: &mut dyn Write) -> anyhow::Result<Outcom
         analysis: Analysis::Folded(args.by, args.every),
         dates: Dates::One(Window::Seen { from, to }),
         out: args.out.as_deref().map(target).transpose()?,
+        nodes: NodeRule::All,
         urls: true,
     };
     run_shown(&options, &args.run, args.format.format, out)

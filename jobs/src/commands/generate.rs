@@ -15,6 +15,7 @@ CRAWL is a profile, optionally followed by a colon and options:
   seed=N          seed of the random numbers (1)
   months=N        length of the crawl in months, up to 1200 (12)
   from=N, to=N    only captures of these months, counted from 1 (all)
+  deaths=N        at each capture, N of 10,000 pages are gone from then on (0)
 
 Profiles:
   uk              monthly, few changes, like the UK crawls of 2006-07

@@ -3,7 +3,7 @@
 use crate::args::{Format, FormatArgs, Outcome, location};
 use clap::Args;
 use indicatif::{BinaryBytes, HumanCount};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use webstrata_layers::{Counts, Layer, Location, Manifest, Store, format_time};
@@ -40,15 +40,39 @@ fn layers(manifest: &Manifest) -> BTreeMap<Layer, (u64, u64)> {
 }
 
 /// What a store or a row holds, a line each.
+/// Counts as JSON, or what contains them, their times as text.
+pub(crate) fn with_times(mut value: Value) -> Value {
+    fn say(value: &mut Value) {
+        match value {
+            Value::Array(items) => items.iter_mut().for_each(say),
+            Value::Object(fields) => {
+                for (name, value) in fields {
+                    match value.as_i64().filter(|_| name == "first_time" || name == "last_time") {
+                        Some(time) => *value = json!(format_time(time)),
+                        None => say(value),
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    say(&mut value);
+    value
+}
+
 pub(crate) fn print_counts(counts: &Counts, out: &mut dyn Write) -> io::Result<()> {
-    for (name, count) in [
+    // Most archives have none.
+    let failed = (counts.failed_captures > 0).then_some(("  with status 400 on", counts.failed_captures));
+    let lines = [
         ("URLs", counts.urls),
         ("pages", counts.pages),
         ("captures", counts.captures),
         ("  with unknown links", counts.unknown_captures),
         ("links (page to URL)", counts.links),
         ("links in captures", counts.occurrences),
-    ] {
+    ];
+    let (of_captures, of_links) = lines.split_at(4);
+    for &(name, count) in of_captures.iter().chain(&failed).chain(of_links) {
         writeln!(out, "  {name:<22} {:>15}", HumanCount(count).to_string())?;
     }
     Ok(())
@@ -86,8 +110,8 @@ fn print_json(manifest: &Manifest, args: &InfoArgs, out: &mut dyn Write) -> anyh
         "format": manifest.format,
         "epoch": manifest.epoch,
         "in_range": manifest.in_range.to_string(),
-        "counts": manifest.counts,
-        "rows": manifest.rows,
+        "counts": with_times(json!(manifest.counts)),
+        "rows": with_times(json!(manifest.rows)),
         "layers": layers,
         "provenance": manifest.provenance,
     });

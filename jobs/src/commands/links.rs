@@ -2,23 +2,33 @@
 //!
 //! Printed in the order of the store: URLs of one host stand together.
 
-use crate::args::{Format, FormatArgs, Outcome, interval, time_from, time_to};
-use crate::ask::{self, FoundUrl, SourceArgs};
-use clap::Args;
+use crate::args::{AsOfArgs, Format, FormatArgs, Outcome, Usage, interval, time_from, time_to};
+use crate::ask::{self, FoundUrl, MatchArg, MatchArgs, SourceArgs};
+use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
+use std::collections::HashSet;
 use std::io::Write;
-use webstrata_layers::{Direction, Lifespan, Links, Precision, Sample, Sampling, Window, format_time};
+use webstrata_analysis::Fold;
+use webstrata_layers::record::capture::deciding;
+use webstrata_layers::{
+    AsOf, CaptureTime, Direction, Lifespan, Links, Precision, Sample, Sampling, Window, format_time,
+};
 
 const EXAMPLES: &str = "\
-A time is written 2008, 2008-06, 2008-06-01, 20080601120000 or
-2008-06-01T12:00:00Z. A year, month or day is a whole period: --from means its
-first second, --to and --at mean its last. Both ends are included. Without a
-time, every capture counts.
+A time is written 2008, 2008-06, 2008-06-01, 2008-06-01T12:00:00 (UTC), 20080601
+or now. A year, month or day is a whole period: --from means its first second,
+--to and --at mean its last. Both ends are included. Without a time, every
+capture counts.
 
 Examples:
   webstrata links STORE http://example.org/ --from 2006 --to 2008-03
   webstrata links STORE http://example.org/ --in --at 2008-06-01
+  webstrata links STORE http://example.org/ --at 2008 --max-age 1y
+  webstrata links STORE http://example.org/ --match surt
   webstrata links STORE http://example.org/ --lifespans
+  webstrata links STORE http://example.org/ --dead --at 2012
+  webstrata links STORE http://example.org/ --changed 2008 2010
+  webstrata links STORE http://example.org/ --in --first --by domain --limit 10
   webstrata links STORE http://example.org/ --in --sample 100
   webstrata links --server 127.0.0.1:7400 http://example.org/";
 
@@ -30,6 +40,8 @@ pub(crate) struct LinksArgs {
     pub(crate) source: SourceArgs,
     /// URL to look up; without a scheme, http and https are tried
     pub(crate) url: String,
+    #[command(flatten)]
+    pub(crate) spelled: MatchArgs,
     /// Show the pages that link to the URL, not the links of the page
     #[arg(long = "in")]
     pub(crate) inward: bool,
@@ -42,10 +54,32 @@ pub(crate) struct LinksArgs {
     /// Links of the latest capture at or before this time
     #[arg(long, value_name = "T", value_parser = time_to)]
     pub(crate) at: Option<i64>,
+    #[command(flatten)]
+    pub(crate) as_of: AsOfArgs,
     /// Show when each link existed: the first and last capture of each run of captures with the
     /// link
     #[arg(long, conflicts_with = "at")]
     pub(crate) lifespans: bool,
+    /// Show links to pages that are gone, with the status and the time of the failure
+    #[arg(long, conflicts_with_all = ["inward", "from", "to", "lifespans", "count", "sample"])]
+    pub(crate) dead: bool,
+    /// Show links gained (+) and lost (-) from the first time to the second; with --in, pages that
+    /// began or ceased to link to the URL
+    #[arg(long, num_args = 2, value_names = ["T1", "T2"], value_parser = time_to,
+          conflicts_with_all = ["from", "to", "at", "lifespans", "dead", "count", "sample", "range_precision"])]
+    pub(crate) changed: Option<Vec<i64>>,
+    /// With --in: show who linked first: each page, oldest first, with the time of its first capture
+    /// with the link
+    #[arg(long, requires = "inward",
+          conflicts_with_all = ["from", "to", "at", "lifespans", "dead", "count", "sample", "range_precision",
+                                "changed"])]
+    pub(crate) first: bool,
+    /// With --first: one line per page, or per domain (the first page of each)
+    #[arg(long, value_enum, value_name = "WHAT", requires = "first")]
+    pub(crate) by: Option<By>,
+    /// With --first: print at most N lines
+    #[arg(long, value_name = "N", requires = "first")]
+    pub(crate) limit: Option<usize>,
     /// With --in: answer faster, to the precision of time ranges; the answer may have extra pages
     #[arg(long, requires = "inward", conflicts_with = "lifespans")]
     pub(crate) range_precision: bool,
@@ -65,20 +99,93 @@ pub(crate) struct LinksArgs {
     pub(crate) format: FormatArgs,
 }
 
+/// Of what `--first` prints a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum By {
+    /// A page
+    Page,
+    /// A registrable domain
+    Domain,
+}
+
 pub(crate) fn run(args: &LinksArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     let (from, to) = interval(args.from, args.to)?;
-    let window = args.at.map_or(Window::Seen { from, to }, Window::AsOf);
+    args.as_of.need(args.at.is_some() || args.changed.is_some())?;
+    let dates = match args.changed.as_deref() {
+        Some(&[from, to]) => Some(args.as_of.dates(from, to)?),
+        _ => None,
+    };
+    let at = args.at.or(args.dead.then_some(i64::MAX));
+    let window = at.map_or(Window::Seen { from, to }, |at| args.as_of.window(at));
     let reader = args.source.open(ask::READ_MEMORY)?;
+    if args.spelled.matching == MatchArg::Surt {
+        print_page(&*reader, args, window, out)?;
+        return Ok(Outcome::Done);
+    }
     let found = ask::find(&*reader, &args.url)?;
-    if args.lifespans {
+    if let Some(dates) = dates {
+        print_changed(&*reader, args, &found, dates, out)?;
+        return Ok(Outcome::Done);
+    }
+    if args.first {
+        print_first(&*reader, args, &found, out)?;
+        return Ok(Outcome::Done);
+    }
+    if let (true, Window::AsOf(as_of)) = (args.dead, window) {
+        print_dead(&*reader, args, &found, as_of, out)?;
+    } else if args.lifespans {
         print_lifespans(&*reader, args, &found, out)?;
     } else {
         print_links(&*reader, args, &found, window, out)?;
     }
     if args.format.format == Format::Text {
         remarks(&*reader, args, &found, window)?;
+        ask::note_others(ask::count_others(&*reader, &found)?);
     }
     Ok(Outcome::Done)
+}
+
+/// Prints the links of all spellings of a page together.
+fn print_page(links: &dyn Links, args: &LinksArgs, window: Window, out: &mut dyn Write) -> anyhow::Result<()> {
+    let others = [args.lifespans, args.dead, args.changed.is_some(), args.first, args.sample.is_some()];
+    if others.contains(&true) {
+        let text = "--match surt goes with neither --lifespans, --dead, --changed, --first nor --sample";
+        return Err(Usage(text).into());
+    }
+    let (spellings, urls) = ask::find_page(links, &args.url)?;
+    let (uids, unknown) = links.links_of_page(&spellings, direction(args), window)?;
+    if args.format.format == Format::Json {
+        let mut answer = json!({"spellings": urls});
+        put_times(&mut answer, links, args);
+        match args.count {
+            true => answer["count"] = json!(uids.len()),
+            false => answer["links"] = json!(links.urls_of(&uids)?),
+        }
+        if unknown {
+            answer["unknown"] = json!(true);
+        }
+        writeln!(out, "{answer}")?;
+        return Ok(());
+    }
+    if args.count {
+        writeln!(out, "{}", uids.len())?;
+        return Ok(());
+    }
+    for url in links.urls_of(&uids)? {
+        writeln!(out, "{url}")?;
+    }
+    if unknown {
+        ask::note("the latest capture is a revisit whose original is not in the store: its links are unknown");
+    }
+    Ok(())
+}
+
+fn direction(args: &LinksArgs) -> Direction {
+    match (args.inward, args.range_precision) {
+        (false, _) => Direction::Out,
+        (true, false) => Direction::In(Precision::Exact),
+        (true, true) => Direction::In(Precision::Range),
+    }
 }
 
 fn print_links(
@@ -88,11 +195,7 @@ fn print_links(
     window: Window,
     out: &mut dyn Write,
 ) -> anyhow::Result<()> {
-    let direction = match (args.inward, args.range_precision) {
-        (false, _) => Direction::Out,
-        (true, false) => Direction::In(Precision::Exact),
-        (true, true) => Direction::In(Precision::Range),
-    };
+    let direction = direction(args);
     if args.count {
         let count = links.degree(found.uid, direction, window)?;
         if args.format.format == Format::Json {
@@ -113,6 +216,7 @@ fn print_links(
         let urls = links.urls_of(&uids)?;
         let mut answer = header(links, args, found);
         answer["links"] = json!(urls);
+        answer["other_spellings"] = json!(ask::count_others(links, found)?);
         if !args.inward && ask::is_unknown(links, found.uid, window)? {
             answer["unknown"] = json!(true);
         }
@@ -123,6 +227,128 @@ fn print_links(
         }
     }
     Ok(())
+}
+
+/// Prints the links gained and lost, and says of which pages that is unknown.
+fn print_changed(
+    links: &dyn Links,
+    args: &LinksArgs,
+    found: &FoundUrl,
+    dates: [AsOf; 2],
+    out: &mut dyn Write,
+) -> anyhow::Result<()> {
+    let changed = links.changed(found.uid, args.inward, dates)?;
+    let [gained, lost] = [links.urls_of(&changed.gained)?, links.urls_of(&changed.lost)?];
+    if args.format.format == Format::Json {
+        let mut answer = header(links, args, found);
+        answer["changed"] = json!(dates.map(|date| format_time(date.time)));
+        answer["gained"] = json!(gained);
+        answer["lost"] = json!(lost);
+        answer["unknown"] = json!(links.urls_of(&changed.unknown)?);
+        writeln!(out, "{answer}")?;
+        return Ok(());
+    }
+    for (mark, urls) in [('+', gained), ('-', lost)] {
+        for url in urls {
+            writeln!(out, "{mark} {url}")?;
+        }
+    }
+    match changed.unknown.len() {
+        0 => {}
+        _ if !args.inward => {
+            ask::note("at one of the times the links of the page are unknown: neither gained nor lost")
+        }
+        count => ask::note(&format!("{count} more pages link at one time, and have unknown links at the other")),
+    }
+    Ok(())
+}
+
+/// Prints who linked first, oldest first.
+fn print_first(links: &dyn Links, args: &LinksArgs, found: &FoundUrl, out: &mut dyn Write) -> anyhow::Result<()> {
+    let mut firsts = links.first(found.uid)?.into_iter();
+    let (mut list, mut seen) = (Vec::new(), HashSet::new());
+    for _ in 0..args.limit.unwrap_or(usize::MAX) {
+        // The first page of the next domain, or the next page.
+        let next = firsts.by_ref().map(|(first, source)| {
+            let url = links.url(source)?;
+            let domain = (args.by == Some(By::Domain)).then(|| Fold::Domain.name_of(&url).into_owned());
+            anyhow::Ok((format_time(first), url, domain))
+        });
+        let is_new = |(.., domain): &(_, _, Option<String>)| domain.clone().is_none_or(|domain| seen.insert(domain));
+        let Some((first, url, domain)) = find_ok(next, is_new)? else { break };
+        match (args.format.format, domain) {
+            (Format::Json, Some(domain)) => list.push(json!({"first": first, "page": url, "domain": domain})),
+            (Format::Json, None) => list.push(json!({"first": first, "page": url})),
+            (Format::Text, Some(domain)) => writeln!(out, "{first} {domain} {url}")?,
+            (Format::Text, None) => writeln!(out, "{first} {url}")?,
+        }
+    }
+    if args.format.format == Format::Json {
+        let mut answer = header(links, args, found);
+        answer["first"] = Value::Array(list);
+        writeln!(out, "{answer}")?;
+    }
+    Ok(())
+}
+
+/// The first item that is wanted; an error before it is the result.
+fn find_ok<T>(
+    items: impl Iterator<Item = anyhow::Result<T>>,
+    mut is_wanted: impl FnMut(&T) -> bool,
+) -> anyhow::Result<Option<T>> {
+    for item in items {
+        let item = item?;
+        if is_wanted(&item) {
+            return Ok(Some(item));
+        }
+    }
+    Ok(None)
+}
+
+/// Prints the links whose pages are gone, and says how many links lead to URLs that nobody can tell about.
+fn print_dead(
+    links: &dyn Links,
+    args: &LinksArgs,
+    found: &FoundUrl,
+    as_of: AsOf,
+    out: &mut dyn Write,
+) -> anyhow::Result<()> {
+    let uids = links.links(found.uid, Direction::Out, Window::AsOf(as_of))?;
+    let (mut dead, mut unknown, mut captures) = (Vec::new(), 0, Vec::new());
+    for &link in &uids {
+        links.captures_into(link, &mut captures)?;
+        match deciding(&captures, as_of) {
+            None => unknown += 1,
+            Some(capture) if capture.status.is_failure() => dead.push((link, capture.status, since(&captures, as_of))),
+            Some(_) => {}
+        }
+    }
+    let urls = links.urls_of(&dead.iter().map(|dead| dead.0).collect::<Vec<_>>())?;
+    let dead = urls.iter().zip(&dead).map(|(url, (_, status, since))| (url, status.code(), format_time(*since)));
+    if args.format.format == Format::Json {
+        let mut answer = header(links, args, found);
+        let dead = dead.map(|(url, status, since)| json!({"url": url, "status": status, "since": since}));
+        answer["dead"] = dead.collect();
+        answer["links"] = json!(uids.len());
+        answer["unknown_links"] = json!(unknown);
+        writeln!(out, "{answer}")?;
+        return Ok(());
+    }
+    for (url, status, since) in dead {
+        writeln!(out, "{status} {since} {url}")?;
+    }
+    if unknown > 0 {
+        let all = uids.len();
+        ask::note(&format!("{unknown} of {all} links lead to URLs without a capture at that time: unknown, not dead"));
+    }
+    Ok(())
+}
+
+/// The time of the first failure since which a page is gone.
+fn since(captures: &[CaptureTime], as_of: AsOf) -> i64 {
+    let counts = |capture: &&CaptureTime| capture.time <= as_of.time && as_of.failures.counts(capture.status);
+    let failures = captures.iter().rev().filter(counts).take_while(|capture| capture.status.is_failure());
+    failures.last().map_or(as_of.time, |capture| capture.time)
 }
 
 fn print_lifespans(links: &dyn Links, args: &LinksArgs, found: &FoundUrl, out: &mut dyn Write) -> anyhow::Result<()> {
@@ -157,14 +383,19 @@ fn print_lifespans(links: &dyn Links, args: &LinksArgs, found: &FoundUrl, out: &
 }
 
 fn header(links: &dyn Links, args: &LinksArgs, found: &FoundUrl) -> Value {
-    let mut answer =
-        json!({"url": found.url, "epoch": links.epoch(), "direction": if args.inward { "in" } else { "out" }});
+    let mut answer = json!({"url": found.url});
+    put_times(&mut answer, links, args);
+    answer
+}
+
+/// Says of which epoch, direction and time an answer is.
+fn put_times(answer: &mut Value, links: &dyn Links, args: &LinksArgs) {
+    (answer["epoch"], answer["direction"]) = (json!(links.epoch()), json!(if args.inward { "in" } else { "out" }));
     for (name, time) in [("from", args.from), ("to", args.to), ("at", args.at)] {
         if let Some(time) = time {
             answer[name] = json!(format_time(time));
         }
     }
-    answer
 }
 
 /// Says, to people, why an answer about a page's links may be empty.
@@ -175,13 +406,20 @@ fn remarks(links: &dyn Links, args: &LinksArgs, found: &FoundUrl, window: Window
     let captures = links.captures(found.uid)?;
     let is_in_window = |time: i64| match window {
         Window::Seen { from, to } => from <= time && time <= to,
-        Window::AsOf(at) => time <= at,
+        Window::AsOf(AsOf { time: at, since, .. }) => since <= time && time <= at,
+    };
+    let decides = match window {
+        Window::AsOf(as_of) => deciding(&captures, as_of),
+        Window::Seen { .. } => None,
     };
     if captures.is_empty() {
         ask::note(&format!("{} was never captured; use --in to see the pages that link to it", found.url));
     } else if !captures.iter().any(|capture| is_in_window(capture.time)) {
         ask::note(&format!("{} has {} captures, none of them in this window", found.url, captures.len()));
-    } else if ask::is_unknown(links, found.uid, window)? {
+    } else if let Some(capture) = decides.filter(|capture| capture.status.is_failure()) {
+        let (time, status) = (format_time(capture.time), capture.status);
+        ask::note(&format!("the page is gone: its capture of {time} has the status {status}"));
+    } else if decides.is_some_and(|capture| !capture.known) {
         ask::note("the latest capture is a revisit whose original is not in the store: its links are unknown");
     }
     Ok(())

@@ -1,22 +1,29 @@
-//! `webstrata log`: the epochs that a store has, newest first.
+//! `webstrata log`: the epochs that a store has, newest first; the inputs that are inside one.
 
 use crate::args::{Format, FormatArgs, Outcome, location};
+use crate::commands::info::with_times;
 use clap::Args;
 use serde_json::json;
-use std::io::Write;
+use std::io::{self, Write};
 use webstrata_layers::store::log::{Committed, log};
-use webstrata_layers::{Location, Manifest, Origin, format_time};
+use webstrata_layers::{InputRecord, Location, Manifest, Origin, Store, format_time, read_inputs};
 
 const ABOUT: &str = "\
 An epoch is a committed state of the store. Its origin is one of these:
   built     a new set of rows, from crawl files
   updated   the rows of the epoch before, and one new row
+  removed   the same; the new row takes pages and links out
   merged    the rows of the epoch before, some of them merged, with new UIDs
 Times are the modification times of the files, in UTC: a copy of a store shows
 the times of the copy.
 
+--inputs lists the crawl files that an epoch contains: captures, the first and
+the last capture, bytes, XXH3-128 digest, name. `xxhsum -H2 FILE` prints the
+same digest. The name of a part of a Parquet file ends with # and a number.
+
 Examples:
   webstrata log STORE
+  webstrata log STORE --inputs
   webstrata log STORE --format json | jq .provenance";
 
 /// Arguments of `log`.
@@ -26,11 +33,20 @@ pub(crate) struct LogArgs {
     /// Store: a directory, or s3://bucket/prefix
     #[arg(value_parser = location())]
     pub(crate) store: Location,
+    /// List the inputs of an epoch
+    #[arg(long)]
+    pub(crate) inputs: bool,
+    /// With --inputs: this epoch [default: the current one]
+    #[arg(long, value_name = "N", requires = "inputs")]
+    pub(crate) epoch: Option<u64>,
     #[command(flatten)]
     pub(crate) format: FormatArgs,
 }
 
 pub(crate) fn run(args: &LogArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+    if args.inputs {
+        return print_inputs(args, out);
+    }
     let epochs = log(&args.store)?;
     if args.format.format == Format::Json {
         for committed in epochs {
@@ -43,7 +59,7 @@ pub(crate) fn run(args: &LogArgs, out: &mut dyn Write) -> anyhow::Result<Outcome
                 "id": id,
                 "inputs": inputs_of(&manifest),
                 "rows": rows,
-                "counts": manifest.counts,
+                "counts": with_times(json!(manifest.counts)),
                 "provenance": manifest.provenance,
             });
             writeln!(out, "{value}")?;
@@ -53,12 +69,48 @@ pub(crate) fn run(args: &LogArgs, out: &mut dyn Write) -> anyhow::Result<Outcome
     let heads = ["epoch", "committed", "origin", "inputs", "rows", "URLs", "captures", "links"].map(str::to_owned);
     let lines = epochs.map(|committed| committed.map(|committed| cells(&committed)));
     let lines = std::iter::once(Ok(heads)).chain(lines).collect::<Result<Vec<_>, _>>()?;
-    let width = |column: usize| lines.iter().map(|line| line[column].len()).max().unwrap_or(0);
-    let widths: [usize; 8] = std::array::from_fn(width);
-    for line in &lines {
-        let padded = line.iter().zip(widths).map(|(cell, width)| format!("{cell:>width$}"));
+    print_columns(&lines, 8, out)?;
+    Ok(Outcome::Done)
+}
+
+/// Prints lines of so many columns, each as wide as it must be; what follows them stands at the end as it is.
+fn print_columns(lines: &[impl AsRef<[String]>], columns: usize, out: &mut dyn Write) -> io::Result<()> {
+    let width = |column: usize| lines.iter().map(|line| line.as_ref()[column].len()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    for line in lines {
+        let cells = line.as_ref().iter().enumerate();
+        let padded = cells.map(|(at, cell)| format!("{cell:>width$}", width = widths.get(at).copied().unwrap_or(0)));
         writeln!(out, "{}", padded.collect::<Vec<_>>().join(" "))?;
     }
+    Ok(())
+}
+
+/// Prints the inputs that are inside an epoch, job after job.
+fn print_inputs(args: &LogArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+    let store = match args.epoch {
+        Some(epoch) => Store::open_epoch(&args.store, epoch)?,
+        None => Store::open(&args.store)?,
+    };
+    let mut inputs = Vec::new();
+    for entry in &store.manifest().provenance.inputs {
+        inputs.extend(read_inputs(&store, entry)?);
+    }
+    let time = |time: Option<i64>| time.map(format_time);
+    if args.format.format == Format::Json {
+        for InputRecord { name, bytes, captures, first, last, digest } in inputs {
+            let (first, last) = (time(first), time(last));
+            let value = json!({"name": name, "bytes": bytes, "captures": captures, "first": first, "last": last,
+                               "digest": digest});
+            writeln!(out, "{value}")?;
+        }
+        return Ok(Outcome::Done);
+    }
+    let heads = ["captures", "first", "last", "bytes", "digest", "name"].map(str::to_owned);
+    let text = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+    let lines = inputs.into_iter().map(|InputRecord { name, bytes, captures, first, last, digest }| {
+        [captures.to_string(), text(time(first)), text(time(last)), bytes.to_string(), text(digest), name]
+    });
+    print_columns(&std::iter::once(heads).chain(lines).collect::<Vec<_>>(), 5, out)?;
     Ok(Outcome::Done)
 }
 
@@ -73,6 +125,7 @@ fn cells(committed: &Committed) -> [String; 8] {
     let origin = match manifest.origin() {
         Origin::Built => "built",
         Origin::Updated => "updated",
+        Origin::Removed => "removed",
         Origin::Merged => "merged",
     };
     let counts = &manifest.counts;

@@ -2,7 +2,7 @@
 
 use crate::args::{Format, FormatArgs, Outcome, location};
 use crate::commands::build::{findings, left_out, print_tally};
-use crate::commands::info::print_counts;
+use crate::commands::info::{print_counts, with_times};
 use crate::running::{Run, RunArgs, write_json};
 use clap::Args;
 use indicatif::HumanCount;
@@ -115,7 +115,7 @@ fn print_json(report: &MergeReport, run: &Run, store: &Location, out: &mut dyn W
         "epoch": report.epoch,
         "rows_merged": report.rows,
         "seconds": run.seconds,
-        "counts": report.counts,
+        "counts": with_times(json!(report.counts)),
         "partitions": report.partitions,
         "urls_dropped": report.dropped,
         "findings": findings(&report.tally),

@@ -11,8 +11,11 @@ use crate::ask::{self, SourceArgs};
 use clap::Args;
 use serde_json::Value;
 use std::io::{self, BufRead, BufReader, Read, Write};
-use webstrata_layers::read::question::{Asked, Kind, Way, captures_of, error_of, links_of, not_there};
-use webstrata_layers::{Links, Precision};
+use webstrata_layers::read::question::{
+    Asked, Kind, Matching, Way, captures_of, error_of, links_of, not_there, page_captures_of,
+};
+use webstrata_layers::read::spellings::captures_of_page;
+use webstrata_layers::{Direction, Links, Precision, Spelled};
 use webstrata_serve::answering::{Answering, BATCH, Long};
 use webstrata_serve::clerk::{Refused, Remote};
 use webstrata_url::canonical;
@@ -24,6 +27,7 @@ const FORMS: &str = r#"Each input line is one query:
         links of the latest capture at or before "at"
   {"id", "op": "captures", "url"}
         times of the captures of a page
+With "match": "surt", a query asks all spellings of the page together.
 Each output line is one answer, in the same order:
   {"id", "links": [URL, ...]}   {"id", "captures": [TIME, ...]}
   {"id", "error": TEXT}         {"line": NUMBER, "error": TEXT}
@@ -151,6 +155,9 @@ fn answer(links: &dyn Links, question: &Asked) -> anyhow::Result<Value> {
         Ok(kind_and_url) => kind_and_url,
         Err(error) => return Ok(error_of(error)),
     };
+    if question.matching() == Matching::Surt {
+        return answer_of_page(links, kind, url);
+    }
     let Some(uid) = links.uid(url)? else { return Ok(not_there()) };
     let (direction, window) = match kind {
         Kind::Captures => return Ok(captures_of(&links.captures(uid)?)),
@@ -162,4 +169,23 @@ fn answer(links: &dyn Links, question: &Asked) -> anyhow::Result<Value> {
     };
     let is_unknown = direction == Way::Out && ask::is_unknown(links, uid, window)?;
     Ok(links_of(links.urls_of(&found)?, is_unknown))
+}
+
+/// The answer about all spellings of a page.
+fn answer_of_page(links: &dyn Links, kind: Kind, url: &str) -> anyhow::Result<Value> {
+    let found = links.spellings(&Spelled::new(url, webstrata_url::surt))?;
+    if found.is_empty() {
+        return Ok(not_there());
+    }
+    let (way, window) = match kind {
+        Kind::Captures => {
+            let lists = found.iter().map(|&uid| links.captures(uid)).collect::<Result<Vec<_>, _>>()?;
+            let captures = captures_of_page(lists.iter().map(Vec::as_slice));
+            return Ok(page_captures_of(&captures, &links.urls_of(&found)?));
+        }
+        Kind::Links(way, window) => (way, window),
+    };
+    let direction = if way == Way::Out { Direction::Out } else { Direction::In(Precision::Exact) };
+    let (uids, unknown) = links.links_of_page(&found, direction, window)?;
+    Ok(links_of(links.urls_of(&uids)?, unknown))
 }

@@ -226,7 +226,13 @@ async fn serve(
     tokio::select! {
         () = server.ready() => {
             let pinned = server.shared().clerk.at_last(None).await?;
-            writeln!(out, "ready: epoch {}, {} URLs", pinned.epoch(), pinned.len())?;
+            let scheme = if args.tls_cert.is_some() { "https" } else { "http" };
+            let address = server.address();
+            let host = match address.ip().is_unspecified() {
+                true => format!("localhost:{}", address.port()),
+                false => address.to_string(),
+            };
+            writeln!(out, "ready: epoch {}, {} URLs; see {scheme}://{host}/", pinned.epoch(), pinned.len())?;
             out.flush()?;
         }
         found = exchanged.exchanged() => anyhow::bail!(found),

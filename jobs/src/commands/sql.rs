@@ -19,7 +19,11 @@ const SPARK: &str = include_str!("sql/views-spark.sql");
 const SPARK_COLUMNS: [(Layer, &str); 5] = [
     (Layer::Url, "uid BIGINT, url STRING, surt STRING"),
     (Layer::Ol, "uid BIGINT, links ARRAY<BIGINT>"),
-    (Layer::Ts, "uid BIGINT, timestamps ARRAY<TIMESTAMP>, unknown ARRAY<BIGINT>"),
+    (
+        Layer::Ts,
+        "uid BIGINT, timestamps ARRAY<TIMESTAMP>, blank ARRAY<BIGINT>, status_captures ARRAY<BIGINT>, \
+         statuses ARRAY<INT>",
+    ),
     (Layer::Bv, "uid BIGINT, changes BINARY"),
     (Layer::Rv, "uid BIGINT, revisits ARRAY<BIGINT>"),
 ];
@@ -29,7 +33,7 @@ The views read the Parquet files of the current epoch, in DuckDB or Spark 4:
   urls            uid, url, surt, host
   pages           uid, url, captures, known_captures, first_capture,
                   last_capture
-  captures        uid, timestamp, known, revisit
+  captures        uid, timestamp, status, known, revisit
   links           src, dst, first_seen, last_seen, captures,
                   captures_with_link
   link_intervals  src, dst, first_seen, last_seen, captures: one row per run of
@@ -119,7 +123,8 @@ fn duckdb(root: &str, rows: &[RowEntry]) -> String {
         let [ol, ts, bv, rv] = [Layer::Ol, Layer::Ts, Layer::Bv, Layer::Rv]
             .map(|layer| format!("read_parquet([{}])", quoted(row, layer).join(", ")));
         format!(
-            "SELECT {number} AS part, ol.uid, ol.links, ts.timestamps, ts.unknown, bv.changes, rv.revisits\n\
+            "SELECT {number} AS part, ol.uid, ol.links, ts.timestamps, ts.blank, ts.status_captures, \
+            ts.statuses, bv.changes, rv.revisits\n\
             FROM {ol} ol\nJOIN {ts} ts USING (uid)\nJOIN {bv} bv USING (uid)\nJOIN {rv} rv USING (uid)"
         )
     };

@@ -11,7 +11,7 @@ use chrono::DateTime;
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 use std::io::{self, Write};
-use webstrata_layers::{format_iso, format_time};
+use webstrata_layers::{format_digits, format_time};
 
 const ABOUT: &str = "\
 The URL of a memento is PREFIX, the 14 digits of the capture time, a slash, and
@@ -86,7 +86,7 @@ struct Archive<'a> {
 
 impl Archive<'_> {
     fn memento(&self, time: i64) -> String {
-        format!("{}{}/{}", self.prefix, format_time(time), self.url)
+        format!("{}{}/{}", self.prefix, format_digits(time), self.url)
     }
 
     fn timegate(&self) -> String {
@@ -120,7 +120,7 @@ fn link_format(archive: &Archive<'_>, times: &[i64], (first, last): (i64, i64), 
 }
 
 fn memgator(archive: &Archive<'_>, times: &[i64], (first, last): (i64, i64)) -> Value {
-    let memento = |time: i64| json!({"datetime": format_iso(time), "uri": archive.memento(time)});
+    let memento = |time: i64| json!({"datetime": format_time(time), "uri": archive.memento(time)});
     json!({
         "original_uri": archive.url,
         "self": archive.timemap("json"),

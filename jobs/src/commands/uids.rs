@@ -3,8 +3,8 @@
 //!
 //! Printed as they are found, a line each; nothing is kept.
 
-use crate::args::{Format, FormatArgs, Outcome, Usage, interval, location, time_from, time_to};
-use crate::ask;
+use crate::args::{Format, FormatArgs, Outcome, interval, location, time_from, time_to};
+use crate::ask::{self, PartArgs};
 use crate::commands::translate::{self, TranslateArgs};
 use clap::Args;
 use serde_json::json;
@@ -12,8 +12,6 @@ use std::io::Write;
 use std::ops::ControlFlow;
 use webstrata_layers::Location;
 use webstrata_layers::Uid;
-use webstrata_layers::record::key::{domain_prefix, host_prefix, url_prefix};
-use webstrata_url::canonical;
 
 const EXAMPLES: &str = "\
 Each line is a UID and a URL. A UID is the number of a URL in this store; URLs
@@ -47,15 +45,8 @@ pub(crate) struct UidsArgs {
     /// Include URLs that pages link to, but that were never captured
     #[arg(long, conflicts_with_all = ["from", "to"])]
     pub(crate) all: bool,
-    /// Only URLs of this host
-    #[arg(long, value_name = "HOST", group = "part")]
-    pub(crate) host: Option<String>,
-    /// Only URLs of this host and its subdomains
-    #[arg(long, value_name = "HOST", group = "part")]
-    pub(crate) domain: Option<String>,
-    /// Only URLs that start with this URL, with any scheme and port
-    #[arg(long, value_name = "URL", group = "part")]
-    pub(crate) prefix: Option<String>,
+    #[command(flatten)]
+    pub(crate) part: PartArgs,
     #[command(flatten)]
     pub(crate) translate: TranslateArgs,
     #[command(flatten)]
@@ -68,7 +59,7 @@ pub(crate) fn run(args: &UidsArgs, out: &mut dyn Write) -> anyhow::Result<Outcom
         return Ok(Outcome::Done);
     }
     let (from, to) = interval(args.from, args.to)?;
-    let prefix = prefix(args)?;
+    let prefix = args.part.prefix()?;
     let links = ask::open(&args.store, ask::READ_MEMORY)?;
     let uids = match prefix {
         Some(prefix) => links.with_prefix(&prefix)?,
@@ -104,23 +95,4 @@ pub(crate) fn run(args: &UidsArgs, out: &mut dyn Write) -> anyhow::Result<Outcom
         failed.take().map_or(Ok(()), Err)?;
     }
     Ok(Outcome::Done)
-}
-
-/// With what the keys of the wanted URLs begin.
-fn prefix(args: &UidsArgs) -> anyhow::Result<Option<Vec<u8>>> {
-    let of_host = |host: &str, prefix: fn(&str) -> Option<Vec<u8>>| {
-        ask::host(host)
-            .and_then(|host| prefix(&host))
-            .ok_or(Usage("--host and --domain need the name of a host, for example example.org"))
-    };
-    Ok(match (&args.host, &args.domain, &args.prefix) {
-        (Some(host), ..) => Some(of_host(host, host_prefix)?),
-        (_, Some(host), _) => Some(of_host(host, domain_prefix)?),
-        (.., Some(url)) => {
-            let url = canonical(None, url)
-                .map_err(|_| Usage("--prefix needs a URL with its scheme, for example http://example.org/news/"))?;
-            Some(url_prefix(&url))
-        }
-        _ => None,
-    })
 }

@@ -58,6 +58,7 @@ pub(crate) fn run(args: &UpdateArgs, out: &mut dyn Write) -> anyhow::Result<Outc
         in_range: RangeLength::Month,
         min_sources: args.read.min_sources,
         partition_urls: args.partition_urls,
+        with_removed: args.read.with_removed,
     };
     let (updated, run) = args.run.shown(|progress| build(&options, progress))?;
     if let Some(path) = &args.run.report {

@@ -30,6 +30,8 @@ pub struct Revisit<L = Uid> {
     /// Whether the server said that nothing had changed: then it has the links of the latest capture before it, else of
     /// the one with its digest, or at the time that it names.
     pub not_modified: bool,
+    /// Whether its record gives no status: then it has that of the capture that it refers to, too. Else it is 200.
+    pub without_status: bool,
     /// Time of the capture that it refers to, in seconds, where it names one.
     pub referred: Option<i64>,
     /// Links that stand in the revisit itself, besides those: UIDs, rising, each once.
@@ -80,6 +82,7 @@ pub(crate) struct EvidenceWriter {
     digests: Lists<u64>,
     revisits: Lists<u32>,
     not_modified: Lists<u32>,
+    without_status: Lists<u32>,
     referring: Lists<u32>,
     referred: Lists<i64>,
     with_links: Lists<u32>,
@@ -94,6 +97,7 @@ impl EvidenceWriter {
             digests: Lists::new(),
             revisits: Lists::new(),
             not_modified: Lists::new(),
+            without_status: Lists::new(),
             referring: Lists::new(),
             referred: Lists::new(),
             with_links: Lists::new(),
@@ -115,6 +119,9 @@ impl EvidenceWriter {
             if revisit.not_modified {
                 self.not_modified.values.push(capture);
             }
+            if revisit.without_status {
+                self.without_status.values.push(capture);
+            }
             if let Some(time) = revisit.referred {
                 self.referring.values.push(capture);
                 self.referred.values.push(time.checked_mul(1000).ok_or(Flaw::TimeOutside(time))?);
@@ -122,7 +129,8 @@ impl EvidenceWriter {
             self.with_links.values.extend(revisit.links.iter().map(|_| capture));
             self.links.values.extend_from_slice(&revisit.links);
         }
-        for list in [&mut self.revisits, &mut self.not_modified, &mut self.referring, &mut self.with_links] {
+        let Self { revisits, not_modified, without_status, referring, with_links, .. } = self;
+        for list in [revisits, not_modified, without_status, referring, with_links] {
             list.end()?;
         }
         self.referred.end()?;
@@ -154,6 +162,7 @@ impl EvidenceWriter {
             wide(self.digests.take())?,
             narrow(&mut self.revisits)?,
             narrow(&mut self.not_modified)?,
+            narrow(&mut self.without_status)?,
             narrow(&mut self.referring)?,
             list(ends, times, nulls(valid))?,
             narrow(&mut self.with_links)?,
@@ -170,7 +179,7 @@ impl EvidenceWriter {
 /// A row group of rv.
 pub(crate) struct EvidenceBlock {
     uids: UidColumn,
-    lists: [ListArray; 7],
+    lists: [ListArray; 8],
 }
 
 impl EvidenceBlock {
@@ -212,7 +221,7 @@ impl EvidenceBlock {
     }
 
     fn get(&self, row: usize) -> Result<Evidence, Damage> {
-        let [digests, revisits, not_modified, referring, referred, with_links, links] = &self.lists;
+        let [digests, revisits, not_modified, without_status, referring, referred, with_links, links] = &self.lists;
         let wide = |lists: &ListArray| -> Result<Vec<u64>, Damage> {
             let values = lists.value(row);
             Ok(values.as_primitive_opt::<UInt64Type>().ok_or(Damage::Null)?.values().to_vec())
@@ -225,7 +234,8 @@ impl EvidenceBlock {
         if revisits.is_null(row) {
             return Ok(evidence);
         }
-        let (not_modified, referring, with_links) = (narrow(not_modified)?, narrow(referring)?, narrow(with_links)?);
+        let (not_modified, without_status) = (narrow(not_modified)?, narrow(without_status)?);
+        let (referring, with_links) = (narrow(referring)?, narrow(with_links)?);
         let links = wide(links)?;
         let times = referred.value(row);
         let times = times.as_primitive_opt::<TimestampMillisecondType>().ok_or(Damage::Null)?.values();
@@ -238,6 +248,7 @@ impl EvidenceBlock {
             evidence.revisits.push(Revisit {
                 capture,
                 not_modified: not_modified.binary_search(&capture).is_ok(),
+                without_status: without_status.binary_search(&capture).is_ok(),
                 referred: referring.binary_search(&capture).ok().map(|at| times[at].div_euclid(1000)),
                 links: Uid::slice(&links[first..first + count]).to_vec(),
             });

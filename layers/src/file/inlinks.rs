@@ -28,7 +28,7 @@ impl InlinksWriter {
     /// Records out of order, records that break an invariant (see [`InLinks::flaw`]), and what the disk refuses.
     pub fn push(&mut self, record: &InLinks) -> Result<(), Error> {
         let InLinks { uid, ranges: times, sources: links, changes } = record;
-        self.0.push(&Record { uid: *uid, links, times, unknown: &[], changes }, record.flaw()).map(drop)
+        self.0.push(&Record { uid: *uid, links, times, blank: &[], changes, statuses: &[] }, record.flaw()).map(drop)
     }
 
     /// Writes what is left, and says what was written: il, tr, ibv.

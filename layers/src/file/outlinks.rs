@@ -32,9 +32,9 @@ impl OutlinksWriter {
     /// Pages out of order, pages that break an invariant (see [`Page::flaw`], [`Evidence::flaw`]), and what the disk
     /// refuses.
     pub fn push(&mut self, page: &Page, evidence: &Evidence) -> Result<(), Error> {
-        let Page { uid, timestamps: times, unknown, links, changes } = page;
+        let Page { uid, timestamps: times, blank, links, changes, statuses } = page;
         let flaw = page.flaw().or_else(|| evidence.flaw(times.len()));
-        if self.side.push(&Record { uid: *uid, links, times, unknown, changes }, flaw)? {
+        if self.side.push(&Record { uid: *uid, links, times, blank, changes, statuses }, flaw)? {
             self.evidence.end_group()?;
         }
         self.evidence.push(*uid, evidence)

@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use arrow_array::types::ArrowPrimitiveType;
 use arrow_array::{
-    Array, ArrayRef, BinaryArray, ListArray, PrimitiveArray, TimestampMillisecondArray, UInt32Array, UInt64Array,
+    Array, ArrayRef, BinaryArray, ListArray, PrimitiveArray, TimestampMillisecondArray, UInt16Array, UInt32Array,
+    UInt64Array,
 };
 use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::ArrowError;
@@ -17,6 +18,7 @@ use arrow_schema::ArrowError;
 use crate::file::schema;
 use crate::record::page::Flaw;
 use crate::record::presence::{self, Change};
+use crate::record::status::StatusChange;
 use crate::record::uid::Uid;
 
 /// Rows of a row group, at most.
@@ -63,7 +65,9 @@ pub(crate) struct Records {
     uids: Vec<Uid>,
     links: Lists<Uid>,
     times: Lists<i64>,
-    unknown: Lists<u32>,
+    blank: Lists<u32>,
+    status_captures: Lists<u32>,
+    statuses: Lists<u16>,
     changes: Lists<u8>,
     coded: Vec<u8>,
 }
@@ -73,8 +77,9 @@ pub(crate) struct Record<'a> {
     pub(crate) uid: Uid,
     pub(crate) links: &'a [Uid],
     pub(crate) times: &'a [i64],
-    pub(crate) unknown: &'a [u32],
+    pub(crate) blank: &'a [u32],
     pub(crate) changes: &'a [Change],
+    pub(crate) statuses: &'a [StatusChange],
 }
 
 /// The columns of a row group.
@@ -82,7 +87,9 @@ pub(crate) struct Columns {
     pub(crate) uids: ArrayRef,
     pub(crate) links: ArrayRef,
     pub(crate) times: ArrayRef,
-    pub(crate) unknown: ArrayRef,
+    pub(crate) blank: ArrayRef,
+    pub(crate) status_captures: ArrayRef,
+    pub(crate) statuses: ArrayRef,
     pub(crate) changes: ArrayRef,
 }
 
@@ -92,7 +99,9 @@ impl Records {
             uids: Vec::new(),
             links: Lists::new(),
             times: Lists::new(),
-            unknown: Lists::new(),
+            blank: Lists::new(),
+            status_captures: Lists::new(),
+            statuses: Lists::new(),
             changes: Lists::new(),
             coded: Vec::new(),
         }
@@ -116,7 +125,13 @@ impl Records {
             self.times.values.push(time.checked_mul(1000).ok_or(Flaw::TimeOutside(time))?);
         }
         self.times.end()?;
-        self.unknown.push(record.unknown)?;
+        self.blank.push(record.blank)?;
+        for change in record.statuses {
+            self.status_captures.values.push(change.capture);
+            self.statuses.values.push(change.status.code());
+        }
+        self.status_captures.end()?;
+        self.statuses.end()?;
         self.changes.push(&self.coded)?;
         Ok(columns)
     }
@@ -128,11 +143,16 @@ impl Records {
         let links = list(ends, column(values), None)?;
         let (ends, values, _) = self.times.take();
         let times = list(ends, TimestampMillisecondArray::from(values).with_data_type(schema::time()), None)?;
-        let (ends, values, valid) = self.unknown.take();
-        let unknown = list(ends, UInt32Array::from(values), Some(NullBuffer::from(valid)))?;
+        let indexes = |lists: &mut Lists<u32>| {
+            let (ends, values, valid) = lists.take();
+            list(ends, UInt32Array::from(values), Some(NullBuffer::from(valid)))
+        };
+        let (blank, status_captures) = (indexes(&mut self.blank)?, indexes(&mut self.status_captures)?);
+        let (ends, values, valid) = self.statuses.take();
+        let statuses = list(ends, UInt16Array::from(values), Some(NullBuffer::from(valid)))?;
         let (ends, values, valid) = self.changes.take();
         let changes = BinaryArray::try_new(ends, Buffer::from_vec(values), Some(NullBuffer::from(valid)))?;
-        Ok(Columns { uids, links, times, unknown, changes: Arc::new(changes) })
+        Ok(Columns { uids, links, times, blank, status_captures, statuses, changes: Arc::new(changes) })
     }
 }
 

@@ -17,7 +17,7 @@ pub enum Layer {
     Url,
     /// Out-links: the union of the links of all captures of a page.
     Ol,
-    /// Timestamps of the captures of a page.
+    /// Timestamps of the captures of a page, and their statuses.
     Ts,
     /// Which link was in which capture, as changes.
     Bv,
@@ -66,7 +66,13 @@ impl Layer {
                 vec![uid, Field::new("url", DataType::Utf8, false), Field::new("surt", DataType::Utf8, false)]
             }
             Layer::Ol | Layer::Il => vec![uid, list("links", DataType::UInt64)],
-            Layer::Ts => vec![uid, list("timestamps", time()), maybe("unknown", DataType::UInt32)],
+            Layer::Ts => vec![
+                uid,
+                list("timestamps", time()),
+                maybe("blank", DataType::UInt32),
+                maybe("status_captures", DataType::UInt32),
+                maybe("statuses", DataType::UInt16),
+            ],
             Layer::Tr => vec![uid, list("ranges", time())],
             Layer::Bv | Layer::Ibv => vec![uid, changes()],
             Layer::Rv => vec![
@@ -74,6 +80,7 @@ impl Layer {
                 maybe("digests", DataType::UInt64),
                 maybe("revisits", DataType::UInt32),
                 maybe("not_modified", DataType::UInt32),
+                maybe("without_status", DataType::UInt32),
                 maybe("referring", DataType::UInt32),
                 maybe("referred", time()),
                 maybe("with_links", DataType::UInt32),

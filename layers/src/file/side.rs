@@ -16,8 +16,8 @@ use crate::store::manifest::FileEntry;
 /// The three files of a side, open. Nothing is written where `finish` is not called.
 pub(crate) struct SideWriter {
     files: [LayerWriter; 3],
-    /// Whether the layer of times tells the captures of unknown links.
-    has_unknown: bool,
+    /// Whether times are those of captures: their layer tells blank ones and statuses, too.
+    of_captures: bool,
     records: Records,
     last: Option<Uid>,
 }
@@ -25,16 +25,16 @@ pub(crate) struct SideWriter {
 impl SideWriter {
     /// Creates the files of the layers of links, times and changes.
     pub(crate) fn create(row: &RowDir, partition: u32, layers: [Layer; 3]) -> Result<Self, Error> {
-        let has_unknown = layers[1] == Layer::Ts;
+        let of_captures = layers[1] == Layer::Ts;
         let [links, times, changes] = layers.map(|layer| LayerWriter::create(row, layer, partition));
-        Ok(Self { files: [links?, times?, changes?], has_unknown, records: Records::new(), last: None })
+        Ok(Self { files: [links?, times?, changes?], of_captures, records: Records::new(), last: None })
     }
 
     /// Adds a record, whose UID must be above that of the one before it (of in-links, it may be the same), and in which
     /// no `flaw` was found; whether it begins another row group.
     pub(crate) fn push(&mut self, record: &Record<'_>, flaw: Option<Flaw>) -> Result<bool, Error> {
         let uid = record.uid;
-        if let Some(previous) = self.last.filter(|&previous| previous > uid || (previous == uid && self.has_unknown)) {
+        if let Some(previous) = self.last.filter(|&previous| previous > uid || (previous == uid && self.of_captures)) {
             return Err(Error::OutOfOrder { what: "UID", previous: previous.to_string(), got: uid.to_string() });
         }
         let bad = |flaw| Error::BadRecord { uid, flaw };
@@ -56,10 +56,11 @@ impl SideWriter {
 
     fn write(&mut self, columns: Result<Columns, arrow_schema::ArrowError>) -> Result<(), Error> {
         let [links_file, times_file, changes_file] = &mut self.files;
-        let Columns { uids, links, times, unknown, changes } = columns.map_err(Error::arrow(links_file.path()))?;
+        let Columns { uids, links, times, blank, status_captures, statuses, changes } =
+            columns.map_err(Error::arrow(links_file.path()))?;
         links_file.write_group(vec![uids.clone(), links])?;
-        let unknown = self.has_unknown.then_some(unknown);
-        times_file.write_group([uids.clone(), times].into_iter().chain(unknown).collect())?;
+        let of_captures = [blank, status_captures, statuses].into_iter().filter(|_| self.of_captures);
+        times_file.write_group([uids.clone(), times].into_iter().chain(of_captures).collect())?;
         changes_file.write_group(vec![uids, changes])
     }
 }

@@ -11,8 +11,8 @@ use std::hash::Hash;
 use std::ops::{Deref, Range};
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{TimestampMillisecondType, UInt32Type, UInt64Type};
-use arrow_array::{Array, RecordBatch, StringArray};
+use arrow_array::types::{TimestampMillisecondType, UInt16Type, UInt32Type, UInt64Type};
+use arrow_array::{Array, ListArray, RecordBatch, StringArray};
 use arrow_buffer::{OffsetBuffer, ScalarBuffer};
 
 use crate::error::{Damage, Error};
@@ -20,6 +20,7 @@ use crate::file::parquet::LayerFile;
 use crate::record::capture::Captures;
 use crate::record::page::{Flaw, InLinks, Page};
 use crate::record::presence::{self, Change};
+use crate::record::status::{Status, StatusChange};
 use crate::record::uid::Uid;
 
 /// A row group of one side.
@@ -31,9 +32,17 @@ pub(crate) struct Block {
     /// Seconds.
     times: Vec<i64>,
     /// Of the out side only.
-    unknown: Option<(OffsetBuffer<i32>, ScalarBuffer<u32>)>,
+    captures: Option<CaptureColumns>,
     change_ends: OffsetBuffer<i32>,
     changes: Vec<u8>,
+}
+
+/// What a row group tells of captures besides their times.
+struct CaptureColumns {
+    blank_ends: OffsetBuffer<i32>,
+    blank: ScalarBuffer<u32>,
+    status_ends: OffsetBuffer<i32>,
+    statuses: Vec<StatusChange>,
 }
 
 /// The times of a row group of ts, alone.
@@ -79,7 +88,8 @@ pub(crate) struct View<'a> {
     pub(crate) uid: Uid,
     pub(crate) links: &'a [Uid],
     pub(crate) times: &'a [i64],
-    pub(crate) unknown: &'a [u32],
+    pub(crate) blank: &'a [u32],
+    pub(crate) statuses: &'a [StatusChange],
     /// As coded.
     pub(crate) changes: &'a [u8],
 }
@@ -101,7 +111,7 @@ impl Block {
     /// Errors: the layer (0 to 2), the row in the group, and what is wrong.
     fn decode([links, times, changes]: [RecordBatch; 3]) -> Result<Self, (usize, u64, Damage)> {
         let null = |file| move || (file, 0, Damage::Null);
-        // Only the out side tells captures of unknown links.
+        // Only times of captures have other columns beside them.
         let repeats = times.num_columns() < 3;
         let uids = |batch: &RecordBatch, file| uids_of(batch, repeats).map_err(|(row, damage)| (file, row, damage));
         let first = uids(&links, 0)?;
@@ -122,15 +132,7 @@ impl Block {
             let row = time_ends.iter().skip(1).take_while(|&&end| end as usize <= at).count();
             return Err((1, row as u64, Flaw::TimeOutside(time_values.value(at)).into()));
         }
-        let unknown = match times.columns().get(2) {
-            None => None,
-            Some(column) => {
-                let lists = column.as_list_opt::<i32>().ok_or_else(null(1))?;
-                empty_is_null(1, lists.offsets(), lists)?;
-                let values = lists.values().as_primitive_opt::<UInt32Type>().ok_or_else(null(1))?;
-                Some((lists.offsets().clone(), values.values().clone()))
-            }
-        };
+        let captures = (!repeats).then(|| CaptureColumns::of(&times)).transpose()?;
         let coded = changes.column(1).as_binary_opt::<i32>().ok_or_else(null(2))?;
         empty_is_null(2, coded.offsets(), coded)?;
         Ok(Self {
@@ -139,7 +141,7 @@ impl Block {
             links: UidColumn(link_values.values().clone()),
             time_ends,
             times: time_values.values().iter().map(|time| time / 1000).collect(),
-            unknown,
+            captures,
             change_ends: coded.offsets().clone(),
             changes: coded.value_data().to_vec(),
         })
@@ -147,9 +149,9 @@ impl Block {
 
     /// Bytes of memory, about.
     pub(crate) fn bytes(&self) -> usize {
-        let unknown = self.unknown.as_ref().map_or(0, |(ends, values)| 4 * (ends.len() + values.len()));
+        let captures = self.captures.as_ref().map_or(0, CaptureColumns::bytes);
         let lists = 8 * (self.uids.len() + self.links.len() + self.times.len()) + 12 * self.uids.len();
-        lists + unknown + self.changes.len() + size_of::<Self>()
+        lists + captures + self.changes.len() + size_of::<Self>()
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -169,13 +171,56 @@ impl Block {
 
     /// The record of a row.
     pub(crate) fn view(&self, row: usize) -> View<'_> {
+        let (blank, statuses): (&[u32], &[StatusChange]) =
+            self.captures.as_ref().map_or((&[], &[]), |captures| captures.of_row(row));
         View {
             uid: self.uids[row],
             links: slice(&self.links, &self.link_ends, row),
             times: slice(&self.times, &self.time_ends, row),
-            unknown: self.unknown.as_ref().map_or(&[], |(ends, values)| slice(values, ends, row)),
+            blank,
+            statuses,
             changes: slice(&self.changes, &self.change_ends, row),
         }
+    }
+}
+
+impl CaptureColumns {
+    /// Of a row group of ts. Errors: see [`Block::decode`].
+    fn of(times: &RecordBatch) -> Result<Self, (usize, u64, Damage)> {
+        let null = || (1, 0, Damage::Null);
+        let lists = |at: usize| -> Result<&ListArray, _> {
+            let lists = times.columns().get(at).and_then(|column| column.as_list_opt::<i32>()).ok_or_else(null)?;
+            empty_is_null(1, lists.offsets(), lists)?;
+            Ok(lists)
+        };
+        let (blank, captures, codes) = (lists(2)?, lists(3)?, lists(4)?);
+        let indexes = |lists: &ListArray| -> Result<ScalarBuffer<u32>, _> {
+            Ok(lists.values().as_primitive_opt::<UInt32Type>().ok_or_else(null)?.values().clone())
+        };
+        let code_values = codes.values().as_primitive_opt::<UInt16Type>().ok_or_else(null)?.values();
+        let (status_ends, status_captures) = (captures.offsets(), indexes(captures)?);
+        let row_of = |at: usize| status_ends.iter().skip(1).take_while(|&&end| end as usize <= at).count() as u64;
+        if let Some(row) = status_ends.iter().zip(codes.offsets().iter()).position(|(one, other)| one != other) {
+            return Err((1, row.saturating_sub(1) as u64, Damage::NotAligned));
+        }
+        let changes = status_captures.iter().zip(code_values).enumerate().map(|(at, (&capture, &code))| {
+            let status = Status::stored(code).ok_or_else(|| (1, row_of(at), Flaw::Status(capture).into()))?;
+            Ok(StatusChange { capture, status })
+        });
+        Ok(Self {
+            blank_ends: blank.offsets().clone(),
+            blank: indexes(blank)?,
+            status_ends: status_ends.clone(),
+            statuses: changes.collect::<Result<_, _>>()?,
+        })
+    }
+
+    fn of_row(&self, row: usize) -> (&[u32], &[StatusChange]) {
+        (slice(&self.blank, &self.blank_ends, row), slice(&self.statuses, &self.status_ends, row))
+    }
+
+    fn bytes(&self) -> usize {
+        4 * (self.blank_ends.len() + self.blank.len() + self.status_ends.len()) + size_of_val(&self.statuses[..])
     }
 }
 
@@ -205,7 +250,7 @@ pub(crate) fn uids_of(batch: &RecordBatch, repeats: bool) -> Result<UidColumn, (
 impl<'a> View<'a> {
     /// Its captures.
     pub(crate) fn captures(&self) -> Captures<'a> {
-        Captures { times: self.times, unknown: self.unknown }
+        Captures { times: self.times, blank: self.blank, statuses: self.statuses }
     }
 
     /// The changes of one link, by its number; none of the others is kept, nor those of links after it decoded.
@@ -233,7 +278,8 @@ impl<'a> View<'a> {
     pub(crate) fn page_into(&self, page: &mut Page) -> Result<(), Damage> {
         page.uid = self.uid;
         replace(&mut page.timestamps, self.times);
-        replace(&mut page.unknown, self.unknown);
+        replace(&mut page.blank, self.blank);
+        replace(&mut page.statuses, self.statuses);
         replace(&mut page.links, self.links);
         self.changes_into(&mut page.changes)?;
         page.flaw().map_or(Ok(()), |flaw| Err(flaw.into()))

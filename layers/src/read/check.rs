@@ -272,7 +272,7 @@ impl Sides {
             rest = after;
             let mut before = None;
             for (first, last) in presence::intervals(link_changes, captures) {
-                for capture in (first..=last).filter(|&capture| page.is_known(capture)) {
+                for capture in (first..=last).filter(|&capture| !page.is_blank(capture)) {
                     let range = ranges[capture as usize];
                     if before.replace(range) != Some(range) {
                         self.out.add(page.uid, link, range);

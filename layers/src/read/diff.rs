@@ -33,6 +33,8 @@ pub enum CaptureChange {
     Known,
     /// Its links were known, and are unknown.
     Unknown,
+    /// It has another status.
+    Status,
     /// It has other links.
     Links,
 }
@@ -85,6 +87,8 @@ pub struct Changes {
     pub now_known: u64,
     /// Captures whose links were known and are unknown.
     pub now_unknown: u64,
+    /// Captures with another status.
+    pub other_status: u64,
     /// Captures that have other links.
     pub other_links: u64,
     /// Pairs of a page and a link that no capture had.
@@ -106,6 +110,7 @@ impl Changes {
                 }
                 CaptureChange::Known => self.now_known += 1,
                 CaptureChange::Unknown => self.now_unknown += 1,
+                CaptureChange::Status => self.other_status += 1,
                 CaptureChange::Links => self.other_links += 1,
             }
         }
@@ -182,7 +187,7 @@ fn next_uid(pages: &mut RowPages<'_>) -> Result<Option<Uid>, Error> {
 /// Cost: captures and links of both, and for each link its stretches of captures, sorted.
 fn compare(old: &Page, new: &Page, now: impl Fn(Uid) -> Option<Uid>) -> ChangedPage {
     let mut changed = ChangedPage { uid: new.uid, ..ChangedPage::default() };
-    // Captures whose links both know: index in the old page, in the new one, and time.
+    // Captures whose links both know and have: index in the old page, in the new one, and time.
     let mut both: [Vec<u32>; 2] = Default::default();
     let mut times = Vec::new();
     for_each_time(&[&old.timestamps, &new.timestamps], |time, captures| {
@@ -192,6 +197,8 @@ fn compare(old: &Page, new: &Page, now: impl Fn(Uid) -> Option<Uid>) -> ChangedP
                 (false, true) => (CaptureChange::Known, true),
                 (true, false) => (CaptureChange::Unknown, false),
                 (false, false) => return,
+                (true, true) if old.status(before) != new.status(at) => (CaptureChange::Status, true),
+                (true, true) if old.is_blank(before) => return,
                 (true, true) => {
                     both[0].push(before);
                     both[1].push(at);

@@ -6,10 +6,12 @@
 use std::ops::Range;
 
 use crate::error::Error;
+use crate::file::evidence::Evidence;
 use crate::file::schema::Layer;
 use crate::read::reader::Reader;
 use crate::read::rows::Records;
 use crate::record::join;
+use crate::record::join::{has_removed, without_removed};
 use crate::record::page::Page;
 use crate::record::uid::Uid;
 
@@ -81,12 +83,27 @@ impl Pages<'_> {
             self.begun = true;
             self.rows.iter_mut().try_for_each(advance)?;
         }
-        let Some(uid) = self.rows.iter().filter_map(|(_, head)| *head).min() else { return Ok(false) };
+        // A page of which all captures are removed is none.
+        while let Some(uid) = self.rows.iter().filter_map(|(_, head)| *head).min() {
+            if self.take(uid, page)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Puts what rows have of the page of a UID, at which some of them are, in the place of another; whether a capture
+    /// is left.
+    fn take(&mut self, uid: Uid, page: &mut Page) -> Result<bool, Error> {
         let mut uid_rows = self.rows.iter_mut().filter(|(_, head)| *head == Some(uid));
         let (Some(first), second) = (uid_rows.next(), uid_rows.next()) else { return Ok(false) };
         let Some(second) = second else {
             first.0.read(|view| view.page_into(page))?;
             advance(first)?;
+            if has_removed(page) {
+                let left = without_removed(std::mem::take(page), &mut Evidence::default());
+                return Ok(left.map(|left| *page = left).is_some());
+            }
             return Ok(true);
         };
         let mut pages = Vec::new();

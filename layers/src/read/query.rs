@@ -9,11 +9,14 @@ use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
 use crate::error::Error;
-use crate::record::capture::{CaptureTime, first_and_last, known_ends};
+use crate::read::dates::{ChangedLinks, differing, is_unknown_at};
+use crate::read::spellings::{Spelled, deciding, in_order};
+use crate::record::capture::{CaptureTime, Captures, first_and_last};
+use crate::record::join::with_sources;
 use crate::record::page::{InLinks, Page};
 use crate::record::presence::{self, Change};
 use crate::record::sample::Sample;
-use crate::record::time::{RangeLength, Window};
+use crate::record::time::{AsOf, RangeLength, Window};
 use crate::record::uid::Uid;
 
 /// Consecutive known captures that had a link.
@@ -125,6 +128,85 @@ pub trait Links {
     /// See [`Links::url`].
     fn with_prefix(&self, prefix: &[u8]) -> Result<Vec<Range<Uid>>, Error>;
 
+    /// The links of a page that differ from one date to another, or the pages that began or ceased to link to a URL.
+    ///
+    /// Cost: the question at both dates; with in-links, the captures of each source of one of the dates alone.
+    ///
+    /// # Errors
+    /// As of all questions.
+    fn changed(&self, uid: Uid, is_inward: bool, dates: [AsOf; 2]) -> Result<ChangedLinks, Error> {
+        let direction = if is_inward { Direction::In(Precision::Exact) } else { Direction::Out };
+        let [before, after] = dates.map(|date| self.links(uid, direction, Window::AsOf(date)));
+        let changed = differing(&before?, &after?);
+        let (mut captures, mut unknown) = (Vec::new(), Vec::new());
+        for page in if is_inward { changed.links() } else { vec![uid] } {
+            self.captures_into(page, &mut captures)?;
+            unknown.extend(is_unknown_at(&captures, dates).then_some(page));
+        }
+        Ok(if is_inward { changed.set_apart(unknown) } else { changed.unless_unknown(unknown.pop()) })
+    }
+
+    /// The pages that ever linked to a URL, each with the time of its first capture with the link: oldest first, then
+    /// by UID.
+    ///
+    /// Cost: the lifespans of each of these pages.
+    ///
+    /// # Errors
+    /// As of all questions.
+    fn first(&self, uid: Uid) -> Result<Vec<(i64, Uid)>, Error> {
+        let (mut firsts, mut lifespans) = (Vec::new(), Vec::<Lifespan>::new());
+        for source in self.in_links(uid, Window::ALWAYS, Precision::Exact)? {
+            self.lifespans_into(source, &mut lifespans)?;
+            let to_url = lifespans.iter().filter(|lifespan| lifespan.link == uid);
+            firsts.extend(to_url.map(|lifespan| lifespan.first).min().map(|first| (first, source)));
+        }
+        firsts.sort_unstable();
+        Ok(firsts)
+    }
+
+    /// The URLs of the store that are spellings of a page, in order.
+    ///
+    /// # Errors
+    /// As of all questions.
+    fn spellings(&self, page: &Spelled) -> Result<Vec<Uid>, Error> {
+        let mut found = Vec::new();
+        for prefix in page.prefixes() {
+            for uid in self.with_prefix(&prefix)?.into_iter().flat_map(Uid::each) {
+                if page.is_spelled(&self.url(uid)?) {
+                    found.push(uid);
+                }
+            }
+        }
+        Ok(in_order(found))
+    }
+
+    /// The links of one page, given its spellings, and whether they are unknown; with [`Direction::In`], the pages that
+    /// link to any spelling.
+    ///
+    /// # Errors
+    /// As of all questions.
+    fn links_of_page(
+        &self,
+        spellings: &[Uid],
+        direction: Direction,
+        window: Window,
+    ) -> Result<(Vec<Uid>, bool), Error> {
+        let (mut all, mut unknown) = (Vec::new(), false);
+        let asked = match (direction, window) {
+            (Direction::Out, Window::AsOf(as_of)) => {
+                let captures = spellings.iter().map(|&uid| self.captures(uid)).collect::<Result<Vec<_>, _>>()?;
+                let (decide, is_unknown) = deciding(captures.iter().map(Vec::as_slice), as_of);
+                unknown = is_unknown;
+                decide.into_iter().map(|spelling| spellings[spelling]).collect()
+            }
+            _ => spellings.to_vec(),
+        };
+        for uid in asked {
+            all.extend(self.links(uid, direction, window)?);
+        }
+        Ok((in_order(all), unknown))
+    }
+
     /// Calls `visit` with each page of these UIDs that has a capture in the closed interval, its links known or not, in
     /// order, until it breaks.
     ///
@@ -235,8 +317,9 @@ pub trait Links {
         Ok(sources)
     }
 
-    /// For each link of the page, in order, the runs of consecutive known captures that had it. Captures of unknown
-    /// links neither make nor break a run.
+    /// For each link of the page, in order, the intervals of consecutive captures that had it. Captures of unknown
+    /// links neither begin nor end an interval, nor do failures of the server; other failures end it
+    /// ([`Failures::End`](crate::record::status::Failures::End)).
     ///
     /// # Errors
     /// See [`Links::url`].
@@ -253,7 +336,7 @@ pub trait Links {
     fn lifespans_into(&self, uid: Uid, lifespans: &mut Vec<Lifespan>) -> Result<(), Error> {
         lifespans.clear();
         if let Some(page) = self.page(uid)? {
-            lifespans_of(&page.timestamps, &page.unknown, &page.links, page.changes.iter().copied(), lifespans);
+            lifespans_of(page.captures(), &page.links, page.changes.iter().copied(), lifespans);
         }
         Ok(())
     }
@@ -261,11 +344,30 @@ pub trait Links {
 
 /// Appends the sources of a record that link in a range that the window meets: a source that has the link at some time
 /// has it in the range of that time.
+/// Leaves of in-links the sources that ever link to the URL, one by one; see [`with_sources`].
+///
+/// # Errors
+/// The first of a question.
+pub fn still_linking(
+    record: &InLinks,
+    mut has_link: impl FnMut(Uid) -> Result<bool, Error>,
+) -> Result<Option<InLinks>, Error> {
+    let mut failed = None;
+    let left = with_sources(record, |source| {
+        failed.is_none()
+            && has_link(source).unwrap_or_else(|error| {
+                failed = Some(error);
+                false
+            })
+    });
+    failed.map_or(Ok(left), Err)
+}
+
 pub(crate) fn sources_in(record: &InLinks, length: RangeLength, window: Window, sources: &mut Vec<Uid>) {
     let (from, to) = match window {
         Window::Seen { from, to } if from > to => return,
         Window::Seen { from, to } => (from, to),
-        Window::AsOf(time) => (i64::MIN, time),
+        Window::AsOf(AsOf { time, .. }) => (i64::MIN, time),
     };
     let first = record.ranges.partition_point(|&start| length.end(start) < from);
     let stretch = first_and_last(first, record.ranges.partition_point(|&start| start <= to));
@@ -291,20 +393,21 @@ pub(crate) fn keep_linking<L: Links + ?Sized>(
     failed.map_or(Ok(()), Err)
 }
 
-/// Appends the lifespans of links; see [`Links::lifespans`]. `times` and `unknown` rise, changes are sorted.
+/// Appends the lifespans of links; see [`Links::lifespans`]. Changes are sorted.
 pub fn lifespans_of<L: Copy>(
-    times: &[i64],
-    unknown: &[u32],
+    captures: Captures<'_>,
     links: &[L],
     changes: impl Iterator<Item = Change>,
     lifespans: &mut Vec<Lifespan<L>>,
 ) {
+    let times = captures.times;
+    let ends = captures.ends();
     let mut changes = changes.peekable();
     for (at, &link) in (0u32..).zip(links) {
         let mut add_lifespan = |first: usize, end: usize| {
-            let known = known_ends(first, end.min(times.len()), unknown);
-            let span = |(first, last)| Lifespan { link, first: times[first as usize], last: times[last as usize] };
-            lifespans.extend(known.map(span));
+            let alive = captures.between_ends(&ends, first, end.min(times.len()));
+            let lifespan = |(first, last)| Lifespan { link, first: times[first as usize], last: times[last as usize] };
+            lifespans.extend(alive.map(lifespan));
         };
         let mut since = Some(0);
         while let Some(change) = changes.next_if(|change| change.link <= at) {

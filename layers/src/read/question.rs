@@ -2,8 +2,9 @@
 //!
 //! A line that is no question, and a question that cannot be answered, have an answer that says so.
 
-use crate::record::capture::CaptureTime;
-use crate::record::time::{Window, format_time, interval, parse_time};
+use crate::record::capture::{CaptureTime, deciding};
+use crate::record::status::{Failures, Status};
+use crate::record::time::{AsOf, Window, format_time, interval, parse_age, parse_time};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -27,6 +28,24 @@ pub struct Question {
     pub to: Option<String>,
     /// As of when; it goes with neither of the others.
     pub at: Option<String>,
+    /// With `at`: the most that the latest capture may be older, as `30d`.
+    pub max_age: Option<String>,
+    /// With `at`: which failures count: `end` (the default), `ignore` or `all`.
+    pub failures: Option<String>,
+    /// Whether the URL alone is asked, or all spellings of its page.
+    #[serde(default, rename = "match")]
+    pub matching: Matching,
+}
+
+/// Which URLs a question is about; as text `exact`, `surt`.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Hash)]
+#[serde(rename_all = "lowercase")]
+pub enum Matching {
+    /// The URL alone.
+    #[default]
+    Exact,
+    /// The URLs with its urlkey, as one page ([`crate::read::spellings`]).
+    Surt,
 }
 
 /// What is asked.
@@ -56,9 +75,19 @@ impl Question {
     /// # Errors
     /// What is wrong with its times, for whoever asked.
     pub fn window(&self) -> Result<Window, String> {
-        let time = |text: &str, end| parse_time(text, end).ok_or_else(|| format!("not a time: {text}"));
+        let time = |text: &str, end| parse_time(text, end).map_err(|error| error.to_string());
+        let age = |text: &String| parse_age(text).ok_or_else(|| format!("not an age: {text} (expected as 30d)"));
+        let age = self.max_age.as_ref().map(age).transpose()?;
+        let failures = self.failures.as_ref().map(|text| text.parse::<Failures>().map_err(|error| error.to_string()));
+        let failures = failures.transpose()?;
+        if self.at.is_none() && (age.is_some() || failures.is_some()) {
+            return Err("\"max_age\" and \"failures\" need \"at\"".to_owned());
+        }
         match (&self.at, &self.from, &self.to) {
-            (Some(at), None, None) => Ok(Window::AsOf(time(at, true)?)),
+            (Some(at), None, None) => {
+                let as_of = AsOf::new(time(at, true)?).within(age);
+                Ok(Window::AsOf(AsOf { failures: failures.unwrap_or_default(), ..as_of }))
+            }
             (Some(_), ..) => Err("\"at\" goes with neither \"from\" nor \"to\"".to_owned()),
             (None, from, to) => {
                 let from = from.as_deref().map(|from| time(from, false)).transpose()?;
@@ -85,24 +114,29 @@ pub struct Asked {
     /// What the answer begins with: `id`, or the number of the line.
     name: (&'static str, Value),
     question: Result<(Kind, String), String>,
+    matching: Matching,
 }
 
 impl Asked {
     /// The question of a line; `canonical` gives the text under which a URL stands in stores.
     pub fn of(number: u64, text: &[u8], canonical: impl Fn(&str) -> Option<String>) -> Self {
         match serde_json::from_slice::<Question>(text) {
-            Ok(mut question) => Self { name: ("id", question.id.take()), question: kind(&question, canonical) },
+            Ok(mut question) => {
+                let name = ("id", question.id.take());
+                Self { name, matching: question.matching, question: kind(&question, canonical) }
+            }
             Err(error) => {
                 let id = serde_json::from_slice::<Value>(text).ok().and_then(|value| value.get("id").cloned());
                 let name = id.map_or_else(|| ("line", json!(number)), |id| ("id", id));
-                Self { name, question: Err(format!("not a question: {error}")) }
+                let question = Err(format!("not a question: {error}"));
+                Self { name, question, matching: Matching::Exact }
             }
         }
     }
 
     /// A line that cannot be read as a question.
     pub fn refused(number: u64, error: String) -> Self {
-        Self { name: ("line", json!(number)), question: Err(error) }
+        Self { name: ("line", json!(number)), question: Err(error), matching: Matching::Exact }
     }
 
     /// What is asked, and of which URL.
@@ -111,6 +145,11 @@ impl Asked {
     /// What is wrong with the line, for whoever asked.
     pub fn question(&self) -> Result<(Kind, &str), &str> {
         self.question.as_ref().map(|(kind, url)| (*kind, url.as_str())).map_err(String::as_str)
+    }
+
+    /// Which URLs it is about.
+    pub fn matching(&self) -> Matching {
+        self.matching
     }
 
     /// The line that answers it, of an epoch.
@@ -156,12 +195,22 @@ pub fn captures_of(captures: &[CaptureTime]) -> Value {
     if !unknown.is_empty() {
         answer["unknown"] = json!(times(&unknown));
     }
+    if captures.iter().any(|capture| capture.status != Status::OK) {
+        answer["statuses"] = json!(captures.iter().map(|capture| capture.status.code()).collect::<Vec<_>>());
+    }
     answer
 }
 
-/// Whether the links of the latest capture not after a time are unknown.
-pub fn is_unknown(captures: &[CaptureTime], at: i64) -> bool {
-    captures.iter().rev().find(|capture| capture.time <= at).is_some_and(|capture| !capture.known)
+/// The answer with the captures of all spellings of a page, each with the place of its URL among `urls`.
+pub fn page_captures_of(captures: &[(CaptureTime, usize)], urls: &[String]) -> Value {
+    let mut answer = captures_of(&captures.iter().map(|(capture, _)| *capture).collect::<Vec<_>>());
+    answer["urls"] = json!(captures.iter().map(|(_, url)| &urls[*url]).collect::<Vec<_>>());
+    answer
+}
+
+/// Whether the links of the capture that decides are unknown.
+pub fn is_unknown(captures: &[CaptureTime], as_of: AsOf) -> bool {
+    deciding(captures, as_of).is_some_and(|capture| !capture.known)
 }
 
 #[cfg(test)]
@@ -177,7 +226,7 @@ mod tests {
         let own = asked(r#"{"id": [1], "op": "links", "url": "http://A.example/", "direction": "in", "at": "2006"}"#);
         let at = parse_time("20061231235959", true).unwrap();
         assert_eq!(own.name, ("id", json!([1])));
-        assert_eq!(own.question(), Ok((Kind::Links(Way::In, Window::AsOf(at)), "http://a.example/")));
+        assert_eq!(own.question(), Ok((Kind::Links(Way::In, Window::as_of(at)), "http://a.example/")));
         assert_eq!(own.line(3, links_of(vec![], true)), json!({"id": [1], "epoch": 3, "links": [], "unknown": true}));
         let own = asked(r#"{"op": "captures", "url": "http://a.example/"}"#);
         assert_eq!((own.name.clone(), own.question().unwrap().0), (("id", Value::Null), Kind::Captures));
@@ -189,7 +238,7 @@ mod tests {
                 ("id", json!(3)),
                 "not a question: unknown field `form`",
             ),
-            (r#"{"id": 3, "op": "links", "url": "http://a/", "from": "206"}"#, ("id", json!(3)), "not a time: 206"),
+            (r#"{"id": 3, "op": "links", "url": "http://a/", "from": "206"}"#, ("id", json!(3)), "not a time: \"206\""),
             (
                 r#"{"id": 3, "op": "links", "url": "http://a/", "from": "2006", "at": "2006"}"#,
                 ("id", json!(3)),
@@ -206,11 +255,11 @@ mod tests {
 
     #[test]
     fn captures_with_unknown_links_are_named() {
-        let capture = |time, known| CaptureTime { time, known };
+        let capture = |time, known| CaptureTime { time, known, status: Status::OK };
         let captures = [capture(0, true), capture(10, false)];
-        let times = ["19700101000000", "19700101000010"];
+        let times = ["1970-01-01T00:00:00Z", "1970-01-01T00:00:10Z"];
         assert_eq!(captures_of(&captures), json!({"captures": times, "unknown": [times[1]]}));
         assert_eq!(captures_of(&captures[..1]), json!({"captures": [times[0]]}));
-        assert_eq!([-1, 9, 10].map(|at| is_unknown(&captures, at)), [false, false, true]);
+        assert_eq!([-1, 9, 10].map(|at| is_unknown(&captures, AsOf::new(at))), [false, false, true]);
     }
 }

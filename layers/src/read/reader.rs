@@ -16,9 +16,12 @@ use crate::file::parquet::{Footer, LayerFile};
 use crate::file::schema::Layer;
 use crate::location::body::Body;
 use crate::read::blocks::{Block, Cache, TimesBlock, UrlBlock, View};
-use crate::read::query::{Links, Precision, keep_linking, sources_in};
+use crate::read::cached::{BlockId, Cached, Kind};
+use crate::read::query::{Links, Precision, keep_linking, sources_in, still_linking};
+use crate::read::spellings::Spelled;
 use crate::record::capture::{CaptureTime, Captures};
 use crate::record::join;
+use crate::record::join::without_removed;
 use crate::record::key::{key, key_after};
 use crate::record::page::{InLinks, Page};
 use crate::record::precedence::{self, stretches};
@@ -37,6 +40,8 @@ pub struct Reader {
     pub(crate) partitions: Vec<Partition>,
     pub(crate) rows: Vec<Row>,
     urls: u64,
+    /// Some row takes out what older ones say.
+    removes: bool,
     cache: Mutex<Cache<BlockId, Cached>>,
 }
 
@@ -64,40 +69,6 @@ pub(crate) struct Partition {
 /// A record: its partition, its row group, its row there.
 type RecordRef = (usize, Arc<Block>, usize);
 
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct BlockId {
-    kind: Kind,
-    partition: usize,
-    group: usize,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Kind {
-    Urls,
-    Out,
-    In,
-    Evidence,
-    Times,
-    /// A file that was fetched; it has no groups here.
-    File(Layer),
-}
-
-impl Kind {
-    /// The layers of links, times and changes.
-    fn layers(self) -> [Layer; 3] {
-        if self == Kind::In { [Layer::Il, Layer::Tr, Layer::Ibv] } else { [Layer::Ol, Layer::Ts, Layer::Bv] }
-    }
-}
-
-#[derive(Clone)]
-enum Cached {
-    Urls(Arc<UrlBlock>),
-    Records(Arc<Block>),
-    Evidence(Arc<EvidenceBlock>),
-    Times(Arc<TimesBlock>),
-    File(Body),
-}
-
 impl Reader {
     /// A reader that keeps up to `memory_max` bytes of decoded blocks (at least the one in use).
     pub fn new(store: Store, memory_max: usize) -> Self {
@@ -117,8 +88,8 @@ impl Reader {
             let times = row.counts.first_time.zip(row.counts.last_time).unwrap_or((i64::MAX, i64::MIN));
             rows.push(Row { partitions: row_partitions, with_urls, end_uid: row.end_uid(), times });
         }
-        let urls = manifest.counts.urls;
-        Self { store, partitions, rows, urls, cache: Mutex::new(Cache::new(memory_max)) }
+        let (urls, removes) = (manifest.counts.urls, manifest.removes());
+        Self { store, partitions, rows, urls, removes, cache: Mutex::new(Cache::new(memory_max)) }
     }
 
     /// The same reader for so many threads that each ask UID after UID: what they need at once (a block of each kind
@@ -363,9 +334,23 @@ impl Reader {
     /// # Errors
     /// As of all questions.
     pub fn page_with_evidence(&self, uid: Uid) -> Result<Option<(Arc<Page>, Evidence)>, Error> {
-        let records = self.records_of(Kind::Out, uid)?;
+        let mut pages = self.pages_with_evidence(uid)?;
+        if pages.len() > 1 {
+            let joined = join::pages_within(&pages.iter().map(|(page, _)| page).collect::<Vec<_>>(), usize::MAX);
+            let evidence = join::evidence(&pages.iter().map(|(page, evidence)| (page, evidence)).collect::<Vec<_>>());
+            pages = joined.map(|joined| (joined.page, evidence)).into_iter().collect();
+        }
+        let left = |(page, mut evidence)| Some((Arc::new(without_removed(page, &mut evidence)?), evidence));
+        Ok(pages.pop().and_then(left))
+    }
+
+    /// What each row has of a page, the oldest row first, whatever newer rows say.
+    ///
+    /// # Errors
+    /// As of all questions.
+    pub fn pages_with_evidence(&self, uid: Uid) -> Result<Vec<(Page, Evidence)>, Error> {
         let mut pages = Vec::new();
-        for record @ (partition, block, row) in &records {
+        for record @ (partition, block, row) in &self.records_of(Kind::Out, uid)? {
             let Some(group) = self.footer(*partition, Layer::Ol)?.group_of(uid) else { continue };
             let found = self.evidence_block(*partition, group)?;
             let file = self.footer(*partition, Layer::Rv)?;
@@ -374,12 +359,7 @@ impl Reader {
             let evidence = found.of(*row, uid, block.view(*row).times.len()).map_err(damaged)?;
             pages.push((self.page_of_record(record)?, evidence));
         }
-        if pages.len() < 2 {
-            return Ok(pages.pop().map(|(page, evidence)| (Arc::new(page), evidence)));
-        }
-        let joined = join::pages(&pages.iter().map(|(page, _)| page).collect::<Vec<_>>());
-        let evidence = join::evidence(&pages.iter().map(|(page, evidence)| (page, evidence)).collect::<Vec<_>>());
-        Ok(joined.map(|joined| (Arc::new(joined.page), evidence)))
+        Ok(pages)
     }
 
     /// The row group of a row's URLs that has a key, if the row has it: the last one whose first key is not above it.
@@ -444,7 +424,7 @@ impl Links for Reader {
         let mut pages = records.iter().map(|record| self.page_of_record(record));
         let Some(first) = pages.next().transpose()? else { return Ok(None) };
         if records.len() == 1 {
-            return Ok(Some(Arc::new(first)));
+            return Ok(without_removed(first, &mut Evidence::default()).map(Arc::new));
         }
         let pages = std::iter::once(Ok(first)).chain(pages).collect::<Result<Vec<_>, _>>()?;
         Ok(join::pages(&pages.iter().collect::<Vec<_>>()).map(|joined| Arc::new(joined.page)))
@@ -454,10 +434,17 @@ impl Links for Reader {
         let records = self.records_of(Kind::In, uid)?;
         let decode = |record| self.decode(Kind::In, record, |view| view.in_links());
         let mut records = records.iter().map(decode).collect::<Result<Vec<_>, _>>()?;
-        if records.len() < 2 {
-            return Ok(records.pop().map(Arc::new));
-        }
-        Ok(join::in_links(&records.iter().collect::<Vec<_>>()).map(Arc::new))
+        let joined = match records.len() {
+            0 | 1 => records.pop(),
+            _ => join::in_links(&records.iter().collect::<Vec<_>>()),
+        };
+        let joined = match joined {
+            Some(joined) if self.removes => {
+                still_linking(&joined, |source| self.has_link(source, uid, Window::ALWAYS))?
+            }
+            joined => joined,
+        };
+        Ok(joined.map(Arc::new))
     }
 
     fn in_range(&self) -> RangeLength {
@@ -480,11 +467,15 @@ impl Links for Reader {
         Ok(found)
     }
 
+    fn spellings(&self, page: &Spelled) -> Result<Vec<Uid>, Error> {
+        self.spellings_in_rows(page)
+    }
+
     fn captures_into(&self, uid: Uid, captures: &mut Vec<CaptureTime>) -> Result<(), Error> {
         captures.clear();
         let records = self.records_of(Kind::Out, uid)?;
         records.iter().for_each(|(_, block, row)| captures.extend(block.view(*row).captures().iter()));
-        if records.len() > 1 {
+        if records.len() > 1 || self.removes {
             precedence::merge(captures);
         }
         Ok(())
@@ -502,7 +493,12 @@ impl Links for Reader {
                 let times = block.view(*row).times;
                 times.get(times.partition_point(|&time| time < from)).is_some_and(|&time| time <= to)
             };
-            if records.iter().any(is_captured) && visit(uid).is_break() {
+            let counts =
+                |captures: Vec<CaptureTime>| captures.iter().any(|capture| (from..=to).contains(&capture.time));
+            if records.iter().any(is_captured)
+                && (!self.removes || counts(self.captures(uid)?))
+                && visit(uid).is_break()
+            {
                 break;
             }
         }
@@ -535,6 +531,9 @@ impl Links for Reader {
         rising(&mut sources);
         if exact {
             keep_linking(self, &mut sources, uid, window)?;
+        } else if self.removes {
+            // A row that takes a link out cannot say so in ranges.
+            keep_linking(self, &mut sources, uid, Window::ALWAYS)?;
         }
         Ok(sources)
     }

@@ -13,7 +13,9 @@ use crate::error::{Damage, Error};
 use crate::file::evidence::{Evidence, EvidenceBlock};
 use crate::file::schema::Layer;
 use crate::read::blocks::{Block, UrlBlock, View, uids_of};
+use crate::read::query::Links;
 use crate::read::reader::Reader;
+use crate::read::spellings::{KeyOrder, Spelled, in_order};
 use crate::record::join;
 use crate::record::key::key;
 use crate::record::page::{InLinks, Page};
@@ -92,6 +94,49 @@ impl Reader {
             }
         }
         Ok(())
+    }
+
+    /// Calls `visit` with each page of a range, and each link that a revisit of it has of its own and that is wanted.
+    /// Row groups without such a link are passed over.
+    ///
+    /// # Errors
+    /// What the storage refuses, and a record that is not sound.
+    pub fn row_named_by_revisits(
+        &self,
+        row: usize,
+        uids: Range<Uid>,
+        is_wanted: impl Fn(Uid) -> bool,
+        mut visit: impl FnMut(Uid, Uid),
+    ) -> Result<(), Error> {
+        let mut groups = self.groups(row, Layer::Rv, uids.clone());
+        while let Some((partition, group)) = groups.next()? {
+            let file = self.file(partition, Layer::Rv)?;
+            if !EvidenceBlock::read(&file, group)?.links_of_revisits().into_iter().any(&is_wanted) {
+                continue;
+            }
+            let Some(bounds) = file.groups.get(group) else { continue };
+            let within = bounds.first_uid.max(uids.start)..(bounds.last_uid + 1).min(uids.end);
+            for record in self.row_pages(row, within) {
+                let (page, evidence) = record?;
+                let links = evidence.revisits.iter().flat_map(|revisit| &revisit.links);
+                links.filter(|link| is_wanted(**link)).for_each(|&link| visit(page.uid, link));
+            }
+        }
+        Ok(())
+    }
+
+    /// The UIDs of a range of which a row has a record as pages, rising.
+    ///
+    /// # Errors
+    /// In the stream: what the storage refuses. The first one ends it.
+    pub fn pages_with_records(&self, row: usize, uids: Range<Uid>) -> impl Iterator<Item = Result<Uid, Error>> + '_ {
+        let mut records = self.row_records(row, uids, [Layer::Ol, Layer::Ts, Layer::Bv]);
+        let mut ended = false;
+        std::iter::from_fn(move || {
+            let next = if ended { None } else { records.advance().transpose() };
+            ended = !matches!(next, Some(Ok(_)));
+            next
+        })
     }
 
     /// The records of one side, as its three layers have them.
@@ -353,5 +398,37 @@ impl<'a> UrlCursor<'a> {
         }
         self.near = low.min(Uid(end.0 - 1));
         Ok((low, found))
+    }
+}
+
+/// A row in the order of its URLs.
+struct RowOrder<'a> {
+    reader: &'a Reader,
+    row: usize,
+}
+
+impl KeyOrder for RowOrder<'_> {
+    fn seek(&self, key: &[u8]) -> Result<Uid, Error> {
+        Ok(self.reader.first_at_least(self.row, key)?.0)
+    }
+
+    fn end(&self) -> Uid {
+        self.reader.row_uids(self.row).end
+    }
+
+    fn url_into(&self, uid: Uid, url: &mut String) -> Result<(), Error> {
+        *url = self.reader.url(uid)?;
+        Ok(())
+    }
+}
+
+impl Reader {
+    /// As [`Links::spellings`]: row by row.
+    pub(crate) fn spellings_in_rows(&self, page: &Spelled) -> Result<Vec<Uid>, Error> {
+        let mut found = Vec::new();
+        for row in 0..self.rows() {
+            page.search(&RowOrder { reader: self, row }, &mut found)?;
+        }
+        Ok(in_order(found))
     }
 }

@@ -1,14 +1,48 @@
-//! The captures of a page: their times, whether their links are known, and which of them a window selects.
+//! The captures of a page: their times, their statuses, whether their links are known, and which of them a window
+//! selects.
+//!
+//! A capture is *blank* where the presence matrix says nothing of it: its links are unknown, or it is a failure, which
+//! has none ([`crate::record::status`]). A question about an interval passes over blank captures. As of a time, the
+//! latest capture that counts decides: if it is blank, no links are known.
 
-use crate::record::time::Window;
+use crate::record::status::{self, Failures, Status, StatusChange};
+use crate::record::time::{AsOf, Window};
 
 /// A capture of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CaptureTime {
     /// When, in seconds.
     pub time: i64,
-    /// Whether its links are known.
+    /// Whether its links are known. Those of a failure are: it has none.
     pub known: bool,
+    /// What the server answered.
+    pub status: Status,
+}
+
+impl CaptureTime {
+    /// Whether the presence matrix says nothing of it.
+    pub fn is_blank(&self) -> bool {
+        !self.known || self.status.is_failure()
+    }
+}
+
+/// The capture that decides what is so as of a time, of those of a page in order of time: the latest that counts.
+pub fn deciding(captures: &[CaptureTime], as_of: AsOf) -> Option<CaptureTime> {
+    let counts = |capture: &&CaptureTime| capture.time <= as_of.time && as_of.failures.counts(capture.status);
+    captures.iter().rev().find(counts).filter(|capture| capture.time >= as_of.since).copied()
+}
+
+/// What is known of a page as of a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum PageState {
+    /// It is there.
+    Alive,
+    /// It is there again, after a failure had ended it.
+    Back,
+    /// It was there, and a failure has ended it.
+    Gone,
+    /// It was never there: only failures count.
+    Missing,
 }
 
 /// The captures that one row has of a page.
@@ -16,19 +50,112 @@ pub struct CaptureTime {
 pub struct Captures<'a> {
     /// Seconds, rising.
     pub times: &'a [i64],
-    /// Indexes of the captures whose links are unknown, rising.
-    pub unknown: &'a [u32],
+    /// Indexes of the captures of which the presence matrix says nothing, rising.
+    pub blank: &'a [u32],
+    /// Where the status changes, rising.
+    pub statuses: &'a [StatusChange],
 }
 
 impl<'a> Captures<'a> {
     /// Each of them.
     pub fn iter(self) -> impl Iterator<Item = CaptureTime> + 'a {
-        let mut unknown = self.unknown.iter().peekable();
+        let mut blank = self.blank.iter().peekable();
+        let (mut statuses, mut status) = (self.statuses.iter().peekable(), Status::OK);
         let capture = move |(at, &time): (u32, &i64)| {
-            let known = unknown.next_if_eq(&&at).is_none();
-            CaptureTime { time, known }
+            if let Some(change) = statuses.next_if(|change| change.capture == at) {
+                status = change.status;
+            }
+            let known = blank.next_if_eq(&&at).is_none() || status.is_failure();
+            CaptureTime { time, known, status }
         };
         (0..).zip(self.times).map(capture)
+    }
+
+    /// The status of a capture.
+    #[inline]
+    pub fn status(&self, capture: u32) -> Status {
+        status::status_at(self.statuses, capture)
+    }
+
+    /// The capture that decides what is so as of a time, if any does: the latest that counts. It may be blank.
+    #[inline]
+    pub fn deciding(&self, AsOf { time, since, failures }: AsOf) -> Option<u32> {
+        let end = self.times.partition_point(|&other| other <= time);
+        let at = status::latest(self.statuses, end, failures)?;
+        (self.times[at] >= since).then_some(u32::try_from(at).ok()?)
+    }
+
+    /// The failures that end the page ([`Failures::End`]), as rising indexes.
+    pub fn ends(&self) -> Vec<usize> {
+        let count = u32::try_from(self.times.len()).unwrap_or(u32::MAX);
+        let stretches = status::stretches(self.statuses, count);
+        let ends = stretches.filter(|(_, _, status)| status.is_failure() && Failures::End.counts(*status));
+        ends.flat_map(|(first, end, _)| first as usize..end as usize).collect()
+    }
+
+    /// Of the captures `first..end`, which all have a link or are blank, the stretches between those that end the page:
+    /// of each the first and the last capture that is not blank. `ends` is what [`Captures::ends`] gives.
+    pub fn between_ends(
+        &self,
+        ends: &[usize],
+        first: usize,
+        end: usize,
+    ) -> impl Iterator<Item = (u32, u32)> + use<'_, 'a> {
+        let blank = self.blank;
+        let within = ends.partition_point(|&at| at < first)..ends.partition_point(|&at| at < end);
+        let mut first = first;
+        let stretches = ends[within].iter().copied().chain([end]).map(move |end| {
+            let stretch = (first, end);
+            first = end + 1;
+            stretch
+        });
+        stretches.filter_map(move |(first, end)| marked_ends(first, end, blank)).collect::<Vec<_>>().into_iter()
+    }
+
+    /// Whether the page is there in a window: as of a time, whether the capture that decides is no failure; in an
+    /// interval, whether any capture is none. Its links may be unknown.
+    pub fn is_alive(&self, window: Window) -> bool {
+        match window {
+            Window::Seen { from, to } => {
+                let first = self.times.partition_point(|&time| time < from);
+                let end = self.times.partition_point(|&time| time <= to);
+                (first..end).any(|at| u32::try_from(at).is_ok_and(|at| !self.status(at).is_failure()))
+            }
+            Window::AsOf(as_of) => self.deciding(as_of).is_some_and(|at| !self.status(at).is_failure()),
+        }
+    }
+
+    /// What is known of the page as of a time; `None` where no capture decides. Cost: the captures, if one failed.
+    pub fn state(&self, as_of: AsOf) -> Option<PageState> {
+        let last = self.deciding(as_of)?;
+        if self.statuses.is_empty() {
+            return Some(PageState::Alive);
+        }
+        let ends =
+            |at: u32| Some(self.status(at)).is_some_and(|status| status.is_failure() && as_of.failures.counts(status));
+        let first = (0..=last).find(|&at| !self.status(at).is_failure());
+        Some(match first {
+            None => PageState::Missing,
+            Some(_) if ends(last) => PageState::Gone,
+            Some(first) if (first..last).any(ends) => PageState::Back,
+            Some(_) => PageState::Alive,
+        })
+    }
+
+    /// The captures that a window selects, as first and last index, neither of them blank; blank ones between them
+    /// carry the bits of a selected one. `None` when no capture is selected that is not blank.
+    #[inline]
+    pub fn selected(&self, window: Window) -> Option<(u32, u32)> {
+        let (first, end) = match window {
+            Window::Seen { from, to } => {
+                (self.times.partition_point(|&time| time < from), self.times.partition_point(|&time| time <= to))
+            }
+            Window::AsOf(as_of) => {
+                let at = self.deciding(as_of)? as usize;
+                (at, at + 1)
+            }
+        };
+        marked_ends(first, end, self.blank)
     }
 }
 
@@ -36,13 +163,14 @@ impl<'a> Captures<'a> {
 #[derive(Clone, Debug, Default)]
 pub struct CapturesBuf {
     times: Vec<i64>,
-    unknown: Vec<u32>,
+    blank: Vec<u32>,
+    statuses: Vec<StatusChange>,
 }
 
 impl CapturesBuf {
     /// The same captures.
     pub fn view(&self) -> Captures<'_> {
-        Captures { times: &self.times, unknown: &self.unknown }
+        Captures { times: &self.times, blank: &self.blank, statuses: &self.statuses }
     }
 }
 
@@ -51,39 +179,25 @@ impl FromIterator<CaptureTime> for CapturesBuf {
         let mut collected = Self::default();
         for (at, capture) in (0..).zip(captures) {
             collected.times.push(capture.time);
-            collected.unknown.extend((!capture.known).then_some(at));
+            collected.blank.extend(capture.is_blank().then_some(at));
+            status::push_status(&mut collected.statuses, at, capture.status);
         }
         collected
     }
 }
 
-/// The captures that a window selects, as first and last index, both known; unknown ones between them carry the bits of
-/// a selected one. `None` when no known capture is selected. `times` and `unknown` rise.
-pub fn captures_in(times: &[i64], unknown: &[u32], window: Window) -> Option<(u32, u32)> {
-    let (first, end) = match window {
-        Window::Seen { from, to } => {
-            (times.partition_point(|&time| time < from), times.partition_point(|&time| time <= to))
-        }
-        Window::AsOf(time) => {
-            let end = times.partition_point(|&other| other <= time);
-            (end.checked_sub(1)?, end)
-        }
-    };
-    known_ends(first, end, unknown)
-}
-
-/// The first and the last known capture of `first..end`.
-pub(crate) fn known_ends(first: usize, end: usize, unknown: &[u32]) -> Option<(u32, u32)> {
+/// The first and the last capture of `first..end` that is not blank.
+pub(crate) fn marked_ends(first: usize, end: usize, blank: &[u32]) -> Option<(u32, u32)> {
     let (mut first, mut last) = first_and_last(first, end)?;
-    if !unknown.is_empty() {
-        let is_unknown = |at: u32| unknown.binary_search(&at).is_ok();
-        while is_unknown(first) {
+    if !blank.is_empty() {
+        let is_blank = |at: u32| blank.binary_search(&at).is_ok();
+        while is_blank(first) {
             if first == last {
                 return None;
             }
             first += 1;
         }
-        while is_unknown(last) {
+        while is_blank(last) {
             last -= 1;
         }
     }

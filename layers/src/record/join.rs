@@ -14,6 +14,7 @@ use crate::file::evidence::{Evidence, Revisit};
 use crate::record::page::{InLinks, Page};
 use crate::record::precedence::for_each_time;
 use crate::record::presence::{self, Change};
+use crate::record::status::{Status, push_status};
 use crate::record::uid::Uid;
 
 /// Links and when they were there: what links are taken from.
@@ -177,26 +178,30 @@ fn times_of<'a>(pages: &[&'a Page]) -> Vec<&'a [i64]> {
     pages.iter().map(|page| &page.timestamps[..]).collect()
 }
 
-/// Joins pages of one URL, the oldest row's first; `None` where there are none.
+/// Joins pages of one URL, all that rows have of it, the oldest row's first; `None` where there are none, or all
+/// captures are removed.
 pub fn pages(pages: &[&Page]) -> Option<Joined> {
-    pages_within(pages, usize::MAX)
+    let Joined { page, replaced } = pages_within(pages, usize::MAX)?;
+    without_removed(page, &mut Evidence::default()).map(|page| Joined { page, replaced })
 }
 
-/// The same; `None` also where the page has more than so many links and changes.
+/// The same of some of the rows: captures that are removed stay, so that they hide those of older rows. `None` where
+/// there are none, or where the page has more than so many links and changes.
 pub fn pages_within(pages: &[&Page], max_values: usize) -> Option<Joined> {
     let mut page = Page { uid: pages.first()?.uid, ..Page::default() };
     let (mut weave, mut replaced) = (Weave::default(), false);
     for_each_time(&times_of(pages), |time, captures| {
         let index = u32::try_from(page.timestamps.len()).unwrap_or(u32::MAX);
         page.timestamps.push(time);
-        let is_known = |(row, at): &(usize, u32)| pages[*row].is_known(*at);
+        let is_blank = |(row, at): &(usize, u32)| pages[*row].is_blank(*at);
         let [older @ .., newest] = captures else { return };
-        if is_known(newest) {
-            weave.push(index, &[*newest]);
+        if is_blank(newest) {
+            page.blank.push(index);
         } else {
-            page.unknown.push(index);
+            weave.push(index, &[*newest]);
         }
-        replaced |= older.iter().any(is_known);
+        push_status(&mut page.statuses, index, pages[newest.0].status(newest.1));
+        replaced |= older.iter().any(|capture| !is_blank(capture));
     });
     let links: Vec<Contribution<'_>> = pages.iter().map(|&page| page.into()).collect();
     (page.links, page.changes) = weave.links_within(&links, max_values)?;
@@ -243,16 +248,20 @@ pub(crate) fn next_in_links(
     Ok(if records.len() == 1 { records.pop() } else { in_links(&records.iter().collect::<Vec<_>>()) })
 }
 
-/// Joins what captures of a page say of one another, as [`pages`] joins the pages: a capture that is no revisit in one
-/// row is none. Does not depend on the order of rows.
+/// Joins what captures of a page say of one another, as [`pages_within`] joins the pages: a capture that is no revisit
+/// in one row is none. Rows before one that removes the capture do not count; else their order is the same.
 pub fn evidence(records: &[(&Page, &Evidence)]) -> Evidence {
     let pages: Vec<&Page> = records.iter().map(|record| record.0).collect();
     let mut joined = Evidence::default();
     let mut index = 0;
     for_each_time(&times_of(&pages), |_, captures| {
-        let same_capture =
-            captures.iter().map(|&(row, at)| (records[row].1.revisit(at), records[row].1.digest(at as usize)));
-        let (digest, revisit) = one_capture(index, same_capture);
+        let removed = captures.iter().rposition(|&(row, at)| pages[row].status(at) == Status::REMOVED);
+        let first = removed.map_or(0, |at| (at + 1).min(captures.len() - 1));
+        let same_capture = captures[first..].iter().map(|&(row, at)| {
+            let (page, evidence) = records[row];
+            (evidence.revisit(at), evidence.digest(at as usize), page.status(at))
+        });
+        let (digest, revisit, _) = one_capture(index, same_capture);
         joined.digests.push(digest);
         joined.revisits.extend(revisit);
         index += 1;
@@ -263,27 +272,110 @@ pub fn evidence(records: &[(&Page, &Evidence)]) -> Evidence {
     joined
 }
 
-/// What several records of one capture say together: the digest, and the revisit if all of them are. Each is given by
-/// its revisit, if it is one, and its digest.
+/// Drops the captures of a page that are removed; `None` where none is left. All rows of the page are in it.
+pub fn without_removed(mut page: Page, evidence: &mut Evidence) -> Option<Page> {
+    if !has_removed(&page) {
+        return Some(page);
+    }
+    let count = u32::try_from(page.timestamps.len()).unwrap_or(u32::MAX);
+    let kept: Vec<u32> = (0..count).filter(|&at| page.status(at) != Status::REMOVED).collect();
+    let index = |at: u32| kept.binary_search(&at).ok().and_then(|at| u32::try_from(at).ok());
+    let mut statuses = Vec::new();
+    for (at, &before) in (0u32..).zip(&kept) {
+        push_status(&mut statuses, at, page.status(before));
+    }
+    page.statuses = statuses;
+    page.timestamps = kept.iter().map(|&at| page.timestamps[at as usize]).collect();
+    page.blank = page.blank.into_iter().filter_map(index).collect();
+    // The matrix says nothing of a removed capture, so no change is lost.
+    let moved = |change: Change| index(change.capture).map(|capture| Change { capture, ..change });
+    page.changes = page.changes.into_iter().filter_map(moved).collect();
+    if !evidence.digests.is_empty() {
+        evidence.digests = kept.iter().map(|&at| evidence.digests[at as usize]).collect();
+        if evidence.digests.iter().all(|&digest| digest == 0) {
+            evidence.digests.clear();
+        }
+    }
+    let revisits = std::mem::take(&mut evidence.revisits).into_iter();
+    let moved = |revisit: Revisit| index(revisit.capture).map(|capture| Revisit { capture, ..revisit });
+    evidence.revisits = revisits.filter_map(moved).collect();
+    (!page.timestamps.is_empty()).then_some(page)
+}
+
+/// Leaves of in-links the sources that are to stay, and the ranges that these have; `None` where none is left. A row
+/// that takes links out cannot say so in ranges: while there is such a row, in-links are looked at source by source.
+///
+/// Cost: sources times ranges.
+pub fn with_sources(record: &InLinks, mut stays: impl FnMut(Uid) -> bool) -> Option<InLinks> {
+    let count = u32::try_from(record.ranges.len()).unwrap_or(u32::MAX);
+    let mut changes = &record.changes[..];
+    let (mut sources, mut is_used) = (Vec::new(), vec![false; record.ranges.len()]);
+    for (at, &source) in (0u32..).zip(&record.sources) {
+        let (of_source, rest) = changes.split_at(changes.iter().take_while(|change| change.link == at).count());
+        changes = rest;
+        if stays(source) {
+            let intervals = presence::intervals(of_source, count);
+            intervals.iter().for_each(|&(first, last)| is_used[first as usize..=last as usize].fill(true));
+            sources.push((source, intervals));
+        }
+    }
+    let kept: Vec<u32> = (0..count).filter(|&range| is_used[range as usize]).collect();
+    let mut left = InLinks { uid: record.uid, ..InLinks::default() };
+    left.ranges = kept.iter().map(|&range| record.ranges[range as usize]).collect();
+    for (link, (source, intervals)) in (0u32..).zip(sources) {
+        let mut was_there = true;
+        for (capture, range) in (0u32..).zip(&kept) {
+            let is_there = intervals.iter().any(|(first, last)| (first..=last).contains(&range));
+            if is_there != was_there {
+                left.changes.push(Change { link, capture });
+            }
+            was_there = is_there;
+        }
+        left.sources.push(source);
+    }
+    (!left.sources.is_empty()).then_some(left)
+}
+
+/// Whether a capture of the page is removed.
+pub fn has_removed(page: &Page) -> bool {
+    page.statuses.iter().any(|change| change.status == Status::REMOVED)
+}
+
+/// What several records of one capture say together: the digest, the revisit if all of them are, and the status but for
+/// that of a revisit, which is [`Status::OK`]. Each is given by its revisit, if it is one, its digest, and its status.
+///
+/// The least status is that of the capture. A failure says nothing beside a record that is none ([`counted`]).
 pub fn one_capture<'a>(
     index: u32,
-    records: impl Iterator<Item = (Option<&'a Revisit>, u64)> + Clone,
-) -> (u64, Option<Revisit>) {
+    records: impl Iterator<Item = (Option<&'a Revisit>, u64, Status)> + Clone,
+) -> (u64, Option<Revisit>, Status) {
     let least = |digests: &mut dyn Iterator<Item = u64>| digests.filter(|&digest| digest != 0).min().unwrap_or(0);
-    let mut real = records.clone().filter(|(revisit, _)| revisit.is_none()).map(|(_, digest)| digest).peekable();
+    let status = records.clone().map(|(revisit, _, status)| own_status(revisit, status)).min().unwrap_or(Status::OK);
+    let records = records.filter(|&(revisit, _, of_record)| counted(own_status(revisit, of_record), status));
+    let mut real = records.clone().filter(|(revisit, ..)| revisit.is_none()).map(|(_, digest, _)| digest).peekable();
     if real.peek().is_some() {
-        return (least(&mut real), None);
+        return (least(&mut real), None, status);
     }
-    let key = |(revisit, digest): (Option<&'a Revisit>, u64)| {
-        revisit.map(|revisit| (revisit.not_modified, digest, revisit.referred))
+    let key = |(revisit, digest, _): (Option<&'a Revisit>, u64, Status)| {
+        revisit.map(|revisit| (revisit.not_modified, digest, revisit.referred, revisit.without_status))
     };
     let first = records.clone().filter_map(key).min();
-    let (not_modified, digest, referred) = first.unwrap_or_default();
+    let (not_modified, digest, referred, without_status) = first.unwrap_or_default();
     let mut links: Vec<Uid> =
-        records.flat_map(|(revisit, _)| revisit.map_or(&[][..], |revisit| &revisit.links)).copied().collect();
+        records.flat_map(|(revisit, ..)| revisit.map_or(&[][..], |revisit| &revisit.links)).copied().collect();
     links.sort_unstable();
     links.dedup();
-    (digest, Some(Revisit { capture: index, not_modified, referred, links }))
+    (digest, Some(Revisit { capture: index, not_modified, without_status, referred, links }), status)
+}
+
+/// The status that a record has of its own: what a revisit has from the capture that it refers to is not.
+pub fn own_status(revisit: Option<&Revisit>, status: Status) -> Status {
+    if revisit.is_some() { Status::OK } else { status }
+}
+
+/// Whether a record with this status counts in a capture with the least status of all its records.
+pub fn counted(of_record: Status, least: Status) -> bool {
+    !of_record.is_failure() || least.is_failure()
 }
 
 #[cfg(test)]
@@ -307,7 +399,7 @@ pub(crate) mod tests {
         for (at, (&time, links)) in (0..).zip(plain) {
             page.timestamps.push(time);
             if links.is_none() {
-                page.unknown.push(at);
+                page.blank.push(at);
             }
         }
         for (link, uid) in (0..).zip(names.values()) {
@@ -398,6 +490,7 @@ pub(crate) mod tests {
         let revisit = |capture, not_modified, referred, links: &[u64]| Revisit {
             capture,
             not_modified,
+            without_status: false,
             referred,
             links: Uid::slice(links).to_vec(),
         };

@@ -6,8 +6,8 @@
 use std::convert::Infallible;
 
 use crate::record::capture::Captures;
-use crate::record::capture::captures_in;
 use crate::record::presence::{self, Change};
+use crate::record::status::{self, Failures, Status, StatusChange};
 use crate::record::time::Window;
 use crate::record::uid::Uid;
 
@@ -20,13 +20,15 @@ pub struct Page<L = Uid> {
     pub uid: L,
     /// Times of its captures, seconds since 1970, rising, each once; never empty.
     pub timestamps: Vec<i64>,
-    /// Indexes of the captures whose links are unknown, rising.
-    pub unknown: Vec<u32>,
-    /// The union of the links of all captures, rising, each once; each is in at least one known capture.
+    /// Indexes of the captures of which `changes` says nothing, rising: their links are unknown, or they are failures.
+    pub blank: Vec<u32>,
+    /// The union of the links of all captures, rising, each once; each is in at least one capture that is not blank.
     pub links: Vec<L>,
-    /// Which link was in which capture, see [`crate::record::presence`]; sorted by (link, capture), never at an unknown
+    /// Which link was in which capture, see [`crate::record::presence`]; sorted by (link, capture), never at a blank
     /// capture.
     pub changes: Vec<Change>,
+    /// Where the status of captures changes, rising.
+    pub statuses: Vec<StatusChange>,
 }
 
 /// What linked to one URL, by time range: a record of IL, TR and IBV together. `L` as in [`Page`].
@@ -72,11 +74,17 @@ pub enum Flaw {
         /// The link found.
         got: u64,
     },
-    /// Indexes of unknown captures out of order, outside the captures, or an empty list that is not null.
-    #[error("unknown capture {0} is out of order or outside the captures")]
-    Unknown(u32),
-    /// Changes out of order, outside the matrix, or at an unknown capture.
-    #[error("change of link {} at capture {} is out of order, outside or at an unknown capture", .0.link, .0.capture)]
+    /// Indexes of blank captures out of order, outside the captures, or an empty list that is not null.
+    #[error("blank capture {0} is out of order or outside the captures")]
+    Blank(u32),
+    /// A change of status out of order, outside the captures, to the status before, or to a code outside 100 to 999.
+    #[error("status of capture {0} is out of order, outside the captures, no change, or no status")]
+    Status(u32),
+    /// A failure that is not blank.
+    #[error("capture {0} is a failure, and not blank")]
+    Failure(u32),
+    /// Changes out of order, outside the matrix, or at a blank capture.
+    #[error("change of link {} at capture {} is out of order, outside or at a blank capture", .0.link, .0.capture)]
     Change(Change),
     /// Digests that are not one a capture, or all of them 0.
     #[error("{0} digests, which are not one a capture, or all 0")]
@@ -84,8 +92,8 @@ pub enum Flaw {
     /// A revisit out of order or outside the captures, or its links out of order.
     #[error("revisit at capture {0} is out of order or outside the captures, or its links are out of order")]
     Revisit(u32),
-    /// A link in no known capture, or a source in no range.
-    #[error("link number {0} is in no known capture")]
+    /// A link in no capture, or a source in no range.
+    #[error("link number {0} is in no capture")]
     NeverPresent(u32),
     /// A range with no source.
     #[error("range number {0} has no source")]
@@ -106,9 +114,10 @@ impl<L> Page<L> {
     /// # Errors
     /// The first of `number`.
     pub fn try_renumbered<M, E>(self, mut number: impl FnMut(L) -> Result<M, E>) -> Result<Page<M>, E> {
-        let Self { uid, timestamps, unknown, links, changes } = self;
+        let Self { uid, timestamps, blank, links, changes, statuses } = self;
         let uid = number(uid)?;
-        Ok(Page { uid, timestamps, unknown, links: links.into_iter().map(number).collect::<Result<_, _>>()?, changes })
+        let links = links.into_iter().map(number).collect::<Result<_, _>>()?;
+        Ok(Page { uid, timestamps, blank, links, changes, statuses })
     }
 }
 
@@ -118,18 +127,20 @@ impl<L: Copy + Ord + Into<u64>> Page<L> {
         times_flaw(&self.timestamps)
             .or_else(|| rising_flaw(&self.links))
             .or_else(|| {
-                let rising = self.unknown.windows(2).find(|pair| pair[0] >= pair[1]).map(|pair| pair[1]);
-                let outside = || self.unknown.last().copied().filter(|&last| last as usize >= self.timestamps.len());
-                rising.or_else(outside).map(Flaw::Unknown)
+                let rising = self.blank.windows(2).find(|pair| pair[0] >= pair[1]).map(|pair| pair[1]);
+                let outside = || self.blank.last().copied().filter(|&last| last as usize >= self.timestamps.len());
+                rising.or_else(outside).map(Flaw::Blank)
             })
-            .or_else(|| changes_flaw(&self.changes, self.links.len(), self.timestamps.len(), &self.unknown))
-            .or_else(|| never_present(&self.changes, self.links.len(), self.timestamps.len(), &self.unknown))
+            .or_else(|| status::flaw(&self.statuses, self.timestamps.len()).map(Flaw::Status))
+            .or_else(|| self.failures().find(|at| self.blank.binary_search(at).is_err()).map(Flaw::Failure))
+            .or_else(|| changes_flaw(&self.changes, self.links.len(), self.timestamps.len(), &self.blank))
+            .or_else(|| never_present(&self.changes, self.links.len(), self.timestamps.len(), &self.blank))
     }
 
     /// Replaces the contents of `links` by its links in a window.
     pub fn links_in(&self, window: Window, links: &mut Vec<L>) {
         links.clear();
-        self.links_within(captures_in(&self.timestamps, &self.unknown, window).as_slice(), links);
+        self.links_within(self.captures().selected(window).as_slice(), links);
     }
 
     /// Appends its links in any of these stretches of captures, each given by its first and its last one.
@@ -140,7 +151,7 @@ impl<L: Copy + Ord + Into<u64>> Page<L> {
 
     /// Whether it has a link in a window.
     pub fn has_link(&self, link: L, window: Window) -> bool {
-        self.has_link_within(link, captures_in(&self.timestamps, &self.unknown, window))
+        self.has_link_within(link, self.captures().selected(window))
     }
 
     /// Whether it has a link in any of these stretches of captures, each given by its first and its last one.
@@ -154,33 +165,57 @@ impl<L: Copy + Ord + Into<u64>> Page<L> {
 
     /// Its captures.
     pub fn captures(&self) -> Captures<'_> {
-        Captures { times: &self.timestamps, unknown: &self.unknown }
+        Captures { times: &self.timestamps, blank: &self.blank, statuses: &self.statuses }
     }
 
-    /// How often a link was in a known capture, all links together.
+    /// How often a link was in a capture, all links together.
     pub fn occurrences(&self) -> u64 {
         let captures = u32::try_from(self.timestamps.len()).unwrap_or(u32::MAX);
-        let known = (self.timestamps.len() - self.unknown.len()) as u64;
-        let mut count = known * self.links.len() as u64;
+        let marked = (self.timestamps.len() - self.blank.len()) as u64;
+        let mut count = marked * self.links.len() as u64;
         for (_, link_changes) in presence::by_link(&self.changes) {
             let present = presence::intervals(link_changes, captures)
                 .iter()
-                .map(|&(first, last)| self.known_between(first, last))
+                .map(|&(first, last)| self.marked_between(first, last))
                 .sum::<u64>();
-            count -= known - present;
+            count -= marked - present;
         }
         count
     }
 
-    /// Whether the links of a capture are known. Cost: a search among the captures of unknown links.
-    pub fn is_known(&self, capture: u32) -> bool {
-        self.unknown.binary_search(&capture).is_err()
+    /// Whether the presence matrix says nothing of a capture. Cost: a search among those of which it does not.
+    pub fn is_blank(&self, capture: u32) -> bool {
+        self.blank.binary_search(&capture).is_ok()
     }
 
-    /// How many of the captures `first..=last` are known.
-    pub fn known_between(&self, first: u32, last: u32) -> u64 {
-        let unknown = self.unknown.partition_point(|&at| at <= last) - self.unknown.partition_point(|&at| at < first);
-        u64::from(last - first) + 1 - unknown as u64
+    /// Whether the links of a capture are known. Those of a failure are: it has none.
+    pub fn is_known(&self, capture: u32) -> bool {
+        !self.is_blank(capture) || self.status(capture).is_failure()
+    }
+
+    /// Whether a capture tells which links the page has from then on: they are known, and if the capture is a failure,
+    /// it ends the page ([`Failures::End`]).
+    pub fn tells(&self, capture: u32) -> bool {
+        !self.is_blank(capture) || {
+            let status = self.status(capture);
+            status.is_failure() && Failures::End.counts(status)
+        }
+    }
+
+    /// The captures that are failures, rising.
+    pub fn failures(&self) -> impl Iterator<Item = u32> + '_ {
+        status::failures(&self.statuses, u32::try_from(self.timestamps.len()).unwrap_or(u32::MAX))
+    }
+
+    /// The status of a capture.
+    pub fn status(&self, capture: u32) -> Status {
+        status::status_at(&self.statuses, capture)
+    }
+
+    /// How many of the captures `first..=last` are not blank.
+    pub fn marked_between(&self, first: u32, last: u32) -> u64 {
+        let blank = self.blank.partition_point(|&at| at <= last) - self.blank.partition_point(|&at| at < first);
+        u64::from(last - first) + 1 - blank as u64
     }
 }
 
@@ -256,25 +291,25 @@ fn rising_flaw<L: Copy + Ord + Into<u64>>(links: &[L]) -> Option<Flaw> {
     disorder.map(|pair| Flaw::Links { previous: pair[0].into(), got: pair[1].into() })
 }
 
-fn changes_flaw(changes: &[Change], links: usize, captures: usize, unknown: &[u32]) -> Option<Flaw> {
+fn changes_flaw(changes: &[Change], links: usize, captures: usize, blank: &[u32]) -> Option<Flaw> {
     let disorder = changes.windows(2).find(|pair| pair[0] >= pair[1]).map(|pair| pair[1]);
     let wrong = |change: &&Change| {
         change.link as usize >= links
             || change.capture as usize >= captures
-            || (!unknown.is_empty() && unknown.binary_search(&change.capture).is_ok())
+            || (!blank.is_empty() && blank.binary_search(&change.capture).is_ok())
     };
     disorder.or_else(|| changes.iter().find(wrong).copied()).map(Flaw::Change)
 }
 
-/// The first link that is in no known capture; changes are in order and inside the matrix.
-fn never_present(changes: &[Change], links: usize, captures: usize, unknown: &[u32]) -> Option<Flaw> {
-    if links > 0 && unknown.len() >= captures {
+/// The first link that is in no capture; changes are in order and inside the matrix.
+fn never_present(changes: &[Change], links: usize, captures: usize, blank: &[u32]) -> Option<Flaw> {
+    if links > 0 && blank.len() >= captures {
         return Some(Flaw::NeverPresent(0));
     }
-    let first_known = (0u32..).zip(unknown).take_while(|(at, unknown)| at == *unknown).count();
+    let first_marked = (0u32..).zip(blank).take_while(|(at, blank)| at == *blank).count();
     presence::by_link(changes)
-        // Changes are at known captures only, so a second change, or a first after a known capture, means presence.
-        .find(|(_, link_changes)| link_changes.len() == 1 && link_changes[0].capture as usize <= first_known)
+        // No change is at a blank capture, so a second change, or a first after another capture, means presence.
+        .find(|(_, link_changes)| link_changes.len() == 1 && link_changes[0].capture as usize <= first_marked)
         .map(|(link, _)| Flaw::NeverPresent(link))
 }
 
@@ -286,33 +321,41 @@ mod tests {
         Change { link, capture }
     }
 
+    fn status(capture: u32, code: u16) -> StatusChange {
+        StatusChange { capture, status: Status::new(code).unwrap() }
+    }
+
     fn page() -> Page {
         Page {
             uid: Uid(1),
             timestamps: vec![10, 20, 30, 40],
-            unknown: vec![0, 2],
+            blank: vec![0, 2],
             links: [3, 5].map(Uid).to_vec(),
             changes: vec![change(1, 1), change(1, 3)],
+            statuses: vec![],
         }
     }
 
     #[test]
     fn a_sound_page() {
         assert_eq!(page().flaw(), None);
-        // Link 3 in both known captures, link 5 in the last one only.
+        // Link 3 in both captures that are not blank, link 5 in the last one only.
         assert_eq!(page().occurrences(), 3);
     }
 
     #[test]
     fn each_broken_invariant_is_named() {
         type Break = fn(&mut Page);
-        let cases: [(Break, Flaw); 10] = [
+        let cases: [(Break, Flaw); 13] = [
             (|p| p.timestamps.clear(), Flaw::NoTimes),
             (|p| p.timestamps[1] = 10, Flaw::Times { previous: 10, got: 10 }),
             (|p| p.timestamps[3] = i64::MAX, Flaw::TimeOutside(i64::MAX)),
             (|p| p.links[1] = Uid(3), Flaw::Links { previous: 3, got: 3 }),
-            (|p| p.unknown[1] = 4, Flaw::Unknown(4)),
-            (|p| p.unknown[1] = 0, Flaw::Unknown(0)),
+            (|p| p.blank[1] = 4, Flaw::Blank(4)),
+            (|p| p.blank[1] = 0, Flaw::Blank(0)),
+            (|p| p.statuses = vec![status(1, 404)], Flaw::Failure(1)),
+            (|p| p.statuses = vec![status(0, 200)], Flaw::Status(0)),
+            (|p| p.statuses = vec![status(0, 404), status(4, 200)], Flaw::Status(4)),
             (|p| p.changes[1] = change(1, 2), Flaw::Change(change(1, 2))),
             (|p| p.changes[1] = change(2, 1), Flaw::Change(change(2, 1))),
             (|p| p.changes.reverse(), Flaw::Change(change(1, 1))),
@@ -323,8 +366,8 @@ mod tests {
             break_it(&mut broken);
             assert_eq!(broken.flaw(), Some(flaw), "{broken:?}");
         }
-        let all_unknown = Page { unknown: vec![0, 1, 2, 3], changes: vec![], ..page() };
-        assert_eq!(all_unknown.flaw(), Some(Flaw::NeverPresent(0)));
+        let all_blank = Page { blank: vec![0, 1, 2, 3], changes: vec![], ..page() };
+        assert_eq!(all_blank.flaw(), Some(Flaw::NeverPresent(0)));
     }
 
     #[test]

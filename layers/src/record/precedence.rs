@@ -11,8 +11,9 @@
 
 use std::ops::Range;
 
-use crate::record::capture::{CaptureTime, Captures, captures_in, known_ends};
-use crate::record::time::Window;
+use crate::record::capture::{CaptureTime, Captures, marked_ends};
+use crate::record::status::{self, Status};
+use crate::record::time::{AsOf, Window};
 use crate::record::uid::Uid;
 
 /// Which of the captures with known links that a row has in a window count.
@@ -26,13 +27,13 @@ pub enum Counting {
     Some(Vec<(i64, i64)>),
 }
 
-/// Which captures of one of the rows count in a window. Captures outside the window may be left out of the rows, and as
-/// of a time all but the latest of each.
+/// Which captures of one of the rows count in a window. Captures outside the window may be left out of the rows; as of
+/// a time also, where no row has a change of status, all but the latest of each.
 pub fn counting(rows: &[Captures<'_>], row: usize, window: Window) -> Counting {
     let stretches: Vec<_> = stretches(rows, row, window).collect();
     match stretches[..] {
         [] => Counting::None,
-        [only] if captures_in(rows[row].times, rows[row].unknown, window) == Some(only) => Counting::All,
+        [only] if rows[row].selected(window) == Some(only) => Counting::All,
         _ => {
             let time = |at: u32| rows[row].times[at as usize];
             Counting::Some(stretches.into_iter().map(|(first, last)| (time(first), time(last))).collect())
@@ -46,7 +47,7 @@ pub fn all_count(rows: &[Captures<'_>], from: i64, to: i64) -> bool {
     let window = Window::Seen { from, to };
     (0..rows.len()).all(|row| match counting(rows, row, window) {
         Counting::All => true,
-        Counting::None => captures_in(rows[row].times, rows[row].unknown, window).is_none(),
+        Counting::None => rows[row].selected(window).is_none(),
         Counting::Some(_) => false,
     })
 }
@@ -127,7 +128,8 @@ pub fn for_each_time(rows: &[&[i64]], mut visit: impl FnMut(i64, &[(usize, u32)]
     }
 }
 
-/// Leaves of the captures of several rows, the oldest row's first, those that count, in order of time.
+/// Leaves of the captures of several rows, the oldest row's first, those that count, in order of time; none that is
+/// removed.
 pub fn merge(captures: &mut Vec<CaptureTime>) {
     // The sort keeps the order of rows in a second.
     captures.sort_by_key(|capture| capture.time);
@@ -138,6 +140,7 @@ pub fn merge(captures: &mut Vec<CaptureTime>) {
         }
         is_same
     });
+    captures.retain(|capture| capture.status != Status::REMOVED);
 }
 
 /// The captures of one of the rows that count in a window, as stretches of indexes, rising: the first and the last one
@@ -147,16 +150,12 @@ pub fn stretches<'a>(rows: &[Captures<'a>], row: usize, window: Window) -> Stret
     let newer = &rows[row + 1..];
     let none = Stretches { captures, unvisited: 0..0, newer: Vec::new() };
     match window {
-        Window::AsOf(time) => {
-            let latest = |row: &Captures<'_>| row.times[..row.times.partition_point(|&at| at <= time)].last().copied();
-            let row_latest = latest(&captures);
-            let is_beaten = rows[..row].iter().any(|older| latest(older) > row_latest)
-                || newer.iter().any(|newer| latest(newer) >= row_latest);
-            match captures_in(captures.times, captures.unknown, window) {
-                Some((at, _)) if !is_beaten => Stretches { unvisited: at as usize..at as usize + 1, ..none },
-                _ => none,
+        Window::AsOf(as_of) => match deciding(rows, as_of) {
+            Some((decides, at)) if decides == row && captures.blank.binary_search(&at).is_err() => {
+                Stretches { unvisited: at as usize..at as usize + 1, ..none }
             }
-        }
+            _ => none,
+        },
         Window::Seen { from, to } => {
             let unvisited = between(captures.times, from, to);
             let (Some(&first), Some(&last)) =
@@ -166,6 +165,25 @@ pub fn stretches<'a>(rows: &[Captures<'a>], row: usize, window: Window) -> Stret
             };
             let among = newer.iter().map(|newer| &newer.times[between(newer.times, first, last)]);
             Stretches { unvisited, newer: among.filter(|times| !times.is_empty()).collect(), ..none }
+        }
+    }
+}
+
+/// The capture that decides what is so as of a time, as row and index: of those that no newer row replaces, the latest
+/// that counts. It may be blank.
+pub fn deciding(rows: &[Captures<'_>], as_of: AsOf) -> Option<(usize, u32)> {
+    let AsOf { time, since, failures } = as_of;
+    // Of each row, the captures that were not looked at, which are those before the ones that were.
+    let mut ends: Vec<usize> = rows.iter().map(|row| row.times.partition_point(|&at| at <= time)).collect();
+    loop {
+        let latest = |row: usize| ends[row].checked_sub(1).map(|at| (rows[row].times[at], row, at));
+        let (time, row, at) = (0..rows.len()).filter_map(latest).max()?;
+        let at = u32::try_from(at).ok()?;
+        if failures.counts(status::status_at(rows[row].statuses, at)) {
+            return (time >= since).then_some((row, at));
+        }
+        for (end, row) in ends.iter_mut().zip(rows) {
+            *end -= usize::from(end.checked_sub(1).is_some_and(|at| row.times[at] == time));
         }
     }
 }
@@ -200,7 +218,7 @@ impl Stretches<'_> {
                 is_replaced |= times.first() == Some(&time);
                 !times.is_empty()
             });
-            if is_replaced && self.is_known(at) {
+            if is_replaced && !self.is_blank(at) {
                 return at;
             }
             if self.newer.is_empty() {
@@ -212,8 +230,8 @@ impl Stretches<'_> {
 }
 
 impl Stretches<'_> {
-    fn is_known(&self, at: usize) -> bool {
-        u32::try_from(at).is_ok_and(|at| self.captures.unknown.binary_search(&at).is_err())
+    fn is_blank(&self, at: usize) -> bool {
+        u32::try_from(at).is_ok_and(|at| self.captures.blank.binary_search(&at).is_ok())
     }
 }
 
@@ -224,7 +242,7 @@ impl Iterator for Stretches<'_> {
         while !self.unvisited.is_empty() {
             let (first, end) = (self.unvisited.start, self.next_replaced());
             self.unvisited.start = (end + 1).min(self.unvisited.end);
-            if let Some(stretch) = known_ends(first, end, self.captures.unknown) {
+            if let Some(stretch) = marked_ends(first, end, self.captures.blank) {
                 return Some(stretch);
             }
         }
@@ -243,7 +261,7 @@ mod tests {
     fn window() -> impl Strategy<Value = Window> {
         prop_oneof![
             (-1i64..31, -1i64..31).prop_map(|(from, to)| Window::Seen { from, to }),
-            (-1i64..31).prop_map(Window::AsOf),
+            (-1i64..31).prop_map(Window::as_of),
             Just(Window::ALWAYS),
         ]
     }
@@ -311,7 +329,9 @@ mod tests {
         #[test]
         fn merged_captures_are_those_of_the_joined_page(rows in proptest::collection::vec(plain(), 1..5)) {
             let times = |row: &Plain| -> Vec<CaptureTime> {
-                row.iter().map(|(&time, links)| CaptureTime { time, known: links.is_some() }).collect()
+                let capture = |(&time, links): (&i64, &Option<_>)| (time, links.is_some());
+                let captures = row.iter().map(capture);
+                captures.map(|(time, known)| CaptureTime { time, known, status: Status::OK }).collect()
             };
             let mut merged: Vec<CaptureTime> = rows.iter().flat_map(times).collect();
             merge(&mut merged);
@@ -323,13 +343,13 @@ mod tests {
 
     #[test]
     fn a_capture_that_was_written_again_with_unknown_links_counts_as_unknown() {
-        let old = Captures { times: &[10, 20, 30], unknown: &[] };
-        let new = Captures { times: &[20], unknown: &[0] };
+        let old = Captures { times: &[10, 20, 30], ..Captures::default() };
+        let new = Captures { times: &[20], blank: &[0], statuses: &[] };
         let said = |row, window| stretches(&[old, new], row, window).collect::<Vec<_>>();
         assert_eq!(said(0, Window::ALWAYS), [(0, 0), (2, 2)]);
         assert_eq!(said(1, Window::ALWAYS), []);
-        assert_eq!((said(0, Window::AsOf(20)), said(1, Window::AsOf(20))), (vec![], vec![]));
-        assert_eq!(said(0, Window::AsOf(19)), [(0, 0)]);
+        assert_eq!((said(0, Window::as_of(20)), said(1, Window::as_of(20))), (vec![], vec![]));
+        assert_eq!(said(0, Window::as_of(19)), [(0, 0)]);
         assert_eq!(said(0, Window::Seen { from: 30, to: 20 }), []);
     }
 }

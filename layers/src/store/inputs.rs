@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! STORE/inputs/000003.jsonl     the inputs of the job that wrote row 3, one JSON object a line, in order of names
-//! {"name":"crawl/a.warc.gz","bytes":1048576,"captures":812,"first":1149120000,"last":1151711999}
+//! {"name":"a.warc.gz","bytes":1048576,"captures":812,"first":1149120000,"last":1151711999,"digest":"99aa06d3..."}
 //! ```
 //!
 //! A merge keeps the files of the rows that it merges, so what is inside a store can be told as long as it lives. The
@@ -25,7 +25,7 @@ pub(crate) const INPUTS: &str = "inputs";
 pub struct InputRecord {
     /// Its path, as it was given or found; for a part of a file also which one.
     pub name: String,
-    /// Its size in bytes; 0 where that was not known.
+    /// Its size in bytes; 0 where it has none.
     pub bytes: u64,
     /// Captures that were read of it.
     pub captures: u64,
@@ -33,6 +33,9 @@ pub struct InputRecord {
     pub first: Option<i64>,
     /// Time of the last.
     pub last: Option<i64>,
+    /// XXH3-128 of its bytes, 32 hexadecimal digits; none where it was not read to its end, or was generated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
 }
 
 /// Where the inputs of the job that writes a row are listed.

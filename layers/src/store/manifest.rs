@@ -15,6 +15,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::file::schema::Layer;
 use crate::record::page::Page;
+use crate::record::removal::{NotAHost, Removal, Removals};
+use crate::record::status::Status;
 use crate::record::time::RangeLength;
 use crate::record::uid::Uid;
 use crate::store::identity::Digest;
@@ -70,6 +72,9 @@ pub struct RowEntry {
     pub urls: u64,
     /// How many builds and updates it holds: the schedule of merges goes by that.
     pub updates: u64,
+    /// Whether it takes out captures or links of older rows; not written where it does not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub removes: bool,
     /// Its partitions, in key order.
     pub partitions: Vec<PartitionEntry>,
     /// What it holds.
@@ -106,6 +111,8 @@ pub struct Counts {
     pub captures: u64,
     /// Captures whose links are unknown.
     pub unknown_captures: u64,
+    /// Captures with a status of 400 or above.
+    pub failed_captures: u64,
     /// Pairs of a page and a link of any of its captures.
     pub links: u64,
     /// Triples of a page, a known capture and a link in it.
@@ -119,11 +126,14 @@ pub struct Counts {
 impl Counts {
     /// Counts a page and what it holds (not its URL).
     pub fn add_page(&mut self, page: &Page) {
+        let failures = page.failures().count() as u64;
+        let removed = page.failures().filter(|&at| page.status(at) == Status::REMOVED).count() as u64;
         self.add(&Counts {
             urls: 0,
             pages: 1,
-            captures: page.timestamps.len() as u64,
-            unknown_captures: page.unknown.len() as u64,
+            captures: page.timestamps.len() as u64 - removed,
+            unknown_captures: page.blank.len() as u64 - failures,
+            failed_captures: failures - removed,
             links: page.links.len() as u64,
             occurrences: page.occurrences(),
             first_time: page.timestamps.first().copied(),
@@ -137,6 +147,7 @@ impl Counts {
         self.pages += other.pages;
         self.captures += other.captures;
         self.unknown_captures += other.unknown_captures;
+        self.failed_captures += other.failed_captures;
         self.links += other.links;
         self.occurrences += other.occurrences;
         self.first_time = self.first_time.into_iter().chain(other.first_time).min();
@@ -165,6 +176,9 @@ pub struct Provenance {
     /// What decided which captures and links of the inputs are inside, by name; the same for all rows.
     #[serde(default)]
     pub options: BTreeMap<String, String>,
+    /// What was taken out, in order, and is kept out of later inputs; not written where nothing was.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub removals: Vec<Removal>,
     /// The inputs of each job since the last that built anew, the oldest first.
     #[serde(default)]
     pub inputs: Vec<InputsEntry>,
@@ -265,6 +279,9 @@ pub enum ManifestFlaw {
     /// Epochs before this one are not numbered one after the other, or a translation is not one from the epoch before.
     #[error("the history of its UIDs does not fit its epochs and rows")]
     History,
+    /// A rule of something that is no host.
+    #[error("a removal: {0}")]
+    Removal(#[from] NotAHost),
     /// The number inside is not that of the file's name.
     #[error("it says that it is epoch {0}")]
     Epoch(u64),
@@ -277,6 +294,11 @@ impl Manifest {
         new.rows.iter().for_each(|row| counts.add(&row.counts));
         let NewEpoch { rows, in_range, provenance, translation: _ } = new;
         Self { format: FORMAT, epoch, in_range, counts, provenance, rows, history }
+    }
+
+    /// Whether a row takes out what older rows say: what is taken out is still in their files.
+    pub fn removes(&self) -> bool {
+        self.rows.iter().any(|row| row.removes)
     }
 
     /// All files of the epoch.
@@ -322,6 +344,7 @@ impl Manifest {
         if let Some(entry) = self.provenance.inputs.iter().find(|entry| !is_plain(&entry.path)) {
             return Err(ManifestFlaw::Path(entry.path.clone()));
         }
+        Removals::new(self.provenance.removals.iter().cloned())?;
         if counts == self.counts { self.history_sound() } else { Err(ManifestFlaw::Counts) }
     }
 }

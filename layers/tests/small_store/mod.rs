@@ -94,6 +94,7 @@ impl Model {
             first_uid: Uid(0),
             urls,
             updates: 1,
+            removes: false,
             partitions: (0..partitions).map(entry).collect(),
             counts,
         };
@@ -120,7 +121,8 @@ fn page(captures: &Captures, uid: u64) -> Page {
     let has = |link: &u64| own.iter().map(|(_, links)| links.is_some_and(|links| links.contains(link))).collect();
     let matrix: Vec<Vec<bool>> = links.iter().map(has).collect();
     let changes = changes(&matrix, &unknown);
-    Page { uid: Uid(uid), timestamps, unknown, links: links.into_iter().map(Uid).collect(), changes }
+    let links = links.into_iter().map(Uid).collect();
+    Page { uid: Uid(uid), timestamps, blank: unknown, links, changes, statuses: vec![] }
 }
 
 fn changes(matrix: &[Vec<bool>], unknown: &[u32]) -> Vec<Change> {

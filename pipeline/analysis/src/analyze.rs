@@ -5,6 +5,10 @@
 //!                                                                             values by UID -> table, summary
 //! ```
 //!
+//! The nodes of a graph are the URLs that are there at its date ([`crate::nodes`]): what was first seen later is none,
+//! so that a result at a date does not change when captures of later dates are added. [`NodeRule::All`] makes nodes of
+//! all URLs.
+//!
 //! Workers are those of a build: threads of one process or of several ([`webstrata_pipeline::Cluster`]), each with the
 //! pages of a range of UIDs. What goes from URL to URL along links goes as one value a linked URL ([`slice`]); what
 //! must walk a graph walks it in worker 0 ([`whole`]), and so do results, which worker 0 writes. The layers are read
@@ -16,9 +20,10 @@
 //! | `hits`, `salsa`, `harmonic` | the same | Kleinberg 1999, Lempel & Moran 2001, Boldi & Vigna 2013 |
 //! | `wcc` (on `union_find`), `scc`, `triangles` | what is connected | Pearce 2005, Schank & Wagner 2005 |
 //! | `mortality`, `churn`, `growth` | links and pages that come and go | Avcular & Suel 2011, section 8 |
+//! | `rot` | pages that are gone, links that lead to them | Pew Research Center 2024; Perma.cc 2014 |
 //! | `locality`, `menus` | links inside hosts; links that stand together on the pages of a directory | the same |
 //! | `folded` | the graph of hosts, domains or paths by period | Common Crawl, Archives Unleashed |
-//! | `adjacency`, `exchange`, `slice`, `whole`, `survey`, `output` | what they are made of | |
+//! | `adjacency`, `shared_nodes`, `exchange`, `slice`, `whole`, `survey`, `found`, `output` | what they are made of | |
 //!
 //! Memory: see each file; what an analysis needs is compared with the budget before anything is read.
 
@@ -27,6 +32,7 @@ mod churn;
 mod degrees;
 mod exchange;
 mod folded;
+mod found;
 mod growth;
 mod harmonic;
 mod hits;
@@ -35,8 +41,10 @@ mod menus;
 mod mortality;
 mod output;
 mod pagerank;
+mod rot;
 mod salsa;
 mod scc;
+mod shared_nodes;
 mod slice;
 mod survey;
 mod triangles;
@@ -49,17 +57,19 @@ use crate::hosts::{Fold, UrlGroups};
 use crate::outlet::Target;
 use adjacency::{Adjacency, Timed};
 use exchange::{Number, exchange, from_bytes, to_bytes};
+use found::{Found, Values};
 use output::Output;
 pub use output::{AnalyzeReport, DateReport, Fact, Sheet, SheetColumn, Top};
 pub use scc::strongly_connected;
 use serde::{Deserialize, Serialize};
+use shared_nodes::SharedNodes;
 use slice::{Slice, TimedSlice};
 use std::io::Write;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 use timely::worker::Worker;
 use union_find::UnionFind;
-use webstrata_layers::{Links, Page, RangeLength, Reader, Store, Uid, Window};
+use webstrata_layers::{AsOf, Failures, Links, Page, RangeLength, Reader, Store, Uid, Window};
 use webstrata_pipeline::Error as JobError;
 use webstrata_pipeline::Progress;
 use webstrata_pipeline::engine::job::{Job, Stopped};
@@ -99,6 +109,8 @@ pub enum Analysis {
     Churn,
     /// Links inside the host and the domain of their page.
     Locality,
+    /// Pages that are gone and links that lead to them; by host, domain or path, or by URL.
+    Rot(Option<Fold>),
     /// Pages, captures, URLs and links by period.
     Growth(RangeLength),
     /// Links that stand together on the pages of a directory: at least on this share of at least so many pages.
@@ -122,6 +134,7 @@ impl Analysis {
             Analysis::Mortality => "mortality",
             Analysis::Churn => "churn",
             Analysis::Locality => "locality",
+            Analysis::Rot(_) => "rot",
             Analysis::Growth(_) => "growth",
             Analysis::Menus(..) => "menus",
             Analysis::Folded(..) => "fold",
@@ -150,6 +163,7 @@ impl Analysis {
             Analysis::Scc => (slice + 4, 80),
             Analysis::Triangles => (slice + 28, 64),
             Analysis::Harmonic(bits) => (slice, 64 + (2 << bits)),
+            Analysis::Rot(_) => (slice, 130),
             Analysis::Growth(_) => (4, 32),
             Analysis::Menus(..) => (48, 16),
             // Pairs of groups are a fraction of the links.
@@ -173,7 +187,21 @@ pub enum Dates {
         from: i64,
         /// No end after the period of this second.
         to: i64,
+        /// At each end, a page counts only if its latest capture is not older than so many seconds.
+        max_age: Option<i64>,
+        /// Which failures end a page.
+        failures: Failures,
     },
+}
+
+/// Which URLs are nodes of a graph.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum NodeRule {
+    /// Those whose page is there at the date or in the window, and those that a link leads to which is there.
+    #[default]
+    OfDate,
+    /// All of the store.
+    All,
 }
 
 /// What to analyze, with what.
@@ -185,6 +213,8 @@ pub struct AnalyzeOptions {
     pub analysis: Analysis,
     /// At which dates, or in which window.
     pub dates: Dates,
+    /// Which URLs are nodes, and have values.
+    pub nodes: NodeRule,
     /// Where values go: a file as its name ends ([`crate::TableFormat`]), or CSV to the stream; nowhere without.
     pub out: Option<Target>,
     /// Whether URLs stand beside UIDs.
@@ -199,6 +229,7 @@ pub(crate) struct Ground<'a> {
     /// UIDs of each worker.
     ranges: &'a [Range<Uid>],
     shared: &'a Shared,
+    nodes: NodeRule,
     /// How many analyses were done before.
     round: usize,
     stage: &'static str,
@@ -297,76 +328,6 @@ impl Ground<'_> {
     }
 }
 
-/// Values by URL.
-#[derive(Clone, Debug, PartialEq)]
-enum Values {
-    Counts(Vec<u64>),
-    Reals(Vec<f64>),
-}
-
-impl From<Vec<u64>> for Values {
-    fn from(values: Vec<u64>) -> Self {
-        Values::Counts(values)
-    }
-}
-
-impl From<Vec<f64>> for Values {
-    fn from(values: Vec<f64>) -> Self {
-        Values::Reals(values)
-    }
-}
-
-/// What an analysis has found at a date: of this worker's URLs, or of all in worker 0 and of none in the others.
-struct Found {
-    of_all: bool,
-    columns: Vec<(&'static str, Values)>,
-    facts: Vec<Fact>,
-    sheet: Option<Sheet>,
-}
-
-impl Found {
-    /// Columns have the URLs of this worker.
-    fn of_worker() -> Self {
-        Self { of_all: false, columns: Vec::new(), facts: Vec::new(), sheet: None }
-    }
-
-    /// Columns have all URLs in worker 0, and there are none in other workers.
-    fn of_all() -> Self {
-        Self { of_all: true, ..Self::of_worker() }
-    }
-
-    fn with(mut self, name: &'static str, values: impl Into<Values>) -> Self {
-        self.columns.push((name, values.into()));
-        self
-    }
-
-    fn and(mut self, facts: Vec<Fact>) -> Self {
-        self.facts.extend(facts);
-        self
-    }
-
-    fn with_sheet(mut self, sheet: Option<Sheet>) -> Self {
-        self.sheet = sheet;
-        self
-    }
-
-    /// Brings the columns of all workers to worker 0.
-    fn gathered(mut self, ground: &mut Ground<'_>) -> Result<Self, Stopped> {
-        if !self.of_all {
-            let mut columns = Vec::new();
-            for (name, values) in std::mem::take(&mut self.columns) {
-                let all = match values {
-                    Values::Counts(counts) => ground.gather(&counts)?.map(Values::Counts),
-                    Values::Reals(reals) => ground.gather(&reals)?.map(Values::Reals),
-                };
-                columns.extend(all.map(|all| (name, all)));
-            }
-            (self.columns, self.of_all) = (columns, true);
-        }
-        Ok(self)
-    }
-}
-
 /// How many have each label, by label.
 fn sizes(labels: &[u32]) -> Vec<u64> {
     let mut sizes = vec![0; labels.len()];
@@ -412,18 +373,18 @@ pub fn analyze(
         Some(target) if process == 0 => Some(Mutex::new(Some(Output::new(target, stream, options, epoch)?))),
         _ => None,
     };
-    let plan =
-        Plan { job: job.clone(), reader, ranges, dates, analysis: options.analysis, output, shared: Shared::default() };
-    let identity = format!("{epoch} {:?} {:?}", options.analysis, options.dates);
+    let AnalyzeOptions { analysis, nodes, .. } = *options;
+    let plan = Plan { job: job.clone(), reader, ranges, dates, nodes, analysis, output, shared: Shared::default() };
+    let identity = format!("{epoch} {analysis:?} {:?} {nodes:?}", options.dates);
     let done = work_together(run, &job, options.analysis.name(), &identity, move |worker| plan.work(worker));
     done.map_err(Error::without_state)
 }
 
 /// The windows of dates, each with its time where there are many.
 fn dates(dates: Dates, manifest: &webstrata_layers::Manifest) -> Result<Vec<(Option<i64>, Window)>, Error> {
-    let (length, from, to) = match dates {
+    let (length, from, to, max_age, failures) = match dates {
         Dates::One(window) => return Ok(vec![(None, window)]),
-        Dates::Every { length, from, to } => (length, from, to),
+        Dates::Every { length, from, to, max_age, failures } => (length, from, to, max_age, failures),
     };
     let (Some(first), Some(last)) = (manifest.counts.first_time, manifest.counts.last_time) else {
         return Err(Error::NoDates);
@@ -431,7 +392,7 @@ fn dates(dates: Dates, manifest: &webstrata_layers::Manifest) -> Result<Vec<(Opt
     let (mut start, mut ends) = (length.start(first.max(from)), Vec::new());
     while start <= last.min(to) && ends.len() <= usize::from(u16::MAX) {
         let end = length.end(start);
-        ends.push((Some(end), Window::AsOf(end)));
+        ends.push((Some(end), Window::AsOf(AsOf { failures, ..AsOf::new(end).within(max_age) })));
         start = end + 1;
     }
     if ends.is_empty() { Err(Error::NoDates) } else { Ok(ends) }
@@ -469,12 +430,32 @@ impl TimedGraph {
     }
 }
 
+impl DateGraph {
+    /// Its nodes; with pages that are gone where an analysis is about them.
+    fn nodes(&self, ground: &mut Ground<'_>, with_gone: bool) -> Result<SharedNodes, Stopped> {
+        let first = ground.my_uids().start;
+        let uid = |page: u32| first + u64::from(page);
+        match self {
+            Self::Uids(graph) => {
+                let pages = graph.alive.iter().copied().map(uid);
+                SharedNodes::of(ground, pages, graph.links.iter().copied())
+            }
+            Self::Mirrors(Slice { graph, mirrors }) => {
+                let marked = graph.marked.iter().filter(|_| with_gone).map(|mark| mark.0);
+                let pages = graph.alive.iter().copied().chain(marked).map(uid);
+                SharedNodes::of(ground, pages, graph.links.iter().map(|link| mirrors.uids[link.index()]))
+            }
+        }
+    }
+}
+
 /// What all workers of a process know.
 struct Plan {
     job: Job,
     reader: Arc<Reader>,
     ranges: Vec<Range<Uid>>,
     dates: Vec<(Option<i64>, Window)>,
+    nodes: NodeRule,
     analysis: Analysis,
     /// Only in process 0.
     output: Option<Mutex<Option<Output>>>,
@@ -488,7 +469,8 @@ impl Plan {
         let index = worker.index();
         let reports = index.is_multiple_of(job.workers());
         let stage = self.analysis.name();
-        let mut ground = Ground { worker, job, store, ranges: &self.ranges, shared: &self.shared, round: 0, stage };
+        let (ranges, shared, nodes) = (&self.ranges, &self.shared, self.nodes);
+        let mut ground = Ground { worker, job, store, ranges, shared, nodes, round: 0, stage };
         if reports {
             let pages = store.store().manifest().counts.pages;
             job.progress().enter("read", pages * job.workers() as u64 / self.ranges.len() as u64);
@@ -526,7 +508,10 @@ impl Plan {
             };
             let found = match (surveyed.take(), graph) {
                 (Some(found), _) => found,
-                (None, Some(graph)) => self.at_date(&mut ground, graph, &mut warm)?,
+                (None, Some(graph)) => {
+                    let nodes = graph.nodes(&mut ground, matches!(self.analysis, Analysis::Rot(_)))?;
+                    self.at_date(&mut ground, graph, &nodes, &mut warm)?.of_nodes(nodes)
+                }
                 (None, None) => break,
             };
             let found = found.gathered(&mut ground)?;
@@ -553,23 +538,24 @@ impl Plan {
         &self,
         ground: &mut Ground<'_>,
         graph: DateGraph,
+        nodes: &SharedNodes,
         warm: &mut Option<Vec<f64>>,
     ) -> Result<Found, Stopped> {
         let slice = match graph {
             DateGraph::Mirrors(slice) => slice,
             DateGraph::Uids(graph) => {
                 return match self.analysis {
-                    Analysis::Wcc => wcc::wcc(ground, &graph),
-                    Analysis::Triangles => triangles::triangles(ground, graph),
+                    Analysis::Wcc => wcc::wcc(ground, &graph, nodes),
+                    Analysis::Triangles => triangles::triangles(ground, graph, nodes),
                     Analysis::Menus(share, pages) => menus::menus(ground, &graph, share, pages),
-                    _ => scc::scc(ground, graph),
+                    _ => scc::scc(ground, graph, nodes),
                 };
             }
         };
         let slice = &slice;
         match self.analysis {
             Analysis::PageRank(damping, iterations) => {
-                let found = pagerank::pagerank(ground, slice, damping, iterations, warm.take())?;
+                let found = pagerank::pagerank(ground, slice, nodes, damping, iterations, warm.take())?;
                 if let (Some((_, Values::Reals(ranks))), true) = (found.columns.first(), self.dates.len() > 1) {
                     *warm = Some(ranks.clone());
                 }
@@ -580,6 +566,7 @@ impl Plan {
             Analysis::Salsa => salsa::salsa(ground, slice),
             Analysis::Harmonic(bits) => harmonic::harmonic(ground, slice, bits),
             Analysis::Locality => locality::locality(ground, slice),
+            Analysis::Rot(fold) => rot::rot(ground, slice, fold),
             _ => degrees::degrees(ground, slice),
         }
     }

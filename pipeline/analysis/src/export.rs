@@ -5,8 +5,9 @@
 //! how they are written, [`Names`] what columns are called; [`ExportOptions::fits`] says which of these go together.
 //! Records are in order of UIDs, so the same store gives the same bytes.
 //!
-//! A time window selects captures, and only what they say is written. UIDs are true in the epoch that was read; a merge
-//! gives others ([`webstrata_layers::store::translation`]).
+//! A time window selects captures, and only what they say is written: nodes are the URLs that are there in it
+//! ([`crate::nodes`]), and formats that number nodes number these alone. UIDs are true in the epoch that was read; a
+//! merge gives others ([`webstrata_layers::store::translation`]).
 //!
 //! Memory: a row group of each row, a batch of records, and `memory_max` at most for decoded URLs where these are
 //! written for UIDs. What more a format takes is said in the head of its file. One thread writes a file; parts are
@@ -31,11 +32,13 @@ mod texts;
 mod xml;
 
 use crate::Error;
+use crate::analyze::NodeRule;
+use crate::nodes::{Nodes, NumberedNodes};
 use crate::outlet::Target;
 use serde::{Deserialize, Serialize};
 use std::io::Write;
 use std::ops::Range;
-use webstrata_layers::{Links, Page, Reader, Store, Uid};
+use webstrata_layers::{Links, Page, Reader, Store, Uid, Window};
 use webstrata_pipeline::Error as JobError;
 use webstrata_pipeline::Progress;
 use webstrata_pipeline::engine::job::Job;
@@ -71,11 +74,12 @@ pub fn export(
 ) -> Result<ExportReport, Error> {
     options.fits()?;
     let reader = Reader::new(Store::open(&options.run.store)?, options.run.memory_max / 2);
+    let nodes = nodes_of(options, &reader)?;
     if let (true, Target::File(directory)) = (options.parts, &options.target) {
-        return parts::write(options, reader, directory, progress);
+        return parts::write(options, reader, nodes, directory, progress);
     }
     let job = options.run.job(progress)?;
-    let export = Export { reader: &reader, options, job: &job, part: None };
+    let export = Export { reader: &reader, options, job: &job, part: None, nodes: nodes.as_ref() };
     let written = match (options.what, options.format) {
         (_, Format::Graphml) => graph::write(&export, graphml::Graphml::create(&export, stream)?),
         (_, Format::Gexf) => graph::write(&export, gexf::Gexf::create(&export, stream)?),
@@ -90,6 +94,26 @@ pub fn export(
         Error::Job(JobError::Stopping) => job.take_error().map_or(error, Error::without_state),
         error => error,
     })
+}
+
+/// The nodes of the window, where the export has a row or a number for each; `None` where these are all URLs. One pass
+/// over the pages.
+fn nodes_of(options: &ExportOptions, reader: &Reader) -> Result<Option<NumberedNodes>, Error> {
+    let of_each = options.what == What::Nodes || options.format.numbers_nodes();
+    if !of_each || options.nodes == NodeRule::All || options.window == Window::ALWAYS {
+        return Ok(None);
+    }
+    let all = Uid::below(reader.urls());
+    let (mut nodes, mut links) = (Nodes::none(&all), Vec::new());
+    let (mut pages, mut page) = (reader.pages(all), Page::default());
+    while pages.read(&mut page)? {
+        if page.captures().is_alive(options.window) {
+            nodes.insert(page.uid);
+        }
+        page.links_in(options.window, &mut links);
+        links.iter().for_each(|&link| nodes.insert(link));
+    }
+    Ok(Some(nodes.numbered()))
 }
 
 /// Writes a table, or a part of one.
@@ -111,12 +135,29 @@ struct Export<'a> {
     job: &'a Job,
     /// The UIDs of its records, where it is a part of a table.
     part: Option<Range<Uid>>,
+    /// The nodes, where these are not all URLs.
+    nodes: Option<&'a NumberedNodes>,
 }
 
 impl Export<'_> {
     /// The UIDs of its records.
     fn uids(&self) -> Range<Uid> {
         self.part.clone().unwrap_or(Uid::below(self.reader.urls()))
+    }
+
+    /// How many nodes there are.
+    fn count(&self) -> u64 {
+        self.nodes.map_or(self.reader.urls(), NumberedNodes::len)
+    }
+
+    /// The number of a node among them, from 0.
+    fn number(&self, uid: Uid) -> u64 {
+        self.nodes.map_or(uid.0, |nodes| nodes.number(uid))
+    }
+
+    /// Whether a URL is a node.
+    fn is_node(&self, uid: Uid) -> bool {
+        self.nodes.is_none_or(|nodes| nodes.holds(uid))
     }
 
     /// Runs a pass over so many records; of parts there is only one, which all workers share.

@@ -20,14 +20,15 @@ mod analyze;
 mod error;
 mod export;
 mod hosts;
+mod nodes;
 mod outlet;
 pub mod standing;
 mod stretches;
 mod table;
 
 pub use analyze::{
-    Analysis, AnalyzeOptions, AnalyzeReport, DateReport, Dates, Fact, Iterations, Sheet, SheetColumn, Top, analyze,
-    strongly_connected,
+    Analysis, AnalyzeOptions, AnalyzeReport, DateReport, Dates, Fact, Iterations, NodeRule, Sheet, SheetColumn, Top,
+    analyze, strongly_connected,
 };
 pub use error::Error;
 pub use export::{DRAWN_MAX, ExportOptions, ExportReport, Format, Names, Unfit, What, export};

@@ -1,34 +1,37 @@
 //! The links of a page in a window of time, with the captures that have them.
 //!
-//! A *stretch* is a run of captures that have a link, cut to the window: its first and its last capture, both known.
-//! Between two stretches of a link lies a known capture without it. Cost: links and changes of the page.
+//! A *stretch* is a run of captures that have a link, cut to the window: its first and its last capture, neither of
+//! them blank. Between two stretches of a link lies a capture that tells ([`Page::tells`]) and lacks it: one without
+//! the link, or a failure that ends the page. Cost: links and changes of the page.
 
 use crate::Error;
 use std::ops::Range;
 use webstrata_layers::record::presence;
-use webstrata_layers::{Page, Uid, Window, captures_in};
+use webstrata_layers::{Page, Uid, Window};
 
 /// The first and the last capture of a stretch, as indexes of the page's timestamps.
 pub(crate) type Stretch = (u32, u32);
 
-/// Calls `visit` with each link that is in a known capture of the window, rising, and its stretches, of which there is
+/// Calls `visit` with each link that is in a capture of the window, rising, and its stretches, of which there is
 /// at least one.
 pub(crate) fn for_each_link(
     page: &Page,
     window: Window,
     mut visit: impl FnMut(Uid, &[Stretch]) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    let Some((first, last)) = captures_in(&page.timestamps, &page.unknown, window) else { return Ok(()) };
+    let Some((first, last)) = page.captures().selected(window) else { return Ok(()) };
+    let ends = page.captures().ends();
     let captures = u32::try_from(page.timestamps.len()).unwrap_or(u32::MAX);
     let mut changed = presence::by_link(&page.changes).peekable();
     let mut stretches = Vec::new();
     for (at, &link) in (0u32..).zip(&page.links) {
         stretches.clear();
         match changed.next_if(|(link, _)| *link == at) {
-            None => stretches.push((first, last)),
+            None => alive(page, &ends, (first, last), &mut stretches),
             Some((_, link_changes)) => {
-                let lifespans = presence::intervals(link_changes, captures).into_iter();
-                stretches.extend(lifespans.filter_map(|ends| known_ends(page, ends.0.max(first), ends.1.min(last))));
+                for (from, to) in presence::intervals(link_changes, captures) {
+                    alive(page, &ends, (from.max(first), to.min(last)), &mut stretches);
+                }
             }
         }
         if !stretches.is_empty() {
@@ -38,26 +41,29 @@ pub(crate) fn for_each_link(
     Ok(())
 }
 
-/// The first and the last known capture of `first..=last`.
-fn known_ends(page: &Page, first: u32, last: u32) -> Option<Stretch> {
-    let is_known = |at: &u32| page.is_known(*at);
-    Some(((first..=last).find(is_known)?, (first..=last).rev().find(is_known)?))
+/// Appends the stretches of `first..=last`, where a link is, between captures that end the page.
+fn alive(page: &Page, ends: &[usize], (first, last): Stretch, stretches: &mut Vec<Stretch>) {
+    if first <= last {
+        stretches.extend(page.captures().between_ends(ends, first as usize, last as usize + 1));
+    }
 }
 
-/// The next known capture after one.
-pub(crate) fn next_known(page: &Page, after: u32) -> Option<u32> {
+/// The next capture after one that tells which links there are.
+pub(crate) fn next_telling(page: &Page, after: u32) -> Option<u32> {
     let end = u32::try_from(page.timestamps.len()).unwrap_or(u32::MAX);
-    (after + 1..end).find(|&at| page.is_known(at))
+    (after + 1..end).find(|&at| page.tells(at))
 }
 
-/// How many known captures stretches have, all together.
+/// How many captures stretches have that are not blank, all together.
 pub(crate) fn captures_of(page: &Page, stretches: &[Stretch]) -> u64 {
-    stretches.iter().map(|&(first, last)| page.known_between(first, last)).sum()
+    stretches.iter().map(|&(first, last)| page.marked_between(first, last)).sum()
 }
 
 /// How many known captures of the page the window selects.
 pub(crate) fn captures_known(page: &Page, window: Window) -> u64 {
-    captures_in(&page.timestamps, &page.unknown, window).map_or(0, |(first, last)| page.known_between(first, last))
+    let selected = captures_selected(page, window);
+    let index = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+    selected.filter(|&at| page.is_known(index(at))).count() as u64
 }
 
 /// The captures of the page that the window selects, their links known or not.
@@ -67,10 +73,7 @@ pub(crate) fn captures_selected(page: &Page, window: Window) -> Range<usize> {
             let first = page.timestamps.partition_point(|&time| time < from);
             first..page.timestamps.partition_point(|&time| time <= to).max(first)
         }
-        Window::AsOf(at) => {
-            let end = page.timestamps.partition_point(|&time| time <= at);
-            end.saturating_sub(1)..end
-        }
+        Window::AsOf(as_of) => page.captures().deciding(as_of).map_or(0..0, |at| at as usize..at as usize + 1),
     }
 }
 
@@ -85,9 +88,10 @@ mod tests {
         Page {
             uid: Uid(1),
             timestamps: vec![10, 20, 30, 40, 50, 60],
-            unknown: vec![0, 3],
+            blank: vec![0, 3],
             links: [7, 9].map(Uid).to_vec(),
             changes: vec![change(4), change(5)],
+            statuses: vec![],
         }
     }
 
@@ -106,8 +110,8 @@ mod tests {
         assert_eq!(stretches(Window::ALWAYS), [(7, vec![(1, 2), (5, 5)]), (9, vec![(1, 5)])]);
         assert_eq!(stretches(Window::Seen { from: 25, to: 55 }), [(7, vec![(2, 2)]), (9, vec![(2, 4)])]);
         assert_eq!(stretches(Window::Seen { from: 35, to: 55 }), [(9, vec![(4, 4)])]);
-        assert_eq!(stretches(Window::AsOf(45)), []);
-        assert_eq!(stretches(Window::AsOf(35)), [(7, vec![(2, 2)]), (9, vec![(2, 2)])]);
+        assert_eq!(stretches(Window::as_of(45)), []);
+        assert_eq!(stretches(Window::as_of(35)), [(7, vec![(2, 2)]), (9, vec![(2, 2)])]);
     }
 
     #[test]
@@ -116,8 +120,8 @@ mod tests {
         assert_eq!(captures_known(&page(), Window::Seen { from: 0, to: 45 }), 2);
         assert_eq!(captures_selected(&page(), Window::Seen { from: 0, to: 45 }), 0..4);
         assert_eq!(captures_selected(&page(), Window::Seen { from: 45, to: 0 }), 4..4);
-        assert_eq!(captures_selected(&page(), Window::AsOf(45)), 3..4);
-        assert_eq!(captures_selected(&page(), Window::AsOf(5)), 0..0);
-        assert_eq!([next_known(&page(), 2), next_known(&page(), 5)], [Some(4), None]);
+        assert_eq!(captures_selected(&page(), Window::as_of(45)), 3..4);
+        assert_eq!(captures_selected(&page(), Window::as_of(5)), 0..0);
+        assert_eq!([next_telling(&page(), 2), next_telling(&page(), 5)], [Some(4), None]);
     }
 }

@@ -4,7 +4,7 @@
 //! [`crate::stages::inlinks`] says. Memory: all in-links of one URL.
 
 use super::MergeState;
-use super::streams::{Replacing, Streams, intervals};
+use super::streams::{DROPPED, Replacing, Streams, intervals};
 use super::translation::Translation;
 use crate::Error;
 use crate::engine::Context;
@@ -64,14 +64,16 @@ fn merge(
     while let Some(uid) = streams.next(&mut records)? {
         for record in &mut records {
             record.uid = uid;
-            record.sources = replacing.links(std::mem::take(&mut record.sources), &mut record.changes)?;
+            record.sources = replacing.links(std::mem::take(&mut record.sources), &mut record.changes);
         }
         let joined = match &records[..] {
             [_] => records.pop(),
             records => join::in_links(&records.iter().collect::<Vec<_>>()),
         };
         let Some(joined) = joined else { continue };
-        let target_corrections = corrections_of(corrections, uid)?;
+        let mut target_corrections = corrections_of(corrections, uid)?;
+        let dropped = joined.sources.partition_point(|&source| source < DROPPED);
+        target_corrections.extend(joined.sources[dropped..].iter().map(|&source| (source, Vec::new())));
         if target_corrections.is_empty() && is_small(&joined) {
             visit(&joined)?;
             continue;

@@ -10,7 +10,7 @@
 //! time range where it has it no more.
 
 use super::MergeState;
-use super::streams::{Records, Replacing, Streams, intervals};
+use super::streams::{DROPPED, Records, Replacing, Streams, intervals};
 use super::translation::Translation;
 use crate::Error;
 use crate::engine::Context;
@@ -29,18 +29,19 @@ use timely::worker::Worker;
 use webstrata_datasets::Finding;
 use webstrata_layers::read::rows::RowPages;
 use webstrata_layers::record::join::Joined;
+use webstrata_layers::record::join::without_removed;
 use webstrata_layers::record::{join, precedence};
-use webstrata_layers::{Evidence, Links, OutlinksWriter, Page, Reader, Uid};
+use webstrata_layers::{Evidence, Links, OutlinksWriter, Page, Reader, Status, Uid};
 
 impl Replacing<'_> {
     /// Puts new UIDs in the place of all old ones of a page, which is that of `uid` now.
-    fn page(&mut self, uid: Uid, (page, evidence): &mut (Page, Evidence)) -> Result<(), Error> {
+    fn page(&mut self, uid: Uid, (page, evidence): &mut (Page, Evidence)) {
         page.uid = uid;
-        page.links = self.links(std::mem::take(&mut page.links), &mut page.changes)?;
+        page.links = self.links(std::mem::take(&mut page.links), &mut page.changes);
         for revisit in &mut evidence.revisits {
-            revisit.links = self.links(std::mem::take(&mut revisit.links), &mut [])?;
+            revisit.links = self.links(std::mem::take(&mut revisit.links), &mut []);
+            revisit.links.retain(|&link| link < DROPPED);
         }
-        Ok(())
     }
 }
 
@@ -78,7 +79,14 @@ pub(super) fn outlinks(
             let mut writer = OutlinksWriter::create(&context.0, partition_number(partition)?)?;
             let mut state = out.borrow_mut();
             let mut ranges = Ranges::new(store.in_range());
-            let work = merge(streams, &translation, |page, evidence, replaced| {
+            let work = merge(streams, &translation, rows.start == 0, |page, evidence, replaced| {
+                if page.links.last().is_some_and(|&link| link >= DROPPED) {
+                    return Err(Error::Internal("a link to a UID that is gone"));
+                }
+                if page.timestamps.is_empty() {
+                    correct(page, replaced, &mut ranges, &records, outbox);
+                    return context.1.go_on();
+                }
                 if large_pages::is_left_out(page, evidence) {
                     let stays = Some(&*store).filter(|_| page.uid < below);
                     let url = url_of(&context.0, stays, &state.row.offsets, page.uid)?;
@@ -101,17 +109,18 @@ pub(super) fn outlinks(
 }
 
 /// Calls `visit` with each page, and the links that captures had which say something else now; gives the number of
-/// links.
+/// links. Where all rows are merged, captures that are removed are dropped; a page may have none left.
 fn merge<S: Records<Record = (Page, Evidence)>>(
     mut streams: Streams<'_, S>,
     translation: &Translation,
+    is_all: bool,
     mut visit: impl FnMut(&Page, &Evidence, Option<BTreeSet<Uid>>) -> Result<(), Error>,
 ) -> Result<u64, Error> {
     let (mut replacing, mut records) = (Replacing::new(translation), Vec::new());
     let mut links = 0;
     while let Some(uid) = streams.next(&mut records)? {
         for record in &mut records {
-            replacing.page(uid, record)?;
+            replacing.page(uid, record);
         }
         if let [(page, evidence)] = &records[..] {
             visit(page, evidence, None)?;
@@ -130,13 +139,21 @@ fn merge<S: Records<Record = (Page, Evidence)>>(
         let Some(joined) = joined.filter(fits) else {
             let mut page = Page { uid, ..Page::default() };
             let times: Vec<_> = pages.iter().map(|page| &page.timestamps[..]).collect();
-            precedence::for_each_time(&times, |time, _| page.timestamps.push(time));
+            precedence::for_each_time(&times, |time, captures| {
+                let newest = captures.last().map(|&(row, at)| pages[row].status(at));
+                if !is_all || newest != Some(Status::REMOVED) {
+                    page.timestamps.push(time);
+                }
+            });
             large_pages::leave_out(&mut page, &mut evidence);
             visit(&page, &evidence, Some(all()))?;
             continue;
         };
-        visit(&joined.page, &evidence, joined.replaced.then(all))?;
-        links += joined.page.links.len() as u64;
+        let Joined { page, replaced } = joined;
+        let left = if is_all { without_removed(page, &mut evidence) } else { Some(page) };
+        let page = left.unwrap_or_else(|| Page { uid, ..Page::default() });
+        visit(&page, &evidence, replaced.then(all))?;
+        links += page.links.len() as u64;
     }
     Ok(links)
 }
@@ -155,5 +172,6 @@ fn correct(page: &Page, had: Option<BTreeSet<Uid>>, ranges: &mut Ranges, records
         gone.remove(&target);
         send(target, starts);
     }
-    gone.into_iter().for_each(|target| send(target, &[]));
+    // In-links of URLs that are dropped are dropped with them.
+    gone.into_iter().filter(|&target| target < DROPPED).for_each(|target| send(target, &[]));
 }

@@ -1,5 +1,8 @@
 //! Stage 1 of a merge: URLs that nothing uses, and the boundaries of the new row's partitions.
 //!
+//! A row that takes something out ([`crate::remove`]) leaves URLs behind that older rows still name. Where all rows are
+//! merged, such URLs are looked at one by one: those that a page with a record in that row is, or ever named.
+//!
 //! Each worker reads a share of the UIDs of every merged row. The boundaries of all rows merged into one are those that
 //! a build of everything would find: from the same sample of URLs, weighted by the same work
 //! ([`crate::stages::partition`]); of some rows, whose records may be of URLs of older rows, URLs count alike and
@@ -9,23 +12,15 @@ use super::MergeState;
 use crate::Error;
 use crate::engine::gather;
 use crate::engine::job::{Job, Stopped};
-use crate::row::Offsets;
+use crate::row::{Offsets, share};
 use crate::stages::partition::{Sample, Weights, join_sample, record_bounds, share_weights};
 use std::collections::BTreeSet;
 use std::ops::Range;
 use timely::worker::Worker;
 use webstrata_datasets::Fingerprint;
-use webstrata_layers::Reader;
-use webstrata_layers::Uid;
 use webstrata_layers::read::rows::UrlCursor;
 use webstrata_layers::record::key;
-
-/// The places of one worker's share among `count`.
-fn share(count: u64, index: usize, peers: usize) -> Range<u64> {
-    let (index, peers) = (index as u64, peers as u64);
-    let bound = |worker: u64| worker * (count / peers) + worker.min(count % peers);
-    bound(index)..bound(index + 1)
-}
+use webstrata_layers::{Links, Precision, Reader, Uid, Window};
 
 /// One worker's share of UIDs.
 fn share_of(uids: Range<Uid>, index: usize, peers: usize) -> Range<Uid> {
@@ -52,6 +47,96 @@ fn unused(store: &Reader, rows: &Range<usize>, share: &[Range<Uid>]) -> Result<(
     Ok((unused, seen))
 }
 
+/// URLs that nothing may use any more: of this worker's share of the pages that rows which take something out have.
+fn doubtful(store: &Reader, rows: &Range<usize>, index: usize, peers: usize) -> Result<BTreeSet<Uid>, Error> {
+    let mut doubtful = BTreeSet::new();
+    let manifest = store.store().manifest();
+    let share = share_of(Uid(0)..Uid(store.urls()), index, peers);
+    for row in rows.clone().filter(|&row| manifest.rows[row].removes) {
+        for page in store.pages_with_records(row, share.clone()) {
+            let uid = page?;
+            doubtful.insert(uid);
+            for (page, evidence) in store.pages_with_evidence(uid)? {
+                doubtful.extend(page.links);
+                doubtful.extend(evidence.revisits.into_iter().flat_map(|revisit| revisit.links));
+            }
+        }
+    }
+    Ok(doubtful)
+}
+
+/// Whether a URL is a page, or a link of one, once what is removed is gone; links of revisits' own are not looked at.
+fn is_used(store: &Reader, uid: Uid) -> Result<bool, Error> {
+    if store.page(uid)?.is_some() {
+        return Ok(true);
+    }
+    let Some(record) = store.in_record(uid)? else { return Ok(false) };
+    for &source in &record.sources {
+        if store.has_link(source, uid, Window::ALWAYS)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Of these URLs, those that a page of this worker's share has as links of its revisits.
+fn used_by_revisits(
+    store: &Reader,
+    rows: &Range<usize>,
+    unused: &BTreeSet<Uid>,
+    (index, peers): (usize, usize),
+) -> Result<BTreeSet<Uid>, Error> {
+    let (mut used, mut pages) = (BTreeSet::new(), BTreeSet::new());
+    let share = share_of(Uid(0)..Uid(store.urls()), index, peers);
+    for row in rows.clone() {
+        store.row_named_by_revisits(
+            row,
+            share.clone(),
+            |uid| unused.contains(&uid),
+            |page, _| {
+                pages.insert(page);
+            },
+        )?;
+    }
+    for page in pages {
+        let Some((_, evidence)) = store.page_with_evidence(page)? else { continue };
+        used.extend(evidence.revisits.iter().flat_map(|revisit| &revisit.links).filter(|uid| unused.contains(uid)));
+    }
+    Ok(used)
+}
+
+/// What a merge of all rows has to look at closely: URLs that may have lost a use, and of these the ones that nothing
+/// uses any more. Both are empty where no row takes something out, and where older rows stay.
+fn lost(
+    worker: &mut Worker,
+    job: &Job,
+    store: &Reader,
+    rows: &Range<usize>,
+) -> Result<(BTreeSet<Uid>, BTreeSet<Uid>), Stopped> {
+    let (index, peers) = (worker.index(), worker.peers());
+    if rows.start > 0 || !store.store().manifest().removes() {
+        return Ok(Default::default());
+    }
+    let my_doubtful = job.check(doubtful(store, rows, index, peers))?;
+    let doubtful: BTreeSet<Uid> = gather(worker, job, None, &my_doubtful)?.into_iter().flatten().collect();
+    let my_share = share(doubtful.len() as u64, index, peers);
+    let my_unused = job.check(
+        (0..)
+            .zip(&doubtful)
+            .filter(|(at, _)| my_share.contains(at))
+            .map(|(_, &uid)| Ok((uid, is_used(store, uid)?)))
+            .filter(|found| !matches!(found, Ok((_, true))))
+            .map(|found| found.map(|(uid, _)| uid))
+            .collect::<Result<Vec<Uid>, Error>>(),
+    )?;
+    let mut unused: BTreeSet<Uid> = gather(worker, job, None, &my_unused)?.into_iter().flatten().collect();
+    let my_used = job.check(used_by_revisits(store, rows, &unused, (index, peers)))?;
+    for uid in gather(worker, job, None, &my_used)?.into_iter().flatten() {
+        unused.remove(&uid);
+    }
+    Ok((doubtful, unused))
+}
+
 /// Finds what the head of this file says: `state.sample` has the boundaries, `state.unused` the UIDs that go.
 pub(super) fn sample(
     worker: &mut Worker,
@@ -69,6 +154,8 @@ pub(super) fn sample(
     for uid in all.iter().flat_map(|(_, seen)| seen) {
         dropped.remove(uid);
     }
+    let (doubtful, lost) = lost(worker, job, store, &rows)?;
+    dropped.extend(lost);
     let mut sample = Sample::default();
     job.check::<_, Error>((|| {
         let mut url_key = Vec::new();
@@ -87,7 +174,7 @@ pub(super) fn sample(
     })())?;
     let sample = join_sample(worker, job, &job.check(sample.into_runs(job.scratch()))?)?;
     let weights = if rows.start == 0 {
-        let my_weights = job.check(weights(store, &rows, &sample, index, peers))?;
+        let my_weights = job.check(weights(store, &rows, &sample, &doubtful, (index, peers)))?;
         let weights = share_weights(worker, job, my_weights)?;
         // The stages that follow read streams, and need the memory.
         store.forget_blocks();
@@ -105,8 +192,8 @@ fn weights(
     store: &Reader,
     rows: &Range<usize>,
     sample: &Sample,
-    index: usize,
-    peers: usize,
+    doubtful: &BTreeSet<Uid>,
+    (index, peers): (usize, usize),
 ) -> Result<Vec<(u128, u64)>, Error> {
     let mut cursors: Vec<_> = rows.clone().map(|row| UrlCursor::new(store, row)).collect();
     let mut uids = Vec::new();
@@ -122,7 +209,12 @@ fn weights(
     let my_uids = (0..).zip(uids).filter(|(at, _)| my_share.contains(at)).map(|(_, uid)| uid);
     my_uids
         .map(|(uid, fingerprint)| {
-            let (out, into) = store.degrees(uid)?;
+            let (out, into) = if doubtful.contains(&uid) {
+                let into = store.in_links(uid, Window::ALWAYS, Precision::Exact)?;
+                (store.page(uid)?.map_or(0, |page| page.links.len()), into.len())
+            } else {
+                store.degrees(uid)?
+            };
             Ok((fingerprint, (out + into) as u64))
         })
         .collect()

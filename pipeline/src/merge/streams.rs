@@ -100,16 +100,20 @@ impl<'a, S: Records> Streams<'a, S> {
 
 impl<S: Records> Stream<S> {
     fn advance(&mut self, translation: &Translation) -> Result<(), Error> {
-        self.head = match self.records.next()? {
-            None => None,
-            // A URL with a record is never dropped.
-            Some((old, record)) => {
-                Some((translation.get(old).ok_or(Error::Internal("a record of a UID that is gone"))?, record))
+        // A record of a URL that is dropped says nothing that is still so.
+        self.head = None;
+        while let Some((old, record)) = self.records.next()? {
+            if let Some(new) = translation.get(old) {
+                self.head = Some((new, record));
+                break;
             }
-        };
+        }
         Ok(())
     }
 }
+
+/// From here on stand links that are dropped; no store has so many URLs.
+pub(super) const DROPPED: Uid = Uid(1 << 63);
 
 /// Puts the new UIDs of a list of links in the place of the old ones.
 pub(super) struct Replacing<'a> {
@@ -125,13 +129,14 @@ impl<'a> Replacing<'a> {
         Self { translation, order: Vec::new(), places: Vec::new() }
     }
 
-    /// The links in new UIDs, rising; moves `changes` with them.
-    pub(super) fn links(&mut self, old: Vec<Uid>, changes: &mut [Change]) -> Result<Vec<Uid>, Error> {
+    /// The links in new UIDs, rising; moves `changes` with them. Those that are dropped have UIDs from [`DROPPED`] on:
+    /// a newer row says that they are not there.
+    pub(super) fn links(&mut self, old: Vec<Uid>, changes: &mut [Change]) -> Vec<Uid> {
         let Self { translation, order, places } = self;
-        let new = |old| translation.get(old).ok_or(Error::Internal("a link to a UID that is gone"));
-        let mut links = old.into_iter().map(new).collect::<Result<Vec<_>, _>>()?;
+        let new = |old: Uid| translation.get(old).unwrap_or(Uid(DROPPED.0 + old.0));
+        let mut links: Vec<Uid> = old.into_iter().map(new).collect();
         if links.is_sorted_by(|one, other| one < other) {
-            return Ok(links);
+            return links;
         }
         order.clear();
         order.extend(links.drain(..).zip(0u32..));
@@ -144,6 +149,6 @@ impl<'a> Replacing<'a> {
         }
         changes.iter_mut().for_each(|change| change.link = places[change.link as usize]);
         changes.sort_unstable();
-        Ok(links)
+        links
     }
 }

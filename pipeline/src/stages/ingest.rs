@@ -15,6 +15,7 @@
 //! its own URL. Texts of links are not kept, so the files that may hold the payload are read a second time, with an
 //! eye for the digests that are wanted; only where there are such revisits. Standard input cannot be read twice.
 
+mod kept_out;
 pub(crate) mod known_links;
 
 use crate::Error;
@@ -23,6 +24,7 @@ use crate::engine::job::{Job, Stopped};
 use crate::engine::shuffle::{Outbox, shuffle};
 use crate::engine::wire;
 use crate::meaning::Meaning;
+use crate::stages::ingest::kept_out::KeptOut;
 use crate::stages::ingest::known_links::{Known, KnownLinks, Memo, Missed, hash_of};
 use crate::stages::partition::Sample;
 use crate::stages::records::{kind, owner};
@@ -35,10 +37,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use timely::worker::Worker;
 use webstrata_datasets::{
-    Base, Capture, CaptureReader, Content, Finding, Fingerprint, Input, InputSplit, Interner, LinkKinds, Profile,
-    Tally, Texts, open, open_counting,
+    Base, Capture, CaptureReader, Content, DigestCell, Finding, Fingerprint, Input, InputDigest, InputSplit, Interner,
+    LinkKinds, Profile, Tally, Texts, open, open_metered,
 };
-use webstrata_layers::InputRecord;
+use webstrata_layers::{InputRecord, Removals, Status};
 use webstrata_url::canonical;
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -58,6 +60,8 @@ const INTERNER_SLOT_BYTES: usize = 32;
 pub(crate) struct Inputs {
     pub(crate) inputs: Vec<Input>,
     pub(crate) meaning: Meaning,
+    /// What is not to be read.
+    pub(crate) kept_out: Removals,
     pub(crate) next: AtomicUsize,
 }
 
@@ -93,10 +97,18 @@ struct RecordMaker {
     known: KnownLinks,
     memo: Memo,
     url_bytes_max: usize,
+    kept_out: KeptOut,
+}
+
+/// What a URL is named as, in a capture of a second.
+#[derive(Clone, Copy)]
+struct Use {
+    is_page: bool,
+    time: i64,
 }
 
 impl RecordMaker {
-    fn new(job: &Job, url_bytes_max: usize) -> Self {
+    fn new(job: &Job, url_bytes_max: usize, removals: &Removals) -> Self {
         let slots = (job.budget_beside_reader(10) / INTERNER_SLOT_BYTES).max(INTERNER_SLOTS_MIN);
         RecordMaker {
             interner: Interner::new(slots, url_bytes_max),
@@ -110,29 +122,48 @@ impl RecordMaker {
             known: KnownLinks::new(job.budget_beside_reader(4)),
             memo: Memo::default(),
             url_bytes_max,
+            kept_out: KeptOut::new(removals),
         }
     }
 
-    fn fingerprint(&mut self, base: Option<&Base>, text: &str) -> Result<Result<u128, Finding>, Error> {
-        let RecordMaker { interner, urls, sample, key, .. } = self;
+    fn fingerprint(
+        &mut self,
+        base: Option<&Base>,
+        text: &str,
+        Use { is_page, time }: Use,
+    ) -> Result<Result<u128, Finding>, Error> {
+        let RecordMaker { interner, urls, sample, key, kept_out, .. } = self;
         let mut pushed = Ok(());
         let found = interner.intern(base, text, &mut |Fingerprint(fingerprint), url| {
             webstrata_layers::key(url, key);
+            // A URL of which something is kept out may be none of the store: how it is named decides.
+            if kept_out.is_named(fingerprint, key) {
+                return;
+            }
             sample.offer(fingerprint, key);
             if pushed.is_ok() {
                 pushed = urls.push(key, &fingerprint.to_be_bytes());
             }
         });
         pushed?;
-        Ok(found.map(|Fingerprint(fingerprint)| fingerprint))
+        let Ok(Fingerprint(fingerprint)) = found else { return Ok(found.map(|Fingerprint(fingerprint)| fingerprint)) };
+        if let Some(named) = kept_out.of(fingerprint) {
+            if named.is_kept_out(is_page, time) {
+                return Ok(Err(if is_page { Finding::RemovedPage } else { Finding::RemovedLink }));
+            }
+            sample.offer(fingerprint, &named.key);
+            urls.push(&named.key, &fingerprint.to_be_bytes())?;
+        }
+        Ok(Ok(fingerprint))
     }
 
     /// Sends a capture to the owner of its page; `false` where its URL is not one of a page.
     fn send(&mut self, capture: &Capture, outbox: &mut Outbox) -> Result<bool, Error> {
-        let page = match self.fingerprint(None, &capture.url)? {
+        let page = match self.fingerprint(None, &capture.url, Use { is_page: true, time: capture.time })? {
             Ok(page) => page,
             Err(finding) => {
                 self.tally.count(match finding {
+                    Finding::RemovedPage => Finding::RemovedPage,
                     Finding::OtherLinkScheme => Finding::OtherPageScheme,
                     Finding::LongLink => Finding::LongPageUrl,
                     _ => Finding::BadPageUrl,
@@ -145,15 +176,21 @@ impl RecordMaker {
         key[..16].copy_from_slice(&page.to_be_bytes());
         key[16..].copy_from_slice(&wire::time_key(capture.time));
         self.payload.clear();
+        let status = capture.status.and_then(Status::new).unwrap_or(Status::OK);
         match (&capture.content, &capture.undated) {
             (Content::Links, Some(undated)) => {
                 self.payload.push(kind::UNDATED);
                 wire::put_falling(&mut self.payload, undated);
-                self.payload.extend_from_slice(&digest);
-                self.append_links(capture)?;
+                self.append_with_status(capture, status, digest)?;
+            }
+            (Content::Links, None) if status != Status::OK => {
+                self.payload.push(kind::STATUS);
+                self.append_with_status(capture, status, digest)?;
             }
             (Content::Links, None) => {
                 let texts = capture.links.hash() ^ xxh3_128(capture.base.as_bytes());
+                // The same texts come to other links where other ones are kept out.
+                let texts = texts.wrapping_add(self.kept_out.period(capture.time));
                 let same = match self.known.of(page, texts) {
                     Some(known) => {
                         known.missed.count(&mut self.tally);
@@ -174,11 +211,27 @@ impl RecordMaker {
                 });
                 self.payload.extend_from_slice(&digest);
                 self.payload.extend_from_slice(&revisit.time.map_or([0; 8], wire::time_key));
+                let without_status = revisit.profile == Profile::IdenticalDigest && capture.status.is_none();
+                self.payload.push(u8::from(without_status));
                 self.append_links(capture)?;
             }
         }
         self.send_split(owner(page, outbox.workers()), &key, outbox);
         Ok(true)
+    }
+
+    /// Appends the status, the digest and the links of a capture; a failure has none.
+    fn append_with_status(&mut self, capture: &Capture, status: Status, digest: [u8; 16]) -> Result<(), Error> {
+        self.payload.extend_from_slice(&status.code().to_be_bytes());
+        self.payload.extend_from_slice(&digest);
+        if status.is_failure() {
+            self.head = self.payload.len();
+            if !capture.links.is_empty() {
+                self.tally.count(Finding::FailureLinks);
+            }
+            return Ok(());
+        }
+        self.append_links(capture).map(|_| ())
     }
 
     /// Sends the payload that was made; what has too many links for one record in several.
@@ -223,15 +276,17 @@ impl RecordMaker {
         self.links.clear();
         let base = Base::within(&capture.url, &capture.base, self.url_bytes_max).ok();
         let mut missed = Missed::default();
+        let named_as = Use { is_page: false, time: capture.time };
+        let has_periods = self.kept_out.has_periods();
         if let Some((dictionary, keys)) = capture.links.keys() {
             self.memo.turn_to(dictionary);
             for &key in keys {
-                if let Some(link) = self.memo.get(key) {
+                if let Some(link) = self.memo.get(key).filter(|_| !has_periods) {
                     self.links.push(link);
                     continue;
                 }
                 let text = dictionary.get(key);
-                match self.fingerprint(base.as_ref(), text)? {
+                match self.fingerprint(base.as_ref(), text, named_as)? {
                     Ok(link) => {
                         self.memo.keep(key, text, link);
                         self.links.push(link);
@@ -241,7 +296,7 @@ impl RecordMaker {
             }
         } else {
             for link in capture.links.iter() {
-                match self.fingerprint(base.as_ref(), link)? {
+                match self.fingerprint(base.as_ref(), link, named_as)? {
                     Ok(link) => self.links.push(link),
                     Err(finding) => missed.add(finding),
                 }
@@ -276,7 +331,7 @@ fn record_of(input: &Input) -> InputRecord {
         InputSplit::RowGroup(group) => format!("{}#{group}", input.path.display()),
         _ => input.path.display().to_string(),
     };
-    InputRecord { name, bytes: input.bytes, captures: 0, first: None, last: None }
+    InputRecord { name, bytes: input.bytes, captures: 0, first: None, last: None, digest: None }
 }
 
 /// Reads inputs, one capture a call.
@@ -285,6 +340,8 @@ struct Reading {
     job: Job,
     record_maker: Rc<RefCell<Option<RecordMaker>>>,
     current: Option<(Input, Box<dyn CaptureReader>)>,
+    /// Of the current one.
+    digest: DigestCell,
     /// What was read of each input so far, the current one last.
     read: Vec<InputRecord>,
     capture: Capture,
@@ -305,7 +362,9 @@ impl Reading {
             let number = self.inputs.next.fetch_add(1, Relaxed);
             let Some(input) = self.inputs.inputs.get(number) else { return Ok(false) };
             let bytes_read = self.job.progress().bytes_counter();
-            self.current = Some((input.clone(), open_counting(input, self.inputs.meaning.kinds, bytes_read)?));
+            self.digest = DigestCell::default();
+            let reader = open_metered(input, self.inputs.meaning.kinds, bytes_read, Arc::clone(&self.digest))?;
+            self.current = Some((input.clone(), reader));
             self.read.push(record_of(input));
             return Ok(true);
         };
@@ -313,6 +372,9 @@ impl Reading {
         let record_maker = record_maker.as_mut().ok_or(Error::Internal("reading goes on after its end"))?;
         if !reader.read(&mut self.capture, &mut record_maker.tally)? {
             self.current = None;
+            if let (Some(read), Some(InputDigest { xxh3, bytes })) = (self.read.last_mut(), self.digest.get()) {
+                (read.digest, read.bytes) = (Some(format!("{xxh3:032x}")), *bytes);
+            }
             self.job.progress().add_input_done();
             return Ok(true);
         }
@@ -376,13 +438,15 @@ pub(crate) fn ingest(
     inputs: &Arc<Inputs>,
     state: &mut BuildState,
 ) -> Result<(), Stopped> {
-    let record_maker = Rc::new(RefCell::new(Some(RecordMaker::new(job, inputs.meaning.url_bytes_max))));
+    let record_maker =
+        Rc::new(RefCell::new(Some(RecordMaker::new(job, inputs.meaning.url_bytes_max, &inputs.kept_out))));
     let captures = Collector::new(Sorter::new(job.scratch(), "captures", job.budget_beside_reader(50)));
     let reading = Rc::new(RefCell::new(Reading {
         inputs: Arc::clone(inputs),
         job: job.clone(),
         record_maker: Rc::clone(&record_maker),
         current: None,
+        digest: DigestCell::default(),
         capture: bounded(job),
         is_sending: false,
         with_digests: Vec::new(),

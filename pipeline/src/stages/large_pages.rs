@@ -22,18 +22,20 @@ pub(crate) const REVISIT_VALUES: usize = 8;
 /// Values of a record.
 pub(crate) fn values(page: &Page, evidence: &Evidence) -> usize {
     let revisits = evidence.revisits.iter().map(|revisit| REVISIT_VALUES + revisit.links.len());
-    page.links.len() + page.timestamps.len() + page.changes.len() + revisits.sum::<usize>()
+    let of_captures = page.timestamps.len() + page.statuses.len();
+    of_captures + page.links.len() + page.changes.len() + revisits.sum::<usize>()
 }
 
 /// Whether the links of a page were left out.
 pub(crate) fn is_left_out(page: &Page, evidence: &Evidence) -> bool {
-    page.unknown.iter().any(|&capture| evidence.revisit(capture).is_none())
+    page.blank.iter().any(|&capture| !page.is_known(capture) && evidence.revisit(capture).is_none())
 }
 
 /// Leaves out the links of a page.
 pub(crate) fn leave_out(page: &mut Page, evidence: &mut Evidence) {
     page.timestamps.truncate(VALUES_MAX);
-    page.unknown = (0u32..).zip(&page.timestamps).map(|(capture, _)| capture).collect();
+    page.blank = (0u32..).zip(&page.timestamps).map(|(capture, _)| capture).collect();
+    page.statuses.retain(|change| (change.capture as usize) < page.timestamps.len());
     page.links = Vec::new();
     page.changes = Vec::new();
     *evidence = Evidence::default();

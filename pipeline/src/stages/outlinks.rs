@@ -46,9 +46,19 @@ struct Writing {
     ranges: Ranges,
     /// In-links of the page at hand are still to be sent.
     is_sending: bool,
+    origin: Origin,
     /// UIDs of this row's URLs.
     offsets: Offsets,
     tally: Tally,
+}
+
+/// Where the pages come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// Inputs: what the store has already is left out, and revisits get their links.
+    Inputs,
+    /// The store: what they say is written as it is.
+    Store,
 }
 
 /// Bytes of in-links that are sent at once, about.
@@ -93,6 +103,9 @@ impl Writing {
 
     /// Turns the page into what the row is to have of it; `false` where that is nothing.
     fn add(&mut self) -> Result<bool, Error> {
+        if self.origin == Origin::Store {
+            return self.check();
+        }
         let Writing { page, evidence, base, .. } = self;
         let base = base.as_ref().filter(|base| page.uid.0 < base.urls());
         let is_apart = base.map_or(Ok(true), |base| base.stands_apart(page.uid, &page.timestamps))?;
@@ -160,7 +173,7 @@ impl Ranges {
         let Ranges { length, ranges, starts, .. } = self;
         ranges.clear();
         ranges.extend(page.timestamps.iter().map(|&time| Some(Day::of(length.start(time)))));
-        page.unknown.iter().for_each(|&capture| ranges[capture as usize] = None);
+        page.blank.iter().for_each(|&capture| ranges[capture as usize] = None);
         starts.clear();
         append_starts(starts, ranges.iter().copied());
         self.in_all = starts.len();
@@ -191,6 +204,7 @@ pub(crate) fn outlinks(
     worker: &mut Worker,
     context: &Context,
     in_range: RangeLength,
+    origin: Origin,
     state: &mut BuildState,
 ) -> Result<(), Stopped> {
     let job = &context.job;
@@ -213,6 +227,7 @@ pub(crate) fn outlinks(
         evidence: Evidence::default(),
         ranges: Ranges::new(in_range),
         is_sending: false,
+        origin,
         offsets: state.row.offsets.clone(),
         tally: std::mem::take(&mut state.row.tally),
         records,

@@ -1,13 +1,15 @@
 //! How a page over time stands in a record between stages.
 //!
-//! Timestamps: their number, the first in [`wire::time_key`], then gaps. Unknown captures: their number, then gaps.
+//! Timestamps: their number, the first in [`wire::time_key`], then gaps. Blank captures: their number, then gaps.
+//! Changes of status: the same for their captures, then the codes, 2 bytes each.
 //! Links: their number, the first, then gaps. Changes: their number, then for each the links since the one before and
 //! the capture. All LEB128. Evidence: the number of digests, then these, 8 bytes each; the number of revisits, then for
-//! each its capture, a byte of bits (not modified, refers to a time), that time, and its own links.
+//! each its capture, a byte of bits (not modified, refers to a time, without a status), that time, and its own links.
 
 use crate::engine::wire;
 use webstrata_layers::record::presence::Change;
-use webstrata_layers::{Evidence, Page, Revisit, Uid};
+use webstrata_layers::record::status::StatusChange;
+use webstrata_layers::{Evidence, Page, Revisit, Status, Uid};
 
 /// The place of a link among the links that the revisits of a page have: what stands in their records before UIDs are
 /// given.
@@ -37,19 +39,27 @@ fn read_rising(bytes: &mut &[u8], mut each: impl FnMut(u64)) {
     }
 }
 
-/// Appends timestamps and the indexes of unknown captures.
-pub(crate) fn write_times(out: &mut Vec<u8>, timestamps: &[i64], unknown: &[u32]) {
+/// Appends timestamps, the indexes of blank captures, and changes of status.
+pub(crate) fn write_times(out: &mut Vec<u8>, timestamps: &[i64], blank: &[u32], statuses: &[StatusChange]) {
     let lowest = i64::MIN.cast_unsigned();
     write_rising(out, timestamps.iter().map(|time| time.cast_unsigned().wrapping_sub(lowest)));
-    write_rising(out, unknown.iter().map(|&capture| capture.into()));
+    write_rising(out, blank.iter().map(|&capture| capture.into()));
+    write_rising(out, statuses.iter().map(|change| change.capture.into()));
+    statuses.iter().for_each(|change| out.extend_from_slice(&change.status.code().to_be_bytes()));
 }
 
 fn read_times(bytes: &mut &[u8], page: &mut Page) {
     let lowest = i64::MIN.cast_unsigned();
     page.timestamps.clear();
-    page.unknown.clear();
+    page.blank.clear();
     read_rising(bytes, |time| page.timestamps.push(time.wrapping_add(lowest).cast_signed()));
-    read_rising(bytes, |capture| page.unknown.push(u32::try_from(capture).unwrap_or(u32::MAX)));
+    let index = |capture: u64| u32::try_from(capture).unwrap_or(u32::MAX);
+    read_rising(bytes, |capture| page.blank.push(index(capture)));
+    page.statuses.clear();
+    read_rising(bytes, |capture| page.statuses.push(StatusChange { capture: index(capture), status: Status::OK }));
+    for change in &mut page.statuses {
+        change.status = Status::stored(u16::from_be_bytes(wire::take_array(bytes))).unwrap_or(Status::OK);
+    }
 }
 
 /// Appends changes.
@@ -77,9 +87,9 @@ pub(crate) fn write_evidence<L: Copy + Into<u64>>(out: &mut Vec<u8>, evidence: &
     wire::put(out, evidence.digests.len() as u64);
     evidence.digests.iter().for_each(|digest| out.extend_from_slice(&digest.to_be_bytes()));
     wire::put(out, evidence.revisits.len() as u64);
-    for Revisit { capture, not_modified, referred, links } in &evidence.revisits {
+    for Revisit { capture, not_modified, without_status, referred, links } in &evidence.revisits {
         wire::put(out, (*capture).into());
-        out.push(u8::from(*not_modified) | u8::from(referred.is_some()) << 1);
+        out.push(u8::from(*not_modified) | u8::from(referred.is_some()) << 1 | u8::from(*without_status) << 2);
         referred.iter().for_each(|&time| wire::put_signed(out, time));
         write_rising(out, links.iter().map(|&link| link.into()));
     }
@@ -97,7 +107,8 @@ fn read_evidence<L>(bytes: &mut &[u8], evidence: &mut Evidence<L>, link_of: fn(u
         let referred = (bits & 2 != 0).then(|| wire::take_signed(bytes));
         let mut links = Vec::new();
         read_rising(bytes, |link| links.push(link_of(link)));
-        evidence.revisits.push(Revisit { capture, not_modified: bits & 1 != 0, referred, links });
+        let (not_modified, without_status) = (bits & 1 != 0, bits & 4 != 0);
+        evidence.revisits.push(Revisit { capture, not_modified, without_status, referred, links });
     }
 }
 
@@ -113,7 +124,7 @@ pub(crate) fn read_spooled(mut bytes: &[u8], page: &mut Page, evidence: &mut Evi
 
 /// Appends all of a page but its UID.
 pub(crate) fn write(out: &mut Vec<u8>, page: &Page, evidence: &Evidence) {
-    write_times(out, &page.timestamps, &page.unknown);
+    write_times(out, &page.timestamps, &page.blank, &page.statuses);
     write_rising(out, page.links.iter().map(|link| link.0));
     write_changes(out, &page.changes);
     write_evidence(out, evidence);
@@ -137,17 +148,21 @@ mod tests {
         let page = Page {
             uid: Uid(0),
             timestamps: vec![i64::MIN, -5, 0, 1_146_441_600],
-            unknown: vec![0, 2],
+            blank: vec![0, 2],
             links: [0, 7, u64::MAX].map(Uid).to_vec(),
             changes: vec![
                 Change { link: 1, capture: 1 },
                 Change { link: 1, capture: 3 },
                 Change { link: 2, capture: 1 },
             ],
+            statuses: [(1, 301), (2, 404), (3, 200)]
+                .map(|(capture, code)| StatusChange { capture, status: Status::new(code).unwrap() })
+                .to_vec(),
         };
         let revisit = |capture, referred| Revisit {
             capture,
             not_modified: capture > 0,
+            without_status: capture == 0,
             referred,
             links: [1, 9].map(Uid).to_vec(),
         };

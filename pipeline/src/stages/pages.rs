@@ -5,9 +5,9 @@
 //! waits in a spool, in order of its number on this worker; the fingerprints of the page and of its distinct links go
 //! as requests to their owners, where the UIDs will be.
 //!
-//! Request record: key = fingerprint; payload = [`Request`], each number in LEB128. Spooled page: timestamps, unknown
-//! captures, number of links, changes, evidence ([`crate::stages::page_record`] without UIDs), number of links that
-//! revisits have.
+//! Request record: key = fingerprint; payload = [`Request`], each number in LEB128. Spooled page: timestamps, blank
+//! captures, statuses, number of links, changes, evidence ([`crate::stages::page_record`] without UIDs), number of
+//! links that revisits have.
 
 pub(crate) mod accumulator;
 
@@ -75,7 +75,7 @@ impl PageStage {
         let page = &self.page;
         self.left_out += u64::from(page.is_left_out);
         self.record.clear();
-        page_record::write_times(&mut self.record, &page.timestamps, &page.unknown);
+        page_record::write_times(&mut self.record, &page.timestamps, &page.blank, &page.statuses);
         wire::put(&mut self.record, page.links.len() as u64);
         page_record::write_changes(&mut self.record, &page.changes);
         page_record::write_evidence(&mut self.record, &page.evidence);

@@ -6,16 +6,19 @@ use crate::engine::wire;
 pub(crate) mod kind {
     /// Links; then 16 bytes of digest, zeros where there is none.
     pub(crate) const LINKS: u8 = 0;
-    /// A revisit with an identical digest; then 16 bytes of digest and 8 of the time referred to, zeros for none.
+    /// A revisit with an identical digest; then 16 bytes of digest, 8 of the time referred to, zeros for none, and a
+    /// byte: 1 where the record gives no status, else 0.
     pub(crate) const IDENTICAL: u8 = 1;
     /// A revisit with `304 Not Modified`; then as for `IDENTICAL`.
     pub(crate) const NOT_MODIFIED: u8 = 2;
     /// The links of another capture of the page; then 16 bytes of digest and 16 of
     /// [`hash_of`](crate::stages::ingest::known_links::hash_of) those links.
     pub(crate) const SAME: u8 = 3;
-    /// Links of a record without a date; how new it is stands before the 16 bytes of digest, so that after all others
-    /// of a page and second come those without a date, the newest first.
-    pub(crate) const UNDATED: u8 = 4;
+    /// Links of a capture with another status than 200; then 2 bytes of status and 16 of digest.
+    pub(crate) const STATUS: u8 = 4;
+    /// Links of a record without a date; how new it is stands before the 2 bytes of status and the 16 of digest, so
+    /// that after all others of a page and second come those without a date, the newest first.
+    pub(crate) const UNDATED: u8 = 5;
 }
 
 /// The worker that owns a fingerprint.

@@ -146,11 +146,12 @@ impl Assembly {
         let Evidence { digests, revisits } = std::mem::take(&mut self.evidence);
         let uid =
             |&RevisitLink(at): &RevisitLink| usize::try_from(at).ok().and_then(|at| *self.revisit_uids.get(at)?);
-        let revisits = revisits.into_iter().map(|Revisit { capture, not_modified, referred, links }| {
-            let mut links: Vec<Uid> = links.iter().filter_map(uid).collect();
-            links.sort_unstable();
-            Revisit { capture, not_modified, referred, links }
-        });
+        let revisits =
+            revisits.into_iter().map(|Revisit { capture, not_modified, without_status, referred, links }| {
+                let mut links: Vec<Uid> = links.iter().filter_map(uid).collect();
+                links.sort_unstable();
+                Revisit { capture, not_modified, without_status, referred, links }
+            });
         Evidence { digests, revisits: revisits.collect() }
     }
 

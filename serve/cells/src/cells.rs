@@ -16,12 +16,15 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use webstrata_layers::key;
+use webstrata_layers::read::query::still_linking;
+use webstrata_layers::read::spellings::in_order;
 use webstrata_layers::record::capture::{Captures, CapturesBuf};
 use webstrata_layers::record::join;
+use webstrata_layers::record::join::without_removed;
 use webstrata_layers::record::precedence::{self, Counting, Overlaps, unite};
 use webstrata_layers::{
-    CaptureTime, Direction, Error as LayersError, InLinks, Lease, Lifespan, Links, Page, Precision, RangeLength, Store,
-    Uid, Window, captures_in, lifespans_of,
+    AsOf, CaptureTime, Direction, Error as LayersError, Evidence, InLinks, Lease, Lifespan, Links, Page, Precision,
+    RangeLength, Spelled, Store, Uid, Window, lifespans_of,
 };
 
 use crate::cells::cell::Cell;
@@ -47,7 +50,7 @@ use crate::scratch::{RowsScratch, Scratch};
 /// # {
 /// # let time = |text| parse_time(text, false).expect("a time");
 /// # let (timestamps, changes) = (vec![time("20080601"), time("20090601")], vec![Change { link: 0, capture: 1 }]);
-/// # let page = Page { uid: Uid(1), timestamps, unknown: vec![], links: vec![Uid(0)], changes };
+/// # let page = Page { uid: Uid(1), timestamps, links: vec![Uid(0)], changes, ..Page::default() };
 /// # let ranges = vec![RangeLength::Month.start(time("20080601"))];
 /// # let linked = InLinks { uid: Uid(0), ranges, sources: vec![Uid(1)], changes: vec![] };
 /// # let writer = StoreWriter::open(dir.path(), "example", None)?;
@@ -65,7 +68,7 @@ use crate::scratch::{RowsScratch, Scratch};
 /// # let partitions = vec![PartitionEntry { partition: 0, first_uid, urls: 2, first_record, first_key, files }];
 /// # let mut counts = Counts { urls: 2, ..Counts::default() };
 /// # counts.add_page(&page);
-/// # let rows = vec![RowEntry { row: row.row(), first_uid, urls: 2, updates: 1, partitions, counts }];
+/// # let rows = vec![RowEntry { row: row.row(), first_uid, urls: 2, updates: 1, removes: false, partitions, counts }];
 /// # let (in_range, provenance) = (RangeLength::Month, Provenance::default());
 /// # writer.commit(NewEpoch { rows, in_range, provenance, translation: None })?;
 /// # }
@@ -89,6 +92,8 @@ pub struct Cells {
     /// The oldest first.
     rows: Vec<Row>,
     overlaps: Overlaps,
+    /// Some row takes out what older ones say.
+    removes: bool,
     /// Keeps the epoch, and so the images, from being removed.
     _lease: Option<Lease>,
 }
@@ -121,12 +126,12 @@ impl Cells {
             rows.push(row);
         }
         let cells = Self::of(manifest.epoch, manifest.in_range, manifest.counts.urls, rows);
-        Ok(Some(Self { _lease: store.lease().cloned(), ..cells }))
+        Ok(Some(Self { _lease: store.lease().cloned(), removes: manifest.removes(), ..cells }))
     }
 
     fn of(epoch: u64, in_range: RangeLength, urls: u64, rows: Vec<Row>) -> Self {
         let overlaps = Overlaps::of(&rows.iter().map(Row::times).collect::<Vec<_>>());
-        Self { epoch, in_range, urls, rows, overlaps, _lease: None }
+        Self { epoch, in_range, urls, rows, overlaps, removes: false, _lease: None }
     }
 
     /// One cell alone, from an image in memory: what is fuzzed.
@@ -234,7 +239,10 @@ impl Cells {
     ) -> Result<Vec<CapturesBuf>, LayersError> {
         match window {
             Window::Seen { .. } if self.overlaps.none_in(window) => Ok(Vec::new()),
-            _ => records.iter().map(|record| selected_captures(record, window, scratch)).collect(),
+            _ => {
+                let has_statuses = records.iter().any(|record| record.cell.has_statuses());
+                records.iter().map(|record| selected_captures(record, window, has_statuses, scratch)).collect()
+            }
         }
     }
 
@@ -288,7 +296,13 @@ impl Cells {
                 unite(sources, of_row);
             }
         }
-        if exact && !self.overlaps.none_in(window) {
+        let checked = match exact {
+            true if self.overlaps.none_in(window) => None,
+            true => Some(window),
+            // A row that takes a link out cannot say so in ranges.
+            false => self.removes.then_some(Window::ALWAYS),
+        };
+        if let Some(window) = checked {
             let mut failed = None;
             sources.retain(|&source| {
                 failed.is_none()
@@ -303,13 +317,22 @@ impl Cells {
     }
 }
 
-/// The captures of a page in a row that the window selects.
-fn selected_captures(record: &NodeRef<'_>, window: Window, scratch: &mut Scratch) -> Result<CapturesBuf, LayersError> {
+/// The captures of a page in a row that may decide what a window shows. As of a time, only the latest may where no
+/// capture has a status.
+fn selected_captures(
+    record: &NodeRef<'_>,
+    window: Window,
+    has_statuses: bool,
+    scratch: &mut Scratch,
+) -> Result<CapturesBuf, LayersError> {
     let mut captures = std::mem::take(&mut scratch.captures);
     record.cell.captures(record.node, scratch, &mut captures)?;
     let until = |time: i64| captures.partition_point(|capture| capture.time <= time);
     let selected = match window {
-        Window::AsOf(time) => captures[..until(time)].last().copied().into_iter().collect(),
+        Window::AsOf(AsOf { time, .. }) => {
+            let end = until(time);
+            captures[if has_statuses { 0 } else { end.saturating_sub(1) }..end].iter().copied().collect()
+        }
         Window::Seen { from, to } => {
             let first = captures.partition_point(|capture| capture.time < from);
             captures[first..until(to).max(first)].iter().copied().collect()
@@ -321,7 +344,7 @@ fn selected_captures(record: &NodeRef<'_>, window: Window, scratch: &mut Scratch
 
 /// The captures of a page between pairs of times, as stretches.
 fn stretches_of(page: &Page, times: &[(i64, i64)]) -> Vec<(u32, u32)> {
-    let stretch = |&(from, to)| captures_in(&page.timestamps, &page.unknown, Window::Seen { from, to });
+    let stretch = |&(from, to)| page.captures().selected(Window::Seen { from, to });
     times.iter().filter_map(stretch).collect()
 }
 
@@ -344,7 +367,9 @@ fn has_link_among(
 ) -> Result<bool, LayersError> {
     for (at, NodeRef { cell, node }) in records.iter().enumerate().rev() {
         let counting = counting_of(all, at, window);
-        if counting == Counting::None || !cell.has_link(*node, link, window, scratch)? {
+        // As of a time, the row alone may go by another capture than the one that counts.
+        let tells = matches!(window, Window::Seen { .. }) || counting == Counting::All;
+        if counting == Counting::None || (tells && !cell.has_link(*node, link, window, scratch)?) {
             continue;
         }
         let has = match counting {
@@ -363,7 +388,10 @@ fn has_link_among(
 /// The pages at these places as one.
 fn joined(records: &[NodeRef<'_>]) -> Result<Option<Page>, LayersError> {
     let pages = records.iter().filter_map(|record| record.cell.page(record.node).transpose());
-    let pages = pages.collect::<Result<Vec<_>, _>>()?;
+    let mut pages = pages.collect::<Result<Vec<_>, _>>()?;
+    if pages.len() < 2 {
+        return Ok(pages.pop().and_then(|page| without_removed(page, &mut Evidence::default())));
+    }
     Ok(join::pages(&pages.iter().collect::<Vec<_>>()).map(|joined| joined.page))
 }
 
@@ -402,7 +430,7 @@ impl Links for Cells {
     fn page(&self, uid: Uid) -> Result<Option<Arc<Page>>, LayersError> {
         let page = match self.pages_of(uid, |_| true)? {
             Pages::None => None,
-            Pages::One(NodeRef { cell, node }) => cell.page(node)?,
+            Pages::One(record) => joined(&[record])?,
             Pages::Several(records) => joined(&records)?,
         };
         Ok(page.map(Arc::new))
@@ -416,10 +444,17 @@ impl Links for Cells {
                 records.extend(cell.in_record(node)?);
             }
         }
-        if records.len() < 2 {
-            return Ok(records.pop().map(Arc::new));
-        }
-        Ok(join::in_links(&records.iter().collect::<Vec<_>>()).map(Arc::new))
+        let joined = match records.len() {
+            0 | 1 => records.pop(),
+            _ => join::in_links(&records.iter().collect::<Vec<_>>()),
+        };
+        let joined = match joined {
+            Some(joined) if self.removes => {
+                still_linking(&joined, |source| self.has_link(source, uid, Window::ALWAYS))?
+            }
+            joined => joined,
+        };
+        Ok(joined.map(Arc::new))
     }
 
     fn in_range(&self) -> RangeLength {
@@ -429,7 +464,12 @@ impl Links for Cells {
     fn captures_into(&self, uid: Uid, captures: &mut Vec<CaptureTime>) -> Result<(), LayersError> {
         match self.pages_of(uid, |_| true)? {
             Pages::None => captures.clear(),
-            Pages::One(NodeRef { cell, node }) => Scratch::lend(|scratch| cell.captures(node, scratch, captures))?,
+            Pages::One(NodeRef { cell, node }) => {
+                Scratch::lend(|scratch| cell.captures(node, scratch, captures))?;
+                if self.removes {
+                    precedence::merge(captures);
+                }
+            }
             Pages::Several(records) => {
                 captures.clear();
                 let mut of_row = Vec::new();
@@ -445,6 +485,14 @@ impl Links for Cells {
 
     fn with_prefix(&self, prefix: &[u8]) -> Result<Vec<Range<Uid>>, LayersError> {
         self.rows.iter().filter_map(|row| row.prefix(prefix).transpose()).collect()
+    }
+
+    fn spellings(&self, page: &Spelled) -> Result<Vec<Uid>, LayersError> {
+        let mut found = Vec::new();
+        for cell in self.cells() {
+            cell.spellings(page, &mut found)?;
+        }
+        Ok(in_order(found))
     }
 
     fn uids(
@@ -464,6 +512,11 @@ impl Links for Cells {
                     if captured {
                         break;
                     }
+                }
+                if captured && self.removes {
+                    // A newer row may have taken the capture out.
+                    let in_interval = |capture: &CaptureTime| (from..=to).contains(&capture.time);
+                    captured = self.captures(uid)?.iter().any(in_interval);
                 }
                 if captured && visit(uid).is_break() {
                     break;
@@ -524,8 +577,7 @@ impl Links for Cells {
             Pages::One(NodeRef { cell, node }) => Scratch::lend(|scratch| cell.lifespans(node, scratch, lifespans))?,
             Pages::Several(records) => {
                 if let Some(page) = joined(&records)? {
-                    let changes = page.changes.iter().copied();
-                    lifespans_of(&page.timestamps, &page.unknown, &page.links, changes, lifespans);
+                    lifespans_of(page.captures(), &page.links, page.changes.iter().copied(), lifespans);
                 }
             }
         }

@@ -1,23 +1,23 @@
-//! The file of a cell: a head, and four sections that answer where they lie.
+//! The file of a cell: a head, and five sections that answer where they lie.
 //!
 //! ```text
 //!   0  "WSCELL\r\n"
-//!   8  version, 4 (32 bits); row (32)
+//!   8  version, 5 (32 bits); row (32)
 //!  16  partition (32); tag of the encoding of links (32): see [`Tag`]
 //!  24  first UID, number of URLs (64 each)
 //!  40  UIDs whose records are here: the first, and the one after the last (64 each)
 //!  56  length of in-link ranges: 0 month, 1 year, 2 + days (64)
 //!  64  hash of the layers that the cell was built from (64)
 //!  72  counts: pages, captures, links, most links of a page, most sources of a URL (64 each)
-//! 112  sections urls, numbers, forward, backward: first byte, length, xxh3 (64 each)
-//! 208  xxh3 of the bytes before (64)
+//! 112  sections urls, numbers, forward, backward, statuses: first byte, length, xxh3 (64 each)
+//! 232  xxh3 of the bytes before (64)
 //! 256  sections, each from a multiple of 64 on
 //! ```
 //!
-//! Numbers are little-endian. Sections are specified in [`crate::url_store`] and [`crate::numbers`]; for strata in
-//! [`crate::links::strata`] and [`crate::links::backward`], for all other encodings by those who hand them in. Opening
-//! maps the file, or reads it, and compares the checksums, at the speed of memory; nothing is decoded. A file that is
-//! not whole, or whose layers are others, does not open.
+//! Numbers are little-endian. Sections are specified in [`crate::url_store`], [`crate::numbers`] and `statuses`; for
+//! strata in [`crate::links::strata`] and [`crate::links::backward`], for all other encodings by those who hand them
+//! in. Opening maps the file, or reads it, and compares the checksums, at the speed of memory; nothing is decoded. A
+//! file that is not whole, or whose layers are others, does not open.
 
 pub mod check;
 pub mod label;
@@ -40,11 +40,11 @@ use label::{Label, number_range, range_number};
 
 const MAGIC: &[u8; 8] = b"WSCELL\r\n";
 /// The version that is written and read.
-pub const VERSION: u32 = 4;
-const HEAD: usize = 216;
+pub const VERSION: u32 = 5;
+const HEAD: usize = 240;
 /// Where the places of sections stand.
 const PLACES: usize = 112;
-const SECTIONS: usize = 4;
+pub(crate) const SECTIONS: usize = 5;
 
 /// How much is in a cell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -85,6 +85,7 @@ pub(crate) struct Image {
     pub(crate) numbers: Bytes,
     pub(crate) forward: Bytes,
     pub(crate) backward: Bytes,
+    pub(crate) statuses: Bytes,
 }
 
 /// The head of an image with these sections.
@@ -215,7 +216,9 @@ impl Image {
             let section = bytes.slice(range);
             if xxh3_64(&section) == checksum { Ok(section) } else { Err(wrong("a section does not have its checksum")) }
         };
-        Ok(Self { label, counts, urls: section(0)?, numbers: section(1)?, forward: section(2)?, backward: section(3)? })
+        let (urls, numbers) = (section(0)?, section(1)?);
+        let (forward, backward, statuses) = (section(2)?, section(3)?, section(4)?);
+        Ok(Self { label, counts, urls, numbers, forward, backward, statuses })
     }
 }
 
@@ -311,7 +314,7 @@ mod tests {
         let path = path_of(directory.path(), 3, 12);
         let label = label(3, 12);
         let counts = Counts { pages: 6, captures: 7, links: 8, max_out_degree: 4, max_in_degree: 3 };
-        write(&path, &label, &counts, [b"urls", b"", b"out", &[1; 100]]).unwrap().finish().unwrap();
+        write(&path, &label, &counts, [b"urls", b"", b"out", &[1; 100], b"statuses"]).unwrap().finish().unwrap();
         let image = Image::open(&path, Residence::Mapped).unwrap();
         assert_eq!(Image::open(&path, Residence::Memory).unwrap().label, label);
         assert_eq!((image.label, image.counts), (label, counts));
@@ -321,10 +324,11 @@ mod tests {
         assert_eq!(image.backward, [1; 100][..]);
         let whole = std::fs::read(&path).unwrap();
         let open = |bytes: Vec<u8>| Image::read(&path, Bytes::from(bytes));
-        for cut in 0..whole.len() - 28 {
+        // The last section is followed by zeros up to a multiple of 64.
+        for cut in 0..whole.len() - 56 {
             assert!(open(whole[..cut].to_vec()).is_err(), "{cut} bytes");
         }
-        for at in (0..HEAD).chain([256, 260, 320, 384, 483]) {
+        for at in (0..HEAD).chain([256, 260, 320, 384, 483, 512]) {
             let mut damaged = whole.clone();
             damaged[at] ^= 4;
             // Between sections there are zeros that nobody reads.

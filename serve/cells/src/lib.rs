@@ -13,6 +13,7 @@
 //! | [`coding`] | bits, Huffman codes, words and sections |
 //! | [`links`] | link stores, how they are encoded, and strata |
 //! | [`url_store`], [`numbers`] | URLs and their keys, and the numbers of records inside a cell |
+//! | `statuses` | what servers answered to captures, where that is not 200 |
 //! | [`image`] | the file of a cell; writes it from layers, keeps it on a shelf, checks it |
 //! | [`cells`] | answers from a cell, from those cells of a row that are held, from all of an epoch |
 //! | [`scratch`] | memory that answers are made in |
@@ -28,6 +29,7 @@ pub mod image;
 pub mod links;
 pub mod numbers;
 pub mod scratch;
+mod statuses;
 pub mod url_store;
 
 pub use cells::Cells;

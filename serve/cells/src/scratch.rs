@@ -6,6 +6,7 @@
 
 use std::cell::Cell;
 
+use webstrata_layers::record::status::StatusChange;
 use webstrata_layers::{CaptureTime, Lifespan, Uid};
 
 use crate::links::backward::AnswerBuffers;
@@ -19,8 +20,8 @@ pub struct StoreScratch {
     pub(crate) answer: AnswerBuffers,
     /// Times of captures or of ranges, for stores of other crates; so are the next two.
     pub times: Vec<i64>,
-    /// Indexes of captures whose links are unknown.
-    pub unknown: Vec<u32>,
+    /// Indexes of blank captures.
+    pub blank: Vec<u32>,
     /// A list of links.
     pub links: Vec<u64>,
 }
@@ -35,6 +36,8 @@ pub struct Scratch {
     pub(crate) lifespans: Vec<Lifespan<Number>>,
     /// The captures of a node.
     pub(crate) captures: Vec<CaptureTime>,
+    /// Where their statuses change.
+    pub(crate) statuses: Vec<StatusChange>,
     /// Places of sources that may link in a window or not, and in which edges of the window they link.
     pub(crate) unsure: Vec<(usize, [bool; 2])>,
 }

@@ -63,7 +63,8 @@ impl Encoding for CodecTag {
         let page = |InLinks::<Number> { uid, ranges, sources, changes }| Page {
             uid,
             timestamps: ranges,
-            unknown: Vec::new(),
+            blank: Vec::new(),
+            statuses: Vec::new(),
             links: sources,
             changes,
         };

@@ -86,8 +86,8 @@ const WINDOWS: [Window; 5] = [
     Window::ALWAYS,
     Window::Seen { from: 86_400 * 3, to: 86_400 * 9 },
     Window::Seen { from: 86_400 * 70, to: i64::MAX },
-    Window::AsOf(86_400 * 5),
-    Window::AsOf(i64::MAX),
+    Window::as_of(86_400 * 5),
+    Window::as_of(i64::MAX),
 ];
 
 fn urls(bytes: Bytes) -> bool {

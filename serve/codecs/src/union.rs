@@ -15,7 +15,7 @@ mod side;
 use std::iter::Peekable;
 
 use bytes::Bytes;
-use webstrata_layers::{CaptureTime, Change, InLinks, Lifespan, Page, Window, captures_in, lifespans_of};
+use webstrata_layers::{CaptureTime, Captures, Change, InLinks, Lifespan, Page, Status, Window, lifespans_of};
 
 use crate::codec::{self, CodecTag};
 use crate::union::side::{Side, SideWriter};
@@ -91,8 +91,9 @@ impl Union {
         }
         let (mut links, changes) = (Vec::new(), self.side.changes(node)?.collect());
         self.links.list(node, &mut scratch, &mut links)?;
-        let StoreScratch { times: timestamps, unknown, .. } = scratch;
-        Ok(Some(Page { uid: self.first.0 + node as u64, timestamps, unknown, links, changes }.renumbered(Number)))
+        let StoreScratch { times: timestamps, blank, .. } = scratch;
+        let page = Page { uid: self.first.0 + node as u64, timestamps, blank, links, changes, statuses: Vec::new() };
+        Ok(Some(page.renumbered(Number)))
     }
 
     fn size(&self) -> Sizes {
@@ -100,6 +101,11 @@ impl Union {
         // Lengths of links and of arrays, number of nodes and least time.
         Sizes { data: data + values, index: index + ends, tables: tables + 8 + 16 + 7 * 16 }
     }
+}
+
+/// The captures that were read last.
+fn captures_of(scratch: &StoreScratch) -> Captures<'_> {
+    Captures { times: &scratch.times, blank: &scratch.blank, statuses: &[] }
 }
 
 /// Whether the next link, of index `link`, is present in each of the spans of captures, first and last.
@@ -137,7 +143,7 @@ impl ForwardStore for Union {
     ) -> Result<(), Damage> {
         links.clear();
         self.side.captures(node, scratch)?;
-        let Some(span) = captures_in(&scratch.times, &scratch.unknown, window) else { return Ok(()) };
+        let Some(span) = captures_of(scratch).selected(window) else { return Ok(()) };
         Number::fill(links, |links| self.links.list(node, scratch, links))?;
         let mut changes = self.side.changes(node)?.peekable();
         if changes.len() > 0 {
@@ -155,8 +161,8 @@ impl ForwardStore for Union {
     ) -> Result<(), Damage> {
         captures.clear();
         self.side.captures(node, scratch)?;
-        captures.extend(scratch.times.iter().map(|&time| CaptureTime { time, known: true }));
-        for &at in &scratch.unknown {
+        captures.extend(scratch.times.iter().map(|&time| CaptureTime { time, known: true, status: Status::OK }));
+        for &at in &scratch.blank {
             let bound = scratch.times.len() as u64;
             let outside = Damage::Outside { part: PART, value: u64::from(at), bound };
             captures.get_mut(at as usize).ok_or(outside)?.known = false;
@@ -178,7 +184,7 @@ impl ForwardStore for Union {
         self.side.captures(node, scratch)?;
         let mut links = Vec::new();
         Number::fill(&mut links, |links| self.links.list(node, scratch, links))?;
-        lifespans_of(&scratch.times, &scratch.unknown, &links, self.side.changes(node)?, lifespans);
+        lifespans_of(captures_of(scratch), &links, self.side.changes(node)?, lifespans);
         Ok(())
     }
 

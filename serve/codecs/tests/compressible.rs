@@ -21,7 +21,7 @@ mod shapes;
 use std::collections::{BTreeMap, BTreeSet};
 
 use webstrata_layers::key;
-use webstrata_layers::{CaptureTime, InLinks, Links, Page, Uid, Window};
+use webstrata_layers::{CaptureTime, InLinks, Links, Page, Status, Uid, Window};
 
 use plain::{Capture, Plain, RANGE, in_links_of, lifespans, links_in, page_of, union};
 use shapes::Shape;
@@ -51,9 +51,9 @@ fn windows(captures: &[Capture]) -> Vec<Window> {
         Window::Seen { from: first, to: first },
         Window::Seen { from: middle, to: last },
         Window::Seen { from: last + 1, to: i64::MAX },
-        Window::AsOf(middle),
-        Window::AsOf(first - 1),
-        Window::AsOf(i64::MAX),
+        Window::as_of(middle),
+        Window::as_of(first - 1),
+        Window::as_of(i64::MAX),
     ]
 }
 
@@ -104,7 +104,8 @@ fn forward(plain: &Plain, tag: CodecTag, given: CellShape<'_>) -> Vec<u8> {
             assert_eq!(links, expected, "node {node} in {window:?}");
         }
         store.captures(Node(node), &mut scratch, &mut captures).unwrap();
-        let expected = own.iter().map(|(time, links)| CaptureTime { time: *time, known: links.is_some() });
+        let expected =
+            own.iter().map(|(time, links)| CaptureTime { time: *time, known: links.is_some(), status: Status::OK });
         assert!(captures.iter().copied().eq(expected), "captures of node {node}");
         store.lifespans(Node(node), &mut scratch, &mut spans).unwrap();
         assert_eq!(spans, lifespans(own), "lifespans of node {node}");
@@ -205,7 +206,11 @@ fn cell(plain: &Plain, tag: CodecTag, keys: &[Vec<u8>], sections: [&[u8]; 4]) {
         in_range: RANGE,
         source: 0,
     };
-    let cells = Cells::of_image(bytes_of(&label, &Counts::default(), sections).into(), ENCODINGS).unwrap();
+    let cells = Cells::of_image(
+        bytes_of(&label, &Counts::default(), [sections[0], sections[1], sections[2], sections[3], &[]]).into(),
+        ENCODINGS,
+    )
+    .unwrap();
     let mut own = Vec::new();
     for node in some(plain.nodes) {
         let uid = plain.first + node as u64;

@@ -225,22 +225,39 @@ impl Pinned {
                 }
             }
             has[item] = !rows.is_empty();
-            if has[item] && positions.len() > 1 && !self.graph.overlaps.none_in(items[item].1) {
+            // As of a time, a row may go by a capture that another one has replaced by a failure, or taken out.
+            let is_open = has[item] || (self.graph.has_failures && matches!(items[item].1, Window::AsOf(_)));
+            if is_open && positions.len() > 1 && !self.graph.overlaps.none_in(items[item].1) {
                 unsure.push((item, rows));
             }
         }
         let captures = self.captures_by_row(&distinct(unsure.iter().map(|&(item, _)| items[item].0))).await?;
-        // Items for which only some captures of a row count in the window.
-        let mut undecided = Vec::new();
+        // Items for which only some captures of a row count in the window; and those that go by another capture than
+        // the latest of its row, which is asked about alone.
+        let (mut undecided, mut alone) = (Vec::new(), (Split::of(&self.graph), Vec::new(), Vec::new()));
         for (item, rows) in unsure {
             let (page, window) = items[item];
             let counting =
                 |row: usize| captures.get(&page).map_or(Counting::None, |captures| captures.counting(row, window));
             let counting: Vec<Counting> = rows.into_iter().map(counting).collect();
             has[item] = counting.contains(&Counting::All);
-            if !has[item] && counting.iter().any(|count| matches!(count, Counting::Some(_))) {
+            if let (false, Window::AsOf(as_of)) = (has[item], window) {
+                let Some((row, time)) = captures.get(&page).and_then(|captures| captures.deciding(as_of)) else {
+                    continue;
+                };
+                let cell = self.graph.rows[row].cell_of(page).ok_or_else(other_kind)?;
+                let window = Window::Seen { from: time, to: time };
+                alone.0.add_in(row, cell, window, alone.1.len());
+                alone.1.push((page, pairs[item].1, window));
+                alone.2.push(item);
+            } else if !has[item] && counting.iter().any(|count| matches!(count, Counting::Some(_))) {
                 undecided.push(item);
             }
+        }
+        let (split, alone, of_item) = alone;
+        let answers = self.ask(&split.cell_questions(|question| pairs_of(&alone, question))).await?;
+        for position in &split.positions {
+            has[of_item[position.item]] |= truth_of(&answers, position)?;
         }
         let pages = self.pages_by_uid(undecided.iter().map(|&item| items[item].0)).await?;
         for item in undecided {
@@ -262,11 +279,13 @@ impl Pinned {
         // Pages whose captures in one row may replace captures in another.
         let mut several = Vec::new();
         for (item, positions) in split.by_item(items.len()) {
-            let may_overlap =
-                matches!(items[item].1, Window::Seen { .. }) && !self.graph.overlaps.none_in(items[item].1);
-            if may_overlap
-                && positions.iter().filter(|position| lists[position.question].is_found(position.index)).count() > 1
-            {
+            let found = positions.iter().filter(|position| lists[position.question].is_found(position.index));
+            let is_open = match items[item].1 {
+                window @ Window::Seen { .. } => !self.graph.overlaps.none_in(window) && found.count() > 1,
+                // The latest capture that counts in a row may be one that another row replaces by a failure.
+                Window::AsOf(_) => self.graph.has_failures && positions.len() > 1,
+            };
+            if is_open {
                 several.push(item);
             }
         }
@@ -325,12 +344,14 @@ impl Pinned {
             links = Batch::default();
             links.push(&complete);
         }
-        let is_sure = |window: Window| !exact || self.graph.overlaps.none_in(window);
+        // A row that takes a link out cannot say so in ranges.
+        let is_sure = |window: Window| if exact { self.graph.overlaps.none_in(window) } else { !self.graph.removes };
+        let checked = |window: Window| if exact { window } else { Window::ALWAYS };
         let pairs: Vec<(Uid, Uid, Window)> = items
             .iter()
             .zip(links.iter())
             .filter(|((_, window), _)| !is_sure(*window))
-            .flat_map(|(&(uid, window), list)| list.iter().map(move |&source| (source, uid, window)))
+            .flat_map(|(&(uid, window), list)| list.iter().map(move |&source| (source, uid, checked(window))))
             .collect();
         if pairs.is_empty() {
             return Ok((links, next));
@@ -416,7 +437,8 @@ impl Pinned {
     pub(super) fn single(&self, uids: &[Uid], direction: Direction, window: Window) -> (Vec<bool>, Split<'_>) {
         let by_range = direction == Direction::In(Precision::Range);
         // Another row may have a later capture of a source without the link.
-        let alone = direction != Direction::In(Precision::Exact) || self.graph.overlaps.none_in(window);
+        let is_checked = direction == Direction::In(Precision::Exact) || by_range && self.graph.removes;
+        let alone = !is_checked || self.graph.overlaps.none_in(window);
         let is_asked = |row: &RowMap| if by_range { !window.is_empty() } else { row.overlaps(window) };
         let rows: Vec<_> = self.graph.rows.iter().enumerate().filter(|(_, row)| is_asked(row)).collect();
         let mut split = Split::of(&self.graph);

@@ -5,8 +5,12 @@ use std::collections::HashMap;
 use tonic::Status;
 use webstrata_layers::record::capture::{Captures, CapturesBuf};
 use webstrata_layers::record::join;
+use webstrata_layers::record::join::{with_sources, without_removed};
 use webstrata_layers::record::precedence::{self, Counting};
-use webstrata_layers::{Batch, CaptureTime, Change, Direction, InLinks, Lifespan, Page, Uid, Window, lifespans_of};
+use webstrata_layers::record::status::{self, StatusChange};
+use webstrata_layers::{
+    AsOf, Batch, CaptureTime, Change, Direction, Evidence, InLinks, Lifespan, Page, Uid, Window, lifespans_of,
+};
 
 use super::call::{CellQuestion, other_kind};
 use super::links::{chosen, taken};
@@ -89,8 +93,7 @@ impl Pinned {
                     page_lifespans.extend(lifespans_in(&lists[position.question], &ends[position.question], position)?);
                 }
             } else if let Some(page) = pages.next().flatten() {
-                let changes = page.changes.iter().copied();
-                lifespans_of(&page.timestamps, &page.unknown, &page.links, changes, &mut page_lifespans);
+                lifespans_of(page.captures(), &page.links, page.changes.iter().copied(), &mut page_lifespans);
             }
             lifespans.push(&page_lifespans);
         }
@@ -105,7 +108,7 @@ impl Pinned {
         self.known(uids)?;
         let split = self.split(uids, |_| true);
         let questions = split.cell_questions(|question| QuestionKind::Pages(chosen(uids, &question.items)));
-        let lists = taken(self.ask(&questions).await?, |answer| match answer {
+        let lists = taken(self.ask_apart(&questions).await?, |answer| match answer {
             AnswerKind::Pages(pages) => Some(pages.pages),
             _ => None,
         })?;
@@ -117,7 +120,7 @@ impl Pinned {
                     .extend(page_of(uids[item], lists[position.question].get(position.index).ok_or_else(other_kind)?)?);
             }
             let joined = match row_pages.len() {
-                0 | 1 => row_pages.pop(),
+                0 | 1 => row_pages.pop().and_then(|page| without_removed(page, &mut Evidence::default())),
                 _ => join::pages(&row_pages.iter().collect::<Vec<_>>()).map(|joined| joined.page),
             };
             pages.push(joined);
@@ -174,7 +177,19 @@ impl Pinned {
                 _ => join::in_links(&row_records.iter().collect::<Vec<_>>()),
             });
         }
-        Ok(records)
+        if self.graph.removes { self.still_linking(records).await } else { Ok(records) }
+    }
+
+    /// Leaves of in-links the sources that ever link to the URL.
+    async fn still_linking(&self, records: Vec<Option<InLinks>>) -> Result<Vec<Option<InLinks>>, Status> {
+        let of_record = |record: &InLinks| {
+            let uid = record.uid;
+            record.sources.iter().map(move |&source| (source, uid)).collect::<Vec<_>>()
+        };
+        let pairs: Vec<(Uid, Uid)> = records.iter().flatten().flat_map(of_record).collect();
+        let mut holds = self.has_links(&pairs, Window::ALWAYS).await?.into_iter();
+        let mut left = |record: InLinks| with_sources(&record, |_| holds.next().unwrap_or(false));
+        Ok(records.into_iter().map(|record| record.and_then(&mut left)).collect())
     }
 }
 
@@ -186,6 +201,13 @@ impl RowCaptures {
     pub(super) fn counting(&self, row: usize, window: Window) -> Counting {
         let index = self.0.iter().position(|&(known, _)| known == row);
         index.map_or(Counting::None, |index| precedence::counting(&self.views(), index, window))
+    }
+
+    /// The row and the time of the capture that decides as of a time, if that is not the latest of its row.
+    pub(super) fn deciding(&self, as_of: AsOf) -> Option<(usize, i64)> {
+        let views = self.views();
+        let (index, at) = precedence::deciding(&views, as_of)?;
+        (views[index].deciding(as_of) != Some(at)).then(|| (self.0[index].0, views[index].times[at as usize]))
     }
 
     /// Whether all captures of all rows in an interval count.
@@ -210,7 +232,8 @@ fn captures_of<'a>(
         lists.unknown[lists.unknown.partition_point(|&index| (index as usize) < start)..].iter().peekable();
     Ok((start..).zip(times).map(move |(index, &time)| {
         let known = unknown.next_if(|&&next| next as usize == index).is_none();
-        CaptureTime { time, known }
+        let status = lists.statuses.get(index).and_then(|&code| status::Status::stored(u16::try_from(code).ok()?));
+        CaptureTime { time, known, status: status.unwrap_or(status::Status::OK) }
     }))
 }
 
@@ -237,12 +260,18 @@ fn page_of(uid: Uid, page: &crate::protocol::proto::Page) -> Result<Option<Page>
         return Ok(None);
     }
     let changes = page.change_links.iter().zip(&page.change_captures);
+    let statuses = page.status_captures.iter().zip(&page.statuses).map(|(&capture, &code)| {
+        let status = u16::try_from(code).ok().and_then(status::Status::stored);
+        let wrong = || Status::internal(format!("the server sent the status {code} for UID {uid}"));
+        Ok(StatusChange { capture, status: status.ok_or_else(wrong)? })
+    });
     let page = Page {
         uid,
         timestamps: page.timestamps.clone(),
-        unknown: page.unknown.clone(),
+        blank: page.blank.clone(),
         links: Uid::slice(&page.links).to_vec(),
         changes: changes.map(|(&link, &capture)| Change { link, capture }).collect(),
+        statuses: statuses.collect::<Result<_, Status>>()?,
     };
     match page.flaw() {
         None => Ok(Some(page)),

@@ -49,6 +49,21 @@ impl Pinned {
         self.clerk.ask(&self.map, questions).await
     }
 
+    /// As [`Pinned::ask`]; if the answers are too large together, asks for each in a call of its own. Records of one
+    /// page in several rows may lie on one server, and a caller cannot ask for less than one page.
+    pub(super) async fn ask_apart(&self, questions: &[CellQuestion]) -> Result<Vec<AnswerKind>, Status> {
+        match self.ask(questions).await {
+            Err(status) if questions.len() > 1 && Reason::of(&status) == Some(Reason::AnswerTooLarge) => {
+                let mut answers = Vec::with_capacity(questions.len());
+                for question in questions.chunks(1) {
+                    answers.extend(self.ask(question).await?);
+                }
+                Ok(answers)
+            }
+            answers => answers,
+        }
+    }
+
     /// Refuses UIDs that the epoch does not have.
     pub(crate) fn known(&self, uids: &[Uid]) -> Result<(), Status> {
         let Graph { epoch, urls, .. } = *self.graph;

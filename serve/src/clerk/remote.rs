@@ -9,7 +9,8 @@ use std::sync::Arc;
 use tokio::runtime::Runtime;
 use tonic::Status;
 use webstrata_layers::{
-    CaptureTime, Direction, Error, InLinks, Lifespan, Links, Page, Precision, RangeLength, Sample, Uid, Window,
+    AsOf, CaptureTime, ChangedLinks, Direction, Error, InLinks, Lifespan, Links, Page, Precision, RangeLength, Sample,
+    Spelled, Uid, Window,
 };
 
 use super::{Clerk, ClerkOptions, Pinned};
@@ -140,6 +141,18 @@ impl Links for Remote {
 
     fn with_prefix(&self, prefix: &[u8]) -> Result<Vec<Range<Uid>>, Error> {
         self.answer(self.pinned.with_prefix(prefix))
+    }
+
+    fn changed(&self, uid: Uid, is_inward: bool, dates: [AsOf; 2]) -> Result<ChangedLinks, Error> {
+        Ok(self.answer(self.pinned.changed(&[uid], is_inward, dates))?.pop().unwrap_or_default())
+    }
+
+    fn first(&self, uid: Uid) -> Result<Vec<(i64, Uid)>, Error> {
+        Ok(self.answer(self.pinned.first(&[uid]))?.pop().unwrap_or_default())
+    }
+
+    fn spellings(&self, page: &Spelled) -> Result<Vec<Uid>, Error> {
+        self.answer(self.pinned.spellings(page.url()))
     }
 
     fn uids(

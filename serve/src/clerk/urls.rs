@@ -1,11 +1,8 @@
 //! Questions about URLs: the UIDs of URLs, the URLs of UIDs, URLs with a prefix, and URLs captured in an interval.
 
 use std::ops::Range;
-use webstrata_layers::Uid;
-
 use tonic::Status;
-use webstrata_layers::Window;
-use webstrata_layers::key;
+use webstrata_layers::{CaptureTime, Uid, Window, key};
 
 use super::call::other_kind;
 use super::links::chosen;
@@ -123,6 +120,13 @@ impl Pinned {
         }
         found.sort_unstable();
         found.dedup();
+        if self.graph.removes {
+            // A newer row may have taken the captures out.
+            let captures = self.captures(&found).await?;
+            let mut lists = captures.iter();
+            let is_captured = |list: &[CaptureTime]| list.iter().any(|capture| (from..=to).contains(&capture.time));
+            found.retain(|_| lists.next().is_some_and(is_captured));
+        }
         Ok((found, step.end..end.max(step.end)))
     }
 }

@@ -37,6 +37,9 @@ pub(super) struct Layout {
     key: String,
     end_uid: Uid,
     times: (i64, i64),
+    /// Whether it has a capture with a status of 400 or above.
+    has_failures: bool,
+    removes: bool,
     cells: Vec<CellSummary>,
 }
 
@@ -87,7 +90,9 @@ impl Layout {
         entry.partitions.iter().for_each(|partition| hash.update(&source_of(partition).to_le_bytes()));
         let times = entry.counts.first_time.zip(entry.counts.last_time).unwrap_or((i64::MAX, i64::MIN));
         let key = format!("cells/{}/{:016x}", entry.row, hash.digest());
-        Self { row: entry.row, key, end_uid: entry.end_uid(), times, cells: Vec::new() }
+        let removes = entry.removes;
+        let has_failures = removes || entry.counts.failed_captures > 0;
+        Self { row: entry.row, key, end_uid: entry.end_uid(), times, has_failures, removes, cells: Vec::new() }
     }
 
     pub(super) fn partitions(&self) -> impl Iterator<Item = u32> {
@@ -162,6 +167,8 @@ impl Survey {
             end_uid: row.end_uid.0,
             first_time: row.times.0,
             last_time: row.times.1,
+            has_failures: row.has_failures,
+            removes: row.removes,
             cells: row.cells.iter().zip(holders).map(cell).collect(),
         }
     }
@@ -235,6 +242,8 @@ mod tests {
             key: "cells/3/of-these-layers".to_owned(),
             end_uid: Uid(10),
             times: (0, 1),
+            has_failures: false,
+            removes: false,
             cells: (0..20)
                 .map(|partition| CellSummary {
                     load: Load { partition, weight: 1 },

@@ -91,6 +91,8 @@ impl Default for Methods {
             "/webstrata.v1.Links/SampleLinks",
             "/webstrata.v1.Links/GetLifespans",
             "/webstrata.v1.Links/GetCaptures",
+            "/webstrata.v1.Links/GetChangedLinks",
+            "/webstrata.v1.Links/GetFirstLinks",
             "/webstrata.v1.Links/ListUids",
             "/webstrata.v1.Links/Stats",
             "/webstrata.v1.Links/TranslateUids",

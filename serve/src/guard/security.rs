@@ -28,7 +28,7 @@ use axum::response::Response;
 use subtle::{Choice, ConstantTimeEq};
 use tonic::metadata::{Ascii, MetadataValue};
 use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity};
-use webstrata_layers::format_iso;
+use webstrata_layers::format_time;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::guard::connections::origin::TokenHash;
@@ -82,7 +82,7 @@ pub enum SecurityError {
     /// The certificate is not valid today.
     #[error(
         "{path}: the certificate is valid from {first} to {last}, and it is {now}: renew it, or set the clock",
-        path = path.display(), first = format_iso(*first), last = format_iso(*last), now = format_iso(*now)
+        path = path.display(), first = format_time(*first), last = format_time(*last), now = format_time(*now)
     )]
     Expired {
         /// The file.
@@ -264,7 +264,7 @@ fn is_valid(path: &Path, pem: &str, now: SystemTime) -> Result<(), SecurityError
         return Err(SecurityError::Expired { path: path.to_owned(), first, last, now });
     }
     if last - now < ENDS_SOON.as_secs() {
-        let (path, last) = (path.display(), format_iso(signed(last)));
+        let (path, last) = (path.display(), format_time(signed(last)));
         tracing::warn!("{path}: the certificate expires at {last}: renew it, then send this process SIGHUP");
     }
     Ok(())

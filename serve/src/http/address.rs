@@ -51,6 +51,20 @@ pub(super) async fn find(pinned: &Pinned, text: &str) -> Result<(String, Uid), S
     Err(refuse(Reason::NotInStore, message, &[("epoch", pinned.epoch())]))
 }
 
+/// All spellings of the page that a text names, of which one at least must be in the store.
+///
+/// # Errors
+/// BAD_REQUEST for text that is not a URL; NOT_IN_STORE.
+pub(super) async fn spellings_of(pinned: &Pinned, text: &str) -> Result<Vec<Uid>, Status> {
+    let url = meant(text)?.swap_remove(0);
+    let found = pinned.spellings(&url).await?;
+    if found.is_empty() {
+        let message = format!("no spelling of {url} is in the store, neither as a page nor as the target of a link");
+        return Err(refuse(Reason::NotInStore, message, &[("epoch", pinned.epoch())]));
+    }
+    Ok(found)
+}
+
 /// The URLs that a text may mean.
 ///
 /// # Errors

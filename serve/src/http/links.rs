@@ -9,9 +9,11 @@ use axum::Json;
 use axum::extract::{RawQuery, State};
 use serde_json::{Value as Shown, json};
 use tonic::Status;
-use webstrata_layers::{Batch, Direction, Lifespan, Precision, Sample, Sampling, Uid, Window, format_time};
+use webstrata_layers::{
+    AsOf, Batch, Direction, Failures, Lifespan, Precision, Sample, Sampling, Uid, Window, format_time,
+};
 
-use super::address::find;
+use super::address::{find, spellings_of};
 use super::answer::{Answer, Value};
 use super::params::Params;
 use super::resume::Start;
@@ -29,6 +31,8 @@ pub(super) const LINKS: &[&str] = &[
     "from",
     "to",
     "at",
+    "maxAge",
+    "failures",
     "count",
     "sample",
     "random",
@@ -142,7 +146,7 @@ impl LinkQuestion {
         match (self.direction, self.window) {
             (Direction::In(_), _) => None,
             (Direction::Out, Window::Seen { from, to }) => Some((from, to)),
-            (Direction::Out, Window::AsOf(at)) => Some((i64::MIN, at)),
+            (Direction::Out, Window::AsOf(AsOf { time, since, .. })) => Some((since, time)),
         }
     }
 
@@ -192,6 +196,36 @@ impl LinkQuestion {
         Ok(())
     }
 
+    /// Adds the links of a page with these spellings: a list, a number, or a sample.
+    async fn add_page(
+        &self,
+        pinned: &Pinned,
+        spellings: &[Uid],
+        start: &Start,
+        answer: &mut Answer<Option<String>>,
+        shown: &mut Shown,
+    ) -> Result<(), Status> {
+        let (mut links, unknown) = pinned.links_of_page(spellings, self.direction, self.window).await?;
+        match self.form {
+            AnswerForm::Count => {
+                shown["count"] = json!(links.len());
+                return Ok(());
+            }
+            AnswerForm::Sample(sample) => sample.draw(spellings.first().copied().unwrap_or_default(), &mut links),
+            AnswerForm::All => {}
+        }
+        let first = start.position.unwrap_or_default().uid;
+        links.retain(|&link| link >= first);
+        let mut each = Batch::default();
+        links.iter().for_each(|&link| each.push(&[Some(link)]));
+        answer.add(pinned, &links, &each).await?;
+        put_links(shown, std::mem::take(&mut answer.items).into_iter().flat_map(|item| item.values).collect());
+        if unknown {
+            shown["unknown"] = json!(true);
+        }
+        Ok(())
+    }
+
     async fn counts(&self, pinned: &Pinned, uids: &[Uid]) -> Result<Batch<Count>, Status> {
         let mut counts = Batch::default();
         for count in pinned.degrees(uids, self.direction, self.window).await? {
@@ -202,9 +236,9 @@ impl LinkQuestion {
 
     /// The pages whose answering capture has unknown links.
     async fn unknown(&self, pinned: &Pinned, uids: &[Uid]) -> Result<Vec<Uid>, Status> {
-        let (Direction::Out, Window::AsOf(at)) = (self.direction, self.window) else { return Ok(Vec::new()) };
+        let (Direction::Out, Window::AsOf(as_of)) = (self.direction, self.window) else { return Ok(Vec::new()) };
         let captures = pinned.captures(uids).await?;
-        let lacks = uids.iter().zip(captures.iter()).filter(|(_, captures)| is_unknown(captures, at));
+        let lacks = uids.iter().zip(captures.iter()).filter(|(_, captures)| is_unknown(captures, as_of));
         Ok(lacks.map(|(&uid, _)| uid).collect())
     }
 
@@ -213,7 +247,15 @@ impl LinkQuestion {
         let mut header = json!({"epoch": pinned.epoch(), "direction": direction});
         let (from, to, at) = match self.window {
             Window::Seen { from, to } => (Some(from).filter(|&from| from > i64::MIN), Some(to), None),
-            Window::AsOf(at) => (None, None, Some(at)),
+            Window::AsOf(as_of) => {
+                if as_of.since > i64::MIN {
+                    header["since"] = json!(format_time(as_of.since));
+                }
+                if as_of.failures != Failures::default() {
+                    header["failures"] = json!(as_of.failures.name());
+                }
+                (None, None, Some(as_of.time))
+            }
         };
         for (name, time) in [("from", from), ("to", to.filter(|&to| to < i64::MAX)), ("at", at)] {
             if let Some(time) = time {
@@ -224,7 +266,7 @@ impl LinkQuestion {
     }
 }
 
-fn is_inward(params: &Params) -> Result<bool, Status> {
+pub(super) fn is_inward(params: &Params) -> Result<bool, Status> {
     params.choice("direction", [("out", false), ("in", true)])
 }
 
@@ -256,6 +298,13 @@ pub(super) async fn links(State(shared): State<Shared>, RawQuery(query): RawQuer
         return Ok(Json(shown));
     }
     shown["matchType"] = json!(matched.name());
+    if matched == Match::Surt {
+        let spellings = spellings_of(&pinned, url).await?;
+        shown["spellings"] = json!(pinned.urls(&spellings).await?);
+        question.add_page(&pinned, &spellings, &start, &mut answer, &mut shown).await?;
+        resume_key(&mut shown, &start, &pinned, answer.next_page);
+        return Ok(Json(shown));
+    }
     let uid_intervals = matched.uid_intervals(&pinned, url).await?;
     let mut walk = Walk::new(pinned.clone(), uid_intervals, question.interval(), &start);
     if let AnswerForm::Count = question.form {

@@ -23,14 +23,14 @@ pub(super) const UID: &[&str] = &["epoch"];
 pub(super) const TRANSLATE: &[&str] = &["uid", "from", "to"];
 
 impl Value for CaptureTime {
-    type Shown = (i64, bool);
+    type Shown = Self;
 
     fn uid(self) -> Option<Uid> {
         None
     }
 
-    fn show(self, _: &str) -> (i64, bool) {
-        (self.time, self.known)
+    fn show(self, _: &str) -> Self {
+        self
     }
 }
 
@@ -76,7 +76,9 @@ pub(super) async fn captures(State(shared): State<Shared>, RawQuery(query): RawQ
         answer.add(&pinned, &uids, &in_interval).await?;
     }
     let lines = answer.items.into_iter().flat_map(|item| {
-        let line = move |(time, known)| json!({"url": item.url, "timestamp": format_time(time), "known": known});
+        let line = move |CaptureTime { time, known, status }| {
+            json!({"url": item.url, "timestamp": format_time(time), "status": status.code(), "known": known})
+        };
         item.values.into_iter().map(line)
     });
     shown["captures"] = lines.collect();

@@ -6,7 +6,7 @@
 use std::ops::RangeInclusive;
 
 use tonic::Status;
-use webstrata_layers::{Window, interval, parse_time};
+use webstrata_layers::{AsOf, Failures, Window, interval, parse_age, parse_time};
 
 use crate::protocol::resume::Fingerprint;
 use crate::protocol::status::bad;
@@ -95,25 +95,46 @@ impl Params {
         interval(from, to).map(Some).map_err(|error| bad(error.to_string()))
     }
 
-    /// The window of `from` and `to`, or `at`.
+    /// The window of `from` and `to`, or of `at`, `maxAge` and `failures`.
     pub(super) fn window(&self) -> Result<Window, Status> {
-        let (interval, as_of) = (self.interval()?, self.time("at", true)?);
-        match (as_of, interval) {
-            (Some(as_of), None) => Ok(Window::AsOf(as_of)),
+        let (interval, at) = (self.interval()?, self.time("at", true)?);
+        let (age, failures) = self.counting()?;
+        for name in ["maxAge", "failures"] {
+            if at.is_none() && self.get(name)?.is_some() {
+                return Err(bad(format!("{name}: needs at")));
+            }
+        }
+        match (at, interval) {
+            (Some(at), None) => Ok(Window::AsOf(AsOf { failures, ..AsOf::new(at).within(age) })),
             (Some(_), Some(_)) => Err(bad("at: cannot be combined with from or to")),
             (None, Some((from, to))) => Ok(Window::Seen { from, to }),
             (None, None) => Ok(Window::ALWAYS),
         }
     }
 
+    /// The dates `fromDate` and `toDate`, with `maxAge` and `failures`; a short date means its last second.
+    pub(super) fn dates(&self) -> Result<[AsOf; 2], Status> {
+        let date = |name| self.time(name, true)?.ok_or_else(|| bad(format!("{name}: missing (required)")));
+        let (from, to) = (date("fromDate")?, date("toDate")?);
+        interval(Some(from), Some(to)).map_err(|error| bad(format!("fromDate: {error}")))?;
+        let (age, failures) = self.counting()?;
+        Ok([from, to].map(|time| AsOf { failures, ..AsOf::new(time).within(age) }))
+    }
+
+    /// `maxAge` and `failures`: which captures count as of a time.
+    fn counting(&self) -> Result<(Option<i64>, Failures), Status> {
+        let age = self.get("maxAge")?.map(|text| {
+            parse_age(text).ok_or_else(|| bad(format!("maxAge: not an age: {text:?} (expected as 12h, 30d, 4w or 2y)")))
+        });
+        let rules = [Failures::End, Failures::Ignore, Failures::All].map(|rule| (rule.name(), rule));
+        Ok((age.transpose()?, self.choice("failures", rules)?))
+    }
+
     fn time(&self, name: &str, end: bool) -> Result<Option<i64>, Status> {
         let Some(text) = self.get(name)? else { return Ok(None) };
-        let time = parse_time(text, end).ok_or_else(|| {
+        let time = parse_time(text, end).map_err(|error| {
             let hint = if text.contains(' ') { "; write a + as %2B" } else { "" };
-            bad(format!(
-                "{name}: not a time: {text:?} (expected 4 to 14 digits of YYYYMMDDhhmmss, or RFC 3339, in the years \
-                 1 to 9999){hint}"
-            ))
+            bad(format!("{name}: {error}{hint}"))
         });
         time.map(Some)
     }
@@ -171,7 +192,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const KNOWN: &[&str] = &["url", "from", "to", "at", "limit", "count", "direction", "epoch", "uid"];
+    const KNOWN: &[&str] =
+        &["url", "from", "to", "at", "maxAge", "failures", "limit", "count", "direction", "epoch", "uid"];
 
     fn params(query: &str) -> Result<Params, Status> {
         Params::of(Some(query), KNOWN, &["uid"])
@@ -227,7 +249,7 @@ mod tests {
         assert!(message(params("at=2006-05-01T14:34:56+02:00").unwrap().window()).ends_with("write a + as %2B"));
         assert_eq!(
             params("at=2006").unwrap().window().unwrap(),
-            Window::AsOf(parse_time("20061231235959", true).unwrap())
+            Window::as_of(parse_time("20061231235959", true).unwrap())
         );
         assert_eq!(Params::of(None, &[], &[]).unwrap().fingerprint("/"), params("").unwrap().fingerprint("/"));
     }
@@ -236,7 +258,7 @@ mod tests {
     fn windows_run_forwards_in_the_years_that_captures_have() {
         for (query, refused) in [
             ("from=2007&to=2006", "from 2007-01-01T00:00:00Z is later than to 2006-12-31T23:59:59Z"),
-            ("from=0000", "from: not a time: \"0000\""),
+            ("from=0000", "from: no such year: \"0000\""),
             ("at=1209588506000", "at: not a time: \"1209588506000\""),
         ] {
             let status = params(query).unwrap().window().unwrap_err();

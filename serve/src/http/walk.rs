@@ -32,6 +32,8 @@ const READY: u64 = 1 << 16;
 pub(super) enum Match {
     /// The URL itself.
     Exact,
+    /// The URLs with the same urlkey: all spellings of the page.
+    Surt,
     /// URLs that begin with the URL, with any scheme and port.
     Prefix,
     /// URLs of its host.
@@ -43,14 +45,15 @@ pub(super) enum Match {
 impl Match {
     /// From `matchType`.
     pub(super) fn of(params: &Params) -> Result<Self, Status> {
-        let words = [("exact", Self::Exact), ("prefix", Self::Prefix), ("host", Self::Host), ("domain", Self::Domain)];
-        params.choice("matchType", words)
+        let words = [Self::Exact, Self::Surt, Self::Prefix, Self::Host, Self::Domain];
+        params.choice("matchType", words.map(|word| (word.name(), word)))
     }
 
     /// The value of `matchType`.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Exact => "exact",
+            Self::Surt => "surt",
             Self::Prefix => "prefix",
             Self::Host => "host",
             Self::Domain => "domain",
@@ -64,6 +67,10 @@ impl Match {
                 let (_, uid) = find(pinned, text).await?;
                 Ok(std::iter::once(uid..uid + 1).collect())
             }
+            Self::Surt => {
+                let found = pinned.spellings(&meant(text)?.swap_remove(0)).await?;
+                Ok(found.into_iter().map(|uid| uid..uid + 1).collect())
+            }
             Self::Prefix | Self::Host | Self::Domain => pinned.with_prefix(&self.prefix(text)?).await,
         }
     }
@@ -73,7 +80,7 @@ impl Match {
         // The key's prefix is the same for both schemes.
         let url = meant(text)?.swap_remove(0);
         let prefix = match self {
-            Self::Exact | Self::Prefix => Some(key::url_prefix(&url)),
+            Self::Exact | Self::Surt | Self::Prefix => Some(key::url_prefix(&url)),
             Self::Host => key::host_of(&url).and_then(key::host_prefix),
             Self::Domain => key::host_of(&url).and_then(key::domain_prefix),
         };

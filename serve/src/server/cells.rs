@@ -66,6 +66,8 @@ fn items(question: &Question) -> usize {
             let pages = listing.end.saturating_sub(listing.first).min(1 << 24) / 32;
             ITEMS_INLINE + usize::try_from(pages).unwrap_or(0)
         }
+        // A search for spellings looks at some keys for each letter of a path; the others may look at a whole cell.
+        Some(QuestionKind::Spellings(_) | QuestionKind::Hosts(_) | QuestionKind::Busiest(_)) => ITEMS_INLINE + 1,
         Some(QuestionKind::Prefix(_) | QuestionKind::Counts(_)) => 1,
         None => 0,
     }

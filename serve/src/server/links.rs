@@ -9,11 +9,11 @@ use tokio_stream::Stream;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status};
 use webstrata_layers::record::key;
-use webstrata_layers::{Batch, Sampling, Uid, interval};
+use webstrata_layers::{Batch, Direction, Precision, Sampling, Uid, Window, interval};
 
 use super::Shared;
 use crate::clerk::{Pinned, WAIT};
-use crate::held::{direction_of, sample_of, window_of};
+use crate::held::{direction_of, sample_of, statuses_of, window_of};
 use crate::protocol::proto::links_server::Links;
 use crate::protocol::proto::{self, Counts, Drawing, ServerStats, TopologyResponse};
 use crate::protocol::resume::{Fingerprint, resumed, token};
@@ -245,7 +245,61 @@ impl Links for LinksService {
             counts: counts(&captures),
             times: captures.values().iter().map(|capture| capture.time).collect(),
             unknown: unknown.collect(),
+            statuses: statuses_of(captures.values()),
         }))
+    }
+
+    async fn get_changed_links(
+        &self,
+        request: Request<proto::GetChangedLinksRequest>,
+    ) -> AnswerKind<proto::GetChangedLinksResponse> {
+        let request = request.into_inner();
+        let pinned = self.pinned(request.epoch, request.uids.len()).await?;
+        let is_inward = match direction_of(request.direction)? {
+            Direction::Out => false,
+            Direction::In(Precision::Exact) => true,
+            Direction::In(Precision::Range) => return Err(bad("direction: out or in, exactly")),
+        };
+        let date = |name: &str, window: Option<&proto::Window>| match window_of(window)? {
+            Window::AsOf(date) => Ok(date),
+            Window::Seen { .. } => Err(bad(format!("{name}: needs as_of"))),
+        };
+        let dates = [date("from", request.from.as_ref())?, date("to", request.to.as_ref())?];
+        if dates[0].time > dates[1].time {
+            return Err(bad("from: later than to"));
+        }
+        pinned.known(Uid::slice(&request.uids))?;
+        let mut answer = proto::GetChangedLinksResponse { epoch: pinned.epoch(), ..Default::default() };
+        for changed in pinned.changed(Uid::slice(&request.uids), is_inward, dates).await? {
+            let count = |links: &[Uid]| u32::try_from(links.len()).unwrap_or(u32::MAX);
+            answer.gained_counts.push(count(&changed.gained));
+            answer.lost_counts.push(count(&changed.lost));
+            answer.unknown_counts.push(count(&changed.unknown));
+            answer.gained.extend_from_slice(Uid::numbers(&changed.gained));
+            answer.lost.extend_from_slice(Uid::numbers(&changed.lost));
+            answer.unknown.extend_from_slice(Uid::numbers(&changed.unknown));
+            self.values(answer.gained.len() + answer.lost.len() + answer.unknown.len())?;
+        }
+        Ok(Response::new(answer))
+    }
+
+    async fn get_first_links(
+        &self,
+        request: Request<proto::GetFirstLinksRequest>,
+    ) -> AnswerKind<proto::GetFirstLinksResponse> {
+        let request = request.into_inner();
+        let pinned = self.pinned(request.epoch, request.uids.len()).await?;
+        pinned.known(Uid::slice(&request.uids))?;
+        let limit = usize::try_from(request.limit).ok().filter(|&limit| limit > 0).unwrap_or(usize::MAX);
+        let mut answer = proto::GetFirstLinksResponse { epoch: pinned.epoch(), ..Default::default() };
+        for mut firsts in pinned.first(Uid::slice(&request.uids)).await? {
+            firsts.truncate(limit);
+            answer.counts.push(u32::try_from(firsts.len()).unwrap_or(u32::MAX));
+            answer.pages.extend(firsts.iter().map(|(_, page)| page.0));
+            answer.firsts.extend(firsts.iter().map(|(first, _)| first));
+            self.values(2 * answer.pages.len())?;
+        }
+        Ok(Response::new(answer))
     }
 
     type ListUidsStream = Pin<Box<dyn Stream<Item = Result<proto::ListUidsResponse, Status>> + Send>>;
@@ -360,6 +414,10 @@ async fn uid_intervals_of(
         proto::Match::Exact => {
             let found = pinned.uids(std::slice::from_ref(&request.url)).await?;
             Ok(found.into_iter().flatten().map(|uid| uid..uid + 1).collect())
+        }
+        proto::Match::Surt => {
+            let found = pinned.spellings(&request.url).await?;
+            Ok(found.into_iter().map(|uid| uid..uid + 1).collect())
         }
         proto::Match::Prefix => pinned.with_prefix(&key::url_prefix(&request.url)).await,
         proto::Match::Host => pinned.with_prefix(&prefix_of_host(&request.url, key::host_prefix)?).await,

@@ -1,15 +1,15 @@
-//! The capture table: `url`, `ts`, `links`.
+//! The capture table: `url`, `ts`, `links`, and `status` where there is such a column.
 //!
 //! The links of a row are adjacent in the text buffer of the batch, so a row without null links is one copy. For a
 //! column with dictionary encoding, the reader copies keys.
 
 use super::Batches;
-use super::cells::{Times, texts};
+use super::cells::{Times, integers, texts};
 use crate::capture::Dictionary;
 use crate::{Capture, CaptureReader, Error, Finding, Tally};
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
-use arrow_array::{Array, ArrayRef, DictionaryArray, Int32Array, RecordBatch, StringArray};
+use arrow_array::{Array, ArrayRef, DictionaryArray, Int32Array, Int64Array, RecordBatch, StringArray};
 use arrow_buffer::{NullBuffer, OffsetBuffer};
 use std::sync::Arc;
 
@@ -29,6 +29,7 @@ struct Batch {
     list_ends: OffsetBuffer<i32>,
     list_nulls: Option<NullBuffer>,
     links: Links,
+    statuses: Option<Int64Array>,
 }
 
 enum Links {
@@ -54,8 +55,13 @@ impl Batch {
     /// `last` is the dictionary of the batch before.
     fn new(row: u64, batch: &RecordBatch, last: Option<Arc<Dictionary>>) -> Option<Batch> {
         let list = batch.column(2).as_list_opt::<i32>()?;
+        let statuses = match batch.columns().get(3) {
+            Some(column) => Some(integers(column)?),
+            None => None,
+        };
         Some(Batch {
             row,
+            statuses,
             urls: texts(batch.column(0))?,
             times: Times::new(batch.column(1))?,
             list_ends: list.offsets().clone(),
@@ -74,6 +80,12 @@ impl Batch {
         }
         capture.time = self.times.get(row)?.counted(tally);
         capture.url.push_str(self.urls.value(row));
+        if let Some(statuses) = self.statuses.as_ref().filter(|statuses| statuses.is_valid(row)) {
+            let status = statuses.value(row);
+            let code = u16::try_from(status).ok().filter(|code| (200..=999).contains(code));
+            let wrong = || (Finding::BadRow, format!("{status} is no status (expected 200 to 999)"));
+            capture.status = Some(code.ok_or_else(wrong)?);
+        }
         let index = |end: i32| usize::try_from(end).unwrap_or(0);
         let (start, end) = (index(self.list_ends[row]), index(self.list_ends[row + 1]));
         match &self.links {

@@ -30,8 +30,23 @@ pub(super) fn texts(column: &ArrayRef) -> Option<StringArray> {
     }
 }
 
-/// A column of integers of a type; those beyond 64 bits with a sign are null.
-fn integers<T: ArrowPrimitiveType<Native: TryInto<i64>>>(column: &ArrayRef) -> Option<Int64Array> {
+/// A column of integers; `None` where the column holds something else. Those beyond 64 bits with a sign are null.
+pub(super) fn integers(column: &ArrayRef) -> Option<Int64Array> {
+    match column.data_type() {
+        DataType::Int64 => column.as_primitive_opt().cloned(),
+        DataType::Int32 => integers_of::<Int32Type>(column),
+        DataType::Int16 => integers_of::<Int16Type>(column),
+        DataType::Int8 => integers_of::<Int8Type>(column),
+        DataType::UInt64 => integers_of::<UInt64Type>(column),
+        DataType::UInt32 => integers_of::<UInt32Type>(column),
+        DataType::UInt16 => integers_of::<UInt16Type>(column),
+        DataType::UInt8 => integers_of::<UInt8Type>(column),
+        _ => None,
+    }
+}
+
+/// A column of integers of a type.
+fn integers_of<T: ArrowPrimitiveType<Native: TryInto<i64>>>(column: &ArrayRef) -> Option<Int64Array> {
     Some(column.as_primitive_opt::<T>()?.unary_opt(|number| number.try_into().ok()))
 }
 
@@ -69,15 +84,10 @@ impl Times {
                 let days = column.as_primitive_opt::<Date32Type>()?;
                 Some(Times::Numbers(days.unary(|day| i64::from(day) * DAY), 1))
             }
-            DataType::Int64 => Some(Times::Plain(column.as_primitive_opt().cloned()?)),
-            DataType::Int32 => Some(Times::Plain(integers::<Int32Type>(column)?)),
-            DataType::Int16 => Some(Times::Plain(integers::<Int16Type>(column)?)),
-            DataType::Int8 => Some(Times::Plain(integers::<Int8Type>(column)?)),
-            DataType::UInt64 => Some(Times::Plain(integers::<UInt64Type>(column)?)),
-            DataType::UInt32 => Some(Times::Plain(integers::<UInt32Type>(column)?)),
-            DataType::UInt16 => Some(Times::Plain(integers::<UInt16Type>(column)?)),
-            DataType::UInt8 => Some(Times::Plain(integers::<UInt8Type>(column)?)),
-            _ => Some(Times::Texts(texts(column)?)),
+            _ => match integers(column) {
+                Some(numbers) => Some(Times::Plain(numbers)),
+                None => Some(Times::Texts(texts(column)?)),
+            },
         }
     }
 

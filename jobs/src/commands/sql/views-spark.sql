@@ -15,12 +15,14 @@ SELECT uid, url, surt, nullif(
     regexp_extract(url, '^[a-z][a-z0-9+.-]*://(?:[^/?#@]*@)?(\\[[^/]*\\]|[^/:?#]*)', 1), '') AS host
 FROM records;
 
--- When each row of the store (part) has captures of a page, and in how many rows the page is.
+-- When each row of the store (part) has captures of a page, in how many rows the page is, and whether it has statuses.
 CREATE OR REPLACE TEMPORARY VIEW time_records AS
 WITH records AS (
     {ts}
 )
-SELECT part, uid, timestamps, unknown, count(*) OVER (PARTITION BY uid) AS records FROM records;
+SELECT part, uid, timestamps, blank, status_captures, statuses,
+    count(*) OVER (PARTITION BY uid) = 1 AND count(statuses) OVER (PARTITION BY uid) = 0 AS alone
+FROM records;
 
 -- What each row of the store has of a page and its links.
 CREATE OR REPLACE TEMPORARY VIEW link_records AS
@@ -29,26 +31,31 @@ WITH lists AS (
 ), presence AS (
     {bv}
 )
-SELECT part, uid, records, timestamps, unknown, links, changes
+SELECT part, uid, alone, timestamps, blank, links, changes
 FROM time_records JOIN lists USING (part, uid) JOIN presence USING (part, uid);
 
--- Captures as records have them, by their place in the list from 0. Of several records of one second the newest counts.
+-- Captures as records have them, by their place in the list from 0. Of several records of one second the newest counts, and
+-- with the status 0 it says that the capture is removed. The column `changes` says nothing of blank ones. A capture tells which
+-- links there are, unless they are unknown or the server failed.
 CREATE OR REPLACE TEMPORARY VIEW record_captures AS
 WITH found AS (
     {rv}
 ), every AS (
-    SELECT part, uid, records, unknown, revisits, posexplode(timestamps) AS (place, timestamp)
+    SELECT part, uid, alone, blank, status_captures, statuses, revisits, posexplode(timestamps) AS (place, timestamp)
     FROM time_records JOIN found USING (part, uid)
 ), flagged AS (
-    SELECT part, uid, records, place, timestamp, NOT coalesce(array_contains(unknown, place), false) AS known,
+    SELECT part, uid, alone, place, timestamp, coalesce(array_contains(blank, place), false) AS blank,
+        coalesce(try_element_at(statuses, nullif(size(filter(status_captures, capture -> capture <= place)), 0)), 200) AS status,
         coalesce(array_contains(revisits, place), false) AS revisit, max(part) OVER (PARTITION BY uid, timestamp) AS newest
     FROM every
 )
-SELECT part, uid, records, place, timestamp, known, revisit FROM flagged WHERE part = newest;
+SELECT part, uid, alone, place, timestamp, status, NOT blank OR status >= 400 AS known, revisit, blank,
+    NOT blank OR (status BETWEEN 400 AND 499 AND status != 429) AS tells
+FROM flagged WHERE part = newest AND status != 0;
 
--- Every capture: whether its links are known, and whether it is a revisit.
+-- Every capture: what the server answered, whether its links are known (a failure has none), and whether it is a revisit.
 CREATE OR REPLACE TEMPORARY VIEW captures AS
-SELECT uid, timestamp, known, revisit FROM record_captures;
+SELECT uid, timestamp, status, known, revisit FROM record_captures;
 
 -- Every URL that was captured.
 CREATE OR REPLACE TEMPORARY VIEW pages AS
@@ -85,37 +92,37 @@ SELECT part, uid, collect_list(link) AS changed, collect_list(struct(link, bound
 -- Runs of captures of a record that have a link, from place `start` to before `stop`. A link without changes is in all.
 CREATE OR REPLACE TEMPORARY VIEW record_runs AS
 WITH every AS (
-    SELECT part, uid, records, timestamps, unknown, links, inline(concat(coalesce(lists, array()), transform(
+    SELECT part, uid, alone, timestamps, blank, links, inline(concat(coalesce(lists, array()), transform(
         array_except(sequence(0, size(links) - 1), coalesce(changed, array())), link -> struct(link, array(0) AS bounds))))
     FROM link_records LEFT JOIN record_changes USING (part, uid) WHERE size(links) > 0
 ), runs AS (
-    SELECT part, uid, records, timestamps, unknown, links[link] AS dst, inline(transform(sequence(0, size(bounds) - 1, 2),
+    SELECT part, uid, alone, timestamps, blank, links[link] AS dst, inline(transform(sequence(0, size(bounds) - 1, 2),
         at -> struct(bounds[at] AS start, IF(at + 1 < size(bounds), bounds[at + 1], size(timestamps)) AS stop)))
     FROM every
 )
-SELECT part, uid, records, timestamps, unknown, dst, start, stop FROM runs WHERE start < stop;
+SELECT part, uid, alone, timestamps, blank, dst, start, stop FROM runs WHERE start < stop;
 
--- Every known capture with every link of it. Many times larger than the links: filter it.
+-- Every capture with every link of it. Many times larger than the links: filter it.
 CREATE OR REPLACE TEMPORARY VIEW link_captures AS
 SELECT uid AS src, dst, timestamp
 FROM (SELECT part, uid, dst, start, stop FROM record_runs)
-JOIN (SELECT part, uid, place, timestamp FROM record_captures WHERE known) USING (part, uid)
+JOIN (SELECT part, uid, place, timestamp FROM record_captures WHERE NOT blank) USING (part, uid)
 WHERE place >= start AND place < stop;
 
--- Every link of every page, a row for each run of consecutive known captures that have it. Pages with one record are read
--- straight from its lists; of others the captures are counted through.
+-- Every link of every page, a row for each run of captures that have it, which ends where a capture tells that it is gone. Pages
+-- with one record and without statuses are read straight from its lists; of others the captures are counted through.
 CREATE OR REPLACE TEMPORARY VIEW link_intervals AS
 WITH of_one AS (
-    SELECT uid AS src, dst, IF(unknown IS NULL, slice(timestamps, start + 1, stop - start), transform(
-        filter(sequence(start, stop - 1), place -> NOT array_contains(unknown, place)), place -> timestamps[place])) AS own
-    FROM record_runs WHERE records = 1
+    SELECT uid AS src, dst, IF(blank IS NULL, slice(timestamps, start + 1, stop - start), transform(
+        filter(sequence(start, stop - 1), place -> NOT array_contains(blank, place)), place -> timestamps[place])) AS own
+    FROM record_runs WHERE alone
 ), ranked AS (
-    SELECT part, uid, place, timestamp, row_number() OVER (PARTITION BY uid ORDER BY timestamp) AS rank
-    FROM record_captures WHERE known AND records > 1
+    SELECT part, uid, place, timestamp, blank, row_number() OVER (PARTITION BY uid ORDER BY timestamp) AS rank
+    FROM record_captures WHERE tells AND NOT alone
 ), of_many AS (
     SELECT uid AS src, dst, timestamp, rank - row_number() OVER (PARTITION BY uid, dst ORDER BY timestamp) AS run
-    FROM (SELECT part, uid, dst, start, stop FROM record_runs WHERE records > 1) JOIN ranked USING (part, uid)
-    WHERE place >= start AND place < stop
+    FROM (SELECT part, uid, dst, start, stop FROM record_runs WHERE NOT alone) JOIN ranked USING (part, uid)
+    WHERE NOT blank AND place >= start AND place < stop
 )
 SELECT src, dst, own[0] AS first_seen, own[size(own) - 1] AS last_seen, CAST(size(own) AS BIGINT) AS captures
 FROM of_one WHERE size(own) > 0

@@ -12,20 +12,28 @@ FROM read_parquet([
 CREATE OR REPLACE VIEW page_records AS
 {records};
 
--- Captures as records have them, by their place in the list from 0; of several records of one second the newest counts.
+-- Captures as records have them, by their place in the list from 0; of several records of one second the newest counts, and
+-- with the status 0 it says that the capture is removed. The column `changes` says nothing of blank ones. A capture tells which
+-- links there are, unless they are unknown or the server failed.
 CREATE OR REPLACE VIEW record_captures AS
 WITH every AS (
-    SELECT part, uid, unknown, revisits, generate_subscripts(timestamps, 1) - 1 AS place, unnest(timestamps) AS timestamp
+    SELECT part, uid, blank, status_captures, statuses, revisits, generate_subscripts(timestamps, 1) - 1 AS place,
+        unnest(timestamps) AS timestamp
     FROM page_records
+), flagged AS (
+    SELECT part, uid, place, timestamp, coalesce(list_contains(blank, place), false) AS blank,
+        coalesce(statuses[len(list_filter(status_captures, lambda capture: capture <= place))], 200::USMALLINT) AS status,
+        coalesce(list_contains(revisits, place), false) AS revisit
+    FROM every
 )
-SELECT part, uid, place, timestamp, NOT coalesce(list_contains(unknown, place), false) AS known,
-    coalesce(list_contains(revisits, place), false) AS revisit
-FROM every
-QUALIFY part = max(part) OVER (PARTITION BY uid, timestamp);
+SELECT part, uid, place, timestamp, status, NOT blank OR status >= 400 AS known, revisit, blank,
+    NOT blank OR (status BETWEEN 400 AND 499 AND status != 429) AS tells
+FROM flagged
+QUALIFY part = max(part) OVER (PARTITION BY uid, timestamp) AND status != 0;
 
--- Every capture: whether its links are known, and whether it is a revisit.
+-- Every capture: what the server answered, whether its links are known (a failure has none), and whether it is a revisit.
 CREATE OR REPLACE VIEW captures AS
-SELECT uid, timestamp, known, revisit FROM record_captures;
+SELECT uid, timestamp, status, known, revisit FROM record_captures;
 
 -- Every URL that was captured.
 CREATE OR REPLACE VIEW pages AS
@@ -69,24 +77,24 @@ WITH bytes AS (
 )
 SELECT part, uid, dst, start, stop FROM runs WHERE start < stop;
 
--- Every known capture with every link of it. Many times larger than the links: filter it.
+-- Every capture with every link of it. Many times larger than the links: filter it.
 CREATE OR REPLACE VIEW link_captures AS
 SELECT uid AS src, dst, timestamp
 FROM record_runs JOIN record_captures USING (part, uid)
-WHERE known AND place >= start AND place < stop;
+WHERE NOT blank AND place >= start AND place < stop;
 
--- Every link of every page, a row for each run of consecutive known captures that have it. Pages with one record are read
--- straight from its lists; of others the captures are counted through.
+-- Every link of every page, a row for each run of captures that have it, which ends where a capture tells that it is gone. Pages
+-- with one record and without statuses are read straight from its lists; of others the captures are counted through.
 CREATE OR REPLACE VIEW link_intervals AS
 WITH alone AS (
-    SELECT uid FROM page_records GROUP BY uid HAVING count(*) = 1
+    SELECT uid FROM page_records GROUP BY uid HAVING count(*) = 1 AND count(statuses) = 0
 ), of_one AS (
-    SELECT uid AS src, dst, CASE WHEN unknown IS NULL THEN timestamps[start + 1:stop] ELSE list_filter(
-        timestamps[start + 1:stop], lambda t, i: NOT list_contains(unknown, start + i - 1)) END AS own
+    SELECT uid AS src, dst, CASE WHEN blank IS NULL THEN timestamps[start + 1:stop] ELSE list_filter(
+        timestamps[start + 1:stop], lambda t, i: NOT list_contains(blank, start + i - 1)) END AS own
     FROM record_runs JOIN page_records USING (part, uid) SEMI JOIN alone USING (uid)
 ), ranked AS (
     SELECT uid AS src, timestamp, row_number() OVER (PARTITION BY uid ORDER BY timestamp) AS rank
-    FROM captures ANTI JOIN alone USING (uid) WHERE known
+    FROM record_captures ANTI JOIN alone USING (uid) WHERE tells
 ), of_many AS (
     SELECT src, dst, timestamp, rank - row_number() OVER (PARTITION BY src, dst ORDER BY timestamp) AS run
     FROM link_captures JOIN ranked USING (src, timestamp)

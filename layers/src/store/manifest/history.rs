@@ -117,8 +117,9 @@ impl Manifest {
     pub fn origin(&self) -> Origin {
         match self.history.last() {
             None | Some(PastEpoch { rebuilt: true, .. }) => Origin::Built,
-            Some(PastEpoch { translation: None, .. }) => Origin::Updated,
-            Some(_) => Origin::Merged,
+            Some(PastEpoch { translation: Some(_), .. }) => Origin::Merged,
+            Some(_) if self.rows.last().is_some_and(|row| row.removes) => Origin::Removed,
+            Some(_) => Origin::Updated,
         }
     }
 
@@ -147,6 +148,8 @@ pub enum Origin {
     Built,
     /// Rows were added; UIDs stayed.
     Updated,
+    /// A row was added that takes something out; UIDs stayed.
+    Removed,
     /// Rows were merged, and UIDs replaced.
     Merged,
 }
@@ -166,6 +169,7 @@ mod tests {
                 first_uid: Uid(first_uid - urls),
                 urls,
                 updates: 1,
+                removes: false,
                 partitions: vec![],
                 counts: Counts::default(),
             }

@@ -4,13 +4,13 @@
 //! are asked for, each with the dates at which it is there, so that the layers are read once; [`Timed::at`] gives those
 //! of one date.
 //!
-//! Memory: 4 bytes a link, 8 a page; of many dates 4 bytes more a link and stretch of dates in which it is there. URLs
-//! are numbered by 32 bits.
+//! Memory: 4 bytes a link, 12 a page; of many dates 4 bytes more a link or page, and stretch of dates in which it is
+//! there. URLs are numbered by 32 bits.
 
 use super::Ground;
 use std::ops::Range;
 use webstrata_layers::record::presence;
-use webstrata_layers::{Page, Uid, Window, captures_in};
+use webstrata_layers::{Page, PageState, Uid, Window};
 use webstrata_pipeline::engine::job::Stopped;
 
 /// Dates from the first to the last of a stretch.
@@ -26,6 +26,14 @@ pub(super) struct Timed<L = u32> {
     /// As long as `links`; empty where there is one date.
     dates: Vec<Dates>,
     dates_all: usize,
+    /// Pages that are there ([`webstrata_layers::Captures::is_alive`]), as `pages`; one that is there again after a gap
+    /// stands there again.
+    alive: Vec<u32>,
+    /// As long as `alive`; empty where there is one date.
+    alive_dates: Vec<Dates>,
+    /// Pages that have failed as of a date, now or before; dates as those of `alive`.
+    marked: Vec<(u32, PageState)>,
+    marked_dates: Vec<Dates>,
 }
 
 /// Links of a worker's pages at one date. Links are UIDs, or what stands for them.
@@ -38,6 +46,10 @@ pub(super) struct Adjacency<L = u32> {
     pub(super) starts: Vec<usize>,
     /// Links, rising in each page.
     pub(super) links: Vec<L>,
+    /// Pages that are there at the date, with links or without, rising, as `pages`.
+    pub(super) alive: Vec<u32>,
+    /// Pages that have failed as of the date, now or before, with what is known of them.
+    pub(super) marked: Vec<(u32, PageState)>,
 }
 
 /// A number that is below 2^32, since UIDs are (see [`super::analyze`]).
@@ -52,19 +64,24 @@ pub(super) fn read(ground: &Ground<'_>, windows: &[Window]) -> Result<Timed, Sto
     // About as many as there will be: all links of the store, shared out.
     let share = ground.store.store().manifest().counts.links / ground.ranges.len() as u64;
     let links = Vec::with_capacity(usize::try_from(share).unwrap_or(0));
-    let (pages, starts, dates) = (Vec::new(), vec![0], Vec::new());
-    let mut timed = Timed { uids: uids.clone(), pages, starts, links, dates, dates_all: windows.len() };
+    let (pages, starts, dates, dates_all) = (Vec::new(), vec![0], Vec::new(), windows.len());
+    let (alive, alive_dates, marked, marked_dates) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let first = uids.start;
+    let mut timed = Timed { uids, pages, starts, links, dates, dates_all, alive, alive_dates, marked, marked_dates };
     let mut page_links = Vec::new();
     ground.each_page(|page| {
         match windows {
             [window] => {
                 page.links_in(*window, &mut page_links);
                 timed.links.extend(page_links.iter().map(|&link| low(link.0)));
+                let number = low(page.uid - first);
+                timed.alive.extend(page.captures().is_alive(*window).then_some(number));
+                timed.marked.extend(mark(page, *window).map(|state| (number, state)));
             }
             windows => timed.add_dated(page, windows),
         }
         if timed.links.len() > *timed.starts.last().unwrap_or(&0) {
-            timed.pages.push(low(page.uid - uids.start));
+            timed.pages.push(low(page.uid - first));
             timed.starts.push(timed.links.len());
         }
         Ok(())
@@ -75,10 +92,27 @@ pub(super) fn read(ground: &Ground<'_>, windows: &[Window]) -> Result<Timed, Sto
 impl Timed {
     /// Adds the links of a page with the dates at which they are there.
     fn add_dated(&mut self, page: &Page, windows: &[Window]) {
-        // Dates at which a capture is selected, with its index; stretches of dates without a gap.
+        let number = low(page.uid - self.uids.start);
+        let is_alive = |window: &&Window| page.captures().is_alive(**window);
+        let dates_alive = (0u16..).zip(windows).filter(|(_, window)| is_alive(window)).map(|(date, _)| date);
+        for stretch in without_gaps(dates_alive) {
+            self.alive.push(number);
+            self.alive_dates.push(stretch);
+        }
+        if !page.statuses.is_empty() {
+            let marks: Vec<_> = windows.iter().map(|&window| mark(page, window)).collect();
+            for state in [PageState::Back, PageState::Gone, PageState::Missing] {
+                let dates = (0u16..).zip(&marks).filter(|(_, mark)| **mark == Some(state)).map(|(date, _)| date);
+                for stretch in without_gaps(dates) {
+                    self.marked.push((number, state));
+                    self.marked_dates.push(stretch);
+                }
+            }
+        }
+        // Dates at which a capture is selected, with its index.
         let selected: Vec<(u16, (u32, u32))> = (0u16..)
             .zip(windows)
-            .filter_map(|(date, &window)| Some((date, captures_in(&page.timestamps, &page.unknown, window)?)))
+            .filter_map(|(date, &window)| Some((date, page.captures().selected(window)?)))
             .collect();
         if selected.is_empty() {
             return;
@@ -90,30 +124,38 @@ impl Timed {
         }
         for (&link, changes) in page.links.iter().zip(changes_by_link) {
             let stretches = presence::intervals(changes, captures);
-            let mut open: Option<Dates> = None;
-            for &(date, (first, last)) in &selected {
+            let has_link = |(first, last): (u32, u32)| {
                 // Stretches are few; the last one that begins not after the window's end is the only one that can
                 // reach into it.
                 let at = stretches.partition_point(|stretch| stretch.0 <= last);
-                if at == 0 || stretches[at - 1].1 < first {
-                    continue;
-                }
-                open = match open {
-                    Some((since, until)) if until + 1 == date => Some((since, date)),
-                    Some(dates) => {
-                        self.links.push(low(link.0));
-                        self.dates.push(dates);
-                        Some((date, date))
-                    }
-                    None => Some((date, date)),
-                };
-            }
-            if let Some(dates) = open {
+                at > 0 && stretches[at - 1].1 >= first
+            };
+            let dates = selected.iter().filter(|(_, captures)| has_link(*captures)).map(|&(date, _)| date);
+            for stretch in without_gaps(dates) {
                 self.links.push(low(link.0));
-                self.dates.push(dates);
+                self.dates.push(stretch);
             }
         }
     }
+}
+
+/// What is known of a page that has failed, as of a time.
+fn mark(page: &Page, window: Window) -> Option<PageState> {
+    let Window::AsOf(as_of) = window else { return None };
+    page.captures().state(as_of).filter(|state| *state != PageState::Alive)
+}
+
+/// Rising dates as stretches without a gap.
+fn without_gaps(dates: impl Iterator<Item = u16>) -> impl Iterator<Item = Dates> {
+    let mut dates = dates.peekable();
+    std::iter::from_fn(move || {
+        let first = dates.next()?;
+        let mut last = first;
+        while let Some(next) = dates.next_if(|&next| next == last + 1) {
+            last = next;
+        }
+        Some((first, last))
+    })
 }
 
 impl<L: Copy> Timed<L> {
@@ -123,26 +165,27 @@ impl<L: Copy> Timed<L> {
         self,
         rename: impl FnOnce(Vec<L>) -> Result<(Vec<M>, T), Stopped>,
     ) -> Result<(Timed<M>, T), Stopped> {
-        let Self { uids, pages, starts, links, dates, dates_all } = self;
+        let Self { uids, pages, starts, links, dates, dates_all, alive, alive_dates, marked, marked_dates } = self;
         let (links, named) = rename(links)?;
-        Ok((Timed { uids, pages, starts, links, dates, dates_all }, named))
+        Ok((Timed { uids, pages, starts, links, dates, dates_all, alive, alive_dates, marked, marked_dates }, named))
     }
 
     /// The links at a date of many.
     pub(super) fn at(&self, date: usize) -> Adjacency<L> {
-        let is_present = |at: usize| {
-            let (first, last) = self.dates[at];
-            usize::from(first) <= date && date <= usize::from(last)
-        };
+        let holds = |(first, last): Dates| usize::from(first) <= date && date <= usize::from(last);
         let (mut pages, mut starts, mut links) = (Vec::with_capacity(self.pages.len()), vec![0], Vec::new());
         for (&page, bounds) in self.pages.iter().zip(self.starts.windows(2)) {
-            links.extend((bounds[0]..bounds[1]).filter(|&at| is_present(at)).map(|at| self.links[at]));
+            links.extend((bounds[0]..bounds[1]).filter(|&at| holds(self.dates[at])).map(|at| self.links[at]));
             if links.len() > *starts.last().unwrap_or(&0) {
                 pages.push(page);
                 starts.push(links.len());
             }
         }
-        Adjacency { uids: self.uids.clone(), pages, starts, links }
+        let alive = self.alive.iter().zip(&self.alive_dates).filter(|(_, dates)| holds(**dates)).map(|(&page, _)| page);
+        let marked =
+            self.marked.iter().zip(&self.marked_dates).filter(|(_, dates)| holds(**dates)).map(|(&mark, _)| mark);
+        let (alive, marked) = (alive.collect(), marked.collect());
+        Adjacency { uids: self.uids.clone(), pages, starts, links, alive, marked }
     }
 
     /// The links at the only date, or at one of many.
@@ -150,8 +193,8 @@ impl<L: Copy> Timed<L> {
         if self.dates_all > 1 {
             return self.at(date);
         }
-        let Self { uids, pages, starts, links, .. } = self;
-        Adjacency { uids, pages, starts, links }
+        let Self { uids, pages, starts, links, alive, marked, .. } = self;
+        Adjacency { uids, pages, starts, links, alive, marked }
     }
 }
 

@@ -1,9 +1,11 @@
 //! `churn`: links that are added and removed from one known capture of a page to the next.
 //!
 //! By page: known captures, pairs of them with other links, links added and removed, and the mean similarity (Jaccard)
-//! of two consecutive captures, 1 where there are no two. One pass over the pages. Memory: 40 bytes a URL.
+//! of two consecutive captures, 1 where there are no two. Nodes are the pages with a capture in the window that tells.
+//! One pass over the pages. Memory: 40 bytes a URL.
 
 use super::exchange::sums;
+use super::shared_nodes::SharedNodes;
 use super::survey::each;
 use super::{Fact, Found, Ground};
 use webstrata_layers::Window;
@@ -16,7 +18,9 @@ pub(super) fn churn(ground: &mut Ground<'_>, window: Window) -> Result<Found, St
     // By capture: links that it has, and that it has and the one before had not, or the other way round.
     let mut by_capture: Vec<[i64; 3]> = Vec::new();
     let (mut pairs_all, mut similar_all) = (0.0, 0.0);
-    each(ground, window, |index, _, history| {
+    let mut pages = Vec::new();
+    each(ground, window, |index, page, history| {
+        pages.extend((!history.times.is_empty()).then_some(page.uid));
         captures[index] = history.times.len() as u64;
         by_capture.clear();
         by_capture.resize(history.times.len() + 1, [0; 3]);
@@ -56,7 +60,9 @@ pub(super) fn churn(ground: &mut Ground<'_>, window: Window) -> Result<Found, St
         Fact::new("links removed", all_removed),
         Fact::new("mean similarity", if pairs > 0.0 { similar / pairs } else { 1.0 }),
     ];
+    let nodes = SharedNodes::of(ground, pages.into_iter(), std::iter::empty())?;
     Ok(Found::of_worker()
+        .of_nodes(nodes)
         .with("changed", changed)
         .with("captures", captures)
         .with("added", added)

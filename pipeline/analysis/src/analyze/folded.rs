@@ -19,7 +19,7 @@ use super::exchange::{Number, exchange};
 use super::survey::{History, each};
 use super::{Fact, Found, Ground, Sheet, SheetColumn};
 use crate::hosts::Fold;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use webstrata_layers::{Page, RangeLength, Uid, Window};
 use webstrata_pipeline::engine::job::Stopped;
 
@@ -71,8 +71,9 @@ pub(super) fn folded(
         columns.push((name, SheetColumn::Counts(rows.iter().map(|(_, weights)| weights[at]).collect())));
     }
     periods.dedup();
+    let parts: HashSet<u32> = rows.iter().flat_map(|(pair, _)| [pair.1, pair.2]).collect();
     let facts = vec![
-        Fact::new(&format!("parts, by {fold}"), groups.len() as f64),
+        Fact::new(&format!("parts, by {fold}"), parts.len() as f64),
         Fact::new("periods", periods.len() as f64),
         Fact::new("pairs", rows.len() as f64),
     ];

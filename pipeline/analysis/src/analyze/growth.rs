@@ -1,4 +1,5 @@
-//! `growth`: what an archive has by period: captures, pages, URLs, links, those that are new, and those that are there.
+//! `growth`: what an archive has by period: captures, pages, URLs, links, those that are new, and those that are there;
+//! pages that were lost (a failure ended them), that returned, and that are there at the end of the period.
 //!
 //! A link (a pair of a page and a URL) is new in the period of the first known capture that has it, and there at the
 //! end of a period where the latest known capture until then has it. A URL is new when it is first captured or first
@@ -7,19 +8,32 @@
 
 use super::adjacency;
 use super::slice::TimedSlice;
-use super::survey::each;
+use super::survey::{Fate, each, fates};
 use super::{Found, Ground, Sheet, SheetColumn};
 use webstrata_layers::{RangeLength, Window};
 use webstrata_pipeline::engine::job::Stopped;
 
-/// Columns of the result that are sums by period, in order; the last one is of steps, not of sums.
-const COLUMNS: [&str; 6] = ["captures", "pages", "new_pages", "new_urls", "new_links", "links"];
+/// Columns of the result that are sums by period, in order; the last two are of steps, not of sums.
+const COLUMNS: [&str; 9] = [
+    "captures",
+    "pages",
+    "new_pages",
+    "new_urls",
+    "new_links",
+    "lost_pages",
+    "returned_pages",
+    "living_pages",
+    "links",
+];
 const CAPTURES: usize = 0;
 const PAGES: usize = 1;
 const NEW_PAGES: usize = 2;
 const NEW_URLS: usize = 3;
 const NEW_LINKS: usize = 4;
-const LINKS: usize = 5;
+const LOST: usize = 5;
+const RETURNED: usize = 6;
+const LIVING: usize = 7;
+const LINKS: usize = 8;
 
 pub(super) fn growth(ground: &mut Ground<'_>, length: RangeLength) -> Result<Found, Stopped> {
     let counts = ground.store.store().manifest().counts;
@@ -40,6 +54,12 @@ pub(super) fn growth(ground: &mut Ground<'_>, length: RangeLength) -> Result<Fou
         }
         sums[period(page.timestamps[0])][NEW_PAGES] += 1;
         first_known[index] = page.timestamps[0];
+        for (time, fate) in fates(page) {
+            let sums = &mut sums[period(time)];
+            sums[LOST] += i64::from(fate == Fate::Lost);
+            sums[RETURNED] += i64::from(fate == Fate::Returned);
+            sums[LIVING] += if fate == Fate::Lost { -1 } else { 1 };
+        }
         let links = if page.links.is_empty() { &[] } else { slice.graph.links_of(linked) };
         linked += usize::from(!page.links.is_empty());
         // Each link of a page is in a known capture, so it has a stretch.
@@ -74,7 +94,9 @@ pub(super) fn growth(ground: &mut Ground<'_>, length: RangeLength) -> Result<Fou
 }
 
 fn sheet(starts: Vec<i64>, mut sums: Vec<[i64; COLUMNS.len()]>) -> Sheet {
-    (1..sums.len()).for_each(|at| sums[at][LINKS] += sums[at - 1][LINKS]);
+    for column in [LIVING, LINKS] {
+        (1..sums.len()).for_each(|at| sums[at][column] += sums[at - 1][column]);
+    }
     let mut columns = vec![("period", SheetColumn::Times(starts))];
     for (at, name) in COLUMNS.into_iter().enumerate() {
         columns.push((name, SheetColumn::Counts(sums.iter().map(|sums| sums[at].unsigned_abs()).collect())));

@@ -5,8 +5,9 @@
 //! cc-webgraph uses it). The relative error of a count is 1.04 / sqrt(2^b). Counters that did not change are not sent
 //! again.
 //!
-//! The hash of a UID is the finaliser of splitmix64 of UID + 1; its highest b bits choose the register, the rest gives
-//! its value: leading zeros plus one. Counts below 2.5 times the registers, with empty ones, are by linear counting.
+//! The hash of a URL is XXH3-64 of its text, so that it is the same in every store; its highest b bits choose the
+//! register, the rest gives its value: leading zeros plus one. Counts below 2.5 times the registers, with empty ones,
+//! are by linear counting.
 //!
 //! Passes over the links: the greatest distance, at most, and one. Memory: 2^b bytes a URL and a mirror, 16 a URL.
 
@@ -14,18 +15,20 @@ use super::adjacency::low;
 use super::exchange::{Number, exchange, sums};
 use super::slice::Slice;
 use super::{Fact, Found, Ground};
-use webstrata_layers::Uid;
+use crate::Error;
 use webstrata_pipeline::engine::job::Stopped;
+use xxhash_rust::xxh3::xxh3_64;
 
 /// Sums of 1 / d for this worker's URLs, from counters with 2^`bits` registers.
 pub(super) fn harmonic(ground: &mut Ground<'_>, slice: &Slice, bits: u32) -> Result<Found, Stopped> {
     let registers = 1usize << bits;
     let mut counters = vec![0u8; slice.graph.urls() * registers];
-    for (uid, counter) in Uid::each(slice.graph.uids.clone()).zip(counters.chunks_exact_mut(registers)) {
-        let hash = mixed(uid.0 + 1);
+    let begun = each_url(ground, |index, url| {
+        let hash = xxh3_64(url.as_bytes());
         let register = usize::try_from(hash >> (64 - bits)).unwrap_or(0);
-        counter[register] = rank(hash << bits, bits);
-    }
+        counters[index * registers + register] = rank(hash << bits, bits);
+    });
+    ground.job.check(begun)?;
     let one = estimate(&counters[..registers.min(counters.len())]);
     let mut counts = vec![one; slice.graph.urls()];
     let mut sums_of = vec![0.0; slice.graph.urls()];
@@ -111,12 +114,16 @@ fn rank(rest: u64, bits: u32) -> u8 {
     u8::try_from(rest.leading_zeros().min(64 - bits) + 1).unwrap_or(u8::MAX)
 }
 
-/// The finaliser of splitmix64.
-fn mixed(number: u64) -> u64 {
-    let mut hash = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    hash = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    hash = (hash ^ (hash >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    hash ^ (hash >> 31)
+/// Visits each URL of this worker, with its place among them.
+fn each_url(ground: &Ground<'_>, mut visit: impl FnMut(usize, &str)) -> Result<(), Error> {
+    let uids = ground.my_uids();
+    for row in 0..ground.store.rows() {
+        let mut urls = ground.store.row_urls(row, uids.clone(), false);
+        while let Some((uid, url, _)) = urls.next_url()? {
+            visit(usize::try_from(uid - uids.start).unwrap_or(usize::MAX), url);
+        }
+    }
+    Ok(())
 }
 
 /// About how many distinct URLs a counter has met.
@@ -148,7 +155,7 @@ mod tests {
             for count in [1u64, 10, 1000, 100_000] {
                 let mut counter = vec![0; registers];
                 for uid in 0..count {
-                    let hash = mixed(uid + 1);
+                    let hash = xxh3_64(&uid.to_le_bytes());
                     let register = usize::try_from(hash >> (64 - bits)).unwrap();
                     counter[register] = counter[register].max(rank(hash << bits, bits));
                 }

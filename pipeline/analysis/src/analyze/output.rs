@@ -1,9 +1,8 @@
 //! Results of analyses: a table of values by URL, and a report of one screen.
 //!
-//! A table has a row a URL of the store, in the order of UIDs, also for those that the analysis says nothing about:
-//! `uid`, `url` and the columns of the analysis; `at` before them where there are many dates, one after the other.
-//! Analyses that are not of URLs have a [`Sheet`] instead. The URLs are read once a date, beside the values. Memory: a
-//! batch of rows.
+//! A table has a row a node, in the order of UIDs, also for those that the analysis says nothing about: `uid`, `url`
+//! and the columns of the analysis; `at` before them where there are many dates, one after the other. Analyses that are
+//! not of URLs have a [`Sheet`] instead. The URLs are read once a date, beside the values. Memory: a batch of rows.
 
 use super::{Analysis, AnalyzeOptions, Found, Values};
 use crate::Error;
@@ -15,7 +14,6 @@ use arrow_array::{ArrayRef, Float64Array, StringArray, UInt64Array};
 use arrow_schema::{DataType, Field};
 use serde::{Deserialize, Serialize};
 use std::io::Write;
-use std::ops::Range;
 use std::sync::Arc;
 use webstrata_layers::{Links, Reader, Uid};
 use webstrata_pipeline::engine::job::Job;
@@ -118,6 +116,8 @@ pub struct Top {
 pub struct DateReport {
     /// The date, in seconds, where there are many.
     pub at: Option<i64>,
+    /// How many nodes the graph has; `None` where the analysis is not of nodes.
+    pub nodes: Option<u64>,
     /// Numbers of the whole graph.
     pub facts: Vec<Fact>,
     /// What `top` is the greatest of; empty where that means nothing.
@@ -161,27 +161,25 @@ impl AnalyzeReport {
         for (_, column) in sheet.iter_mut().flat_map(|sheet| &mut sheet.columns) {
             column.truncate(SHEET_ROWS);
         }
-        self.dates.push(DateReport { at, facts, column: column.to_owned(), top, sheet, sheet_rows });
+        let nodes = found.nodes.as_ref().map(|nodes| nodes.count);
+        self.dates.push(DateReport { at, nodes, facts, column: column.to_owned(), top, sheet, sheet_rows });
         Ok(())
     }
 }
 
 /// The UIDs with the greatest values, the greatest first, and what these are.
 fn ranked(found: &Found) -> (&'static str, Vec<(Uid, f64)>) {
+    let Some(nodes) = found.all_nodes() else { return ("", Vec::new()) };
     let value = |values: &Values, at: usize| match values {
         Values::Counts(values) => values[at] as f64,
         Values::Reals(values) => values[at],
     };
-    let all = |values: &Values| match values {
-        Values::Counts(values) => 0..values.len(),
-        Values::Reals(values) => 0..values.len(),
-    };
     let (name, mut order): (_, Vec<(Uid, f64)>) = match &found.columns[..] {
         [("component", Values::Counts(names)), (name, sizes), ..] => {
-            let named = names.iter().enumerate().filter(|(at, least)| *at as u64 == **least);
-            (*name, named.map(|(at, least)| (Uid(*least), value(sizes, at))).collect())
+            let named = nodes.iter().filter(|uid| names[index(*uid)] == uid.0);
+            (*name, named.map(|uid| (uid, value(sizes, index(uid)))).collect())
         }
-        [(name, values), ..] => (*name, all(values).map(|at| (Uid(at as u64), value(values, at))).collect()),
+        [(name, values), ..] => (*name, nodes.iter().map(|uid| (uid, value(values, index(uid)))).collect()),
         [] => return ("", Vec::new()),
     };
     let greater = |a: &(Uid, f64), b: &(Uid, f64)| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0));
@@ -245,35 +243,40 @@ impl Output {
     }
 
     fn write_urls(&mut self, store: &Reader, at: Option<i64>, found: &Found, job: &Job) -> Result<(), Error> {
-        let (all, mut uid) = (store.urls(), 0);
+        let Some(nodes) = found.all_nodes() else { return Ok(()) };
+        let all = Uid::below(store.urls());
         let mut rows = 0..store.rows();
-        let mut urls = rows.next().map(|row| store.row_urls(row, Uid::below(all), false));
+        let mut urls = rows.next().map(|row| store.row_urls(row, all.clone(), false));
+        let mut rest = nodes.iter().peekable();
         loop {
             job.go_on()?;
-            let batch = uid..all.min(uid + BATCH as u64);
-            let count = usize::try_from(batch.end - batch.start).unwrap_or(0);
-            let mut columns = dated(at, count);
-            columns.push((column("uid", DataType::UInt64), Arc::new(UInt64Array::from_iter_values(batch.clone()))));
-            if self.urls {
-                let mut texts = StringBuilder::with_capacity(count, 80 * count);
-                let mut missing = count;
-                while missing > 0 {
-                    let Some(stream) = &mut urls else { break };
+            let batch: Vec<Uid> = rest.by_ref().take(BATCH).collect();
+            let mut columns = dated(at, batch.len());
+            let texts = if self.urls {
+                let mut texts = StringBuilder::with_capacity(batch.len(), 80 * batch.len());
+                let mut wanted = batch.iter().copied().peekable();
+                while let (Some(next), Some(stream)) = (wanted.peek(), &mut urls) {
                     match stream.next_url()? {
-                        Some((_, url, _)) => {
+                        Some((uid, url, _)) if uid == *next => {
                             texts.append_value(url);
-                            missing -= 1;
+                            wanted.next();
                         }
-                        None => urls = rows.next().map(|row| store.row_urls(row, Uid::below(all), false)),
+                        Some(_) => {}
+                        None => urls = rows.next().map(|row| store.row_urls(row, all.clone(), false)),
                     }
                 }
-                columns.push((column("url", DataType::Utf8), Arc::new(texts.finish())));
-            }
-            let rows = usize::try_from(batch.start).unwrap_or(0)..usize::try_from(batch.end).unwrap_or(0);
-            columns.extend(found.columns.iter().map(|(name, values)| array(name, values, rows.clone())));
+                Some(texts.finish())
+            } else {
+                None
+            };
+            let indexes: Vec<usize> = batch.iter().map(|&uid| index(uid)).collect();
+            let uids = UInt64Array::from(Uid::into_numbers(batch));
+            columns.push((column("uid", DataType::UInt64), Arc::new(uids)));
+            columns
+                .extend(texts.map(|texts| -> (Field, ArrayRef) { (column("url", DataType::Utf8), Arc::new(texts)) }));
+            columns.extend(found.columns.iter().map(|(name, values)| array(name, values, &indexes)));
             self.write_rows(columns)?;
-            uid = batch.end;
-            if uid == all {
+            if rest.peek().is_none() {
                 return Ok(());
             }
         }
@@ -310,9 +313,21 @@ fn dated(at: Option<i64>, rows: usize) -> Vec<(Field, ArrayRef)> {
     at.map(|at| (column("at", time()), times(vec![Some(at); rows]))).into_iter().collect()
 }
 
-fn array(name: &str, values: &Values, rows: Range<usize>) -> (Field, ArrayRef) {
+/// The values of some URLs, by their UIDs.
+fn array(name: &str, values: &Values, uids: &[usize]) -> (Field, ArrayRef) {
     match values {
-        Values::Counts(values) => (column(name, DataType::UInt64), Arc::new(UInt64Array::from(values[rows].to_vec()))),
-        Values::Reals(values) => (column(name, DataType::Float64), Arc::new(Float64Array::from(values[rows].to_vec()))),
+        Values::Counts(values) => {
+            let values = UInt64Array::from_iter_values(uids.iter().map(|&at| values[at]));
+            (column(name, DataType::UInt64), Arc::new(values))
+        }
+        Values::Reals(values) => {
+            let values = Float64Array::from_iter_values(uids.iter().map(|&at| values[at]));
+            (column(name, DataType::Float64), Arc::new(values))
+        }
     }
+}
+
+/// A UID as an index of values by UID.
+fn index(uid: Uid) -> usize {
+    usize::try_from(uid.0).unwrap_or(usize::MAX)
 }

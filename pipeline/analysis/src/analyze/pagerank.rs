@@ -1,34 +1,42 @@
 //! `pagerank`: the stationary distribution of a surfer who follows a link with probability `damping`, and else goes
-//! anywhere; from a URL without links, too. Every URL of the store takes part, also those that are not linked at the
-//! date.
+//! anywhere; from a URL without links, too. Anywhere is at the nodes of the date.
 //!
 //! By iteration: one pass over the links each. Two workers add the same numbers in another order than one, so that
 //! ranks differ by rounding (some 1e-16). Memory: 24 bytes a URL besides the slice. Source: Brin & Page 1998; dangling
 //! URLs as networkx.
 
 use super::exchange::sums;
+use super::shared_nodes::SharedNodes;
 use super::slice::Slice;
 use super::{Fact, Found, Ground, Iterations};
-use webstrata_layers::Links;
 use webstrata_pipeline::engine::job::Stopped;
 
-/// Ranks of this worker's URLs, which begin with `start` where it is given.
+/// Ranks of this worker's URLs, which begin with those of `start` where it is given; 0 where a URL is no node.
 pub(super) fn pagerank(
     ground: &mut Ground<'_>,
     slice: &Slice,
+    nodes: &SharedNodes,
     damping: f64,
     iterations: Iterations,
     start: Option<Vec<f64>>,
 ) -> Result<Found, Stopped> {
-    let urls = ground.store.urls() as f64;
-    let mut ranks = start.unwrap_or_else(|| vec![1.0 / urls; slice.graph.urls()]);
+    let (count, first) = (nodes.count.max(1) as f64, slice.graph.uids.start);
+    let is_node: Vec<bool> = (0..slice.graph.urls()).map(|index| nodes.holds(first, index)).collect();
+    let mut ranks = start.unwrap_or_else(|| vec![1.0; slice.graph.urls()]);
+    ranks.iter_mut().zip(&is_node).filter(|(_, is_node)| !**is_node).for_each(|(rank, _)| *rank = 0.0);
+    let [sum] = sums(ground, [ranks.iter().sum()])?;
+    // Of an earlier date there may be no node left.
+    let scale = if sum > 0.0 { 1.0 / sum } else { 0.0 };
+    ranks.iter_mut().for_each(|rank| *rank *= scale);
     let [mut stranded] = sums(ground, [without_links(slice, &ranks)])?;
     let (mut done, mut delta) = (0, f64::INFINITY);
     while done < iterations.most && delta > iterations.tolerance {
         let rank = |at: usize, page: u32| ranks[page as usize] / slice.graph.links_of(at).len() as f64;
         let mut next = slice.push(ground, 0.0, rank, |a, b| a + b)?;
-        let everywhere = (1.0 - damping + damping * stranded) / urls;
-        next.iter_mut().for_each(|rank| *rank = damping * *rank + everywhere);
+        let everywhere = (1.0 - damping + damping * stranded) / count;
+        for (rank, &is_node) in next.iter_mut().zip(&is_node) {
+            *rank = if is_node { damping * *rank + everywhere } else { 0.0 };
+        }
         let moved: f64 = next.iter().zip(&ranks).map(|(new, old)| (new - old).abs()).sum();
         ranks = next;
         [delta, stranded] = sums(ground, [moved, without_links(slice, &ranks)])?;

@@ -6,14 +6,16 @@
 //! one number a URL: its place on the way while it is on it, the number of its component after that.
 
 use super::adjacency::Adjacency;
+use super::shared_nodes::SharedNodes;
 use super::wcc::components;
 use super::whole::WholeGraph;
 use super::{Found, Ground};
 use crate::Error;
 use webstrata_pipeline::engine::job::Stopped;
 
-pub(super) fn scc(ground: &mut Ground<'_>, graph: Adjacency) -> Result<Found, Stopped> {
-    let Some(graph) = WholeGraph::gather(ground, graph)? else { return Ok(Found::of_all()) };
+pub(super) fn scc(ground: &mut Ground<'_>, graph: Adjacency, nodes: &SharedNodes) -> Result<Found, Stopped> {
+    let graph = WholeGraph::gather(ground, graph)?;
+    let Some((graph, nodes)) = graph.zip(nodes.all.as_ref()) else { return Ok(Found::of_all()) };
     let urls = u32::try_from(graph.urls()).unwrap_or(u32::MAX);
     let mut read = 0u32;
     let links_of = |uid: u32, links: &mut Vec<u32>| -> Result<(), Error> {
@@ -26,7 +28,7 @@ pub(super) fn scc(ground: &mut Ground<'_>, graph: Adjacency) -> Result<Found, St
     };
     let numbers = ground.job.check(strongly_connected(urls, links_of))?;
     drop(graph);
-    Ok(components(named_by_least(&numbers)))
+    Ok(components(named_by_least(&numbers), nodes))
 }
 
 /// URLs between two looks at whether to stop.

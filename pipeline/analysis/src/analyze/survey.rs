@@ -1,20 +1,22 @@
-//! Pages read one by one for statistics of how they change: each as a [`History`] of its known captures in a window.
+//! Pages read one by one for statistics of how they change: each as a [`History`] of those captures in a window that
+//! tell which links the page has.
 //!
 //! Captures whose links are unknown say nothing about links, and are passed over: a link that is in the known captures
-//! on both sides of one was there all the time. Memory: a page.
+//! on both sides of one was there all the time. So are failures of the server; a failure that ends the page is a
+//! capture without links. Memory: a page.
 
 use super::Ground;
 use crate::Error;
-use crate::stretches::for_each_link;
-use webstrata_layers::{Page, Uid, Window, captures_in};
+use crate::stretches::{captures_selected, for_each_link};
+use webstrata_layers::{AsOf, Failures, Page, Uid, Window};
 use webstrata_pipeline::engine::job::Stopped;
 
-/// The known captures of a page in a window, and its links by stretches of them.
+/// The captures of a page in a window that tell ([`Page::tells`]), and its links by stretches of them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct History {
-    /// Times of known captures, rising.
+    /// Times of these captures, rising.
     pub(super) times: Vec<i64>,
-    /// Stretches of consecutive known captures that have a link, as first and last index into `times`; by link, then
+    /// Stretches of consecutive ones that have a link, as first and last index into `times`; by link, then
     /// rising.
     pub(super) stretches: Vec<LinkStretch>,
 }
@@ -36,15 +38,15 @@ impl History {
     /// Replaces what is held by the history of a page in a window; until a time is from the first capture on.
     fn set(&mut self, page: &Page, window: Window) -> Result<(), Error> {
         let window = match window {
-            Window::AsOf(to) => Window::Seen { from: i64::MIN, to },
+            Window::AsOf(AsOf { time, .. }) => Window::Seen { from: i64::MIN, to: time },
             seen => seen,
         };
         self.times.clear();
         self.stretches.clear();
-        let Some((first, last)) = captures_in(&page.timestamps, &page.unknown, window) else { return Ok(()) };
-        let known = (first..=last).filter(|&at| page.is_known(at));
-        self.times.extend(known.map(|at| page.timestamps[at as usize]));
-        let capture_index = |at: u32| usize::try_from(page.known_between(first, at) - 1).unwrap_or(usize::MAX);
+        let index = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+        let telling: Vec<u32> = captures_selected(page, window).map(index).filter(|&at| page.tells(at)).collect();
+        self.times.extend(telling.iter().map(|&at| page.timestamps[at as usize]));
+        let capture_index = |at: u32| telling.partition_point(|&other| other < at);
         for_each_link(page, window, |link, stretches| {
             self.stretches.extend(stretches.iter().map(|&(first, last)| LinkStretch {
                 link,
@@ -54,6 +56,36 @@ impl History {
             Ok(())
         })
     }
+}
+
+/// What becomes of a page at a capture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// It is there for the first time.
+    Born,
+    /// A failure ends it.
+    Lost,
+    /// It is there again.
+    Returned,
+}
+
+/// The fates of a page with their times, in order. A page that was never there cannot be lost.
+pub(super) fn fates(page: &Page) -> Vec<(i64, Fate)> {
+    let mut fates: Vec<(i64, Fate)> = Vec::new();
+    for capture in page.captures().iter().filter(|capture| Failures::End.counts(capture.status)) {
+        let fate = match (fates.last().map(|fate| fate.1), capture.status.is_failure()) {
+            (None, false) => Fate::Born,
+            (Some(Fate::Lost), false) => Fate::Returned,
+            (Some(Fate::Born | Fate::Returned), true) => Fate::Lost,
+            _ => continue,
+        };
+        fates.push((capture.time, fate));
+        // Without a failure to come nothing else can happen.
+        if page.statuses.is_empty() {
+            break;
+        }
+    }
+    fates
 }
 
 /// Calls `visit` with each page of this worker: its place among the worker's URLs, itself, its history in the window.
@@ -81,9 +113,10 @@ mod tests {
         let page = Page {
             uid: Uid(1),
             timestamps: vec![10, 20, 30, 40],
-            unknown: vec![1],
+            blank: vec![1],
             links: [5, 6, 7].map(Uid).to_vec(),
             changes,
+            statuses: vec![],
         };
         let mut history = History::default();
         history.set(&page, Window::ALWAYS).unwrap();
@@ -97,7 +130,7 @@ mod tests {
         history.set(&page, Window::Seen { from: 25, to: 35 }).unwrap();
         assert_eq!(history.times, [30]);
         assert_eq!(history.stretches.len(), 2);
-        history.set(&page, Window::AsOf(5)).unwrap();
+        history.set(&page, Window::as_of(5)).unwrap();
         assert_eq!(history, History::default());
     }
 }

@@ -6,12 +6,13 @@
 //! there: 24 bytes a link, 24 a URL. Source: Schank & Wagner 2005 (forward).
 
 use super::adjacency::Adjacency;
+use super::shared_nodes::SharedNodes;
 use super::whole::WholeGraph;
 use super::{Fact, Found, Ground};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use webstrata_pipeline::engine::job::{Job, Stopped};
 
-pub(super) fn triangles(ground: &mut Ground<'_>, graph: Adjacency) -> Result<Found, Stopped> {
+pub(super) fn triangles(ground: &mut Ground<'_>, graph: Adjacency, nodes: &SharedNodes) -> Result<Found, Stopped> {
     let Some(directed) = WholeGraph::gather(ground, graph)? else { return Ok(Found::of_all()) };
     let edges = directed.undirected();
     drop(directed);
@@ -26,7 +27,7 @@ pub(super) fn triangles(ground: &mut Ground<'_>, graph: Adjacency) -> Result<Fou
     });
     let clustering: Vec<f64> = clustering.collect();
     let all = counts.iter().sum::<u64>() / 3;
-    let mean = clustering.iter().sum::<f64>() / clustering.len().max(1) as f64;
+    let mean = clustering.iter().sum::<f64>() / nodes.count.max(1) as f64;
     let facts = vec![
         Fact::new("triangles", all as f64),
         Fact::new("edges", edges.links() as f64 / 2.0),

@@ -4,27 +4,30 @@
 //! are.
 
 use super::adjacency::Adjacency;
+use super::shared_nodes::SharedNodes;
 use super::{Fact, Found, Ground, sizes};
+use crate::nodes::Nodes;
+use webstrata_layers::Uid;
 use webstrata_pipeline::engine::job::Stopped;
 
-pub(super) fn wcc(ground: &mut Ground<'_>, graph: &Adjacency) -> Result<Found, Stopped> {
+pub(super) fn wcc(ground: &mut Ground<'_>, graph: &Adjacency, nodes: &SharedNodes) -> Result<Found, Stopped> {
     let sets = ground.union_find();
     for at in 0..graph.pages.len() {
         graph.links_of(at).iter().for_each(|&link| sets.join(graph.uid(at), link));
     }
     sets.unite(ground)?;
-    if ground.worker.index() > 0 {
-        return Ok(Found::of_all());
-    }
-    Ok(components(sets.labels()))
+    Ok(nodes.all.as_ref().map_or_else(Found::of_all, |nodes| components(sets.labels(), nodes)))
 }
 
-/// What is known of components that are named by the least of their UIDs.
-pub(super) fn components(labels: Vec<u32>) -> Found {
+/// What is known of components that are named by the least of their UIDs. What is no node is a component by itself, and
+/// does not count.
+pub(super) fn components(labels: Vec<u32>, nodes: &Nodes) -> Found {
     let sizes = sizes(&labels);
-    let count = sizes.iter().filter(|&&size| size > 0).count();
-    let largest = sizes.iter().max().copied().unwrap_or(0);
-    let single = sizes.iter().filter(|&&size| size == 1).count();
+    let of_nodes =
+        || (0..).zip(&sizes).filter(|(uid, size)| **size > 0 && nodes.holds(Uid(*uid))).map(|(_, size)| *size);
+    let count = of_nodes().count();
+    let largest = of_nodes().max().unwrap_or(0);
+    let single = of_nodes().filter(|size| *size == 1).count();
     let facts = vec![
         Fact::new("components", count as f64),
         Fact::new("URLs in the largest", largest as f64),

@@ -1,15 +1,16 @@
 //! BV graphs of both directions, in the files of WebGraph (Java and Rust), and the URLs of their nodes.
 //!
 //! ```text
-//! BASENAME.graph .offsets .ef .properties        the links of the window: node n is the URL with the UID n
+//! BASENAME.graph .offsets .ef .properties        the links of the window
 //! BASENAME-t.graph .offsets .ef .properties      the same, turned: who links to node n
 //! BASENAME.urls                                  the URL of each node, a line each
 //! ```
 //!
-//! `.offsets` is for the Java library, `.ef` for the crate, which opens both graphs as they are. Every URL of the store
-//! is a node. A graph has no times: ask for those of another window in another export. Files get their names when all
-//! are whole, those with `.properties`, without which nothing opens, last. Links are turned by an external sort in
-//! `memory_max`; the index `.ef` is made in memory, at most two bytes a node.
+//! `.offsets` is for the Java library, `.ef` for the crate, which opens both graphs as they are. Nodes are numbered in
+//! the order of UIDs: without a window, node n is the URL with the UID n. A graph has no times: ask for those of
+//! another window in another export. Files get their names when all are whole, those with `.properties`, without which
+//! nothing opens, last. Links are turned by an external sort in `memory_max`; the index `.ef` is made in memory, at
+//! most two bytes a node.
 
 use super::{Export, ExportReport};
 use crate::Error;
@@ -39,7 +40,7 @@ pub(super) fn write(export: &Export<'_>) -> Result<ExportReport, Error> {
     let Target::File(basename) = &export.options.target else {
         return Err(Error::Internal("WebGraph files to a stream"));
     };
-    let (window, nodes) = (export.options.window, export.reader.urls());
+    let (window, nodes) = (export.options.window, export.count());
     let mut graph = Drafts::create(basename, nodes)?;
     let sorting =
         Draft::temporary(export.job.scratch().directory()).map_err(|source| export.job.scratch().error(source))?;
@@ -48,19 +49,23 @@ pub(super) fn write(export: &Export<'_>) -> Result<ExportReport, Error> {
     export.pages("links", |page| {
         links.clear();
         for_each_link(page, window, |link, _| {
-            links.push(index(link.0)?);
-            turned.push(&link.0.to_be_bytes(), &page.uid.0.to_be_bytes())?;
+            let (page, link) = (export.number(page.uid), export.number(link));
+            links.push(index(link)?);
+            turned.push(&link.to_be_bytes(), &page.to_be_bytes())?;
             Ok(())
         })?;
         records += links.len() as u64;
-        graph.list(page.uid.0, &links)
+        // A page without links may be none of the nodes.
+        if links.is_empty() { Ok(()) } else { graph.list(export.number(page.uid), &links) }
     })?;
     let graph = graph.finish()?;
     let mut transpose = Drafts::create(&with_ending(basename, "-t"), nodes)?;
     write_transpose(export, &mut turned.finish()?, &mut transpose, records)?;
     let transpose = transpose.finish()?;
     let mut urls = Outlet::file(&with_ending(basename, ".urls"))?;
-    export.urls("urls", false, |_, url, _| writeln!(urls, "{url}").map_err(|source| urls.failed(source)))?;
+    export.urls("urls", false, |uid, url, _| {
+        if export.is_node(uid) { writeln!(urls, "{url}").map_err(|source| urls.failed(source)) } else { Ok(()) }
+    })?;
     urls.finish()?;
     // Files of an earlier export must not open with parts of this one.
     for ending in [".properties", "-t.properties"] {
@@ -91,7 +96,10 @@ fn write_transpose(
         sources.push(index(source)?);
         export.step(1)?;
     }
-    transpose.list(node, &sources)?;
+    // A graph without nodes has no list.
+    if !sources.is_empty() {
+        transpose.list(node, &sources)?;
+    }
     export.job.progress().leave();
     Ok(())
 }

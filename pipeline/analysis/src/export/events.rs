@@ -6,7 +6,8 @@
 //! | `timestamp` | timestamp | the capture that is unlike the known capture before it |
 //! | `present` | bool | whether it has the link |
 //!
-//! A link that the first known capture has appears there. Captures with unknown links neither have a link nor miss it.
+//! A link that the first known capture has appears there. Captures with unknown links, and failures of the server,
+//! neither have a link nor miss it. At a failure that ends the page all its links go.
 //! A window chooses among the events of all time, so the events of consecutive windows are together those of both. Rows
 //! are in order of (page, link, time), and `present` is true and false in turn.
 
@@ -14,12 +15,12 @@ use super::table::{CHUNK, create};
 use super::texts::Ends;
 use super::{Export, ExportReport, Stream};
 use crate::Error;
-use crate::stretches::{for_each_link, next_known};
+use crate::stretches::{for_each_link, next_telling};
 use crate::table::{TableWriter, column, time, times};
 use arrow_array::BooleanArray;
 use arrow_schema::DataType;
 use std::sync::Arc;
-use webstrata_layers::{Links, Uid, Window};
+use webstrata_layers::{AsOf, Links, Uid, Window};
 
 #[derive(Default)]
 struct Batch {
@@ -52,13 +53,13 @@ pub(super) fn write(export: &Export<'_>, stream: &mut Stream) -> Result<ExportRe
     let mut table = create(export, stream, fields)?;
     let (from, to) = match export.options.window {
         Window::Seen { from, to } => (from, to),
-        Window::AsOf(at) => (at, at),
+        Window::AsOf(AsOf { time, .. }) => (time, time),
     };
     let mut batch = Batch::default();
     export.pages("events", |page| {
         for_each_link(page, Window::ALWAYS, |link, stretches| {
             for &(first, last) in stretches {
-                for (at, present) in [(Some(first), true), (next_known(page, last), false)] {
+                for (at, present) in [(Some(first), true), (next_telling(page, last), false)] {
                     let time = at.map(|at| page.timestamps[at as usize]);
                     let Some(time) = time.filter(|time| (from..=to).contains(time)) else { continue };
                     batch.src.push(page.uid);

@@ -13,7 +13,7 @@ use super::xml::{Xml, in_text, kind};
 use super::{Export, Stream};
 use crate::Error;
 use crate::outlet::Outlet;
-use webstrata_layers::{Links, Window, format_iso};
+use webstrata_layers::{Links, Window, format_time};
 
 /// See the head of this file.
 pub(super) struct Gexf<'a> {
@@ -71,7 +71,7 @@ impl Graph for Gexf<'_> {
     }
 
     fn node(&mut self, node: &Node<'_>) -> Result<(), Error> {
-        let (id, start, end) = (node.id.to_string(), format_iso(node.life.0), format_iso(node.life.1));
+        let (id, start, end) = (node.id.to_string(), format_time(node.life.0), format_time(node.life.1));
         self.xml.open("node", &[("id", &id), ("label", node.label), ("start", &start), ("end", &end)])?;
         self.values(self.shape.map_or(&[], |shape| shape.nodes), node.values)?;
         self.xml.close("node")
@@ -91,7 +91,7 @@ impl Graph for Gexf<'_> {
         self.values(self.shape.map_or(&[], |shape| shape.edges), edge.values)?;
         self.xml.open("spells", &[])?;
         for &(first, last) in edge.stretches {
-            self.xml.empty("spell", &[("start", &format_iso(first)), ("end", &format_iso(last))])?;
+            self.xml.empty("spell", &[("start", &format_time(first)), ("end", &format_time(last))])?;
         }
         self.xml.close("spells")?;
         self.xml.close("edge")

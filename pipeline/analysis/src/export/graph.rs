@@ -1,8 +1,8 @@
 //! Graphs with attributes, for formats that other tools draw: what nodes and edges there are, whatever their syntax.
 //!
-//! Of links: a node is a URL with a capture in the window or a link of it, an edge a page and a link. Of hosts: a node
-//! is a host, an edge what [`super::hosts`] has a row for. Nodes come before edges, so pages are read twice. Memory:
-//! some 100 bytes for each node, or what hosts take; tools that read such files take more.
+//! Of links: a node is a URL that is there in the window ([`crate::nodes`]), an edge a page and a link. Of hosts: a
+//! node is a host, an edge what [`super::hosts`] has a row for. Nodes come before edges, so pages are read twice.
+//! Memory: some 100 bytes for each node, or what hosts take; tools that read such files take more.
 
 use super::edges::number;
 use super::hosts::folded;
@@ -127,7 +127,7 @@ fn write_pages(export: &Export<'_>, mut graph: impl Graph) -> Result<ExportRepor
     export.pages("nodes", |page| {
         let captures = captures_selected(page, window);
         let times = &page.timestamps[captures.clone()];
-        if let (Some(&first), Some(&last)) = (times.first(), times.last()) {
+        if let (true, Some(&first), Some(&last)) = (page.captures().is_alive(window), times.first(), times.last()) {
             let known = extend(&mut nodes, page.uid, (first, last));
             (known.captures, known.times) = (number(captures.len() as u64), Some((first, last)));
         }

@@ -1,4 +1,4 @@
-//! Nodes: a row for each URL of the store, in order of UIDs.
+//! Nodes: a row for each, in order of UIDs: all URLs of the store, or those of the window.
 //!
 //! | column | type | meaning |
 //! |---|---|---|
@@ -95,6 +95,9 @@ pub(super) fn write(export: &Export<'_>, stream: &mut Stream) -> Result<ExportRe
             let times = &page.timestamps[captures.clone()];
             lifetime = times.first().copied().zip(times.last().copied());
             has_page = pages.read(&mut page)?;
+        }
+        if !export.is_node(uid) {
+            return Ok(());
         }
         let host = host_in(url);
         batch.ids.push(uid);

@@ -1,7 +1,7 @@
 //! Links as lines of two numbers: a Matrix Market file, or an edge list of NetworKit.
 //!
-//! Numbers count from 1, so that the URL with the UID n is n + 1: node, row or column. Lines are in order of (page,
-//! link).
+//! Nodes are numbered from 1 in the order of UIDs: without a window, the URL with the UID n is n + 1; in a window, the
+//! node n is row n of an export of its nodes. Lines are in order of (page, link).
 //!
 //! - Matrix Market (`coordinate pattern general`): a square matrix with an entry where the page of the row links to the
 //!   URL of the column. Its head says how many entries follow, so pages are read twice.
@@ -18,7 +18,7 @@ use webstrata_layers::Links;
 
 /// Writes the file.
 pub(super) fn write(export: &Export<'_>, stream: &mut Stream) -> Result<ExportReport, Error> {
-    let (window, urls, epoch) = (export.options.window, export.reader.urls(), export.reader.epoch());
+    let (window, nodes, epoch) = (export.options.window, export.count(), export.reader.epoch());
     let mut text = Outlet::open(&export.options.target, stream)?;
     let is_matrix = export.options.format == Format::Mtx;
     if is_matrix {
@@ -33,7 +33,7 @@ pub(super) fn write(export: &Export<'_>, stream: &mut Stream) -> Result<ExportRe
         let head = write!(
             text,
             "%%MatrixMarket matrix coordinate pattern general\n% links of a web archive, {window}; epoch {epoch}\n\
-            {urls} {urls} {links}\n"
+            {nodes} {nodes} {links}\n"
         );
         head.map_err(|source| text.failed(source))?;
     }
@@ -42,9 +42,10 @@ pub(super) fn write(export: &Export<'_>, stream: &mut Stream) -> Result<ExportRe
     export.pages("edges", |page| {
         for_each_link(page, window, |link, _| {
             records += 1;
-            writeln!(text, "{}{separator}{}", page.uid + 1, link + 1).map_err(|source| text.failed(source))
+            let (page, link) = (export.number(page.uid) + 1, export.number(link) + 1);
+            writeln!(text, "{page}{separator}{link}").map_err(|source| text.failed(source))
         })
     })?;
     text.finish()?;
-    Ok(ExportReport { epoch, records, nodes: urls })
+    Ok(ExportReport { epoch, records, nodes })
 }

@@ -18,7 +18,7 @@ use crate::table::{TableWriter, column};
 use arrow_array::StringArray;
 use arrow_schema::DataType;
 use std::sync::Arc;
-use webstrata_layers::{Links, Uid, captures_in, format_time};
+use webstrata_layers::{Links, Uid, format_digits};
 
 #[derive(Default)]
 struct Batch {
@@ -32,7 +32,7 @@ impl Batch {
         ends.load(self.src.iter().chain(&self.dest))?;
         for start in (0..self.src.len()).step_by(CHUNK) {
             let rows = start..(start + CHUNK).min(self.src.len());
-            let dates = self.time[rows.clone()].iter().map(|&time| format_time(time));
+            let dates = self.time[rows.clone()].iter().map(|&time| format_digits(time));
             let [src, dest] = [&self.src, &self.dest].map(|uids| ends.column(&uids[rows.clone()]));
             table.write(vec![Arc::new(StringArray::from_iter_values(dates)), src, dest])?;
         }
@@ -56,8 +56,8 @@ pub(super) fn write(export: &Export<'_>, stream: &mut Stream) -> Result<ExportRe
             links.push((link, stretches.to_vec()));
             Ok(())
         })?;
-        let Some((first, last)) = captures_in(&page.timestamps, &page.unknown, window) else { return Ok(()) };
-        for at in (first..=last).filter(|&at| page.is_known(at)) {
+        let Some((first, last)) = page.captures().selected(window) else { return Ok(()) };
+        for at in (first..=last).filter(|&at| !page.is_blank(at)) {
             let has = |stretches: &[Stretch]| stretches.iter().any(|&(first, last)| (first..=last).contains(&at));
             for (link, _) in links.iter().filter(|(_, stretches)| has(stretches)) {
                 batch.src.push(page.uid);

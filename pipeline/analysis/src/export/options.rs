@@ -1,6 +1,7 @@
 //! What can be asked of an export, and what of it goes together.
 
 use crate::Fold;
+use crate::analyze::NodeRule;
 use crate::outlet::{Ending, Target, format_of, is_gzip};
 use std::fmt;
 use std::path::PathBuf;
@@ -22,6 +23,8 @@ pub struct ExportOptions {
     pub target: Target,
     /// Which captures count.
     pub window: Window,
+    /// Which URLs are nodes, where there is a row or a number for each; without a window all are.
+    pub nodes: NodeRule,
     /// What [`What::Hosts`] are; hosts if not given.
     pub fold: Option<Fold>,
     /// Whether the ends of links are URLs, instead of UIDs.
@@ -137,6 +140,11 @@ impl Format {
     /// Whether it is a table of columns.
     pub fn is_table(self) -> bool {
         matches!(self, Format::Parquet | Format::Csv | Format::Arrow)
+    }
+
+    /// Whether nodes have numbers in it which leave none out.
+    pub fn numbers_nodes(self) -> bool {
+        matches!(self, Format::Webgraph | Format::Mtx | Format::Networkit)
     }
 
     /// Whether it is text in one file.
@@ -305,6 +313,7 @@ mod tests {
             format: Format::Parquet,
             names: Names::Default,
             target: Target::File("out".into()),
+            nodes: NodeRule::OfDate,
             window: Window::ALWAYS,
             fold: None,
             urls: false,
@@ -315,7 +324,7 @@ mod tests {
     #[test]
     fn what_does_not_go_together_is_refused_with_what_does() {
         assert_eq!(options().fits(), Ok(()));
-        let at = Window::AsOf(0);
+        let at = Window::as_of(0);
         for (wrong, says) in [
             (ExportOptions { what: What::Nodes, format: Format::Gexf, ..options() }, "parquet, csv, arrow"),
             (ExportOptions { what: What::Layers, format: Format::Csv, ..options() }, "parquet, arrow"),

@@ -5,10 +5,11 @@
 //! | `uid`, `url` | uint64, string | the page |
 //! | `timestamps` | list of timestamp | its captures in the window, rising |
 //! | `known` | list of bool | of each, whether its links are known |
-//! | `lifespans` | list of struct | stretches of known captures with a link, by (link, first) |
+//! | `statuses` | list of uint16 | of each, what the server answered |
+//! | `lifespans` | list of struct | stretches of captures with a link, by (link, first) |
 //! | `lifespans.link` | uint64 | the link |
 //! | `lifespans.first`, `.last` | timestamp | the first and the last capture of the run |
-//! | `lifespans.captures` | uint32 | known captures of the run |
+//! | `lifespans.captures` | uint32 | captures of the run that have it |
 //!
 //! Records that several rows of the store have of a page are joined. Pages without a capture in the window are left
 //! out; rows are in order of UIDs. So `SELECT uid, unnest(lifespans, recursive := true)` gives all links with their
@@ -21,7 +22,7 @@ use crate::Error;
 use crate::stretches::{captures_selected, for_each_link};
 use crate::table::{TableWriter, column, time, times};
 use arrow_array::builder::StringBuilder;
-use arrow_array::{Array, ArrayRef, BooleanArray, ListArray, StructArray, UInt32Array, UInt64Array};
+use arrow_array::{Array, ArrayRef, BooleanArray, ListArray, StructArray, UInt16Array, UInt32Array, UInt64Array};
 use arrow_buffer::OffsetBuffer;
 use arrow_schema::{DataType, Field, Fields};
 use std::sync::Arc;
@@ -38,6 +39,7 @@ struct Batch {
     captures: Vec<usize>,
     times: Vec<i64>,
     known: Vec<bool>,
+    statuses: Vec<u16>,
     /// Lifespans of each page, and all of them.
     stretches: Vec<usize>,
     links: Vec<Uid>,
@@ -69,6 +71,7 @@ impl Batch {
             Arc::new(batch.urls.finish()),
             list(&batch.captures, time_column(batch.times)),
             list(&batch.captures, known),
+            list(&batch.captures, Arc::new(UInt16Array::from(batch.statuses))),
             list(&batch.stretches, Arc::new(stretches)),
         ];
         table.write(columns)
@@ -98,6 +101,7 @@ pub(super) fn write(export: &Export<'_>, stream: &mut Stream) -> Result<ExportRe
         column("url", DataType::Utf8),
         list_of("timestamps", time()),
         list_of("known", DataType::Boolean),
+        list_of("statuses", DataType::UInt16),
         list_of("lifespans", DataType::Struct(stretch_fields())),
     ];
     let mut table = create(export, stream, fields)?;
@@ -119,14 +123,16 @@ pub(super) fn write(export: &Export<'_>, stream: &mut Stream) -> Result<ExportRe
         batch.urls.append_value(url);
         batch.captures.push(captures.len());
         batch.times.extend_from_slice(&page.timestamps[captures.clone()]);
-        batch.known.extend(captures.map(|at| page.is_known(number(at as u64))));
+        let captures = captures.map(|at| number(at as u64));
+        batch.known.extend(captures.clone().map(|at| page.is_known(at)));
+        batch.statuses.extend(captures.map(|at| page.status(at).code()));
         let before = batch.links.len();
         for_each_link(&page, window, |link, stretches| {
             for &(first, last) in stretches {
                 batch.links.push(link);
                 batch.first.push(page.timestamps[first as usize]);
                 batch.last.push(page.timestamps[last as usize]);
-                batch.captures_with.push(number(page.known_between(first, last)));
+                batch.captures_with.push(number(page.marked_between(first, last)));
             }
             Ok(())
         })?;

@@ -12,6 +12,7 @@
 
 use super::{Export, ExportOptions, ExportReport, table};
 use crate::Error;
+use crate::nodes::NumberedNodes;
 use crate::outlet::{Target, is_gzip, outside_stores};
 use std::io;
 use std::path::Path;
@@ -24,6 +25,7 @@ use webstrata_pipeline::engine::{gather, work_together};
 pub(super) fn write(
     options: &ExportOptions,
     reader: Reader,
+    nodes: Option<NumberedNodes>,
     out: &Path,
     progress: &Progress,
 ) -> Result<ExportReport, Error> {
@@ -33,8 +35,8 @@ pub(super) fn write(
     let parts = workers * run.processes();
     let ranges = reader.ranges(parts)?;
     let job = run.job(progress)?;
-    let ExportOptions { what, format, names, window, urls, .. } = options;
-    let identity = format!("{} {what} {format} {names} {window:?} {urls} {}", reader.epoch(), out.display());
+    let ExportOptions { what, format, names, window, urls, nodes: rule, .. } = options;
+    let identity = format!("{} {what} {format} {names} {window:?} {urls} {rule:?} {}", reader.epoch(), out.display());
     let (shared, options, out) = (job.clone(), options.clone(), out.to_owned());
     let done = work_together(run, &job, "export", &identity, move |worker| {
         let (job, index) = (&shared, worker.index());
@@ -50,7 +52,13 @@ pub(super) fn write(
             let captures = reader.store().manifest().counts.captures;
             job.progress().enter(options.what.name(), captures * workers as u64 / parts as u64);
         }
-        let export = Export { reader: &reader, options: &options, job, part: Some(ranges[index].clone()) };
+        let export = Export {
+            reader: &reader,
+            options: &options,
+            job,
+            part: Some(ranges[index].clone()),
+            nodes: nodes.as_ref(),
+        };
         let written = job.check(table(&export, &mut io::sink()))?;
         let all = gather(worker, job, None, &written)?;
         if first {

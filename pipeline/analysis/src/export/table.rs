@@ -5,7 +5,7 @@ use crate::Error;
 use crate::outlet::Outlet;
 use crate::table::{TableFormat, TableWriter};
 use arrow_schema::Field;
-use webstrata_layers::{Links, Window, format_iso};
+use webstrata_layers::{AsOf, Links, Window, format_time};
 
 /// Rows that are written at a time, so that no column of texts gets too long.
 pub(super) const CHUNK: usize = 1 << 13;
@@ -33,18 +33,18 @@ pub(super) fn create<'a>(
 /// Intervals of time in the way of Gephi, closed.
 pub(super) fn intervals(stretches: impl Iterator<Item = (i64, i64)>) -> String {
     let stretches: Vec<_> =
-        stretches.map(|(first, last)| format!("[{}, {}]", format_iso(first), format_iso(last))).collect();
+        stretches.map(|(first, last)| format!("[{}, {}]", format_time(first), format_time(last))).collect();
     format!("<{}>", stretches.join("; "))
 }
 
 /// A window in words.
 pub(super) fn in_words(window: Window) -> String {
     match window {
-        Window::AsOf(at) => format!("as of {}", format_iso(at)),
+        Window::AsOf(AsOf { time, .. }) => format!("as of {}", format_time(time)),
         Window::ALWAYS => "always".to_owned(),
-        Window::Seen { from: i64::MIN, to } => format!("to {}", format_iso(to)),
-        Window::Seen { from, to: i64::MAX } => format!("from {}", format_iso(from)),
-        Window::Seen { from, to } => format!("from {} to {}", format_iso(from), format_iso(to)),
+        Window::Seen { from: i64::MIN, to } => format!("to {}", format_time(to)),
+        Window::Seen { from, to: i64::MAX } => format!("from {}", format_time(from)),
+        Window::Seen { from, to } => format!("from {} to {}", format_time(from), format_time(to)),
     }
 }
 
@@ -57,6 +57,6 @@ mod tests {
         assert_eq!(intervals([(0, 1), (60, 60)].into_iter()).matches("; ").count(), 1);
         assert_eq!(intervals([(0, 1)].into_iter()), "<[1970-01-01T00:00:00Z, 1970-01-01T00:00:01Z]>");
         assert_eq!(in_words(Window::ALWAYS), "always");
-        assert_eq!(in_words(Window::AsOf(0)), "as of 1970-01-01T00:00:00Z");
+        assert_eq!(in_words(Window::as_of(0)), "as of 1970-01-01T00:00:00Z");
     }
 }

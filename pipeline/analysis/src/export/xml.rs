@@ -8,7 +8,7 @@ use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesEnd, BytesStart, BytesText, Event};
 use std::borrow::Cow;
 use std::io;
-use webstrata_layers::format_iso;
+use webstrata_layers::format_time;
 
 /// Writes elements, indented.
 pub(super) struct Xml<'a>(Writer<Outlet<'a>>);
@@ -74,7 +74,7 @@ pub(super) fn in_text<'a>(value: &Value<'a>) -> Option<Cow<'a, str>> {
     match *value {
         Value::Text(text) => Some(text.into()),
         Value::Number(number) => Some(number.to_string().into()),
-        Value::Time(time) => Some(format_iso(time).into()),
+        Value::Time(time) => Some(format_time(time).into()),
         Value::None => None,
     }
 }

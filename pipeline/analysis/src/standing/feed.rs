@@ -8,7 +8,8 @@
 //!
 //! Rows that are new are the newest, and of a capture the newest row says all. So where they have a known capture not
 //! before the latest of a page, its links are those that count now; where they do not speak of the latest one, nothing
-//! has changed. Only where they take that one back (its links are unknown now) the page is read from all rows.
+//! has changed. Only where they take that one back (its links are unknown now) the page is read from all rows. Where
+//! something was taken out of the store, all pages are read, and those that are not there any more lose their links.
 
 use super::Standing;
 use super::circuit::{Key, Labels, Pair};
@@ -98,6 +99,10 @@ impl Feed {
         let known = self.numbers.len();
         self.numbers.advance(older, newer)?;
         self.learn(newer, known, job)?;
+        let [before, now] = [older, newer].map(|epoch| &epoch.store().manifest().provenance.removals);
+        if before != now {
+            return self.read_again(newer, job, give);
+        }
         let last = newer.store().manifest().history.last();
         if last.is_some_and(|past| past.epoch == older.epoch() && past.translation.is_some()) {
             // One merge and nothing else.
@@ -106,6 +111,41 @@ impl Feed {
         let [before, now] = [older, newer].map(|epoch| epoch.store().manifest().rows.iter().map(|row| row.row));
         let stayed = before.zip(now).take_while(|(before, now)| before == now).count();
         self.read(newer, stayed, job, give)
+    }
+
+    /// Reads all pages of an epoch, from which some may have been taken out.
+    fn read_again(&mut self, epoch: &Reader, job: &Job, mut give: impl FnMut(Pair, isize)) -> Result<(), Error> {
+        let mut pairs = Vec::new();
+        let mut is_there = vec![false; self.pages.len()];
+        let (mut pages, mut page) = (epoch.pages(Uid::below(epoch.urls())), Page::default());
+        while pages.read(&mut page)? {
+            job.go_on()?;
+            let Some(source) = self.numbers.of(page.uid) else { continue };
+            is_there[source.0 as usize] = true;
+            let now = self.counted(&page);
+            self.replace(source, now, &mut pairs, &mut give);
+        }
+        for (number, _) in (0..).zip(is_there).filter(|(_, is_there)| !is_there) {
+            self.replace(Lasting(number), Counted::default(), &mut pairs, &mut give);
+        }
+        Ok(())
+    }
+
+    /// Puts what counts of a page now in the place of what did, and gives the difference; `pairs` is scratch memory.
+    fn replace(
+        &mut self,
+        source: Lasting,
+        now: Counted,
+        pairs: &mut Vec<(Pair, isize)>,
+        give: &mut impl FnMut(Pair, isize),
+    ) {
+        let before = std::mem::replace(&mut self.pages[source.0 as usize], now);
+        let now = &self.pages[source.0 as usize];
+        let pair = |link: Lasting| (self.key(source), self.key(link));
+        pairs.extend(before.links.iter().map(|&link| (pair(link), -1)));
+        pairs.extend(now.links.iter().map(|&link| (pair(link), 1)));
+        consolidate(pairs);
+        pairs.drain(..).for_each(|(pair, difference)| give(pair, difference));
     }
 
     /// Reads the rows of an epoch from `first` on, which are newer than all that was read before.
@@ -124,35 +164,31 @@ impl Feed {
             // UIDs of an epoch have numbers: they were given for all of them.
             let Some(source) = self.numbers.of(record.uid) else { continue };
             let Some(now) = self.now(&record, &self.pages[source.0 as usize], epoch)? else { continue };
-            let before = std::mem::replace(&mut self.pages[source.0 as usize], now);
-            let now = &self.pages[source.0 as usize];
-            let pair = |link: Lasting| (self.key(source), self.key(link));
-            pairs.extend(before.links.iter().map(|&link| (pair(link), -1)));
-            pairs.extend(now.links.iter().map(|&link| (pair(link), 1)));
-            consolidate(&mut pairs);
-            pairs.drain(..).for_each(|(pair, difference)| give(pair, difference));
+            self.replace(source, now, &mut pairs, &mut give);
         }
         Ok(())
     }
 
-    /// What counts of a page, given what new rows say of it; `None` where that is what it was.
-    fn now(&self, record: &Page, before: &Counted, epoch: &Reader) -> Result<Option<Counted>, Error> {
-        let counted = |page: &Page| {
-            let (mut links, mut time) = (Vec::new(), None);
-            match &self.about {
-                About::Watched(_, watched) => {
-                    let is_watched = |link: &Uid| watched.iter().any(|uids| uids.contains(link));
-                    links.extend(page.links.iter().copied().filter(is_watched));
-                }
-                _ => {
-                    time = latest(page);
-                    if let Some(time) = time {
-                        page.links_in(Window::Seen { from: time, to: time }, &mut links);
-                    }
+    /// What counts of a page of which all is known.
+    fn counted(&self, page: &Page) -> Counted {
+        let (mut links, mut time) = (Vec::new(), None);
+        match &self.about {
+            About::Watched(_, watched) => {
+                let is_watched = |link: &Uid| watched.iter().any(|uids| uids.contains(link));
+                links.extend(page.links.iter().copied().filter(is_watched));
+            }
+            _ => {
+                time = latest(page);
+                if let Some(time) = time {
+                    page.links_in(Window::Seen { from: time, to: time }, &mut links);
                 }
             }
-            Counted { time, links: links.into_iter().filter_map(|link| self.numbers.of(link)).collect() }
-        };
+        }
+        Counted { time, links: links.into_iter().filter_map(|link| self.numbers.of(link)).collect() }
+    }
+
+    /// What counts of a page, given what new rows say of it; `None` where that is what it was.
+    fn now(&self, record: &Page, before: &Counted, epoch: &Reader) -> Result<Option<Counted>, Error> {
         let is_whole = match (&self.about, before.time) {
             // Links of captures that are said again may be gone.
             (About::Watched(..), _) => before.links.is_empty(),
@@ -162,9 +198,9 @@ impl Feed {
             _ => false,
         };
         if is_whole {
-            return Ok(Some(counted(record)));
+            return Ok(Some(self.counted(record)));
         }
-        Ok(epoch.page(record.uid)?.map(|page| counted(&page)))
+        Ok(epoch.page(record.uid)?.map(|page| self.counted(&page)))
     }
 
     /// What a URL is in a key: itself, or its host.
@@ -235,10 +271,8 @@ impl Hosts {
     }
 }
 
-/// The time of the latest capture whose links are known.
+/// The time of the latest capture that tells which links the page has.
 fn latest(page: &Page) -> Option<i64> {
-    // Unknown ones rise: as long as the last of them is the last capture, that is unknown.
-    let unknown = page.unknown.iter().rev().zip((0..page.timestamps.len()).rev());
-    let skipped = unknown.take_while(|&(&unknown, at)| unknown as usize == at).count();
-    page.timestamps.iter().rev().nth(skipped).copied()
+    let last = u32::try_from(page.timestamps.len()).unwrap_or(u32::MAX);
+    (0..last).rev().find(|&at| page.tells(at)).map(|at| page.timestamps[at as usize])
 }

@@ -18,7 +18,7 @@ pub(crate) fn hash_of(links: &[u8]) -> u128 {
 pub(crate) struct Missed([u32; Missed::KINDS.len()]);
 
 impl Missed {
-    const KINDS: [Finding; 3] = [Finding::BadLink, Finding::OtherLinkScheme, Finding::LongLink];
+    const KINDS: [Finding; 4] = [Finding::BadLink, Finding::OtherLinkScheme, Finding::LongLink, Finding::RemovedLink];
 
     pub(crate) fn add(&mut self, finding: Finding) {
         if let Some(at) = Self::KINDS.iter().position(|&kind| kind == finding) {
@@ -118,7 +118,7 @@ mod tests {
     #[test]
     fn a_page_is_known_until_another_takes_its_slot() {
         let mut known = KnownLinks::new(256);
-        let links = Known { links: 9, missed: Missed([1, 2, 3]) };
+        let links = Known { links: 9, missed: Missed([1, 2, 3, 4]) };
         assert_eq!(known.of(7, 3), None);
         assert!(!known.keep(7, 3, links));
         assert_eq!(known.of(7, 3), Some(links));

@@ -3,7 +3,9 @@
 //! Reads the captures of a page that are new, with what they say of one another ([`Evidence`]), and those that the
 //! store has; gives the page as the new row is to have it. A revisit takes the links of the capture that it refers to:
 //! the one with its digest (the latest before it, else the first after it), else the one at the time that it names; for
-//! `304 Not Modified` the latest known one before it. Where there is none, its links are unknown.
+//! `304 Not Modified` the latest known one before it. Where there is none, its links are unknown. A revisit whose
+//! record gives no status takes that of the capture, too, which may be a failure; any other revisit has the status 200,
+//! and refers to a capture with that status.
 //!
 //! A page of a store is always as if all its captures had come at once: a revisit of the store that a new capture gives
 //! links, or other ones, is written again; a capture that the store has already is not. So of a capture that several
@@ -12,8 +14,9 @@
 use crate::stages::large_pages::{self, VALUES_MAX};
 use std::collections::HashMap;
 use webstrata_layers::record::join::{self, Contribution, Weave};
+use webstrata_layers::record::status::push_status;
 use webstrata_layers::record::{precedence, presence};
-use webstrata_layers::{Evidence, Page, Revisit, Uid};
+use webstrata_layers::{Evidence, Page, Revisit, Status, Uid};
 
 /// What a page adds to a store.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -28,6 +31,8 @@ pub(crate) struct Added {
 struct Moment {
     time: i64,
     digest: u64,
+    /// Of a revisit, that of the capture that it refers to.
+    status: Status,
     /// `None` where some capture of that second is no revisit.
     revisit: Option<Revisit>,
     /// Its links were left out: it is no revisit, and they stay unknown.
@@ -48,7 +53,8 @@ struct Links {
 const STORED: usize = 0;
 const NEW: usize = 1;
 /// A revisit of which nothing is known.
-static NO_EVIDENCE: Revisit = Revisit { capture: 0, not_modified: false, referred: None, links: Vec::new() };
+static NO_EVIDENCE: Revisit =
+    Revisit { capture: 0, not_modified: false, without_status: false, referred: None, links: Vec::new() };
 
 /// All captures, revisits without links.
 fn moments(versions: [(&Page, &Evidence); 2]) -> Vec<Moment> {
@@ -58,15 +64,16 @@ fn moments(versions: [(&Page, &Evidence); 2]) -> Vec<Moment> {
         let records = captures.iter().map(|&(version, at)| {
             let (page, evidence) = versions[version];
             let without_evidence = || (!page.is_known(at)).then_some(&NO_EVIDENCE);
-            (evidence.revisit(at).or_else(without_evidence), evidence.digest(at as usize))
+            (evidence.revisit(at).or_else(without_evidence), evidence.digest(at as usize), page.status(at))
         });
-        let (digest, revisit) = join::one_capture(index, records.clone());
+        let (digest, revisit, status) = join::one_capture(index, records.clone());
         let of = |version| captures.iter().find(|capture| capture.0 == version).map(|capture| capture.1);
         let mut links = None;
         if revisit.is_none() {
             let mut all = Links::default();
-            for (&capture, (revisit, _)) in captures.iter().zip(records) {
+            for (&capture, (revisit, _, of_record)) in captures.iter().zip(records) {
                 match revisit {
+                    None if of_record.is_failure() => {}
                     None => all.owners.push(capture),
                     Some(revisit) => all.revisit_links.extend(&revisit.links),
                 }
@@ -77,7 +84,7 @@ fn moments(versions: [(&Page, &Evidence); 2]) -> Vec<Moment> {
             !versions[version].0.is_known(at) && versions[version].1.revisit(at).is_none()
         };
         let is_left_out = revisit.is_some() && captures.iter().any(has_no_links);
-        moments.push(Moment { time, digest, revisit, is_left_out, stored: of(STORED), new: of(NEW), links });
+        moments.push(Moment { time, digest, status, revisit, is_left_out, stored: of(STORED), new: of(NEW), links });
     });
     moments
 }
@@ -96,23 +103,25 @@ fn resolve(moments: &mut [Moment]) {
             let referred = if revisit.not_modified {
                 latest_known
             } else {
-                let same = digests.get(&moments[number].digest);
-                let before = same.and_then(|same| same[..same.partition_point(|&index| index < number)].last());
-                let by_digest = before.or_else(|| same.and_then(|same| same.first())).copied();
+                let fits = |&index: &usize| revisit.without_status || moments[index].status == Status::OK;
+                let same = digests.get(&moments[number].digest).map_or(&[][..], |same| same);
+                let (before, after) = same.split_at(same.partition_point(|&index| index < number));
+                let by_digest = before.iter().copied().rfind(fits).or_else(|| after.iter().copied().find(fits));
                 by_digest.or_else(|| {
                     let found = moments.binary_search_by_key(&revisit.referred?, |moment| moment.time).ok()?;
-                    moments[found].revisit.is_none().then_some(found)
+                    (moments[found].revisit.is_none() && fits(&found)).then_some(found)
                 })
             };
+            let status = referred.map_or(Status::OK, |referred| moments[referred].status);
             let mut links = referred.and_then(|referred| moments[referred].links.clone());
             if let Some(links) = links.as_mut().filter(|_| !revisit.links.is_empty()) {
                 links.revisit_links.extend(&revisit.links);
                 links.revisit_links.sort_unstable();
                 links.revisit_links.dedup();
             }
-            moments[number].links = links;
+            (moments[number].links, moments[number].status) = (links, status);
         }
-        if moments[number].links.is_some() {
+        if moments[number].links.is_some() && moments[number].status == Status::OK {
             latest_known = Some(number);
         }
     }
@@ -158,7 +167,9 @@ pub(crate) fn add(stored: Option<(&Page, &Evidence)>, new: (&Page, &Evidence)) -
         before_of(moment).is_some_and(|before| {
             let revisits = [&before.revisit, &moment.revisit].map(|revisit| revisit.as_ref().map(reference_of));
             let is_left_out = before.is_left_out == moment.is_left_out;
-            before.digest == moment.digest && before.links == moment.links && revisits[0] == revisits[1] && is_left_out
+            let is_same =
+                before.digest == moment.digest && before.status == moment.status && before.links == moment.links;
+            is_same && revisits[0] == revisits[1] && is_left_out
         })
     };
     let count = |selects: &dyn Fn(&Moment) -> bool| moments.iter().filter(|moment| selects(moment)).count();
@@ -170,8 +181,8 @@ pub(crate) fn add(stored: Option<(&Page, &Evidence)>, new: (&Page, &Evidence)) -
     Added { page: Some(write(versions[NEW].0.uid, versions.map(|(page, _)| page), &kept)), stored }
 }
 
-fn reference_of(revisit: &Revisit) -> (bool, Option<i64>, &[Uid]) {
-    (revisit.not_modified, revisit.referred, &revisit.links)
+fn reference_of(revisit: &Revisit) -> (bool, bool, Option<i64>, &[Uid]) {
+    (revisit.not_modified, revisit.without_status, revisit.referred, &revisit.links)
 }
 
 /// A page of these captures.
@@ -184,8 +195,10 @@ fn write(uid: Uid, pages: [&Page; 2], kept: &[&Moment]) -> (Page, Evidence) {
         evidence.digests.push(moment.digest);
         let revisit = moment.revisit.iter().filter(|_| !moment.is_left_out);
         evidence.revisits.extend(revisit.map(|revisit| Revisit { capture: index, ..revisit.clone() }));
-        let Some(Links { owners, revisit_links }) = &moment.links else {
-            page.unknown.push(index);
+        push_status(&mut page.statuses, index, moment.status);
+        let known = moment.links.as_ref().filter(|_| !moment.status.is_failure());
+        let Some(Links { owners, revisit_links }) = known else {
+            page.blank.push(index);
             continue;
         };
         let mut owners = owners.clone();
@@ -255,8 +268,8 @@ mod tests {
             {
                 evidence.digests.push(digest);
                 let links = links.into_iter().collect();
-                evidence.revisits.push(Revisit { capture: index, not_modified, referred, links });
-                page.unknown.push(index);
+                evidence.revisits.push(Revisit { capture: index, not_modified, referred, links, ..Revisit::default() });
+                page.blank.push(index);
                 sets.push(None);
             }
         }
@@ -371,7 +384,7 @@ mod tests {
         let added = add(Some((&old, &old_evidence)), (&new, &new_evidence));
         assert_eq!(added.stored, 1);
         let (page, evidence) = added.page.unwrap();
-        assert_eq!((&page.timestamps[..], &page.unknown[..]), (&[20, 30, 40][..], &[][..]));
+        assert_eq!((&page.timestamps[..], &page.blank[..]), (&[20, 30, 40][..], &[][..]));
         assert_eq!(page.links, [Uid(6)], "all three have the links of the new capture");
         assert_eq!(evidence.revisits.iter().map(|own| own.capture).collect::<Vec<_>>(), [0, 2]);
     }

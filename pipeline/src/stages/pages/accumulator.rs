@@ -26,8 +26,10 @@ use crate::stages::pages::accumulator::large::LargeAccumulator;
 use crate::stages::records::kind;
 use std::collections::HashMap;
 use std::ops::Range;
+use webstrata_layers::record::join::counted;
 use webstrata_layers::record::presence::Change;
-use webstrata_layers::{Evidence, Revisit};
+use webstrata_layers::record::status::{StatusChange, push_status};
+use webstrata_layers::{Evidence, Revisit, Status};
 
 /// What an entry of the small tables takes, about.
 const SMALL_BYTES: usize = 64;
@@ -38,8 +40,10 @@ pub(crate) struct AccumulatedPage {
     pub(crate) fingerprint: u128,
     /// Rising, each once.
     pub(crate) timestamps: Vec<i64>,
-    /// Indexes of captures with unknown links, rising.
-    pub(crate) unknown: Vec<u32>,
+    /// Indexes of captures with unknown links and of failures, rising.
+    pub(crate) blank: Vec<u32>,
+    /// Where the status changes.
+    pub(crate) statuses: Vec<StatusChange>,
     /// Fingerprints, rising, each once.
     pub(crate) links: Vec<u128>,
     /// By (link, capture).
@@ -55,12 +59,14 @@ pub(crate) struct AccumulatedPage {
 /// The captures of one second.
 struct Moment {
     time: i64,
-    /// Whether some capture is no revisit.
+    /// The least of its records, where a revisit has 200; `None` before the first.
+    status: Option<Status>,
+    /// Whether some record is neither a revisit nor a failure.
     is_known: bool,
     /// Its links in [`PageAccumulator::links`], where these are in memory.
     first: usize,
     count: u32,
-    /// The least digest of those that are no revisits; 0 without one.
+    /// The least digest of those that count and are no revisits; 0 without one.
     digest: u64,
     revisit: Option<Box<AccumulatedRevisit>>,
 }
@@ -83,6 +89,7 @@ struct AccumulatedRevisit {
     not_modified: bool,
     digest: u64,
     time: Option<i64>,
+    without_status: bool,
     links: Vec<u128>,
 }
 
@@ -144,6 +151,11 @@ impl PageAccumulator {
     pub(crate) fn add(&mut self, time: i64, mut payload: &[u8]) -> Result<(), Error> {
         let [kind] = wire::take_array(&mut payload);
         let undated = (kind == kind::UNDATED).then(|| wire::take_falling(&mut payload));
+        let status = match kind {
+            kind::STATUS | kind::UNDATED => Status::new(u16::from_be_bytes(wire::take_array(&mut payload))),
+            _ => None,
+        };
+        let status = status.unwrap_or(Status::OK);
         let digest = short(u128::from_be_bytes(wire::take_array(&mut payload)));
         if self.moments.last().is_none_or(|last| last.time != time) {
             // The captures of one second come in an order that says nothing: only whole seconds count.
@@ -151,7 +163,7 @@ impl PageAccumulator {
             if self.moments.len() > self.values_max {
                 return Ok(());
             }
-            let none = Moment { time, is_known: false, first: 0, count: 0, digest: 0, revisit: None };
+            let none = Moment { time, status: None, is_known: false, first: 0, count: 0, digest: 0, revisit: None };
             self.moments.push(none);
             self.undated.0.clear();
         }
@@ -160,15 +172,21 @@ impl PageAccumulator {
         {
             return Ok(());
         }
-        if self.is_too_large {
-            return Ok(());
-        }
         let number = self.moments.len() - 1;
         let moment = &mut self.moments[number];
+        // Beside a record that is no failure, failures do not count.
+        let least = moment.status.map_or(status, |least| least.min(status));
+        if moment.status.is_some_and(|before| !counted(before, least)) {
+            moment.digest = 0;
+        }
+        moment.status = Some(least);
+        if self.is_too_large || !counted(status, least) {
+            return Ok(());
+        }
         self.revisit_values -= moment.revisit_values();
-        if matches!(kind, kind::LINKS | kind::SAME | kind::UNDATED) {
+        if matches!(kind, kind::LINKS | kind::SAME | kind::STATUS | kind::UNDATED) {
             moment.digest = [moment.digest, digest].into_iter().filter(|&digest| digest != 0).min().unwrap_or(0);
-            moment.is_known = true;
+            moment.is_known = !status.is_failure();
         }
         self.revisit_values += moment.revisit_values();
         if kind == kind::SAME {
@@ -179,8 +197,14 @@ impl PageAccumulator {
             }
             return self.go_to_disk_if_full();
         }
-        let has_links = matches!(kind, kind::LINKS | kind::UNDATED);
-        let referred: [u8; 8] = if has_links { [0; 8] } else { wire::take_array(&mut payload) };
+        if status.is_failure() {
+            return Ok(());
+        }
+        let has_links = matches!(kind, kind::LINKS | kind::STATUS | kind::UNDATED);
+        let (referred, [without_status]): ([u8; 8], [u8; 1]) = match has_links {
+            true => ([0; 8], [0]),
+            false => (wire::take_array(&mut payload), wire::take_array(&mut payload)),
+        };
         let links = payload.as_chunks::<16>().0.iter().map(|link| u128::from_be_bytes(*link));
         if has_links {
             if let Some(large) = &mut self.large {
@@ -198,7 +222,8 @@ impl PageAccumulator {
         }
         let time = (referred != [0; 8]).then(|| wire::key_time(referred));
         let not_modified = kind == kind::NOT_MODIFIED;
-        let mut revisit = AccumulatedRevisit { not_modified, digest, time, links: links.collect() };
+        let without_status = without_status == 1;
+        let mut revisit = AccumulatedRevisit { not_modified, digest, time, without_status, links: links.collect() };
         self.revisit_values -= moment.revisit_values();
         if let Some(other) = moment.revisit.take() {
             let mut links = [&revisit.links[..], &other.links].concat();
@@ -299,13 +324,18 @@ impl PageAccumulator {
         page.fingerprint = fingerprint;
         page.timestamps.clear();
         page.timestamps.extend(self.moments.iter().map(|moment| moment.time));
-        page.unknown.clear();
+        page.blank.clear();
+        page.statuses.clear();
+        for (capture, moment) in (0u32..).zip(&self.moments) {
+            push_status(&mut page.statuses, capture, moment.status.unwrap_or(Status::OK));
+        }
         page.links.clear();
         page.changes.clear();
         page.is_left_out = self.is_too_large || !self.finish_links(page)?;
         if page.is_left_out {
             page.timestamps.truncate(self.values_max);
-            page.unknown = (0u32..).zip(&page.timestamps).map(|(capture, _)| capture).collect();
+            page.blank = (0u32..).zip(&page.timestamps).map(|(capture, _)| capture).collect();
+            page.statuses.retain(|change| (change.capture as usize) < page.timestamps.len());
             (page.links, page.changes) = (Vec::new(), Vec::new());
             (page.evidence, page.revisit_links) = (Evidence::default(), Vec::new());
         }
@@ -326,10 +356,11 @@ impl PageAccumulator {
             self.resolve_same();
         }
         self.gather_evidence(page)?;
-        page.unknown
-            .extend((0u32..).zip(&self.moments).filter(|(_, moment)| !moment.is_known).map(|(number, _)| number));
+        page.blank.extend((0u32..).zip(&self.moments).filter(|(_, moment)| !moment.is_known).map(|(number, _)| number));
         let revisits: usize = page.evidence.revisits.iter().map(|revisit| REVISIT_VALUES + revisit.links.len()).sum();
-        let Some(values_left) = self.values_max.checked_sub(self.moments.len() + revisits) else { return Ok(false) };
+        let Some(values_left) = self.values_max.checked_sub(self.moments.len() + page.statuses.len() + revisits) else {
+            return Ok(false);
+        };
         if let Some(large) = self.large.take() {
             let known: Vec<bool> = self.moments.iter().map(|moment| moment.is_known).collect();
             return large.finish(&known, values_left, page);
@@ -389,8 +420,8 @@ impl PageAccumulator {
             let mut links: Vec<RevisitLink> = revisit.links.iter().map(index).collect();
             links.sort_unstable();
             links.dedup();
-            let AccumulatedRevisit { not_modified, time: referred, .. } = **revisit;
-            revisits.push(Revisit { capture, not_modified, referred, links });
+            let AccumulatedRevisit { not_modified, time: referred, without_status, .. } = **revisit;
+            revisits.push(Revisit { capture, not_modified, without_status, referred, links });
         }
         Ok(())
     }

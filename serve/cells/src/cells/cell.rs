@@ -6,12 +6,17 @@
 //! UID, and every other call takes a node.
 
 mod content;
+mod summary;
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
+use webstrata_layers::read::spellings::{KeyOrder, Spelled};
+use webstrata_layers::record::capture::deciding;
+use webstrata_layers::record::status;
 use webstrata_layers::store::manifest::{PartitionEntry, RowEntry};
-use webstrata_layers::{CaptureTime, Error as LayersError, InLinks, Lifespan, Page, Store, Uid, Window};
+use webstrata_layers::{CaptureTime, Error as LayersError, InLinks, Lifespan, Page, Store, Uid, Window, lifespans_of};
 
 use crate::error::{Damage, Error};
 use crate::image::label::{Label, label_of, path_of};
@@ -20,9 +25,12 @@ use crate::links::backward::{Found, Wanted};
 use crate::links::encoding::{BackwardStore, Encoding, Encodings, ForwardStore};
 use crate::numbers::{Node, Number, Numbers};
 use crate::scratch::{Scratch, StoreScratch};
+use crate::statuses::Statuses;
 use crate::url_store::UrlStore;
 
 pub(crate) use content::Content;
+use summary::Summary;
+pub use summary::{BUSIEST, HostUrls};
 
 /// One partition of one row.
 pub struct Cell {
@@ -34,6 +42,8 @@ pub struct Cell {
     numbers: Numbers,
     forward: Box<dyn ForwardStore>,
     backward: Box<dyn BackwardStore>,
+    statuses: Statuses,
+    summary: OnceLock<Summary>,
 }
 
 impl Cell {
@@ -65,8 +75,8 @@ impl Cell {
     /// # Errors
     /// Sections that do not fit together.
     pub(crate) fn of(path: PathBuf, image: Image, encoding: &dyn Encoding) -> Result<Self, Error> {
-        let Image { label, counts, urls, numbers, forward, backward } = image;
-        let bytes = [&urls, &numbers, &forward, &backward].map(|section| section.len() as u64).iter().sum();
+        let Image { label, counts, urls, numbers, forward, backward, statuses } = image;
+        let bytes = [&urls, &numbers, &forward, &backward, &statuses].map(|section| section.len() as u64).iter().sum();
         let damaged = |damage| Error::Damaged { path: path.clone(), damage };
         let urls = UrlStore::open(urls).map_err(damaged)?;
         if urls.len() != label.urls {
@@ -76,7 +86,9 @@ impl Cell {
         let first = numbers.first();
         let forward = encoding.open_forward(forward, first, numbers.len()).map_err(damaged)?;
         let backward = encoding.open_backward(backward, first, numbers.len()).map_err(damaged)?;
-        Ok(Self { path, label, counts, bytes, urls, numbers, forward, backward })
+        let statuses = Statuses::open(statuses).map_err(damaged)?;
+        let summary = OnceLock::new();
+        Ok(Self { path, label, counts, bytes, urls, numbers, forward, backward, statuses, summary })
     }
 
     /// What it is a cell of.
@@ -129,6 +141,14 @@ impl Cell {
         Ok(self.label.first_uid + uids.start..self.label.first_uid + uids.end)
     }
 
+    /// Adds the spellings of a page among its URLs.
+    ///
+    /// # Errors
+    /// See [`Self::window`].
+    pub fn spellings(&self, page: &Spelled, found: &mut Vec<Uid>) -> Result<(), LayersError> {
+        page.search(self, found)
+    }
+
     /// The node of a UID; `None` where it has no record here, neither of out-links nor of in-links.
     #[inline]
     pub fn node(&self, uid: Uid) -> Option<Node> {
@@ -155,9 +175,43 @@ impl Cell {
         scratch: &mut Scratch,
         links: &mut Vec<Uid>,
     ) -> Result<(), LayersError> {
-        let Scratch { store, numbers, .. } = scratch;
-        self.forward.window(node, window, store, numbers).map_err(|damage| self.damaged(damage))?;
-        self.numbers.uids_into(numbers, links);
+        self.numbers_in(node, window, scratch).map_err(|damage| self.damaged(damage))?;
+        self.numbers.uids_into(&scratch.numbers, links);
+        Ok(())
+    }
+
+    /// Leaves the links of a node in the window in the scratch.
+    #[inline]
+    fn numbers_in(&self, node: Node, window: Window, scratch: &mut Scratch) -> Result<(), Damage> {
+        let mut window = window;
+        if let (Window::AsOf(as_of), false) = (window, self.statuses.is_empty()) {
+            self.statuses.changes(node, &mut scratch.statuses)?;
+            if !scratch.statuses.is_empty() {
+                let mut captures = std::mem::take(&mut scratch.captures);
+                self.captures_of(node, scratch, &mut captures)?;
+                let decides = deciding(&captures, as_of).map(|capture| capture.time);
+                scratch.captures = captures;
+                // The link store knows no statuses: it is asked about the capture that decides.
+                let Some(time) = decides else {
+                    scratch.numbers.clear();
+                    return Ok(());
+                };
+                window = Window::Seen { from: time, to: time };
+            }
+        }
+        self.forward.window(node, window, &mut scratch.store, &mut scratch.numbers)
+    }
+
+    /// Replaces the contents of `captures` by those of a node; the changes of its statuses are in the scratch.
+    fn captures_of(&self, node: Node, scratch: &mut Scratch, captures: &mut Vec<CaptureTime>) -> Result<(), Damage> {
+        self.forward.captures(node, &mut scratch.store, captures)?;
+        let count = u32::try_from(captures.len()).unwrap_or(u32::MAX);
+        for (first, end, status) in status::stretches(&scratch.statuses, count) {
+            for capture in captures.get_mut(first as usize..end as usize).unwrap_or_default() {
+                capture.status = status;
+                capture.known |= status.is_failure();
+            }
+        }
         Ok(())
     }
 
@@ -167,9 +221,8 @@ impl Cell {
     /// See [`Self::window`].
     pub fn has_link(&self, node: Node, link: Uid, window: Window, scratch: &mut Scratch) -> Result<bool, LayersError> {
         let Some(number) = self.numbers.number(link) else { return Ok(false) };
-        let Scratch { store, numbers, .. } = scratch;
-        self.forward.window(node, window, store, numbers).map_err(|damage| self.damaged(damage))?;
-        Ok(numbers.binary_search(&number).is_ok())
+        self.numbers_in(node, window, scratch).map_err(|damage| self.damaged(damage))?;
+        Ok(scratch.numbers.binary_search(&number).is_ok())
     }
 
     /// Replaces the contents of `captures` by those of a node.
@@ -182,7 +235,16 @@ impl Cell {
         scratch: &mut Scratch,
         captures: &mut Vec<CaptureTime>,
     ) -> Result<(), LayersError> {
-        self.forward.captures(node, &mut scratch.store, captures).map_err(|damage| self.damaged(damage))
+        let mut read = |scratch: &mut Scratch| {
+            self.statuses.changes(node, &mut scratch.statuses)?;
+            self.captures_of(node, scratch, captures)
+        };
+        read(scratch).map_err(|damage| self.damaged(damage))
+    }
+
+    /// Whether a capture of the cell has another status than 200.
+    pub fn has_statuses(&self) -> bool {
+        !self.statuses.is_empty()
     }
 
     /// Whether a node was captured in the closed interval.
@@ -203,6 +265,16 @@ impl Cell {
         scratch: &mut Scratch,
         lifespans: &mut Vec<Lifespan>,
     ) -> Result<(), LayersError> {
+        if !self.statuses.is_empty() {
+            self.statuses.changes(node, &mut scratch.statuses).map_err(|damage| self.damaged(damage))?;
+            if !scratch.statuses.is_empty() {
+                lifespans.clear();
+                if let Some(page) = self.page(node)? {
+                    lifespans_of(page.captures(), &page.links, page.changes.iter().copied(), lifespans);
+                }
+                return Ok(());
+            }
+        }
         let Scratch { store, lifespans: numbered, .. } = scratch;
         self.forward.lifespans(node, store, numbered).map_err(|damage| self.damaged(damage))?;
         let mut uids = self.numbers.uids();
@@ -225,7 +297,13 @@ impl Cell {
 
     fn page_of(&self, node: Node) -> Result<Option<Page>, Damage> {
         let mut uids = self.numbers.uids();
-        Ok(self.forward.page(node)?.map(|page| page.renumbered(|number| uids.of(number))))
+        let Some(page) = self.forward.page(node)? else { return Ok(None) };
+        let mut page = page.renumbered(|number| uids.of(number));
+        self.statuses.changes(node, &mut page.statuses)?;
+        match page.flaw().filter(|_| !page.statuses.is_empty()) {
+            Some(flaw) => Err(Damage::Record { part: "statuses", flaw }),
+            None => Ok(Some(page)),
+        }
     }
 
     /// What links to a node; `None` where nothing does.
@@ -252,5 +330,20 @@ impl Cell {
         let mut uids = self.numbers.uids();
         let mut visit = |number: Number, found: Found| visit(uids.of(number), found);
         self.backward.sources(node, select_ranges, scratch, &mut visit).map_err(|damage| self.damaged(damage))
+    }
+}
+
+impl KeyOrder for Cell {
+    fn seek(&self, key: &[u8]) -> Result<Uid, LayersError> {
+        let at = self.urls.lower_bound(key).map_err(|damage| self.damaged(damage))?;
+        Ok(self.label.first_uid + at)
+    }
+
+    fn end(&self) -> Uid {
+        self.label.first_uid + self.label.urls
+    }
+
+    fn url_into(&self, uid: Uid, url: &mut String) -> Result<(), LayersError> {
+        self.url(uid, url)
     }
 }

@@ -12,6 +12,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use webstrata_layers::record::time::AsOf;
 use webstrata_layers::{CaptureTime, Error as LayersError, Precision, RowEntry, Uid, Window};
 
 use crate::cells::cell::Cell;
@@ -210,7 +211,7 @@ impl Row {
         let (from, to) = match window {
             Window::Seen { from, to } if from > to => return Ok(()),
             Window::Seen { from, to } => (from, to),
-            Window::AsOf(time) => (i64::MIN, time),
+            Window::AsOf(AsOf { time, .. }) => (i64::MIN, time),
         };
         let Some(record) = self.record_of(uid)? else { return Ok(()) };
         let length = record.cell.label().in_range;
@@ -298,7 +299,7 @@ fn linked(ranges: impl Iterator<Item = (i64, i64)>, (from, to): (i64, i64), capt
         let (mut inside, mut outside) = (false, false);
         let first = captures.partition_point(|capture| capture.time < start);
         for capture in
-            captures[first..].iter().take_while(|capture| capture.time <= end).filter(|capture| capture.known)
+            captures[first..].iter().take_while(|capture| capture.time <= end).filter(|capture| !capture.is_blank())
         {
             let is_inside = from <= capture.time && capture.time <= to;
             inside |= is_inside;

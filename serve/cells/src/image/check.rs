@@ -8,8 +8,8 @@
 use std::io::ErrorKind;
 use std::path::Path;
 
-use webstrata_layers::Store;
 use webstrata_layers::store::manifest::{PartitionEntry, RowEntry};
+use webstrata_layers::{Store, Uid};
 
 use crate::cells::cell::{Cell, Content};
 use crate::error::Error;
@@ -48,6 +48,30 @@ pub fn check(store: &Store, encodings: Encodings) -> CellsReport {
         }
     }
     report
+}
+
+/// Calls `visit` with each URL of each cell that lies beside an epoch's rows, and the path of the cell. Nothing is
+/// compared with layers.
+///
+/// # Errors
+/// A cell that cannot be read, or is damaged.
+pub fn for_each_url(store: &Store, encodings: Encodings, mut visit: impl FnMut(&Path, &str)) -> Result<(), Error> {
+    let Some(directory) = store.location().directory() else { return Ok(()) };
+    for (row, partition) in partitions(store) {
+        let path = path_of(directory, row.row, partition.partition);
+        if !path.exists() {
+            continue;
+        }
+        let image = Image::open(&path, Residence::Mapped)?;
+        let (label, encoding) = (image.label, encodings.of(&path, image.label.encoding)?);
+        let cell = Cell::of(path.clone(), image, encoding)?;
+        let mut url = String::new();
+        for uid in Uid::each(label.first_uid..label.first_uid + label.urls) {
+            cell.url(uid, &mut url)?;
+            visit(&path, &url);
+        }
+    }
+    Ok(())
 }
 
 /// Checks one cell.

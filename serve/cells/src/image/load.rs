@@ -26,9 +26,10 @@ use webstrata_layers::{Draft, Layer, Store, Uid};
 use crate::cells::cell::{self, Content};
 use crate::error::Error;
 use crate::image::label::{Label, label_of, path_of, records};
-use crate::image::{self, Image, Residence};
+use crate::image::{self, Image, Residence, SECTIONS};
 use crate::links::encoding::{self, CellShape, Encoding, Records};
 use crate::numbers::{self, Numbers};
+use crate::statuses::StatusesWriter;
 use crate::url_store;
 
 /// How cells are made.
@@ -54,8 +55,8 @@ pub struct Written {
     pub path: PathBuf,
     /// Number of URLs.
     pub urls: u64,
-    /// Bytes of URLs, numbers, forward and backward links.
-    pub bytes: [u64; 4],
+    /// Bytes of URLs, numbers, forward links, backward links and statuses.
+    pub bytes: [u64; SECTIONS],
 }
 
 /// The cell of a partition, where there is a sound image below the directory, of these layers and made with these
@@ -77,7 +78,7 @@ pub fn find_cell(
         Err(Error::Io { source, .. }) if source.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
     };
-    let sections = [&image.urls, &image.numbers, &image.forward, &image.backward];
+    let sections = [&image.urls, &image.numbers, &image.forward, &image.backward, &image.statuses];
     let bytes = sections.map(|section| section.len() as u64);
     if image.label != label_of(store, row, partition, options.encoding.tag()) {
         return Ok(None);
@@ -127,11 +128,13 @@ pub fn write_cell(
     let numbers = Numbers::open(numbered.clone().into(), interval.clone()).map_err(damaged)?;
     let number =
         |uid: Uid| numbers.number(uid).ok_or(Error::Unmatched { row: row.row, partition: partition.partition, uid });
+    let statuses = RefCell::new(StatusesWriter::default());
     let pages = || -> Records<'_, _> {
         Box::new(scan::pages(store, partition).map(|page| {
             let page = page?;
             if is_new(&next[0], page.uid) {
                 content.borrow_mut().add_page(&page);
+                numbers.node(page.uid).into_iter().for_each(|node| statuses.borrow_mut().push(node, &page.statuses));
             }
             page.try_renumbered(number)
         }))
@@ -158,7 +161,8 @@ pub fn write_cell(
     let forward = options.encoding.encode_forward(shape, &pages)?;
     let backward =
         options.encoding.encode_backward(CellShape { count: records(partition, Layer::Il), ..shape }, &in_links)?;
-    let sections = [&urls[..], &numbered, &forward, &backward];
+    let statuses = statuses.into_inner().finish().map_err(damaged)?;
+    let sections = [&urls[..], &numbered, &forward, &backward, &statuses];
     let draft = image::write(&path, &label, content.borrow().counts(), sections)?;
     settle(draft, &path, (&label, options.encoding), &content.borrow())?;
     Ok(Written { path, urls: partition.urls, bytes: sections.map(|section| section.len() as u64) })
@@ -211,15 +215,24 @@ pub fn keys_of<'a>(
 mod tests {
     use super::*;
     use crate::links::encoding::STRATA;
-    use crate::numbers::Number;
+    use crate::numbers::{Node, Number};
+    use webstrata_layers::record::status::{Status, StatusChange};
     use webstrata_layers::{InLinks, Page, RangeLength};
 
     /// A cell of one page that links to itself, in sections, and what it says.
-    fn made() -> ([Vec<u8>; 4], Content) {
+    fn made() -> ([Vec<u8>; SECTIONS], Content) {
         let (mut own_key, mut content) = (Vec::new(), Content::default());
         let url = "http://a.example/";
         key(url, &mut own_key);
-        let page = Page { uid: Uid(7), timestamps: vec![0], links: vec![Uid(7)], ..Page::default() };
+        let not_found = StatusChange { capture: 1, status: Status::new(404).unwrap() };
+        let page = Page {
+            uid: Uid(7),
+            timestamps: vec![0, 1],
+            blank: vec![1],
+            links: vec![Uid(7)],
+            statuses: vec![not_found],
+            ..Page::default()
+        };
         let record = InLinks { uid: Uid(7), ranges: vec![0], sources: vec![Uid(7)], changes: Vec::new() };
         content.add_url(url);
         content.add_page(&page);
@@ -231,7 +244,9 @@ mod tests {
         let pages = || -> Records<'_, Page<Number>> { Box::new(std::iter::once(Ok(page.clone()))) };
         let records = || -> Records<'_, InLinks<Number>> { Box::new(std::iter::once(Ok(record.clone()))) };
         let (out, into) = (STRATA.encode_forward(given, &pages), STRATA.encode_backward(given, &records));
-        ([urls.unwrap(), Vec::new(), out.unwrap(), into.unwrap()], content)
+        let mut statuses = StatusesWriter::default();
+        statuses.push(Node(0), &[not_found]);
+        ([urls.unwrap(), Vec::new(), out.unwrap(), into.unwrap(), statuses.finish().unwrap()], content)
     }
 
     #[test]
@@ -250,12 +265,12 @@ mod tests {
             source: 1,
         };
         let (whole, said) = made();
-        let settle = |sections: &[Vec<u8>; 4], said: &Content| {
+        let settle = |sections: &[Vec<u8>; SECTIONS], said: &Content| {
             let draft = image::write(&place, &label, said.counts(), sections.each_ref().map(Vec::as_slice)).unwrap();
             settle(draft, &place, (&label, &STRATA), said)
         };
         let files = || std::fs::read_dir(place.parent().unwrap()).unwrap().count();
-        let refused = |sections: &[Vec<u8>; 4], said: &Content| {
+        let refused = |sections: &[Vec<u8>; SECTIONS], said: &Content| {
             let error = settle(sections, said).unwrap_err();
             assert!(error.to_string().starts_with("row 3, partition 5: the cell does not read back"), "{error}");
             assert_eq!(files(), 0);
@@ -263,7 +278,7 @@ mod tests {
             *why
         };
         // Bytes that an encoder could have written wrong: each section in turn is cut short, or another's.
-        for section in 0..4 {
+        for section in 0..SECTIONS {
             let mut broken = whole.clone();
             let half = broken[section].len() / 2;
             broken[section].truncate(half);

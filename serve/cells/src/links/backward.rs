@@ -63,9 +63,9 @@ fn encode_within<'a, E: 'a>(
     let ranking = Ranking { first, nodes: nodes as u64, active: ranks::count(&ranks) as u64 };
     let pages = || -> Box<dyn Iterator<Item = Result<Page<u64>, E>> + '_> {
         Box::new(records().map(|record| {
-            let Page { uid, timestamps, unknown, links, changes } = activity.loosen(record?);
+            let Page { uid, timestamps, blank, links, changes, statuses } = activity.loosen(record?);
             let links = links.into_iter().map(|source| ranking.rank(source, &ranks).0).collect();
-            Ok(Page { uid: uid.0, timestamps, unknown, links, changes })
+            Ok(Page { uid: uid.0, timestamps, blank, links, changes, statuses })
         }))
     };
     let number_of = |node| ranking.of_node(node, &ranks).0;

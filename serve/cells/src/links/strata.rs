@@ -41,7 +41,8 @@ use crate::links::lists::Sizes;
 
 use blocks::Blocks;
 use symbols::{Context, Tables};
-use times::{Captures, List, Times};
+use times::{List, Times};
+use webstrata_layers::Captures;
 
 pub(crate) use encode::encode_numbered;
 pub use encode::{Profile, encode_lists, encode_pages};
@@ -232,13 +233,13 @@ impl Strata {
         events: &mut Vec<u32>,
     ) -> Result<(Head<'a>, Captures<'b>), Damage> {
         let mut head = self.begin(record)?;
-        let Some(times) = &self.times else { return Ok((head, Captures { times: &[], unknown: &[] })) };
+        let Some(times) = &self.times else { return Ok((head, Captures::default())) };
         let captures = times.list(&self.tables, &mut head.bits, list)?;
         head.shape = self.tables.plain(Context::Shape).read(&mut head.bits);
         events.clear();
         if head.shape != 0 {
             let flags = self.tables.plain(Context::Events);
-            let known = captures.times.len() - captures.unknown.len();
+            let known = captures.times.len() - captures.blank.len();
             let mut from = 1u32;
             while (from as usize) < known {
                 let mut eight = flags.read(&mut head.bits);

@@ -78,7 +78,7 @@ fn make() -> Result<Samples, Error> {
         image::bytes_of(
             &label,
             &Counts::default(),
-            [&urls, &numbers::encode(&uids, &interval), &forward[at], &backward[at]],
+            [&urls, &numbers::encode(&uids, &interval), &forward[at], &backward[at], &[]],
         )
     };
     Ok(Samples {
@@ -126,12 +126,12 @@ fn pages() -> Vec<Page<u64>> {
         let count = 1 + random.below(if uid % 9 == 0 { 150 } else { 12 });
         let step = if uid % 2 == 0 { 1 } else { 1 + random.below(5) };
         let timestamps: Vec<i64> = (0..count).map(|at| 86_400 * i64::try_from(at * step).unwrap_or(0)).collect();
-        let unknown: Vec<u32> = (1u32..).take(timestamps.len() - 1).filter(|_| random.below(10) == 0).collect();
-        let known: Vec<u32> = (0u32..).take(timestamps.len()).filter(|at| !unknown.contains(at)).collect();
+        let blank: Vec<u32> = (1u32..).take(timestamps.len() - 1).filter(|_| random.below(10) == 0).collect();
+        let known: Vec<u32> = (0u32..).take(timestamps.len()).filter(|at| !blank.contains(at)).collect();
         let count = random.below(if uid % 9 == 0 { 60 } else { 14 });
         let links = links(&mut random, count);
         let changes = changes(&mut random, links.len(), &known);
-        all.push(Page { uid, timestamps, unknown, links, changes });
+        all.push(Page { uid, timestamps, blank, links, changes, statuses: Vec::new() });
     }
     all
 }

@@ -39,7 +39,7 @@ const PART: &str = "plain times";
 pub(crate) struct SideWriter {
     ends: [Vec<u64>; 3],
     times: Vec<i64>,
-    unknown: Vec<u64>,
+    blank: Vec<u64>,
     links: Vec<u64>,
     captures: Vec<u64>,
 }
@@ -49,11 +49,11 @@ impl SideWriter {
     pub(crate) fn push(&mut self, page: Option<&Page<u64>>) {
         if let Some(page) = page {
             self.times.extend_from_slice(&page.timestamps);
-            self.unknown.extend(page.unknown.iter().map(|&at| u64::from(at)));
+            self.blank.extend(page.blank.iter().map(|&at| u64::from(at)));
             self.links.extend(page.changes.iter().map(|change| u64::from(change.link)));
             self.captures.extend(page.changes.iter().map(|change| u64::from(change.capture)));
         }
-        let ends = [self.times.len(), self.unknown.len(), self.links.len()];
+        let ends = [self.times.len(), self.blank.len(), self.links.len()];
         self.ends.iter_mut().zip(ends).for_each(|(all, end)| all.push(end as u64));
     }
 
@@ -67,7 +67,7 @@ impl SideWriter {
             push_array(&mut out, if any { ends } else { &[] });
         }
         let times: Vec<u64> = self.times.iter().map(|time| time.abs_diff(least)).collect();
-        [times, self.unknown, self.links, self.captures].iter().for_each(|values| push_array(&mut out, values));
+        [times, self.blank, self.links, self.captures].iter().for_each(|values| push_array(&mut out, values));
         out
     }
 }
@@ -117,7 +117,7 @@ pub(crate) struct Side {
     least: i64,
     ends: [Array; 3],
     times: Array,
-    unknown: Array,
+    blank: Array,
     links: Array,
     captures: Array,
 }
@@ -132,12 +132,12 @@ impl Side {
         let (nodes, least) = (sections.length()?, sections.word()?.cast_signed());
         let mut array = || Array::take(&mut sections);
         let ends = [array()?, array()?, array()?];
-        let (times, unknown, links, captures) = (array()?, array()?, array()?, array()?);
+        let (times, blank, links, captures) = (array()?, array()?, array()?, array()?);
         let rest = sections.rest().len() as u64;
         if rest > 0 {
             return Err(Damage::Outside { part: PART, value: rest, bound: 0 });
         }
-        for (ends, values) in ends.iter().zip([&times, &unknown, &links]) {
+        for (ends, values) in ends.iter().zip([&times, &blank, &links]) {
             let expected = if values.len() == 0 { 0 } else { nodes };
             if ends.len() != expected {
                 return Err(Damage::Outside { part: PART, value: ends.len() as u64, bound: expected as u64 });
@@ -146,7 +146,7 @@ impl Side {
         if links.len() != captures.len() {
             return Err(Damage::Outside { part: PART, value: captures.len() as u64, bound: links.len() as u64 });
         }
-        Ok(Self { nodes, least, ends, times, unknown, links, captures })
+        Ok(Self { nodes, least, ends, times, blank, links, captures })
     }
 
     /// Number of nodes.
@@ -184,9 +184,9 @@ impl Side {
     pub(crate) fn captures(&self, node: usize, captures: &mut StoreScratch) -> Result<(), Damage> {
         captures.times.clear();
         captures.times.extend(self.times(node)?);
-        captures.unknown.clear();
-        let unknown = self.unknown.values(self.range(node, &self.ends[1], &self.unknown)?);
-        captures.unknown.extend(unknown.map(narrow));
+        captures.blank.clear();
+        let blank = self.blank.values(self.range(node, &self.ends[1], &self.blank)?);
+        captures.blank.extend(blank.map(narrow));
         Ok(())
     }
 
@@ -201,7 +201,7 @@ impl Side {
     /// Bytes of values, and of what leads to them.
     pub(crate) fn sizes(&self) -> (u64, u64) {
         let bytes = |array: &Array| array.bytes.len() as u64;
-        let values = [&self.times, &self.unknown, &self.links, &self.captures].map(bytes).iter().sum();
+        let values = [&self.times, &self.blank, &self.links, &self.captures].map(bytes).iter().sum();
         (values, self.ends.iter().map(bytes).sum())
     }
 }
@@ -237,7 +237,7 @@ mod tests {
         let side = Side::open(bytes.into()).unwrap();
         let mut captures = StoreScratch::default();
         side.captures(0, &mut captures).unwrap();
-        assert_eq!((&captures.times[..], &captures.unknown[..]), (&[100, 130][..], &[][..]));
+        assert_eq!((&captures.times[..], &captures.blank[..]), (&[100, 130][..], &[][..]));
         assert!(side.changes(0).unwrap().eq(page.changes));
         assert_eq!(side.times(1).unwrap().len(), 0);
         assert!(side.times(2).is_err());
@@ -247,9 +247,9 @@ mod tests {
     fn widths_are_those_of_the_largest_values() {
         let mut writer = SideWriter::default();
         let times = vec![i64::MIN / 1000, 0, i64::MAX / 1000];
-        writer.push(Some(&Page { timestamps: times.clone(), unknown: vec![1], ..Page::default() }));
+        writer.push(Some(&Page { timestamps: times.clone(), blank: vec![1], ..Page::default() }));
         let side = Side::open(writer.finish().into()).unwrap();
-        assert_eq!((side.times.width, side.unknown.width), (7, 1));
+        assert_eq!((side.times.width, side.blank.width), (7, 1));
         assert!(side.times(0).unwrap().eq(times));
     }
 }

@@ -58,7 +58,7 @@ pub(super) fn links_in(captures: &[Capture], window: Window) -> Vec<u64> {
             union(&inside)
         }
         Window::AsOf(at) => {
-            let latest = captures.iter().rfind(|(time, _)| *time <= at);
+            let latest = captures.iter().rfind(|(time, _)| *time <= at.time);
             latest.and_then(|(_, links)| links.as_deref()).unwrap_or_default().to_vec()
         }
     }
@@ -103,8 +103,9 @@ pub(super) fn page_of(uid: u64, captures: &[Capture]) -> Page<u64> {
     let links = union(captures);
     let there = |link: usize, at: usize| captures[at].1.as_ref().map(|own| own.binary_search(&links[link]).is_ok());
     let changes = changes(links.len(), captures.len(), there);
-    let unknown = (0u32..).zip(captures).filter(|(_, (_, links))| links.is_none()).map(|(at, _)| at).collect();
-    let page = Page { uid, timestamps: captures.iter().map(|(time, _)| *time).collect(), unknown, links, changes };
+    let blank = (0u32..).zip(captures).filter(|(_, (_, links))| links.is_none()).map(|(at, _)| at).collect();
+    let timestamps = captures.iter().map(|(time, _)| *time).collect();
+    let page = Page { uid, timestamps, blank, links, changes, statuses: vec![] };
     assert_eq!(page.flaw(), None);
     page
 }

@@ -52,6 +52,8 @@ async fn ten_times_more_calls_than_fit() {
         // No call has been answered when all that are too many are refused.
         until(async || load(&admission, Pool::Ask).refused == round * 9 * 16).await;
         until(async || busy(&admission, Pool::Ask) == (calls, queue)).await;
+        // What runs for the limits may not have begun yet.
+        until(async || tardy.most.load(Ordering::SeqCst) == calls).await;
         tardy.released.send_replace(true);
         let mut served = 0;
         for call in asked {

@@ -2,6 +2,12 @@
 /// The time that a question is about. Nothing set: all time.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Window {
+    /// With as_of: if the latest capture is before this time, there are no links.
+    #[prost(int64, optional, tag = "3")]
+    pub since: ::core::option::Option<i64>,
+    /// With as_of: which failures count.
+    #[prost(enumeration = "Failures", tag = "4")]
+    pub failures: i32,
     #[prost(oneof = "window::Window", tags = "1, 2")]
     pub window: ::core::option::Option<window::Window>,
 }
@@ -20,7 +26,7 @@ pub mod window {
     pub enum Window {
         #[prost(message, tag = "1")]
         Seen(Seen),
-        /// Links of the latest capture at or before this time.
+        /// Links of the latest capture at or before this time, of those that count.
         #[prost(int64, tag = "2")]
         AsOf(i64),
     }
@@ -178,6 +184,68 @@ pub struct GetCapturesResponse {
     /// Indexes in `times` of captures whose links are unknown.
     #[prost(uint32, repeated, tag = "4")]
     pub unknown: ::prost::alloc::vec::Vec<u32>,
+    /// The status of each capture; empty if all are 200.
+    #[prost(uint32, repeated, tag = "5")]
+    pub statuses: ::prost::alloc::vec::Vec<u32>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GetChangedLinksRequest {
+    #[prost(uint64, tag = "1")]
+    pub epoch: u64,
+    #[prost(uint64, repeated, tag = "2")]
+    pub uids: ::prost::alloc::vec::Vec<u64>,
+    /// DIRECTION_OUT or DIRECTION_IN.
+    #[prost(enumeration = "Direction", tag = "3")]
+    pub direction: i32,
+    /// The two dates: windows with as_of, the first not after the second.
+    #[prost(message, optional, tag = "4")]
+    pub from: ::core::option::Option<Window>,
+    #[prost(message, optional, tag = "5")]
+    pub to: ::core::option::Option<Window>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GetChangedLinksResponse {
+    #[prost(uint64, tag = "1")]
+    pub epoch: u64,
+    /// For each UID, how many links of the second date only, how many of the first only, and how many pages whose
+    /// links are unknown at one of the dates: the page itself, or with DIRECTION_IN pages that link to the URL at the
+    /// other date.
+    #[prost(uint32, repeated, tag = "2")]
+    pub gained_counts: ::prost::alloc::vec::Vec<u32>,
+    #[prost(uint32, repeated, tag = "3")]
+    pub lost_counts: ::prost::alloc::vec::Vec<u32>,
+    #[prost(uint32, repeated, tag = "4")]
+    pub unknown_counts: ::prost::alloc::vec::Vec<u32>,
+    /// Increasing in each list.
+    #[prost(uint64, repeated, tag = "5")]
+    pub gained: ::prost::alloc::vec::Vec<u64>,
+    #[prost(uint64, repeated, tag = "6")]
+    pub lost: ::prost::alloc::vec::Vec<u64>,
+    #[prost(uint64, repeated, tag = "7")]
+    pub unknown: ::prost::alloc::vec::Vec<u64>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GetFirstLinksRequest {
+    #[prost(uint64, tag = "1")]
+    pub epoch: u64,
+    #[prost(uint64, repeated, tag = "2")]
+    pub uids: ::prost::alloc::vec::Vec<u64>,
+    /// Most pages of each UID; 0: all.
+    #[prost(uint32, tag = "3")]
+    pub limit: u32,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GetFirstLinksResponse {
+    #[prost(uint64, tag = "1")]
+    pub epoch: u64,
+    #[prost(uint32, repeated, tag = "2")]
+    pub counts: ::prost::alloc::vec::Vec<u32>,
+    /// By time, then by UID.
+    #[prost(uint64, repeated, tag = "3")]
+    pub pages: ::prost::alloc::vec::Vec<u64>,
+    /// Time of the first capture with the link.
+    #[prost(int64, repeated, tag = "4")]
+    pub firsts: ::prost::alloc::vec::Vec<i64>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ListUidsRequest {
@@ -381,6 +449,12 @@ pub struct Row {
     /// In order of UIDs.
     #[prost(message, repeated, tag = "5")]
     pub cells: ::prost::alloc::vec::Vec<Cell>,
+    /// Whether it has a capture with a status of 400 or above, or one that is removed.
+    #[prost(bool, tag = "6")]
+    pub has_failures: bool,
+    /// Whether it takes out captures or links of older rows.
+    #[prost(bool, tag = "7")]
+    pub removes: bool,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Cell {
@@ -428,7 +502,10 @@ pub struct AskResponse {
 pub struct Question {
     #[prost(message, optional, tag = "1")]
     pub cell: ::core::option::Option<CellName>,
-    #[prost(oneof = "question::Question", tags = "2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12")]
+    #[prost(
+        oneof = "question::Question",
+        tags = "2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15"
+    )]
     pub question: ::core::option::Option<question::Question>,
 }
 /// Nested message and enum types in `Question`.
@@ -458,6 +535,13 @@ pub mod question {
         /// Counts of the cell. The value does not matter.
         #[prost(bool, tag = "12")]
         Counts(bool),
+        #[prost(message, tag = "13")]
+        Spellings(super::Spelling),
+        #[prost(message, tag = "14")]
+        Hosts(super::HostSearch),
+        /// The pages of the cell with the most captures, 32 at most. The value does not matter.
+        #[prost(bool, tag = "15")]
+        Busiest(bool),
     }
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -529,9 +613,25 @@ pub struct Prefix {
     #[prost(bytes = "vec", tag = "1")]
     pub prefix: ::prost::alloc::vec::Vec<u8>,
 }
+/// Hosts of the cell whose names contain a text.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct HostSearch {
+    /// In lower case; empty: all hosts.
+    #[prost(string, tag = "1")]
+    pub contains: ::prost::alloc::string::String,
+    /// The most hosts in the answer; those with the most URLs come first.
+    #[prost(uint32, tag = "2")]
+    pub limit: u32,
+}
+/// UIDs of URLs with the same urlkey as this one.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Spelling {
+    #[prost(string, tag = "1")]
+    pub url: ::prost::alloc::string::String,
+}
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Answer {
-    #[prost(oneof = "answer::Answer", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11")]
+    #[prost(oneof = "answer::Answer", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12")]
     pub answer: ::core::option::Option<answer::Answer>,
 }
 /// Nested message and enum types in `Answer`.
@@ -555,7 +655,7 @@ pub mod answer {
         /// has_links: one for each pair.
         #[prost(message, tag = "7")]
         Truths(super::Truths),
-        /// listing: UIDs in increasing order.
+        /// listing, spellings: UIDs in increasing order. busiest: UIDs, the page with the most captures first.
         #[prost(message, tag = "8")]
         Listing(super::UidList),
         /// prefix: UIDs first to end - 1.
@@ -565,7 +665,22 @@ pub mod answer {
         InRecords(super::InRecordList),
         #[prost(message, tag = "11")]
         Counts(super::Counts),
+        #[prost(message, tag = "12")]
+        Hosts(super::HostList),
     }
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct HostList {
+    #[prost(message, repeated, tag = "1")]
+    pub hosts: ::prost::alloc::vec::Vec<Host>,
+}
+/// A host, and the number of its URLs.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Host {
+    #[prost(string, tag = "1")]
+    pub host: ::prost::alloc::string::String,
+    #[prost(uint64, tag = "2")]
+    pub urls: u64,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct UrlList {
@@ -602,6 +717,9 @@ pub struct TimeLists {
     /// Indexes in `times`.
     #[prost(uint32, repeated, tag = "3")]
     pub unknown: ::prost::alloc::vec::Vec<u32>,
+    /// The status of each capture; empty if all are 200.
+    #[prost(uint32, repeated, tag = "4")]
+    pub statuses: ::prost::alloc::vec::Vec<u32>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct SpanLists {
@@ -624,8 +742,9 @@ pub struct PageList {
 pub struct Page {
     #[prost(int64, repeated, tag = "1")]
     pub timestamps: ::prost::alloc::vec::Vec<i64>,
+    /// Indexes of captures of which the changes say nothing: links are unknown, or the capture is a failure.
     #[prost(uint32, repeated, tag = "2")]
-    pub unknown: ::prost::alloc::vec::Vec<u32>,
+    pub blank: ::prost::alloc::vec::Vec<u32>,
     #[prost(uint64, repeated, tag = "3")]
     pub links: ::prost::alloc::vec::Vec<u64>,
     /// Changes of presence: index of the link, and index of the capture.
@@ -633,6 +752,11 @@ pub struct Page {
     pub change_links: ::prost::alloc::vec::Vec<u32>,
     #[prost(uint32, repeated, tag = "5")]
     pub change_captures: ::prost::alloc::vec::Vec<u32>,
+    /// Changes of status: index of the capture, and the status from there on. It is 200 before.
+    #[prost(uint32, repeated, tag = "6")]
+    pub status_captures: ::prost::alloc::vec::Vec<u32>,
+    #[prost(uint32, repeated, tag = "7")]
+    pub statuses: ::prost::alloc::vec::Vec<u32>,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct InRecordList {
@@ -692,6 +816,40 @@ pub struct GossipRequest {
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct GossipResponse {}
+/// Which captures with a status of 400 or above count as the latest capture of their page. A failure has no links.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum Failures {
+    /// Those with 4xx, except 429: the page is gone until its next good capture. Other failures are of the server, and the
+    /// capture before them counts.
+    End = 0,
+    /// None.
+    Ignore = 1,
+    /// All.
+    All = 2,
+}
+impl Failures {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::End => "FAILURES_END",
+            Self::Ignore => "FAILURES_IGNORE",
+            Self::All => "FAILURES_ALL",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "FAILURES_END" => Some(Self::End),
+            "FAILURES_IGNORE" => Some(Self::Ignore),
+            "FAILURES_ALL" => Some(Self::All),
+            _ => None,
+        }
+    }
+}
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum Direction {
@@ -735,6 +893,8 @@ pub enum Match {
     Host = 2,
     /// URLs of its host and of its subdomains.
     Domain = 3,
+    /// URLs with the same urlkey: the other spellings of the page.
+    Surt = 4,
 }
 impl Match {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -747,6 +907,7 @@ impl Match {
             Self::Prefix => "MATCH_PREFIX",
             Self::Host => "MATCH_HOST",
             Self::Domain => "MATCH_DOMAIN",
+            Self::Surt => "MATCH_SURT",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -756,6 +917,7 @@ impl Match {
             "MATCH_PREFIX" => Some(Self::Prefix),
             "MATCH_HOST" => Some(Self::Host),
             "MATCH_DOMAIN" => Some(Self::Domain),
+            "MATCH_SURT" => Some(Self::Surt),
             _ => None,
         }
     }
@@ -1027,6 +1189,56 @@ pub mod links_client {
                 .insert(GrpcMethod::new("webstrata.v1.Links", "GetCaptures"));
             self.inner.unary(req, path, codec).await
         }
+        /// Links that are gained and lost from one date to another, or pages that begin and cease to link to URLs.
+        pub async fn get_changed_links(
+            &mut self,
+            request: impl tonic::IntoRequest<super::GetChangedLinksRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::GetChangedLinksResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/webstrata.v1.Links/GetChangedLinks",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("webstrata.v1.Links", "GetChangedLinks"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// The pages that ever linked to URLs, oldest first.
+        pub async fn get_first_links(
+            &mut self,
+            request: impl tonic::IntoRequest<super::GetFirstLinksRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::GetFirstLinksResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/webstrata.v1.Links/GetFirstLinks",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("webstrata.v1.Links", "GetFirstLinks"));
+            self.inner.unary(req, path, codec).await
+        }
         /// UIDs in increasing order: all, or of pages captured in an interval, or of a host, a domain or a path. (AG getUids)
         pub async fn list_uids(
             &mut self,
@@ -1241,6 +1453,22 @@ pub mod links_server {
             request: tonic::Request<super::GetCapturesRequest>,
         ) -> std::result::Result<
             tonic::Response<super::GetCapturesResponse>,
+            tonic::Status,
+        >;
+        /// Links that are gained and lost from one date to another, or pages that begin and cease to link to URLs.
+        async fn get_changed_links(
+            &self,
+            request: tonic::Request<super::GetChangedLinksRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::GetChangedLinksResponse>,
+            tonic::Status,
+        >;
+        /// The pages that ever linked to URLs, oldest first.
+        async fn get_first_links(
+            &self,
+            request: tonic::Request<super::GetFirstLinksRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::GetFirstLinksResponse>,
             tonic::Status,
         >;
         /// Server streaming response type for the ListUids method.
@@ -1657,6 +1885,96 @@ pub mod links_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = GetCapturesSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/webstrata.v1.Links/GetChangedLinks" => {
+                    #[allow(non_camel_case_types)]
+                    struct GetChangedLinksSvc<T: Links>(pub Arc<T>);
+                    impl<
+                        T: Links,
+                    > tonic::server::UnaryService<super::GetChangedLinksRequest>
+                    for GetChangedLinksSvc<T> {
+                        type Response = super::GetChangedLinksResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::GetChangedLinksRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Links>::get_changed_links(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = GetChangedLinksSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/webstrata.v1.Links/GetFirstLinks" => {
+                    #[allow(non_camel_case_types)]
+                    struct GetFirstLinksSvc<T: Links>(pub Arc<T>);
+                    impl<
+                        T: Links,
+                    > tonic::server::UnaryService<super::GetFirstLinksRequest>
+                    for GetFirstLinksSvc<T> {
+                        type Response = super::GetFirstLinksResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::GetFirstLinksRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Links>::get_first_links(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = GetFirstLinksSvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(

@@ -9,6 +9,7 @@ fn payload(kind: u8, digest: u128, referred: Option<i64>, links: &[u128]) -> Vec
     payload.extend(digest.to_be_bytes());
     if kind != kind::LINKS {
         payload.extend(referred.map_or([0; 8], wire::time_key));
+        payload.push(0);
     }
     let links: BTreeSet<_> = links.iter().collect();
     payload.extend(links.into_iter().flat_map(|link| link.to_be_bytes()));
@@ -43,7 +44,7 @@ fn links_by_capture(page: &AccumulatedPage) -> Vec<(i64, Option<BTreeSet<u128>>)
                 present[change.link as usize] ^= true;
             }
             let links = page.links.iter().zip(&present).filter(|(_, here)| **here).map(|(link, _)| *link).collect();
-            (time, (!page.unknown.contains(&capture)).then_some(links))
+            (time, (!page.blank.contains(&capture)).then_some(links))
         })
         .collect()
 }
@@ -95,10 +96,16 @@ fn the_same_links_stand_in_another_record() {
     assert_eq!(page.evidence, Evidence { digests: vec![2, 1, 0, 2], revisits: vec![] });
 }
 
+/// A record with another status than 200.
+fn with_status(status: u16, digest: u128, links: &[u128]) -> Vec<u8> {
+    [&[kind::STATUS][..], &status.to_be_bytes(), &payload(kind::LINKS, digest, None, links)[1..]].concat()
+}
+
 /// A record without a date.
 fn undated(age: &str, links: &[u128]) -> (i64, Vec<u8>) {
     let mut record = vec![kind::UNDATED];
     wire::put_falling(&mut record, age.as_bytes());
+    record.extend(200u16.to_be_bytes());
     record.extend(&payload(kind::LINKS, 0, None, links)[1..]);
     (0, record)
 }
@@ -139,16 +146,36 @@ fn revisits_are_kept_with_all_that_they_say() {
         (30, payload(kind::NOT_MODIFIED, 0, None, &[])),
     ]);
     assert_eq!((links_at(&page, 20), links_at(&page, 30)), (None, None));
-    assert_eq!((&page.unknown, &page.revisit_links), (&vec![1, 2], &vec![3, 5, 6]));
+    assert_eq!((&page.blank, &page.revisit_links), (&vec![1, 2], &vec![3, 5, 6]));
     assert_eq!(page.links, [4], "links of a revisit are not yet links of the page");
     let revisit = |capture, not_modified, referred, links: &[u64]| Revisit {
         capture,
         not_modified,
+        without_status: false,
         referred,
         links: links.iter().copied().map(RevisitLink).collect(),
     };
     let revisits = vec![revisit(1, false, Some(10), &[0, 1, 2]), revisit(2, true, None, &[])];
     assert_eq!(page.evidence, Evidence { digests: vec![9, 7, 0], revisits });
+}
+
+#[test]
+fn failures_count_only_where_nothing_else_is() {
+    let page = accumulate(&[
+        (10, with_status(503, 4, &[])),
+        (10, with_status(404, 5, &[])),
+        (20, payload(kind::LINKS, 3, None, &[6])),
+        (20, with_status(404, 1, &[])),
+        (30, payload(kind::IDENTICAL, 2, None, &[])),
+        (30, with_status(500, 1, &[])),
+        (40, with_status(301, 9, &[7])),
+    ]);
+    let change = |capture, code| StatusChange { capture, status: Status::new(code).unwrap() };
+    assert_eq!(page.statuses, [change(0, 404), change(1, 200), change(3, 301)]);
+    assert_eq!(page.blank, [0, 2]);
+    assert_eq!([20, 40].map(|time| links_at(&page, time)), [Some(vec![6]), Some(vec![7])]);
+    assert_eq!(page.evidence.digests, [4, 3, 2, 9]);
+    assert_eq!(page.evidence.revisits.len(), 1);
 }
 
 #[test]
@@ -169,6 +196,9 @@ fn records() -> impl Strategy<Value = Vec<(i64, Vec<u8>)>> {
         let sets: Vec<_> = captures.iter().map(|capture| payload(kind::LINKS, 0, None, &capture.3)).collect();
         let record = |(number, (time, kind, digest, links)): (usize, &(i64, u8, u128, Vec<u128>))| {
             let payload = match kind {
+                // Failures and redirects, which say nothing beside a good capture, or something.
+                0 if *digest == 2 => with_status(404 + 99 * u16::from(links.is_empty()), *digest, &[]),
+                1 if *digest == 2 => with_status(301, *digest, &links[..links.len().min(1)]),
                 0 => payload(kind::IDENTICAL, *digest, Some(*time), &links[..links.len().min(2)]),
                 1 => payload(kind::NOT_MODIFIED, *digest, None, &[]),
                 3 if *digest == 2 => undated(["a", "b", "bc"][number % 3], links).1,
@@ -194,22 +224,24 @@ proptest! {
         let small = accumulate_within(&records, 1 << 20, values_max);
         prop_assert_eq!(&accumulate_within(&records, 0, values_max), &small);
         prop_assert_eq!(&accumulate_within(&records, 100, values_max), &small);
-        let AccumulatedPage { links, timestamps, changes, evidence, .. } = &in_memory;
+        let AccumulatedPage { links, timestamps, statuses, changes, evidence, .. } = &in_memory.clone();
         let revisit_values: usize = evidence.revisits.iter().map(|revisit| REVISIT_VALUES + revisit.links.len()).sum();
-        let fits = links.len() + timestamps.len() + changes.len() + revisit_values <= values_max;
+        let of_captures = timestamps.len() + statuses.len();
+        let fits = links.len() + of_captures + changes.len() + revisit_values <= values_max;
         prop_assert!(!in_memory.is_left_out);
-        let expected = if fits { in_memory } else { left_out(&records, values_max) };
+        let expected = if fits { in_memory } else { left_out(&records, values_max, statuses.clone()) };
         prop_assert_eq!(small, expected);
     }
 }
 
 /// What is kept of a page that is too large.
-fn left_out(records: &[(i64, Vec<u8>)], values_max: usize) -> AccumulatedPage {
+fn left_out(records: &[(i64, Vec<u8>)], values_max: usize, mut statuses: Vec<StatusChange>) -> AccumulatedPage {
     let mut timestamps: Vec<i64> = records.iter().map(|record| record.0).collect();
     timestamps.dedup();
     timestamps.truncate(values_max);
-    let unknown = (0..u32::try_from(timestamps.len()).unwrap()).collect();
-    AccumulatedPage { fingerprint: 7, timestamps, unknown, is_left_out: true, ..AccumulatedPage::default() }
+    let blank = (0..u32::try_from(timestamps.len()).unwrap()).collect();
+    statuses.retain(|change| (change.capture as usize) < timestamps.len());
+    AccumulatedPage { fingerprint: 7, timestamps, blank, statuses, is_left_out: true, ..AccumulatedPage::default() }
 }
 
 #[test]

@@ -5,6 +5,7 @@
 //! cell.
 
 use webstrata_layers::read::scan;
+use webstrata_layers::record::status::StatusChange;
 use webstrata_layers::store::manifest::PartitionEntry;
 use webstrata_layers::{Change, InLinks, Page, Store, Uid};
 use xxhash_rust::xxh3::Xxh3;
@@ -35,9 +36,13 @@ impl Content {
     /// Adds the next page, in UIDs.
     pub(crate) fn add_page(&mut self, page: &Page) {
         self.counts.add_page(page);
-        let Page { uid, timestamps, unknown, links, changes } = page;
+        let Page { uid, timestamps, blank, links, changes, statuses } = page;
         put(&mut self.buffer, *uid, timestamps, links, changes);
-        self.buffer.extend(unknown.iter().flat_map(|at| at.to_le_bytes()));
+        self.buffer.extend(blank.iter().flat_map(|at| at.to_le_bytes()));
+        for StatusChange { capture, status } in statuses {
+            self.buffer.extend_from_slice(&capture.to_le_bytes());
+            self.buffer.extend_from_slice(&status.code().to_le_bytes());
+        }
         self.pages.update(&self.buffer);
     }
 

@@ -155,7 +155,7 @@ impl Activity {
                 before = Some(now);
             }
         }
-        Page { uid: record.uid, timestamps: record.ranges, unknown: Vec::new(), links: record.sources, changes }
+        Page { uid: record.uid, timestamps: record.ranges, links: record.sources, changes, ..Page::default() }
     }
 
     /// The parts before the strata; and the ranks again.

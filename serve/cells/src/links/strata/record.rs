@@ -42,20 +42,20 @@ impl Record {
 
     /// The record of a sound page; `node_number`: its number among the links.
     pub(super) fn of(page: Page<u64>, node_number: u64) -> Self {
-        let page_known = |at: u32| page.unknown.is_empty() || page.unknown.binary_search(&at).is_err();
+        let page_known = |at: u32| page.blank.is_empty() || page.blank.binary_search(&at).is_err();
         let known = page.timestamps.iter().zip(0u32..).filter(|&(_, at)| page_known(at)).map(|(&time, _)| time);
         if page.changes.is_empty() {
             let starts = known.take(1).collect();
             return Self {
                 node_number,
                 links: page.links,
-                captures: Some((page.timestamps, page.unknown)),
+                captures: Some((page.timestamps, page.blank)),
                 starts,
                 ..Self::default()
             };
         }
         let known: Vec<i64> = known.collect();
-        let index = |capture: u32| capture as usize - page.unknown.partition_point(|&unknown| unknown < capture);
+        let index = |capture: u32| capture as usize - page.blank.partition_point(|&blank| blank < capture);
         let mut events = vec![false; known.len().saturating_sub(1)];
         for change in &page.changes {
             if let Some(event) = index(change.capture).checked_sub(1) {
@@ -85,7 +85,7 @@ impl Record {
         Self {
             node_number,
             links: page.links,
-            captures: Some((page.timestamps, page.unknown)),
+            captures: Some((page.timestamps, page.blank)),
             events,
             starts,
             masks,
@@ -95,7 +95,7 @@ impl Record {
 
     /// Bytes of memory, about.
     pub(super) fn bytes(&self) -> usize {
-        let captures = self.captures.as_ref().map_or(0, |(times, unknown)| 8 * times.len() + 4 * unknown.len());
+        let captures = self.captures.as_ref().map_or(0, |(times, blank)| 8 * times.len() + 4 * blank.len());
         let phases = self.events.len() + 8 * (self.starts.len() + self.masks.len());
         size_of::<Self>() + 8 * self.links.len() + captures + phases + self.columns.bytes()
     }

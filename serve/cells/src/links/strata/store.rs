@@ -1,6 +1,6 @@
 //! Strata as a forward link store, and with `backward` as a backward one.
 
-use webstrata_layers::{CaptureTime, InLinks, Lifespan, Page, Window, lifespans_of};
+use webstrata_layers::{CaptureTime, Captures, InLinks, Lifespan, Page, Window, lifespans_of};
 
 use crate::error::Damage;
 use crate::links::backward::{Backward, Found, Wanted};
@@ -10,7 +10,6 @@ use crate::links::lists::Sizes;
 use crate::numbers::{Node, Number};
 use crate::scratch::StoreScratch;
 
-use super::times::Captures;
 use super::{PART, Strata, StrataBuffers, presence};
 
 impl Strata {
@@ -43,9 +42,9 @@ impl Strata {
             return Ok(false);
         }
         known.clear();
-        let mut unknown = captures.unknown.iter().peekable();
+        let mut blank = captures.blank.iter().peekable();
         let each = (0..).zip(captures.times);
-        known.extend(each.filter(|(at, _)| unknown.next_if_eq(&at).is_none()).map(|(_, &time)| time));
+        known.extend(each.filter(|(at, _)| blank.next_if_eq(&at).is_none()).map(|(_, &time)| time));
         // The known capture with which a phase begins; after the last phase, the end.
         let begin = |phase: usize| match phase.checked_sub(1) {
             None => Some(0),
@@ -106,8 +105,7 @@ impl ForwardStore for Strata {
     fn captures(&self, node: Node, scratch: &mut StoreScratch, captures: &mut Vec<CaptureTime>) -> Result<(), Damage> {
         captures.clear();
         let read = |found: Captures<'_>| {
-            let known = |at: u32| found.unknown.binary_search(&at).is_err();
-            captures.extend((0..).zip(found.times).map(|(at, &time)| CaptureTime { time, known: known(at) }));
+            captures.extend(found.iter());
         };
         self.with_captures(node, scratch, read).map(|_| ())
     }
@@ -130,7 +128,7 @@ impl ForwardStore for Strata {
         if !self.lifespans_by_masks(node, scratch, lifespans)?
             && let Some(page) = ForwardStore::page(self, node)?
         {
-            lifespans_of(&page.timestamps, &page.unknown, &page.links, page.changes.iter().copied(), lifespans);
+            lifespans_of(page.captures(), &page.links, page.changes.iter().copied(), lifespans);
         }
         Ok(())
     }

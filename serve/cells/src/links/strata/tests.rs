@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use bytes::Bytes;
 use proptest::prelude::*;
 use webstrata_layers::record::presence;
-use webstrata_layers::{Change, Page, Window, captures_in};
+use webstrata_layers::{Change, Page, Window};
 
 use super::{Profile, Strata, encode_lists, encode_pages};
 use crate::bench::Random;
@@ -35,9 +35,9 @@ fn pages(seed: u64, captures: u32) -> Vec<Page<u64>> {
         while timestamps.len() < count as usize {
             timestamps.push(timestamps[timestamps.len() - 1] + step(&mut random) as i64);
         }
-        let unknown: Vec<u32> =
+        let blank: Vec<u32> =
             if random.below(4) == 0 { (0..count).filter(|_| random.below(3) == 0).collect() } else { Vec::new() };
-        let known: Vec<u32> = (0..count).filter(|at| !unknown.contains(at)).collect();
+        let known: Vec<u32> = (0..count).filter(|at| !blank.contains(at)).collect();
         let mut links: Vec<u64> = match all.last().filter(|_| random.below(4) > 0) {
             Some(before) => before.links.iter().copied().filter(|_| random.below(5) > 0).collect(),
             None => Vec::new(),
@@ -70,7 +70,7 @@ fn pages(seed: u64, captures: u32) -> Vec<Page<u64>> {
                 changes.extend(own);
             }
         }
-        let page = Page { uid: FIRST + node, timestamps, unknown, links, changes };
+        let page = Page { uid: FIRST + node, timestamps, blank, links, changes, statuses: Vec::new() };
         assert_eq!(page.flaw(), None, "{page:?}");
         all.push(page);
     }
@@ -88,7 +88,7 @@ fn encode(pages: &[Page<u64>], profile: Profile) -> Bytes {
 
 /// The slow answer.
 fn window_of(page: &Page<u64>, window: Window) -> Vec<u64> {
-    let Some((first, last)) = captures_in(&page.timestamps, &page.unknown, window) else { return Vec::new() };
+    let Some((first, last)) = page.captures().selected(window) else { return Vec::new() };
     let present = presence::in_any(&page.changes, page.links.len(), first, last);
     present.into_iter().map(|at| page.links[at as usize]).collect()
 }
@@ -117,9 +117,9 @@ fn pages_come_back_and_windows_are_those_of_the_layers() {
                 let times = &page.timestamps;
                 let (first, middle, last) = (times[0], times[times.len() / 2], times[times.len() - 1]);
                 let mut windows =
-                    vec![Window::ALWAYS, Window::AsOf(first - 1), Window::Seen { from: last, to: first - 1 }];
+                    vec![Window::ALWAYS, Window::as_of(first - 1), Window::Seen { from: last, to: first - 1 }];
                 for (from, to) in [(first, middle), (middle, last), (middle, middle), (first + 1, last - 1)] {
-                    windows.extend([Window::Seen { from, to }, Window::AsOf(to)]);
+                    windows.extend([Window::Seen { from, to }, Window::as_of(to)]);
                 }
                 for window in windows {
                     strata.window(node, window, &mut scratch.strata, &mut links).unwrap();

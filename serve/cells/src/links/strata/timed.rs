@@ -3,13 +3,12 @@
 //! A window that covers all phases of a record, and a record in which nothing changes, need links alone. By rows, a
 //! window is an AND with each link's mask; by columns, the state when the window begins and what comes in it.
 
-use webstrata_layers::{Change, Page, Window, captures_in};
+use webstrata_layers::{Captures, Change, Page, Window};
 
 use crate::coding::bits::BitReader;
 use crate::error::Damage;
 
 use super::presence::{self, PHASES_MAX, PhaseMap};
-use super::times::Captures;
 use super::{Head, Level, PART, RecordAt, Strata, StrataBuffers, links};
 use crate::links::strata::record::Shape;
 
@@ -27,10 +26,10 @@ impl Span {
     /// The phases of the captures that a window selects; `None` when it selects no known one.
     #[inline]
     fn of(captures: Captures<'_>, events: &[u32], window: Window) -> Option<Self> {
-        let (first, last) = captures_in(captures.times, captures.unknown, window)?;
+        let (first, last) = captures.selected(window)?;
         let phase = |capture: u32| {
-            let unknown = captures.unknown.partition_point(|&unknown| unknown < capture);
-            let known = capture as usize - unknown;
+            let blank = captures.blank.partition_point(|&blank| blank < capture);
+            let known = capture as usize - blank;
             events.partition_point(|&event| event as usize <= known)
         };
         Some(Self { first: phase(first), last: phase(last) })
@@ -51,13 +50,13 @@ impl Phases {
     /// Each phase but the first begins with an event, an index among known captures.
     pub(super) fn set(&mut self, captures: Captures<'_>, events: &[u32]) {
         self.starts.clear();
-        let Captures { times, unknown } = captures;
-        if unknown.is_empty() {
+        let Captures { times, blank, .. } = captures;
+        if blank.is_empty() {
             self.starts.extend(times.first());
             self.starts.extend(events.iter().filter_map(|&event| times.get(event as usize)));
             return;
         }
-        let known = (0u32..).zip(times).filter(|(at, _)| unknown.binary_search(at).is_err());
+        let known = (0u32..).zip(times).filter(|(at, _)| blank.binary_search(at).is_err());
         let mut events = events.iter().peekable();
         for (at, (_, &time)) in (0u32..).zip(known) {
             if at == 0 || events.next_if_eq(&&at).is_some() {
@@ -251,7 +250,7 @@ impl Strata {
         let known: Vec<u32> = (0u32..)
             .zip(captures.times)
             .map(|(at, _)| at)
-            .filter(|at| captures.unknown.binary_search(at).is_err())
+            .filter(|at| captures.blank.binary_search(at).is_err())
             .collect();
         let phases = level.events.len() + 1;
         let mut begins: Vec<u32> = known.first().copied().into_iter().collect();
@@ -284,8 +283,9 @@ impl Strata {
             changes.extend(first.map(|(link, _)| Change { link: number(link), capture: begins[0] }));
             changes.sort_unstable();
         }
-        let (timestamps, unknown) = (captures.times.to_vec(), captures.unknown.to_vec());
-        Ok(Some(Page { uid: self.first + node as u64, timestamps, unknown, links, changes }))
+        let (timestamps, blank) = (captures.times.to_vec(), captures.blank.to_vec());
+        let uid = self.first + node as u64;
+        Ok(Some(Page { uid, timestamps, blank, links, changes, statuses: Vec::new() }))
     }
 }
 

@@ -5,7 +5,7 @@
 //! explicit    number of captures, number of unknown ones (where the cell has any), form (1 bit), then
 //!             form 0: the first as seconds after the cell's first time, below the span; gaps in seconds less 1
 //!             form 1: the first as index in the table of times; gaps of indexes less 1
-//!             unknown captures: the first index, gaps less 1
+//!             blank captures: the first index, gaps less 1
 //! ```
 //!
 //! The table holds times, rising: those that come in several lists, all, or none, whatever takes the least room.
@@ -15,6 +15,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use crate::coding::bits::BitReader;
 use crate::error::Damage;
+use webstrata_layers::Captures;
 
 use super::symbols::{Context, Cost, Model, Sink, Tables, Token, read_below};
 
@@ -44,10 +45,10 @@ impl TimesCounter {
     /// Chooses dictionary and table: the table that takes the least room of none, times of several lists, and all
     /// times.
     pub(super) fn finish(self) -> TimesWriter {
-        let (mut first, mut last, mut any_unknown) = (i64::MAX, i64::MIN, false);
+        let (mut first, mut last, mut any_blank) = (i64::MAX, i64::MIN, false);
         let mut lists_of: BTreeMap<i64, u32> = BTreeMap::new();
-        for (times, unknown) in self.lists.keys() {
-            any_unknown |= !unknown.is_empty();
+        for (times, blank) in self.lists.keys() {
+            any_blank |= !blank.is_empty();
             times.iter().for_each(|&time| *lists_of.entry(time).or_default() += 1);
             first = times.first().map_or(first, |&time| first.min(time));
             last = times.last().map_or(last, |&time| last.max(time));
@@ -61,7 +62,7 @@ impl TimesCounter {
         let dictionary: Vec<List> = often.into_iter().map(|(_, list)| list).collect();
         let positions = dictionary.iter().cloned().zip(0u64..).collect();
         let mut writer =
-            TimesWriter { first, span: last.abs_diff(first), any_unknown, table: Vec::new(), dictionary, positions };
+            TimesWriter { first, span: last.abs_diff(first), any_blank, table: Vec::new(), dictionary, positions };
         let mut bits_min = u64::MAX;
         for least in [u32::MAX, 2, 1] {
             let table = lists_of.iter().filter(|&(_, &lists)| lists >= least).map(|(&time, _)| time).collect();
@@ -69,9 +70,9 @@ impl TimesCounter {
             let mut cost = Cost { model: Model::usual(), bits: 0 };
             writer.store(&mut cost);
             let mut bits = u64::from(cost.bits);
-            for ((times, unknown), count) in &seldom {
+            for ((times, blank), count) in &seldom {
                 cost.bits = 0;
-                writer.explicit(times, unknown, &mut cost);
+                writer.explicit(times, blank, &mut cost);
                 bits += u64::from(cost.bits) * u64::from(*count);
             }
             if bits >= bits_min {
@@ -88,7 +89,7 @@ impl TimesCounter {
 pub(super) struct TimesWriter {
     first: i64,
     span: u64,
-    any_unknown: bool,
+    any_blank: bool,
     table: Vec<i64>,
     dictionary: Vec<List>,
     positions: HashMap<List, u64>,
@@ -99,7 +100,7 @@ impl TimesWriter {
     pub(super) fn store<S: Sink>(&self, sink: &mut S) {
         sink.raw(self.first.cast_unsigned(), 64);
         sink.raw(self.span, 64);
-        sink.raw(u64::from(self.any_unknown), 1);
+        sink.raw(u64::from(self.any_blank), 1);
         sink.raw(self.table.len() as u64, 32);
         sink.raw(self.dictionary.len() as u64, 32);
         let mut before = self.first;
@@ -107,7 +108,7 @@ impl TimesWriter {
             sink.number(Context::TableSeconds, time.abs_diff(before));
             before = time;
         }
-        self.dictionary.iter().for_each(|(times, unknown)| self.explicit(times, unknown, sink));
+        self.dictionary.iter().for_each(|(times, blank)| self.explicit(times, blank, sink));
     }
 
     /// Writes the list of a record.
@@ -121,10 +122,10 @@ impl TimesWriter {
         }
     }
 
-    fn explicit<S: Sink>(&self, times: &[i64], unknown: &[u32], sink: &mut S) {
+    fn explicit<S: Sink>(&self, times: &[i64], blank: &[u32], sink: &mut S) {
         sink.number(Context::TimesCount, times.len() as u64);
-        if self.any_unknown {
-            sink.number(Context::TimesCount, unknown.len() as u64);
+        if self.any_blank {
+            sink.number(Context::TimesCount, blank.len() as u64);
         }
         let indexes: Option<Vec<u64>> =
             times.iter().map(|time| self.table.binary_search(time).ok().map(|index| index as u64)).collect();
@@ -136,8 +137,8 @@ impl TimesWriter {
                 rising(&seconds, self.span.saturating_add(1), Context::TimesSeconds, sink);
             }
         }
-        let unknown: Vec<u64> = unknown.iter().map(|&at| u64::from(at)).collect();
-        rising(&unknown, times.len() as u64, Context::TimesIndex, sink);
+        let blank: Vec<u64> = blank.iter().map(|&at| u64::from(at)).collect();
+        rising(&blank, times.len() as u64, Context::TimesIndex, sink);
     }
 }
 
@@ -152,20 +153,13 @@ fn rising<S: Sink>(values: &[u64], bound: u64, context: Context, sink: &mut S) {
 pub(super) struct Times {
     first: i64,
     span: u64,
-    any_unknown: bool,
+    any_blank: bool,
     table: Vec<i64>,
-    /// Times and unknown captures of each list of the dictionary: where they end below.
+    /// Times and blank captures of each list of the dictionary: where they end below.
     ends: Vec<(usize, usize)>,
     times: Vec<i64>,
-    unknown: Vec<u32>,
+    blank: Vec<u32>,
     captures_max: usize,
-}
-
-/// A list of the dictionary, or one that was read into scratch.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Captures<'a> {
-    pub(super) times: &'a [i64],
-    pub(super) unknown: &'a [u32],
 }
 
 impl Times {
@@ -173,16 +167,16 @@ impl Times {
     pub(super) fn load(tables: &Tables, bits: &mut BitReader<'_>, captures_max: usize) -> Result<Self, Damage> {
         let first = bits.read_wide(64).cast_signed();
         let span = bits.read_wide(64);
-        let any_unknown = bits.read(1) == 1;
+        let any_blank = bits.read(1) == 1;
         let (table, lists) = (bits.read_wide(32), bits.read_wide(32));
         let mut times = Self {
             first,
             span,
-            any_unknown,
+            any_blank,
             table: Vec::new(),
             ends: Vec::new(),
             times: Vec::new(),
-            unknown: Vec::new(),
+            blank: Vec::new(),
             captures_max,
         };
         let mut before = first;
@@ -193,12 +187,12 @@ impl Times {
                 return Err(Damage::Ends { part: PART });
             }
         }
-        let (mut list_times, mut unknown) = (Vec::new(), Vec::new());
+        let (mut list_times, mut blank) = (Vec::new(), Vec::new());
         for _ in 0..lists {
-            times.explicit(tables, bits, &mut list_times, &mut unknown)?;
+            times.explicit(tables, bits, &mut list_times, &mut blank)?;
             times.times.extend_from_slice(&list_times);
-            times.unknown.extend_from_slice(&unknown);
-            times.ends.push((times.times.len(), times.unknown.len()));
+            times.blank.extend_from_slice(&blank);
+            times.ends.push((times.times.len(), times.blank.len()));
             if bits.overran() {
                 return Err(Damage::Ends { part: PART });
             }
@@ -206,7 +200,7 @@ impl Times {
         Ok(times)
     }
 
-    /// Reads the list of a record: a list of the dictionary, or one into scratch.
+    /// Reads the list of a record: a list of the dictionary, or one into scratch. Statuses are kept elsewhere.
     #[inline]
     pub(super) fn list<'a>(
         &'a self,
@@ -217,14 +211,15 @@ impl Times {
         let position = tables.numbers(Context::TimesList).number(bits);
         let Some(position) = position.checked_sub(1) else {
             self.explicit(tables, bits, &mut scratch.0, &mut scratch.1)?;
-            return Ok(Captures { times: &scratch.0, unknown: &scratch.1 });
+            return Ok(Captures { times: &scratch.0, blank: &scratch.1, statuses: &[] });
         };
         let at = usize::try_from(position).unwrap_or(usize::MAX);
-        let Some(&(time_end, unknown_end)) = self.ends.get(at) else {
+        let Some(&(time_end, blank_end)) = self.ends.get(at) else {
             return Err(Damage::Outside { part: PART, value: position, bound: self.ends.len() as u64 });
         };
-        let (time, unknown) = at.checked_sub(1).map_or((0, 0), |before| self.ends[before]);
-        Ok(Captures { times: &self.times[time..time_end], unknown: &self.unknown[unknown..unknown_end] })
+        let (time, blank) = at.checked_sub(1).map_or((0, 0), |before| self.ends[before]);
+        let (times, blank) = (&self.times[time..time_end], &self.blank[blank..blank_end]);
+        Ok(Captures { times, blank, statuses: &[] })
     }
 
     fn explicit(
@@ -232,13 +227,13 @@ impl Times {
         tables: &Tables,
         bits: &mut BitReader<'_>,
         times: &mut Vec<i64>,
-        unknown: &mut Vec<u32>,
+        blank: &mut Vec<u32>,
     ) -> Result<(), Damage> {
         times.clear();
-        unknown.clear();
+        blank.clear();
         let count = tables.numbers(Context::TimesCount).number(bits);
-        let unknown_count = if self.any_unknown { tables.numbers(Context::TimesCount).number(bits) } else { 0 };
-        if count > self.captures_max as u64 || unknown_count > count {
+        let blank_count = if self.any_blank { tables.numbers(Context::TimesCount).number(bits) } else { 0 };
+        if count > self.captures_max as u64 || blank_count > count {
             return Err(Damage::Outside { part: PART, value: count, bound: self.captures_max as u64 });
         }
         let by_table = bits.read(1) == 1;
@@ -254,14 +249,14 @@ impl Times {
             read_rising(tables, bits, count, self.span.saturating_add(1), Context::TimesSeconds, &mut second);
         }
         let mut index = |value: u64| match u32::try_from(value) {
-            Ok(index) if value < count => unknown.push(index),
+            Ok(index) if value < count => blank.push(index),
             _ => outside = Some(value),
         };
-        read_rising(tables, bits, unknown_count, count, Context::TimesIndex, &mut index);
+        read_rising(tables, bits, blank_count, count, Context::TimesIndex, &mut index);
         match outside {
             Some(value) => Err(Damage::Outside { part: PART, value, bound: self.table.len() as u64 }),
             // A symbol that is no gap ends a list early.
-            None if (times.len() as u64, unknown.len() as u64) != (count, unknown_count) => {
+            None if (times.len() as u64, blank.len() as u64) != (count, blank_count) => {
                 Err(Damage::Ends { part: PART })
             }
             None => Ok(()),

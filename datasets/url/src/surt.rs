@@ -1,7 +1,7 @@
 //! The `urlkey` of CDX indexes: SURT by the rules of the Internet Archive and pywb, for joins with their indexes.
 //!
 //! A urlkey merges URLs that differ in scheme, `www.`, letter case or session id. It is not an identity; the identity
-//! of a URL is [`webstrata_url::canonical`]. Reads any URL as a crawl file spells it. Writes `com,example)/path?query`.
+//! of a URL is [`crate::canonical`]. Reads any URL as a crawl file spells it. Writes `com,example)/path?query`.
 //! Never fails.
 //!
 //! The steps, in this order:

@@ -1,0 +1,92 @@
+//! `remove` and `check --removed` as a user runs them: what is taken out stays out, and wrong arguments take out
+//! nothing.
+
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
+mod commands;
+
+use commands::{run, succeeds};
+use serde_json::{Value, json};
+use std::fs;
+
+const LINES: [&str; 3] = [
+    r#"{"url":"http://a.example/","ts":"20080101120000","links":["http://b.example/","http://c.example/"]}"#,
+    r#"{"url":"http://b.example/","ts":"20080101120000","links":["http://a.example/"]}"#,
+    r#"{"url":"http://b.example/","ts":"20100101120000","links":["http://d.example/"]}"#,
+];
+
+fn built() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("crawl.jsonl"), LINES.join("\n")).unwrap();
+    succeeds(dir.path(), "build --out {}/store {}/crawl.jsonl");
+    dir
+}
+
+#[test]
+fn a_page_is_taken_out_and_stays_out() {
+    let dir = built();
+    fs::write(dir.path().join("list.txt"), "http://b.example/\nhttp://d.example/\n").unwrap();
+    assert!(!run(dir.path(), "check {}/store --removed {}/list.txt").status.success());
+    let shown = succeeds(dir.path(), "remove {}/store --url b.example --format json --no-merge");
+    let shown: Value = serde_json::from_str(&shown).unwrap();
+    let counts = ["epoch", "pages", "captures", "sources", "occurrences"].map(|name| shown[name].clone());
+    assert_eq!(counts, [2, 1, 2, 1, 1].map(|count| json!(count)));
+    assert_eq!(succeeds(dir.path(), "links {}/store http://a.example/"), "http://c.example/\n");
+    assert_eq!(succeeds(dir.path(), "links {}/store http://d.example/ --in"), "");
+    assert_eq!(succeeds(dir.path(), "captures {}/store http://b.example/"), "");
+    assert!(succeeds(dir.path(), "log {}/store").contains("removed"));
+    succeeds(dir.path(), "merge {}/store --rows all");
+    let output = run(dir.path(), "links {}/store http://b.example/");
+    assert!(String::from_utf8(output.stderr).unwrap().contains("not in the store"));
+    let updated = succeeds(dir.path(), "update {}/store {}/crawl.jsonl");
+    assert!(updated.contains("removed capture") && updated.contains("removed link"), "{updated}");
+    assert_eq!(succeeds(dir.path(), "uids {}/store --all"), "0 http://a.example/\n1 http://c.example/\n");
+    // Earlier epochs still have it, and cells that nobody has removed.
+    succeeds(dir.path(), "cells {}/store");
+    assert!(!run(dir.path(), "check {}/store --removed {}/list.txt").status.success());
+    succeeds(dir.path(), "gc {}/store --keep 1");
+    let checked = succeeds(dir.path(), "check {}/store --removed {}/list.txt");
+    assert!(checked.contains("no file contains any of the 2 URLs"), "{checked}");
+    let listed = succeeds(dir.path(), "remove {}/store --list");
+    assert_eq!(listed, "url http://b.example/ as both\nurl https://b.example/ as both\n");
+    succeeds(dir.path(), "update {}/store --with-removed {}/crawl.jsonl");
+    assert_eq!(succeeds(dir.path(), "captures {}/store http://b.example/").lines().count(), 2);
+}
+
+#[test]
+fn a_period_and_links_alone() {
+    let dir = built();
+    succeeds(dir.path(), "remove {}/store --host b.example --as page --to 2009 --reason order");
+    assert_eq!(succeeds(dir.path(), "captures {}/store http://b.example/"), "2010-01-01T12:00:00Z 200\n");
+    assert_eq!(succeeds(dir.path(), "links {}/store http://b.example/ --in"), "http://a.example/\n");
+    succeeds(dir.path(), "remove {}/store --prefix http://b.example/ --as target");
+    assert_eq!(succeeds(dir.path(), "links {}/store http://b.example/ --in"), "");
+    let listed = succeeds(dir.path(), "remove {}/store --list");
+    let expected = ["host b.example as page to 2009-12-31T23:59:59Z (order)", "prefix http://b.example/ as target"];
+    assert_eq!(listed.lines().collect::<Vec<_>>(), expected);
+    // What matches nothing is kept out from then on.
+    let shown = succeeds(dir.path(), "remove {}/store --domain nobody.example");
+    assert!(shown.contains("nothing in the store matches"), "{shown}");
+}
+
+#[test]
+fn wrong_arguments_take_out_nothing() {
+    let dir = built();
+    fs::write(dir.path().join("bad.txt"), "http://a.example/\n\nftp://b/\n").unwrap();
+    for (line, what) in [
+        ("remove {}/store", "say what to remove"),
+        ("remove {}/store --host a_b/c", "not the name of a host"),
+        ("remove {}/store --prefix example.org", "--prefix needs a URL with its scheme"),
+        ("remove {}/store --url ftp://a/", "invalid URL"),
+        ("remove {}/store --urls {}/bad.txt", "line 3 of"),
+        ("remove {}/store --urls {}/none.txt", "reading"),
+        ("remove {}/store --url a.example --from 2009 --to 2008", "--from is later than --to"),
+        ("remove {}/none --url a.example", "not a store"),
+        ("check {}/store --removed {}/bad.txt", "line 3 of"),
+    ] {
+        let output = run(dir.path(), line);
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert!(!output.status.success() && text.contains(what), "{line}: {text}");
+    }
+    assert_eq!(succeeds(dir.path(), "log {}/store").lines().count(), 2, "one epoch");
+}

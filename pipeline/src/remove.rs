@@ -1,0 +1,415 @@
+//! The job `remove`: takes captures and links out of a store, as a row that says them again.
+//!
+//! ```text
+//! rules, store -> select -> outlinks -> inlinks -> commit
+//! ```
+//!
+//! The row has a record of each page that the rules touch, with those of its captures that they touch: removed ones
+//! ([`Status::REMOVED`]), and those with a removed link, without it. The newest row decides
+//! ([`webstrata_layers::record::precedence`]), so no question sees what was taken out, once the epoch is committed. A
+//! merge of all rows then drops it from the files ([`crate::merge`]). The rules stand in the manifest, and builds and
+//! updates keep out what they name.
+//!
+//! A revisit whose record has a removed link of its own is no revisit any more: its links stay as they are without that
+//! one, whatever captures come later.
+//!
+//! Selection record: key = UID of a page (8 bytes); payload = number of a rule, and the UID of a removed target plus 1,
+//! or 0 where captures of the page are removed, in LEB128.
+//!
+//! Cost: the UIDs that the rules select, the in-links of those removed as targets, and the records of the pages that
+//! they lead to.
+
+use crate::engine::external_sort::{Collector, Sorted, Sorter};
+use crate::engine::job::Stopped;
+use crate::engine::shuffle::{Outbox, shuffle};
+use crate::engine::state::{JobStage, JobState, Runs};
+use crate::engine::{self, Committing, Context, Identity, RunOptions, Work, wire};
+use crate::row::{Offsets, partition_number, row_of, share};
+use crate::stages::inlinks::inlinks;
+use crate::stages::outlinks::{Origin, outlinks};
+use crate::stages::page_record;
+use crate::stages::partition::record_bounds;
+use crate::stages::state::BuildState;
+use crate::{Error, PARTITION_URLS, Progress};
+use serde::{Deserialize, Serialize};
+use std::ops::Range;
+use std::sync::Arc;
+use timely::worker::Worker;
+use webstrata_layers::record::join::{Contribution, Weave};
+use webstrata_layers::record::presence;
+use webstrata_layers::record::status::push_status;
+use webstrata_layers::{
+    Effort, Evidence, FileEntry, Links, NewEpoch, Page, Precision, Provenance, Reader, Removal, Removals, Revisit,
+    Status, Uid, UrlWriter, Window,
+};
+
+/// What to take out of which store.
+#[derive(Clone, Debug)]
+pub struct RemoveOptions {
+    /// Where and with what.
+    pub run: RunOptions,
+    /// What is taken out.
+    pub rules: Vec<Removal>,
+}
+
+/// What was taken out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Removed {
+    /// Pages that lost captures.
+    pub pages: u64,
+    /// Captures that are gone.
+    pub captures: u64,
+    /// Pages that lost links.
+    pub sources: u64,
+    /// Pairs of a capture and a link that are gone, of captures that stay.
+    pub occurrences: u64,
+}
+
+/// What a removal did, all processes together.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct RemoveReport {
+    /// The new epoch.
+    pub epoch: u64,
+    /// What was taken out.
+    pub removed: Removed,
+}
+
+/// What a worker of a removal has after a stage.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct RemoveState {
+    build: BuildState,
+    removed: Removed,
+}
+
+impl JobState for RemoveState {
+    fn collections(&self) -> Vec<&Runs> {
+        self.build.collections()
+    }
+
+    fn files(&self) -> &[FileEntry] {
+        self.build.files()
+    }
+}
+
+/// The stages, in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Select,
+    Outlinks,
+    Inlinks,
+}
+
+impl JobStage for Stage {
+    const ALL: &'static [Self] = &[Self::Select, Self::Outlinks, Self::Inlinks];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Select => "select",
+            Self::Outlinks => "outlinks",
+            Self::Inlinks => "inlinks",
+        }
+    }
+}
+
+/// What a removal does.
+struct Remove {
+    rules: Arc<Vec<Removal>>,
+}
+
+impl Work for Remove {
+    type Report = RemoveReport;
+    type Stage = Stage;
+    type State = RemoveState;
+
+    const NAME: &'static str = "remove";
+
+    fn reads_store(&self) -> bool {
+        true
+    }
+
+    fn effort(&self, _: Option<&Reader>) -> Effort {
+        Effort::Quick
+    }
+
+    fn input_bytes(&self, stage: Stage, state: &RemoveState) -> u64 {
+        match stage {
+            Stage::Select => 0,
+            Stage::Outlinks => state.build.page_records.bytes(),
+            Stage::Inlinks => state.build.in_links.bytes(),
+        }
+    }
+
+    fn run(
+        &self,
+        worker: &mut Worker,
+        context: &Context,
+        stage: Stage,
+        state: &mut RemoveState,
+    ) -> Result<(), Stopped> {
+        match stage {
+            Stage::Select => select(worker, context, &self.rules, state),
+            Stage::Outlinks => {
+                let store = context.job.check(context.store())?;
+                outlinks(worker, context, store.in_range(), Origin::Store, &mut state.build)
+            }
+            Stage::Inlinks => inlinks(worker, context, &mut state.build),
+        }
+    }
+
+    fn commit(&self, writer: Committing, context: &Context, states: &[RemoveState]) -> Result<RemoveReport, Error> {
+        let mut removed = Removed::default();
+        for Removed { pages, captures, sources, occurrences } in states.iter().map(|state| state.removed) {
+            removed.pages += pages;
+            removed.captures += captures;
+            removed.sources += sources;
+            removed.occurrences += occurrences;
+        }
+        let writer = match writer {
+            Committing::Open(writer) => writer,
+            Committing::Done(epoch) => return Ok(RemoveReport { epoch, removed }),
+        };
+        let (mut entry, _) = row_of(context, 1, &states.iter().map(|state| &state.build.row).collect::<Vec<_>>());
+        entry.removes = true;
+        let manifest = context.store()?.store().manifest();
+        let rows = manifest.rows.iter().cloned().chain([entry]).collect();
+        let mut removals = manifest.provenance.removals.clone();
+        removals.extend(self.rules.iter().filter(|rule| !manifest.provenance.removals.contains(rule)).cloned());
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        let provenance = Provenance { version, removals, ..manifest.provenance.clone() };
+        let epoch = writer.commit(NewEpoch { rows, in_range: manifest.in_range, provenance, translation: None })?;
+        Ok(RemoveReport { epoch, removed })
+    }
+}
+
+/// Takes captures and links out of a store; see the head of this file and [`engine::run`].
+///
+/// # Errors
+/// No store, one that another process writes, a damaged one, a rule of something that is no host, a full disk, a
+/// process that has gone. After an error the store answers as before, and the same call goes on after the last finished
+/// stage.
+pub fn remove(options: &RemoveOptions, progress: &Progress) -> Result<RemoveReport, Error> {
+    let mut rules = options.rules.clone();
+    rules.sort();
+    rules.dedup();
+    Removals::new(rules.iter().cloned())?;
+    let identity = Identity { bytes: format!("{rules:?}"), times: String::new() };
+    engine::run(Remove { rules: Arc::new(rules) }, &identity, &options.run, progress)
+}
+
+/// The UIDs that each rule selects, by the number of the rule.
+fn selected(store: &Reader, rules: &[Removal]) -> Result<Vec<(usize, Range<Uid>)>, Error> {
+    let mut selected = Vec::new();
+    for (number, rule) in rules.iter().enumerate() {
+        // No key begins with another one, so a whole key is a beginning of its own URL alone.
+        let (prefix, _) = rule.select.keys()?;
+        selected.extend(store.with_prefix(&prefix)?.into_iter().map(|uids| (number, uids)));
+    }
+    Ok(selected)
+}
+
+/// Where the records of the row are cut: as many of those that the store has on each side.
+fn records(store: &Reader, end: Uid) -> Result<Offsets, Error> {
+    let mut sampled = Vec::new();
+    for row in 0..store.rows() {
+        for (first, last, count) in store.row_groups(row)? {
+            sampled.extend([(first, count as u64), (last, count as u64)]);
+        }
+    }
+    let partitions = usize::try_from(end.0.div_ceil(*PARTITION_URLS.end())).unwrap_or(usize::MAX).max(1);
+    Ok(Offsets(record_bounds(sampled, partitions, end)))
+}
+
+/// Finds what the rules touch, and makes the records of the row; writes its URL layer, which has no URL.
+fn select(
+    worker: &mut Worker,
+    context: &Context,
+    rules: &Arc<Vec<Removal>>,
+    state: &mut RemoveState,
+) -> Result<(), Stopped> {
+    let job = &context.job;
+    let (index, peers) = (worker.index(), worker.peers());
+    let store = Arc::clone(job.check(context.store())?);
+    let end = Uid(store.urls());
+    let records = job.check(records(&store, end))?;
+    state.build.row.offsets = Offsets(vec![end; records.partitions() + 1]);
+    state.build.row.records = records.clone();
+    for partition in (0..records.partitions()).filter(|&partition| Offsets::worker(partition, peers) == index) {
+        let files = job.check(empty_urls(context, partition))?;
+        state.build.row.files.extend(files);
+    }
+    let mut uids: Vec<(usize, Range<Uid>)> = job.check(selected(&store, rules))?;
+    let mut by_revisits = job.check(named_by_revisits(&store, rules, &uids, (index, peers)))?;
+    let found = Collector::new(Sorter::new(job.scratch(), "selected", job.budget_beside_record(40)));
+    let (produce, of_producer) = (Arc::clone(&store), Arc::clone(rules));
+    let mut payload = Vec::new();
+    shuffle(
+        worker,
+        job,
+        "select",
+        move |outbox: &mut Outbox| {
+            let mut send = |page: Uid, number: usize, target: u64| {
+                payload.clear();
+                wire::put(&mut payload, number as u64);
+                wire::put(&mut payload, target);
+                let owner = Offsets::worker(records.of(page), outbox.workers());
+                outbox.send(owner, &page.0.to_be_bytes(), &payload);
+            };
+            if let Some((page, number, target)) = by_revisits.pop() {
+                send(page, number, target.0 + 1);
+                return Ok(true);
+            }
+            let Some((number, uids_left)) = uids.last_mut() else { return Ok(false) };
+            let Some(uid) = Uid::each(uids_left.clone()).next() else {
+                uids.pop();
+                return Ok(true);
+            };
+            let (number, rule) = (*number, &of_producer[*number]);
+            uids_left.start = uid + 1;
+            if uid.0 % peers as u64 != index as u64 {
+                return Ok(true);
+            }
+            if rule.of_pages() {
+                send(uid, number, 0);
+            }
+            if rule.of_targets() {
+                // Ranges name too many pages, never too few.
+                for source in produce.in_links(uid, Window::ALWAYS, Precision::Range)? {
+                    send(source, number, uid.0 + 1);
+                }
+            }
+            Ok(true)
+        },
+        found.consumer(),
+    )?;
+    let found = job.check(found.into_inner().and_then(Sorter::finish))?;
+    state.build.page_records = job.check(restate_all(context, &store, rules, found, &mut state.removed))?;
+    Ok(())
+}
+
+/// Links of revisits' own that are removed, of one worker's share of the pages: page, number of the rule, target.
+fn named_by_revisits(
+    store: &Reader,
+    rules: &[Removal],
+    selected: &[(usize, Range<Uid>)],
+    (index, peers): (usize, usize),
+) -> Result<Vec<(Uid, usize, Uid)>, Error> {
+    let targets: Vec<_> = selected.iter().filter(|(number, _)| rules[*number].of_targets()).collect();
+    let mut found = Vec::new();
+    if targets.is_empty() {
+        return Ok(found);
+    }
+    let share = share(store.urls(), index, peers);
+    let by = |target: Uid| targets.iter().filter(move |(_, uids)| uids.contains(&target)).map(|(number, _)| *number);
+    for row in 0..store.rows() {
+        let wanted = |link: Uid| by(link).next().is_some();
+        store.row_named_by_revisits(row, Uid(share.start)..Uid(share.end), wanted, |page, link| {
+            found.extend(by(link).map(|number| (page, number, link)));
+        })?;
+    }
+    Ok(found)
+}
+
+/// Writes the URL layer of a partition without URLs.
+fn empty_urls(context: &Context, partition: usize) -> Result<Vec<FileEntry>, Error> {
+    Ok(UrlWriter::create(&context.row, partition_number(partition)?)?.finish()?.into_iter().collect())
+}
+
+/// Makes the records of the pages that were found.
+fn restate_all(
+    context: &Context,
+    store: &Reader,
+    rules: &[Removal],
+    mut found: Sorted,
+    removed: &mut Removed,
+) -> Result<Runs, Error> {
+    let job = &context.job;
+    let mut records = Sorter::new(job.scratch(), "page-records", job.budget_beside_record(35));
+    let mut record = Vec::new();
+    let (mut of_page, mut of_targets): (Vec<&Removal>, Vec<(Uid, &Removal)>) = (Vec::new(), Vec::new());
+    let mut next = found.next()?.map(read_selection);
+    while let Some((uid, ..)) = next {
+        of_page.clear();
+        of_targets.clear();
+        while let Some((_, number, target)) = next.filter(|next| next.0 == uid) {
+            match target {
+                None => of_page.push(&rules[number]),
+                Some(target) => of_targets.push((target, &rules[number])),
+            }
+            next = found.next()?.map(read_selection);
+        }
+        let Some((page, evidence)) = store.page_with_evidence(uid)? else { continue };
+        if let Some((page, evidence)) = restate(&page, &evidence, &of_page, &of_targets, removed) {
+            record.clear();
+            page_record::write(&mut record, &page, &evidence);
+            records.push(&uid.0.to_be_bytes(), &record)?;
+        }
+        job.go_on()?;
+    }
+    records.into_runs()
+}
+
+fn read_selection((mut key, mut payload): (&[u8], &[u8])) -> (Uid, usize, Option<Uid>) {
+    let (uid, number) = (wire::take_uid(&mut key), wire::take(&mut payload));
+    (uid, usize::try_from(number).unwrap_or(usize::MAX), wire::take(&mut payload).checked_sub(1).map(Uid))
+}
+
+/// The captures of a page that rules touch, as a newer row is to say them; `None` where there are none.
+fn restate(
+    page: &Page,
+    evidence: &Evidence,
+    of_page: &[&Removal],
+    of_targets: &[(Uid, &Removal)],
+    removed: &mut Removed,
+) -> Option<(Page, Evidence)> {
+    let mut restated = Page { uid: page.uid, ..Page::default() };
+    let mut said = Evidence::default();
+    let mut links: Vec<(u32, Vec<Uid>)> = Vec::new();
+    let before = *removed;
+    for (at, &time) in (0u32..).zip(&page.timestamps) {
+        let capture = u32::try_from(restated.timestamps.len()).unwrap_or(u32::MAX);
+        let is_removed = of_page.iter().any(|rule| rule.covers(time));
+        let targets: Vec<Uid> = of_targets.iter().filter(|(_, rule)| rule.covers(time)).map(|&(uid, _)| uid).collect();
+        let has = |link: &Uid| !page.is_blank(at) && page.has_link_within(*link, [(at, at)]);
+        let revisit = evidence.revisit(at);
+        let names = |link: &Uid| revisit.is_some_and(|revisit| revisit.links.contains(link));
+        if !is_removed && !targets.iter().any(|target| has(target) || names(target)) {
+            continue;
+        }
+        restated.timestamps.push(time);
+        if is_removed {
+            removed.captures += 1;
+            restated.blank.push(capture);
+            push_status(&mut restated.statuses, capture, Status::REMOVED);
+            said.digests.push(0);
+            continue;
+        }
+        push_status(&mut restated.statuses, capture, page.status(at));
+        said.digests.push(evidence.digest(at as usize));
+        if let Some(revisit) = revisit.filter(|revisit| !targets.iter().any(|target| revisit.links.contains(target))) {
+            said.revisits.push(Revisit { capture, ..revisit.clone() });
+        }
+        if page.is_blank(at) {
+            restated.blank.push(capture);
+            continue;
+        }
+        let present = presence::in_any(&page.changes, page.links.len(), at, at);
+        let mut left: Vec<Uid> = present.into_iter().map(|at| page.links[at as usize]).collect();
+        let count = left.len();
+        left.retain(|link| !targets.contains(link));
+        removed.occurrences += (count - left.len()) as u64;
+        links.push((capture, left));
+    }
+    if restated.timestamps.is_empty() {
+        return None;
+    }
+    if said.digests.iter().all(|&digest| digest == 0) {
+        said.digests.clear();
+    }
+    removed.pages += u64::from(removed.captures > before.captures);
+    removed.sources += u64::from(removed.occurrences > before.occurrences);
+    let contributions: Vec<Contribution<'_>> = links.iter().map(|(_, links)| Contribution::always(links)).collect();
+    let mut weave = Weave::default();
+    links.iter().enumerate().for_each(|(at, &(capture, _))| weave.push(capture, &[(at, 0)]));
+    (restated.links, restated.changes) = weave.links(&contributions);
+    Some((restated, said))
+}

@@ -1,0 +1,84 @@
+//! The explorer: the page for browsers, and its files, which are part of the program.
+//!
+//! Server and page share only the paths below `/v1`. The page works without any other server: its content security
+//! policy allows this one only. Its files are plain HTML, CSS and JavaScript modules, in `explorer/`: `main` opens a
+//! view for each address, `search`, `barcode` and `dates` are the views, and the others serve them.
+
+use axum::http::header::{
+    ACCEPT, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, IF_NONE_MATCH, REFERRER_POLICY,
+    X_CONTENT_TYPE_OPTIONS,
+};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use xxhash_rust::xxh3::xxh3_64;
+
+/// Where the page and its files may load from, and where they may be shown.
+const POLICY: &str = "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
+
+/// A file of the page.
+struct File {
+    name: &'static str,
+    content_type: &'static str,
+    bytes: &'static [u8],
+}
+
+macro_rules! files {
+    ($($name:literal: $content_type:literal),* $(,)?) => {
+        [$(File {
+            name: $name,
+            content_type: $content_type,
+            bytes: include_bytes!(concat!("explorer/", $name)),
+        }),*]
+    };
+}
+
+/// The page, then its files.
+static FILES: &[File] = &files! {
+    "index.html": "text/html; charset=utf-8",
+    "explorer.css": "text/css; charset=utf-8",
+    "mark.svg": "image/svg+xml",
+    "address.js": "text/javascript; charset=utf-8",
+    "barcode.js": "text/javascript; charset=utf-8",
+    "data.js": "text/javascript; charset=utf-8",
+    "dates.js": "text/javascript; charset=utf-8",
+    "dom.js": "text/javascript; charset=utf-8",
+    "drawing.js": "text/javascript; charset=utf-8",
+    "main.js": "text/javascript; charset=utf-8",
+    "names.js": "text/javascript; charset=utf-8",
+    "order.js": "text/javascript; charset=utf-8",
+    "save.js": "text/javascript; charset=utf-8",
+    "scene.js": "text/javascript; charset=utf-8",
+    "search.js": "text/javascript; charset=utf-8",
+    "table.js": "text/javascript; charset=utf-8",
+    "time.js": "text/javascript; charset=utf-8",
+};
+
+/// The page, if the caller is a browser: if it accepts HTML.
+pub(crate) fn page(headers: &HeaderMap) -> Option<Response> {
+    let accepted = headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    accepted.contains("text/html").then(|| answer(&FILES[0], headers))
+}
+
+/// A file of the page, by its name; `None` if there is no such file.
+pub(crate) fn file(name: &str, headers: &HeaderMap) -> Option<Response> {
+    FILES[1..].iter().find(|file| file.name == name).map(|file| answer(file, headers))
+}
+
+/// A file, or 304 if the caller has it. Callers ask again each time, because another version of the program has other
+/// files under the same names.
+fn answer(file: &File, headers: &HeaderMap) -> Response {
+    let tag = format!("\"{:016x}\"", xxh3_64(file.bytes));
+    let fields = [
+        (CONTENT_TYPE, file.content_type.to_owned()),
+        (CONTENT_SECURITY_POLICY, POLICY.to_owned()),
+        (X_CONTENT_TYPE_OPTIONS, "nosniff".to_owned()),
+        (REFERRER_POLICY, "no-referrer".to_owned()),
+        (CACHE_CONTROL, "no-cache".to_owned()),
+        (ETAG, tag.clone()),
+    ];
+    let known = headers.get(IF_NONE_MATCH).and_then(|value| value.to_str().ok());
+    if known.is_some_and(|known| known.contains(&tag)) {
+        return (StatusCode::NOT_MODIFIED, fields).into_response();
+    }
+    (fields, file.bytes).into_response()
+}

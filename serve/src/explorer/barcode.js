@@ -1,0 +1,441 @@
+// The barcode of a page: a row a link, filled while the link was there. With in-links, a row a page that links.
+//
+// Two canvases: the lower has the picture and is drawn once a change; the upper has the pointer's row and line, so that
+// hovering never draws the picture again. This file has what stands around the picture, pointers and keys; the picture
+// itself is a scene.
+
+import { addressOf } from "./address.js";
+import { barcode as decoded, barcodePath } from "./data.js";
+import { chooser, colours, count, dialog, el, many, sized } from "./dom.js";
+import { bare, hostOf, safe } from "./names.js";
+import { measured, ordered } from "./order.js";
+import { fileName, savePicture, saveText, Svg } from "./save.js";
+import { AXIS, Scene } from "./scene.js";
+import { table } from "./table.js";
+import { DAY, day, digits, length, seconds } from "./time.js";
+
+export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
+  const direction = state.dir === "in" ? "in" : "out";
+  const answer = await call(barcodePath(state.url, direction));
+  if (!isOpen()) return undefined;
+  const data = decoded(answer);
+  const all = measured(data);
+  const choice = {
+    sort: ["birth", "death", "life", "name"].includes(state.sort) ? state.sort : "life",
+    group: ["host", "year"].includes(state.group) ? state.group : "none",
+    across: state.across === "captures" && data.outward ? "captures" : "time",
+    rows: ["dense", "all"].includes(state.rows) ? state.rows : "read",
+    text: state.text || "",
+  };
+  const scene = new Scene(data, all, choice, ordered(all, choice, hostOf(data.url)));
+  if (seconds(state.from) < seconds(state.to)) {
+    [scene.from, scene.to] = unitsOf(seconds(state.from), seconds(state.to));
+  }
+  let waiting = false;
+  let shownTable;
+
+  const picture = el("canvas", { "aria-hidden": "true" });
+  const over = el("canvas", { "aria-hidden": "true" });
+  const area = el(
+    "div",
+    {
+      class: "picture",
+      role: "application",
+      tabindex: 0,
+      "aria-label": `Bars of ${bare(data.url)}: arrow keys move through the rows, Enter opens one`,
+    },
+    picture,
+    over,
+  );
+  const readout = el("p");
+  const tableSwitch = el("button", {
+    class: "act",
+    type: "button",
+    text: "Table",
+    "aria-pressed": "false",
+    onclick: switchTable,
+  });
+  root.replaceChildren(
+    heading(),
+    tools(),
+    area,
+    el(
+      "div",
+      { class: "read" },
+      readout,
+      el(
+        "span",
+        { class: "keys" },
+        el("kbd", { text: "↑↓" }),
+        " row ",
+        el("kbd", { text: "Enter" }),
+        " go there ",
+        el("kbd", { text: "+ −" }),
+        " zoom ",
+        el("kbd", { text: "?" }),
+        " keys",
+      ),
+    ),
+  );
+
+  // ---- what stands above the picture ----
+
+  function heading() {
+    const { captures } = data;
+    const hosts = new Set(all.map((row) => row.host)).size;
+    const rows = all.length + (data.rest?.links || 0);
+    const span = captures.length ? `${day(captures[0].time)} – ${day(captures[captures.length - 1].time)}` : "";
+    const facts = el(
+      "p",
+      {},
+      captures.length ? el("b", { text: count(captures.length) }) : "never captured",
+      captures.length ? ` capture${captures.length === 1 ? "" : "s"}, ${span}` : "",
+      data.outward ? ", with " : ", linked from ",
+      el("b", { text: count(rows) }),
+      data.outward
+        ? ` link${rows === 1 ? "" : "s"} to ${many(hosts, "host")}`
+        : ` page${rows === 1 ? "" : "s"} of ${many(hosts, "host")}`,
+    );
+    return el("div", { class: "head" }, el("h1", { text: bare(data.url) }), facts);
+  }
+
+  function tools() {
+    const choose = (name, again) => (value) => {
+      choice[name] = value;
+      set({ [name]: value });
+      again();
+    };
+    const filter = el("input", {
+      class: "filter",
+      type: "text",
+      placeholder: "Only rows with…",
+      "aria-label": "Only rows with",
+      value: choice.text,
+      oninput: () => choose("text", reorder)(filter.value.trim()),
+    });
+    const ways = [
+      ["out", "Links"],
+      ["in", "In-links"],
+    ];
+    return el(
+      "div",
+      { class: "tools" },
+      chooser(
+        "",
+        ways,
+        direction,
+        (value) => value !== direction && go({ ...state, dir: value, across: undefined }),
+      ),
+      chooser(
+        "Sort",
+        ["birth", "death", "life", "name"].map((word) => [word, word]),
+        choice.sort,
+        choose("sort", reorder),
+      ),
+      chooser(
+        "Group",
+        ["none", "host", "year"].map((word) => [word, word]),
+        choice.group,
+        choose("group", reorder),
+      ),
+      data.outward
+        ? chooser(
+            "Across",
+            ["time", "captures"].map((word) => [word, word]),
+            choice.across,
+            (value) => {
+              choice.across = value;
+              [scene.from, scene.to] = scene.extent[value];
+              set({ across: value, from: undefined, to: undefined });
+              resize();
+            },
+          )
+        : undefined,
+      chooser(
+        "Rows",
+        ["read", "dense", "all"].map((word) => [word, word]),
+        choice.rows,
+        choose("rows", reorder),
+      ),
+      filter,
+      el(
+        "div",
+        { class: "right" },
+        tableSwitch,
+        el("button", { class: "act", type: "button", text: "SVG", onclick: saveSvg }),
+        el("button", {
+          class: "act",
+          type: "button",
+          text: "PNG",
+          onclick: () => savePicture(picture, fileName(data.url, "png")),
+        }),
+        el("button", { class: "act", type: "button", text: "Data", onclick: showData }),
+      ),
+    );
+  }
+
+  function showData() {
+    const command = `webstrata links STORE '${safe(data.url)}'${data.outward ? "" : " --in"} --lifespans`;
+    const call = location.origin + barcodePath(data.url, direction);
+    dialog(
+      "The data of this picture",
+      el("p", { text: "On the command line:" }),
+      el("pre", { text: command }),
+      el("p", { text: "Over HTTP, in columns:" }),
+      el("pre", { text: `curl '${call}'` }),
+      el("p", { text: "Over HTTP, a line a run:" }),
+      el("pre", { text: `curl '${call.replace("/v1/barcode", "/v1/lifespans")}'` }),
+    );
+  }
+
+  // ---- what moves the picture ----
+
+  function reorder() {
+    scene.order = ordered(all, choice, hostOf(data.url));
+    scene.scroll = 0;
+    scene.current = -1;
+    resize();
+    shownTable?.update(scene.order.rows);
+  }
+
+  function resize() {
+    if (area.clientWidth < 10) return;
+    scene.fit(area.clientWidth, area.clientHeight);
+    moved(scene.scroll);
+  }
+
+  /** Scrolls to a position; the picture is drawn in the next frame. */
+  function moved(position) {
+    scene.scroll = Math.max(0, Math.min(position, scene.layout.total - scene.layout.chart.height));
+    redraw();
+  }
+
+  function redraw() {
+    if (waiting) return;
+    waiting = true;
+    requestAnimationFrame(() => {
+      waiting = false;
+      if (!isOpen() || !scene.layout) return;
+      const context = sized(picture, scene.layout.width, scene.layout.height);
+      context.clearRect(0, 0, scene.layout.width, scene.layout.height);
+      scene.draw(context, colours(), false);
+      hover();
+      tell();
+      drawn();
+    });
+  }
+
+  function hover() {
+    const context = sized(over, scene.layout.width, scene.layout.height);
+    context.clearRect(0, 0, scene.layout.width, scene.layout.height);
+    scene.drawOver(context, colours());
+  }
+
+  function zoom(factor, middle) {
+    const [first, last] = scene.extent[choice.across];
+    const least = scene.isTime() ? 2 * DAY : 4;
+    const size = Math.min(last - first, Math.max(least, (scene.to - scene.from) * factor));
+    const share = (middle - scene.from) / (scene.to - scene.from);
+    move(middle - share * size, size);
+  }
+
+  /** The ends of the axis as times, which the address keeps: across captures those of the first and the last one. */
+  function timesOf(from, to) {
+    if (scene.isTime()) return [Math.round(from), Math.round(to)];
+    const last = data.captures.length - 1;
+    return [Math.min(last, Math.round(from)), Math.min(last, Math.round(to))].map((at) => data.captures[at].time);
+  }
+
+  /** The units of the axis at two times. */
+  function unitsOf(begin, end) {
+    if (choice.across === "time") return [begin, end];
+    const place = (time) => data.captures.findIndex((capture) => capture.time >= time);
+    const [from, to] = [place(begin), place(end)];
+    const size = data.captures.length;
+    return [Math.max(0, from), to < 0 || to === size - 1 ? size : to];
+  }
+
+  function move(start, size = scene.to - scene.from) {
+    const [first, last] = scene.extent[choice.across];
+    scene.from = Math.max(first, Math.min(start, last - size));
+    scene.to = scene.from + size;
+    const whole = scene.from <= first && scene.to >= last;
+    const [begin, end] = timesOf(scene.from, scene.to);
+    set({ from: whole ? undefined : digits(begin), to: whole ? undefined : digits(end) });
+    scene.thinImage = undefined;
+    redraw();
+  }
+
+  // ---- the pointer's row ----
+
+  /** Whether a row was there at a time, in words. */
+  function thenOf(row) {
+    if (!scene.pointer || scene.pointer.x < scene.layout.chart.left) return "";
+    const near = scene.captureNear(scene.pointer.x);
+    const time = near >= 0 ? data.captures[near].time : scene.unitAt(scene.pointer.x);
+    if (near >= 0 && data.captures[near].unknown) return `; not known on ${day(time)}`;
+    if (row.runs.some((run) => run.first <= time && time <= run.last)) return `; there on ${day(time)}`;
+    if (row.runs.some((run) => run.last < time && (run.gone ? time < run.gone : true)))
+      return `; not known on ${day(time)}`;
+    return `; not there on ${day(time)}`;
+  }
+
+  function tell() {
+    const row = scene.order.rows[scene.current];
+    if (!row) {
+      const runs = scene.order.rows.reduce((sum, own) => sum + own.runs.length, 0);
+      const lacks = data.captures.filter((capture) => capture.unknown).length;
+      const failed = data.captures.filter((capture) => capture.status >= 400).length;
+      readout.textContent =
+        `${many(runs, "bar")}. A bar runs from the first to the last capture that has the link.` +
+        (lacks ? ` Hatched: ${many(lacks, "capture")} whose links are not known.` : "") +
+        (failed ? ` Dark ticks: ${many(failed, "capture")} that failed.` : "") +
+        (data.rest ? ` ${many(data.rest.links, "more row")} lived shorter and are not shown.` : "");
+      return;
+    }
+    const last = row.runs[row.runs.length - 1];
+    const gone = last.gone ? `, gone by ${day(last.gone)}` : "";
+    const found = row.runs[0].found ? ", found in the first capture" : "";
+    readout.replaceChildren(
+      el("b", { text: safe(row.url) }),
+      `  ${day(row.first)} – ${day(row.last)}, ${length(row.life)}` +
+        ` in ${many(row.runs.length, "run")}${found}${gone}${thenOf(row)}`,
+    );
+  }
+
+  function choose(row) {
+    scene.current = Math.max(0, Math.min(scene.order.rows.length - 1, row));
+    const top = scene.layout.tops[scene.current];
+    if (top < scene.scroll) moved(top - 2);
+    else if (top + scene.layout.rowHeight > scene.scroll + scene.layout.chart.height)
+      moved(top + scene.layout.rowHeight - scene.layout.chart.height + 2);
+    else redraw();
+    const own = scene.order.rows[scene.current];
+    if (own) say(`${bare(own.url)}, ${day(own.first)} to ${day(own.last)}, ${many(own.runs.length, "run")}`);
+  }
+
+  // ---- pointer and keys ----
+
+  function pointers() {
+    let drag;
+    const at = (event) => {
+      const box = area.getBoundingClientRect();
+      return { x: event.clientX - box.left, y: event.clientY - box.top };
+    };
+    const inMap = (point) => scene.layout.map && point.x > scene.layout.width - scene.layout.map && point.y > AXIS;
+    const toMap = (point) =>
+      moved(((point.y - AXIS) / scene.layout.chart.height) * scene.layout.total - scene.layout.chart.height / 2);
+    area.addEventListener("pointerdown", (event) => {
+      const point = at(event);
+      drag = { ...point, scroll: scene.scroll, from: scene.from, map: inMap(point), far: 0 };
+      area.setPointerCapture(event.pointerId);
+      if (drag.map) toMap(point);
+    });
+    area.addEventListener("pointermove", (event) => {
+      const point = at(event);
+      if (drag?.map) return toMap(point);
+      if (drag) {
+        drag.far = Math.max(drag.far, Math.abs(point.x - drag.x) + Math.abs(point.y - drag.y));
+        if (drag.far > 4) {
+          move(drag.from - (point.x - drag.x) / scene.scale());
+          return moved(drag.scroll - (point.y - drag.y));
+        }
+      }
+      scene.pointer = point;
+      scene.current = inMap(point) ? -1 : scene.rowAt(point.y);
+      area.style.cursor = scene.current >= 0 ? "pointer" : "default";
+      hover();
+      tell();
+      return undefined;
+    });
+    area.addEventListener("pointerup", (event) => {
+      const point = at(event);
+      const clicked = drag && !drag.map && drag.far <= 4;
+      drag = undefined;
+      if (clicked && scene.order.rows[scene.rowAt(point.y)])
+        clickedAt(point, scene.order.rows[scene.rowAt(point.y)]);
+    });
+    area.addEventListener("pointercancel", () => (drag = undefined));
+    area.addEventListener("pointerleave", () => {
+      scene.pointer = undefined;
+      scene.current = -1;
+      hover();
+      tell();
+    });
+    area.addEventListener(
+      "wheel",
+      (event) => {
+        event.preventDefault();
+        if (event.ctrlKey || event.metaKey) zoom(Math.exp(event.deltaY * 0.004), scene.unitAt(at(event).x));
+        else {
+          if (event.deltaX) move(scene.from + event.deltaX / scene.scale());
+          moved(scene.scroll + event.deltaY);
+        }
+      },
+      { passive: false },
+    );
+  }
+
+  /** A name leads to its page; a bar, to the two dates there. */
+  function clickedAt(point, row) {
+    const near = scene.captureNear(point.x);
+    if (point.x < scene.layout.chart.left || near < 0) go({ url: row.url });
+    else go({ v: "dates", url: data.url, b: digits(data.captures[near].time) });
+  }
+
+  function key(event) {
+    const page = Math.max(1, Math.floor(scene.layout.chart.height / scene.layout.rowHeight) - 1);
+    const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page };
+    const middle = (scene.from + scene.to) / 2;
+    if (shownTable) return false;
+    if (steps[event.key])
+      choose(scene.current < 0 ? scene.rowNear(scene.scroll) : scene.current + steps[event.key]);
+    else if (event.key === "Home") choose(0);
+    else if (event.key === "End") choose(scene.order.rows.length - 1);
+    else if (event.key === "Enter" && scene.order.rows[scene.current] && !event.target.closest("button, a"))
+      go({ url: scene.order.rows[scene.current].url });
+    else if (event.key === "+" || event.key === "=") zoom(0.6, middle);
+    else if (event.key === "-") zoom(1 / 0.6, middle);
+    else if (event.key === "0") zoom(Infinity, middle);
+    else if (event.key === "ArrowLeft") move(scene.from - (scene.to - scene.from) * 0.15);
+    else if (event.key === "ArrowRight") move(scene.from + (scene.to - scene.from) * 0.15);
+    else return false;
+    return true;
+  }
+
+  function switchTable() {
+    const wanted = !shownTable;
+    tableSwitch.setAttribute("aria-pressed", String(wanted));
+    shownTable?.element.remove();
+    shownTable = wanted
+      ? table(scene.order.rows, Math.max(0, scene.current), (row) => addressOf({ url: row.url }))
+      : undefined;
+    if (shownTable) area.append(shownTable.element);
+  }
+
+  function saveSvg() {
+    const theme = colours();
+    const svg = new Svg(scene.layout.width, Math.ceil(AXIS + scene.layout.total + 8), theme.paper);
+    scene.draw(svg, theme, true);
+    saveText(svg.text(), "image/svg+xml", fileName(data.url, "svg"));
+  }
+
+  pointers();
+  resize();
+  const watch = new ResizeObserver(resize);
+  watch.observe(area);
+  const runOf = (run) => [run.first, run.last, run.gone];
+  return {
+    key,
+    resize,
+    close: () => watch.disconnect(),
+    picture: () => ({
+      url: data.url,
+      direction,
+      scroll: scene.scroll,
+      from: scene.from,
+      to: scene.to,
+      rows: scene.order.rows.map((row) => ({ url: row.url, runs: row.runs.map(runOf) })),
+    }),
+  };
+}

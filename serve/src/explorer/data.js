@@ -1,0 +1,111 @@
+// Calls to the server, and what their columns mean.
+
+const answers = new Map();
+
+/** The reason why a call failed: the status of the answer (0: no answer) and the server's sentence. */
+export class Refused extends Error {
+  constructor(status, message) {
+    super(message);
+    this.status = status;
+  }
+}
+
+/** The answer to a path below /v1; the same path is asked once. */
+export function call(path) {
+  const known = answers.get(path);
+  if (known) return known;
+  const asked = ask(path);
+  answers.set(path, asked);
+  asked.catch(() => answers.delete(path));
+  if (answers.size > 60) answers.delete(answers.keys().next().value);
+  return asked;
+}
+
+/** The token of the caller, which the browser forgets with the tab. */
+const TOKEN = "webstrata.token";
+export const keepToken = (token) => sessionStorage.setItem(TOKEN, token);
+
+async function ask(path) {
+  let response;
+  const headers = { accept: "application/json" };
+  const token = sessionStorage.getItem(TOKEN);
+  if (token) headers.authorization = `Bearer ${token}`;
+  try {
+    response = await fetch(path, { headers });
+  } catch {
+    throw new Refused(0, "The server does not answer.");
+  }
+  const body = await response.json().catch(() => undefined);
+  if (!response.ok) throw new Refused(response.status, body?.error?.message || `HTTP status ${response.status}`);
+  if (!body) throw new Refused(0, "The answer is not JSON.");
+  return body;
+}
+
+/** A path with parameters; those without a value are left out. */
+export function path(name, parameters) {
+  const given = Object.entries(parameters).filter(([, value]) => value !== undefined && value !== "");
+  return `${name}?${given.map(([key, value]) => `${key}=${encodeURIComponent(value)}`).join("&")}`;
+}
+
+/** `limit`: rows in the answer; the server has a smaller one for pictures. */
+export const barcodePath = (url, direction, limit) => path("/v1/barcode", { url, direction, limit });
+
+/** Whether a capture with this status shows what a page links to: errors of the server and 429 do not. */
+const shows = (status) => status !== 0 && status < 500 && status !== 429;
+
+/**
+ * A barcode with times instead of columns.
+ *
+ * `captures`: {time, unknown, status}. `rows`: {url, runs}, each run {first, last, gone, found}: seconds of the first
+ * and the last capture with the link; of the first that shows the page without it after that (0: none); and whether
+ * the run is in the first capture of its page, so that nobody knows when the link came. Out-links also have `from` and
+ * `to`, the places of the first and the last capture.
+ */
+export function barcode(answer) {
+  let time = 0;
+  const captures = answer.captures.map((difference) => ({
+    time: (time += difference),
+    unknown: false,
+    status: 200,
+  }));
+  for (const place of answer.unknown) captures[place].unknown = true;
+  for (const [status, places] of Object.entries(answer.statuses)) {
+    for (const place of places) captures[place].status = Number(status);
+  }
+  // For each capture the next one from there on that shows what the page links to.
+  const next = new Int32Array(captures.length + 1).fill(-1);
+  for (let at = captures.length - 1; at >= 0; at -= 1) {
+    next[at] = !captures[at].unknown && shows(captures[at].status) ? at : next[at + 1];
+  }
+  const firstKnown = next[0];
+  let at = 0;
+  const outward = answer.direction === "out";
+  const rows = answer.links.map((url, row) => {
+    const runs = [];
+    let end = 0;
+    for (let run = 0; run < answer.counts[row]; run += 1) {
+      if (outward) {
+        const from = end + answer.runs[at];
+        const to = from + answer.runs[at + 1];
+        at += 2;
+        end = to + 1;
+        const gone = next[to + 1];
+        runs.push({
+          from,
+          to,
+          first: captures[from].time,
+          last: captures[to].time,
+          gone: gone < 0 ? 0 : captures[gone].time,
+          goneAt: gone,
+          found: from === firstKnown,
+        });
+      } else {
+        const [first, last, gone] = answer.runs.slice(at, at + 3);
+        at += 3;
+        runs.push({ first, last, gone, found: first === answer.found[row] });
+      }
+    }
+    return { url, runs };
+  });
+  return { url: answer.url, uid: answer.uid, epoch: answer.epoch, outward, captures, rows, rest: answer.rest };
+}

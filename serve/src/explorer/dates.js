@@ -1,0 +1,463 @@
+// Two dates of a page side by side: what was lost, kept and gained between two captures, beside a calendar of captures
+// coloured by how many links changed.
+
+import { link } from "./address.js";
+import { barcode as decoded, barcodePath, path } from "./data.js";
+import { chooser, colours, count, dialog, el, many, sized } from "./dom.js";
+import { hatch } from "./drawing.js";
+import { bare, fitted, hostOf, namesOf, safe } from "./names.js";
+import { measured } from "./order.js";
+import { clock, day, digits, MONTHS, ofYear, seconds, year } from "./time.js";
+
+/** The largest `limit` that the server takes. */
+const ROWS_MAX = 100_000;
+const LINE = 22;
+const MARGIN = 26;
+/** Up to how many changed links a mark of the calendar has each of the five steps of ink. */
+const STEPS = [0, 2, 7, 19, Infinity];
+
+export async function open({ root, state, set, call, say, drawn, isOpen }) {
+  let answer = await call(barcodePath(state.url, "out"));
+  // The rows that a barcode leaves out would be missing from both lists, and nothing would say so.
+  if (answer.rest) answer = await call(barcodePath(state.url, "out", ROWS_MAX));
+  const data = decoded(answer);
+  if (!isOpen()) return undefined;
+  const rows = measured(data);
+  const { captures } = data;
+  const changed = changesOf();
+  // A capture whose links are not known cannot be compared.
+  const known = captures.map((capture, at) => at).filter((at) => !captures[at].unknown);
+  let [a, b] = [nearest(seconds(state.a), known[0]), nearest(seconds(state.b), known[known.length - 1])];
+  if (state.b && !state.a) a = known[Math.max(0, known.indexOf(b) - 1)];
+  let moving = "b";
+  let only = state.only === "changes";
+  let lines = [];
+  let shown;
+
+  if (known.length < 2) {
+    const why = known.length
+      ? "One capture of this page is known, so there is nothing to compare."
+      : "No capture of this page has known links.";
+    root.replaceChildren(
+      heading(),
+      el(
+        "div",
+        { class: "said" },
+        el("h1", { text: "Nothing to compare" }),
+        el("p", { text: why }),
+        el("p", {}, link({ url: data.url, dir: "in" }, "See the pages that link to it")),
+      ),
+    );
+    drawn();
+    return { picture: () => ({ url: data.url }) };
+  }
+
+  const canvas = el("canvas", { "aria-hidden": "true" });
+  const area = el(
+    "div",
+    {
+      class: "picture",
+      role: "slider",
+      tabindex: 0,
+      "aria-label": "The two dates",
+      "aria-valuemin": 0,
+      "aria-valuemax": known.length - 1,
+    },
+    canvas,
+  );
+  const legend = el(
+    "div",
+    { class: "legend" },
+    "links changed",
+    ...["0", "1–2", "3–7", "8–19", "20+"].map((text, at) => el("span", {}, el("i", { class: `i${at}` }), text)),
+    el("span", {}, el("i", { class: "iu" }), "unknown"),
+  );
+  const head = el("div");
+  const list = el("div", {
+    class: "changes",
+    tabindex: 0,
+    role: "region",
+    "aria-label": "Links lost, kept and gained",
+  });
+  const tools = el(
+    "div",
+    { class: "tools" },
+    chooser(
+      "Show",
+      [
+        ["all", "all"],
+        ["changes", "only changes"],
+      ],
+      only ? "changes" : "all",
+      (value) => {
+        only = value === "changes";
+        set({ only: only ? value : undefined });
+        compare();
+      },
+    ),
+    el(
+      "div",
+      { class: "right" },
+      el("button", { class: "act", type: "button", text: "← change", onclick: () => step(-1) }),
+      el("button", { class: "act", type: "button", text: "change →", onclick: () => step(1) }),
+      el("button", { class: "act", type: "button", text: "Data", onclick: showData }),
+    ),
+  );
+  root.replaceChildren(
+    heading(),
+    el(
+      "div",
+      { class: "dates" },
+      el("div", { class: "calendar" }, area, legend),
+      el("div", { class: "sides" }, head, tools, list),
+    ),
+  );
+  list.addEventListener("scroll", () => requestAnimationFrame(fill));
+
+  function heading() {
+    const changing = changed.filter((number) => number > 0).length;
+    return el(
+      "div",
+      { class: "head" },
+      el("h1", { text: bare(data.url) }),
+      el(
+        "p",
+        {},
+        el("b", { text: count(captures.length) }),
+        ` capture${captures.length === 1 ? "" : "s"}, of which `,
+        el("b", { text: count(changing) }),
+        " changed the links",
+      ),
+    );
+  }
+
+  /** For each capture how many links came or went since the one before; nothing for the first and for unknown ones. */
+  function changesOf() {
+    const numbers = new Array(captures.length).fill(0);
+    for (const row of rows) {
+      for (const run of row.runs) {
+        if (!run.found) numbers[run.from] += 1;
+        if (run.gone) numbers[run.goneAt] += 1;
+      }
+    }
+    return numbers;
+  }
+
+  /** The place of the known capture nearest to a time. */
+  function nearest(time, otherwise) {
+    if (time === undefined) return otherwise;
+    return known.reduce(
+      (best, at) => (Math.abs(captures[at].time - time) < Math.abs(captures[best].time - time) ? at : best),
+      known[0],
+    );
+  }
+
+  function there(row, at) {
+    return row.runs.some((run) => run.from <= at && at <= run.to);
+  }
+
+  // ---- the two sides ----
+
+  function compare() {
+    const failed = (at) => captures[at].status >= 400;
+    const parts = { lost: [], kept: [], gained: [] };
+    for (const row of rows) {
+      const [before, after] = [!failed(a) && there(row, a), !failed(b) && there(row, b)];
+      if (before || after) parts[before && after ? "kept" : before ? "lost" : "gained"].push(row);
+    }
+    shown = parts;
+    const links = { a: parts.lost.length + parts.kept.length, b: parts.gained.length + parts.kept.length };
+    const facts = (name, at) => (failed(at) ? `status ${captures[at].status}` : many(links[name], "link"));
+    const side = (name, at) =>
+      el(
+        "div",
+        {},
+        el("b", { class: `flag ${name}`, text: name.toUpperCase() }),
+        el("h2", { text: day(captures[at].time) }),
+        el("span", { text: `${clock(captures[at].time)} · ${facts(name, at)}` }),
+      );
+    const share = el(
+      "div",
+      { class: "share" },
+      ...["lost", "kept", "gained"]
+        .filter((kind) => parts[kind].length)
+        .map((kind) => {
+          const part = el("div", { class: kind, text: `${count(parts[kind].length)} ${kind}` });
+          part.style.flex = `${parts[kind].length} 1 ${parts[kind].length < 3 ? "52px" : "64px"}`;
+          return part;
+        }),
+    );
+    head.replaceChildren(el("div", { class: "pair" }, side("a", a), side("b", b)), share);
+    lines = linesOf(parts);
+    list.scrollTop = 0;
+    fill();
+    area.setAttribute("aria-valuenow", known.indexOf(moving === "a" ? a : b));
+    area.setAttribute("aria-valuetext", `A ${day(captures[a].time)}, B ${day(captures[b].time)}`);
+    say(
+      `${day(captures[a].time)} to ${day(captures[b].time)}: ${parts.lost.length} lost, ${parts.kept.length} kept, ` +
+        `${parts.gained.length} gained`,
+    );
+    resize();
+  }
+
+  /**
+   * Lines by host, the page's own first, then by change. Lost and gained links between two kept ones stand beside each
+   * other.
+   */
+  function linesOf(parts) {
+    const hosts = new Map();
+    for (const kind of ["lost", "kept", "gained"]) {
+      for (const row of parts[kind]) {
+        if (!hosts.has(row.host)) hosts.set(row.host, []);
+        hosts.get(row.host).push({ kind, row });
+      }
+    }
+    const own = hostOf(data.url);
+    const changes = (list) => list.filter((line) => line.kind !== "kept").length;
+    const inOrder = [...hosts].sort(
+      ([one, first], [other, second]) =>
+        Number(other === own) - Number(one === own) || changes(second) - changes(first) || (one < other ? -1 : 1),
+    );
+    const found = [];
+    for (const [host, list] of inOrder) {
+      const number = (kind) => list.filter((line) => line.kind === kind).length;
+      if (only && !changes(list)) continue;
+      found.push({ host, lost: number("lost"), gained: number("gained"), kept: number("kept") });
+      list.sort((one, other) => one.row.at - other.row.at);
+      const names = new Map(
+        namesOf(
+          list.map((line) => line.row.url),
+          list[0].row.url,
+        ).map((name, at) => [list[at].row.at, name]),
+      );
+      let [left, right] = [[], []];
+      const flush = () => {
+        for (let at = 0; at < Math.max(left.length, right.length); at += 1)
+          found.push({ left: left[at], right: right[at], names });
+        [left, right] = [[], []];
+      };
+      for (const line of list) {
+        if (line.kind === "kept") {
+          flush();
+          if (!only) found.push({ kept: line.row, names });
+        } else (line.kind === "lost" ? left : right).push(line.row);
+      }
+      flush();
+    }
+    return found;
+  }
+
+  const ruler = document.createElement("canvas").getContext("2d");
+  ruler.font = `13px ${colours().sans}`;
+
+  /** Only the lines in sight, and a few beside them, are elements. */
+  function fill() {
+    const first = Math.max(0, Math.floor(list.scrollTop / LINE) - 8);
+    const end = Math.min(lines.length, first + Math.ceil(list.clientHeight / LINE) + 16);
+    const spacer = el("div");
+    spacer.style.height = `${lines.length * LINE}px`;
+    const width = (list.clientWidth - 28) / 2 - 30;
+    const cell = (kind, sign, row, names, beside = []) => {
+      if (!row) return el("div");
+      const made = link({ url: row.url }, "");
+      made.className = kind;
+      made.title = safe(row.url);
+      made.append(
+        ...(sign ? [el("span", { class: "sign", text: sign })] : []),
+        fitted(
+          ruler,
+          names.get(row.at),
+          width,
+          beside.filter(Boolean).map((other) => names.get(other.at)),
+        ),
+      );
+      return made;
+    };
+    const made = lines.slice(first, end).map((line, at) => {
+      const box = el("div", { class: line.host === undefined ? "line" : "line host" });
+      if (line.host !== undefined) {
+        box.append(
+          el("div", {}, safe(line.host), el("span", { text: `  −${line.lost} +${line.gained} ${line.kept} kept` })),
+        );
+      } else if (line.kept)
+        box.append(cell("kept", "", line.kept, line.names), cell("kept", "", line.kept, line.names));
+      else {
+        const near = (side) => [lines[first + at - 1]?.[side], lines[first + at + 1]?.[side]];
+        box.append(
+          cell("lost", "−", line.left, line.names, near("left")),
+          cell("gained", "+", line.right, line.names, near("right")),
+        );
+      }
+      box.style.top = `${(first + at) * LINE}px`;
+      return box;
+    });
+    if (!lines.length)
+      made.push(el("p", { text: only ? "Nothing changed between these dates." : "Neither capture has a link." }));
+    list.replaceChildren(spacer, ...made);
+  }
+
+  // ---- the calendar ----
+
+  let layout;
+  function resize() {
+    const years = year(captures[captures.length - 1].time) - year(captures[0].time) + 1;
+    const width = area.clientWidth;
+    if (width < 10) return;
+    const line = Math.max(5, Math.min(24, (area.clientHeight - MARGIN) / years));
+    layout = {
+      width,
+      left: 36,
+      top: 22,
+      line,
+      first: year(captures[0].time),
+      years,
+      height: 22 + years * line + 16,
+    };
+    draw();
+  }
+
+  const xOf = (time) => layout.left + (ofYear(time) / 366) * (layout.width - layout.left - 4);
+  const yOf = (time) => layout.top + (year(time) - layout.first) * layout.line;
+
+  function draw() {
+    const context = sized(canvas, layout.width, layout.height);
+    const theme = colours();
+    const inks = [theme.rule, theme.bar2, theme.ink3, theme.bar, theme.ink];
+    context.clearRect(0, 0, layout.width, layout.height);
+    context.font = `11px ${theme.sans}`;
+    context.fillStyle = theme.ink2;
+    const every = layout.width < 330 ? 3 : 1;
+    MONTHS.forEach((name, month) => {
+      const x = layout.left + (month / 12) * (layout.width - layout.left - 4);
+      if (month % every === 0) context.fillText(name, x, 12);
+      context.fillStyle = theme.faint;
+      context.fillRect(x, layout.top, 1, layout.years * layout.line);
+      context.fillStyle = theme.ink2;
+    });
+    for (let at = 0; at < layout.years; at += 1) {
+      const y = layout.top + at * layout.line;
+      const rare = Math.ceil(11 / layout.line);
+      context.fillStyle = theme.ink2;
+      if (at % rare === 0) context.fillText(String(layout.first + at), 0, y + layout.line / 2 + 4);
+      context.fillStyle = theme.faint;
+      context.fillRect(layout.left, y + layout.line - 0.5, layout.width - layout.left, 1);
+    }
+    captures.forEach((capture, at) => {
+      const [x, y] = [xOf(capture.time), yOf(capture.time) + 1];
+      const high = Math.max(3, layout.line - (layout.line < 9 ? 2 : 4));
+      if (capture.unknown) return hatch(context, x - 2, y, 5, high, theme.hatch);
+      context.fillStyle = inks[STEPS.findIndex((most) => changed[at] <= most)];
+      context.fillRect(x - 1, y, 2, high);
+      return undefined;
+    });
+    for (const [name, at, fill, ink] of [
+      ["A", a, theme.ink, theme.paper],
+      ["B", b, theme.accent, theme.paper],
+    ]) {
+      const [x, y] = [xOf(captures[at].time), yOf(captures[at].time)];
+      const left = x + 16 > layout.width ? x - 16 : x + 1;
+      context.fillStyle = fill;
+      context.fillRect(x - 1.5, y - 1, 3, layout.line);
+      context.fillRect(left, y, 14, 14);
+      context.fillStyle = ink;
+      context.font = `600 10px ${theme.sans}`;
+      context.textAlign = "center";
+      context.fillText(name, left + 7, y + 10.5);
+      context.textAlign = "left";
+    }
+    drawn();
+  }
+
+  function pointers() {
+    let dragged;
+    const captureAt = (event) => {
+      const box = canvas.getBoundingClientRect();
+      const [x, y] = [event.clientX - box.left, event.clientY - box.top];
+      const wanted = layout.first + Math.floor((y - layout.top) / layout.line);
+      let best = -1;
+      let near = Infinity;
+      for (const at of known) {
+        const far = Math.abs(xOf(captures[at].time) - x) + 60 * Math.abs(year(captures[at].time) - wanted);
+        if (far < near) [best, near] = [at, far];
+      }
+      return best;
+    };
+    area.addEventListener("pointerdown", (event) => {
+      const at = captureAt(event);
+      const distance = (flag) => Math.abs(captures[flag].time - captures[at].time);
+      dragged = distance(a) < distance(b) ? "a" : "b";
+      area.setPointerCapture(event.pointerId);
+      put(dragged, at);
+    });
+    area.addEventListener("pointermove", (event) => {
+      if (dragged) put(dragged, captureAt(event));
+    });
+    area.addEventListener("pointerup", () => (dragged = undefined));
+    area.addEventListener("pointercancel", () => (dragged = undefined));
+  }
+
+  /** Puts a flag on a capture; A stays the earlier one. */
+  function put(flag, at) {
+    if (at < 0 || (flag === "a" ? a : b) === at) return;
+    moving = flag;
+    if (flag === "a") a = at;
+    else b = at;
+    if (a > b) {
+      [a, b] = [b, a];
+      moving = moving === "a" ? "b" : "a";
+    }
+    set({ a: digits(captures[a].time), b: digits(captures[b].time) });
+    compare();
+  }
+
+  /** Moves the flag to the next capture that changed something. */
+  function step(way) {
+    let at = known.indexOf(moving === "a" ? a : b) + way;
+    while (at > 0 && at < known.length - 1 && !changed[known[at]]) at += way;
+    if (at >= 0 && at < known.length) put(moving, known[at]);
+  }
+
+  function showData() {
+    const [from, to] = [digits(captures[a].time), digits(captures[b].time)];
+    const where = path("/v1/changed", { url: data.url, fromDate: from, toDate: to });
+    dialog(
+      "The data of this picture",
+      el("p", { text: "On the command line:" }),
+      el("pre", { text: `webstrata links STORE '${safe(data.url)}' --changed ${from} ${to}` }),
+      el("p", { text: "Over HTTP:" }),
+      el("pre", { text: `curl '${location.origin}${where}'` }),
+    );
+  }
+
+  function key(event) {
+    if (event.key === "ArrowLeft") step(-1);
+    else if (event.key === "ArrowRight") step(1);
+    else if (event.key === "a" || event.key === "b") {
+      moving = event.key;
+      say(`${moving.toUpperCase()} moves`);
+    } else return false;
+    return true;
+  }
+
+  pointers();
+  compare();
+  const watch = new ResizeObserver(resize);
+  watch.observe(area);
+  const urls = (kind) => shown[kind].map((row) => row.url);
+  return {
+    key,
+    close: () => watch.disconnect(),
+    resize: () => {
+      resize();
+      fill();
+    },
+    picture: () => ({
+      url: data.url,
+      a: captures[a].time,
+      b: captures[b].time,
+      lost: urls("lost"),
+      kept: urls("kept"),
+      gained: urls("gained"),
+    }),
+  };
+}

@@ -1,0 +1,242 @@
+// The page: which view is open, what its address says, keys, theme, and what is shown when something is not there.
+//
+// Every state is an address: `?v=barcode&url=...` and what the view keeps there. A view is a module that exports
+// `open(context)`, which returns an object with any of
+//   update(state)   the address changed while the view stays
+//   key(event)      a key was pressed outside of a field; true if the view took it
+//   resize()        the window or the theme changed
+//   close()         the view goes
+//   picture()       what is drawn, for tests
+// The context has `root` (the element to fill), `state` (the parameters of the address), `set(changes)` (changes the
+// address in place), `go(state)` (opens another state), `call(path)` (asks the server; the line in the header runs
+// meanwhile), `say(text)` (read out by screen readers), and `drawn()` (to be called when a picture is there).
+
+import { forget, go, link, replaceSoon, stateOf } from "./address.js";
+import { el, dialog } from "./dom.js";
+import { call, keepToken, Refused, path } from "./data.js";
+import { bare, safe } from "./names.js";
+import { startSearch } from "./search.js";
+
+/** The views of a URL in order of their keys 1 to 9, and how their modules are loaded. */
+const VIEWS = [
+  { id: "barcode", word: "Barcode", load: () => import("./barcode.js") },
+  { id: "dates", word: "Two dates", load: () => import("./dates.js") },
+];
+const FIRST = { id: "search", word: "Search", load: () => import("./search.js") };
+
+const root = document.getElementById("view");
+const live = document.getElementById("live");
+const busy = document.getElementById("busy");
+const field = document.getElementById("q");
+
+let state = {};
+let open;
+let opened = 0;
+let running = 0;
+
+// What tests and measurements look at; `first` is the time of the first picture, in milliseconds.
+window.webstrata = { ready: false, frames: 0, first: undefined, view: undefined, picture: () => open?.picture?.() };
+
+const viewOf = (wanted) => (wanted.url ? VIEWS.find((view) => view.id === wanted.v) || VIEWS[0] : FIRST);
+
+/** Changes the address in place, a moment after the last change. */
+function set(changes) {
+  state = { ...state, ...changes };
+  for (const [name, value] of Object.entries(state)) if (value === undefined || value === "") delete state[name];
+  replaceSoon(state);
+}
+
+/** Asks the server; a line runs below the header when the answer takes its time. */
+async function asked(where) {
+  running += 1;
+  const timer = setTimeout(() => (busy.hidden = false), 150);
+  try {
+    return await call(where);
+  } finally {
+    clearTimeout(timer);
+    running -= 1;
+    if (running === 0) busy.hidden = true;
+  }
+}
+
+async function show(wanted) {
+  forget();
+  state = wanted;
+  opened += 1;
+  const own = opened;
+  const view = viewOf(state);
+  nav(view);
+  if (document.activeElement !== field) field.value = state.url ? bare(state.url) : "";
+  document.title = state.url ? `${bare(state.url).slice(0, 80)} – ${view.word} – Webstrata` : "Webstrata";
+  window.webstrata.ready = false;
+  const context = {
+    root,
+    state,
+    go,
+    set,
+    call: asked,
+    say: (text) => (live.textContent = text),
+    drawn: () => {
+      window.webstrata.ready = true;
+      window.webstrata.view = view.id;
+      window.webstrata.frames += 1;
+      window.webstrata.first ??= performance.now();
+    },
+    // Whether the view is still wanted when an answer comes.
+    isOpen: () => own === opened,
+  };
+  try {
+    const module = await view.load();
+    if (!context.isOpen()) return;
+    const next = await module.open(context);
+    if (!context.isOpen()) {
+      next?.close?.();
+      return;
+    }
+    open?.close?.();
+    open = next;
+  } catch (error) {
+    if (context.isOpen()) failed(error);
+  }
+}
+
+/** What is shown instead of a picture. */
+function failed(error) {
+  open?.close?.();
+  open = undefined;
+  const parts = [];
+  const both = /both (\S+) and (\S+) are in the store/.exec(error.message)?.slice(1);
+  if (error instanceof Refused && error.status === 404) {
+    const near = /(\S+) is not in the store, but (\S+) is/.exec(error.message)?.[2];
+    parts.push(el("h1", { text: "Not in the store" }), el("p", { text: `${safe(error.message)}.` }));
+    if (near) parts.push(el("p", {}, link({ ...state, url: near }, bare(near))));
+    parts.push(el("ul", { class: "list", id: "like" }));
+    offer();
+  } else if (error.status === 401) {
+    parts.push(el("h1", { text: "A token is needed" }), tokenForm(error.message));
+  } else if (both) {
+    parts.push(el("h1", { text: "Two addresses" }), el("p", { text: "The store has both. Choose one of them." }));
+    parts.push(el("ul", { class: "list" }, ...both.map((url) => el("li", {}, link({ ...state, url }, safe(url))))));
+  } else {
+    console.warn(error);
+    parts.push(
+      el("h1", { text: "The answer did not come" }),
+      el("p", { text: safe(error.message) }),
+      el("button", { type: "button", text: "Ask again", onclick: () => show(state) }),
+    );
+  }
+  root.replaceChildren(el("div", { class: "said" }, ...parts));
+  live.textContent = error.message;
+  window.webstrata.ready = true;
+  window.webstrata.view = "failed";
+}
+
+/** Asks for the token that the server wants from its callers. */
+function tokenForm(message) {
+  const given = el("input", { type: "password", class: "filter", "aria-label": "Token", autocomplete: "off" });
+  const submit = (event) => {
+    event.preventDefault();
+    keepToken(given.value.trim());
+    show(state);
+  };
+  return el(
+    "form",
+    { onsubmit: submit },
+    el("p", { text: safe(message) }),
+    given,
+    el("button", { text: "Use it" }),
+  );
+}
+
+/** Pages that are like the one that is not there. */
+async function offer() {
+  const text = state.url.replace(/^\w+:\/\//, "");
+  for (const q of [text, text.split("/")[0]]) {
+    const found = await call(path("/v1/suggest", { q, limit: 6 })).catch(() => undefined);
+    if (found?.pages.length) {
+      const pages = found.pages.map((page) => el("li", {}, link({ v: state.v, url: page.url }, bare(page.url))));
+      document.getElementById("like")?.replaceChildren(...pages);
+      return;
+    }
+  }
+}
+
+function nav(view) {
+  const words = VIEWS.map((own) => {
+    const made = link(state.url ? { v: own.id, url: state.url } : {}, own.word);
+    if (own === view) made.setAttribute("aria-current", "page");
+    if (!state.url) made.setAttribute("aria-disabled", "true");
+    return made;
+  });
+  document.getElementById("views").replaceChildren(...words);
+}
+
+function keys() {
+  const list = [
+    ["/", "search"],
+    [`1 – ${VIEWS.length}`, "views"],
+    ["↑ ↓ PgUp PgDn Home End", "rows"],
+    ["Enter", "go there"],
+    ["+ − 0", "zoom"],
+    ["← →", "move in time, or to the next change"],
+    ["a b", "which date moves"],
+    ["t", "dark or light"],
+    ["?", "this list"],
+  ];
+  dialog(
+    "Keys",
+    el(
+      "dl",
+      {},
+      ...list.flatMap(([key, what]) => [el("dt", {}, el("kbd", { text: key })), el("dd", { text: what })]),
+    ),
+  );
+}
+
+function theme() {
+  const html = document.documentElement;
+  const dark = html.dataset.theme
+    ? html.dataset.theme === "dark"
+    : matchMedia("(prefers-color-scheme: dark)").matches;
+  html.dataset.theme = dark ? "light" : "dark";
+  try {
+    localStorage.setItem("theme", html.dataset.theme);
+  } catch {
+    /* A browser may keep nothing: the choice holds until the page is loaded again. */
+  }
+  open?.resize?.();
+}
+
+function start() {
+  try {
+    const kept = localStorage.getItem("theme");
+    if (kept === "dark" || kept === "light") document.documentElement.dataset.theme = kept;
+  } catch {
+    /* As above. */
+  }
+  document.getElementById("theme").addEventListener("click", theme);
+  document.querySelector(".mark").addEventListener("click", (event) => {
+    event.preventDefault();
+    go({});
+  });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => open?.resize?.());
+  addEventListener("popstate", () => show(stateOf(location.search)));
+  addEventListener("resize", () => open?.resize?.());
+  addEventListener("keydown", (event) => {
+    const typing = event.target.closest?.("input, textarea, select, dialog");
+    if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
+    const view = VIEWS[Number(event.key) - 1];
+    if (event.key === "/") field.focus();
+    else if (event.key === "?") keys();
+    else if (event.key === "t") theme();
+    else if (view && state.url) go({ v: view.id, url: state.url });
+    else if (!open?.key?.(event)) return;
+    event.preventDefault();
+  });
+  startSearch(field, (wanted) =>
+    go({ v: VIEWS.some((view) => view.id === state.v) ? state.v : undefined, ...wanted }),
+  );
+  show(stateOf(location.search));
+}
+
+start();

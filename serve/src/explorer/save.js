@@ -1,0 +1,116 @@
+// Saves a picture or a table as a file. The files are made in the page; no server sees them.
+
+import { el } from "./dom.js";
+
+function save(blob, name) {
+  const link = el("a", { href: URL.createObjectURL(blob), download: name });
+  document.body.append(link);
+  link.click();
+  link.remove();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+}
+
+/** The name of a file for a URL. */
+export const fileName = (url, end) =>
+  `${url
+    .replace(/^\w+:\/\//, "")
+    .replace(/[^\w.-]+/g, "-")
+    .slice(0, 60)}.${end}`;
+
+export const saveText = (text, type, name) => save(new Blob([text], { type }), name);
+
+export function savePicture(canvas, name) {
+  canvas.toBlob((blob) => blob && save(blob, name), "image/png");
+}
+
+const escaped = (text) => String(text).replace(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`);
+
+/**
+ * What a canvas context draws, as SVG: rectangles, lines, texts and the clip of a rectangle. Views draw a picture into
+ * either with the same calls.
+ */
+export class Svg {
+  constructor(width, height, paper) {
+    Object.assign(this, { width, height, parts: [], fillStyle: "#000", strokeStyle: "#000", lineWidth: 1 });
+    Object.assign(this, { font: "12px sans-serif", textAlign: "left", globalAlpha: 1, stack: [], path: [] });
+    this.fillStyle = paper;
+    this.fillRect(0, 0, width, height);
+  }
+
+  attributes() {
+    return this.globalAlpha < 1 ? ` opacity="${this.globalAlpha}"` : "";
+  }
+
+  fillRect(x, y, width, height) {
+    const [w, h] = [Math.max(0, width), Math.max(0, height)];
+    this.parts.push(
+      `<rect x="${x.toFixed(2)}" y="${y.toFixed(2)}" width="${w.toFixed(2)}" height="${h.toFixed(2)}" ` +
+        `fill="${escaped(this.fillStyle)}"${this.attributes()}/>`,
+    );
+  }
+
+  strokeRect(x, y, width, height) {
+    this.parts.push(
+      `<rect x="${x}" y="${y}" width="${width}" height="${height}" fill="none" ` +
+        `stroke="${escaped(this.strokeStyle)}"/>`,
+    );
+  }
+
+  beginPath() {
+    this.path = [];
+  }
+
+  moveTo(x, y) {
+    this.path.push(`M${x.toFixed(2)} ${y.toFixed(2)}`);
+  }
+
+  lineTo(x, y) {
+    this.path.push(`L${x.toFixed(2)} ${y.toFixed(2)}`);
+  }
+
+  stroke() {
+    this.parts.push(
+      `<path d="${this.path.join("")}" fill="none" stroke="${escaped(this.strokeStyle)}" ` +
+        `stroke-width="${this.lineWidth}"${this.attributes()}/>`,
+    );
+  }
+
+  fillText(text, x, y) {
+    const anchor = { right: "end", center: "middle" }[this.textAlign] || "start";
+    const [, size, family] = /([\d.]+)px (.*)/.exec(this.font);
+    const weight = /\b600\b/.test(this.font) ? ' font-weight="600"' : "";
+    this.parts.push(
+      `<text x="${x.toFixed(2)}" y="${y.toFixed(2)}" font-size="${size}" ` +
+        `font-family="${escaped(family)}"${weight} text-anchor="${anchor}" fill="${escaped(this.fillStyle)}">` +
+        `${escaped(text)}</text>`,
+    );
+  }
+
+  measureText(text) {
+    return { width: text.length * 6.4 };
+  }
+
+  save() {}
+
+  restore() {
+    if (this.clipped) this.parts.push("</g>");
+    this.clipped = false;
+  }
+
+  /** Cuts what follows, up to `restore`, to a rectangle. */
+  clipTo(x, y, width, height) {
+    const id = `c${this.parts.length}`;
+    this.parts.push(
+      `<clipPath id="${id}"><rect x="${x}" y="${y}" width="${width}" height="${height}"/></clipPath>` +
+        `<g clip-path="url(#${id})">`,
+    );
+    this.clipped = true;
+  }
+
+  text() {
+    return (
+      `<svg xmlns="http://www.w3.org/2000/svg" width="${this.width}" height="${this.height}" ` +
+      `viewBox="0 0 ${this.width} ${this.height}">${this.parts.join("\n")}</svg>\n`
+    );
+  }
+}

@@ -1,0 +1,170 @@
+// The search field with its suggestions, and the first page, which offers pages and hosts to begin with.
+
+import { link } from "./address.js";
+import { count, el, many } from "./dom.js";
+import { call, path } from "./data.js";
+import { bare, safe } from "./names.js";
+import { month } from "./time.js";
+
+const seconds = (text) => Date.parse(text) / 1000;
+
+/** "3 captures, 2008 – 2010", or how many pages link to a URL that was never captured. */
+function facts(page) {
+  if (!page.captures) return `${many(page.inlinks, "page")} link${page.inlinks === 1 ? "s" : ""} · not captured`;
+  const [first, last] = [page.first.slice(0, 4), page.last.slice(0, 4)];
+  return `${many(page.captures, "capture")} · ${first === last ? first : `${first} – ${last}`}`;
+}
+
+/** A name with the part that was typed marked. */
+function marked(name, typed) {
+  const at = typed ? name.toLowerCase().indexOf(typed.toLowerCase()) : -1;
+  if (at < 0) return el("span", { class: "name", text: name });
+  return el(
+    "span",
+    { class: "name" },
+    name.slice(0, at),
+    el("b", { text: name.slice(at, at + typed.length) }),
+    name.slice(at + typed.length),
+  );
+}
+
+/** Makes the field suggest; `choose` opens what was chosen. */
+export function startSearch(field, choose) {
+  const list = document.getElementById("suggestions");
+  let options = [];
+  let selected = -1;
+  let asked = 0;
+  let timer;
+
+  const close = () => {
+    list.hidden = true;
+    selected = -1;
+    field.setAttribute("aria-expanded", "false");
+    field.removeAttribute("aria-activedescendant");
+  };
+  const take = (url) => {
+    close();
+    field.blur();
+    choose({ url });
+  };
+  const select = (at) => {
+    selected = at;
+    options.forEach((option, own) => option.element.setAttribute("aria-selected", String(own === at)));
+    const chosen = options[at]?.element;
+    if (!chosen) return;
+    field.setAttribute("aria-activedescendant", chosen.id);
+    chosen.scrollIntoView({ block: "nearest" });
+  };
+  const option = (url, kind, ...children) => {
+    const element = el(
+      "div",
+      {
+        class: `option ${kind}`,
+        role: "option",
+        id: `option-${options.length}`,
+        "aria-selected": "false",
+        onpointerdown: (event) => {
+          event.preventDefault();
+          take(url);
+        },
+      },
+      ...children,
+    );
+    options.push({ url, element });
+    return element;
+  };
+  const suggest = async () => {
+    const typed = field.value.trim();
+    asked += 1;
+    const own = asked;
+    const answer = await call(path("/v1/suggest", { q: typed || undefined, limit: 9 })).catch(() => undefined);
+    if (own !== asked || document.activeElement !== field || !answer) return;
+    options = [];
+    const part = typed.replace(/^\w+:\/\//, "");
+    const made = answer.pages.map((page) =>
+      option(page.url, "page", marked(bare(page.url), part), el("span", { class: "fact", text: facts(page) })),
+    );
+    made.push(
+      ...answer.hosts
+        .slice(0, 5)
+        .map(({ host, urls }) =>
+          option(
+            `${host}/`,
+            "host",
+            marked(safe(host), part.split("/")[0]),
+            el("span", { class: "fact", text: many(urls, "URL") }),
+          ),
+        ),
+    );
+    if (!made.length) {
+      made.push(el("div", { class: "option" }, `Nothing in the store has “${safe(typed)}” in its address.`));
+    }
+    list.replaceChildren(...made);
+    list.hidden = false;
+    selected = -1;
+    field.setAttribute("aria-expanded", "true");
+  };
+
+  field.addEventListener("input", () => {
+    clearTimeout(timer);
+    timer = setTimeout(suggest, 60);
+  });
+  field.addEventListener("focus", () => {
+    field.select();
+    suggest();
+  });
+  field.addEventListener("blur", close);
+  field.addEventListener("keydown", (event) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step && options.length) {
+      select((selected + step + options.length + (selected < 0 && step < 0 ? 1 : 0)) % options.length);
+      event.preventDefault();
+    } else if (event.key === "Escape") {
+      close();
+      field.blur();
+    }
+  });
+  document.getElementById("search").addEventListener("submit", (event) => {
+    event.preventDefault();
+    const wanted = options[selected]?.url || field.value.trim();
+    if (wanted) take(wanted);
+  });
+}
+
+/** The first page. */
+export async function open({ root, call: ask, drawn, isOpen }) {
+  const [start, stats] = await Promise.all([ask(path("/v1/suggest", { limit: 8 })), ask("/v1/stats")]);
+  if (!isOpen()) return undefined;
+  const { captures, pages, urls } = stats.total;
+  const page = (own) =>
+    el(
+      "li",
+      {},
+      link({ url: own.url }, bare(own.url)),
+      el("span", { text: many(own.captures, "capture") }),
+      el("span", { class: "middle", text: many(own.inlinks, "page") + (own.inlinks === 1 ? " links" : " link") }),
+      el("span", { class: "middle long", text: `${month(seconds(own.first))} – ${month(seconds(own.last))}` }),
+    );
+  const host = (own) =>
+    el("li", {}, link({ url: `${own.host}/` }, safe(own.host)), el("span", { text: many(own.urls, "URL") }));
+  root.replaceChildren(
+    el(
+      "div",
+      { class: "first" },
+      el("h1", { text: "Which page linked to which, and when" }),
+      el("p", {
+        text:
+          `${many(captures, "capture")} of ${many(pages, "page")}, and ${count(urls)} URLs in all. ` +
+          "Type a URL, a host, or a part of one, or begin with one of these.",
+      }),
+      el("h2", { text: "Pages captured most" }),
+      el("ul", { class: "list" }, ...start.pages.map(page)),
+      el("h2", { text: "Hosts with most URLs" }),
+      el("ul", { class: "list" }, ...start.hosts.map(host)),
+    ),
+  );
+  drawn();
+  return {
+    picture: () => ({ pages: start.pages.map((own) => own.url), hosts: start.hosts.map((own) => own.host) }),
+  };
+}

@@ -1,0 +1,282 @@
+//! `/v1/barcode`: when each link of a page was there, in columns; or each page that links to a URL. A picture is drawn
+//! from the answer, so the answer is small: times are differences, and runs of captures are pairs of counts.
+//!
+//! ```text
+//! direction=out   captures -> runs of each link, in places of captures
+//! direction=in    captures of the URL, and for each page that links: runs as times (first, last, gone)
+//! ```
+//!
+//! A run is that of [`webstrata_layers::Lifespan`]: from the first to the last of consecutive captures with the link.
+//! It passes over captures whose links are unknown and over failures that do not end a page. `gone` is the first
+//! capture after the run that shows the page without the link.
+//!
+//! At most `limit` rows are in the answer: those whose runs are longest in all. Of the others the answer has their
+//! number, and how many of them had the link in each month: in a run, or with direction=in in a capture. Cost: the
+//! lifespans of the page, or of every page that links. With more than `limit` pages that link, their number by month
+//! and the choice come from the ranges of the in-links, so only the pages in the answer are read.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashSet};
+use std::ops::Range;
+
+use axum::Json;
+use axum::extract::{RawQuery, State};
+use serde_json::{Value as Shown, json};
+use tonic::Status;
+use webstrata_layers::record::join::with_sources;
+use webstrata_layers::{
+    CaptureTime, Direction, Failures, InLinks, Lifespan, Precision, RangeLength, Uid, Window, format_digits,
+};
+
+use super::address::find;
+use super::links::is_inward;
+use super::params::Params;
+use super::{Refused, pinned};
+use crate::clerk::Pinned;
+use crate::protocol::status::Reason;
+use crate::server::Shared;
+
+pub(super) const BARCODE: &[&str] = &["url", "direction", "limit", "epoch"];
+
+/// The default and the largest `limit`, in rows.
+const LIMIT: u64 = 5000;
+const LIMIT_MAX: u64 = 100_000;
+/// Pages whose lifespans are asked for in one batch.
+const SOURCES: usize = 1000;
+
+/// Rows that are not in an answer.
+#[derive(Default)]
+struct Rest {
+    links: usize,
+    /// How many of them had the link, by the first second of the month.
+    months: BTreeMap<i64, u64>,
+}
+
+impl Rest {
+    fn shown(&self) -> Shown {
+        if self.links == 0 {
+            return Shown::Null;
+        }
+        let month = |(start, links): (&i64, &u64)| {
+            let digits = format_digits(*start);
+            json!([format!("{}-{}", &digits[..4], &digits[4..6]), links])
+        };
+        json!({"links": self.links, "months": self.months.iter().map(month).collect::<Vec<_>>()})
+    }
+}
+
+/// The rows of an answer: of each its link, and its runs one after the other.
+#[derive(Default)]
+struct Rows {
+    links: Vec<Uid>,
+    counts: Vec<usize>,
+    runs: Vec<i64>,
+}
+
+impl Rows {
+    fn push(&mut self, link: Uid, count: usize, runs: impl Iterator<Item = i64>) {
+        self.links.push(link);
+        self.counts.push(count);
+        self.runs.extend(runs);
+    }
+}
+
+/// `/v1/barcode`.
+pub(super) async fn barcode(State(shared): State<Shared>, RawQuery(query): RawQuery) -> Result<Json<Shown>, Refused> {
+    let params = Params::of(query.as_deref(), BARCODE, &[])?;
+    let inward = is_inward(&params)?;
+    let limit = params.number("limit", 1..=LIMIT_MAX)?.unwrap_or(LIMIT);
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let url = params.required("url")?;
+    let pinned = pinned(&shared, params.number("epoch", 1..=u64::MAX)?.unwrap_or(0)).await?;
+    let (url, uid) = find(&pinned, url).await?;
+    let captures = pinned.captures(&[uid]).await?.into_values();
+    let mut found = Vec::new();
+    let (rows, rest) = if inward {
+        inward_rows(&pinned, uid, limit, &mut found).await?
+    } else {
+        outward_rows(&captures, pinned.lifespans(&[uid]).await?.values(), limit)
+    };
+    let mut before = 0;
+    let differences = captures.iter().map(|capture| capture.time - std::mem::replace(&mut before, capture.time));
+    let mut shown = json!({
+        "epoch": pinned.epoch(), "url": url, "uid": uid, "direction": if inward { "in" } else { "out" },
+        "captures": differences.collect::<Vec<_>>(),
+        "unknown": places(&captures, |capture| !capture.known).collect::<Vec<_>>(),
+        "statuses": statuses(&captures),
+        "links": pinned.urls(&rows.links).await?,
+        "counts": rows.counts, "runs": rows.runs, "rest": rest.shown(),
+    });
+    if inward {
+        shown["found"] = json!(found);
+    }
+    Ok(Json(shown))
+}
+
+fn places(captures: &[CaptureTime], select: impl Fn(&CaptureTime) -> bool) -> impl Iterator<Item = usize> {
+    captures.iter().enumerate().filter(move |(_, capture)| select(capture)).map(|(place, _)| place)
+}
+
+/// The places of captures by status, without 200.
+fn statuses(captures: &[CaptureTime]) -> BTreeMap<String, Vec<usize>> {
+    let mut places: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    for (place, capture) in captures.iter().enumerate() {
+        if capture.status != webstrata_layers::Status::OK {
+            places.entry(capture.status.code().to_string()).or_default().push(place);
+        }
+    }
+    places
+}
+
+/// The rows of a page: its links in order of UIDs, with runs in places of captures.
+fn outward_rows(captures: &[CaptureTime], lifespans: &[Lifespan], limit: usize) -> (Rows, Rest) {
+    let links: Vec<&[Lifespan]> = lifespans.chunk_by(|one, other| one.link == other.link).collect();
+    let life = |runs: &[Lifespan]| runs.iter().map(|run| run.last - run.first + 1).sum::<i64>();
+    let chosen = longest(links.iter().map(|runs| life(runs)), limit);
+    let place = |time: i64| captures.partition_point(|capture| capture.time < time) as i64;
+    let (mut rows, mut rest) = (Rows::default(), Rest::default());
+    for (row, runs) in links.into_iter().enumerate() {
+        if !chosen.contains(&row) {
+            rest.links += 1;
+            let mut months: Vec<i64> = runs.iter().flat_map(|run| months_of(run.first, run.last)).collect();
+            months.dedup();
+            months.into_iter().for_each(|month| *rest.months.entry(month).or_default() += 1);
+            continue;
+        }
+        let mut end = 0;
+        let pairs = runs.iter().flat_map(|run| {
+            let (first, last) = (place(run.first), place(run.last));
+            let pair = [first - end, last - first];
+            end = last + 1;
+            pair
+        });
+        rows.push(runs[0].link, runs.len(), pairs);
+    }
+    (rows, rest)
+}
+
+/// The rows of a URL: the pages that link to it in order of UIDs, with runs as times; `found` gets the first capture of
+/// each page.
+async fn inward_rows(pinned: &Pinned, uid: Uid, limit: usize, found: &mut Vec<i64>) -> Result<(Rows, Rest), Status> {
+    let (sources, rest) = sources(pinned, uid, limit).await?;
+    let mut rows = Rows::default();
+    let (mut waiting, mut step) = (&sources[..], SOURCES);
+    while !waiting.is_empty() {
+        let (batch, others) = waiting.split_at(step.min(waiting.len()));
+        let (lifespans, captures) = match tokio::try_join!(pinned.lifespans(batch), pinned.captures(batch)) {
+            Err(status) if Reason::of(&status) == Some(Reason::AnswerTooLarge) && batch.len() > 1 => {
+                step = batch.len() / 2;
+                continue;
+            }
+            answers => answers?,
+        };
+        for ((&source, lifespans), captures) in batch.iter().zip(lifespans.iter()).zip(captures.iter()) {
+            let runs: Vec<&Lifespan> = lifespans.iter().filter(|run| run.link == uid).collect();
+            if !runs.is_empty() {
+                found.push(captures.first().map_or(0, |capture| capture.time));
+                let triples = runs.iter().flat_map(|run| [run.first, run.last, gone(captures, run.last)]);
+                rows.push(source, runs.len(), triples);
+            }
+        }
+        waiting = others;
+    }
+    Ok((rows, rest))
+}
+
+/// The pages to show that link to a URL, and what is said of the others.
+async fn sources(pinned: &Pinned, uid: Uid, limit: usize) -> Result<(Vec<Uid>, Rest), Status> {
+    let all = pinned.all_links(uid, Direction::In(Precision::Exact), Window::ALWAYS).await?;
+    if all.len() <= limit {
+        return Ok((all, Rest::default()));
+    }
+    let Some(record) = pinned.in_records(&[uid]).await?.pop().flatten() else { return Ok(Default::default()) };
+    // Ranges may name a page whose capture a newer row replaced.
+    let links = |source: Uid| all.binary_search(&source).is_ok();
+    let is_exact = record.sources.len() == all.len();
+    let record = if is_exact { Some(record) } else { with_sources(&record, links) };
+    let Some(record) = record else { return Ok(Default::default()) };
+    let mut life = vec![0; record.sources.len()];
+    let end = |range: usize| pinned.graph().in_range.end(record.ranges[range]);
+    each_stretch(&record, |source, ranges| life[source] += end(ranges.end - 1) - record.ranges[ranges.start]);
+    let chosen = longest(life.iter().copied(), limit);
+    let rest = Rest { links: record.sources.len() - chosen.len(), months: months_of_others(&record, &chosen) };
+    let in_order = record.sources.iter().enumerate().filter(|(source, _)| chosen.contains(source));
+    Ok((in_order.map(|(_, &source)| source).collect(), rest))
+}
+
+/// How many sources that are not chosen linked in each month.
+fn months_of_others(record: &InLinks, chosen: &HashSet<usize>) -> BTreeMap<i64, u64> {
+    // Ranges shorter than a month are several of one month.
+    let starts: Vec<i64> = record.ranges.iter().map(|&start| RangeLength::Month.start(start)).collect();
+    let mut months = starts.clone();
+    months.dedup();
+    let month_of: Vec<usize> = starts.iter().map(|start| months.partition_point(|month| month < start)).collect();
+    // Where a stretch of months begins and ends; and of each source the month after the last that is counted.
+    let mut steps = vec![0_i64; months.len() + 1];
+    let mut counted = (usize::MAX, 0);
+    each_stretch(record, |source, ranges| {
+        if chosen.contains(&source) {
+            return;
+        }
+        let free = if counted.0 == source { counted.1 } else { 0 };
+        let (first, end) = (month_of[ranges.start].max(free), month_of[ranges.end - 1] + 1);
+        if first < end {
+            steps[first] += 1;
+            steps[end] -= 1;
+        }
+        counted = (source, end);
+    });
+    let mut number = 0;
+    let numbers = steps.into_iter().map(|step| {
+        number += step;
+        number.unsigned_abs()
+    });
+    months.into_iter().zip(numbers).filter(|(_, number)| *number > 0).collect()
+}
+
+/// Calls `visit` with each source, by its place, and each stretch of ranges in which it links.
+fn each_stretch(record: &InLinks, mut visit: impl FnMut(usize, Range<usize>)) {
+    let mut changes = record.changes.iter().peekable();
+    for source in 0..record.sources.len() {
+        let mut since = Some(0);
+        while let Some(change) = changes.next_if(|change| change.link as usize == source) {
+            let range = change.capture as usize;
+            since = match since {
+                None => Some(range),
+                Some(first) => {
+                    if first < range {
+                        visit(source, first..range);
+                    }
+                    None
+                }
+            };
+        }
+        if let Some(first) = since.filter(|&first| first < record.ranges.len()) {
+            visit(source, first..record.ranges.len());
+        }
+    }
+}
+
+/// The first capture after a run that shows the page without the link; 0 if there is none.
+fn gone(captures: &[CaptureTime], last: i64) -> i64 {
+    let after = captures[captures.partition_point(|capture| capture.time <= last)..].iter();
+    let mut shows = after.filter(|capture| capture.known && Failures::End.counts(capture.status));
+    shows.next().map_or(0, |capture| capture.time)
+}
+
+/// The places of the `limit` largest values; of equal values the first.
+fn longest(values: impl Iterator<Item = i64>, limit: usize) -> HashSet<usize> {
+    let mut places: Vec<(Reverse<i64>, usize)> = values.map(Reverse).zip(0..).collect();
+    if places.len() > limit {
+        places.select_nth_unstable(limit);
+        places.truncate(limit);
+    }
+    places.into_iter().map(|(_, place)| place).collect()
+}
+
+/// The first seconds of the months that a closed interval touches.
+fn months_of(first: i64, last: i64) -> impl Iterator<Item = i64> {
+    let month = RangeLength::Month;
+    let starts = std::iter::successors(Some(month.start(first)), move |&start| Some(month.end(start) + 1));
+    starts.take_while(move |&start| start <= last)
+}

@@ -1,0 +1,79 @@
+//! `/v1/changed`: links of a page that are gained and lost from one date to another, or pages that began and ceased to
+//! link to a URL. The rule is that of [`webstrata_layers::read::dates`].
+//!
+//! Changes are in order of the UID of the link, each once. Cost: for each part of the answer the links at both dates;
+//! with in-links, the captures of the sources that differ. Memory: the UIDs of both dates, and one batch.
+
+use axum::Json;
+use axum::extract::{RawQuery, State};
+use serde_json::{Value as Shown, json};
+use webstrata_layers::{Batch, ChangedLinks, Uid, format_time};
+
+use super::address::find;
+use super::answer::{Answer, Value};
+use super::links::is_inward;
+use super::params::Params;
+use super::resume::Start;
+use super::{Refused, pinned, resume_key};
+use crate::server::Shared;
+
+pub(super) const CHANGED: &[&str] =
+    &["url", "direction", "fromDate", "toDate", "maxAge", "failures", "limit", "resumeKey", "epoch"];
+
+/// A link that is not at the second date as it was at the first, and how.
+#[derive(Clone, Copy)]
+struct Change {
+    link: Uid,
+    change: &'static str,
+}
+
+impl Value for Change {
+    type Shown = Shown;
+
+    fn uid(self) -> Option<Uid> {
+        Some(self.link)
+    }
+
+    fn show(self, url: &str) -> Shown {
+        json!({"link": url, "change": self.change})
+    }
+}
+
+/// What differs, in order of UIDs; of a page whose links are unknown, nothing.
+fn changes_of(changed: &ChangedLinks, is_inward: bool) -> Vec<Change> {
+    let unknown = if is_inward { &changed.unknown[..] } else { &[] };
+    let lists = [(&changed.gained[..], "gained"), (&changed.lost, "lost"), (unknown, "unknown")];
+    let mut changes: Vec<Change> =
+        lists.iter().flat_map(|(links, change)| links.iter().map(|&link| Change { link, change })).collect();
+    changes.sort_unstable_by_key(|change| change.link);
+    changes
+}
+
+/// `/v1/changed`.
+pub(super) async fn changed(State(shared): State<Shared>, RawQuery(query): RawQuery) -> Result<Json<Shown>, Refused> {
+    let params = Params::of(query.as_deref(), CHANGED, &[])?;
+    let start = Start::of(shared.cluster.store(), "/v1/changed", &params)?;
+    let inward = is_inward(&params)?;
+    let dates = params.dates()?;
+    let url = params.required("url")?;
+    let mut answer = Answer::of(&shared, &params, &start)?;
+    let pinned = pinned(&shared, start.epoch).await?;
+    let (url, uid) = find(&pinned, url).await?;
+    let [from, to] = dates;
+    let mut shown = json!({"epoch": pinned.epoch(), "url": url, "uid": uid,
+                           "direction": if inward { "in" } else { "out" },
+                           "fromDate": format_time(from.time), "toDate": format_time(to.time)});
+    let changed = pinned.changed(&[uid], inward, dates).await?.pop().unwrap_or_default();
+    if !inward && !changed.unknown.is_empty() {
+        shown["unknown"] = json!(true);
+    }
+    let changes = changes_of(&changed, inward);
+    let first = start.position.unwrap_or_default().uid;
+    let rest = &changes[changes.partition_point(|change| change.link < first)..];
+    let (links, mut each) = (rest.iter().map(|change| change.link).collect::<Vec<_>>(), Batch::default());
+    rest.iter().for_each(|&change| each.push(&[change]));
+    answer.add(&pinned, &links, &each).await?;
+    shown["changes"] = answer.items.into_iter().flat_map(|item| item.values).collect();
+    resume_key(&mut shown, &start, &pinned, answer.next_page);
+    Ok(Json(shown))
+}

@@ -1,0 +1,128 @@
+//! `/v1/suggest`: what a search field offers for a URL, a host, or a part of one.
+//!
+//! Pages come from a range of keys: the URLs that begin with the text, or those of the domain that it names, or those
+//! of the first host whose name contains it. Captured pages come first, each with its captures and the pages that link
+//! to it. Without a text the answer has the pages with the most captures, and the hosts with the most URLs.
+//!
+//! Cost: a look at the names of the hosts of all cells, a few look-ups of keys, and captures and in-links of the pages
+//! in the answer. At most [`LOOK`] URLs are looked at for captures.
+
+use std::ops::Range;
+
+use axum::Json;
+use axum::extract::{RawQuery, State};
+use serde_json::{Value as Shown, json};
+use tonic::Status;
+use webstrata_layers::record::key;
+use webstrata_layers::{CaptureTime, Direction, Precision, Uid, Window, format_time};
+
+use super::params::Params;
+use super::{Refused, pinned};
+use crate::clerk::Pinned;
+use crate::server::Shared;
+
+pub(super) const SUGGEST: &[&str] = &["q", "limit", "epoch"];
+
+/// The default and the largest `limit`, in pages and in hosts.
+const LIMIT: u64 = 9;
+const LIMIT_MAX: u64 = 100;
+/// URLs that are looked at for captures, at most.
+const LOOK: u64 = 1 << 14;
+
+/// `/v1/suggest`.
+pub(super) async fn suggest(State(shared): State<Shared>, RawQuery(query): RawQuery) -> Result<Json<Shown>, Refused> {
+    let params = Params::of(query.as_deref(), SUGGEST, &[])?;
+    let limit = params.number("limit", 1..=LIMIT_MAX)?.unwrap_or(LIMIT);
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    // An empty text is a question of its own, where other parameters refuse it.
+    let text = params.all("q").next().unwrap_or_default().trim();
+    let pinned = pinned(&shared, params.number("epoch", 1..=u64::MAX)?.unwrap_or(0)).await?;
+    let hosts = pinned.hosts(host_part(text), u32::try_from(limit).unwrap_or(u32::MAX)).await?;
+    let pages =
+        if text.is_empty() { pinned.busiest(limit).await? } else { pages(&pinned, text, &hosts, limit).await? };
+    let uids: Vec<Uid> = pages.iter().map(|(uid, _)| *uid).collect();
+    let urls = pinned.urls(&uids).await?;
+    let in_links = pinned.degrees(&uids, Direction::In(Precision::Exact), Window::ALWAYS).await?;
+    let page = |(((_, captures), url), in_links): ((&(Uid, Vec<CaptureTime>), &String), u64)| {
+        let mut shown = json!({"url": url, "captures": captures.len(), "inlinks": in_links});
+        if let (Some(first), Some(last)) = (captures.first(), captures.last()) {
+            (shown["first"], shown["last"]) = (json!(format_time(first.time)), json!(format_time(last.time)));
+        }
+        shown
+    };
+    let hosts: Vec<Shown> = hosts.iter().map(|(host, urls)| json!({"host": host, "urls": urls})).collect();
+    Ok(Json(json!({
+        "epoch": pinned.epoch(),
+        "pages": pages.iter().zip(&urls).zip(in_links).map(page).collect::<Vec<_>>(),
+        "hosts": hosts,
+    })))
+}
+
+/// The part of a text that a host's name may contain.
+fn host_part(text: &str) -> &str {
+    let rest = text.split_once("://").map_or(text, |(_, rest)| rest);
+    rest.split(['/', '?', '#']).next().unwrap_or_default()
+}
+
+/// The pages to offer for a text, with their captures; captured pages first.
+async fn pages(
+    pinned: &Pinned,
+    text: &str,
+    hosts: &[(String, u64)],
+    limit: usize,
+) -> Result<Vec<(Uid, Vec<CaptureTime>)>, Status> {
+    let rest = text.split_once("://").map_or(text, |(_, rest)| rest);
+    let host = host_part(text).to_lowercase();
+    let mut prefixes = Vec::new();
+    if rest.len() > host.len() {
+        prefixes.push(webstrata_url::meant(text).ok().map(|urls| key::url_prefix(&urls[0])));
+    } else {
+        prefixes.extend([key::host_prefix(&host), key::domain_prefix(&host)]);
+        prefixes.extend(hosts.iter().map(|(host, _)| key::host_prefix(host)));
+    }
+    let (mut captured, mut others): (Vec<Uid>, Vec<Uid>) = (Vec::new(), Vec::new());
+    let mut left = LOOK;
+    for prefix in prefixes.into_iter().flatten() {
+        for uids in pinned.with_prefix(&prefix).await? {
+            let room = limit.saturating_sub(others.len()) as u64;
+            for uid in Uid::each(uids.start..uids.end.min(uids.start + room)) {
+                if !others.contains(&uid) {
+                    others.push(uid);
+                }
+            }
+            look(pinned, uids, limit, &mut left, &mut captured).await?;
+        }
+        if captured.len() >= limit || left == 0 {
+            break;
+        }
+    }
+    others.retain(|uid| !captured.contains(uid));
+    captured.extend(others);
+    captured.truncate(limit);
+    let captures = pinned.captures(&captured).await?;
+    Ok(captured.into_iter().zip(captures.iter().map(<[CaptureTime]>::to_vec)).collect())
+}
+
+/// Adds the first captured pages of an interval, in steps that grow.
+async fn look(
+    pinned: &Pinned,
+    mut uids: Range<Uid>,
+    limit: usize,
+    left: &mut u64,
+    captured: &mut Vec<Uid>,
+) -> Result<(), Status> {
+    let mut step = 64;
+    while uids.start < uids.end && *left > 0 && captured.len() < limit {
+        let end = uids.end.min(uids.start + step.min(*left));
+        let (found, _) = pinned.captured(uids.start..end, (i64::MIN, i64::MAX)).await?;
+        for uid in found {
+            if captured.len() < limit && !captured.contains(&uid) {
+                captured.push(uid);
+            }
+        }
+        *left -= (end.0 - uids.start.0).min(*left);
+        uids.start = end;
+        step *= 4;
+    }
+    Ok(())
+}

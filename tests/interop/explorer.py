@@ -1,0 +1,529 @@
+#!/usr/bin/env python3
+"""The explorer in a real browser: each view opened, clicked, typed at, zoomed and resized, and compared with the API.
+
+  explorer.py [--webstrata BINARY] [--chromium BINARY] [--pages N] [--shots DIR]
+
+Builds a store from made-up captures: pages whose links come and go, failures, captures whose links are unknown, and
+1,000 hostile URLs (markup, scripts, bidirectional and control characters, 60 KB). A server of that store serves the
+explorer to Chromium, headless, under the content security policy of the product. The script compares each bar of a
+barcode with /v1/lifespans, and both sides of two dates with /v1/links. A message in the console of the browser, a call
+to any other server, a serious finding of axe-core, or a wrong bar ends the script with exit code 1. With --shots it
+writes a picture of each view at three widths. Needs playwright, axe-playwright-python and warcio; Chromium is not
+installed by them but by the system.
+"""
+import argparse
+import json
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.parse
+import urllib.request
+import xml.etree.ElementTree as ET
+from datetime import datetime, timezone
+from pathlib import Path
+
+import axe_playwright_python
+from playwright.sync_api import sync_playwright
+from warcio.statusandheaders import StatusAndHeaders
+from warcio.warcwriter import WARCWriter
+
+AXE = Path(axe_playwright_python.__file__).parent / "axe.min.js"
+FIRST = 1_100_000_000
+HOSTILE = 1000
+
+
+# Scrolls for two seconds, one turn of the wheel a frame, and counts the frames in which the picture was drawn.
+SCROLL = """() => new Promise((done) => {
+  const area = document.querySelector("[role=application]");
+  const [begin, frames] = [performance.now(), window.webstrata.frames];
+  const turn = () => {
+    const passed = performance.now() - begin;
+    if (passed > 2000) return done(((window.webstrata.frames - frames) * 1000) / passed);
+    const deltaY = Math.floor(passed / 500) % 2 ? -9 : 9;
+    area.dispatchEvent(new WheelEvent("wheel", { deltaY, bubbles: true, cancelable: true }));
+    requestAnimationFrame(turn);
+  };
+  requestAnimationFrame(turn);
+})"""
+
+
+def fail(text):
+    sys.exit(f"explorer.py: {text}")
+
+
+def digits(seconds):
+    return datetime.fromtimestamp(seconds, timezone.utc).strftime("%Y%m%d%H%M%S")
+
+
+def seconds(text):
+    return int(datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=timezone.utc).timestamp())
+
+
+def captures(chance):
+    """Pages of a few hosts; each link is there for a while, some captures fail, and some pages are captured once."""
+    hosts = ["news.example", "www.news.example", "museum.example", "archive.example", "a-very-long-name.blog.example"]
+    pages = [f"https://{chance.choice(hosts)}/{'topics/' * chance.randrange(3)}{n}.html" for n in range(80)]
+    targets = pages + [f"http://elsewhere-{n % 17}.example/page?number={n}" for n in range(300)]
+    lines = []
+    for number, page in enumerate(pages):
+        own = {target: sorted(chance.sample(range(60), 2)) for target in chance.sample(targets, 40)}
+        for step in range(1 if number % 9 == 0 else chance.randrange(2, 60)):
+            line = {"url": page, "ts": digits(FIRST + step * 4_000_000 + number)}
+            if chance.randrange(12) == 0:
+                line |= {"status": chance.choice([404, 410, 503]), "links": []}
+            else:
+                line["links"] = [target for target, (first, last) in own.items() if first <= step <= last]
+            lines.append(line)
+    return lines
+
+
+def revisits(path, pages):
+    """A WARC of revisits whose captures are nowhere: of these captures the links are unknown."""
+    with open(path, "wb") as out:
+        writer = WARCWriter(out, gzip=True)
+        for number, page in enumerate(pages):
+            for step in range(4, 60, 11):
+                at = datetime.fromtimestamp(FIRST + step * 4_000_000 + 99 + number, timezone.utc)
+                headers = {"WARC-Date": at.strftime("%Y-%m-%dT%H:%M:%SZ")}
+                record = writer.create_revisit_record(
+                    page, f"sha1:{'A' * 31}{number % 10}", page, "2001-01-01T00:00:00Z", warc_headers_dict=headers,
+                    http_headers=StatusAndHeaders("200 OK", [("Content-Type", "text/html")], protocol="HTTP/1.1"))
+                writer.write_record(record)
+
+
+def hostile(chance):
+    """URLs that would do harm where they are taken for anything but text."""
+    shapes = [
+        "https://x.example/<script>window.hit=1</script>{n}", "https://x.example/\"><img src=x onerror=hit()>{n}",
+        "https://x.example/?q='-alert(1)-'&n={n}", "https://x.example/\u202emoc.elpmaxe{n}",
+        "https://x.example/%00%01%1b[31m{n}",
+        "https://x.example/</title></style><svg onload=hit()>{n}", "javascript:window.hit=1//{n}",
+        "data:text/html,<script>hit()</script>{n}", "https://xn--e1awd7f.example/{n}",
+        "https://x.example/${{hit()}}{n}",
+        "https://x.example/{n}?" + "a=b&" * 40, "mailto:a@x.example?subject=<b>{n}",
+    ]
+    urls = [chance.choice(shapes).format(n=n) for n in range(HOSTILE - 2)]
+    return urls + ["https://x.example/" + "long/" * 12_000, "https://x.example/" + "%e2%80%ae" * 7000]
+
+
+class Browser:
+    """A page of Chromium that keeps what went wrong in it."""
+
+    def __init__(self, chromium, base, width=1280, height=800, scheme="light"):
+        self.base, self.problems = base, []
+        self.context = chromium.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
+        self.page = self.context.new_page()
+        self.page.on("console", lambda message: self.problems.append(f"console: {message.text}"))
+        self.page.on("pageerror", lambda error: self.problems.append(f"error: {error}"))
+        self.page.on("request", self.asked)
+
+    def asked(self, request):
+        if not request.url.startswith((self.base, "blob:")):
+            self.problems.append(f"asks {request.url[:200]}")
+
+    def open(self, **state):
+        self.page.goto(f"{self.base}/?{urllib.parse.urlencode(state)}" if state else f"{self.base}/")
+        return self.ready(state.get("v", "barcode") if state else "search")
+
+    def ready(self, view):
+        """Waits for the picture of a view, and returns what it shows."""
+        until = time.monotonic() + 20
+        while time.monotonic() < until:
+            if self.page.evaluate("window.webstrata?.ready && window.webstrata.view") == view:
+                return self.page.evaluate("window.webstrata.picture()")
+            self.page.wait_for_timeout(20)
+        fail(f"{view} is not drawn at {self.page.url[:200]}: {self.problems}")
+
+    def shown(self):
+        return self.page.evaluate("window.webstrata.picture()")
+
+    def clean(self, where):
+        if self.problems:
+            fail(f"{where}: {self.problems[:3]}")
+
+
+class Api:
+    def __init__(self, base):
+        self.base = base
+
+    def get(self, path, **parameters):
+        with urllib.request.urlopen(f"{self.base}{path}?{urllib.parse.urlencode(parameters)}") as answer:
+            return json.load(answer)
+
+    def lifespans(self, url, direction):
+        spans = set()
+        key = {}
+        while key is not None:
+            answer = self.get("/v1/lifespans", url=url, direction=direction, **key)
+            spans |= {(span["link"], seconds(span["first"]), seconds(span["last"])) for span in answer["lifespans"]}
+            key = {"resumeKey": answer["resumeKey"]} if "resumeKey" in answer else None
+        return spans
+
+    def links(self, url, at):
+        return set(self.get("/v1/links", url=url, at=digits(at), limit=100000)["links"])
+
+
+def check_bars(browser, api, urls):
+    """Each bar of each page, both directions."""
+    bars = 0
+    for url in urls:
+        for direction in ("out", "in"):
+            shown = browser.open(url=url, dir=direction)
+            drawn = {(row["url"], first, last) for row in shown["rows"] for first, last, _ in row["runs"]}
+            expected = api.lifespans(url, direction)
+            if drawn != expected:
+                fail(f"bars {direction} of {url}: {sorted(drawn ^ expected)[:3]}")
+            bars += len(drawn)
+            lives = [sum(last - first + 1 for first, last, _ in row["runs"]) for row in shown["rows"]]
+            if lives != sorted(lives, reverse=True):
+                fail(f"bars {direction} of {url} are not in order of life")
+    browser.clean("bars")
+    print(f"barcode: {len(urls)} pages, both directions, {bars} bars: all as /v1/lifespans has them")
+
+
+def check_orders(browser, url):
+    """Orders, groups, the filter, and the state in the address."""
+    page = browser.page
+    first = {row["url"]: row["runs"] for row in browser.open(url=url)["rows"]}
+    for word, key in (("birth", lambda runs: runs[0][0]), ("death", lambda runs: runs[-1][1])):
+        page.get_by_role("radio", name=word, exact=True).click()
+        page.wait_for_timeout(200)
+        values = [key(row["runs"]) for row in browser.shown()["rows"]]
+        if values != sorted(values) or f"sort={word}" not in page.url:
+            fail(f"sort by {word}: {values[:5]}, {page.url}")
+    page.get_by_role("radio", name="host", exact=True).click()
+    page.wait_for_timeout(200)
+    hosts = [urllib.parse.urlsplit(row["url"]).netloc for row in browser.shown()["rows"]]
+    changes = sum(one != other for one, other in zip(hosts, hosts[1:]))
+    if changes != len(set(hosts)) - 1 or hosts[0] != urllib.parse.urlsplit(url).netloc:
+        fail(f"groups of hosts are torn: {hosts[:10]}")
+    part = "elsewhere-1"
+    page.get_by_placeholder("Only rows with…").fill(part)
+    page.wait_for_timeout(200)
+    left = {row["url"] for row in browser.shown()["rows"]}
+    if left != {own for own in first if part in own} or not left:
+        fail(f"the filter leaves {sorted(left)[:3]}")
+    again = browser.page.url
+    browser.page.goto(again)
+    if {row["url"] for row in browser.ready("barcode")["rows"]} != left:
+        fail("the address does not keep the filter")
+    browser.clean("orders")
+    print(f"order, groups, filter: {len(first)} rows, {len(left)} left; the address keeps them")
+
+
+def check_dates(browser, api, urls):
+    """Both sides of two dates, flags moved by keys, and the history."""
+    compared = 0
+    for url in urls:
+        shown = browser.open(v="dates", url=url)
+        for key in ("", "ArrowLeft", "ArrowLeft", "a", "ArrowRight"):
+            if key:
+                browser.page.keyboard.press(key)
+                browser.page.wait_for_timeout(30)
+                shown = browser.shown()
+            if "a" not in shown:
+                break
+            before, after = api.links(url, shown["a"]), api.links(url, shown["b"])
+            right = {"lost": before - after, "kept": before & after, "gained": after - before}
+            for kind, expected in right.items():
+                if set(shown[kind]) != expected or len(shown[kind]) != len(expected):
+                    fail(f"{kind} of {url}, {shown['a']} to {shown['b']}: {sorted(set(shown[kind]) ^ expected)[:3]}")
+            compared += 1
+    browser.clean("two dates")
+    print(f"two dates: {compared} pairs of {len(urls)} pages: lost, kept and gained as /v1/links has them")
+
+
+def check_search(browser, api, url):
+    """Suggestions, chosen with keys; back and forward."""
+    page = browser.page
+    shown = browser.open()
+    if shown["pages"] != [own["url"] for own in api.get("/v1/suggest", limit=8)["pages"]]:
+        fail("the first page has other pages than /v1/suggest")
+    page.keyboard.press("/")
+    part = urllib.parse.urlsplit(url).netloc[:6]
+    page.keyboard.type(part)
+    page.wait_for_selector("#suggestions .page")
+    page.wait_for_timeout(300)
+    texts = page.locator("#suggestions .page .name").all_inner_texts()
+    expected = [own["url"].split("://")[1] for own in api.get("/v1/suggest", q=part)["pages"]]
+    if texts != expected:
+        fail(f"suggestions for {part}: {texts}, expected {expected}")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    opened = browser.ready("barcode")["url"]
+    if opened.split("://")[1] != expected[1]:
+        fail(f"Enter opened {opened}, expected {expected[1]}")
+    page.go_back()
+    browser.ready("search")
+    page.go_forward()
+    if browser.ready("barcode")["url"] != opened:
+        fail("forward does not lead to the page again")
+    page.keyboard.press("2")
+    browser.ready("dates")
+    page.go_back()
+    browser.ready("barcode")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    page.wait_for_timeout(100)
+    wanted = browser.shown()["rows"][1]["url"]
+    told = page.locator("#live").inner_text()
+    if wanted.split("://")[1][:40] not in told:
+        fail(f"the row is not read out: {told!r}, expected {wanted}")
+    page.locator("[role=application]").focus()
+    page.keyboard.press("Enter")
+    page.wait_for_timeout(300)
+    if urllib.parse.parse_qs(urllib.parse.urlsplit(page.url).query)["url"][0] != wanted:
+        fail(f"Enter leads to {page.url}, expected {wanted}")
+    page.goto(f"{browser.base}/?url=none.example")
+    browser.ready("failed")
+    said = page.locator("main").inner_text()
+    page.goto(f"{browser.base}/?url=both.example/")
+    browser.ready("failed")
+    page.get_by_role("link", name="https://both.example/").click()
+    if browser.ready("barcode")["url"] != "https://both.example/":
+        fail("of two schemes, https cannot be chosen")
+    if "Not in the store" not in said:
+        fail("a URL that is not in the store is not named as such")
+    browser.problems = [problem for problem in browser.problems if "404" not in problem and "400" not in problem]
+    browser.clean("search")
+    print(f"search: {len(texts)} suggestions for {part!r}; keys, back and forward, rows read out, not in the store")
+
+
+def check_pointer(browser, url):
+    """Hover, zoom, drag, resize, the table, and saved pictures."""
+    page = browser.page
+    browser.open(url=url)
+    box = page.locator("[role=application]").bounding_box()
+    x, y = box["x"] + box["width"] * 0.6, box["y"] + 36 + 15 * 2 + 7
+    page.mouse.move(x, y)
+    page.wait_for_timeout(100)
+    wanted = browser.shown()["rows"][2]["url"]
+    told = page.locator(".read p").inner_text()
+    if not told.startswith(wanted):
+        fail(f"the readout says {told[:80]!r}, expected {wanted}")
+    whole = browser.shown()
+    page.keyboard.down("Control")
+    page.mouse.wheel(0, -400)
+    page.keyboard.up("Control")
+    page.wait_for_timeout(200)
+    near = browser.shown()
+    if not near["to"] - near["from"] < 0.5 * (whole["to"] - whole["from"]) or "from=" not in page.url:
+        fail(f"zoom: {whole['from']} to {whole['to']}, then {near['from']} to {near['to']}")
+    page.keyboard.press("0")
+    page.mouse.wheel(0, 300)
+    page.wait_for_timeout(200)
+    if browser.shown()["scroll"] <= 0 or browser.shown()["from"] != whole["from"]:
+        fail("0 and the wheel do not show all times, further down")
+    browser.open(url=url, across="captures")
+    page.locator("[role=application]").focus()
+    for key in ("+", "+", "ArrowRight"):
+        page.keyboard.press(key)
+    page.wait_for_timeout(300)
+    near = browser.shown()
+    page.goto(page.url)
+    again = browser.ready("barcode")
+    moved = max(abs(again[name] - near[name]) for name in ("from", "to"))
+    if near["from"] == 0 or moved > 1:
+        fail(f"captures {near['from']} to {near['to']}, and {again['from']} to {again['to']} when loaded again")
+    browser.open(url=url)
+    page.set_viewport_size({"width": 500, "height": 700})
+    page.wait_for_timeout(300)
+    wide = page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
+    if wide[0] > wide[1]:
+        fail(f"the page is {wide[0]} pixels wide in a window of {wide[1]}")
+    page.set_viewport_size({"width": 1280, "height": 800})
+    page.get_by_role("button", name="Table").click()
+    rows = page.locator("main tbody tr").count()
+    expected = min(200, len(browser.shown()["rows"]))
+    if rows != expected:
+        fail(f"the table has {rows} rows, expected {expected}")
+    page.get_by_role("button", name="Table").click()
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="SVG").click()
+    svg = ET.parse(saved.value.path()).getroot()
+    texts = [text.text for text in svg.iter("{http://www.w3.org/2000/svg}text")]
+    if len(texts) < len(browser.shown()["rows"]):
+        fail(f"the SVG has {len(texts)} texts")
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="PNG").click()
+    if not Path(saved.value.path()).read_bytes().startswith(b"\x89PNG"):
+        fail("the PNG is none")
+    browser.clean("pointer")
+    print(f"pointer: hover, zoom, scroll, 500 pixels, table of {rows} rows, SVG of {len(texts)} texts, PNG")
+
+
+def check_hostile(browser, api, url):
+    """URLs that would do harm are shown as text: those of the store, and the same as they were written."""
+    page = browser.page
+    raw = hostile(random.Random(5))
+    answer = api.get("/v1/barcode", url=url, limit=5000)
+    kept = len(answer["links"])
+    times = []
+    for altered in (False, True):
+        if altered:
+            # A store has URLs with what is dangerous escaped. Here the page gets them as they were.
+            answer["links"] = (raw * 2)[:kept]
+            page.route("**/v1/barcode**", lambda route: route.fulfill(json=answer))
+        for state in ({}, {"rows": "all"}, {"group": "host"}, {"v": "dates"}):
+            begin = time.monotonic()
+            browser.open(url=url, **state)
+            times.append(time.monotonic() - begin)
+            page.mouse.move(400, 400)
+            page.keyboard.press("ArrowDown")
+        browser.open(url=url)
+        page.get_by_role("button", name="Table").click()
+        page.wait_for_timeout(100)
+        made = "document.querySelector('main script, main img, main svg') !== null"
+        if page.evaluate(f"window.hit !== undefined || {made}"):
+            fail("a hostile URL became an element")
+        if re.search("[\u0000-\u0008\u202a-\u202e\u2066-\u2069]", page.locator("main").inner_text()):
+            fail("a control or bidirectional character reached the page")
+    page.unroute("**/v1/barcode**")
+    browser.clean("hostile URLs")
+    print(f"hostile URLs: {len(raw)} given, {kept} links kept by the store, shown as text; {min(times) * 1000:.0f} to "
+          f"{max(times) * 1000:.0f} ms a view, nothing ran")
+
+
+def check_token(chromium, webstrata, store, data, url):
+    """A server that wants a token gets it from the page, once."""
+    tokens = data.with_suffix(".tokens")
+    tokens.write_text("a-token-that-is-long-enough-for-anybody\n")
+    command = [webstrata, "serve", store, "--listen", "127.0.0.1:0", "--data", data, "--tokens", tokens]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    try:
+        browser = Browser(chromium, "http://" + server.stdout.readline().split()[-1])
+        if not server.stdout.readline().startswith("ready"):
+            fail("the server with tokens ended before it was ready")
+        browser.page.goto(f"{browser.base}/?{urllib.parse.urlencode({'url': url})}")
+        browser.ready("failed")
+        browser.page.get_by_label("Token").fill("a-token-that-is-long-enough-for-anybody")
+        browser.page.get_by_role("button", name="Use it").click()
+        rows = len(browser.ready("barcode")["rows"])
+        browser.page.keyboard.press("2")
+        browser.ready("dates")
+        browser.problems = [problem for problem in browser.problems if "401" not in problem]
+        browser.clean("token")
+        browser.context.close()
+    finally:
+        server.terminate()
+        server.wait()
+    print(f"token: asked for once, then {rows} rows and two dates")
+
+
+def check_axe(chromium, base, url):
+    """axe-core finds nothing serious in any view, dark and light, wide and narrow."""
+    views = [{}, {"url": url}, {"url": url, "rows": "all", "group": "host"}, {"url": url, "dir": "in"},
+             {"v": "dates", "url": url}]
+    passed = 0
+    for scheme in ("light", "dark"):
+        for width in (1280, 390):
+            browser = Browser(chromium, base, width, 800, scheme)
+            for state in views:
+                browser.open(**state)
+                browser.page.evaluate(AXE.read_text())
+                found = browser.page.evaluate("axe.run()")
+                bad = [own for own in found["violations"] if own["impact"] in ("serious", "critical")]
+                if bad:
+                    where = [node["html"][:120] for node in bad[0]["nodes"][:2]]
+                    fail(f"axe-core, {scheme}, {width} pixels, {state}: {bad[0]['id']}: {bad[0]['help']}: {where}")
+                passed += len(found["passes"])
+            browser.context.close()
+    print(f"axe-core: {len(views)} views, two themes, two widths: nothing serious, {passed} checks passed")
+
+
+def measure(chromium, base, url):
+    """Milliseconds to the first picture with an empty cache, bytes, and frames while it is scrolled."""
+    pictures, sizes = [], []
+    for _ in range(7):
+        browser = Browser(chromium, base)
+        received = []
+        browser.page.on("response", lambda response: received.append(response))
+        browser.open(url=url)
+        pictures.append(browser.page.evaluate("window.webstrata.first"))
+        sizes.append(sum(response.request.sizes()["responseBodySize"] for response in received))
+        if len(pictures) < 7:
+            browser.context.close()
+    rate = browser.page.evaluate(SCROLL)
+    browser.context.close()
+    print(f"first picture {sorted(pictures)[3]:.0f} ms (median of 7), {sizes[0] / 1000:.1f} kB over the wire, "
+          f"{rate:.0f} frames a second while scrolling")
+
+
+def shoot(chromium, base, url, directory):
+    directory.mkdir(parents=True, exist_ok=True)
+    views = {"search": {}, "barcode": {"url": url}, "all": {"url": url, "rows": "all", "sort": "birth"},
+             "in": {"url": url, "dir": "in"}, "dates": {"v": "dates", "url": url}}
+    for width, height in ((1280, 800), (768, 1024), (390, 844)):
+        for scheme in ("light", "dark"):
+            browser = Browser(chromium, base, width, height, scheme)
+            for name, state in views.items():
+                browser.open(**state)
+                browser.page.wait_for_timeout(100)
+                browser.page.screenshot(path=directory / f"{name}-{width}-{scheme}.png")
+            browser.context.close()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--webstrata", default="target/debug/webstrata")
+    parser.add_argument("--chromium", default=shutil.which("chromium") or shutil.which("chromium-browser"))
+    parser.add_argument("--pages", type=int, default=60)
+    parser.add_argument("--shots", type=Path)
+    args = parser.parse_args()
+    if not args.chromium:
+        fail("chromium is not installed (on Debian: apt-get install chromium), or name it with --chromium")
+    chance = random.Random(11)
+    lines = captures(chance)
+    bad = "https://hostile.example/"
+    raw = hostile(random.Random(5))
+    lines += [{"url": f"{scheme}://both.example/", "ts": digits(FIRST), "links": [bad]} for scheme in ("http", "https")]
+    lines += [{"url": bad, "ts": digits(FIRST + step * 9_000_000), "links": raw[step * 50:]} for step in range(3)]
+    with tempfile.TemporaryDirectory() as directory:
+        directory = Path(directory)
+        crawl, store = directory / "crawl.jsonl", directory / "store"
+        crawl.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+        known = sorted({line["url"] for line in lines if ".html" in line["url"]})
+        revisits(directory / "revisits.warc.gz", known[:20])
+        for command in (["build", "--out", store, crawl, directory / "revisits.warc.gz"], ["cells", store]):
+            subprocess.run([args.webstrata, *command], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        command = [args.webstrata, "serve", store, "--listen", "127.0.0.1:0", "--data", directory / "data"]
+        server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        try:
+            base = "http://" + server.stdout.readline().split()[-1]
+            if not server.stdout.readline().startswith("ready"):
+                fail("the server ended before it was ready")
+            api = Api(base)
+            counts = {}
+            for line in lines:
+                counts[line["url"]] = counts.get(line["url"], 0) + 1
+            pages = sorted(counts, key=lambda page: (page == bad, page))[:args.pages]
+            most = max(pages, key=counts.get)
+            with sync_playwright() as playwright:
+                chromium = playwright.chromium.launch(executable_path=args.chromium, args=["--no-sandbox"])
+                print(f"Chromium {chromium.version}; {len(lines)} captures of {len(counts)} pages")
+                browser = Browser(chromium, base)
+                check_bars(browser, api, pages)
+                check_orders(browser, most)
+                check_dates(browser, api, pages[:20])
+                check_search(browser, api, most)
+                check_pointer(browser, most)
+                check_hostile(browser, api, bad)
+                browser.context.close()
+                check_token(chromium, args.webstrata, store, directory / "guarded", most)
+                check_axe(chromium, base, most)
+                measure(chromium, base, most)
+                if args.shots:
+                    shoot(chromium, base, most, args.shots)
+                chromium.close()
+        finally:
+            server.terminate()
+            server.wait()
+
+
+if __name__ == "__main__":
+    main()
