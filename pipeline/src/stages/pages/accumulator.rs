@@ -180,7 +180,7 @@ impl PageAccumulator {
             moment.digest = 0;
         }
         moment.status = Some(least);
-        if self.is_too_large || !counted(status, least) {
+        if !counted(status, least) {
             return Ok(());
         }
         self.revisit_values -= moment.revisit_values();
@@ -189,6 +189,10 @@ impl PageAccumulator {
             moment.is_known = !status.is_failure();
         }
         self.revisit_values += moment.revisit_values();
+        // Whether a record without a date counts is told by `is_known`, for a page that is too large, too.
+        if self.is_too_large {
+            return Ok(());
+        }
         if kind == kind::SAME {
             let links = u128::from_be_bytes(wire::take_array(&mut payload));
             match &mut self.large {

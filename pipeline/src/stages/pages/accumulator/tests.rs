@@ -138,6 +138,16 @@ fn of_records_without_a_date_the_newest_counts() {
 }
 
 #[test]
+fn a_record_without_a_date_does_not_count_beside_another_of_a_page_that_is_too_large() {
+    let records =
+        [(0, payload(kind::IDENTICAL, 1, Some(0), &[])), (3, with_status(301, 2, &[])), (3, undated("a", &[]).1)];
+    let page = accumulate_within(&records, 1 << 20, 2);
+    assert!(page.is_left_out);
+    assert_eq!(page.statuses, accumulate(&records).statuses);
+    assert_eq!(page.statuses, [StatusChange { capture: 1, status: Status::new(301).unwrap() }]);
+}
+
+#[test]
 fn revisits_are_kept_with_all_that_they_say() {
     let page = accumulate(&[
         (10, payload(kind::LINKS, 9, None, &[4])),
