@@ -24,13 +24,13 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::error::Error;
 use std::io::Write;
 use std::time::Instant;
-use webstrata_analysis::domain_of;
 use webstrata_cells::Cells;
 use webstrata_cells::image::Residence;
 use webstrata_codecs::ENCODINGS;
 use webstrata_layers::record::key::{host_of, url_prefix};
 use webstrata_layers::{Direction, Links, Location, Precision, Reader, Store, Uid, Window, parse_time};
 use webstrata_url::canonical;
+use webstrata_url::domain_of;
 
 const SHOWN: usize = 10;
 const INTO: Direction = Direction::In(Precision::Exact);

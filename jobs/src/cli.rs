@@ -4,8 +4,8 @@
 
 use crate::args::Outcome;
 use crate::commands::{
-    analyze, bench, build, captures, cells, check, demo, diff, export, fold, gc, generate, info, links, log, merge,
-    query, remove, serve, sql, timemap, uids, update, watch,
+    analyze, backlinks, bench, build, captures, cells, check, demo, diff, export, fold, gc, generate, info, links, log,
+    merge, query, remove, serve, sql, timemap, uids, update, watch,
 };
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::io::Write;
@@ -23,7 +23,7 @@ command.";
 /// The subcommands as `--help` lists them: what a person wants to do, and what does that.
 const GROUPS: [(&str, &[&str]); 6] = [
     ("Build and keep a store", &["build", "update", "merge", "cells", "info", "check", "log", "remove", "gc"]),
-    ("Ask", &["links", "captures", "timemap", "uids", "diff", "query"]),
+    ("Ask", &["links", "backlinks", "captures", "timemap", "uids", "diff", "query"]),
     ("Compute", &["analyze", "fold", "watch"]),
     ("Serve", &["serve"]),
     ("Share with other tools", &["export", "sql"]),
@@ -92,6 +92,8 @@ pub(crate) enum Command {
     Watch(watch::WatchArgs),
     /// Show the links of a page, or the pages that link to a URL
     Links(links::LinksArgs),
+    /// Show who links to a URL, a host or a domain, and since when
+    Backlinks(backlinks::BacklinksArgs),
     /// List the times at which a page was captured
     Captures(captures::CapturesArgs),
     /// Print the captures of a page as a Memento TimeMap
@@ -132,6 +134,7 @@ impl Command {
             Command::Gc(args) => gc::run(&args, out),
             Command::Watch(args) => watch::run(&args, out),
             Command::Links(args) => links::run(&args, out),
+            Command::Backlinks(args) => backlinks::run(&args, out),
             Command::Captures(args) => captures::run(&args, out),
             Command::Timemap(args) => timemap::run(&args, out),
             Command::Uids(args) => uids::run(&args, out),

@@ -1,6 +1,7 @@
 //! The subcommands, one a file: parse, one call of a library, print.
 
 pub(crate) mod analyze;
+pub(crate) mod backlinks;
 pub(crate) mod bench;
 pub(crate) mod build;
 pub(crate) mod captures;

@@ -82,7 +82,9 @@ pub use crate::read::dates::{ChangedLinks, DateChanges, PageBetween, PageChange}
 pub use crate::read::diff::{CaptureChange, ChangedCapture, ChangedPage, Changes, Diff};
 pub use crate::read::query::{Direction, Lifespan, Links, Precision, lifespans_of};
 pub use crate::read::reader::Reader;
+pub use crate::read::referrers::{Event, Order, Referrer, Referrers, ReferringHost, Unit};
 pub use crate::read::spellings::Spelled;
+pub use crate::record::backlink::{Backlink, Began, Period, Series, Stay};
 pub use crate::record::batch::Batch;
 pub use crate::record::capture::{CaptureTime, Captures, PageState};
 pub use crate::record::key::{key, url_of_key};

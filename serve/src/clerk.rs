@@ -30,6 +30,7 @@ use crate::protocol::proto::{
 };
 use crate::protocol::status::{Reason, refuse};
 
+mod backlinks;
 mod between;
 mod call;
 mod hosts;
@@ -44,6 +45,7 @@ mod texts;
 mod urls;
 mod watching;
 
+pub use backlinks::{BacklinkAnswer, BacklinkQuestion, BacklinkRow};
 pub(crate) use links::UidInWindow;
 pub use pinned::Pinned;
 pub use remote::{Refused, Remote};
@@ -106,6 +108,7 @@ struct Shared {
     counts: Mutex<ClerkCounts>,
     /// The hedges that are allowed, in tenths of a hedge, so that hedges stay a small share of all questions.
     allowance: Mutex<u32>,
+    remembered: Mutex<backlinks::Remembered>,
     /// The name and the cells of the server that the clerk belongs to, if any.
     local: Option<(String, Arc<dyn LocalCells>)>,
     /// The task that updates the map; it ends with the last clone.
@@ -270,6 +273,7 @@ impl Shared {
             suspects: Mutex::default(),
             counts: Mutex::default(),
             allowance: Mutex::new(100),
+            remembered: Mutex::default(),
             local,
             watching,
         }

@@ -40,6 +40,7 @@ static FILES: &[File] = &files! {
     "address.js": "text/javascript; charset=utf-8",
     "barcode.js": "text/javascript; charset=utf-8",
     "data.js": "text/javascript; charset=utf-8",
+    "backlinks.js": "text/javascript; charset=utf-8",
     "dates.js": "text/javascript; charset=utf-8",
     "dom.js": "text/javascript; charset=utf-8",
     "drawing.js": "text/javascript; charset=utf-8",

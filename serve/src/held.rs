@@ -12,18 +12,19 @@ use tonic::Status;
 use webstrata_layers::read::spellings::in_order;
 use webstrata_layers::record::capture::deciding;
 use webstrata_layers::{
-    AsOf, CaptureTime, Direction as LinkDirection, Failures as FailureRule, Lifespan, Precision, Sample, Sampling,
-    Spelled, Status as CaptureStatus, TIMES, Uid, Window as TimeWindow, interval,
+    AsOf, Backlink, CaptureTime, Direction as LinkDirection, Failures as FailureRule, Lifespan, Precision, Sample,
+    Sampling, Spelled, Status as CaptureStatus, TIMES, Uid, Window as TimeWindow, interval,
 };
 
 use crate::guard::limits::Bounds;
+use crate::protocol::backlinks::put_backlink;
 use crate::protocol::gaps;
 use crate::protocol::proto::answer::Answer as AnswerKind;
 use crate::protocol::proto::question::Question as QuestionKind;
 use crate::protocol::proto::{
-    Answer, Counts, Direction, Drawing, Failures, HasLinks, Host, HostList, HostSearch, InRecord, InRecordList,
-    LinkLists, LinksOf, Listing, Page, PageList, Question, Range, SpanLists, TimeLists, Truths, UidList, UrlList,
-    Window, window,
+    Answer, BacklinkLists, BacklinksOf, Counts, Direction, Drawing, Failures, HasLinks, Host, HostList, HostSearch,
+    InRecord, InRecordList, LinkLists, LinksOf, Listing, Page, PageList, Question, Range, SourcesOf, SpanLists,
+    TimeLists, Truths, UidList, UrlList, Window, window,
 };
 use crate::protocol::status::{bad, not_here, status_of};
 use webstrata_cells::cells::cell::HostUrls;
@@ -179,6 +180,9 @@ impl CellAnswer<'_> {
             QuestionKind::Counts(_) => AnswerKind::Counts(self.counts()?),
             QuestionKind::Hosts(search) => AnswerKind::Hosts(self.hosts(search)?),
             QuestionKind::Busiest(_) => AnswerKind::Listing(self.busiest()?),
+            QuestionKind::Sources(sources) => AnswerKind::Sources(self.sources(sources)?),
+            QuestionKind::HostsOf(uids) => AnswerKind::Stretches(self.hosts_of(Uid::slice(&uids.uids))?),
+            QuestionKind::Backlinks(backlinks) => AnswerKind::Backlinks(self.backlinks(backlinks)?),
         })
     }
 
@@ -211,6 +215,23 @@ impl CellAnswer<'_> {
         self.spend(1 + 8 * found.len())?;
         let host = |known: &HostUrls| Host { host: known.host.to_string(), urls: known.urls };
         Ok(HostList { hosts: found.into_iter().map(host).collect() })
+    }
+
+    fn hosts_of(&mut self, uids: &[Uid]) -> Result<HostList, Status> {
+        let known = self.cell.hosts().map_err(|error| status_of(&error))?;
+        let mut hosts = Vec::new();
+        let mut rest = uids;
+        while let Some(&uid) = rest.first() {
+            let after = known.partition_point(|host| host.first <= uid);
+            let own = after.checked_sub(1).map(|at| &known[at]).filter(|host| uid < host.first + host.urls);
+            let next = known.get(after).map_or(Uid(u64::MAX), |host| host.first);
+            let end = own.map_or(next, |host| host.first + host.urls);
+            let count = rest.partition_point(|&uid| uid < end).max(1);
+            rest = &rest[count..];
+            self.spend(2 + own.map_or(0, |host| host.host.len() / size_of::<u64>()))?;
+            hosts.push(Host { host: own.map_or_else(String::new, |host| host.host.to_string()), urls: count as u64 });
+        }
+        Ok(HostList { hosts })
     }
 
     fn busiest(&mut self) -> Result<UidList, Status> {
@@ -292,6 +313,46 @@ impl CellAnswer<'_> {
             answered += links.len();
         }
         lists.links = bytes.into();
+        Ok(lists)
+    }
+
+    fn sources(&mut self, request: &SourcesOf) -> Result<LinkLists, Status> {
+        let label = self.cell.label();
+        let (mut all, mut sources, mut unsure) = (Vec::new(), Vec::new(), Vec::new());
+        for range in &request.target {
+            let own = Uid(range.first).max(label.first_record)..Uid(range.end).min(label.end_record);
+            for uid in Uid::each(own) {
+                sources.clear();
+                self.row
+                    .sources_into(uid, TimeWindow::ALWAYS, Precision::Range, self.scratch, (&mut sources, &mut unsure))
+                    .map_err(|error| status_of(&error))?;
+                all.extend_from_slice(&sources);
+            }
+        }
+        let mut all = in_order(all);
+        all.drain(..all.partition_point(|&source| source < Uid(request.first)));
+        if request.most > 0 {
+            all.truncate(usize::try_from(request.most).unwrap_or(usize::MAX));
+        }
+        self.spend(1 + all.len())?;
+        let mut lists = LinkLists { counts: vec![narrow(all.len())], ..LinkLists::default() };
+        let mut bytes = Vec::new();
+        gaps::put(Uid::numbers(&all), &mut bytes);
+        lists.links = bytes.into();
+        Ok(lists)
+    }
+
+    fn backlinks(&mut self, request: &BacklinksOf) -> Result<BacklinkLists, Status> {
+        let target: Vec<_> = request.target.iter().map(|range| Uid(range.first)..Uid(range.end)).collect();
+        let (mut lists, mut backlink) = (BacklinkLists::default(), Backlink::default());
+        for (at, &page) in (0..).zip(Uid::slice(&request.pages)) {
+            backlink.clear();
+            if let Some(node) = self.cell.node(page) {
+                self.cell.backlink(node, &target, self.scratch, &mut backlink).map_err(|error| status_of(&error))?;
+            }
+            self.spend(2 + 4 * backlink.stays.len() + 3 * backlink.unknown.len())?;
+            put_backlink(&mut lists, at, &backlink);
+        }
         Ok(lists)
     }
 

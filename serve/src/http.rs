@@ -1,14 +1,13 @@
 //! HTTP for people and scripts: the questions of the service `Links`, with URLs instead of UIDs, answered in JSON.
 //!
 //! ```text
-//! GET /v1/links?url=... --> [params] --> [address] UID --> [walk] UIDs that match --> clerk --> [answer] --> JSON
+//! GET /v1/links?url=... --> [question] UID --> [walk] UIDs that match --> clerk --> [answer] --> JSON
 //! ```
 //!
-//! Map: `params` parses parameters strictly; `address` finds URLs as people write them; `walk` lists the URLs that
-//! match; `answer` collects as many values as fit; `resume` makes the key of the next page; `links`, `changed`,
-//! `first`, `barcode`, `suggest`, `names` and `about` are the questions; `query` answers many questions in one stream
-//! of `lines`. `http/openapi.json` describes all paths, and the server serves the description. `/` is the
-//! [`crate::explorer`] for browsers.
+//! Map: `question` reads parameters, finds URLs and says where a page begins; `walk` lists the URLs that match;
+//! `answer` collects as many values as fit; `links`, `changed`, `first`, `backlinks`, `barcode`, `suggest`, `names` and
+//! `about` are the questions; `query` answers many questions in one stream of `lines`. `http/openapi.json` describes
+//! all paths, and the server serves the description. `/` is the [`crate::explorer`] for browsers.
 //!
 //! Callers that accept gzip get compressed answers. Every answer names its epoch. Errors are those of
 //! [`crate::guard::refusal`]. The server keeps no state between calls.
@@ -31,19 +30,19 @@ use crate::guard::methods::{Method, Methods, Pool};
 use crate::guard::refusal;
 use crate::protocol::status::{Reason, refuse};
 use crate::server::Shared;
+use question::resume;
 
 mod about;
-mod address;
 mod answer;
+mod backlinks;
 mod barcode;
 mod changed;
 mod first;
 mod lines;
 mod links;
 mod names;
-mod params;
 mod query;
-mod resume;
+mod question;
 mod suggest;
 mod walk;
 
@@ -74,12 +73,13 @@ impl Route {
     }
 }
 
-const ROUTES: [Route; 19] = [
+const ROUTES: [Route; 20] = [
     Route::of("/v1/links", "v1/links", || get(links::links)),
     Route::of("/v1/captures", "v1/captures", || get(names::captures)),
     Route::of("/v1/lifespans", "v1/lifespans", || get(links::lifespans)),
     Route::of("/v1/changed", "v1/changed", || get(changed::changed)),
     Route::of("/v1/first", "v1/first", || get(first::first)),
+    Route::of("/v1/backlinks", "v1/backlinks", || get(backlinks::backlinks)),
     Route::of("/v1/barcode", "v1/barcode", || get(barcode::barcode)),
     Route::of("/v1/suggest", "v1/suggest", || get(suggest::suggest)),
     Route::of("/v1/urls", "v1/urls", || get(names::urls)),
@@ -194,6 +194,7 @@ mod tests {
             ("/v1/lifespans", links::LIFESPANS),
             ("/v1/changed", changed::CHANGED),
             ("/v1/first", first::FIRST),
+            ("/v1/backlinks", backlinks::BACKLINKS),
             ("/v1/barcode", barcode::BARCODE),
             ("/v1/suggest", suggest::SUGGEST),
             ("/v1/urls", names::URLS),

@@ -1,6 +1,7 @@
-//! The protocol: messages ([`proto`]), the encoding of lists of links ([`gaps`]), errors ([`status`]), and the tokens
-//! that continue paged answers (`resume`).
+//! The protocol: messages ([`proto`]), the encoding of lists of links ([`gaps`]), errors ([`status`]), backlinks
+//! ([`backlinks`]), and the tokens that continue paged answers (`resume`).
 
+pub mod backlinks;
 pub mod gaps;
 pub mod proto;
 pub(crate) mod resume;

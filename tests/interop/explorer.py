@@ -12,6 +12,8 @@ writes a picture of each view at three widths. Needs playwright, axe-playwright-
 installed by them but by the system.
 """
 import argparse
+import csv
+import io
 import json
 import random
 import re
@@ -237,6 +239,64 @@ def check_dates(browser, api, urls):
     print(f"two dates: {compared} pairs of {len(urls)} pages: lost, kept and gained as /v1/links has them")
 
 
+def check_backlinks(browser, api, webstrata, store, domains):
+    """The chart and the rows of domains, hosts and pages, against the command; periods chosen by keys and pointer."""
+    page, rows, months = browser.page, 0, 0
+    for domain in domains:
+        for unit in ("page", "host"):
+            shown = browser.open(v="backlinks", url=domain, unit=unit)
+            command = [webstrata, "backlinks", store, domain, "--unit", unit, "--format", "csv"]
+            table = lambda *more: list(csv.DictReader(io.StringIO(
+                subprocess.run([*command, *more], check=True, capture_output=True, text=True).stdout)))
+            drawn = {(row["url"], run["began"], run["first"], run["last"], run["gone"])
+                     for row in shown["rows"] for run in row["runs"]}
+            expected = {(row["referrer"], row["began"], seconds(row["first"]), seconds(row["last"]),
+                         seconds(row["gone"]) if row["gone"] else 0) for row in table()}
+            if drawn != expected or not drawn:
+                fail(f"stays of {unit}s that link to {domain}: {sorted(drawn ^ expected)[:3]}")
+            kinds = ["standing", "unknown", "found", "new", "returned", "lost"]
+            series = [{kind: int(row[kind]) for kind in kinds} for row in table("--by", "month")]
+            if [{kind: month[kind] for kind in kinds} for month in shown["months"]] != series:
+                fail(f"months of {domain}, {unit}")
+            rows, months = rows + len(drawn), months + len(series)
+    firsts = [row["runs"][0]["first"] for row in shown["rows"]]
+    if firsts != sorted(firsts):
+        fail("backlinks are not in the order of their first links")
+    all_rows = shown["rows"]
+    page.locator(".over .picture").focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    page.wait_for_timeout(300)
+    shown = browser.shown()
+    start, end = shown["span"]
+    within = lambda run: start <= run["first"] < end or start <= run["gone"] < end
+    expected = [row["url"] for row in all_rows if any(map(within, row["runs"]))]
+    if [row["url"] for row in shown["rows"]] != expected or f"from={digits(start)}" not in page.url:
+        fail(f"the rows of {start} to {end}: {len(shown['rows'])}, expected {len(expected)}")
+    page.keyboard.press("Escape")
+    page.wait_for_timeout(200)
+    if len(browser.shown()["rows"]) != len(all_rows):
+        fail("Escape does not show all rows again")
+    browser.open(v="backlinks", url=domain)
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    if browser.ready("barcode")["url"] not in {row["referrer"] for row in csv.DictReader(io.StringIO(subprocess.run(
+            [webstrata, "backlinks", store, domain, "--format", "csv"], capture_output=True, text=True).stdout))}:
+        fail("Enter on a row does not lead to its page")
+    for kind, start in (("SVG", b"<svg"), ("PNG", b"\x89PNG"), ("CSV", b"referrer,"), ("JSON", b"[")):
+        browser.open(v="backlinks", url=domain)
+        with page.expect_download() as saved:
+            page.get_by_role("button", name=kind, exact=True).click()
+        content = Path(saved.value.path()).read_bytes()
+        if not content.startswith(start):
+            fail(f"{kind} of backlinks begins with {content[:20]}")
+        if kind == "SVG":
+            ET.fromstring(content)
+    browser.clean("backlinks")
+    print(f"backlinks: {len(domains)} domains, pages and hosts, {rows} stays and {months} months as the command has "
+          "them; periods, keys, SVG, PNG, CSV, JSON")
+
+
 def check_search(browser, api, url):
     """Suggestions, chosen with keys; back and forward."""
     page = browser.page
@@ -418,7 +478,7 @@ def check_token(chromium, webstrata, store, data, url):
 def check_axe(chromium, base, url):
     """axe-core finds nothing serious in any view, dark and light, wide and narrow."""
     views = [{}, {"url": url}, {"url": url, "rows": "all", "group": "host"}, {"url": url, "dir": "in"},
-             {"v": "dates", "url": url}]
+             {"v": "dates", "url": url}, {"v": "backlinks", "url": url.split("/")[2]}]
     passed = 0
     for scheme in ("light", "dark"):
         for width in (1280, 390):
@@ -457,7 +517,8 @@ def measure(chromium, base, url):
 def shoot(chromium, base, url, directory):
     directory.mkdir(parents=True, exist_ok=True)
     views = {"search": {}, "barcode": {"url": url}, "all": {"url": url, "rows": "all", "sort": "birth"},
-             "in": {"url": url, "dir": "in"}, "dates": {"v": "dates", "url": url}}
+             "in": {"url": url, "dir": "in"}, "dates": {"v": "dates", "url": url},
+             "backlinks": {"v": "backlinks", "url": url.split("/")[2]}}
     for width, height in ((1280, 800), (768, 1024), (390, 844)):
         for scheme in ("light", "dark"):
             browser = Browser(chromium, base, width, height, scheme)
@@ -510,6 +571,7 @@ def main():
                 check_bars(browser, api, pages)
                 check_orders(browser, most)
                 check_dates(browser, api, pages[:20])
+                check_backlinks(browser, api, args.webstrata, store, ["museum.example", "elsewhere-3.example"])
                 check_search(browser, api, most)
                 check_pointer(browser, most)
                 check_hostile(browser, api, bad)

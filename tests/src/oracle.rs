@@ -102,6 +102,9 @@ pub struct Totals {
     pub occurrences: u64,
 }
 
+/// A stretch of time in which a page linked: first and last capture with a link, the first without, how it began.
+pub type Stay = (Time, Time, Option<Time>, &'static str);
+
 impl Oracle {
     /// Adds a capture with known links.
     pub fn add<'a>(&mut self, page: &str, time: Time, links: impl IntoIterator<Item = &'a str>) {
@@ -202,6 +205,37 @@ impl Oracle {
         let sources = self.in_links(url, When::Seen(Time::MIN, Time::MAX)).into_iter();
         let has = |capture: &Capture<'_>| capture.links.is_some_and(|links| links.contains(url));
         sources.filter_map(|source| Some((self.of(source).find(has)?.time, source))).collect()
+    }
+
+    /// For each page that ever linked to one of some URLs its stays: the first and the last capture with a link, the
+    /// first one after them without, and how it began.
+    pub fn backlinks(&self, target: &BTreeSet<&str>) -> BTreeMap<&str, Vec<Stay>> {
+        let pages: BTreeSet<&str> =
+            target.iter().filter_map(|url| self.sources.get(*url)).flatten().map(String::as_str).collect();
+        let links = |capture: &Capture<'_>| {
+            let own = capture.links.into_iter().flatten();
+            capture.status < 400 && own.into_iter().any(|link| target.contains(link.as_str()))
+        };
+        let stays = |page: &str| {
+            let tells = |capture: &Capture<'_>| capture.status >= 400 || capture.links.is_some();
+            let telling = self.of(page).filter(|capture| Ending::Gone.counts(capture.status) && tells(capture));
+            let telling: Vec<(Time, bool)> = telling.map(|capture| (capture.time, links(&capture))).collect();
+            let stretches: Vec<&[(Time, bool)]> = telling.chunk_by(|one, other| one.1 == other.1).collect();
+            let mut stays: Vec<Stay> = Vec::new();
+            for (number, stretch) in stretches.iter().enumerate().filter(|(_, stretch)| stretch[0].1) {
+                let began = if number == 0 {
+                    "found"
+                } else if stays.is_empty() {
+                    "new"
+                } else {
+                    "returned"
+                };
+                let gone = stretches.get(number + 1).map(|next| next[0].0);
+                stays.push((stretch[0].0, stretch[stretch.len() - 1].0, gone, began));
+            }
+            stays
+        };
+        pages.into_iter().map(|page| (page, stays(page))).filter(|(_, stays)| !stays.is_empty()).collect()
     }
 
     /// The nodes of the graph that a question is about: pages that are there, and what is linked to.

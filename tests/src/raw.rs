@@ -14,16 +14,16 @@ use tonic::transport::Channel;
 use tonic::{Response, Status};
 use webstrata_layers::record::status::{self, push_status};
 use webstrata_layers::{
-    AsOf, CaptureTime, Change, ChangedLinks, Direction, Error, InLinks, Lifespan, Links, Page, Precision, RangeLength,
-    Sample, Sampling, Spelled, TIMES, Uid, Window,
+    AsOf, Backlink, Began, CaptureTime, Change, ChangedLinks, Direction, Error, InLinks, Lifespan, Links, Page,
+    Precision, RangeLength, Sample, Sampling, Spelled, Stay, TIMES, Uid, Window,
 };
 use webstrata_serve::clerk::Refused;
 use webstrata_serve::held::{direction_to, window_to};
 use webstrata_serve::protocol::proto::links_client::LinksClient;
 use webstrata_serve::protocol::proto::{
-    GetCapturesRequest, GetChangedLinksRequest, GetFirstLinksRequest, GetLifespansRequest, GetLinkCountRequest,
-    GetLinksRequest, ListUidsRequest, Match, SampleLinksRequest, StatsRequest, StatsResponse, TopologyRequest,
-    TopologyResponse, UidToUrlRequest, UrlToUidRequest,
+    self, GetBacklinksRequest, GetCapturesRequest, GetChangedLinksRequest, GetFirstLinksRequest, GetLifespansRequest,
+    GetLinkCountRequest, GetLinksRequest, ListUidsRequest, Match, SampleLinksRequest, StatsRequest, StatsResponse,
+    TopologyRequest, TopologyResponse, UidToUrlRequest, UrlToUidRequest, get_backlinks_request,
 };
 
 /// A server's service `Links`.
@@ -272,6 +272,38 @@ impl Links for Raw {
         let answer = self.ask(|mut client| async move { client.get_first_links(request).await })?;
         assert_eq!(answer.counts.iter().sum::<u32>() as usize, answer.pages.len());
         Ok(answer.firsts.into_iter().zip(Uid::of_numbers(answer.pages)).collect())
+    }
+
+    fn backlinks(&self, target: &[Range<Uid>], _: &[Range<Uid>]) -> Result<Vec<(Uid, Backlink)>, Error> {
+        let [uids] = target else { return missing("several targets") };
+        let (url, match_) = (self.url(uids.start)?, Match::Exact.into());
+        let request = GetBacklinksRequest {
+            epoch: self.epoch,
+            url,
+            r#match: match_,
+            internal: true,
+            limit: u32::MAX,
+            order: get_backlinks_request::Order::Key.into(),
+            ..GetBacklinksRequest::default()
+        };
+        let answer = self.ask(|mut client| async move { client.get_backlinks(request).await })?;
+        assert_eq!(answer.pages, answer.rows.len() as u64);
+        let stay = |stay: &proto::Stay| Stay {
+            first: stay.first,
+            last: stay.last,
+            gone: stay.gone,
+            began: match stay.began() {
+                proto::Began::Found => Began::Found,
+                proto::Began::New => Began::New,
+                proto::Began::Returned => Began::Returned,
+            },
+        };
+        let row = |row: proto::Referrer| {
+            let stays = row.stays.iter().map(stay).collect();
+            let unknown = row.unknown.iter().map(|own| (own.first, own.last.unwrap_or(i64::MAX))).collect();
+            (Uid(row.page_uid), Backlink { stays, unknown, targets: row.targets })
+        };
+        Ok(answer.rows.into_iter().map(row).collect())
     }
 
     fn spellings(&self, page: &Spelled) -> Result<Vec<Uid>, Error> {

@@ -5,8 +5,9 @@
 //! answer (ranges, samples, records) with the layers. Seeded: the same questions for the same seed. Cost: some calls a
 //! question.
 
-use std::collections::BTreeSet;
-use webstrata_layers::{AsOf, Batch, Direction, Links, Precision, Sample, Sampling, Uid, Window};
+use std::collections::{BTreeMap, BTreeSet};
+use webstrata_layers::record::key::{host_of, host_prefix, key_of};
+use webstrata_layers::{AsOf, Batch, Began, Direction, Links, Precision, Sample, Sampling, Stay, Uid, Window};
 use webstrata_serve::clerk::Remote;
 
 use crate::clusters::Cluster;
@@ -141,7 +142,8 @@ impl Way<'_> {
                 same("times of who linked first", &own.is_sorted_by_key(|first| first.0), &true)?;
                 own.sort();
                 let right: Vec<_> = oracle.first(url).into_iter().map(|(first, url)| (first, url.to_owned())).collect();
-                same("who linked first", &own, &right)
+                same("who linked first", &own, &right)?;
+                self.backlinks(known, url, uid)
             }
             _ => {
                 let links_of = layers.out_links(uid, window).map_err(failed)?;
@@ -190,6 +192,37 @@ impl Way<'_> {
         unknown.sort();
         let own = [texts(&own.gained)?, texts(&own.lost)?, texts(&own.unknown)?];
         same(&format!("pages that link, changed {dates:?}"), &own, &[gained, lost, unknown])
+    }
+
+    /// When pages linked to the URL, and to all URLs of its host.
+    fn backlinks(&self, known: &Known<'_>, url: &str, uid: Uid) -> Result<(), String> {
+        let Known { oracle, layers } = *known;
+        let failed = |error: webstrata_layers::Error| error.to_string();
+        let one = std::iter::once(uid..uid + 1).collect();
+        let mut targets: Vec<(Vec<std::ops::Range<Uid>>, BTreeSet<&str>)> = vec![(one, BTreeSet::from([url]))];
+        let host = host_of(url).and_then(host_prefix);
+        if let (true, Some(prefix)) = (self.has_records, host) {
+            let own = |other: &&str| key_of(other).starts_with(&prefix);
+            targets.push((
+                self.links.with_prefix(&prefix).map_err(failed)?,
+                oracle.urls().into_iter().filter(own).collect(),
+            ));
+        }
+        for (uids, urls) in targets {
+            let mut own = BTreeMap::new();
+            for (page, backlink) in self.links.backlinks(&uids, &[]).map_err(failed)? {
+                let began = |stay: &Stay| match stay.began {
+                    Began::Found => "found",
+                    Began::New => "new",
+                    Began::Returned => "returned",
+                };
+                let stays = backlink.stays.iter().map(|stay| (stay.first, stay.last, stay.gone, began(stay)));
+                own.insert(layers.url(page).map_err(failed)?, stays.collect::<Vec<_>>());
+            }
+            let right = oracle.backlinks(&urls).into_iter().map(|(page, stays)| (page.to_owned(), stays)).collect();
+            same(&format!("backlinks of {} URLs", urls.len()), &own, &right)?;
+        }
+        Ok(())
     }
 
     /// Pages of an interval, from a UID to another.

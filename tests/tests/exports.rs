@@ -9,13 +9,14 @@ use std::io;
 use std::path::{Path, PathBuf};
 use webgraph::prelude::{BvGraph, RandomAccessGraph, RandomAccessLabeling, SequentialLabeling};
 use webstrata_analysis::Error;
-use webstrata_analysis::{ExportOptions, Fold, Format, Names, NodeRule, Target, Unfit, What, domain_of, export};
+use webstrata_analysis::{ExportOptions, Fold, Format, Names, NodeRule, Target, Unfit, What, export};
 use webstrata_layers::{Links, RangeLength, Uid, Window, format_digits, parse_time};
 use webstrata_pipeline::{Progress, RunOptions};
 use webstrata_tests::crawls::Random;
 use webstrata_tests::oracle::{Ending, Oracle, Time, When};
 use webstrata_tests::rows::{Rows, Shape};
 use webstrata_tests::stores::reader;
+use webstrata_url::domain_of;
 
 const SHAPE: Shape = Shape { rows: 3, pages: 12, captures: 60, links: 6, in_order: false };
 

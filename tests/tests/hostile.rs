@@ -239,6 +239,11 @@ fn valid(urls: &[String], (cell, first): (CellName, Uid)) -> Vec<(&'static str, 
             proto::GetFirstLinksRequest { epoch: 0, uids: uids.clone(), limit: 3 }.encode_to_vec(),
         ),
         (
+            "/webstrata.v1.Links/GetBacklinks",
+            proto::GetBacklinksRequest { url: urls[0].clone(), r#match: 3, limit: 9, ..Default::default() }
+                .encode_to_vec(),
+        ),
+        (
             "/webstrata.v1.Links/ListUids",
             proto::ListUidsRequest {
                 from: Some(0),

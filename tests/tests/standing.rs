@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
+use webstrata_analysis::Fold;
 use webstrata_analysis::standing::{Changeset, Event, FollowOptions, Standing, Start, Value, follow};
-use webstrata_analysis::{Fold, domain_of};
 use webstrata_layers::record::key::host_of;
 use webstrata_layers::store::gc;
 use webstrata_layers::{CaptureTime, Failures, Links, Reader, Removal, RemovedAs, Selection, Store, Uid, Window};
@@ -17,6 +17,7 @@ use webstrata_pipeline::{Error, MergeOptions, Progress, RemoveOptions, build, me
 use webstrata_tests::crawls::{Crawl, Random, Size, digits};
 use webstrata_tests::rows::{Rows, Said, Shape};
 use webstrata_tests::stores::{options, run_options};
+use webstrata_url::domain_of;
 
 const SMALL: Size = Size { pages: 40, captures: 300, links: 8 };
 const SHAPE: Shape = Shape { rows: 6, pages: 20, captures: 30, links: 6, in_order: false };

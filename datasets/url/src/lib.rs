@@ -12,8 +12,10 @@
 //! assert_eq!(meant("example.org").unwrap(), ["http://example.org/", "https://example.org/"]);
 //! ```
 
+mod domain;
 mod surt;
 
+pub use domain::{SUFFIX_LIST, domain_of};
 pub use surt::surt;
 use url::Url;
 

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use crate::error::Error;
 use crate::read::dates::{ChangedLinks, differing, is_unknown_at};
 use crate::read::spellings::{Spelled, deciding, in_order};
+use crate::record::backlink::Backlink;
 use crate::record::capture::{CaptureTime, Captures, first_and_last};
 use crate::record::join::with_sources;
 use crate::record::page::{InLinks, Page};
@@ -162,6 +163,38 @@ pub trait Links {
         }
         firsts.sort_unstable();
         Ok(firsts)
+    }
+
+    /// When each page linked to a target, which is the URLs of these UIDs, by UID; pages that never did are left out,
+    /// and so are those whose UIDs are in `except`. The rule is that of [`mod@crate::record::backlink`].
+    ///
+    /// Cost: the sources of each URL of the target, and the lifespans and captures of each source once. Memory: the
+    /// answer, and the UIDs of the sources.
+    ///
+    /// # Errors
+    /// As of all questions.
+    fn backlinks(&self, target: &[Range<Uid>], except: &[Range<Uid>]) -> Result<Vec<(Uid, Backlink)>, Error> {
+        let mut sources = Vec::new();
+        for uid in target.iter().cloned().flat_map(Uid::each) {
+            sources.extend(self.in_links(uid, Window::ALWAYS, Precision::Range)?);
+        }
+        let (mut lifespans, mut captures, mut times) = (Vec::new(), Vec::new(), Vec::new());
+        let mut backlinks = Vec::new();
+        for source in in_order(sources) {
+            if except.iter().any(|uids| uids.contains(&source)) {
+                continue;
+            }
+            self.lifespans_into(source, &mut lifespans)?;
+            let targets = times_of(&lifespans, target, &mut times);
+            if times.is_empty() {
+                continue;
+            }
+            self.captures_into(source, &mut captures)?;
+            let mut backlink = Backlink { targets, ..Backlink::default() };
+            backlink.set(captures.iter().copied(), &mut times);
+            backlinks.push((source, backlink));
+        }
+        Ok(backlinks)
     }
 
     /// The URLs of the store that are spellings of a page, in order.
@@ -342,8 +375,6 @@ pub trait Links {
     }
 }
 
-/// Appends the sources of a record that link in a range that the window meets: a source that has the link at some time
-/// has it in the range of that time.
 /// Leaves of in-links the sources that ever link to the URL, one by one; see [`with_sources`].
 ///
 /// # Errors
@@ -363,6 +394,8 @@ pub fn still_linking(
     failed.map_or(Ok(left), Err)
 }
 
+/// Appends the sources of a record that link in a range that the window meets: a source that has the link at some time
+/// has it in the range of that time.
 pub(crate) fn sources_in(record: &InLinks, length: RangeLength, window: Window, sources: &mut Vec<Uid>) {
     let (from, to) = match window {
         Window::Seen { from, to } if from > to => return,
@@ -373,6 +406,22 @@ pub(crate) fn sources_in(record: &InLinks, length: RangeLength, window: Window, 
     let stretch = first_and_last(first, record.ranges.partition_point(|&start| start <= to));
     let present = |at| sources.extend_from_slice(&record.sources[at]);
     presence::visit_in(&record.changes, record.sources.len(), stretch.as_slice(), present);
+}
+
+/// Replaces the contents of `times` by the lifespans of a page's links to a target, given those of all its links in
+/// order; returns how many URLs of the target the page ever linked to.
+pub fn times_of(lifespans: &[Lifespan], target: &[Range<Uid>], times: &mut Vec<(i64, i64)>) -> u64 {
+    times.clear();
+    let (mut targets, mut before) = (0, None);
+    for uids in target {
+        let first = lifespans.partition_point(|lifespan| lifespan.link < uids.start);
+        for lifespan in lifespans[first..].iter().take_while(|lifespan| lifespan.link < uids.end) {
+            targets += u64::from(before != Some(lifespan.link));
+            before = Some(lifespan.link);
+            times.push((lifespan.first, lifespan.last));
+        }
+    }
+    targets
 }
 
 /// Leaves of the sources those that have the link in the window.

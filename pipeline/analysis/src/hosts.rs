@@ -1,8 +1,7 @@
 //! URLs folded into hosts, domains or paths: which group a URL belongs to, and which UIDs belong together.
 //!
 //! Takes URLs as a store spells them; gives names ([`Fold::name_of`]) and, for a whole store, numbers of names by UID
-//! ([`UrlGroups`]). Domains are registrable domains by the public suffix list of the crate `psl` ([`SUFFIX_LIST`]),
-//! private suffixes included. A host that has none (an address, a single label) is also the domain.
+//! ([`UrlGroups`]). Domains are registrable domains ([`domain_of`]).
 //!
 //! In the order of keys a host and a domain lie together in each row, and mostly a path, so [`UrlGroups`] keeps
 //! stretches of UIDs: memory goes with hosts, not with URLs. One pass over the url layer.
@@ -11,14 +10,11 @@ use crate::Error;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
-use std::net::Ipv4Addr;
 use std::str::FromStr;
 use webstrata_layers::record::key::host_of;
 use webstrata_layers::{Links, Reader, Uid};
 use webstrata_pipeline::engine::job::Job;
-
-/// The crate and version whose public suffix list says what a domain is.
-pub const SUFFIX_LIST: &str = "psl 2.1.247";
+use webstrata_url::domain_of;
 
 /// What URLs are folded into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -64,14 +60,6 @@ pub(crate) fn host_in(url: &str) -> Option<&str> {
     let (_, rest) = url.split_once("://")?;
     let authority = rest.split(['/', '?', '#']).next()?;
     host_of(authority.rsplit_once('@').map_or(authority, |(_, host)| host))
-}
-
-/// The registrable domain of a host; the host where it has none.
-pub fn domain_of(host: &str) -> &str {
-    if host.starts_with('[') || host.parse::<Ipv4Addr>().is_ok() {
-        return host;
-    }
-    psl::domain_str(host).unwrap_or(host)
 }
 
 impl FromStr for Fold {
@@ -210,13 +198,5 @@ mod tests {
         for wrong in ["", "hosts", "prefix", "prefix:", "prefix:x", "host:1"] {
             assert!(wrong.parse::<Fold>().is_err(), "{wrong}");
         }
-    }
-
-    #[test]
-    fn the_version_of_the_suffix_list_is_the_one_built_in() {
-        let lock = include_str!("../../../Cargo.lock");
-        let version = lock.split("[[package]]").find(|package| package.contains("name = \"psl\"\n")).unwrap();
-        let version = version.split("version = \"").nth(1).and_then(|rest| rest.split('"').next()).unwrap();
-        assert_eq!(SUFFIX_LIST, format!("psl {version}"));
     }
 }

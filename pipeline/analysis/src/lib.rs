@@ -32,6 +32,6 @@ pub use analyze::{
 };
 pub use error::Error;
 pub use export::{DRAWN_MAX, ExportOptions, ExportReport, Format, Names, Unfit, What, export};
-pub use hosts::{Fold, FoldError, SUFFIX_LIST, UrlGroups, domain_of};
+pub use hosts::{Fold, FoldError, UrlGroups};
 pub use outlet::{Ending, Outlet, Target, UnknownEnding, format_of, outside_stores, write_file};
 pub use table::{TableFormat, TableWriter};

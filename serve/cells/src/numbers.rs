@@ -181,13 +181,13 @@ impl Sorted {
         BitReader::new(&self.lows, node as u64 * u64::from(self.low)).read_wide(self.low)
     }
 
-    /// The node of a value.
-    fn find(&self, value: u64) -> Option<usize> {
-        let high = usize::try_from(value >> self.low).ok()?;
+    /// The node of a value, or as an error the first node above it; [`usize::MAX`] where all parts are below it.
+    fn search(&self, value: u64) -> Result<usize, usize> {
+        let high = usize::try_from(value >> self.low).map_err(|_| usize::MAX)?;
         // The bits of one high part follow the bit that ends the one before it.
         let begin = match high.checked_sub(1) {
             None => 0,
-            Some(before) => self.high.find(false, before)? + 1,
+            Some(before) => self.high.find(false, before).ok_or(usize::MAX)? + 1,
         };
         let mut nodes = begin - high..begin - high + self.high.run_from(begin);
         let low_bits = value & ((1 << self.low) - 1);
@@ -195,11 +195,11 @@ impl Sorted {
             let middle = nodes.start.midpoint(nodes.end);
             let found = self.low_of(middle);
             if found == low_bits {
-                return Some(middle);
+                return Ok(middle);
             }
             nodes = if found < low_bits { middle + 1..nodes.end } else { nodes.start..middle };
         }
-        None
+        Err(nodes.start)
     }
 }
 
@@ -262,7 +262,7 @@ impl Numbers {
         let at = uid.after(self.interval.start).filter(|_| uid < self.interval.end)?;
         match &self.sorted {
             None => Some(Node(at)),
-            Some(sorted) => sorted.find(at as u64).map(Node),
+            Some(sorted) => sorted.search(at as u64).ok().map(Node),
         }
     }
 
@@ -276,6 +276,18 @@ impl Numbers {
             return Some(Number(uid.0 - (self.interval.end - self.interval.start) + self.nodes as u64));
         }
         self.node(uid).map(|Node(node)| Number(self.interval.start.0 + node as u64))
+    }
+
+    /// The least number that a UID at or above this one has.
+    pub fn lower_bound(&self, uid: Uid) -> Number {
+        match &self.sorted {
+            Some(sorted) if self.interval.contains(&uid) => {
+                let at = sorted.search(uid - self.interval.start).unwrap_or_else(|above| above.min(self.nodes));
+                Number(self.interval.start.0 + at as u64)
+            }
+            _ if self.sorted.is_none() || uid < self.interval.start => Number(uid.0),
+            _ => Number(uid.0 - (self.interval.end - self.interval.start) + self.nodes as u64),
+        }
     }
 
     /// The UID of a number.
@@ -395,6 +407,10 @@ mod tests {
             let known: Vec<Uid> = Uid::each(Uid(0)..Uid(first)).chain(uids.iter().copied()).chain(after).collect();
             let all: Vec<Number> = known.iter().map(|&uid| numbers.number(uid).unwrap()).collect();
             prop_assert!(all.iter().copied().eq((0..known.len() as u64).map(Number)));
+            for uid in Uid::each(Uid(0)..Uid(first)).chain(uids.iter().flat_map(|&uid| [uid, uid + 1])) {
+                let below = known.partition_point(|&other| other < uid);
+                prop_assert_eq!(numbers.lower_bound(uid), Number(below as u64), "of {}", uid);
+            }
             let mut back = Vec::new();
             numbers.uids_into(&all, &mut back);
             prop_assert_eq!(back, known);

@@ -5,6 +5,7 @@
 //! nowhere to keep their own.
 
 use std::cell::Cell;
+use std::ops::Range;
 
 use webstrata_layers::record::status::StatusChange;
 use webstrata_layers::{CaptureTime, Lifespan, Uid};
@@ -34,6 +35,12 @@ pub struct Scratch {
     pub(crate) numbers: Vec<Number>,
     /// The lifespans of the links of a node.
     pub(crate) lifespans: Vec<Lifespan<Number>>,
+    /// Ranges of links that are asked for.
+    pub(crate) ranges: Vec<Range<Number>>,
+    /// The same, with UIDs, and of those to a target the times alone.
+    pub(crate) links: Vec<Lifespan>,
+    /// See `links`.
+    pub(crate) times: Vec<(i64, i64)>,
     /// The captures of a node.
     pub(crate) captures: Vec<CaptureTime>,
     /// Where their statuses change.

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use tokio::runtime::Runtime;
 use tonic::Status;
 use webstrata_layers::{
-    AsOf, CaptureTime, ChangedLinks, Direction, Error, InLinks, Lifespan, Links, Page, Precision, RangeLength, Sample,
-    Spelled, Uid, Window,
+    AsOf, Backlink, CaptureTime, ChangedLinks, Direction, Error, InLinks, Lifespan, Links, Page, Precision,
+    RangeLength, Sample, Spelled, Uid, Window,
 };
 
 use super::{Clerk, ClerkOptions, Pinned};
@@ -149,6 +149,10 @@ impl Links for Remote {
 
     fn first(&self, uid: Uid) -> Result<Vec<(i64, Uid)>, Error> {
         Ok(self.answer(self.pinned.first(&[uid]))?.pop().unwrap_or_default())
+    }
+
+    fn backlinks(&self, target: &[Range<Uid>], except: &[Range<Uid>]) -> Result<Vec<(Uid, Backlink)>, Error> {
+        self.answer(self.pinned.backlinks(target, except))
     }
 
     fn spellings(&self, page: &Spelled) -> Result<Vec<Uid>, Error> {

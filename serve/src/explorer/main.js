@@ -21,6 +21,7 @@ import { startSearch } from "./search.js";
 const VIEWS = [
   { id: "barcode", word: "Barcode", load: () => import("./barcode.js") },
   { id: "dates", word: "Two dates", load: () => import("./dates.js") },
+  { id: "backlinks", word: "Backlinks", load: () => import("./backlinks.js") },
 ];
 const FIRST = { id: "search", word: "Search", load: () => import("./search.js") };
 

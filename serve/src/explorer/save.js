@@ -97,6 +97,13 @@ export class Svg {
     this.clipped = false;
   }
 
+  /** Draws lower by so many pixels. */
+  shifted(y, draw) {
+    this.parts.push(`<g transform="translate(0 ${y})">`);
+    draw();
+    this.parts.push("</g>");
+  }
+
   /** Cuts what follows, up to `restore`, to a rectangle. */
   clipTo(x, y, width, height) {
     const id = `c${this.parts.length}`;

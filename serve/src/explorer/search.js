@@ -42,10 +42,10 @@ export function startSearch(field, choose) {
     field.setAttribute("aria-expanded", "false");
     field.removeAttribute("aria-activedescendant");
   };
-  const take = (url) => {
+  const take = (wanted) => {
     close();
     field.blur();
-    choose({ url });
+    choose(wanted);
   };
   const select = (at) => {
     selected = at;
@@ -55,7 +55,7 @@ export function startSearch(field, choose) {
     field.setAttribute("aria-activedescendant", chosen.id);
     chosen.scrollIntoView({ block: "nearest" });
   };
-  const option = (url, kind, ...children) => {
+  const option = (wanted, kind, ...children) => {
     const element = el(
       "div",
       {
@@ -65,12 +65,12 @@ export function startSearch(field, choose) {
         "aria-selected": "false",
         onpointerdown: (event) => {
           event.preventDefault();
-          take(url);
+          take(wanted);
         },
       },
       ...children,
     );
-    options.push({ url, element });
+    options.push({ wanted, element });
     return element;
   };
   const suggest = async () => {
@@ -82,14 +82,19 @@ export function startSearch(field, choose) {
     options = [];
     const part = typed.replace(/^\w+:\/\//, "");
     const made = answer.pages.map((page) =>
-      option(page.url, "page", marked(bare(page.url), part), el("span", { class: "fact", text: facts(page) })),
+      option(
+        { url: page.url },
+        "page",
+        marked(bare(page.url), part),
+        el("span", { class: "fact", text: facts(page) }),
+      ),
     );
     made.push(
       ...answer.hosts
         .slice(0, 5)
         .map(({ host, urls }) =>
           option(
-            `${host}/`,
+            { v: "backlinks", url: host },
             "host",
             marked(safe(host), part.split("/")[0]),
             el("span", { class: "fact", text: many(urls, "URL") }),
@@ -126,7 +131,8 @@ export function startSearch(field, choose) {
   });
   document.getElementById("search").addEventListener("submit", (event) => {
     event.preventDefault();
-    const wanted = options[selected]?.url || field.value.trim();
+    const typed = field.value.trim();
+    const wanted = options[selected]?.wanted || (typed && { url: typed });
     if (wanted) take(wanted);
   });
 }
@@ -146,7 +152,12 @@ export async function open({ root, call: ask, drawn, isOpen }) {
       el("span", { class: "middle long", text: `${month(seconds(own.first))} – ${month(seconds(own.last))}` }),
     );
   const host = (own) =>
-    el("li", {}, link({ url: `${own.host}/` }, safe(own.host)), el("span", { text: many(own.urls, "URL") }));
+    el(
+      "li",
+      {},
+      link({ v: "backlinks", url: own.host }, safe(own.host)),
+      el("span", { text: many(own.urls, "URL") }),
+    );
   root.replaceChildren(
     el(
       "div",

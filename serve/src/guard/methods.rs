@@ -93,6 +93,7 @@ impl Default for Methods {
             "/webstrata.v1.Links/GetCaptures",
             "/webstrata.v1.Links/GetChangedLinks",
             "/webstrata.v1.Links/GetFirstLinks",
+            "/webstrata.v1.Links/GetBacklinks",
             "/webstrata.v1.Links/ListUids",
             "/webstrata.v1.Links/Stats",
             "/webstrata.v1.Links/TranslateUids",

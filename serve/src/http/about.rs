@@ -7,7 +7,7 @@ use tonic::Request;
 use webstrata_layers::format_time;
 
 use super::Refused;
-use super::params::Params;
+use super::question::params::Params;
 use crate::clerk::graph_of;
 use crate::protocol::proto::links_server::Links;
 use crate::protocol::proto::{Cell, CellStats, Counts, Epoch, Row, Server, ServerStats, StatsRequest};

@@ -10,8 +10,8 @@ use webstrata_layers::Uid;
 use tonic::Status;
 use webstrata_layers::Batch;
 
-use super::params::Params;
-use super::resume::{PagePosition, Start};
+use super::question::params::Params;
+use super::question::resume::{PagePosition, Start};
 use crate::clerk::{Pinned, Texts};
 use crate::protocol::status::bad;
 use crate::server::Shared;

@@ -28,9 +28,9 @@ use webstrata_layers::{
     CaptureTime, Direction, Failures, InLinks, Lifespan, Precision, RangeLength, Uid, Window, format_digits,
 };
 
-use super::address::find;
 use super::links::is_inward;
-use super::params::Params;
+use super::question::address::find;
+use super::question::params::Params;
 use super::{Refused, pinned};
 use crate::clerk::Pinned;
 use crate::protocol::status::Reason;

@@ -9,11 +9,11 @@ use axum::extract::{RawQuery, State};
 use serde_json::{Value as Shown, json};
 use webstrata_layers::{Batch, ChangedLinks, Uid, format_time};
 
-use super::address::find;
 use super::answer::{Answer, Value};
 use super::links::is_inward;
-use super::params::Params;
-use super::resume::Start;
+use super::question::address::find;
+use super::question::params::Params;
+use super::question::resume::Start;
 use super::{Refused, pinned, resume_key};
 use crate::server::Shared;
 

@@ -6,8 +6,8 @@ use axum::extract::{RawQuery, State};
 use serde_json::{Value as Shown, json};
 use webstrata_layers::format_time;
 
-use super::address::find;
-use super::params::Params;
+use super::question::address::find;
+use super::question::params::Params;
 use super::{Refused, pinned};
 use crate::server::Shared;
 

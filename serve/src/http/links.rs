@@ -13,10 +13,10 @@ use webstrata_layers::{
     AsOf, Batch, Direction, Failures, Lifespan, Precision, Sample, Sampling, Uid, Window, format_time,
 };
 
-use super::address::{find, spellings_of};
 use super::answer::{Answer, Value};
-use super::params::Params;
-use super::resume::Start;
+use super::question::address::{find, spellings_of};
+use super::question::params::Params;
+use super::question::resume::Start;
 use super::walk::{Match, Walk};
 use super::{Refused, pinned, resume_key};
 use crate::clerk::Pinned;

@@ -7,10 +7,10 @@ use serde_json::{Value as Shown, json};
 use tonic::Status;
 use webstrata_layers::{Batch, CaptureTime, Uid, format_time};
 
-use super::address::{find, look_up};
 use super::answer::{Answer, Value};
-use super::params::{Params, number};
-use super::resume::Start;
+use super::question::address::{find, look_up};
+use super::question::params::{Params, number};
+use super::question::resume::Start;
 use super::walk::{Match, Walk};
 use super::{Refused, pinned, resume_key};
 use crate::protocol::status::{Reason, bad};

@@ -20,7 +20,7 @@ use futures_util::stream::{StreamExt, TryStreamExt, unfold};
 use futures_util::{FutureExt, Stream};
 
 use super::lines::{LINE_MAX, Line, Lines};
-use super::params::Params;
+use super::question::params::Params;
 use super::{Refused, pinned};
 use crate::answering::{Answering, BATCH, Long, failure_of};
 use crate::server::Shared;

@@ -16,7 +16,7 @@ use tonic::Status;
 use webstrata_layers::record::key;
 use webstrata_layers::{CaptureTime, Direction, Precision, Uid, Window, format_time};
 
-use super::params::Params;
+use super::question::params::Params;
 use super::{Refused, pinned};
 use crate::clerk::Pinned;
 use crate::server::Shared;

@@ -13,10 +13,10 @@ use tokio::time::Instant;
 use tonic::Status;
 use webstrata_layers::record::key;
 
-use super::address::{find, meant};
 use super::answer::Answer;
-use super::params::Params;
-use super::resume::Start;
+use super::question::address::{find, meant};
+use super::question::params::Params;
+use super::question::resume::Start;
 use crate::clerk::Pinned;
 use crate::protocol::status::bad;
 

@@ -58,8 +58,10 @@ fn items(question: &Question) -> usize {
             | QuestionKind::Captures(uids)
             | QuestionKind::Lifespans(uids)
             | QuestionKind::Pages(uids)
-            | QuestionKind::InRecords(uids),
+            | QuestionKind::InRecords(uids)
+            | QuestionKind::HostsOf(uids),
         ) => uids.uids.len(),
+        Some(QuestionKind::Backlinks(backlinks)) => backlinks.pages.len(),
         Some(QuestionKind::HasLinks(pairs)) => pairs.pages.len(),
         // A listing looks at each page of a range; 32 pages cost about one item. No cell has more than 2^24 pages.
         Some(QuestionKind::Listing(listing)) => {
@@ -67,7 +69,9 @@ fn items(question: &Question) -> usize {
             ITEMS_INLINE + usize::try_from(pages).unwrap_or(0)
         }
         // A search for spellings looks at some keys for each letter of a path; the others may look at a whole cell.
-        Some(QuestionKind::Spellings(_) | QuestionKind::Hosts(_) | QuestionKind::Busiest(_)) => ITEMS_INLINE + 1,
+        Some(
+            QuestionKind::Spellings(_) | QuestionKind::Hosts(_) | QuestionKind::Busiest(_) | QuestionKind::Sources(_),
+        ) => ITEMS_INLINE + 1,
         Some(QuestionKind::Prefix(_) | QuestionKind::Counts(_)) => 1,
         None => 0,
     }

@@ -6,7 +6,6 @@
 
 use super::{Analysis, AnalyzeOptions, Found, Values};
 use crate::Error;
-use crate::hosts::SUFFIX_LIST;
 use crate::outlet::{Outlet, Target, format_of};
 use crate::table::{TableFormat, TableWriter, column, time, times};
 use arrow_array::builder::StringBuilder;
@@ -17,6 +16,7 @@ use std::io::Write;
 use std::sync::Arc;
 use webstrata_layers::{Links, Reader, Uid};
 use webstrata_pipeline::engine::job::Job;
+use webstrata_url::SUFFIX_LIST;
 
 /// Rows that are written at once.
 const BATCH: usize = 1 << 16;

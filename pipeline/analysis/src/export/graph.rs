@@ -8,11 +8,12 @@ use super::edges::number;
 use super::hosts::folded;
 use super::{Export, ExportReport, What};
 use crate::Error;
-use crate::hosts::{domain_of, host_in};
+use crate::hosts::host_in;
 use crate::stretches::{captures_known, captures_of, captures_selected, for_each_link};
 use std::collections::{BTreeMap, HashMap};
 use webstrata_layers::Links;
 use webstrata_layers::Uid;
+use webstrata_url::domain_of;
 
 /// What an attribute is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -15,7 +15,7 @@ use super::edges::number;
 use super::table::{CHUNK, create, intervals};
 use super::{Export, ExportReport, Names, Stream};
 use crate::Error;
-use crate::hosts::{domain_of, host_in};
+use crate::hosts::host_in;
 use crate::stretches::captures_selected;
 use crate::table::{TableWriter, column, time, times};
 use arrow_array::builder::StringBuilder;
@@ -23,6 +23,7 @@ use arrow_array::{ArrayRef, StringArray, UInt32Array, UInt64Array};
 use arrow_schema::{DataType, Field};
 use std::sync::Arc;
 use webstrata_layers::{Links, Page, Uid};
+use webstrata_url::domain_of;
 
 #[derive(Default)]
 struct Batch {

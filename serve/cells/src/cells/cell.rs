@@ -12,11 +12,14 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use webstrata_layers::read::query::times_of;
 use webstrata_layers::read::spellings::{KeyOrder, Spelled};
 use webstrata_layers::record::capture::deciding;
 use webstrata_layers::record::status;
 use webstrata_layers::store::manifest::{PartitionEntry, RowEntry};
-use webstrata_layers::{CaptureTime, Error as LayersError, InLinks, Lifespan, Page, Store, Uid, Window, lifespans_of};
+use webstrata_layers::{
+    Backlink, CaptureTime, Error as LayersError, InLinks, Lifespan, Page, Store, Uid, Window, lifespans_of,
+};
 
 use crate::error::{Damage, Error};
 use crate::image::label::{Label, label_of, path_of};
@@ -277,6 +280,67 @@ impl Cell {
         }
         let Scratch { store, lifespans: numbered, .. } = scratch;
         self.forward.lifespans(node, store, numbered).map_err(|damage| self.damaged(damage))?;
+        let mut uids = self.numbers.uids();
+        lifespans.clear();
+        lifespans.extend(numbered.iter().map(|&Lifespan { link, first, last }| Lifespan {
+            link: uids.of(link),
+            first,
+            last,
+        }));
+        Ok(())
+    }
+
+    /// When a node linked to URLs of a target; without stays where it never did.
+    ///
+    /// # Errors
+    /// See [`Self::page`].
+    pub fn backlink(
+        &self,
+        node: Node,
+        target: &[Range<Uid>],
+        scratch: &mut Scratch,
+        backlink: &mut Backlink,
+    ) -> Result<(), LayersError> {
+        backlink.clear();
+        let (mut links, mut times) = (std::mem::take(&mut scratch.links), std::mem::take(&mut scratch.times));
+        let mut captures = std::mem::take(&mut scratch.captures);
+        let mut set = |scratch: &mut Scratch| {
+            self.lifespans_within(node, target, scratch, (&mut links, &mut captures))?;
+            backlink.targets = times_of(&links, target, &mut times);
+            if !times.is_empty() {
+                backlink.set(captures.iter().copied(), &mut times);
+            }
+            Ok(())
+        };
+        let answer = set(scratch);
+        (scratch.links, scratch.times, scratch.captures) = (links, times, captures);
+        answer
+    }
+
+    /// Replaces the contents by the lifespans of the links of a node to these UIDs at least, and by its captures.
+    fn lifespans_within(
+        &self,
+        node: Node,
+        target: &[Range<Uid>],
+        scratch: &mut Scratch,
+        (lifespans, captures): (&mut Vec<Lifespan>, &mut Vec<CaptureTime>),
+    ) -> Result<(), LayersError> {
+        if !self.statuses.is_empty() {
+            self.statuses.changes(node, &mut scratch.statuses).map_err(|damage| self.damaged(damage))?;
+            if !scratch.statuses.is_empty() {
+                self.lifespans(node, scratch, lifespans)?;
+                return self.captures(node, scratch, captures);
+            }
+        }
+        let Scratch { store, lifespans: numbered, ranges, .. } = scratch;
+        ranges.clear();
+        ranges.extend(target.iter().map(|uids| {
+            let [start, end] = [uids.start, uids.end].map(|uid| self.numbers.lower_bound(uid));
+            start..end
+        }));
+        self.forward
+            .lifespans_within(node, ranges, store, (numbered, captures))
+            .map_err(|damage| self.damaged(damage))?;
         let mut uids = self.numbers.uids();
         lifespans.clear();
         lifespans.extend(numbered.iter().map(|&Lifespan { link, first, last }| Lifespan {

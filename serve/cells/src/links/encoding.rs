@@ -7,6 +7,7 @@
 //! encodings give the same answers.
 
 use std::fmt;
+use std::ops::Range;
 use std::path::Path;
 
 use bytes::Bytes;
@@ -62,6 +63,23 @@ pub trait ForwardStore: Send + Sync {
         scratch: &mut StoreScratch,
         lifespans: &mut Vec<Lifespan<Number>>,
     ) -> Result<(), Damage>;
+
+    /// Replaces the contents of `lifespans` by those of a node's links in these rising ranges alone, in order, and
+    /// those of `captures` by the node's captures.
+    ///
+    /// # Errors
+    /// See [`ForwardStore`].
+    fn lifespans_within(
+        &self,
+        node: Node,
+        ranges: &[Range<Number>],
+        scratch: &mut StoreScratch,
+        (lifespans, captures): (&mut Vec<Lifespan<Number>>, &mut Vec<CaptureTime>),
+    ) -> Result<(), Damage> {
+        self.lifespans(node, scratch, lifespans)?;
+        lifespans.retain(|lifespan| ranges.iter().any(|range| range.contains(&lifespan.link)));
+        self.captures(node, scratch, captures)
+    }
 
     /// All of a node's record; `None` where it has none.
     ///

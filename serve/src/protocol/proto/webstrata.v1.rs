@@ -248,6 +248,267 @@ pub struct GetFirstLinksResponse {
     pub firsts: ::prost::alloc::vec::Vec<i64>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GetBacklinksRequest {
+    #[prost(uint64, tag = "1")]
+    pub epoch: u64,
+    /// The target: the URLs that match this one.
+    #[prost(string, tag = "2")]
+    pub url: ::prost::alloc::string::String,
+    #[prost(enumeration = "Match", tag = "3")]
+    pub r#match: i32,
+    /// Also pages inside: of the host of the URL, or that match. Otherwise pages from elsewhere only.
+    #[prost(bool, tag = "4")]
+    pub internal: bool,
+    /// What a row of the answer is, and what its periods count.
+    #[prost(enumeration = "get_backlinks_request::Unit", tag = "5")]
+    pub unit: i32,
+    /// The length of the periods, as in Epoch.in_range.
+    #[prost(uint64, tag = "6")]
+    pub period: u64,
+    /// Only rows with such an event in the closed interval. A missing end is open.
+    #[prost(enumeration = "get_backlinks_request::Event", tag = "7")]
+    pub event: i32,
+    #[prost(int64, optional, tag = "8")]
+    pub from: ::core::option::Option<i64>,
+    #[prost(int64, optional, tag = "9")]
+    pub to: ::core::option::Option<i64>,
+    #[prost(enumeration = "get_backlinks_request::Order", tag = "10")]
+    pub order: i32,
+    /// Most rows; 0: none.
+    #[prost(uint32, tag = "11")]
+    pub limit: u32,
+    /// Rows to skip.
+    #[prost(uint64, tag = "12")]
+    pub offset: u64,
+}
+/// Nested message and enum types in `GetBacklinksRequest`.
+pub mod get_backlinks_request {
+    #[derive(
+        Clone,
+        Copy,
+        Debug,
+        PartialEq,
+        Eq,
+        Hash,
+        PartialOrd,
+        Ord,
+        ::prost::Enumeration
+    )]
+    #[repr(i32)]
+    pub enum Unit {
+        Page = 0,
+        Host = 1,
+        /// Registrable domains.
+        Domain = 2,
+    }
+    impl Unit {
+        /// String value of the enum field names used in the ProtoBuf definition.
+        ///
+        /// The values are not transformed in any way and thus are considered stable
+        /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+        pub fn as_str_name(&self) -> &'static str {
+            match self {
+                Self::Page => "UNIT_PAGE",
+                Self::Host => "UNIT_HOST",
+                Self::Domain => "UNIT_DOMAIN",
+            }
+        }
+        /// Creates an enum from field names used in the ProtoBuf definition.
+        pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+            match value {
+                "UNIT_PAGE" => Some(Self::Page),
+                "UNIT_HOST" => Some(Self::Host),
+                "UNIT_DOMAIN" => Some(Self::Domain),
+                _ => None,
+            }
+        }
+    }
+    #[derive(
+        Clone,
+        Copy,
+        Debug,
+        PartialEq,
+        Eq,
+        Hash,
+        PartialOrd,
+        Ord,
+        ::prost::Enumeration
+    )]
+    #[repr(i32)]
+    pub enum Event {
+        Any = 0,
+        /// Found, new or returned.
+        Came = 1,
+        New = 2,
+        Returned = 3,
+        Lost = 4,
+        /// Links at the end of the interval.
+        Standing = 5,
+    }
+    impl Event {
+        /// String value of the enum field names used in the ProtoBuf definition.
+        ///
+        /// The values are not transformed in any way and thus are considered stable
+        /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+        pub fn as_str_name(&self) -> &'static str {
+            match self {
+                Self::Any => "EVENT_ANY",
+                Self::Came => "EVENT_CAME",
+                Self::New => "EVENT_NEW",
+                Self::Returned => "EVENT_RETURNED",
+                Self::Lost => "EVENT_LOST",
+                Self::Standing => "EVENT_STANDING",
+            }
+        }
+        /// Creates an enum from field names used in the ProtoBuf definition.
+        pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+            match value {
+                "EVENT_ANY" => Some(Self::Any),
+                "EVENT_CAME" => Some(Self::Came),
+                "EVENT_NEW" => Some(Self::New),
+                "EVENT_RETURNED" => Some(Self::Returned),
+                "EVENT_LOST" => Some(Self::Lost),
+                "EVENT_STANDING" => Some(Self::Standing),
+                _ => None,
+            }
+        }
+    }
+    #[derive(
+        Clone,
+        Copy,
+        Debug,
+        PartialEq,
+        Eq,
+        Hash,
+        PartialOrd,
+        Ord,
+        ::prost::Enumeration
+    )]
+    #[repr(i32)]
+    pub enum Order {
+        /// By the first capture with a link.
+        First = 0,
+        /// By the last one, the latest first.
+        Last = 1,
+        /// Those with the most pages first; of pages those that link to the most URLs of the target.
+        Most = 2,
+        /// By URL key.
+        Key = 3,
+    }
+    impl Order {
+        /// String value of the enum field names used in the ProtoBuf definition.
+        ///
+        /// The values are not transformed in any way and thus are considered stable
+        /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+        pub fn as_str_name(&self) -> &'static str {
+            match self {
+                Self::First => "ORDER_FIRST",
+                Self::Last => "ORDER_LAST",
+                Self::Most => "ORDER_MOST",
+                Self::Key => "ORDER_KEY",
+            }
+        }
+        /// Creates an enum from field names used in the ProtoBuf definition.
+        pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+            match value {
+                "ORDER_FIRST" => Some(Self::First),
+                "ORDER_LAST" => Some(Self::Last),
+                "ORDER_MOST" => Some(Self::Most),
+                "ORDER_KEY" => Some(Self::Key),
+                _ => None,
+            }
+        }
+    }
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct GetBacklinksResponse {
+    #[prost(uint64, tag = "1")]
+    pub epoch: u64,
+    /// The first seconds of the periods, from the first one in which something happens to the last one; and for each, how
+    /// many link as of its end, of how many that is unknown, and how many stays began and ended in it. All rows count,
+    /// whatever the event and the limit.
+    #[prost(int64, repeated, tag = "2")]
+    pub periods: ::prost::alloc::vec::Vec<i64>,
+    #[prost(uint64, repeated, tag = "3")]
+    pub standing: ::prost::alloc::vec::Vec<u64>,
+    #[prost(uint64, repeated, tag = "4")]
+    pub unknown: ::prost::alloc::vec::Vec<u64>,
+    #[prost(uint64, repeated, tag = "5")]
+    pub found: ::prost::alloc::vec::Vec<u64>,
+    #[prost(uint64, repeated, tag = "6")]
+    pub new: ::prost::alloc::vec::Vec<u64>,
+    #[prost(uint64, repeated, tag = "7")]
+    pub returned: ::prost::alloc::vec::Vec<u64>,
+    #[prost(uint64, repeated, tag = "8")]
+    pub lost: ::prost::alloc::vec::Vec<u64>,
+    /// Pages that ever linked, and rows of the unit; rows that have the event.
+    #[prost(uint64, tag = "9")]
+    pub pages: u64,
+    #[prost(uint64, tag = "10")]
+    pub rows_total: u64,
+    #[prost(uint64, tag = "11")]
+    pub rows_selected: u64,
+    /// The hosts with the most pages, 50 at most.
+    #[prost(message, repeated, tag = "12")]
+    pub hosts: ::prost::alloc::vec::Vec<ReferringHost>,
+    #[prost(message, repeated, tag = "13")]
+    pub rows: ::prost::alloc::vec::Vec<Referrer>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ReferringHost {
+    #[prost(string, tag = "1")]
+    pub host: ::prost::alloc::string::String,
+    /// Pages that ever linked, and pages that link as of their latest captures.
+    #[prost(uint64, tag = "2")]
+    pub pages: u64,
+    #[prost(uint64, tag = "3")]
+    pub standing: u64,
+    /// Time of the first capture with a link.
+    #[prost(int64, tag = "4")]
+    pub first: i64,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Referrer {
+    /// The URL of the page; of a host or a domain that of the page that linked first.
+    #[prost(string, tag = "1")]
+    pub page: ::prost::alloc::string::String,
+    #[prost(uint64, tag = "2")]
+    pub page_uid: u64,
+    /// The host or the domain; empty for a page.
+    #[prost(string, tag = "3")]
+    pub name: ::prost::alloc::string::String,
+    #[prost(uint64, tag = "4")]
+    pub pages: u64,
+    /// URLs of the target that the page ever linked to; of a host the largest number of one page.
+    #[prost(uint64, tag = "5")]
+    pub targets: u64,
+    #[prost(message, repeated, tag = "6")]
+    pub stays: ::prost::alloc::vec::Vec<Stay>,
+    #[prost(message, repeated, tag = "7")]
+    pub unknown: ::prost::alloc::vec::Vec<UnknownInterval>,
+}
+/// Times of the first and of the last capture that link, and of the first capture after them that does not.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Stay {
+    #[prost(int64, tag = "1")]
+    pub first: i64,
+    #[prost(int64, tag = "2")]
+    pub last: i64,
+    #[prost(int64, optional, tag = "3")]
+    pub gone: ::core::option::Option<i64>,
+    #[prost(enumeration = "Began", tag = "4")]
+    pub began: i32,
+}
+/// A closed interval inside of a stay in which it is unknown whether the page links. Without an end no later capture
+/// tells.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct UnknownInterval {
+    #[prost(int64, tag = "1")]
+    pub first: i64,
+    #[prost(int64, optional, tag = "2")]
+    pub last: ::core::option::Option<i64>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ListUidsRequest {
     #[prost(uint64, tag = "1")]
     pub epoch: u64,
@@ -498,19 +759,19 @@ pub struct AskResponse {
     #[prost(message, repeated, tag = "1")]
     pub answers: ::prost::alloc::vec::Vec<Answer>,
 }
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Question {
     #[prost(message, optional, tag = "1")]
     pub cell: ::core::option::Option<CellName>,
     #[prost(
         oneof = "question::Question",
-        tags = "2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15"
+        tags = "2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18"
     )]
     pub question: ::core::option::Option<question::Question>,
 }
 /// Nested message and enum types in `Question`.
 pub mod question {
-    #[derive(Clone, PartialEq, Eq, Hash, ::prost::Oneof)]
+    #[derive(Clone, PartialEq, ::prost::Oneof)]
     pub enum Question {
         #[prost(message, tag = "2")]
         Find(super::Find),
@@ -542,6 +803,13 @@ pub mod question {
         /// The pages of the cell with the most captures, 32 at most. The value does not matter.
         #[prost(bool, tag = "15")]
         Busiest(bool),
+        #[prost(message, tag = "16")]
+        Sources(super::SourcesOf),
+        #[prost(message, tag = "17")]
+        Backlinks(super::BacklinksOf),
+        /// The hosts of URLs of the cell, given in increasing order.
+        #[prost(message, tag = "18")]
+        HostsOf(super::UidList),
     }
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -623,6 +891,27 @@ pub struct HostSearch {
     #[prost(uint32, tag = "2")]
     pub limit: u32,
 }
+/// Pages that ever linked to URLs, as the row of the cell has them.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct SourcesOf {
+    /// UIDs of the URLs; of these the cell answers for its own.
+    #[prost(message, repeated, tag = "1")]
+    pub target: ::prost::alloc::vec::Vec<Range>,
+    /// Only the pages from this UID on, and of these the first `most`; 0: all.
+    #[prost(uint64, tag = "2")]
+    pub first: u64,
+    #[prost(uint64, tag = "3")]
+    pub most: u64,
+}
+/// When pages linked to URLs, as the row of the cell has them.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct BacklinksOf {
+    /// Increasing.
+    #[prost(uint64, repeated, tag = "1")]
+    pub pages: ::prost::alloc::vec::Vec<u64>,
+    #[prost(message, repeated, tag = "2")]
+    pub target: ::prost::alloc::vec::Vec<Range>,
+}
 /// UIDs of URLs with the same urlkey as this one.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Spelling {
@@ -631,7 +920,10 @@ pub struct Spelling {
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Answer {
-    #[prost(oneof = "answer::Answer", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12")]
+    #[prost(
+        oneof = "answer::Answer",
+        tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15"
+    )]
     pub answer: ::core::option::Option<answer::Answer>,
 }
 /// Nested message and enum types in `Answer`.
@@ -667,7 +959,41 @@ pub mod answer {
         Counts(super::Counts),
         #[prost(message, tag = "12")]
         Hosts(super::HostList),
+        /// sources: UIDs in increasing order, each once.
+        #[prost(message, tag = "13")]
+        Sources(super::LinkLists),
+        #[prost(message, tag = "14")]
+        Backlinks(super::BacklinkLists),
+        /// hosts_of: for each stretch of the URLs that are of one host, its name and their number. No name: without a host.
+        #[prost(message, tag = "15")]
+        Stretches(super::HostList),
     }
+}
+/// For each page its stays, and the intervals in which it is unknown whether it links; see GetBacklinks.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct BacklinkLists {
+    #[prost(uint32, repeated, tag = "1")]
+    pub stay_counts: ::prost::alloc::vec::Vec<u32>,
+    #[prost(int64, repeated, tag = "2")]
+    pub firsts: ::prost::alloc::vec::Vec<i64>,
+    #[prost(int64, repeated, tag = "3")]
+    pub lasts: ::prost::alloc::vec::Vec<i64>,
+    /// How many seconds after `lasts` the link was gone; 0: it was not.
+    #[prost(uint64, repeated, tag = "4")]
+    pub gone_after: ::prost::alloc::vec::Vec<u64>,
+    #[prost(enumeration = "Began", repeated, tag = "5")]
+    pub began: ::prost::alloc::vec::Vec<i32>,
+    /// Pages with unknown intervals, as indexes; one for each interval.
+    #[prost(uint32, repeated, tag = "6")]
+    pub unknown_pages: ::prost::alloc::vec::Vec<u32>,
+    #[prost(int64, repeated, tag = "7")]
+    pub unknown_firsts: ::prost::alloc::vec::Vec<i64>,
+    /// The last second; that of the year 9999 if no later capture tells.
+    #[prost(int64, repeated, tag = "8")]
+    pub unknown_lasts: ::prost::alloc::vec::Vec<i64>,
+    /// How many URLs of the target each page ever linked to.
+    #[prost(uint64, repeated, tag = "9")]
+    pub targets: ::prost::alloc::vec::Vec<u64>,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct HostList {
@@ -878,6 +1204,39 @@ impl Direction {
             "DIRECTION_OUT" => Some(Self::Out),
             "DIRECTION_IN" => Some(Self::In),
             "DIRECTION_IN_BY_RANGE" => Some(Self::InByRange),
+            _ => None,
+        }
+    }
+}
+/// How a stay began: a stretch of time in which a page linked to the target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum Began {
+    /// With the first capture of the page whose links are known: the link may be older.
+    Found = 0,
+    /// After captures without the link.
+    New = 1,
+    /// After an earlier stay.
+    Returned = 2,
+}
+impl Began {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Found => "BEGAN_FOUND",
+            Self::New => "BEGAN_NEW",
+            Self::Returned => "BEGAN_RETURNED",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "BEGAN_FOUND" => Some(Self::Found),
+            "BEGAN_NEW" => Some(Self::New),
+            "BEGAN_RETURNED" => Some(Self::Returned),
             _ => None,
         }
     }
@@ -1239,6 +1598,31 @@ pub mod links_client {
                 .insert(GrpcMethod::new("webstrata.v1.Links", "GetFirstLinks"));
             self.inner.unary(req, path, codec).await
         }
+        /// Who links to a URL, a host or a domain, and since when: pages, hosts or domains, and their number over time.
+        pub async fn get_backlinks(
+            &mut self,
+            request: impl tonic::IntoRequest<super::GetBacklinksRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::GetBacklinksResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/webstrata.v1.Links/GetBacklinks",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("webstrata.v1.Links", "GetBacklinks"));
+            self.inner.unary(req, path, codec).await
+        }
         /// UIDs in increasing order: all, or of pages captured in an interval, or of a host, a domain or a path. (AG getUids)
         pub async fn list_uids(
             &mut self,
@@ -1469,6 +1853,14 @@ pub mod links_server {
             request: tonic::Request<super::GetFirstLinksRequest>,
         ) -> std::result::Result<
             tonic::Response<super::GetFirstLinksResponse>,
+            tonic::Status,
+        >;
+        /// Who links to a URL, a host or a domain, and since when: pages, hosts or domains, and their number over time.
+        async fn get_backlinks(
+            &self,
+            request: tonic::Request<super::GetBacklinksRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::GetBacklinksResponse>,
             tonic::Status,
         >;
         /// Server streaming response type for the ListUids method.
@@ -1975,6 +2367,51 @@ pub mod links_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = GetFirstLinksSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/webstrata.v1.Links/GetBacklinks" => {
+                    #[allow(non_camel_case_types)]
+                    struct GetBacklinksSvc<T: Links>(pub Arc<T>);
+                    impl<
+                        T: Links,
+                    > tonic::server::UnaryService<super::GetBacklinksRequest>
+                    for GetBacklinksSvc<T> {
+                        type Response = super::GetBacklinksResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::GetBacklinksRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Links>::get_backlinks(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = GetBacklinksSvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(

@@ -20,6 +20,8 @@ pub const BUSIEST: usize = 32;
 pub struct HostUrls {
     /// The name of the host, as its URLs have it.
     pub host: Box<str>,
+    /// The first of its URLs.
+    pub first: Uid,
     /// The number of URLs of the host in the cell.
     pub urls: u64,
 }
@@ -69,7 +71,7 @@ impl Cell {
             let urls = self.prefix(&prefix)?;
             // The URL itself has the prefix, so the search goes on behind it.
             let next = urls.end.max(uid + 1);
-            hosts.push(HostUrls { host: host.into(), urls: next.0 - uid.0 });
+            hosts.push(HostUrls { host: host.into(), first: uid, urls: next.0 - uid.0 });
             uid = next;
         }
         Ok(hosts)

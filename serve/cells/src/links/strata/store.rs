@@ -1,5 +1,7 @@
 //! Strata as a forward link store, and with `backward` as a backward one.
 
+use std::ops::Range;
+
 use webstrata_layers::{CaptureTime, Captures, InLinks, Lifespan, Page, Window, lifespans_of};
 
 use crate::error::Damage;
@@ -26,17 +28,23 @@ impl Strata {
         Ok(Some(read(captures)))
     }
 
-    /// Appends the runs of phases of each link, as times; `false`, and none, where there are too many phases for masks.
+    /// Appends the runs of phases of each link in the ranges, as times, and the captures to `all_captures` if it is
+    /// given; `false`, and no runs, where there are too many phases for masks.
     fn lifespans_by_masks(
         &self,
         node: Node,
+        ranges: &[Range<Number>],
         scratch: &mut StoreScratch,
         lifespans: &mut Vec<Lifespan<Number>>,
+        all_captures: Option<&mut Vec<CaptureTime>>,
     ) -> Result<bool, Damage> {
         let Some(record) = self.find_record(node.0)? else { return Ok(true) };
         let StrataBuffers { levels, masks, links, known } = &mut scratch.strata;
         let Some((level, below)) = self.enough(levels).split_first_mut() else { return Ok(false) };
         let (head, captures) = self.head(record, &mut level.list, &mut level.events)?;
+        if let Some(all) = all_captures {
+            all.extend(captures.iter());
+        }
         level.phases.set(captures, &level.events);
         if !self.masks_after(head, 0, (&mut level.phases, below), links, masks)? {
             return Ok(false);
@@ -52,7 +60,12 @@ impl Strata {
             Some(at) => level.events.get(at).map(|&event| event as usize),
         };
         let time = |at: Option<usize>| at.and_then(|at| known.get(at).copied());
-        for (&link, &mask) in links.iter().zip(masks.iter()) {
+        let within = |range: &Range<Number>| {
+            let first = links.partition_point(|&link| Number(link) < range.start);
+            first..first + links[first..].partition_point(|&link| Number(link) < range.end)
+        };
+        let wanted = ranges.iter().map(within);
+        for (&link, &mask) in wanted.flat_map(|places| links[places.clone()].iter().zip(&masks[places])) {
             let mut rest = mask & presence::full(level.events.len() + 1);
             while rest != 0 {
                 let from = rest.trailing_zeros();
@@ -125,10 +138,29 @@ impl ForwardStore for Strata {
         lifespans: &mut Vec<Lifespan<Number>>,
     ) -> Result<(), Damage> {
         lifespans.clear();
-        if !self.lifespans_by_masks(node, scratch, lifespans)?
+        let all = Number(0)..Number(u64::MAX);
+        if !self.lifespans_by_masks(node, std::slice::from_ref(&all), scratch, lifespans, None)?
             && let Some(page) = ForwardStore::page(self, node)?
         {
             lifespans_of(page.captures(), &page.links, page.changes.iter().copied(), lifespans);
+        }
+        Ok(())
+    }
+
+    fn lifespans_within(
+        &self,
+        node: Node,
+        ranges: &[Range<Number>],
+        scratch: &mut StoreScratch,
+        (lifespans, captures): (&mut Vec<Lifespan<Number>>, &mut Vec<CaptureTime>),
+    ) -> Result<(), Damage> {
+        lifespans.clear();
+        captures.clear();
+        if !self.lifespans_by_masks(node, ranges, scratch, lifespans, Some(captures))?
+            && let Some(page) = ForwardStore::page(self, node)?
+        {
+            lifespans_of(page.captures(), &page.links, page.changes.iter().copied(), lifespans);
+            lifespans.retain(|lifespan| ranges.iter().any(|range| range.contains(&lifespan.link)));
         }
         Ok(())
     }

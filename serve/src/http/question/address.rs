@@ -14,7 +14,7 @@ use crate::protocol::status::{Reason, bad, refuse};
 /// # Errors
 /// BAD_REQUEST for text that is not a URL, or that lacks a scheme while the store has both http and https; errors of
 /// the clerk.
-pub(super) async fn look_up(pinned: &Pinned, texts: &[&str]) -> Result<Vec<(String, Option<Uid>)>, Status> {
+pub(in crate::http) async fn look_up(pinned: &Pinned, texts: &[&str]) -> Result<Vec<(String, Option<Uid>)>, Status> {
     let meant = texts.iter().map(|text| meant(text)).collect::<Result<Vec<_>, _>>()?;
     let mut uids = pinned.uids(&meant.concat()).await?.into_iter();
     let mut found = Vec::with_capacity(meant.len());
@@ -36,7 +36,7 @@ pub(super) async fn look_up(pinned: &Pinned, texts: &[&str]) -> Result<Vec<(Stri
 ///
 /// # Errors
 /// NOT_IN_STORE, which names another spelling if the store has one; and the errors of [`look_up`].
-pub(super) async fn find(pinned: &Pinned, text: &str) -> Result<(String, Uid), Status> {
+pub(in crate::http) async fn find(pinned: &Pinned, text: &str) -> Result<(String, Uid), Status> {
     let (url, uid) = look_up(pinned, &[text]).await?.remove(0);
     if let Some(uid) = uid {
         return Ok((url, uid));
@@ -55,7 +55,7 @@ pub(super) async fn find(pinned: &Pinned, text: &str) -> Result<(String, Uid), S
 ///
 /// # Errors
 /// BAD_REQUEST for text that is not a URL; NOT_IN_STORE.
-pub(super) async fn spellings_of(pinned: &Pinned, text: &str) -> Result<Vec<Uid>, Status> {
+pub(in crate::http) async fn spellings_of(pinned: &Pinned, text: &str) -> Result<Vec<Uid>, Status> {
     let url = meant(text)?.swap_remove(0);
     let found = pinned.spellings(&url).await?;
     if found.is_empty() {
@@ -69,6 +69,6 @@ pub(super) async fn spellings_of(pinned: &Pinned, text: &str) -> Result<Vec<Uid>
 ///
 /// # Errors
 /// BAD_REQUEST for text that is not a URL.
-pub(super) fn meant(text: &str) -> Result<Vec<String>, Status> {
+pub(in crate::http) fn meant(text: &str) -> Result<Vec<String>, Status> {
     webstrata_url::meant(text).map_err(|error| bad(format!("url: {text:?}: {error}")))
 }

@@ -16,13 +16,13 @@ const OF_PAGES: [&str; 3] = ["epoch", "limit", "resumeKey"];
 
 /// The parameters of a question.
 #[derive(Debug)]
-pub(super) struct Params {
+pub(in crate::http) struct Params {
     pairs: Vec<(&'static str, String)>,
 }
 
 impl Params {
     /// Parses the query of a path that knows these parameters. The parameters in `repeats` may be given several times.
-    pub(super) fn of(query: Option<&str>, known: &[&'static str], repeats: &[&str]) -> Result<Self, Status> {
+    pub(in crate::http) fn of(query: Option<&str>, known: &[&'static str], repeats: &[&str]) -> Result<Self, Status> {
         let mut pairs: Vec<(&'static str, String)> = Vec::new();
         for pair in query.unwrap_or_default().split('&').filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
@@ -44,12 +44,12 @@ impl Params {
     }
 
     /// The values of a parameter that may be given several times.
-    pub(super) fn all(&self, name: &str) -> impl Iterator<Item = &str> {
+    pub(in crate::http) fn all(&self, name: &str) -> impl Iterator<Item = &str> {
         self.pairs.iter().filter(move |(known, _)| *known == name).map(|(_, value)| value.as_str())
     }
 
     /// The value of a parameter, if it is given. An empty value is refused.
-    pub(super) fn get(&self, name: &str) -> Result<Option<&str>, Status> {
+    pub(in crate::http) fn get(&self, name: &str) -> Result<Option<&str>, Status> {
         match self.all(name).next() {
             Some("") => Err(bad(format!("{name}: empty; give a value or leave it out"))),
             value => Ok(value),
@@ -57,12 +57,16 @@ impl Params {
     }
 
     /// The value of a parameter that must be given.
-    pub(super) fn required(&self, name: &str) -> Result<&str, Status> {
+    pub(in crate::http) fn required(&self, name: &str) -> Result<&str, Status> {
         self.get(name)?.ok_or_else(|| bad(format!("{name}: missing (required)")))
     }
 
     /// One of several words; the first word is the default.
-    pub(super) fn choice<T: Copy, const N: usize>(&self, name: &str, words: [(&str, T); N]) -> Result<T, Status> {
+    pub(in crate::http) fn choice<T: Copy, const N: usize>(
+        &self,
+        name: &str,
+        words: [(&str, T); N],
+    ) -> Result<T, Status> {
         let value = self.get(name)?;
         let found = words.iter().find(|(word, _)| value.is_none_or(|value| value == *word));
         found.map(|(_, choice)| *choice).ok_or_else(|| {
@@ -72,22 +76,22 @@ impl Params {
     }
 
     /// `true` or `false` (the default).
-    pub(super) fn flag(&self, name: &str) -> Result<bool, Status> {
+    pub(in crate::http) fn flag(&self, name: &str) -> Result<bool, Status> {
         self.choice(name, [("false", false), ("true", true)])
     }
 
     /// A whole number.
-    pub(super) fn number(&self, name: &str, bounds: RangeInclusive<u64>) -> Result<Option<u64>, Status> {
+    pub(in crate::http) fn number(&self, name: &str, bounds: RangeInclusive<u64>) -> Result<Option<u64>, Status> {
         self.get(name)?.map(|text| number(name, text, &bounds)).transpose()
     }
 
     /// Several whole numbers.
-    pub(super) fn numbers(&self, name: &str) -> Result<Vec<u64>, Status> {
+    pub(in crate::http) fn numbers(&self, name: &str) -> Result<Vec<u64>, Status> {
         self.all(name).map(|text| number(name, text, &(0..=u64::MAX))).collect()
     }
 
     /// The closed interval of `from` and `to`; `None` if neither is given.
-    pub(super) fn interval(&self) -> Result<Option<(i64, i64)>, Status> {
+    pub(in crate::http) fn interval(&self) -> Result<Option<(i64, i64)>, Status> {
         let (from, to) = (self.time("from", false)?, self.time("to", true)?);
         if from.is_none() && to.is_none() {
             return Ok(None);
@@ -96,7 +100,7 @@ impl Params {
     }
 
     /// The window of `from` and `to`, or of `at`, `maxAge` and `failures`.
-    pub(super) fn window(&self) -> Result<Window, Status> {
+    pub(in crate::http) fn window(&self) -> Result<Window, Status> {
         let (interval, at) = (self.interval()?, self.time("at", true)?);
         let (age, failures) = self.counting()?;
         for name in ["maxAge", "failures"] {
@@ -113,7 +117,7 @@ impl Params {
     }
 
     /// The dates `fromDate` and `toDate`, with `maxAge` and `failures`; a short date means its last second.
-    pub(super) fn dates(&self) -> Result<[AsOf; 2], Status> {
+    pub(in crate::http) fn dates(&self) -> Result<[AsOf; 2], Status> {
         let date = |name| self.time(name, true)?.ok_or_else(|| bad(format!("{name}: missing (required)")));
         let (from, to) = (date("fromDate")?, date("toDate")?);
         interval(Some(from), Some(to)).map_err(|error| bad(format!("fromDate: {error}")))?;
@@ -140,7 +144,7 @@ impl Params {
     }
 
     /// The hash of the question, which is the same for every page of the answer.
-    pub(super) fn fingerprint(&self, path: &str) -> Fingerprint {
+    pub(in crate::http) fn fingerprint(&self, path: &str) -> Fingerprint {
         let mut pairs: Vec<_> = self.pairs.iter().filter(|(name, _)| !OF_PAGES.contains(name)).collect();
         pairs.sort_unstable();
         let mut text = path.to_owned();
@@ -153,7 +157,7 @@ impl Params {
 }
 
 /// A whole number in bounds.
-pub(super) fn number(name: &str, text: &str, bounds: &RangeInclusive<u64>) -> Result<u64, Status> {
+pub(in crate::http) fn number(name: &str, text: &str, bounds: &RangeInclusive<u64>) -> Result<u64, Status> {
     let number = text.parse().ok().filter(|number| bounds.contains(number) && !text.starts_with('+'));
     number.ok_or_else(|| {
         let (min, max) = (bounds.start(), bounds.end());

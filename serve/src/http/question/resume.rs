@@ -9,27 +9,27 @@ use crate::protocol::resume::{Fingerprint, resumed, token};
 
 /// A position among the values of an answer, which are in order of UIDs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct PagePosition {
+pub(in crate::http) struct PagePosition {
     /// All values of lower UIDs have been sent.
-    pub(super) uid: Uid,
+    pub(in crate::http) uid: Uid,
     /// The number of values of this UID that have been sent.
-    pub(super) sent: usize,
+    pub(in crate::http) sent: usize,
 }
 
 /// Where an answer begins: the epoch (0: the current epoch) and the position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Start {
-    pub(super) epoch: u64,
+pub(in crate::http) struct Start {
+    pub(in crate::http) epoch: u64,
     /// The position; `None` without a key: the beginning.
-    pub(super) position: Option<PagePosition>,
+    pub(in crate::http) position: Option<PagePosition>,
     /// The seed of a random sample that continues.
-    pub(super) seed: Option<u64>,
+    pub(in crate::http) seed: Option<u64>,
     question: Fingerprint,
 }
 
 impl Start {
     /// Reads `epoch` and `resumeKey`.
-    pub(super) fn of(store: &str, path: &str, params: &Params) -> Result<Self, Status> {
+    pub(in crate::http) fn of(store: &str, path: &str, params: &Params) -> Result<Self, Status> {
         let question = params.fingerprint(path).of_store(store);
         let epoch = params.number("epoch", 1..=u64::MAX)?.unwrap_or(0);
         let Some(key) = params.get("resumeKey")? else {
@@ -41,7 +41,7 @@ impl Start {
     }
 
     /// The key for a position.
-    pub(super) fn key(&self, epoch: u64, position: PagePosition) -> String {
+    pub(in crate::http) fn key(&self, epoch: u64, position: PagePosition) -> String {
         token(epoch, [position.uid.0, position.sent as u64, self.seed.unwrap_or(0)], self.question)
     }
 }

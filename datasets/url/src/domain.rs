@@ -1,0 +1,35 @@
+//! Registrable domains: what people and companies register, below a public suffix such as `com` or `co.uk`.
+//!
+//! Public suffixes are those of the list of the crate `psl` ([`SUFFIX_LIST`]), private suffixes included.
+
+use std::net::Ipv4Addr;
+
+/// The crate and version whose public suffix list says what a domain is.
+pub const SUFFIX_LIST: &str = "psl 2.1.247";
+
+/// The registrable domain of a host; the host itself if it has none, as an address or a single label.
+///
+/// ```
+/// use webstrata_url::domain_of;
+/// let hosts = ["www.example.co.uk", "127.0.0.1", "localhost"];
+/// assert_eq!(hosts.map(domain_of), ["example.co.uk", "127.0.0.1", "localhost"]);
+/// ```
+pub fn domain_of(host: &str) -> &str {
+    if host.starts_with('[') || host.parse::<Ipv4Addr>().is_ok() {
+        return host;
+    }
+    psl::domain_str(host).unwrap_or(host)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_version_of_the_suffix_list_is_the_one_built_in() {
+        let lock = include_str!("../../../Cargo.lock");
+        let version = lock.split("[[package]]").find(|package| package.contains("name = \"psl\"\n")).unwrap();
+        let version = version.split("version = \"").nth(1).and_then(|rest| rest.split('"').next()).unwrap();
+        assert_eq!(SUFFIX_LIST, format!("psl {version}"));
+    }
+}

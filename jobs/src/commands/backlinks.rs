@@ -1,0 +1,325 @@
+//! `webstrata backlinks`: who links to a URL, a host or a domain, and since when.
+//!
+//! Without `--by` it prints rows: pages, hosts or domains. With `--by` it prints how many of them link, period by
+//! period. Memory: when each page linked, and the URLs of all these pages.
+
+use crate::args::{Outcome, interval, time_from, time_to};
+use crate::ask::{self, SourceArgs};
+use anyhow::{anyhow, bail};
+use clap::{Args, ValueEnum};
+use indicatif::HumanCount;
+use serde_json::json;
+use std::io::Write;
+use std::ops::Range;
+use webstrata_layers::read::referrers::{series, sort};
+use webstrata_layers::record::key::{domain_prefix, host_of, host_prefix, url_prefix};
+use webstrata_layers::{Event, Links, Order, Period, RangeLength, Referrer, Referrers, Uid, Unit, format_time};
+use webstrata_url::{domain_of, meant};
+
+const ABOUT: &str = "\
+A stay is a stretch of time in which a page links to the target. It is found if
+the first capture of the page has the link already, new if earlier captures did
+not have it, returned if the page had linked before, and lost when a capture
+has the link no more. If a later capture has unknown links, it is unknown
+whether the page still links; it is not lost.
+
+Rows:   first and last capture with a link, a + if it links to this day, a ?
+        if that is unknown, the referrer, its pages or its links to the target
+--by:   at the end of each period, how many link and of how many that is
+        unknown; and in it, how many were found, new, returned, lost
+
+Examples:
+  webstrata backlinks STORE example.org
+  webstrata backlinks STORE example.org --unit domain --first
+  webstrata backlinks STORE example.org --by month --format csv
+  webstrata backlinks STORE example.org --lost --from 2008 --to 2008
+  webstrata backlinks STORE http://example.org/news/ --match prefix";
+
+/// Arguments of `backlinks`.
+#[derive(Args, Debug)]
+#[command(after_help = ABOUT, allow_missing_positional = true)]
+pub(crate) struct BacklinksArgs {
+    #[command(flatten)]
+    pub(crate) source: SourceArgs,
+    /// Target of the links: a domain, or a URL with its scheme or path
+    pub(crate) target: String,
+    /// Which URLs are the target [default: domain for a name without a path, else exact]
+    #[arg(long = "match", value_name = "WHAT", value_enum)]
+    pub(crate) matching: Option<TargetArg>,
+    /// Count pages of the target's own host or domain, too
+    #[arg(long)]
+    pub(crate) internal: bool,
+    /// What is counted and listed
+    #[arg(long, value_name = "WHAT", value_enum, default_value_t)]
+    pub(crate) unit: UnitArg,
+    /// Print how many link, period by period
+    #[arg(long, value_name = "PERIOD", value_enum)]
+    pub(crate) by: Option<PeriodArg>,
+    /// Only rows that began to link, after captures without the link
+    #[arg(long, group = "event", conflicts_with = "by")]
+    pub(crate) new: bool,
+    /// Only rows that linked again
+    #[arg(long, group = "event", conflicts_with = "by")]
+    pub(crate) returned: bool,
+    /// Only rows that ceased to link
+    #[arg(long, group = "event", conflicts_with = "by")]
+    pub(crate) lost: bool,
+    /// Only rows that link as of --to
+    #[arg(long, group = "event", conflicts_with = "by")]
+    pub(crate) standing: bool,
+    /// Only rows that began or ceased to link at or after this time
+    #[arg(long, value_name = "T", value_parser = time_from, conflicts_with = "by")]
+    pub(crate) from: Option<i64>,
+    /// Only rows that began or ceased to link at or before this time
+    #[arg(long, value_name = "T", value_parser = time_to, conflicts_with = "by")]
+    pub(crate) to: Option<i64>,
+    /// Print first who linked first [default: who has the most pages or links]
+    #[arg(long, conflicts_with = "by")]
+    pub(crate) first: bool,
+    /// Print at most N rows, 0 for all [default: 20 as text, else all]
+    #[arg(long, value_name = "N", conflicts_with = "by")]
+    pub(crate) limit: Option<usize>,
+    /// How to print the result
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
+    pub(crate) format: TableFormat,
+}
+
+/// Which URLs are the target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TargetArg {
+    /// This URL
+    Exact,
+    /// URLs that start with it, with any scheme
+    Prefix,
+    /// URLs of its host
+    Host,
+    /// URLs of its host and of all subdomains
+    Domain,
+}
+
+/// What a row is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum UnitArg {
+    /// A page
+    #[default]
+    Page,
+    /// A host
+    Host,
+    /// A registrable domain
+    Domain,
+}
+
+/// The length of periods.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PeriodArg {
+    /// A day
+    Day,
+    /// A calendar month
+    Month,
+    /// A calendar year
+    Year,
+}
+
+/// How a table is printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TableFormat {
+    /// Text, for people
+    #[default]
+    Text,
+    /// JSON, one object per line
+    Json,
+    /// CSV with a header
+    Csv,
+}
+
+pub(crate) fn run(args: &BacklinksArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+    let interval = match (args.from, args.to) {
+        (None, None) => (i64::MIN, i64::MAX),
+        (from, to) => interval(from, to)?,
+    };
+    let links = args.source.open(ask::READ_MEMORY)?;
+    let (target, except) = target_of(&*links, args)?;
+    let pages = links.backlinks(&target, &except)?;
+    let urls = links.urls_of(&pages.iter().map(|(page, _)| *page).collect::<Vec<_>>())?;
+    let referrers = Referrers::new(pages, urls.iter().map(|url| host_of(url).unwrap_or_default()));
+    let unit = match args.unit {
+        UnitArg::Page => Unit::Page,
+        UnitArg::Host => Unit::Host,
+        UnitArg::Domain => Unit::Domain,
+    };
+    let count = referrers.len();
+    let mut rows = referrers.rows(unit, domain_of);
+    if let Some(period) = args.by {
+        let length = match period {
+            PeriodArg::Day => RangeLength::Days(1),
+            PeriodArg::Month => RangeLength::Month,
+            PeriodArg::Year => RangeLength::Year,
+        };
+        print_series(&series(&rows, length), (period, args.format), out)?;
+        return Ok(Outcome::Done);
+    }
+    let total = rows.len();
+    let event = event_of(args);
+    if (event, interval) != (Event::Any, (i64::MIN, i64::MAX)) {
+        rows.retain(|row| row.has(event, interval));
+    }
+    sort(&mut rows, if args.first { Order::First } else { Order::Most });
+    let selected = rows.len();
+    let limit = args.limit.unwrap_or(if args.format == TableFormat::Text { 20 } else { 0 });
+    rows.truncate(if limit == 0 { usize::MAX } else { limit });
+    let urls = links.urls_of(&rows.iter().map(|row| row.page).collect::<Vec<_>>())?;
+    print_rows(&rows, &urls, args.format, out)?;
+    if args.format == TableFormat::Text {
+        let [total, count, selected] = [total, count, selected].map(|number| HumanCount(number as u64));
+        let of = if unit == Unit::Page { String::new() } else { format!(" with {count} pages") };
+        let text = match rows.len() {
+            shown if shown < usize::try_from(selected.0).unwrap_or(usize::MAX) => {
+                format!("{shown} of {selected} rows are shown; --limit 0 prints all")
+            }
+            _ => format!("{selected} of {total} {}s{of}", unit.name()),
+        };
+        ask::note(&text);
+    }
+    Ok(Outcome::Done)
+}
+
+fn event_of(args: &BacklinksArgs) -> Event {
+    match (args.new, args.returned, args.lost, args.standing) {
+        (true, ..) => Event::New,
+        (_, true, ..) => Event::Returned,
+        (_, _, true, _) => Event::Lost,
+        (.., true) => Event::Standing,
+        _ => Event::Any,
+    }
+}
+
+/// Intervals of UIDs.
+type Intervals = Vec<Range<Uid>>;
+
+/// The UIDs of the target, and those of pages that do not count.
+fn target_of(links: &dyn Links, args: &BacklinksArgs) -> anyhow::Result<(Intervals, Intervals)> {
+    let text = args.target.trim();
+    let is_name = !text.contains("://") && !text.trim_end_matches('/').contains('/');
+    let matching = args.matching.unwrap_or(if is_name { TargetArg::Domain } else { TargetArg::Exact });
+    let url = meant(text).map_err(|error| anyhow!("invalid target {text:?}: {error}"))?.swap_remove(0);
+    let of_host = |url: &str, prefix: fn(&str) -> Option<Vec<u8>>| match host_of(url).and_then(prefix) {
+        Some(prefix) => Ok(links.with_prefix(&prefix)?),
+        None => bail!("{url} has no host name, so it can be a target only with --match exact"),
+    };
+    let target = match matching {
+        TargetArg::Exact => {
+            let found = ask::find(links, text)?;
+            let target = std::iter::once(found.uid..found.uid + 1).collect();
+            let own = if args.internal { Vec::new() } else { of_host(&found.url, host_prefix)? };
+            return Ok((target, own));
+        }
+        TargetArg::Prefix => links.with_prefix(&url_prefix(&url))?,
+        TargetArg::Host => of_host(&url, host_prefix)?,
+        TargetArg::Domain => of_host(&url, domain_prefix)?,
+    };
+    if target.is_empty() {
+        bail!("nothing in the store matches {text}, neither as a page nor as the target of a link");
+    }
+    let except = match matching {
+        _ if args.internal => Vec::new(),
+        TargetArg::Prefix => of_host(&url, host_prefix)?,
+        _ => target.clone(),
+    };
+    Ok((target, except))
+}
+
+fn print_series(
+    periods: &[(i64, Period)],
+    (length, format): (PeriodArg, TableFormat),
+    out: &mut dyn Write,
+) -> anyhow::Result<()> {
+    let digits = match length {
+        PeriodArg::Day => 10,
+        PeriodArg::Month => 7,
+        PeriodArg::Year => 4,
+    };
+    let name = |start: i64| format_time(start)[..digits].to_owned();
+    let counts =
+        |period: &Period| [period.standing, period.unknown, period.found, period.new, period.returned, period.lost];
+    const NAMES: [&str; 6] = ["standing", "unknown", "found", "new", "returned", "lost"];
+    match format {
+        TableFormat::Text => {
+            let heads: String = NAMES.iter().map(|name| format!("{name:>11}")).collect();
+            writeln!(out, "{:<10}{heads}", "period")?;
+            for (start, period) in periods {
+                let counts = counts(period).map(|count| format!("{:>11}", HumanCount(count).to_string()));
+                writeln!(out, "{:<10}{}", name(*start), counts.concat())?;
+            }
+        }
+        TableFormat::Csv => {
+            writeln!(out, "period,{}", NAMES.join(","))?;
+            for (start, period) in periods {
+                writeln!(out, "{},{}", name(*start), counts(period).map(|count| count.to_string()).join(","))?;
+            }
+        }
+        TableFormat::Json => {
+            for (start, period) in periods {
+                let mut line = json!(period);
+                line["period"] = json!(name(*start));
+                writeln!(out, "{line}")?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn print_rows(rows: &[Referrer<'_>], urls: &[String], format: TableFormat, out: &mut dyn Write) -> anyhow::Result<()> {
+    let mut csv = csv::Writer::from_writer(Vec::new());
+    if format == TableFormat::Csv {
+        csv.write_record(["referrer", "page", "pages", "targets", "began", "first", "last", "gone"])?;
+    }
+    for (row, url) in rows.iter().zip(urls) {
+        let name = row.name.as_deref().unwrap_or(url);
+        let stays = &row.backlink.stays;
+        match format {
+            TableFormat::Text => {
+                let day =
+                    |time: Option<i64>| time.map(format_time).unwrap_or_default().chars().take(10).collect::<String>();
+                let (first, last) = (stays.first().map(|stay| stay.first), stays.last().map(|stay| stay.last));
+                let sign = match row.backlink.stands(i64::MAX) {
+                    Some(true) => "+",
+                    Some(false) => " ",
+                    None => "?",
+                };
+                let count = if row.name.is_some() { row.pages } else { row.backlink.targets };
+                writeln!(out, "{} {}{sign} {:>9}  {name}", day(first), day(last), HumanCount(count).to_string())?;
+            }
+            TableFormat::Json => {
+                let mut line = json!({"page": url, "pages": row.pages, "targets": row.backlink.targets});
+                if let Some(name) = &row.name {
+                    line["name"] = json!(name);
+                }
+                line["stays"] = stays
+                    .iter()
+                    .map(|stay| {
+                        json!({"first": format_time(stay.first), "last": format_time(stay.last),
+                               "gone": stay.gone.map(format_time), "began": stay.began})
+                    })
+                    .collect();
+                writeln!(out, "{line}")?;
+            }
+            TableFormat::Csv => {
+                for stay in stays {
+                    let began = json!(stay.began);
+                    csv.write_record([
+                        name,
+                        url,
+                        &row.pages.to_string(),
+                        &row.backlink.targets.to_string(),
+                        began.as_str().unwrap_or_default(),
+                        &format_time(stay.first),
+                        &format_time(stay.last),
+                        &stay.gone.map(format_time).unwrap_or_default(),
+                    ])?;
+                }
+            }
+        }
+    }
+    out.write_all(&csv.into_inner()?)?;
+    Ok(())
+}

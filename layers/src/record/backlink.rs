@@ -1,0 +1,278 @@
+//! When a page linked to a target: the rule of backlinks.
+//!
+//! A target is one URL or many, such as all URLs of a host. A capture of a page links to the target if it has a link to
+//! any of them. From the captures of the page, in order of time, follows a list of stays:
+//!
+//! | a capture | before it | what happens |
+//! |---|---|---|
+//! | links | no capture of the page with known links | the stay is *found*: nobody knows since when the link is there |
+//! | links | only captures without | the stay is *new* |
+//! | links | a stay that has ended | the stay has *returned* |
+//! | does not link, or is a failure that ends the page | a stay | the stay is *lost* with this capture |
+//! | has unknown links | a stay | the stay goes on, and is *unknown* until the next capture that counts |
+//! | is a failure of the server | anything | nothing |
+//!
+//! Which failures end a page is told by [`Failures::End`]. A page *stands* at a moment if it is in a stay then that is
+//! not unknown. So at the end of each period the pages that stand or are unknown are those of the period before, and
+//! those that were found, new or returned in it, without those that were lost in it.
+//!
+//! Times are seconds, UTC. Cost: linear in the captures of a page, and in the events of a series.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::record::capture::CaptureTime;
+use crate::record::status::Failures;
+use crate::record::time::RangeLength;
+
+/// How a stay began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Began {
+    /// With the first capture of the page whose links are known: the link may be older.
+    Found,
+    /// With a capture, after others that did not link.
+    New,
+    /// With a capture, after an earlier stay.
+    Returned,
+}
+
+/// A stretch of time in which a page linked to the target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Stay {
+    /// The first capture that links.
+    pub first: i64,
+    /// The last one.
+    pub last: i64,
+    /// The first capture after it that does not link; `None` if the store has none.
+    pub gone: Option<i64>,
+    /// How it began.
+    pub began: Began,
+}
+
+/// When a page, or the pages of a host, linked to the target.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Backlink {
+    /// In order of time; they do not touch.
+    pub stays: Vec<Stay>,
+    /// Closed intervals inside of stays in which it is unknown whether the page links, in order of time. The end of the
+    /// last one is [`i64::MAX`] if no later capture tells.
+    pub unknown: Vec<(i64, i64)>,
+    /// URLs of the target that the page ever linked to.
+    pub targets: u64,
+}
+
+impl Backlink {
+    /// Empties it, and keeps its memory.
+    pub fn clear(&mut self) {
+        self.stays.clear();
+        self.unknown.clear();
+        self.targets = 0;
+    }
+
+    /// Replaces the stays by those of a page, given its captures in order of time, and the intervals from a first to a
+    /// last capture in which it has a link to the target: the lifespans of these links, in any order.
+    pub fn set(&mut self, captures: impl IntoIterator<Item = CaptureTime>, lifespans: &mut [(i64, i64)]) {
+        self.stays.clear();
+        self.unknown.clear();
+        if lifespans.is_empty() {
+            return;
+        }
+        lifespans.sort_unstable();
+        let (mut at, mut end) = (0, i64::MIN);
+        let (mut open, mut unknown_since, mut is_known): (Option<Stay>, Option<i64>, bool) = (None, None, false);
+        for CaptureTime { time, known, status } in captures {
+            if !Failures::End.counts(status) {
+                continue;
+            }
+            if !known {
+                unknown_since = unknown_since.or(open.is_some().then_some(time));
+                continue;
+            }
+            while let Some(&(first, last)) = lifespans.get(at).filter(|lifespan| lifespan.0 <= time) {
+                debug_assert!(first <= last, "a lifespan that ends before it begins");
+                end = end.max(last);
+                at += 1;
+            }
+            let links = !status.is_failure() && time <= end;
+            self.unknown.extend(unknown_since.take().map(|since| (since, time - 1)));
+            match &mut open {
+                Some(stay) if links => stay.last = time,
+                Some(stay) => {
+                    self.stays.push(Stay { gone: Some(time), ..*stay });
+                    open = None;
+                }
+                None if links => {
+                    let began = match (is_known, self.stays.is_empty()) {
+                        (false, _) => Began::Found,
+                        (true, true) => Began::New,
+                        (true, false) => Began::Returned,
+                    };
+                    open = Some(Stay { first: time, last: time, gone: None, began });
+                }
+                None => {}
+            }
+            is_known = true;
+        }
+        self.unknown.extend(unknown_since.map(|since| (since, i64::MAX)));
+        self.stays.extend(open);
+    }
+
+    /// When any of several pages linked: the pages of a host, say. The first stay began as that of the page that began
+    /// it, all others have returned; a stay is unknown while all pages are that are in one. `targets` is the largest
+    /// number of one page.
+    #[must_use]
+    pub fn united<'a>(pages: impl IntoIterator<Item = &'a Backlink>) -> Self {
+        // What changes at a second: pages in a stay, and of these the unknown ones. What ends comes before what begins.
+        let mut events: Vec<(i64, i64, i64)> = Vec::new();
+        let (mut united, mut first) = (Self::default(), None::<(i64, Began)>);
+        let mut lasts: Vec<(i64, i64)> = Vec::new();
+        for page in pages {
+            united.targets = united.targets.max(page.targets);
+            for stay in &page.stays {
+                let is_earlier = |&(time, began): &(i64, Began)| (stay.first, stay.began) < (time, began);
+                if first.as_ref().is_none_or(is_earlier) {
+                    first = Some((stay.first, stay.began));
+                }
+                events.push((stay.first, 1, 0));
+                events.extend(stay.gone.map(|gone| (gone, -1, 0)));
+                lasts.push((stay.first, stay.last));
+            }
+            for &(since, until) in &page.unknown {
+                events.push((since, 0, 1));
+                events.extend((until < i64::MAX).then(|| (until + 1, 0, -1)));
+            }
+        }
+        events.sort_unstable_by_key(|event| event.0);
+        lasts.sort_unstable();
+        let mut lasts = lasts.into_iter().peekable();
+        let (mut there, mut unknown): (i64, i64) = (0, 0);
+        let mut open: Option<i64> = None;
+        let mut unknown_since: Option<i64> = None;
+        let mut close = |since: i64, gone: Option<i64>, stays: &mut Vec<Stay>| {
+            let mut last = since;
+            while let Some(ended) = lasts.next_if(|&(first, _)| gone.is_none_or(|gone| first < gone)) {
+                last = last.max(ended.1);
+            }
+            let began = if stays.is_empty() { first.map_or(Began::Found, |(_, began)| began) } else { Began::Returned };
+            stays.push(Stay { first: since, last, gone, began });
+        };
+        for at in events.chunk_by(|one, other| one.0 == other.0) {
+            let time = at[0].0;
+            there += at.iter().map(|event| event.1).sum::<i64>();
+            unknown += at.iter().map(|event| event.2).sum::<i64>();
+            let (is_there, is_unknown) = (there > 0, there > 0 && unknown >= there);
+            match (unknown_since, is_unknown) {
+                (None, true) => unknown_since = Some(time),
+                (Some(since), false) => {
+                    united.unknown.push((since, time - 1));
+                    unknown_since = None;
+                }
+                _ => {}
+            }
+            match (open, is_there) {
+                (None, true) => open = Some(time),
+                (Some(since), false) => {
+                    close(since, Some(time), &mut united.stays);
+                    open = None;
+                }
+                _ => {}
+            }
+        }
+        united.unknown.extend(unknown_since.map(|since| (since, i64::MAX)));
+        if let Some(since) = open {
+            close(since, None, &mut united.stays);
+        }
+        united
+    }
+
+    /// The first capture that linked; the end of time without one.
+    pub fn first(&self) -> i64 {
+        self.stays.first().map_or(i64::MAX, |stay| stay.first)
+    }
+
+    /// Whether it stands at a moment: `None` if that is unknown.
+    pub fn stands(&self, time: i64) -> Option<bool> {
+        let stays = self.stays.iter().any(|stay| stay.first <= time && stay.gone.is_none_or(|gone| time < gone));
+        let is_unknown = self.unknown.iter().any(|&(since, until)| (since..=until).contains(&time));
+        (!is_unknown).then_some(stays)
+    }
+}
+
+/// What happened in a period, and what is so at its end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Period {
+    /// Pages that stand at the end.
+    pub standing: u64,
+    /// Pages of which it is unknown at the end whether they still link.
+    pub unknown: u64,
+    /// Stays that began in it, and how.
+    pub found: u64,
+    /// See `found`.
+    pub new: u64,
+    /// See `found`.
+    pub returned: u64,
+    /// Stays that are gone in it.
+    pub lost: u64,
+}
+
+/// How many pages link, period by period.
+#[derive(Clone, Debug)]
+pub struct Series {
+    length: RangeLength,
+    /// By the first second of a period: what happened in it, with the difference of `unknown`.
+    periods: BTreeMap<i64, (Period, i64)>,
+}
+
+impl Series {
+    /// No pages yet; periods have this length.
+    pub fn new(length: RangeLength) -> Self {
+        Self { length, periods: BTreeMap::new() }
+    }
+
+    fn at(&mut self, time: i64) -> &mut (Period, i64) {
+        self.periods.entry(self.length.start(time)).or_default()
+    }
+
+    /// Counts a page in.
+    pub fn add(&mut self, backlink: &Backlink) {
+        for stay in &backlink.stays {
+            let period = &mut self.at(stay.first).0;
+            match stay.began {
+                Began::Found => period.found += 1,
+                Began::New => period.new += 1,
+                Began::Returned => period.returned += 1,
+            }
+            if let Some(gone) = stay.gone {
+                self.at(gone).0.lost += 1;
+            }
+        }
+        for &(since, until) in &backlink.unknown {
+            self.at(since).1 += 1;
+            if until < i64::MAX {
+                self.at(until + 1).1 -= 1;
+            }
+        }
+    }
+
+    /// Each period from the first in which something happened to the last one, by its first second.
+    pub fn periods(&self) -> Vec<(i64, Period)> {
+        let Some((&first, _)) = self.periods.first_key_value() else { return Vec::new() };
+        let last = self.periods.last_key_value().map_or(first, |(&last, _)| last);
+        let starts = std::iter::successors(Some(first), |&start| Some(self.length.end(start) + 1));
+        let (mut there, mut unknown) = (0_i64, 0_i64);
+        let period = |start: i64| {
+            let (mut period, difference) = self.periods.get(&start).copied().unwrap_or_default();
+            unknown += difference;
+            there += (period.found + period.new + period.returned).cast_signed() - period.lost.cast_signed();
+            period.unknown = unknown.unsigned_abs();
+            period.standing = (there - unknown).unsigned_abs();
+            (start, period)
+        };
+        starts.take_while(|&start| start <= last).map(period).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;

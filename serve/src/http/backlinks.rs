@@ -1,0 +1,95 @@
+//! `/v1/backlinks`: who links to a URL, a host or a domain, and since when. The rule is that of
+//! [`webstrata_layers::record::backlink`].
+//!
+//! The series counts all rows; the table has those with an event in an interval, as many as `limit` says. Periods are
+//! columns, so that a picture of many years is small. Cost: the stays of every page that links; pages of the table add
+//! the look-ups of their URLs. Each page of the table costs as much as the first one.
+
+use axum::Json;
+use axum::extract::{RawQuery, State};
+use serde_json::{Value as Shown, json};
+use webstrata_layers::{Backlink, Event, Order, Period, RangeLength, ReferringHost, Stay, Unit, format_time};
+
+use super::question::params::Params;
+use super::question::resume::{PagePosition, Start};
+use super::walk::Match;
+use super::{Refused, pinned, resume_key};
+use crate::clerk::{BacklinkQuestion, BacklinkRow};
+use crate::protocol::status::{Reason, refuse};
+use crate::server::Shared;
+
+pub(super) const BACKLINKS: &[&str] =
+    &["url", "matchType", "internal", "unit", "by", "event", "from", "to", "order", "limit", "resumeKey", "epoch"];
+
+/// The default and the largest `limit`, in rows.
+const LIMIT: u64 = 200;
+const LIMIT_MAX: u64 = 10_000;
+
+/// `/v1/backlinks`.
+pub(super) async fn backlinks(State(shared): State<Shared>, RawQuery(query): RawQuery) -> Result<Json<Shown>, Refused> {
+    let params = Params::of(query.as_deref(), BACKLINKS, &[])?;
+    let start = Start::of(shared.cluster.store(), "/v1/backlinks", &params)?;
+    let url = params.required("url")?;
+    let matched = Match::of(&params)?;
+    let internal = params.flag("internal")?;
+    let unit = params.choice("unit", [Unit::Page, Unit::Host, Unit::Domain].map(|unit| (unit.name(), unit)))?;
+    let period = params.choice("by", [("month", RangeLength::Month), ("year", RangeLength::Year)])?;
+    let event = params.choice("event", Event::words())?;
+    let order = params.choice("order", Order::words())?;
+    let interval = params.interval()?.unwrap_or((i64::MIN, i64::MAX));
+    let limit = params.number("limit", 0..=LIMIT_MAX)?.unwrap_or(LIMIT);
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let pinned = pinned(&shared, start.epoch).await?;
+    let target = matched.uid_intervals(&pinned, url).await?;
+    if target.is_empty() {
+        let message = format!("nothing in the store matches {url}, neither as a page nor as the target of a link");
+        return Err(refuse(Reason::NotInStore, message, &[("epoch", pinned.epoch())]).into());
+    }
+    let except = match matched {
+        _ if internal => Vec::new(),
+        Match::Host | Match::Domain => target.clone(),
+        _ => Match::Host.uid_intervals(&pinned, url).await.unwrap_or_else(|_| target.clone()),
+    };
+    let offset = start.position.unwrap_or_default().sent;
+    let targets: u64 = target.iter().map(|uids| uids.end.0 - uids.start.0).sum();
+    let question = BacklinkQuestion { target, except, unit, period, event, interval, order, offset, limit };
+    let answer = pinned.who_links(question).await?;
+    let column = |of: fn(&Period) -> u64| answer.periods.iter().map(|(_, period)| of(period)).collect::<Vec<_>>();
+    let mut shown = json!({
+        "epoch": pinned.epoch(), "url": url, "matchType": matched.name(), "unit": unit.name(),
+        "targets": targets, "pages": answer.pages, "rowsTotal": answer.total, "rowsSelected": answer.selected,
+        "periods": answer.periods.iter().map(|(start, _)| format_time(*start)[..10].to_owned()).collect::<Vec<_>>(),
+        "standing": column(|period| period.standing), "unknown": column(|period| period.unknown),
+        "found": column(|period| period.found), "new": column(|period| period.new),
+        "returned": column(|period| period.returned), "lost": column(|period| period.lost),
+        "hosts": answer.hosts.iter().map(host_shown).collect::<Vec<_>>(),
+        "rows": answer.rows.iter().map(row_shown).collect::<Vec<_>>(),
+    });
+    let sent = offset.saturating_add(answer.rows.len());
+    let next = (limit > 0 && sent < answer.selected).then_some(PagePosition { sent, ..PagePosition::default() });
+    resume_key(&mut shown, &start, &pinned, next);
+    Ok(Json(shown))
+}
+
+fn host_shown(host: &ReferringHost) -> Shown {
+    json!({"host": host.host, "pages": host.pages, "standing": host.standing, "first": format_time(host.first)})
+}
+
+fn row_shown(row: &BacklinkRow) -> Shown {
+    let Backlink { stays, unknown, targets } = &row.backlink;
+    let stay = |stay: &Stay| {
+        json!({"first": format_time(stay.first), "last": format_time(stay.last), "gone": stay.gone.map(format_time),
+               "began": stay.began})
+    };
+    let interval =
+        |&(first, last): &(i64, i64)| json!([format_time(first), (last < i64::MAX).then(|| format_time(last))]);
+    let mut shown = json!({"page": row.url, "uid": row.page, "targets": targets,
+                           "stays": stays.iter().map(stay).collect::<Vec<_>>()});
+    if let Some(name) = &row.name {
+        (shown["name"], shown["pages"]) = (json!(name), json!(row.pages));
+    }
+    if !unknown.is_empty() {
+        shown["unknown"] = unknown.iter().map(interval).collect();
+    }
+    shown
+}
