@@ -110,7 +110,7 @@ pub(crate) enum Command {
     Fold(fold::FoldArgs),
     /// Write a synthetic crawl as WARC, JSON lines or Parquet
     Generate(generate::GenerateArgs),
-    /// Generate a small crawl, build a store, run three queries
+    /// Build a store from a made-up crawl, and draw a page over time
     Demo(demo::DemoArgs),
     /// Measure encodings of links, and the cells of a store
     Bench(bench::BenchArgs),

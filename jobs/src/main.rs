@@ -6,6 +6,7 @@
 
 mod args;
 mod ask;
+mod bars;
 mod cli;
 mod commands;
 mod metrics;

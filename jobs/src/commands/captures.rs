@@ -2,6 +2,7 @@
 
 use crate::args::{Format, FormatArgs, Outcome};
 use crate::ask::{self, MatchArg, MatchArgs, SourceArgs};
+use crate::bars;
 use clap::Args;
 use serde_json::json;
 use std::io::Write;
@@ -13,6 +14,7 @@ use webstrata_layers::{CaptureTime, Links, format_time};
 #[command(
     after_help = "Examples:\n  webstrata captures STORE http://example.org/\n  \
                         webstrata captures STORE example.org --match surt\n  \
+                        webstrata captures STORE example.org --bars\n  \
                         webstrata captures STORE example.org --format json",
     allow_missing_positional = true
 )]
@@ -23,6 +25,9 @@ pub(crate) struct CapturesArgs {
     pub(crate) url: String,
     #[command(flatten)]
     pub(crate) spelled: MatchArgs,
+    /// Draw a calendar: a row a year, a column a week, as dark as there are captures in it
+    #[arg(long, conflicts_with_all = ["format", "matching"])]
+    pub(crate) bars: bool,
     #[command(flatten)]
     pub(crate) format: FormatArgs,
 }
@@ -45,6 +50,12 @@ pub(crate) fn run(args: &CapturesArgs, out: &mut dyn Write) -> anyhow::Result<Ou
                 "other_spellings": others,
             });
             writeln!(out, "{answer}")?;
+        }
+        Format::Text if args.bars => {
+            bars::calendar(&captures).iter().try_for_each(|line| writeln!(out, "{line}"))?;
+            if captures.is_empty() {
+                ask::note(&format!("{} was never captured; other pages link to it", page.url));
+            }
         }
         Format::Text => {
             for capture in &captures {

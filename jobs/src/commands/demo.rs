@@ -1,31 +1,43 @@
-//! `webstrata demo`: a small made-up crawl, built and asked three questions, each shown as the command to type.
+//! `webstrata demo`: a small made-up crawl, built and asked, each step shown as the command to type.
 //!
 //! What runs is what the shown commands run: the demo calls the same functions with the same arguments.
 
+mod harbour;
+
 use crate::args::Outcome;
-use crate::ask;
 use crate::commands::build::BuildArgs;
-use crate::commands::{build, generate, links};
+use crate::commands::serve::ServeArgs;
+use crate::commands::{build, links, serve};
 use crate::running::RunArgs;
 use anyhow::{Context, bail};
 use clap::{Args, Parser};
+use harbour::FRONT;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use webstrata_layers::{Links, Precision, Reader, Store, Uid, Window, format_time};
+use std::process::{Command, Stdio};
 
-/// How many lines of an answer are shown.
-const LINES_SHOWN: usize = 12;
-/// How many URLs are looked at for good examples.
-const URLS_SEEN: u64 = 3000;
+/// How many lines of what `build` says are shown.
+const LINES_SHOWN: usize = 4;
+const LISTEN: &str = "127.0.0.1:7400";
 
 /// Arguments of `demo`.
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  webstrata demo --dir /tmp/try-webstrata")]
+#[command(after_help = "Examples:\n  webstrata demo\n  webstrata demo --serve --open\n  \
+                        webstrata demo --dir /tmp/try-webstrata")]
 pub(crate) struct DemoArgs {
     /// Directory for the crawl and the store [default: a new temporary directory]
     #[arg(long, value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
+    /// Then serve the store, with a page for browsers
+    #[arg(long)]
+    pub(crate) serve: bool,
+    /// With --serve: open the page in a browser
+    #[arg(long, requires = "serve")]
+    pub(crate) open: bool,
+    /// With --serve: IP:PORT to listen on
+    #[arg(long, value_name = "ADDR", default_value = LISTEN, requires = "serve")]
+    pub(crate) listen: std::net::SocketAddr,
 }
 
 pub(crate) fn run(args: &DemoArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
@@ -36,53 +48,64 @@ pub(crate) fn run(args: &DemoArgs, out: &mut dyn Write) -> anyhow::Result<Outcom
         }
         None => tempfile::Builder::new().prefix("webstrata-demo-").tempdir().context("temporary directory")?.keep(),
     };
-    let (crawl, store) = (quoted(&dir.join("crawl.warc")), quoted(&dir.join("store")));
+    let path = dir.join("crawl.jsonl");
+    let lines: String = harbour::crawl().iter().map(|line| format!("{line}\n")).collect();
+    fs::write(&path, lines).with_context(|| path.display().to_string())?;
+    let (crawl, store) = (quoted(&path), quoted(&dir.join("store")));
 
-    writeln!(out, "A made-up web of a few hosts, crawled every month for a year, as a WARC file:\n")?;
-    let size = "uk:occurrences=40000,seed=2006 --as warc";
-    step(out, &format!("webstrata generate {size} --out {crawl}"))?;
-    writeln!(out, "\nThe crawl becomes a store: Parquet files with every link and when it was there.\n")?;
-    step(out, &format!("webstrata build --out {store} {crawl}"))?;
-
-    let reader = Reader::new(Store::open(dir.join("store"))?, ask::READ_MEMORY);
-    let Some(examples) = Examples::find(&reader)? else {
-        bail!("no page of the demo crawl changes; please report this");
-    };
-    let Examples { page, from, to, target, at } = &examples;
-    writeln!(out, "\n1. What did a page link to between two dates?\n")?;
-    step(out, &format!("webstrata links {store} {page} --from {from} --to {to}"))?;
-    writeln!(out, "\n2. Who linked to a page, as of a date?\n")?;
-    step(out, &format!("webstrata links {store} {target} --in --at {at}"))?;
-    writeln!(out, "\n3. How long did each link of a page live? (first capture, last capture)\n")?;
-    step(out, &format!("webstrata links {store} {page} --lifespans"))?;
-
+    writeln!(out, "A made-up web around a harbour, captured now and then for ten years:")?;
+    step(out, &format!("webstrata build --out {store} {crawl}"), LINES_SHOWN)?;
+    writeln!(out, "\nWhat did its front page link to, and when?\n")?;
+    step(out, &format!("webstrata links {store} {FRONT} --bars"), usize::MAX)?;
+    if args.serve {
+        return serve_it(args, &dir.join("store"), out);
+    }
     writeln!(
         out,
-        "\nWhat to try next:
-  webstrata captures {store} {page}
-  webstrata info {store}
-  webstrata check {store}
-  webstrata links {store} {target} --in --lifespans --format json
-  webstrata serve {store}
-  curl -G http://127.0.0.1:7400/v1/links --data-urlencode url={page}
-  webstrata build --out STORE YOUR-CRAWL.warc.gz
-  webstrata help
-Or read the Parquet files in {store}/rows with DuckDB, pandas or Polars.
-All of this lies in {}; remove it when you are done.",
-        quoted(&dir)
+        "\nTry next:
+  webstrata demo --serve --open
+  webstrata links {store} {FRONT} --at 2008
+  webstrata backlinks {store} tide-tables.example --by year
+  webstrata build --out STORE YOUR-CRAWL.warc.gz"
     )?;
     Ok(Outcome::Done)
 }
 
+/// Serves the store until it is told to end.
+fn serve_it(args: &DemoArgs, store: &Path, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+    let address = args.listen;
+    writeln!(out, "\nThe same in a browser: http://{address}/?url={FRONT}  (Ctrl-C ends it)\n")?;
+    let words = ["serve", &store.display().to_string(), "--listen", &address.to_string()].map(str::to_owned);
+    if args.open {
+        open_soon(format!("http://{address}/?url={FRONT}"));
+    }
+    serve::run(&parsed::<ServeArgs>(&words)?, out)
+}
+
+/// Opens an address in the browser of this system, once the server has had time to start.
+fn open_soon(address: String) {
+    let command = if cfg!(target_os = "macos") {
+        "open"
+    } else if cfg!(windows) {
+        "explorer"
+    } else {
+        "xdg-open"
+    };
+    std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_secs(1));
+        // The address stands on the screen, so without a browser nothing is lost.
+        let _ = Command::new(command).arg(address).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    });
+}
+
 /// Shows a command, runs it, and shows the first lines of what it prints.
-fn step(out: &mut dyn Write, command: &str) -> anyhow::Result<()> {
+fn step(out: &mut dyn Write, command: &str, lines_max: usize) -> anyhow::Result<()> {
     writeln!(out, "$ {command}")?;
     out.flush()?;
     let words = unquoted(command);
     let mut answer = Vec::new();
     let Some((_, of_command)) = words.split_first() else { return Ok(()) };
     match of_command.first().map(String::as_str) {
-        Some("generate") => generate::run(&parsed(of_command)?, &mut answer)?,
         Some("build") => {
             let args: BuildArgs = parsed(of_command)?;
             let run = RunArgs { workers: Some(args.run.workers.unwrap_or(2)), ..args.run };
@@ -92,13 +115,7 @@ fn step(out: &mut dyn Write, command: &str) -> anyhow::Result<()> {
         other => bail!("the demo does not run {other:?}"),
     };
     let text = String::from_utf8_lossy(&answer);
-    let lines: Vec<_> = text.lines().collect();
-    for line in lines.iter().take(LINES_SHOWN) {
-        writeln!(out, "{line}")?;
-    }
-    if lines.len() > LINES_SHOWN {
-        writeln!(out, "... and {} more", lines.len() - LINES_SHOWN)?;
-    }
+    text.lines().take(lines_max).try_for_each(|line| writeln!(out, "{line}"))?;
     Ok(())
 }
 
@@ -110,61 +127,6 @@ fn parsed<A: Args>(words: &[String]) -> anyhow::Result<A> {
         args: A,
     }
     Ok(Only::try_parse_from(words)?.args)
-}
-
-/// The arguments of the demo's questions, as a person types them.
-struct Examples {
-    page: String,
-    from: String,
-    to: String,
-    target: String,
-    at: String,
-}
-
-impl Examples {
-    /// Looks for a page whose links change, and for a URL whose sources change; `None` if there are none.
-    fn find(reader: &Reader) -> anyhow::Result<Option<Examples>> {
-        let counts = reader.store().manifest().counts;
-        let (first, last) = (counts.first_time.unwrap_or(0), counts.last_time.unwrap_or(0));
-        let third = (last - first) / 3;
-        let (from, to, at) = (month(first + third), month(last - third), day(first + third * 2));
-        let middle = Window::Seen { from: first + third, to: last - third };
-        let (mut page, mut target) = (None, None);
-        for uid in Uid::each(Uid::below(counts.urls.min(URLS_SEEN))) {
-            let lifespans = reader.lifespans(uid)?;
-            let changing =
-                lifespans.iter().filter(|span| span.first > first + third || span.last < last - third).count();
-            if reader.captures(uid)?.len() >= 3 && changing > 0 {
-                let links = reader.out_links(uid, middle)?.len();
-                keep_best(&mut page, distance(links, 8) + distance(changing, 3), uid);
-            }
-            let sources = reader.in_links(uid, Window::as_of(first + third * 2), Precision::Exact)?.len();
-            if sources > 0 {
-                keep_best(&mut target, distance(sources, 8), uid);
-            }
-        }
-        let (Some((_, page)), Some((_, target))) = (page, target) else { return Ok(None) };
-        let (page, target) = (quoted(Path::new(&reader.url(page)?)), quoted(Path::new(&reader.url(target)?)));
-        Ok(Some(Examples { page, from, to, target, at }))
-    }
-}
-
-fn distance(have: usize, want: usize) -> usize {
-    have.abs_diff(want)
-}
-
-fn keep_best(best: &mut Option<(usize, Uid)>, cost: usize, uid: Uid) {
-    if best.is_none_or(|(least, _)| cost < least) {
-        *best = Some((cost, uid));
-    }
-}
-
-fn month(time: i64) -> String {
-    format_time(time).chars().take(7).collect()
-}
-
-fn day(time: i64) -> String {
-    format_time(time).chars().take(10).collect()
 }
 
 /// A word as a POSIX shell reads it back.

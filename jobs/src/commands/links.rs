@@ -4,14 +4,17 @@
 
 use crate::args::{AsOfArgs, Format, FormatArgs, Outcome, Usage, interval, time_from, time_to};
 use crate::ask::{self, FoundUrl, MatchArg, MatchArgs, SourceArgs};
+use crate::bars::{self, Axis, Bar};
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
+use std::cmp::Reverse;
 use std::collections::HashSet;
 use std::io::Write;
 use webstrata_analysis::Fold;
 use webstrata_layers::record::capture::deciding;
 use webstrata_layers::{
-    AsOf, CaptureTime, Direction, Lifespan, Links, Precision, Sample, Sampling, Window, format_time,
+    AsOf, CaptureTime, Direction, Failures, Lifespan, Links, Precision, Sample, Sampling, Stay, Uid, Window,
+    format_time,
 };
 
 const EXAMPLES: &str = "\
@@ -26,6 +29,7 @@ Examples:
   webstrata links STORE http://example.org/ --at 2008 --max-age 1y
   webstrata links STORE http://example.org/ --match surt
   webstrata links STORE http://example.org/ --lifespans
+  webstrata links STORE http://example.org/ --bars
   webstrata links STORE http://example.org/ --dead --at 2012
   webstrata links STORE http://example.org/ --changed 2008 2010
   webstrata links STORE http://example.org/ --in --first --by domain --limit 10
@@ -60,6 +64,10 @@ pub(crate) struct LinksArgs {
     /// link
     #[arg(long, conflicts_with = "at")]
     pub(crate) lifespans: bool,
+    /// Draw when each link existed, one row per link; the links that existed longest come first
+    #[arg(long, group = "listed", conflicts_with_all = ["from", "to", "at", "lifespans", "dead", "count", "sample",
+                                                        "range_precision", "changed", "first"])]
+    pub(crate) bars: bool,
     /// Show links to pages that are gone, with the status and the time of the failure
     #[arg(long, conflicts_with_all = ["inward", "from", "to", "lifespans", "count", "sample"])]
     pub(crate) dead: bool,
@@ -70,15 +78,15 @@ pub(crate) struct LinksArgs {
     pub(crate) changed: Option<Vec<i64>>,
     /// With --in: show who linked first: each page, oldest first, with the time of its first capture
     /// with the link
-    #[arg(long, requires = "inward",
+    #[arg(long, group = "listed", requires = "inward",
           conflicts_with_all = ["from", "to", "at", "lifespans", "dead", "count", "sample", "range_precision",
                                 "changed"])]
     pub(crate) first: bool,
     /// With --first: one line per page, or per domain (the first page of each)
     #[arg(long, value_enum, value_name = "WHAT", requires = "first")]
     pub(crate) by: Option<By>,
-    /// With --first: print at most N lines
-    #[arg(long, value_name = "N", requires = "first")]
+    /// With --first or --bars: print at most N lines
+    #[arg(long, value_name = "N", requires = "listed")]
     pub(crate) limit: Option<usize>,
     /// With --in: answer faster, to the precision of time ranges; the answer may have extra pages
     #[arg(long, requires = "inward", conflicts_with = "lifespans")]
@@ -125,6 +133,10 @@ pub(crate) fn run(args: &LinksArgs, out: &mut dyn Write) -> anyhow::Result<Outco
     let found = ask::find(&*reader, &args.url)?;
     if let Some(dates) = dates {
         print_changed(&*reader, args, &found, dates, out)?;
+        return Ok(Outcome::Done);
+    }
+    if args.bars {
+        print_bars(&*reader, args, &found, out)?;
         return Ok(Outcome::Done);
     }
     if args.first {
@@ -259,6 +271,54 @@ fn print_changed(
             ask::note("at one of the times the links of the page are unknown: neither gained nor lost")
         }
         count => ask::note(&format!("{count} more pages link at one time, and have unknown links at the other")),
+    }
+    Ok(())
+}
+
+/// Draws when each link of a page was there, or each page that links; the longest first.
+fn print_bars(links: &dyn Links, args: &LinksArgs, found: &FoundUrl, out: &mut dyn Write) -> anyhow::Result<()> {
+    if args.format.format == Format::Json {
+        return Err(Usage("--bars is a picture: for JSON, take --lifespans").into());
+    }
+    let captures = links.captures(found.uid)?;
+    let mut rows: Vec<(Uid, Vec<Bar>)> = Vec::new();
+    if args.inward {
+        let one = found.uid..found.uid + 1;
+        let bars = |stay: &Stay| Bar { first: stay.first, last: stay.last, gone: stay.gone };
+        let backlinks = links.backlinks(std::slice::from_ref(&one), &[])?.into_iter();
+        rows.extend(backlinks.map(|(page, backlink)| (page, backlink.stays.iter().map(bars).collect())));
+    } else {
+        let shows = |capture: &&CaptureTime| capture.known && Failures::End.counts(capture.status);
+        let gone = |last: i64| captures.iter().filter(shows).map(|capture| capture.time).find(|&time| time > last);
+        for runs in links.lifespans(found.uid)?.chunk_by(|one, other| one.link == other.link) {
+            let bar = |run: &Lifespan| Bar { first: run.first, last: run.last, gone: gone(run.last) };
+            rows.push((runs[0].link, runs.iter().map(bar).collect()));
+        }
+    }
+    let life = |(uid, bars): &(Uid, Vec<Bar>)| {
+        (Reverse(bars.iter().map(|bar| bar.last - bar.first + 1).sum::<i64>()), bars[0].first, *uid)
+    };
+    rows.sort_by_key(life);
+    let count = rows.len();
+    rows.truncate(args.limit.unwrap_or_else(bars::rows_max));
+    let ends = rows.iter().flat_map(|(_, bars)| bars.iter().flat_map(|bar| [bar.first, bar.gone.unwrap_or(bar.last)]));
+    let times: Vec<i64> = ends.chain(captures.iter().map(|capture| capture.time)).collect();
+    let (Some(&first), Some(&last)) = (times.iter().min(), times.iter().max()) else {
+        ask::note("the page has no links, and no captures");
+        return Ok(());
+    };
+    let urls = links.urls_of(&rows.iter().map(|(uid, _)| *uid).collect::<Vec<_>>())?;
+    let names: Vec<&str> = urls.iter().map(|url| url.split_once("://").map_or(&**url, |(_, rest)| rest)).collect();
+    let axis = Axis::of_terminal((first, last), names.iter().copied());
+    writeln!(out, "{}", axis.head())?;
+    for (name, (_, bars)) in names.iter().zip(&rows) {
+        writeln!(out, "{}", axis.row(name, bars))?;
+    }
+    if !captures.is_empty() {
+        writeln!(out, "{}", axis.captures("captures", &captures))?;
+    }
+    if rows.len() < count {
+        ask::note(&format!("{} more rows lived shorter: --limit {count} shows all", count - rows.len()));
     }
     Ok(())
 }
