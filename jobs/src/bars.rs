@@ -75,8 +75,8 @@ impl Axis {
         const YEAR: i64 = 365 * 24 * 60 * 60;
         let mut line = vec![' '; self.cells];
         let cell = (self.to - self.from) / self.cells as i64;
-        let step =
-            [1, 2, 5, 10, 20, 50, 100, 200, 500].into_iter().find(|step| step * YEAR >= 6 * cell).unwrap_or(1000);
+        let steps = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000];
+        let step = steps.into_iter().find(|step| step * YEAR >= 6 * cell).unwrap_or(5000);
         let mut year = RangeLength::Year.start(self.from);
         let mut is_empty = true;
         while year <= self.to {
@@ -156,6 +156,15 @@ pub(crate) fn calendar(captures: &[CaptureTime]) -> Vec<String> {
         let end = RangeLength::Year.end(year);
         let (own, after) = rest.split_at(rest.partition_point(|capture| capture.time <= end));
         rest = after;
+        if own.is_empty() {
+            // Years without a capture are one line, however many they are.
+            let next = rest.first().map_or(end + 1, |capture| RangeLength::Year.start(capture.time));
+            let last = &format_time(next - 1)[..4];
+            let name = &format_time(year)[..4];
+            lines.push(if name == last { name.to_owned() } else { format!("{name} to {last}: none") });
+            year = next;
+            continue;
+        }
         let mut weeks = vec![(0_u32, false, false); WEEKS];
         for capture in own {
             let week = usize::try_from((capture.time - year) / WEEK).unwrap_or(0).min(WEEKS - 1);
@@ -251,6 +260,8 @@ mod tests {
         let lines = calendar(&captures);
         assert_eq!(lines[1..], ["2006  ▂×", "2007", "2008   ▁"]);
         assert!(lines[0].starts_with("      Jan  Feb Mar Apr"), "{}", lines[0]);
+        let far = calendar(&[captures[0], CaptureTime { time: time("9999"), ..captures[0] }]);
+        assert_eq!(far[1..], ["2006  ▁", "2007 to 9998: none", "9999  ▁"]);
         assert_eq!(calendar(&[]), Vec::<String>::new());
     }
 

@@ -60,6 +60,8 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
       tabindex: 0,
       "aria-label": "Time: left and right choose a period, Escape all",
       "aria-valuemin": 0,
+      "aria-valuenow": 0,
+      "aria-valuetext": "all periods",
     },
     chart,
   );

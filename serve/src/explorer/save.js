@@ -90,11 +90,13 @@ export class Svg {
     return { width: text.length * 6.4 };
   }
 
-  save() {}
+  save() {
+    this.stack.push(0);
+  }
 
+  /** Ends what was cut since the last `save`. */
   restore() {
-    if (this.clipped) this.parts.push("</g>");
-    this.clipped = false;
+    this.parts.push("</g>".repeat(this.stack.pop() || 0));
   }
 
   /** Draws lower by so many pixels. */
@@ -111,7 +113,7 @@ export class Svg {
       `<clipPath id="${id}"><rect x="${x}" y="${y}" width="${width}" height="${height}"/></clipPath>` +
         `<g clip-path="url(#${id})">`,
     );
-    this.clipped = true;
+    this.stack[this.stack.length - 1] += 1;
   }
 
   text() {
