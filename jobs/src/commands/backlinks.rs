@@ -11,7 +11,7 @@ use indicatif::HumanCount;
 use serde_json::json;
 use std::io::Write;
 use std::ops::Range;
-use webstrata_layers::read::referrers::{series, sort};
+use webstrata_layers::read::referrers::{keep_first, series};
 use webstrata_layers::record::key::{domain_prefix, host_of, host_prefix, url_prefix};
 use webstrata_layers::{Event, Links, Order, Period, RangeLength, Referrer, Referrers, Uid, Unit, format_time};
 use webstrata_url::{domain_of, meant};
@@ -163,10 +163,10 @@ pub(crate) fn run(args: &BacklinksArgs, out: &mut dyn Write) -> anyhow::Result<O
     if (event, interval) != (Event::Any, (i64::MIN, i64::MAX)) {
         rows.retain(|row| row.has(event, interval));
     }
-    sort(&mut rows, if args.first { Order::First } else { Order::Most });
     let selected = rows.len();
     let limit = args.limit.unwrap_or(if args.format == TableFormat::Text { 20 } else { 0 });
-    rows.truncate(if limit == 0 { usize::MAX } else { limit });
+    let order = if args.first { Order::First } else { Order::Most };
+    keep_first(&mut rows, order, if limit == 0 { usize::MAX } else { limit });
     let urls = links.urls_of(&rows.iter().map(|row| row.page).collect::<Vec<_>>())?;
     print_rows(&rows, &urls, args.format, out)?;
     if args.format == TableFormat::Text {

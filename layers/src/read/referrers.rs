@@ -1,7 +1,7 @@
 //! Who links to a target: backlinks by page, by host or by domain, selected and in an order, and their series.
 //!
 //! ```text
-//! Links::backlinks -> pages, each with its Backlink -+-> Referrers::rows (a page, a host, a domain) -> select -> sort
+//! Links::backlinks -> pages, each with its Backlink -+-> Referrers::rows (a page, a host, a domain) -> keep_first
 //!                        names of their hosts -------+                                        \--> series
 //! ```
 //!
@@ -9,8 +9,8 @@
 //! pages, and those of their hosts or domains. Cost: linear in pages, and the sort.
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 use std::collections::HashMap;
-use std::str::FromStr;
 
 use crate::record::backlink::{Backlink, Began, Period, Series};
 use crate::record::time::RangeLength;
@@ -58,18 +58,16 @@ pub enum Event {
 }
 
 impl Event {
-    const ALL: [(&'static str, Event); 6] = [
-        ("any", Event::Any),
-        ("came", Event::Came),
-        ("new", Event::New),
-        ("returned", Event::Returned),
-        ("lost", Event::Lost),
-        ("standing", Event::Standing),
-    ];
-
     /// Each with its word.
     pub fn words() -> [(&'static str, Event); 6] {
-        Self::ALL
+        [
+            ("any", Event::Any),
+            ("came", Event::Came),
+            ("new", Event::New),
+            ("returned", Event::Returned),
+            ("lost", Event::Lost),
+            ("standing", Event::Standing),
+        ]
     }
 }
 
@@ -92,45 +90,16 @@ impl Order {
     pub fn words() -> [(&'static str, Order); 4] {
         [("first", Order::First), ("last", Order::Last), ("most", Order::Most), ("key", Order::Key)]
     }
-}
 
-/// Text that is none of the words of a choice.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{text:?} is none of {words}")]
-pub struct NotAWord {
-    /// The text.
-    pub text: String,
-    /// The words.
-    pub words: String,
-}
-
-fn word_of<T: Copy, const N: usize>(text: &str, words: [(&str, T); N]) -> Result<T, NotAWord> {
-    let found = words.iter().find(|(word, _)| *word == text).map(|(_, value)| *value);
-    let names = || words.map(|(word, _)| word).join(", ");
-    found.ok_or_else(|| NotAWord { text: text.to_owned(), words: names() })
-}
-
-impl FromStr for Unit {
-    type Err = NotAWord;
-
-    fn from_str(text: &str) -> Result<Self, NotAWord> {
-        word_of(text, [Unit::Page, Unit::Host, Unit::Domain].map(|unit| (unit.name(), unit)))
-    }
-}
-
-impl FromStr for Event {
-    type Err = NotAWord;
-
-    fn from_str(text: &str) -> Result<Self, NotAWord> {
-        word_of(text, Self::ALL)
-    }
-}
-
-impl FromStr for Order {
-    type Err = NotAWord;
-
-    fn from_str(text: &str) -> Result<Self, NotAWord> {
-        word_of(text, Self::words())
+    fn compare(self, one: &Referrer<'_>, other: &Referrer<'_>) -> Ordering {
+        let most = |row: &Referrer<'_>| (row.pages, row.backlink.targets);
+        let own = match self {
+            Order::First => Ordering::Equal,
+            Order::Last => other.last().cmp(&one.last()),
+            Order::Most => most(other).cmp(&most(one)),
+            Order::Key => one.page.cmp(&other.page),
+        };
+        own.then_with(|| (one.backlink.first(), one.page).cmp(&(other.backlink.first(), other.page)))
     }
 }
 
@@ -171,27 +140,14 @@ impl Referrer<'_> {
     }
 }
 
-/// Sorts rows so far that the first `count` are those that come first, in order.
-pub fn sort_first(rows: &mut Vec<Referrer<'_>>, order: Order, count: usize) {
-    if order == Order::First && count < rows.len() {
-        rows.select_nth_unstable_by_key(count, |row| (row.backlink.first(), row.page));
+/// Leaves the first `count` rows in an order. Cost: linear in the rows, and the sort of those that are left.
+pub fn keep_first(rows: &mut Vec<Referrer<'_>>, order: Order, count: usize) {
+    let compare = |one: &Referrer<'_>, other: &Referrer<'_>| order.compare(one, other);
+    if count < rows.len() {
+        rows.select_nth_unstable_by(count, compare);
         rows.truncate(count);
     }
-    sort(rows, order);
-    rows.truncate(count);
-}
-
-/// Sorts rows.
-pub fn sort(rows: &mut [Referrer<'_>], order: Order) {
-    let first = |row: &Referrer<'_>| (row.backlink.first(), row.page);
-    match order {
-        Order::First => rows.sort_unstable_by_key(first),
-        Order::Last => rows.sort_unstable_by_key(|row| (std::cmp::Reverse(row.last()), first(row))),
-        Order::Most => {
-            rows.sort_unstable_by_key(|row| (std::cmp::Reverse((row.pages, row.backlink.targets)), first(row)))
-        }
-        Order::Key => rows.sort_unstable_by_key(|row| row.page),
-    }
+    rows.sort_unstable_by(compare);
 }
 
 /// How many of the rows link, period by period.
@@ -319,7 +275,7 @@ mod tests {
         let domain_of = |host: &str| -> &str { if host.ends_with("a.example") { "a.example" } else { "other.test" } };
         let shown = |unit| {
             let mut rows = referrers.rows(unit, domain_of);
-            sort(&mut rows, Order::First);
+            keep_first(&mut rows, Order::First, usize::MAX);
             rows.into_iter().map(|row| (row.name.unwrap_or_default(), row.page.0, row.pages)).collect::<Vec<_>>()
         };
         let row = |name: &str, page, pages| (name.to_owned(), page, pages);

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use futures_util::future::try_join_all;
 use tonic::Status;
 use webstrata_layers::read::query::times_of;
-use webstrata_layers::read::referrers::{series, sort_first};
+use webstrata_layers::read::referrers::{keep_first, series};
 use webstrata_layers::read::spellings::in_order;
 use webstrata_layers::{
     Backlink, Direction, Event, Order, Period, RangeLength, Referrer, Referrers, ReferringHost, Uid, Unit, Window,
@@ -176,7 +176,7 @@ impl Pinned {
             rows.retain(|row| row.has(event, interval));
         }
         let selected = rows.len();
-        sort_first(&mut rows, order, offset.saturating_add(limit));
+        keep_first(&mut rows, order, offset.saturating_add(limit));
         rows.drain(..offset.min(rows.len()));
         let mut urls = Vec::with_capacity(rows.len());
         for rows in rows.chunks(URLS) {
