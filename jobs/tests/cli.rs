@@ -254,7 +254,7 @@ fn views_name_the_files_of_the_store_and_timemaps_its_captures() {
     assert_eq!(files, 5, "{views}");
     assert!(!views.contains("{urls}") && views.contains("VIEW link_intervals"), "{views}");
     assert_eq!(succeeds(dir.path(), "sql {}/store --dialect duckdb --out -"), views);
-    let map = succeeds(dir.path(), "timemap {}/store a.example/ --prefix http://w.example/ --format text --from 2007");
+    let map = succeeds(dir.path(), "timemap {}/store a.example/ --replay http://w.example/ --format text --from 2007");
     assert_eq!(map, "http://w.example/20070115120000/http://a.example/\n");
     let error = fails(dir.path(), "timemap {}/store http://b.example/x", 1);
     assert!(error.contains("no capture"), "{error}");

@@ -1,15 +1,16 @@
 //! HTTP for people and scripts: the questions of the service `Links`, with URLs instead of UIDs, answered in JSON.
 //!
 //! ```text
-//! GET /v1/links?url=... --> [question] UID --> [walk] UIDs that match --> clerk --> [answer] --> JSON
+//! GET /v1/links?url=... --> [question] UID --> [answer: walk] UIDs that match --> clerk --> [answer] --> JSON
 //! ```
 //!
-//! Map: `question` reads parameters, finds URLs and says where a page begins; `walk` lists the URLs that match;
-//! `answer` collects as many values as fit; `links`, `changed`, `first`, `backlinks`, `barcode`, `suggest`, `names` and
-//! `about` are the questions; `query` answers many questions in one stream of `lines`. `http/openapi.json` describes
-//! all paths, and the server serves the description. `/` is the [`crate::explorer`] for browsers.
+//! Map: `question` reads parameters, finds URLs and says where a page begins; `answer` lists the URLs that match and
+//! collects as many values as fit; `links`, `changed`, `first`, `backlinks`, `barcode`, `suggest`, `names` and `about`
+//! are the questions; `query` answers many questions in one stream; `archive` answers what tools for web archives ask;
+//! `caching` says how long answers may be kept, [`options`] what an operator chooses. `http/openapi.json` describes all
+//! paths, and the server serves the description. `/` is the [`crate::explorer`] for browsers.
 //!
-//! Callers that accept gzip get compressed answers. Every answer names its epoch. Errors are those of
+//! Callers that accept gzip or zstd get compressed answers. Every answer names its epoch. Errors are those of
 //! [`crate::guard::refusal`]. The server keeps no state between calls.
 
 use std::time::Duration;
@@ -18,6 +19,7 @@ use axum::Router;
 use axum::extract::{Path, Request};
 use axum::http::header::{ACCEPT, CONTENT_TYPE, VARY};
 use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, any, get, post};
 use serde_json::{Value, json};
@@ -34,17 +36,18 @@ use question::resume;
 
 mod about;
 mod answer;
+mod archive;
 mod backlinks;
 mod barcode;
+mod caching;
 mod changed;
 mod first;
-mod lines;
 mod links;
 mod names;
+pub mod options;
 mod query;
 mod question;
 mod suggest;
-mod walk;
 
 /// The list of paths for people.
 const PAGE: &str = include_str!("http/page.txt");
@@ -59,21 +62,41 @@ struct Route {
     /// The path as callers write it, without its variable part.
     called: &'static str,
     method: Method,
+    /// Whether the answer depends on the question and the epoch alone.
+    is_of_epoch: bool,
     handler: fn() -> MethodRouter<Shared>,
 }
 
 impl Route {
     const fn of(path: &'static str, name: &'static str, handler: fn() -> MethodRouter<Shared>) -> Self {
-        Self { path, called: path, method: Method::of(name, Pool::Links), handler }
+        Self { path, called: path, method: Method::of(name, Pool::Links), is_of_epoch: true, handler }
+    }
+
+    /// A path whose answer changes within an epoch.
+    const fn changing(path: &'static str, name: &'static str, handler: fn() -> MethodRouter<Shared>) -> Self {
+        Self { is_of_epoch: false, ..Self::of(path, name, handler) }
+    }
+
+    /// A path that goes on with the URL of a page.
+    const fn before_url(
+        path: &'static str,
+        called: &'static str,
+        name: &'static str,
+        handler: fn() -> MethodRouter<Shared>,
+    ) -> Self {
+        let mut route = Self::of(path, name, handler);
+        route.called = called;
+        route.method.is_prefix = true;
+        route
     }
 
     /// A path with constant text, which needs no token.
     const fn open(path: &'static str, handler: fn() -> MethodRouter<Shared>) -> Self {
-        Self { path, called: path, method: Method::open("v1"), handler }
+        Self { path, called: path, method: Method::open("v1"), is_of_epoch: false, handler }
     }
 }
 
-const ROUTES: [Route; 20] = [
+const ROUTES: [Route; 24] = [
     Route::of("/v1/links", "v1/links", || get(links::links)),
     Route::of("/v1/captures", "v1/captures", || get(names::captures)),
     Route::of("/v1/lifespans", "v1/lifespans", || get(links::lifespans)),
@@ -86,10 +109,14 @@ const ROUTES: [Route; 20] = [
     Route::of("/v1/uids", "v1/uids", || get(names::uids)),
     Route { called: "/v1/uids/", ..Route::of("/v1/uids/{uid}", "v1/uids", || get(names::uid)) },
     Route::of("/v1/translate", "v1/translate", || get(names::translate)),
-    Route::of("/v1/stats", "v1/stats", || get(about::stats)),
-    Route::of("/v1/topology", "v1/topology", || get(about::topology)),
-    Route::of("/v1/epochs", "v1/epochs", || get(about::epochs)),
-    Route::of("/v1/query", "v1/query", || post(query::query)),
+    Route::changing("/v1/stats", "v1/stats", || get(about::stats)),
+    Route::changing("/v1/topology", "v1/topology", || get(about::topology)),
+    Route::changing("/v1/epochs", "v1/epochs", || get(about::epochs)),
+    Route::changing("/v1/query", "v1/query", || post(query::query)),
+    Route::of("/cdx", "cdx", || get(archive::cdx::cdx)),
+    Route::before_url("/timemap/link/{*url}", "/timemap/link/", "timemap", || get(archive::memento::link)),
+    Route::before_url("/timemap/json/{*url}", "/timemap/json/", "timemap", || get(archive::memento::json)),
+    Route::before_url("/timegate/{*url}", "/timegate/", "timegate", || get(archive::memento::gate)),
     Route::open("/v1/openapi.json", || get(openapi)),
     Route::open("/v1", || get(page)),
     Route { called: "/explorer/", ..Route::open("/explorer/{file}", || get(explorer_file)) },
@@ -100,7 +127,11 @@ const ROUTES: [Route; 20] = [
 pub fn routes(shared: Shared) -> Router {
     let mut router = Router::new();
     for route in &ROUTES {
-        router = router.route(route.path, (route.handler)().fallback(wrong_method));
+        let mut handler = (route.handler)().fallback(wrong_method);
+        if route.is_of_epoch {
+            handler = handler.layer(from_fn_with_state(shared.clone(), caching::cached));
+        }
+        router = router.route(route.path, handler);
     }
     router.route("/v1/{*rest}", any(nothing_there)).layer(CompressionLayer::new()).with_state(shared)
 }
@@ -205,6 +236,10 @@ mod tests {
             ("/v1/topology", about::TOPOLOGY),
             ("/v1/epochs", about::EPOCHS),
             ("/v1/query", query::QUERY),
+            ("/cdx", archive::cdx::CDX),
+            ("/timemap/link/{url}", &["url"]),
+            ("/timemap/json/{url}", &["url"]),
+            ("/timegate/{url}", &["url", "Accept-Datetime"]),
             ("/v1/openapi.json", &[]),
             ("/v1", &[]),
             ("/explorer/{file}", &["file"]),
@@ -216,9 +251,9 @@ mod tests {
     fn the_description_has_every_route_and_parameter() {
         let document = document();
         let of_document: BTreeSet<&str> = document["paths"].as_object().unwrap().keys().map(String::as_str).collect();
-        let of_routes: BTreeSet<&str> = ROUTES.iter().map(|route| route.path).collect();
-        assert_eq!(of_document, of_routes);
-        assert_eq!(of_routes, parameters().into_keys().collect());
+        let of_routes: BTreeSet<String> = ROUTES.iter().map(|route| route.path.replace("{*", "{")).collect();
+        assert_eq!(of_document, of_routes.iter().map(String::as_str).collect());
+        assert_eq!(of_document, parameters().into_keys().collect());
         for (path, own) in parameters() {
             let operations = document["paths"][path].as_object().unwrap();
             let [operation] = operations.values().collect::<Vec<_>>()[..] else { panic!("{path}: one method") };
@@ -261,7 +296,7 @@ mod tests {
         for route in
             ROUTES.iter().filter(|route| !["/", "/v1", "/v1/uids/{uid}", "/explorer/{file}"].contains(&route.path))
         {
-            assert!(PAGE.contains(route.path), "{}", route.path);
+            assert!(PAGE.contains(route.path.trim_end_matches("{*url}")), "{}", route.path);
         }
     }
 
@@ -269,7 +304,7 @@ mod tests {
     fn every_route_is_a_method() {
         let methods = methods(Methods::default());
         for route in &ROUTES {
-            let path = route.path.replace("{uid}", "17").replace("{file}", "main.js");
+            let path = route.path.replace("{uid}", "17").replace("{file}", "main.js").replace("{*url}", "http://a/b");
             let method = methods.of(&path);
             assert_eq!(method, route.method, "{path}");
             assert_eq!(

@@ -15,6 +15,7 @@
 //! | [`map`], [`clerk`], [`dial`] | which server holds which cell; asks these servers and joins their answers |
 //! | [`server`], [`http`] | the port, its gRPC services, and the same questions over HTTP |
 //! | `explorer` | the page for browsers, which asks the same questions |
+//! | [`memento`] | TimeMaps, and the capture that is nearest to a date (RFC 7089) |
 //! | [`protocol`] | messages, the encoding of lists of links, errors, and resume tokens of paged answers |
 //! | [`answering`] | answers to many question lines together |
 //! | [`guard`] | the guards around every call: limits, deadlines, TLS, tokens, metrics, spans |
@@ -28,5 +29,6 @@ pub mod guard;
 pub mod held;
 pub mod http;
 pub mod map;
+pub mod memento;
 pub mod protocol;
 pub mod server;

@@ -35,6 +35,20 @@ pub struct Shared {
     pub cluster: Arc<Cluster>,
     /// The limits on one call.
     pub bounds: Bounds,
+    /// How answers over HTTP are.
+    pub(crate) http: Arc<HttpManner>,
+}
+
+/// How answers over HTTP are.
+pub(crate) struct HttpManner {
+    /// What URLs of mementos begin with.
+    pub(crate) replay: String,
+    /// Where callers reach the server; `None`: at the host that they name.
+    pub(crate) public_url: Option<String>,
+    /// `http` or `https`.
+    pub(crate) scheme: &'static str,
+    /// Whether answers are for one caller alone.
+    pub(crate) is_private: bool,
 }
 
 impl Shared {

@@ -5,18 +5,23 @@
 
 use axum::Router;
 use axum::body::{Body, Bytes, to_bytes};
-use axum::http::{Request, StatusCode};
+use axum::http::{HeaderMap, Request, StatusCode};
 use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::path::Path;
 use std::time::Duration;
+use tempfile::TempDir;
 use tower::ServiceExt;
-use webstrata_layers::format_time;
+use webstrata_layers::{RangeLength, format_time, parse_time};
 use webstrata_serve::cluster::ClusterOptions;
 use webstrata_serve::guard::limits::Limits;
 use webstrata_serve::http;
 use webstrata_serve::server::{Server, ServerOptions};
 
 use crate::oracle::{Ending, When};
+use crate::rows::{Rows, Said};
 
 /// See the head of this file.
 pub struct Served {
@@ -32,9 +37,14 @@ impl Served {
     /// # Panics
     /// Here and below: where the server does not start, or refuses.
     pub async fn start(store: &Path, answer_bytes: usize) -> Self {
+        Self::start_with(store, answer_bytes, |_| {}).await
+    }
+
+    /// With other options. The router here has no guards; the port of the server does.
+    pub async fn start_with(store: &Path, answer_bytes: usize, change: impl FnOnce(&mut ServerOptions)) -> Self {
         let limits = Limits { answer_bytes, batch: 100, ..Limits::default() };
         let millis = Duration::from_millis;
-        let options = ServerOptions {
+        let mut options = ServerOptions {
             limits,
             linger: Duration::ZERO,
             patience: Duration::from_secs(1),
@@ -45,18 +55,68 @@ impl Served {
                 ..ClusterOptions::new(store.with_file_name(format!("data-{answer_bytes}")))
             })
         };
+        change(&mut options);
         let address = "127.0.0.1:0".parse().expect("an address");
         let server = Server::start(store.into(), address, options).await.expect("a server");
         server.ready().await;
         Self { router: http::routes(server.shared().clone()), server }
     }
 
+    /// A server of the example of the format's description: two captures of one page, and one of another whose links
+    /// are unknown.
+    pub async fn example() -> (TempDir, Self) {
+        Self::example_with(|_| {}).await
+    }
+
+    /// The same with other options.
+    pub async fn example_with(change: impl FnOnce(&mut ServerOptions)) -> (TempDir, Self) {
+        let dir = tempfile::tempdir().expect("a directory");
+        let store = dir.path().join("store");
+        let [a, b, x] = ["http://a.example/", "http://b.example/", "http://b.example/x"].map(str::to_owned);
+        let time = |text| parse_time(text, false).expect("a time");
+        let row = BTreeMap::from([
+            ((a.clone(), time("20060501")), Said::Links(BTreeSet::from([a.clone(), b]))),
+            ((a.clone(), time("20060601")), Said::Links(BTreeSet::from([a]))),
+            ((x, time("20060601")), Said::Unknown),
+        ]);
+        Rows { rows: vec![row], bare: vec![BTreeSet::new()] }.write(&store, 1, RangeLength::Month);
+        let served = Self::start_with(&store, 1 << 24, change).await;
+        (dir, served)
+    }
+
+    /// The answer of the port to a request, after which the connection is closed.
+    pub async fn port(&self, request: String) -> String {
+        let address = self.server.address();
+        let answered = tokio::task::spawn_blocking(move || {
+            let mut stream = TcpStream::connect(address)?;
+            stream.write_all(request.as_bytes())?;
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).map(|_| answer)
+        });
+        answered.await.expect("a thread").expect("an answer")
+    }
+
     /// Status and body.
     pub async fn call(&self, method: &str, path: &str, body: Body) -> (StatusCode, Bytes) {
-        let request = Request::builder().method(method).uri(path).body(body).expect("a request");
-        let Ok(response) = self.router.clone().oneshot(request).await;
-        let status = response.status();
-        (status, to_bytes(response.into_body(), 1 << 24).await.expect("a body"))
+        let (status, _, body) = self.whole(method, path, &[], body).await;
+        (status, body)
+    }
+
+    /// Status, headers and body, given headers.
+    pub async fn whole(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: Body,
+    ) -> (StatusCode, HeaderMap, Bytes) {
+        let mut request = Request::builder().method(method).uri(path).header("host", "localhost:7400");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let Ok(response) = self.router.clone().oneshot(request.body(body).expect("a request")).await;
+        let (parts, body) = response.into_parts();
+        (parts.status, parts.headers, to_bytes(body, 1 << 24).await.expect("a body"))
     }
 
     /// An answer.

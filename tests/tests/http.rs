@@ -8,11 +8,8 @@ use axum::http::{Request, StatusCode, header};
 use futures_util::stream::{StreamExt, unfold};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{Read, Write};
-use std::net::TcpStream;
 use std::path::Path;
 use std::time::Duration;
-use tempfile::TempDir;
 use tokio::sync::mpsc;
 use tower::ServiceExt;
 use webstrata_layers::record::key::key_of;
@@ -24,23 +21,6 @@ use webstrata_tests::stores::windows;
 
 fn time(text: &str) -> i64 {
     parse_time(text, false).unwrap()
-}
-
-/// A server of the example of the format's description: two captures of one page, and one of another whose links are
-/// unknown.
-async fn example() -> (TempDir, Served) {
-    let dir = tempfile::tempdir().unwrap();
-    let store = dir.path().join("store");
-    let text = str::to_owned;
-    let (a, b, x) = (text("http://a.example/"), text("http://b.example/"), text("http://b.example/x"));
-    let row = BTreeMap::from([
-        ((a.clone(), time("20060501")), Said::Links(BTreeSet::from([a.clone(), b]))),
-        ((a.clone(), time("20060601")), Said::Links(BTreeSet::from([a]))),
-        ((x, time("20060601")), Said::Unknown),
-    ]);
-    Rows { rows: vec![row], bare: vec![BTreeSet::new()] }.write(&store, 1, RangeLength::Month);
-    let served = Served::start(&store, 1 << 24).await;
-    (dir, served)
 }
 
 fn random(store: &Path, seed: u64) -> Oracle {
@@ -185,7 +165,7 @@ async fn who_linked_first_is_as_the_oracle_says() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn dates_that_make_no_sense_are_refused() {
-    let (_dir, served) = example().await;
+    let (_dir, served) = Served::example().await;
     for (query, status, message) in [
         ("url=http://a.example/&fromDate=2006", 400, "toDate: missing"),
         ("url=http://a.example/&fromDate=20060231&toDate=2007", 400, "fromDate: "),
@@ -382,18 +362,8 @@ async fn what_is_not_understood_is_refused() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_port_of_a_server_answers() {
-    let (_dir, served) = example().await;
-    let call = async |request: String| {
-        let address = served.server.address();
-        let answered = tokio::task::spawn_blocking(move || {
-            let mut stream = TcpStream::connect(address).unwrap();
-            stream.write_all(request.as_bytes()).unwrap();
-            let mut answer = String::new();
-            stream.read_to_string(&mut answer).unwrap();
-            answer
-        });
-        answered.await.unwrap()
-    };
+    let (_dir, served) = Served::example().await;
+    let call = async |request: String| served.port(request).await;
     let end = "host: one\r\nconnection: close\r\n";
     let answer = call(format!("GET /v1/epochs HTTP/1.1\r\n{end}\r\n")).await;
     assert!(answer.starts_with("HTTP/1.1 200 ") && answer.contains("{\"epoch\":1,\"epochs\":[1]}"), "{answer}");
@@ -410,7 +380,7 @@ async fn the_port_of_a_server_answers() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn questions_are_answered_while_others_are_still_to_come() {
-    let (_dir, served) = example().await;
+    let (_dir, served) = Served::example().await;
     let (sender, receiver) = mpsc::unbounded_channel::<Result<Bytes, std::io::Error>>();
     let send = |text: &str| sender.send(Ok(Bytes::from(text.to_owned()))).unwrap();
     let receiver = unfold(receiver, async |mut receiver| Some((receiver.recv().await?, receiver)));
@@ -449,7 +419,7 @@ fn as_query(name: &str, example: &Value) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_description_has_examples_that_are_answered_so() {
-    let (_dir, served) = example().await;
+    let (_dir, served) = Served::example().await;
     let document = served.get("/v1/openapi.json").await;
     let resolved = |value: &Value| match value["$ref"].as_str() {
         Some(place) => document.pointer(&place[1..]).unwrap().clone(),
@@ -459,10 +429,13 @@ async fn the_description_has_examples_that_are_answered_so() {
         let (method, operation) = operations.as_object().unwrap().iter().next().unwrap();
         let parameters: Vec<Value> = operation["parameters"].as_array().into_iter().flatten().map(resolved).collect();
         let (mut path_now, mut required, mut optional) = (path.clone(), String::new(), vec![String::new()]);
+        let mut headers = Vec::new();
         for parameter in &parameters {
             let (name, example) = (parameter["name"].as_str().unwrap(), &parameter["example"]);
             if example.is_null() {
                 assert_eq!(name, "resumeKey", "{path}: {name} has no example");
+            } else if parameter["in"] == "header" {
+                headers.push((name.to_owned(), example.as_str().unwrap().to_owned()));
             } else if parameter["in"] == "path" {
                 let text = example.as_str().map_or_else(|| example.to_string(), str::to_owned);
                 path_now = path_now.replace(&format!("{{{name}}}"), &text);
@@ -478,9 +451,19 @@ async fn the_description_has_examples_that_are_answered_so() {
         let question = question.and_then(Value::as_str).unwrap_or_default();
         for optional in optional {
             let full = format!("{path_now}?{required}{optional}").replace("?&", "?");
-            let (status, body) = served.call(&method.to_uppercase(), &full, Body::from(question.to_owned())).await;
-            assert_eq!(status, StatusCode::OK, "{full}: {}", String::from_utf8_lossy(&body));
-            let (kind, content) = operation["responses"]["200"]["content"].as_object().unwrap().iter().next().unwrap();
+            let full = full.trim_end_matches('?');
+            let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (&**name, &**value)).collect();
+            let body = Body::from(question.to_owned());
+            let (status, found, body) = served.whole(&method.to_uppercase(), full, &headers, body).await;
+            let described = &operation["responses"][status.as_str()];
+            assert!(status.as_u16() < 400 && described.is_object(), "{full}: {}", String::from_utf8_lossy(&body));
+            if status == StatusCode::FOUND {
+                assert!(found.contains_key(header::LOCATION), "{full}");
+                continue;
+            }
+            let contents = described["content"].as_object().unwrap();
+            let given = found[header::CONTENT_TYPE].to_str().unwrap().split(';').next().unwrap();
+            let (kind, content) = contents.iter().find(|(kind, _)| *kind == given).expect("a type that is described");
             let body = match kind.as_str() {
                 "application/json" => serde_json::from_slice(&body).unwrap(),
                 _ => json!(String::from_utf8(body.to_vec()).unwrap()),

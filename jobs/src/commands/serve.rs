@@ -13,6 +13,7 @@ use webstrata_serve::cluster::ClusterOptions;
 use webstrata_serve::guard::drain::End;
 use webstrata_serve::guard::limits::Limits;
 use webstrata_serve::guard::security::{Security, SecurityOptions};
+use webstrata_serve::http::options::{HttpOptions, Origin};
 use webstrata_serve::server::{Alone, Server, ServerOptions};
 
 use crate::signals::{self, Signals};
@@ -120,6 +121,16 @@ pub(crate) struct ServeArgs {
     tls_client_ca: Option<PathBuf>,
     #[command(flatten)]
     caller: CallerArgs,
+    /// Origin whose pages may read answers in a browser (CORS), as https://example.org, or * for all;
+    /// repeat for more
+    #[arg(long, value_name = "ORIGIN", value_parser = Origin::parse)]
+    cors: Vec<Origin>,
+    /// What URLs of mementos begin with: the replay service of the archive
+    #[arg(long, value_name = "URL", default_value = "https://web.archive.org/web/")]
+    replay: String,
+    /// URL at which callers reach this server, for links in TimeMaps [default: the host that they name]
+    #[arg(long, value_name = "URL")]
+    public_url: Option<String>,
     /// Log to standard error at this level: off, error, warn, info, debug or trace; other modules
     /// by name, as in info,h2=debug
     #[arg(long, value_name = "LEVEL", default_value = "warn", value_parser = spans::filter)]
@@ -274,6 +285,11 @@ fn options(args: &ServeArgs) -> anyhow::Result<ServerOptions> {
         admin: args.admin,
         peer_name: args.caller.tls_name.clone(),
         patience: period(args.drain),
+        http: HttpOptions {
+            replay: args.replay.clone(),
+            public_url: args.public_url.as_ref().map(|url| url.trim_end_matches('/').to_owned()),
+            origins: args.cors.clone(),
+        },
         ..ServerOptions::new(ClusterOptions {
             name: args.name.clone(),
             address,

@@ -1,20 +1,19 @@
 //! `webstrata timemap`: the captures of a page as a Memento TimeMap (RFC 7089).
 //!
-//! The archive that replays them is not ours: `--prefix` says with what the URLs of its mementos begin, and those of
-//! its TimeGate and TimeMaps follow from that as pywb and the Wayback Machine have them. Printed as it goes; memory:
-//! the times of one page.
+//! The archive that replays them is another one: `--replay` says with what the URLs of its mementos begin; those of its
+//! TimeGate and TimeMaps follow from that as pywb and the Wayback Machine have them.
 
 use crate::args::{Outcome, interval, time_from, time_to};
 use crate::ask::{self, SourceArgs};
 use anyhow::bail;
-use chrono::DateTime;
 use clap::{Args, ValueEnum};
-use serde_json::{Value, json};
-use std::io::{self, Write};
-use webstrata_layers::{format_digits, format_time};
+use std::io::Write;
+use webstrata_layers::read::spellings::captures_of_page;
+use webstrata_serve::memento::TimeMap;
+use webstrata_url::meant;
 
 const ABOUT: &str = "\
-The URL of a memento is PREFIX, the 14 digits of the capture time, a slash, and
+The URL of a memento is REPLAY, the 14 digits of the capture time, a slash, and
 the URL of the page. Formats:
   link   application/link-format (RFC 7089)
   json   the JSON of MemGator: original_uri, self, mementos, timemap_uri,
@@ -24,7 +23,7 @@ the URL of the page. Formats:
 Examples:
   webstrata timemap STORE http://example.org/
   webstrata timemap STORE http://example.org/ --format json --from 2006
-  webstrata timemap STORE example.org/ --prefix http://localhost:8080/all/";
+  webstrata timemap STORE example.org/ --replay http://localhost:8080/all/";
 
 /// Arguments of `timemap`.
 #[derive(Args, Debug)]
@@ -32,14 +31,14 @@ Examples:
 pub(crate) struct TimemapArgs {
     #[command(flatten)]
     pub(crate) source: SourceArgs,
-    /// URL of the page; without a scheme, http and https are tried
+    /// URL of the page, in any spelling
     pub(crate) url: String,
     /// Format of the TimeMap
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
     pub(crate) format: TimemapFormat,
-    /// Prefix of memento URLs: the replay service of an archive
+    /// What URLs of mementos begin with: the replay service of an archive
     #[arg(long, value_name = "URL", default_value = "https://web.archive.org/web/")]
-    pub(crate) prefix: String,
+    pub(crate) replay: String,
     /// Captures at or after this time
     #[arg(long, value_name = "T", value_parser = time_from)]
     pub(crate) from: Option<i64>,
@@ -63,120 +62,30 @@ pub(crate) enum TimemapFormat {
 pub(crate) fn run(args: &TimemapArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     let (from, to) = interval(args.from, args.to)?;
     let links = args.source.open(ask::READ_MEMORY)?;
-    let page = ask::find(&*links, &args.url)?;
-    let captures = links.captures(page.uid)?.into_iter().map(|capture| capture.time);
-    let times: Vec<i64> = captures.filter(|time| (from..=to).contains(time)).collect();
-    let archive = Archive { prefix: &args.prefix, url: &page.url };
-    let (Some(&first), Some(&last)) = (times.first(), times.last()) else {
-        bail!("{} has no capture in this window, so there is no TimeMap", page.url);
+    let (spellings, urls) = ask::find_page(&*links, &args.url)?;
+    let lists = spellings.iter().map(|&uid| links.captures(uid)).collect::<Result<Vec<_>, _>>()?;
+    let captures = captures_of_page(lists.iter().map(Vec::as_slice)).into_iter();
+    let in_window = captures.filter(|(capture, _)| (from..=to).contains(&capture.time));
+    let mementos: Vec<_> = in_window.map(|(capture, spelling)| (capture.time, urls[spelling].as_str())).collect();
+    // Without a scheme, what the store has says which is meant.
+    let meant = meant(&args.url)?;
+    let original = meant.iter().find(|url| urls.contains(url)).unwrap_or(&meant[0]);
+    if mementos.is_empty() {
+        bail!("{original} has no capture in this window, so there is no TimeMap");
+    }
+    let timemap = TimeMap {
+        original,
+        mementos: &mementos,
+        replay: &args.replay,
+        timegate: &args.replay,
+        timemap: &format!("{}timemap/", args.replay),
     };
     match args.format {
-        TimemapFormat::Link => link_format(&archive, &times, (first, last), out)?,
-        TimemapFormat::Json => writeln!(out, "{:#}", memgator(&archive, &times, (first, last)))?,
-        TimemapFormat::Text => times.iter().try_for_each(|&time| writeln!(out, "{}", archive.memento(time)))?,
+        TimemapFormat::Link => write!(out, "{}", timemap.link_format())?,
+        TimemapFormat::Json => writeln!(out, "{:#}", timemap.json())?,
+        TimemapFormat::Text => {
+            mementos.iter().try_for_each(|&memento| writeln!(out, "{}", timemap.memento(memento)))?;
+        }
     }
     Ok(Outcome::Done)
-}
-
-/// Where an archive has what of a page.
-struct Archive<'a> {
-    prefix: &'a str,
-    url: &'a str,
-}
-
-impl Archive<'_> {
-    fn memento(&self, time: i64) -> String {
-        format!("{}{}/{}", self.prefix, format_digits(time), self.url)
-    }
-
-    fn timegate(&self) -> String {
-        format!("{}{}", self.prefix, self.url)
-    }
-
-    fn timemap(&self, format: &str) -> String {
-        format!("{}timemap/{format}/{}", self.prefix, self.url)
-    }
-}
-
-fn link_format(archive: &Archive<'_>, times: &[i64], (first, last): (i64, i64), out: &mut dyn Write) -> io::Result<()> {
-    let target = |url: &str| format!("<{}>", url.replace('<', "%3C").replace('>', "%3E"));
-    writeln!(out, "{}; rel=\"original\",", target(archive.url))?;
-    let (from, until) = (http_date(first), http_date(last));
-    let timemap = target(&archive.timemap("link"));
-    writeln!(out, "{timemap}; rel=\"self\"; type=\"application/link-format\"; from=\"{from}\"; until=\"{until}\",")?;
-    writeln!(out, "{}; rel=\"timegate\",", target(&archive.timegate()))?;
-    for (index, &time) in times.iter().enumerate() {
-        let is_last = index + 1 == times.len();
-        let rel = match (index == 0, is_last) {
-            (true, true) => "first last memento",
-            (true, false) => "first memento",
-            (false, true) => "last memento",
-            (false, false) => "memento",
-        };
-        let end = if is_last { "" } else { "," };
-        writeln!(out, "{}; rel=\"{rel}\"; datetime=\"{}\"{end}", target(&archive.memento(time)), http_date(time))?;
-    }
-    Ok(())
-}
-
-fn memgator(archive: &Archive<'_>, times: &[i64], (first, last): (i64, i64)) -> Value {
-    let memento = |time: i64| json!({"datetime": format_time(time), "uri": archive.memento(time)});
-    json!({
-        "original_uri": archive.url,
-        "self": archive.timemap("json"),
-        "mementos": {
-            "list": times.iter().map(|&time| memento(time)).collect::<Vec<_>>(),
-            "first": memento(first),
-            "last": memento(last),
-        },
-        "timemap_uri": {"link_format": archive.timemap("link"), "json_format": archive.timemap("json")},
-        "timegate_uri": archive.timegate(),
-    })
-}
-
-/// A time as HTTP writes it: `Tue, 20 Jun 2000 18:02:59 GMT`.
-fn http_date(time: i64) -> String {
-    let time = DateTime::from_timestamp(time, 0).unwrap_or_default();
-    time.format("%a, %d %b %Y %H:%M:%S GMT").to_string()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    // The dates of the example in RFC 7089, section 5.
-    const FIRST: i64 = 961_524_179;
-    const LAST: i64 = 1_207_773_051;
-
-    #[test]
-    fn dates_are_those_of_http() {
-        assert_eq!(http_date(FIRST), "Tue, 20 Jun 2000 18:02:59 GMT");
-        assert_eq!(http_date(LAST), "Wed, 09 Apr 2008 20:30:51 GMT");
-        assert_eq!(http_date(0), "Thu, 01 Jan 1970 00:00:00 GMT");
-        assert_eq!(http_date(-1), "Wed, 31 Dec 1969 23:59:59 GMT");
-    }
-
-    #[test]
-    fn a_timemap_is_as_the_standard_has_it() {
-        let archive = Archive { prefix: "http://arxiv.example.net/web/", url: "http://a.example.org/" };
-        let mut out = Vec::new();
-        link_format(&archive, &[FIRST, LAST], (FIRST, LAST), &mut out).unwrap();
-        let expected = "\
-<http://a.example.org/>; rel=\"original\",
-<http://arxiv.example.net/web/timemap/link/http://a.example.org/>; rel=\"self\"; type=\"application/link-format\"; \
-from=\"Tue, 20 Jun 2000 18:02:59 GMT\"; until=\"Wed, 09 Apr 2008 20:30:51 GMT\",
-<http://arxiv.example.net/web/http://a.example.org/>; rel=\"timegate\",
-<http://arxiv.example.net/web/20000620180259/http://a.example.org/>; rel=\"first memento\"; \
-datetime=\"Tue, 20 Jun 2000 18:02:59 GMT\",
-<http://arxiv.example.net/web/20080409203051/http://a.example.org/>; rel=\"last memento\"; \
-datetime=\"Wed, 09 Apr 2008 20:30:51 GMT\"
-";
-        assert_eq!(String::from_utf8(out).unwrap(), expected);
-        let json = memgator(&archive, &[FIRST], (FIRST, FIRST));
-        assert_eq!(json["mementos"]["first"], json["mementos"]["list"][0]);
-        assert_eq!(
-            json["mementos"]["last"]["uri"],
-            "http://arxiv.example.net/web/20000620180259/http://a.example.org/"
-        );
-    }
 }

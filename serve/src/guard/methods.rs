@@ -13,6 +13,9 @@ pub const READY: &str = "/readyz";
 /// The path of the liveness check.
 pub const LIVE: &str = "/livez";
 
+/// Segments of a path that goes on, at most.
+const PREFIX_SEGMENTS: usize = 2;
+
 /// Calls that share one limit. Pools are independent: a call may wait for calls of a later pool, never of an earlier
 /// pool, so pools cannot deadlock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -57,6 +60,8 @@ pub struct Method {
     pub open: bool,
     /// Whether calls may last as long as the server. A server that shuts down does not wait for them.
     pub lasts: bool,
+    /// Whether the path goes on with any number of segments.
+    pub is_prefix: bool,
 }
 
 impl Method {
@@ -66,13 +71,13 @@ impl Method {
     /// A method that needs a token.
     #[must_use]
     pub const fn of(name: &'static str, pool: Pool) -> Self {
-        Self { name, pool, open: false, lasts: matches!(pool, Pool::Watch) }
+        Self { name, pool, open: false, lasts: matches!(pool, Pool::Watch), is_prefix: false }
     }
 
     /// A method without token and without limit.
     #[must_use]
     pub const fn open(name: &'static str) -> Self {
-        Self { name, pool: Pool::Free, open: true, lasts: false }
+        Self { name, pool: Pool::Free, open: true, lasts: false, is_prefix: false }
     }
 }
 
@@ -117,8 +122,8 @@ impl Default for Methods {
 }
 
 impl Methods {
-    /// Adds an HTTP path for a method. A path that ends with `/` stands for all paths with one more segment. Paths with
-    /// the same name are counted together.
+    /// Adds an HTTP path for a method. A path that ends with `/` stands for all paths with one more segment, or for all
+    /// paths below it if the method [is a prefix](Method::is_prefix). Paths with the same name are counted together.
     #[must_use]
     pub fn with(mut self, path: &'static str, method: Method) -> Self {
         Arc::make_mut(&mut self.0).insert(path, method);
@@ -129,7 +134,9 @@ impl Methods {
     #[must_use]
     pub fn of(&self, path: &str) -> Method {
         let parent = || path.rfind('/').filter(|&slash| slash > 0).and_then(|slash| self.0.get(&path[..=slash]));
-        self.0.get(path).or_else(parent).copied().unwrap_or(Method::OTHER)
+        let above = |end: usize| self.0.get(&path[..=end]).filter(|method| method.is_prefix);
+        let prefix = || path.match_indices('/').take(PREFIX_SEGMENTS + 1).find_map(|(end, _)| above(end));
+        self.0.get(path).or_else(parent).or_else(prefix).copied().unwrap_or(Method::OTHER)
     }
 }
 
@@ -158,12 +165,17 @@ mod tests {
 
     #[test]
     fn what_is_not_listed_is_other() {
+        let deep = Method { is_prefix: true, ..Method::of("timegate", Pool::Links) };
         let own = Methods::default()
+            .with("/timegate/", deep)
             .with("/", Method::of("page", Pool::Links))
             .with("/v1/links", Method::of("Links/GetLinks", Pool::Links))
             .with("/v1/uids/", Method::of("Links/UidToUrl", Pool::Links));
         assert_eq!(own.of("/v1/links").name, "Links/GetLinks");
         assert_eq!(own.of("/v1/uids/17").name, "Links/UidToUrl");
+        for path in ["/timegate/a", "/timegate/http://a.example/b//c/", "/timegate/"] {
+            assert_eq!(own.of(path).name, "timegate");
+        }
         for path in [
             "/v1/link",
             "/v1/links/",

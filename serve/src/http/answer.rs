@@ -16,6 +16,8 @@ use crate::clerk::{Pinned, Texts};
 use crate::protocol::status::bad;
 use crate::server::Shared;
 
+pub(in crate::http) mod walk;
+
 /// The default and the largest `limit`, in values.
 const LIMIT: u64 = 10_000;
 const LIMIT_MAX: u64 = 1_000_000;
@@ -26,17 +28,17 @@ const BESIDE: usize = 32;
 
 /// The values of one URL.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Item<V> {
-    pub(super) url: String,
-    pub(super) uid: Uid,
-    pub(super) values: Vec<V>,
+pub(in crate::http) struct Item<V> {
+    pub(in crate::http) url: String,
+    pub(in crate::http) uid: Uid,
+    pub(in crate::http) values: Vec<V>,
 }
 
 /// The items so far, and how much still fits.
-pub(super) struct Answer<V> {
-    pub(super) items: Vec<Item<V>>,
+pub(in crate::http) struct Answer<V> {
+    pub(in crate::http) items: Vec<Item<V>>,
     /// The position of the next page; `None` as long as more values fit.
-    pub(super) next_page: Option<PagePosition>,
+    pub(in crate::http) next_page: Option<PagePosition>,
     begin: PagePosition,
     values_left: usize,
     bytes_left: usize,
@@ -50,7 +52,7 @@ struct Piece {
 }
 
 /// A value that an answer can show.
-pub(super) trait Value: Copy {
+pub(in crate::http) trait Value: Copy {
     /// The form in the answer.
     type Shown;
 
@@ -66,38 +68,39 @@ impl<V> Answer<V> {
     ///
     /// # Errors
     /// BAD_REQUEST if `limit` is invalid.
-    pub(super) fn of(shared: &Shared, params: &Params, start: &Start) -> Result<Self, Status> {
+    pub(in crate::http) fn of(shared: &Shared, params: &Params, start: &Start) -> Result<Self, Status> {
         let limit = params.number("limit", 1..=LIMIT_MAX)?.unwrap_or(LIMIT);
         let bytes = shared.bounds.values.saturating_mul(size_of::<u64>());
         Ok(Self::sized(start.position.unwrap_or_default(), usize::try_from(limit).unwrap_or(usize::MAX), bytes))
     }
 
-    fn sized(begin: PagePosition, limit: usize, bytes: usize) -> Self {
+    /// An empty answer from a position on, of at most so many values and about so many bytes.
+    pub(in crate::http) fn sized(begin: PagePosition, limit: usize, bytes: usize) -> Self {
         Self { items: Vec::new(), next_page: None, begin, values_left: limit, bytes_left: bytes }
     }
 
     /// Whether no more values fit.
-    pub(super) fn is_full(&self) -> bool {
+    pub(in crate::http) fn is_full(&self) -> bool {
         self.next_page.is_some()
     }
 
     /// Whether the answer is still below its limit.
-    pub(super) fn has_room(&self) -> bool {
+    pub(in crate::http) fn has_room(&self) -> bool {
         self.values_left > 0
     }
 
     /// How many more values to ask for: one above the limit, to learn whether there are more.
-    pub(super) fn values_max(&self) -> usize {
+    pub(in crate::http) fn values_max(&self) -> usize {
         self.values_left.saturating_add(1)
     }
 
     /// Ends the answer before a UID, unless the answer has already ended.
-    pub(super) fn stop_at(&mut self, uid: Uid) {
+    pub(in crate::http) fn stop_at(&mut self, uid: Uid) {
         self.next_page.get_or_insert(PagePosition { uid, sent: 0 });
     }
 
     /// Adds lists of increasing UIDs; later calls continue with higher UIDs. Empty lists add no item.
-    pub(super) async fn add<T: Value<Shown = V>>(
+    pub(in crate::http) async fn add<T: Value<Shown = V>>(
         &mut self,
         pinned: &Pinned,
         uids: &[Uid],

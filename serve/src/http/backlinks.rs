@@ -10,9 +10,9 @@ use axum::extract::{RawQuery, State};
 use serde_json::{Value as Shown, json};
 use webstrata_layers::{Backlink, Event, Order, Period, RangeLength, ReferringHost, Stay, Unit, format_time};
 
+use super::answer::walk::Match;
 use super::question::params::Params;
 use super::question::resume::{PagePosition, Start};
-use super::walk::Match;
 use super::{Refused, pinned, resume_key};
 use crate::clerk::{BacklinkQuestion, BacklinkRow};
 use crate::protocol::status::{Reason, refuse};

@@ -13,11 +13,11 @@ use webstrata_layers::{
     AsOf, Batch, Direction, Failures, Lifespan, Precision, Sample, Sampling, Uid, Window, format_time,
 };
 
+use super::answer::walk::{Match, Walk};
 use super::answer::{Answer, Value};
 use super::question::address::{find, spellings_of};
 use super::question::params::Params;
 use super::question::resume::Start;
-use super::walk::{Match, Walk};
 use super::{Refused, pinned, resume_key};
 use crate::clerk::Pinned;
 use crate::protocol::status::{Reason, bad};
@@ -306,7 +306,7 @@ pub(super) async fn links(State(shared): State<Shared>, RawQuery(query): RawQuer
         return Ok(Json(shown));
     }
     let uid_intervals = matched.uid_intervals(&pinned, url).await?;
-    let mut walk = Walk::new(pinned.clone(), uid_intervals, question.interval(), &start);
+    let mut walk = Walk::new(pinned.clone(), uid_intervals, question.interval(), start.first_uid());
     if let AnswerForm::Count = question.form {
         while let Some(uids) = walk.next(&mut counts).await? {
             counts.add(&pinned, &uids, &question.counts(&pinned, &uids).await?).await?;

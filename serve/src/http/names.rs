@@ -7,12 +7,13 @@ use serde_json::{Value as Shown, json};
 use tonic::Status;
 use webstrata_layers::{Batch, CaptureTime, Uid, format_time};
 
+use super::answer::walk::{Match, Walk};
 use super::answer::{Answer, Value};
 use super::question::address::{find, look_up};
 use super::question::params::{Params, number};
 use super::question::resume::Start;
-use super::walk::{Match, Walk};
 use super::{Refused, pinned, resume_key};
+use crate::clerk::Pinned;
 use crate::protocol::status::{Reason, bad};
 use crate::server::Shared;
 
@@ -61,8 +62,27 @@ pub(super) async fn captures(State(shared): State<Shared>, RawQuery(query): RawQ
     } else {
         matched.uid_intervals(&pinned, url).await?
     };
-    let mut walk = Walk::new(pinned.clone(), uid_intervals, Some((from, to)), &start);
-    while let Some(uids) = walk.next(&mut answer).await? {
+    let mut walk = Walk::new(pinned.clone(), uid_intervals, Some((from, to)), start.first_uid());
+    captures_of(&pinned, &mut walk, (from, to), &mut answer).await?;
+    let lines = answer.items.into_iter().flat_map(|item| {
+        let line = move |CaptureTime { time, known, status }| {
+            json!({"url": item.url, "timestamp": format_time(time), "status": status.code(), "known": known})
+        };
+        item.values.into_iter().map(line)
+    });
+    shown["captures"] = lines.collect();
+    resume_key(&mut shown, &start, &pinned, answer.next_page);
+    Ok(Json(shown))
+}
+
+/// Adds the captures of the URLs of a walk that lie in a closed interval.
+pub(super) async fn captures_of(
+    pinned: &Pinned,
+    walk: &mut Walk,
+    (from, to): (i64, i64),
+    answer: &mut Answer<CaptureTime>,
+) -> Result<(), Status> {
+    while let Some(uids) = walk.next(answer).await? {
         let all = match pinned.captures(&uids).await {
             Err(status) if Reason::of(&status) == Some(Reason::AnswerTooLarge) && walk.take_back(&uids) => continue,
             all => all?,
@@ -73,17 +93,9 @@ pub(super) async fn captures(State(shared): State<Shared>, RawQuery(query): RawQ
             let end = captures.partition_point(|capture| capture.time <= to);
             in_interval.push(&captures[first..end.max(first)]);
         }
-        answer.add(&pinned, &uids, &in_interval).await?;
+        answer.add(pinned, &uids, &in_interval).await?;
     }
-    let lines = answer.items.into_iter().flat_map(|item| {
-        let line = move |CaptureTime { time, known, status }| {
-            json!({"url": item.url, "timestamp": format_time(time), "status": status.code(), "known": known})
-        };
-        item.values.into_iter().map(line)
-    });
-    shown["captures"] = lines.collect();
-    resume_key(&mut shown, &start, &pinned, answer.next_page);
-    Ok(Json(shown))
+    Ok(())
 }
 
 /// `/v1/urls`.
@@ -102,7 +114,7 @@ pub(super) async fn urls(State(shared): State<Shared>, RawQuery(query): RawQuery
         Some(url) => matched.uid_intervals(&pinned, url).await?,
         None => std::iter::once(Uid::below(pinned.len())).collect(),
     };
-    let mut walk = Walk::new(pinned.clone(), uid_intervals, interval, &start);
+    let mut walk = Walk::new(pinned.clone(), uid_intervals, interval, start.first_uid());
     while let Some(uids) = walk.next(&mut answer).await? {
         let mut one = Batch::default();
         uids.iter().for_each(|_| one.push(&[()]));

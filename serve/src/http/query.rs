@@ -19,13 +19,15 @@ use axum::response::{IntoResponse, Response};
 use futures_util::stream::{StreamExt, TryStreamExt, unfold};
 use futures_util::{FutureExt, Stream};
 
-use super::lines::{LINE_MAX, Line, Lines};
+use self::lines::{LINE_MAX, Line, Lines};
 use super::question::params::Params;
 use super::{Refused, pinned};
 use crate::answering::{Answering, BATCH, Long, failure_of};
 use crate::server::Shared;
 use webstrata_layers::read::question::Asked;
 use webstrata_url::canonical;
+
+pub(super) mod lines;
 
 pub(super) const QUERY: &[&str] = &["epoch"];
 

@@ -21,7 +21,7 @@ use tonic::transport::Server as Transport;
 use tonic::transport::server::Connected;
 use webstrata_layers::Location;
 
-use super::{CellsService, LinksService, Shared};
+use super::{CellsService, HttpManner, LinksService, Shared};
 use crate::clerk::{Clerk, ClerkOptions};
 use crate::cluster::{Cluster, ClusterOptions};
 use crate::dial::{Connect, Dialer};
@@ -34,6 +34,7 @@ use crate::guard::methods::Methods;
 use crate::guard::metrics::Metrics;
 use crate::guard::security::Security;
 use crate::http;
+use crate::http::options::{HttpOptions, cors};
 use crate::protocol::proto;
 use crate::protocol::proto::cells_server::CellsServer;
 use crate::protocol::proto::links_server::LinksServer;
@@ -68,6 +69,8 @@ pub struct ServerOptions {
     pub admin: Option<SocketAddr>,
     /// Why no other server may join this server; `None` if other servers may join.
     pub alone: Option<Alone>,
+    /// How answers over HTTP are.
+    pub http: HttpOptions,
 }
 
 /// Why a server accepts no other servers.
@@ -108,6 +111,7 @@ impl ServerOptions {
             connect: None,
             admin: None,
             alone: None,
+            http: HttpOptions::default(),
         }
     }
 }
@@ -355,6 +359,7 @@ impl PreparedServer {
             patience,
             connect,
             alone,
+            http: http_options,
             ..
         } = options;
         let tokens = security.tokens();
@@ -368,7 +373,13 @@ impl PreparedServer {
         let cluster = Cluster::start(location, cluster_options, bounds, dialer.clone(), stopped.clone()).await?;
         let cells = CellsService::new(cluster.clone(), bounds, limits.calls, alone);
         let clerk = Clerk::of_server(cluster.maps(), dialer, clerk, (name, Arc::new(cells.clone())));
-        let shared = Shared { clerk, cluster, bounds };
+        let manner = HttpManner {
+            replay: http_options.replay,
+            public_url: http_options.public_url,
+            scheme: if security.server_tls().is_some() { "https" } else { "http" },
+            is_private: tokens.header().is_some(),
+        };
+        let shared = Shared { clerk, cluster, bounds, http: Arc::new(manner) };
         let (drain, health) = Drain::new(linger, patience).await;
         let metrics = Metrics::new();
         let admission = Admission::new(&limits);
@@ -404,7 +415,10 @@ impl PreparedServer {
         let guard =
             Guard { methods, tokens, admission: admission.clone(), metrics: metrics.clone(), drain: drain.clone() };
         let admin_router = Routes::new(health).into_axum_router().merge(guard.beside());
-        let router = guard.around(router);
+        let mut router = guard.around(router);
+        if let Some(cors) = cors(&http_options.origins) {
+            router = router.layer(cors);
+        }
         Ok(Self { router, admin_router, admission, shared, drain, metrics, limits, stop, patience })
     }
 

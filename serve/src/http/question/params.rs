@@ -166,7 +166,7 @@ pub(in crate::http) fn number(name: &str, text: &str, bounds: &RangeInclusive<u6
 }
 
 /// Decodes pluses and percent escapes. A percent sign without two hexadecimal digits after it stands for itself.
-fn decoded(text: &str) -> Option<String> {
+pub(in crate::http) fn decoded(text: &str) -> Option<String> {
     let digit =
         |byte: Option<&u8>| byte.and_then(|byte| char::from(*byte).to_digit(16)).and_then(|d| u8::try_from(d).ok());
     let bytes = text.as_bytes();

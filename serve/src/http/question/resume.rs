@@ -40,6 +40,11 @@ impl Start {
         Ok(Self { epoch, position: Some(position), seed: Some(seed), question })
     }
 
+    /// The first UID of the answer.
+    pub(in crate::http) fn first_uid(&self) -> Uid {
+        self.position.unwrap_or_default().uid
+    }
+
     /// The key for a position.
     pub(in crate::http) fn key(&self, epoch: u64, position: PagePosition) -> String {
         token(epoch, [position.uid.0, position.sent as u64, self.seed.unwrap_or(0)], self.question)

@@ -13,11 +13,10 @@ use tokio::time::Instant;
 use tonic::Status;
 use webstrata_layers::record::key;
 
-use super::answer::Answer;
-use super::question::address::{find, meant};
-use super::question::params::Params;
-use super::question::resume::Start;
+use super::Answer;
 use crate::clerk::Pinned;
+use crate::http::question::address::{find, meant};
+use crate::http::question::params::Params;
 use crate::protocol::status::bad;
 
 /// How long one answer looks for matching URLs.
@@ -29,7 +28,7 @@ const READY: u64 = 1 << 16;
 
 /// Which URLs match a URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Match {
+pub(in crate::http) enum Match {
     /// The URL itself.
     Exact,
     /// The URLs with the same urlkey: all spellings of the page.
@@ -44,13 +43,13 @@ pub(super) enum Match {
 
 impl Match {
     /// From `matchType`.
-    pub(super) fn of(params: &Params) -> Result<Self, Status> {
+    pub(in crate::http) fn of(params: &Params) -> Result<Self, Status> {
         let words = [Self::Exact, Self::Surt, Self::Prefix, Self::Host, Self::Domain];
         params.choice("matchType", words.map(|word| (word.name(), word)))
     }
 
     /// The value of `matchType`.
-    pub(super) fn name(self) -> &'static str {
+    pub(in crate::http) fn name(self) -> &'static str {
         match self {
             Self::Exact => "exact",
             Self::Surt => "surt",
@@ -61,7 +60,7 @@ impl Match {
     }
 
     /// The UIDs of the URLs that match, in increasing order.
-    pub(super) async fn uid_intervals(self, pinned: &Pinned, text: &str) -> Result<Vec<Range<Uid>>, Status> {
+    pub(in crate::http) async fn uid_intervals(self, pinned: &Pinned, text: &str) -> Result<Vec<Range<Uid>>, Status> {
         match self {
             Self::Exact => {
                 let (_, uid) = find(pinned, text).await?;
@@ -89,7 +88,7 @@ impl Match {
 }
 
 /// A walk and its position.
-pub(super) struct Walk {
+pub(in crate::http) struct Walk {
     pinned: Pinned,
     /// If set, only pages with a capture in this interval.
     interval: Option<(i64, i64)>,
@@ -100,14 +99,13 @@ pub(super) struct Walk {
 }
 
 impl Walk {
-    /// A walk through increasing intervals of UIDs, from the position of a question on.
-    pub(super) fn new(
+    /// A walk through increasing intervals of UIDs, from a UID on.
+    pub(in crate::http) fn new(
         pinned: Pinned,
         uid_intervals: Vec<Range<Uid>>,
         interval: Option<(i64, i64)>,
-        start: &Start,
+        first: Uid,
     ) -> Self {
-        let first = start.position.unwrap_or_default().uid;
         let rest = uid_intervals.into_iter().map(|uids| uids.start.max(first)..uids.end);
         Self {
             pinned,
@@ -120,7 +118,7 @@ impl Walk {
     }
 
     /// The next UIDs; `None` if the answer is full, the time is over, or the walk has ended.
-    pub(super) async fn next<V>(&mut self, answer: &mut Answer<V>) -> Result<Option<Vec<Uid>>, Status> {
+    pub(in crate::http) async fn next<V>(&mut self, answer: &mut Answer<V>) -> Result<Option<Vec<Uid>>, Status> {
         while !answer.is_full() {
             let Some(next_uid) = self.next_uid() else { return Ok(None) };
             if Instant::now() > self.until {
@@ -153,7 +151,7 @@ impl Walk {
     }
 
     /// Returns UIDs to the walk, which then gives them in smaller steps; false for a single UID.
-    pub(super) fn take_back(&mut self, uids: &[Uid]) -> bool {
+    pub(in crate::http) fn take_back(&mut self, uids: &[Uid]) -> bool {
         if uids.len() < 2 {
             return false;
         }

@@ -5,20 +5,20 @@ use std::collections::VecDeque;
 use std::mem::take;
 
 /// Bytes of a line, at most.
-pub(super) const LINE_MAX: usize = 65_536;
+pub(in crate::http) const LINE_MAX: usize = 65_536;
 
 /// A complete line.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Line {
+pub(in crate::http) struct Line {
     /// The number of the line, from 1.
-    pub(super) number: u64,
+    pub(in crate::http) number: u64,
     /// The text; `None` if the line was too long.
-    pub(super) text: Option<Vec<u8>>,
+    pub(in crate::http) text: Option<Vec<u8>>,
 }
 
 /// Cuts a body into lines. Empty lines are counted and skipped.
 #[derive(Default)]
-pub(super) struct Lines {
+pub(in crate::http) struct Lines {
     open: Vec<u8>,
     is_too_long: bool,
     number: u64,
@@ -27,7 +27,7 @@ pub(super) struct Lines {
 
 impl Lines {
     /// Adds the next piece of the body.
-    pub(super) fn take_in(&mut self, bytes: &[u8]) {
+    pub(in crate::http) fn take_in(&mut self, bytes: &[u8]) {
         for piece in bytes.split_inclusive(|&byte| byte == b'\n') {
             let (text, is_end) = piece.strip_suffix(b"\n").map_or((piece, false), |text| (text, true));
             self.is_too_long |= self.open.len() + text.len() > LINE_MAX;
@@ -43,16 +43,16 @@ impl Lines {
     }
 
     /// The number of complete lines.
-    pub(super) fn len(&self) -> usize {
+    pub(in crate::http) fn len(&self) -> usize {
         self.complete.len()
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(in crate::http) fn is_empty(&self) -> bool {
         self.complete.is_empty()
     }
 
     /// Removes and returns the first complete lines, at most `lines_max`.
-    pub(super) fn take(&mut self, lines_max: usize) -> Vec<Line> {
+    pub(in crate::http) fn take(&mut self, lines_max: usize) -> Vec<Line> {
         let count = self.complete.len().min(lines_max);
         self.complete.drain(..count).collect()
     }
@@ -67,7 +67,7 @@ impl Lines {
     }
 
     /// Ends the body: text after the last line end is a line.
-    pub(super) fn finish(&mut self) {
+    pub(in crate::http) fn finish(&mut self) {
         if self.is_too_long || !self.open.is_empty() {
             self.end();
         }

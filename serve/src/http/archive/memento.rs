@@ -1,0 +1,109 @@
+//! `/timemap/link/URL`, `/timemap/json/URL`: the captures of a page as a TimeMap. `/timegate/URL`: redirects to the
+//! capture that is nearest to `Accept-Datetime` ([`crate::memento`]; RFC 7089).
+//!
+//! The URL of the page is the rest of the path and the query, as they are. The URLs of mementos are those of the
+//! archive that replays them. Cost: the captures of all spellings of the page.
+
+use std::borrow::Cow;
+
+use axum::extract::State;
+use axum::http::header::{CONTENT_TYPE, HOST, LINK, LOCATION, VARY};
+use axum::http::uri::Authority;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri};
+use axum::response::{IntoResponse, Response};
+use tonic::Status;
+
+use crate::http::question::address::{meant, spellings_of};
+use crate::http::question::params::decoded;
+use crate::http::{Refused, pinned};
+use crate::memento::{Memento, TimeMap, time_of_http_date};
+use crate::protocol::status::{Reason, bad, refuse};
+use crate::server::Shared;
+
+const ACCEPT_DATETIME: HeaderName = HeaderName::from_static("accept-datetime");
+
+/// `/timemap/link/URL`.
+pub(in crate::http) async fn link(shared: State<Shared>, uri: Uri, headers: HeaderMap) -> Result<Response, Refused> {
+    let text = of_page(&shared, &uri, &headers, "/timemap/link/", |timemap| timemap.link_format()).await?;
+    Ok(([(CONTENT_TYPE, "application/link-format")], text).into_response())
+}
+
+/// `/timemap/json/URL`.
+pub(in crate::http) async fn json(shared: State<Shared>, uri: Uri, headers: HeaderMap) -> Result<Response, Refused> {
+    let shown = of_page(&shared, &uri, &headers, "/timemap/json/", |timemap| timemap.json()).await?;
+    Ok(axum::Json(shown).into_response())
+}
+
+/// `/timegate/URL`.
+pub(in crate::http) async fn gate(shared: State<Shared>, uri: Uri, headers: HeaderMap) -> Result<Response, Refused> {
+    let date = headers.get(ACCEPT_DATETIME).map(|value| value.to_str().ok().and_then(time_of_http_date));
+    let Some(time) = date.unwrap_or(Some(i64::MAX)) else {
+        let message = "Accept-Datetime: not a date (expected as Tue, 20 Jun 2000 18:02:59 GMT)";
+        return Err(bad(message).into());
+    };
+    let chosen = |timemap: TimeMap<'_>| timemap.nearest(time).map(|it| (timemap.memento(it), timemap.links_of(it)));
+    let chosen = of_page(&shared, &uri, &headers, "/timegate/", chosen).await?;
+    let field = |text: String| {
+        HeaderValue::try_from(text).map_err(|_| bad("url: it has characters that a redirect cannot have"))
+    };
+    let (memento, links) = chosen.unwrap_or_default();
+    let fields = [(LOCATION, field(memento)?), (LINK, field(links)?), (VARY, HeaderValue::from(ACCEPT_DATETIME))];
+    Ok((StatusCode::FOUND, fields).into_response())
+}
+
+/// Calls `show` with the TimeMap of the page that a path names after `prefix`.
+///
+/// # Errors
+/// BAD_REQUEST for text that is not a URL; NOT_IN_STORE, also for pages without captures.
+async fn of_page<T>(
+    shared: &Shared,
+    uri: &Uri,
+    headers: &HeaderMap,
+    prefix: &str,
+    show: impl FnOnce(TimeMap<'_>) -> T,
+) -> Result<T, Status> {
+    let text = uri.path_and_query().and_then(|path| path.as_str().strip_prefix(prefix)).unwrap_or_default();
+    let original = meant(&of_path(text))?.swap_remove(0);
+    let home = home(shared, uri, headers)?;
+    let pinned = pinned(shared, 0).await?;
+    let spellings = spellings_of(&pinned, &original).await?;
+    let (captures, urls) = tokio::try_join!(pinned.captures_of_page(&spellings), pinned.urls(&spellings))?;
+    if captures.is_empty() {
+        let message = format!("{original} was never captured; other pages link to it");
+        return Err(refuse(Reason::NotInStore, message, &[("epoch", pinned.epoch())]));
+    }
+    let mementos: Vec<Memento<'_>> =
+        captures.iter().map(|(capture, spelling)| (capture.time, urls[*spelling].as_str())).collect();
+    Ok(show(TimeMap {
+        original: &original,
+        mementos: &mementos,
+        replay: &shared.http.replay,
+        timegate: &format!("{home}/timegate/"),
+        timemap: &format!("{home}/timemap/"),
+    }))
+}
+
+/// The URL at the end of a path: as it is, or wholly percent-encoded, or with one slash where a proxy merged two.
+fn of_path(text: &str) -> Cow<'_, str> {
+    let begins = |start: &str| text.get(..start.len()).is_some_and(|own| own.eq_ignore_ascii_case(start));
+    if begins("http%3A") || begins("https%3A") {
+        return decoded(&text.replace('+', "%2B")).map_or(Cow::Borrowed(text), Cow::Owned);
+    }
+    match text.split_once(":/") {
+        Some((scheme, rest)) if (begins("http:") || begins("https:")) && !rest.starts_with('/') => {
+            Cow::Owned(format!("{scheme}://{rest}"))
+        }
+        _ => Cow::Borrowed(text),
+    }
+}
+
+/// Where callers reach this server: `https://host:port`.
+fn home(shared: &Shared, uri: &Uri, headers: &HeaderMap) -> Result<String, Status> {
+    if let Some(home) = &shared.http.public_url {
+        return Ok(home.clone());
+    }
+    let host = headers.get(HOST).and_then(|host| Authority::try_from(host.as_bytes()).ok());
+    // HTTP/2 has no field Host.
+    let host = host.as_ref().or(uri.authority()).ok_or_else(|| bad("Host: missing or not a host"))?;
+    Ok(format!("{}://{host}", shared.http.scheme))
+}

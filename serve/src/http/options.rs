@@ -1,0 +1,85 @@
+//! What an operator chooses about answers over HTTP.
+
+use std::time::Duration;
+
+use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, ETAG, IF_NONE_MATCH, LINK, LOCATION};
+use axum::http::{HeaderName, HeaderValue, Method, Uri};
+use tower_http::cors::{AllowOrigin, Any, CorsLayer};
+
+/// How long a browser may keep the answer of whether it may ask.
+const PREFLIGHT_AGE: Duration = Duration::from_secs(86_400);
+
+/// Options of the answers over HTTP.
+#[derive(Clone, Debug)]
+pub struct HttpOptions {
+    /// What URLs of mementos begin with: the replay service of an archive.
+    pub replay: String,
+    /// Where callers reach the server, without a slash at the end; `None`: at the host that they name.
+    pub public_url: Option<String>,
+    /// Whose pages may read answers in a browser; without any, only those of this server.
+    pub origins: Vec<Origin>,
+}
+
+impl Default for HttpOptions {
+    fn default() -> Self {
+        Self { replay: "https://web.archive.org/web/".to_owned(), public_url: None, origins: Vec::new() }
+    }
+}
+
+/// Pages that may read answers (CORS).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// Those of every site.
+    Any,
+    /// Those of one site, as `https://example.org`.
+    Site(HeaderValue),
+}
+
+impl Origin {
+    /// Parses `*`, or a scheme and a host, with a port if it is not that of the scheme.
+    ///
+    /// # Errors
+    /// Any other text.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        if text == "*" {
+            return Ok(Self::Any);
+        }
+        let origin = |uri: Uri| Some(format!("{}://{}", uri.scheme_str()?, uri.authority()?));
+        let is_origin = text.parse().ok().and_then(origin).is_some_and(|origin| origin == text);
+        let value = HeaderValue::from_str(text).ok().filter(|_| is_origin);
+        value.map(Self::Site).ok_or_else(|| format!("not an origin: {text:?} (expected as https://example.org, or *)"))
+    }
+}
+
+/// The rules of CORS for origins; `None` without origins. The layer must be outside of the guards: a browser asks
+/// without a token whether it may ask.
+pub(crate) fn cors(origins: &[Origin]) -> Option<CorsLayer> {
+    let sites = origins.iter().filter_map(|origin| match origin {
+        Origin::Any => None,
+        Origin::Site(site) => Some(site.clone()),
+    });
+    let allowed = match origins {
+        [] => return None,
+        _ if origins.contains(&Origin::Any) => AllowOrigin::from(Any),
+        _ => AllowOrigin::list(sites),
+    };
+    let asked = [AUTHORIZATION, CONTENT_TYPE, IF_NONE_MATCH, HeaderName::from_static("accept-datetime")];
+    let layer = CorsLayer::new().allow_origin(allowed).allow_methods([Method::GET, Method::HEAD, Method::POST]);
+    Some(layer.allow_headers(asked).expose_headers([ETAG, LINK, LOCATION]).max_age(PREFLIGHT_AGE))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn origins_are_as_browsers_send_them() {
+        for text in ["https://example.org", "http://localhost:8000", "http://[::1]:8000"] {
+            assert_eq!(Origin::parse(text), Ok(Origin::Site(HeaderValue::from_str(text).unwrap())));
+        }
+        assert_eq!(Origin::parse("*"), Ok(Origin::Any));
+        for text in ["", "example.org", "https://example.org/", "https://example.org/a", "null", "https://a b", "**"] {
+            assert!(Origin::parse(text).unwrap_err().starts_with("not an origin: "), "{text}");
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! Mementos of a page (RFC 7089): the captures of a page as a TimeMap, and the one that is nearest to a date.
+//!
+//! The archive that replays captures is another one: the URL of a memento is that archive's prefix, the 14 digits of
+//! the capture time, a slash, and the URL. Memory: the text of one TimeMap, about 150 bytes a capture.
+
+use std::fmt::Write;
+
+use chrono::DateTime;
+use serde_json::{Value, json};
+use webstrata_layers::{format_digits, format_time};
+
+/// A capture of a page: its time, and the spelling of the URL that was captured.
+pub type Memento<'a> = (i64, &'a str);
+
+/// The TimeMap of a page, with at least one memento.
+#[derive(Clone, Copy, Debug)]
+pub struct TimeMap<'a> {
+    /// The URL of the page.
+    pub original: &'a str,
+    /// The captures, in order of time.
+    pub mementos: &'a [Memento<'a>],
+    /// What URLs of mementos begin with.
+    pub replay: &'a str,
+    /// What the URL of the TimeGate begins with; the URL of the page follows.
+    pub timegate: &'a str,
+    /// What URLs of TimeMaps begin with; `link/` or `json/` and the URL of the page follow.
+    pub timemap: &'a str,
+}
+
+impl TimeMap<'_> {
+    /// The URL of a memento.
+    #[must_use]
+    pub fn memento(&self, (time, url): Memento<'_>) -> String {
+        format!("{}{}/{url}", self.replay, format_digits(time))
+    }
+
+    fn timegate(&self) -> String {
+        format!("{}{}", self.timegate, self.original)
+    }
+
+    fn timemap(&self, format: &str) -> String {
+        format!("{}{format}/{}", self.timemap, self.original)
+    }
+
+    /// The first and the last memento; `None` without mementos.
+    fn ends(&self) -> Option<[Memento<'_>; 2]> {
+        Some([*self.mementos.first()?, *self.mementos.last()?])
+    }
+
+    /// The memento that is nearest to a time; of two as near, the earlier.
+    #[must_use]
+    pub fn nearest(&self, time: i64) -> Option<Memento<'_>> {
+        let after = self.mementos.partition_point(|(of, _)| *of < time);
+        let around = self.mementos[after.saturating_sub(1)..].iter().take(2);
+        around.copied().min_by_key(|(of, _)| of.abs_diff(time))
+    }
+
+    /// In the format of RFC 7089 (`application/link-format`).
+    #[must_use]
+    pub fn link_format(&self) -> String {
+        let mut out = format!("{}; rel=\"original\",\n", target(self.original));
+        if let Some([first, last]) = self.ends() {
+            let (from, until) = (http_date(first.0), http_date(last.0));
+            let itself = target(&self.timemap("link"));
+            // Writing to a string does not fail.
+            let _ = writeln!(
+                out,
+                "{itself}; rel=\"self\"; type=\"application/link-format\"; from=\"{from}\"; until=\"{until}\","
+            );
+        }
+        let _ = write!(out, "{}; rel=\"timegate\"", target(&self.timegate()));
+        for (index, &memento) in self.mementos.iter().enumerate() {
+            let rel = match (index == 0, index + 1 == self.mementos.len()) {
+                (true, true) => "first last memento",
+                (true, false) => "first memento",
+                (false, true) => "last memento",
+                (false, false) => "memento",
+            };
+            let _ = write!(out, ",\n{}", self.link(memento, rel));
+        }
+        out.push('\n');
+        out
+    }
+
+    fn link(&self, memento: Memento<'_>, rel: &str) -> String {
+        format!("{}; rel=\"{rel}\"; datetime=\"{}\"", target(&self.memento(memento)), http_date(memento.0))
+    }
+
+    /// The links of a TimeGate's answer (the field `Link`): the page, its TimeMap, the first, the last and the chosen
+    /// memento.
+    #[must_use]
+    pub fn links_of(&self, chosen: Memento<'_>) -> String {
+        let (original, timegate) = (target(self.original), target(&self.timegate()));
+        let timemap = target(&self.timemap("link"));
+        let mut out = format!(
+            "{original}; rel=\"original\", {timegate}; rel=\"timegate\", \
+             {timemap}; rel=\"timemap\"; type=\"application/link-format\""
+        );
+        let [first, last] = self.ends().unwrap_or([chosen; 2]);
+        for (memento, rel) in [(first, "first memento"), (chosen, "memento"), (last, "last memento")] {
+            let _ = write!(out, ", {}", self.link(memento, rel));
+        }
+        out
+    }
+
+    /// In the JSON of MemGator.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        let memento = |memento: Memento<'_>| json!({"datetime": format_time(memento.0), "uri": self.memento(memento)});
+        let list: Vec<Value> = self.mementos.iter().map(|&one| memento(one)).collect();
+        let [first, last] = self.ends().map_or([const { Value::Null }; 2], |ends| ends.map(memento));
+        json!({
+            "original_uri": self.original,
+            "self": self.timemap("json"),
+            "mementos": {"list": list, "first": first, "last": last},
+            "timemap_uri": {"link_format": self.timemap("link"), "json_format": self.timemap("json")},
+            "timegate_uri": self.timegate(),
+        })
+    }
+}
+
+/// A URL as a target in link format, which ends at `>`.
+fn target(url: &str) -> String {
+    format!("<{}>", url.replace('<', "%3C").replace('>', "%3E"))
+}
+
+/// A time as HTTP writes it: `Tue, 20 Jun 2000 18:02:59 GMT`.
+#[must_use]
+pub fn http_date(time: i64) -> String {
+    let time = DateTime::from_timestamp(time, 0).unwrap_or_default();
+    time.format("%a, %d %b %Y %H:%M:%S GMT").to_string()
+}
+
+/// The time of [`http_date`]; `None` if the text is no such date.
+#[must_use]
+pub fn time_of_http_date(text: &str) -> Option<i64> {
+    let time = chrono::NaiveDateTime::parse_from_str(text.trim(), "%a, %d %b %Y %H:%M:%S GMT").ok()?;
+    Some(time.and_utc().timestamp())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    // The dates of the example in RFC 7089, section 5.
+    const FIRST: i64 = 961_524_179;
+    const LAST: i64 = 1_207_773_051;
+    const URL: &str = "http://a.example.org/";
+
+    fn timemap<'a>(mementos: &'a [Memento<'a>]) -> TimeMap<'a> {
+        TimeMap {
+            original: URL,
+            mementos,
+            replay: "http://arxiv.example.net/web/",
+            timegate: "http://arxiv.example.net/timegate/",
+            timemap: "http://arxiv.example.net/timemap/",
+        }
+    }
+
+    #[test]
+    fn dates_are_those_of_http() {
+        assert_eq!(http_date(FIRST), "Tue, 20 Jun 2000 18:02:59 GMT");
+        assert_eq!(http_date(LAST), "Wed, 09 Apr 2008 20:30:51 GMT");
+        assert_eq!(http_date(0), "Thu, 01 Jan 1970 00:00:00 GMT");
+        assert_eq!(http_date(-1), "Wed, 31 Dec 1969 23:59:59 GMT");
+        for text in ["", "2008", "Wed, 09 Apr 2008", "Tue, 09 Apr 2008 20:30:51 GMT", "Wed, 09 Apr 2008 20:30:51 CET"] {
+            assert_eq!(time_of_http_date(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_timemap_is_as_the_standard_has_it() {
+        let expected = "\
+<http://a.example.org/>; rel=\"original\",
+<http://arxiv.example.net/timemap/link/http://a.example.org/>; rel=\"self\"; type=\"application/link-format\"; \
+from=\"Tue, 20 Jun 2000 18:02:59 GMT\"; until=\"Wed, 09 Apr 2008 20:30:51 GMT\",
+<http://arxiv.example.net/timegate/http://a.example.org/>; rel=\"timegate\",
+<http://arxiv.example.net/web/20000620180259/http://a.example.org/>; rel=\"first memento\"; \
+datetime=\"Tue, 20 Jun 2000 18:02:59 GMT\",
+<http://arxiv.example.net/web/20080409203051/http://a.example.org/>; rel=\"last memento\"; \
+datetime=\"Wed, 09 Apr 2008 20:30:51 GMT\"
+";
+        assert_eq!(timemap(&[(FIRST, URL), (LAST, URL)]).link_format(), expected);
+        let json = timemap(&[(FIRST, URL)]).json();
+        assert_eq!(json["mementos"]["first"], json["mementos"]["list"][0]);
+        assert_eq!(
+            json["mementos"]["last"]["uri"],
+            "http://arxiv.example.net/web/20000620180259/http://a.example.org/"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn the_nearest_memento_is_the_first_of_the_nearest(
+            mut times in proptest::collection::vec(-50..50_i64, 1..8), time in -60..60_i64,
+        ) {
+            times.sort_unstable();
+            let mementos: Vec<Memento<'_>> = times.iter().map(|&time| (time, URL)).collect();
+            let expected = times.iter().copied().min_by_key(|of| of.abs_diff(time));
+            prop_assert_eq!(timemap(&mementos).nearest(time).map(|(time, _)| time), expected);
+        }
+
+        #[test]
+        fn dates_come_back(time in -62_000_000_000..250_000_000_000_i64) {
+            prop_assert_eq!(time_of_http_date(&http_date(time)), Some(time));
+        }
+    }
+}
