@@ -5,7 +5,7 @@
 use crate::args::Outcome;
 use crate::commands::{
     analyze, backlinks, bench, build, captures, cells, check, demo, diff, export, fold, gc, generate, info, links, log,
-    merge, query, remove, serve, sql, timemap, uids, update, watch,
+    merge, neighbourhood, query, remove, serve, sql, timemap, uids, update, watch, ways,
 };
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::io::Write;
@@ -23,7 +23,7 @@ command.";
 /// The subcommands as `--help` lists them: what a person wants to do, and what does that.
 const GROUPS: [(&str, &[&str]); 6] = [
     ("Build and keep a store", &["build", "update", "merge", "cells", "info", "check", "log", "remove", "gc"]),
-    ("Ask", &["links", "backlinks", "captures", "timemap", "uids", "diff", "query"]),
+    ("Ask", &["links", "backlinks", "neighbourhood", "ways", "captures", "timemap", "uids", "diff", "query"]),
     ("Compute", &["analyze", "fold", "watch"]),
     ("Serve", &["serve"]),
     ("Share with other tools", &["export", "sql"]),
@@ -53,7 +53,7 @@ fn grouped(command: clap::Command) -> clap::Command {
     for (title, names) in GROUPS {
         list += &format!("\n{title}:\n");
         for name in names {
-            list += &format!("  {name:<9} {}\n", about(name).unwrap_or_default());
+            list += &format!("  {name:<13} {}\n", about(name).unwrap_or_default());
         }
     }
     let template =
@@ -94,6 +94,10 @@ pub(crate) enum Command {
     Links(links::LinksArgs),
     /// Show who links to a URL, a host or a domain, and since when
     Backlinks(backlinks::BacklinksArgs),
+    /// Show what is around a page, and when
+    Neighbourhood(neighbourhood::NeighbourhoodArgs),
+    /// Show the shortest ways of links from one page to another
+    Ways(ways::WaysArgs),
     /// List the times at which a page was captured
     Captures(captures::CapturesArgs),
     /// Print the captures of a page as a Memento TimeMap
@@ -135,6 +139,8 @@ impl Command {
             Command::Watch(args) => watch::run(&args, out),
             Command::Links(args) => links::run(&args, out),
             Command::Backlinks(args) => backlinks::run(&args, out),
+            Command::Neighbourhood(args) => neighbourhood::run(&args, out),
+            Command::Ways(args) => ways::run(&args, out),
             Command::Captures(args) => captures::run(&args, out),
             Command::Timemap(args) => timemap::run(&args, out),
             Command::Uids(args) => uids::run(&args, out),

@@ -3,9 +3,10 @@
 //! [`query`] has the questions ([`query::Links`]), [`question`] their form as lines of JSON; `reader` answers them from
 //! decoded `blocks`; [`scan`] streams the records of a partition, [`rows`] those of a row, [`pages`] those of all rows
 //! together; [`diff`] tells what an epoch has that another had not, [`between`] the same of two dates, [`spellings`]
-//! asks all URLs of one page together, [`referrers`] tells who links to a target, and [`check`] proves that a store
-//! keeps its promises.
+//! asks all URLs of one page together, [`around`] tells who links to a page and what is near it, and [`check`] proves
+//! that a store keeps its promises.
 
+pub mod around;
 pub mod between;
 pub(crate) mod blocks;
 pub(crate) mod cached;
@@ -16,7 +17,6 @@ pub mod pages;
 pub mod query;
 pub mod question;
 pub(crate) mod reader;
-pub mod referrers;
 pub mod rows;
 pub mod scan;
 pub mod spellings;

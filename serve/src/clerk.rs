@@ -30,7 +30,7 @@ use crate::protocol::proto::{
 };
 use crate::protocol::status::{Reason, refuse};
 
-mod backlinks;
+mod around;
 mod between;
 mod call;
 mod hosts;
@@ -45,7 +45,8 @@ mod texts;
 mod urls;
 mod watching;
 
-pub use backlinks::{BacklinkAnswer, BacklinkQuestion, BacklinkRow};
+pub use around::backlinks::{BacklinkAnswer, BacklinkQuestion, BacklinkRow};
+pub use around::neighbourhood::{NeighbourhoodAnswer, Node};
 pub(crate) use links::UidInWindow;
 pub use pinned::Pinned;
 pub use remote::{Refused, Remote};
@@ -108,7 +109,7 @@ struct Shared {
     counts: Mutex<ClerkCounts>,
     /// The hedges that are allowed, in tenths of a hedge, so that hedges stay a small share of all questions.
     allowance: Mutex<u32>,
-    remembered: Mutex<backlinks::Remembered>,
+    remembered: Mutex<around::backlinks::Remembered>,
     /// The name and the cells of the server that the clerk belongs to, if any.
     local: Option<(String, Arc<dyn LocalCells>)>,
     /// The task that updates the map; it ends with the last clone.

@@ -5,10 +5,11 @@
 //! ```
 //!
 //! Map: `question` reads parameters, finds URLs and says where a page begins; `answer` lists the URLs that match and
-//! collects as many values as fit; `links`, `changed`, `first`, `backlinks`, `barcode`, `suggest`, `names` and `about`
-//! are the questions; `query` answers many questions in one stream; `archive` answers what tools for web archives ask;
-//! `caching` says how long answers may be kept, [`options`] what an operator chooses. `http/openapi.json` describes all
-//! paths, and the server serves the description. `/` is the [`crate::explorer`] for browsers.
+//! collects as many values as fit; `links`, `changed`, `first`, `around` (backlinks, neighbourhood, ways), `barcode`,
+//! `suggest`, `names` and `about` are the questions; `query` answers many questions in one stream; `archive` answers
+//! what tools for web archives ask; `caching` says how long answers may be kept, [`options`] what an operator chooses.
+//! `http/openapi.json` describes all paths, and the server serves the description. `/` is the [`crate::explorer`] for
+//! browsers.
 //!
 //! Callers that accept gzip or zstd get compressed answers. Every answer names its epoch. Errors are those of
 //! [`crate::guard::refusal`]. The server keeps no state between calls.
@@ -37,7 +38,7 @@ use question::resume;
 mod about;
 mod answer;
 mod archive;
-mod backlinks;
+mod around;
 mod barcode;
 mod caching;
 mod changed;
@@ -96,14 +97,16 @@ impl Route {
     }
 }
 
-const ROUTES: [Route; 24] = [
+const ROUTES: [Route; 26] = [
     Route::of("/v1/links", "v1/links", || get(links::links)),
     Route::of("/v1/captures", "v1/captures", || get(names::captures)),
     Route::of("/v1/lifespans", "v1/lifespans", || get(links::lifespans)),
     Route::of("/v1/changed", "v1/changed", || get(changed::changed)),
     Route::of("/v1/first", "v1/first", || get(first::first)),
-    Route::of("/v1/backlinks", "v1/backlinks", || get(backlinks::backlinks)),
+    Route::of("/v1/backlinks", "v1/backlinks", || get(around::backlinks::backlinks)),
     Route::of("/v1/barcode", "v1/barcode", || get(barcode::barcode)),
+    Route::of("/v1/neighbourhood", "v1/neighbourhood", || get(around::neighbourhood::neighbourhood)),
+    Route::of("/v1/ways", "v1/ways", || get(around::ways::ways)),
     Route::of("/v1/suggest", "v1/suggest", || get(suggest::suggest)),
     Route::of("/v1/urls", "v1/urls", || get(names::urls)),
     Route::of("/v1/uids", "v1/uids", || get(names::uids)),
@@ -225,8 +228,10 @@ mod tests {
             ("/v1/lifespans", links::LIFESPANS),
             ("/v1/changed", changed::CHANGED),
             ("/v1/first", first::FIRST),
-            ("/v1/backlinks", backlinks::BACKLINKS),
+            ("/v1/backlinks", around::backlinks::BACKLINKS),
             ("/v1/barcode", barcode::BARCODE),
+            ("/v1/neighbourhood", around::neighbourhood::NEIGHBOURHOOD),
+            ("/v1/ways", around::ways::WAYS),
             ("/v1/suggest", suggest::SUGGEST),
             ("/v1/urls", names::URLS),
             ("/v1/uids", names::UIDS),

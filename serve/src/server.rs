@@ -18,6 +18,8 @@ use crate::cluster::Cluster;
 use crate::guard::limits::Bounds;
 use crate::protocol::proto::TopologyResponse;
 
+mod around;
+mod backlinks;
 mod cells;
 mod links;
 mod run;

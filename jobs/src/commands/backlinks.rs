@@ -11,7 +11,7 @@ use indicatif::HumanCount;
 use serde_json::json;
 use std::io::Write;
 use std::ops::Range;
-use webstrata_layers::read::referrers::{keep_first, series};
+use webstrata_layers::read::around::referrers::{keep_first, series};
 use webstrata_layers::record::key::{domain_prefix, host_of, host_prefix, url_prefix};
 use webstrata_layers::{Event, Links, Order, Period, RangeLength, Referrer, Referrers, Uid, Unit, format_time};
 use webstrata_url::{domain_of, meant};

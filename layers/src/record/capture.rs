@@ -32,6 +32,14 @@ pub fn deciding(captures: &[CaptureTime], as_of: AsOf) -> Option<CaptureTime> {
     captures.iter().rev().find(counts).filter(|capture| capture.time >= as_of.since).copied()
 }
 
+/// The time of the first capture after `last` that shows the page, so that a link of `last` which it does not have is
+/// gone. Captures with unknown links and failures of the server are passed over.
+pub fn gone_after(captures: &[CaptureTime], last: i64) -> Option<i64> {
+    let after = captures[captures.partition_point(|capture| capture.time <= last)..].iter();
+    let mut shows = after.filter(|capture| capture.known && Failures::End.counts(capture.status));
+    shows.next().map(|capture| capture.time)
+}
+
 /// What is known of a page as of a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PageState {

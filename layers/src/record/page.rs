@@ -4,11 +4,12 @@
 //! breaks; writers refuse such records, readers and `check` report them. Cost: one pass over the record.
 
 use std::convert::Infallible;
+use std::ops::Range;
 
 use crate::record::capture::Captures;
 use crate::record::presence::{self, Change};
 use crate::record::status::{self, Failures, Status, StatusChange};
-use crate::record::time::Window;
+use crate::record::time::{RangeLength, Window};
 use crate::record::uid::Uid;
 
 /// One page over all its captures: a record of OL, TS and BV together (Avcular & Suel 2011, section 4).
@@ -44,6 +45,39 @@ pub struct InLinks<L = Uid> {
     /// Which source linked to it in which range, coded as [`Page::changes`] with sources for links and ranges for
     /// captures.
     pub changes: Vec<Change>,
+}
+
+impl<L> InLinks<L> {
+    /// Calls `visit` with each source, by its place, and each stretch of ranges in which it links, in order.
+    pub fn each_stretch(&self, mut visit: impl FnMut(usize, Range<usize>)) {
+        let mut changes = self.changes.iter().peekable();
+        for source in 0..self.sources.len() {
+            let mut since = Some(0);
+            while let Some(change) = changes.next_if(|change| change.link as usize == source) {
+                let range = change.capture as usize;
+                since = match since {
+                    None => Some(range),
+                    Some(first) => {
+                        if first < range {
+                            visit(source, first..range);
+                        }
+                        None
+                    }
+                };
+            }
+            if let Some(first) = since.filter(|&first| first < self.ranges.len()) {
+                visit(source, first..self.ranges.len());
+            }
+        }
+    }
+
+    /// How many seconds each source linked in all, to the time ranges.
+    pub fn lives(&self, in_range: RangeLength) -> Vec<i64> {
+        let mut lives = vec![0; self.sources.len()];
+        let end = |range: usize| in_range.end(self.ranges[range]);
+        self.each_stretch(|source, ranges| lives[source] += end(ranges.end - 1) - self.ranges[ranges.start]);
+        lives
+    }
 }
 
 /// An invariant that a record breaks.

@@ -17,16 +17,14 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
-use std::ops::Range;
 
 use axum::Json;
 use axum::extract::{RawQuery, State};
 use serde_json::{Value as Shown, json};
 use tonic::Status;
+use webstrata_layers::record::capture::gone_after;
 use webstrata_layers::record::join::with_sources;
-use webstrata_layers::{
-    CaptureTime, Direction, Failures, InLinks, Lifespan, Precision, RangeLength, Uid, Window, format_digits,
-};
+use webstrata_layers::{CaptureTime, Direction, InLinks, Lifespan, Precision, RangeLength, Uid, Window, format_digits};
 
 use super::links::is_inward;
 use super::question::address::find;
@@ -174,7 +172,8 @@ async fn inward_rows(pinned: &Pinned, uid: Uid, limit: usize, found: &mut Vec<i6
             let runs: Vec<&Lifespan> = lifespans.iter().filter(|run| run.link == uid).collect();
             if !runs.is_empty() {
                 found.push(captures.first().map_or(0, |capture| capture.time));
-                let triples = runs.iter().flat_map(|run| [run.first, run.last, gone(captures, run.last)]);
+                let triples =
+                    runs.iter().flat_map(|run| [run.first, run.last, gone_after(captures, run.last).unwrap_or(0)]);
                 rows.push(source, runs.len(), triples);
             }
         }
@@ -195,10 +194,7 @@ async fn sources(pinned: &Pinned, uid: Uid, limit: usize) -> Result<(Vec<Uid>, R
     let is_exact = record.sources.len() == all.len();
     let record = if is_exact { Some(record) } else { with_sources(&record, links) };
     let Some(record) = record else { return Ok(Default::default()) };
-    let mut life = vec![0; record.sources.len()];
-    let end = |range: usize| pinned.graph().in_range.end(record.ranges[range]);
-    each_stretch(&record, |source, ranges| life[source] += end(ranges.end - 1) - record.ranges[ranges.start]);
-    let chosen = longest(life.iter().copied(), limit);
+    let chosen = longest(record.lives(pinned.graph().in_range).into_iter(), limit);
     let rest = Rest { links: record.sources.len() - chosen.len(), months: months_of_others(&record, &chosen) };
     let in_order = record.sources.iter().enumerate().filter(|(source, _)| chosen.contains(source));
     Ok((in_order.map(|(_, &source)| source).collect(), rest))
@@ -214,7 +210,7 @@ fn months_of_others(record: &InLinks, chosen: &HashSet<usize>) -> BTreeMap<i64, 
     // Where a stretch of months begins and ends; and of each source the month after the last that is counted.
     let mut steps = vec![0_i64; months.len() + 1];
     let mut counted = (usize::MAX, 0);
-    each_stretch(record, |source, ranges| {
+    record.each_stretch(|source, ranges| {
         if chosen.contains(&source) {
             return;
         }
@@ -232,36 +228,6 @@ fn months_of_others(record: &InLinks, chosen: &HashSet<usize>) -> BTreeMap<i64, 
         number.unsigned_abs()
     });
     months.into_iter().zip(numbers).filter(|(_, number)| *number > 0).collect()
-}
-
-/// Calls `visit` with each source, by its place, and each stretch of ranges in which it links.
-fn each_stretch(record: &InLinks, mut visit: impl FnMut(usize, Range<usize>)) {
-    let mut changes = record.changes.iter().peekable();
-    for source in 0..record.sources.len() {
-        let mut since = Some(0);
-        while let Some(change) = changes.next_if(|change| change.link as usize == source) {
-            let range = change.capture as usize;
-            since = match since {
-                None => Some(range),
-                Some(first) => {
-                    if first < range {
-                        visit(source, first..range);
-                    }
-                    None
-                }
-            };
-        }
-        if let Some(first) = since.filter(|&first| first < record.ranges.len()) {
-            visit(source, first..record.ranges.len());
-        }
-    }
-}
-
-/// The first capture after a run that shows the page without the link; 0 if there is none.
-fn gone(captures: &[CaptureTime], last: i64) -> i64 {
-    let after = captures[captures.partition_point(|capture| capture.time <= last)..].iter();
-    let mut shows = after.filter(|capture| capture.known && Failures::End.counts(capture.status));
-    shows.next().map_or(0, |capture| capture.time)
 }
 
 /// The places of the `limit` largest values; of equal values the first.

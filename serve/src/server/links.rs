@@ -9,19 +9,15 @@ use tokio_stream::Stream;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status};
 use webstrata_layers::record::key;
-use webstrata_layers::{
-    Batch, Direction, Event, Order, Period, Precision, RangeLength, ReferringHost, Sampling, Stay, Uid, Unit, Window,
-    interval,
-};
+use webstrata_layers::{Batch, Direction, Precision, Sampling, Uid, Window, interval};
 
-use super::Shared;
-use crate::clerk::{BacklinkQuestion, BacklinkRow, Pinned, WAIT};
+use super::{Shared, around, backlinks};
+use crate::clerk::{Pinned, WAIT};
 use crate::held::{direction_of, sample_of, statuses_of, window_of};
-use crate::protocol::backlinks::began_to;
 use crate::protocol::proto::links_server::Links;
 use crate::protocol::proto::{self, Counts, Drawing, ServerStats, TopologyResponse};
 use crate::protocol::resume::{Fingerprint, resumed, token};
-use crate::protocol::status::{Reason, bad, refuse};
+use crate::protocol::status::{Reason, bad};
 
 /// UIDs in one message of a listing.
 const LISTED: usize = 1 << 16;
@@ -312,24 +308,28 @@ impl Links for LinksService {
     ) -> AnswerKind<proto::GetBacklinksResponse> {
         let request = request.into_inner();
         let pinned = self.pinned(request.epoch, 1).await?;
-        let answer = pinned.who_links(backlink_question(&pinned, &request).await?).await?;
-        let column = |of: fn(&Period) -> u64| answer.periods.iter().map(|(_, period)| of(period)).collect();
+        let answer = backlinks::backlinks(&pinned, &request).await?;
         self.values(7 * answer.periods.len() + 16 * answer.rows.len())?;
-        Ok(Response::new(proto::GetBacklinksResponse {
-            epoch: pinned.epoch(),
-            periods: answer.periods.iter().map(|(start, _)| *start).collect(),
-            standing: column(|period| period.standing),
-            unknown: column(|period| period.unknown),
-            found: column(|period| period.found),
-            new: column(|period| period.new),
-            returned: column(|period| period.returned),
-            lost: column(|period| period.lost),
-            pages: answer.pages as u64,
-            rows_total: answer.total as u64,
-            rows_selected: answer.selected as u64,
-            hosts: answer.hosts.into_iter().map(referring_host).collect(),
-            rows: answer.rows.into_iter().map(referrer).collect(),
-        }))
+        Ok(Response::new(answer))
+    }
+
+    async fn get_neighbourhood(
+        &self,
+        request: Request<proto::GetNeighbourhoodRequest>,
+    ) -> AnswerKind<proto::GetNeighbourhoodResponse> {
+        let request = request.into_inner();
+        let pinned = self.pinned(request.epoch, 1).await?;
+        let answer = around::neighbourhood(&pinned, &request).await?;
+        self.values(4 * answer.sources.len() + 16 * answer.nodes.len())?;
+        Ok(Response::new(answer))
+    }
+
+    async fn get_ways(&self, request: Request<proto::GetWaysRequest>) -> AnswerKind<proto::GetWaysResponse> {
+        let request = request.into_inner();
+        let pinned = self.pinned(request.epoch, 2).await?;
+        let answer = around::ways(&pinned, &request).await?;
+        self.values(answer.pages.len())?;
+        Ok(Response::new(answer))
     }
 
     type ListUidsStream = Pin<Box<dyn Stream<Item = Result<proto::ListUidsResponse, Status>> + Send>>;
@@ -441,12 +441,16 @@ async fn uid_intervals_of(
     matching(pinned, &request.url, match_of(request.r#match)?).await
 }
 
-fn match_of(number: i32) -> Result<proto::Match, Status> {
+pub(super) fn match_of(number: i32) -> Result<proto::Match, Status> {
     proto::Match::try_from(number).map_err(|_| bad(format!("match: {number} is none")))
 }
 
 /// The UIDs of the URLs that match a URL.
-async fn matching(pinned: &Pinned, url: &String, kind: proto::Match) -> Result<Vec<std::ops::Range<Uid>>, Status> {
+pub(super) async fn matching(
+    pinned: &Pinned,
+    url: &String,
+    kind: proto::Match,
+) -> Result<Vec<std::ops::Range<Uid>>, Status> {
     match kind {
         proto::Match::Exact => {
             let found = pinned.uids(std::slice::from_ref(url)).await?;
@@ -459,77 +463,6 @@ async fn matching(pinned: &Pinned, url: &String, kind: proto::Match) -> Result<V
         proto::Match::Prefix => pinned.with_prefix(&key::url_prefix(url)).await,
         proto::Match::Host => pinned.with_prefix(&prefix_of_host(url, key::host_prefix)?).await,
         proto::Match::Domain => pinned.with_prefix(&prefix_of_host(url, key::domain_prefix)?).await,
-    }
-}
-
-/// The question of a request.
-async fn backlink_question(pinned: &Pinned, request: &proto::GetBacklinksRequest) -> Result<BacklinkQuestion, Status> {
-    use proto::get_backlinks_request as asked;
-    let none = |field: &str, number: i32| bad(format!("{field}: {number} is none"));
-    let unit = match asked::Unit::try_from(request.unit).map_err(|_| none("unit", request.unit))? {
-        asked::Unit::Page => Unit::Page,
-        asked::Unit::Host => Unit::Host,
-        asked::Unit::Domain => Unit::Domain,
-    };
-    let event = match asked::Event::try_from(request.event).map_err(|_| none("event", request.event))? {
-        asked::Event::Any => Event::Any,
-        asked::Event::Came => Event::Came,
-        asked::Event::New => Event::New,
-        asked::Event::Returned => Event::Returned,
-        asked::Event::Lost => Event::Lost,
-        asked::Event::Standing => Event::Standing,
-    };
-    let order = match asked::Order::try_from(request.order).map_err(|_| none("order", request.order))? {
-        asked::Order::First => Order::First,
-        asked::Order::Last => Order::Last,
-        asked::Order::Most => Order::Most,
-        asked::Order::Key => Order::Key,
-    };
-    let period = match request.period {
-        0 => RangeLength::Month,
-        1 => RangeLength::Year,
-        days => RangeLength::Days(u32::try_from(days - 2).map_err(|_| bad(format!("period: {days} is too long")))?),
-    };
-    let (from, to) = interval(request.from, request.to).map_err(|error| bad(error.to_string()))?;
-    let interval = (request.from.map_or(i64::MIN, |_| from), request.to.map_or(i64::MAX, |_| to));
-    let kind = match_of(request.r#match)?;
-    let target = matching(pinned, &request.url, kind).await?;
-    if target.is_empty() {
-        let message = format!("nothing in the store matches {}", request.url);
-        return Err(refuse(Reason::NotInStore, message, &[("epoch", pinned.epoch())]));
-    }
-    let except = match kind {
-        _ if request.internal => Vec::new(),
-        proto::Match::Host | proto::Match::Domain => target.clone(),
-        _ => matching(pinned, &request.url, proto::Match::Host).await?,
-    };
-    let offset = usize::try_from(request.offset).unwrap_or(usize::MAX);
-    Ok(BacklinkQuestion { target, except, unit, period, event, interval, order, offset, limit: request.limit as usize })
-}
-
-fn referring_host(host: ReferringHost) -> proto::ReferringHost {
-    let ReferringHost { host, pages, standing, first } = host;
-    proto::ReferringHost { host, pages, standing, first }
-}
-
-fn referrer(row: BacklinkRow) -> proto::Referrer {
-    let BacklinkRow { page: uid, url: page, name, pages, backlink } = row;
-    let stay = |stay: &Stay| proto::Stay {
-        first: stay.first,
-        last: stay.last,
-        gone: stay.gone,
-        began: began_to(stay.began).into(),
-    };
-    let unknown =
-        |&(first, last): &(i64, i64)| proto::UnknownInterval { first, last: (last < i64::MAX).then_some(last) };
-    proto::Referrer {
-        page,
-        page_uid: uid.0,
-        name: name.unwrap_or_default(),
-        pages,
-        targets: backlink.targets,
-        stays: backlink.stays.iter().map(stay).collect(),
-        unknown: backlink.unknown.iter().map(unknown).collect(),
     }
 }
 

@@ -134,7 +134,8 @@ impl Params {
         Ok((age.transpose()?, self.choice("failures", rules)?))
     }
 
-    fn time(&self, name: &str, end: bool) -> Result<Option<i64>, Status> {
+    /// A time; a short one is its first second, or its last one.
+    pub(in crate::http) fn time(&self, name: &str, end: bool) -> Result<Option<i64>, Status> {
         let Some(text) = self.get(name)? else { return Ok(None) };
         let time = parse_time(text, end).map_err(|error| {
             let hint = if text.contains(' ') { "; write a + as %2B" } else { "" };

@@ -454,6 +454,88 @@ pub struct GetBacklinksResponse {
     #[prost(message, repeated, tag = "13")]
     pub rows: ::prost::alloc::vec::Vec<Referrer>,
 }
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GetNeighbourhoodRequest {
+    #[prost(uint64, tag = "1")]
+    pub epoch: u64,
+    /// The page in the middle.
+    #[prost(uint64, tag = "2")]
+    pub uid: u64,
+    /// Only what it links to and what links to it, without what those link to.
+    #[prost(bool, tag = "3")]
+    pub narrow: bool,
+    /// What a node is.
+    #[prost(enumeration = "get_backlinks_request::Unit", tag = "4")]
+    pub unit: i32,
+    /// Only links that stand at this time; without it, all that ever stood.
+    #[prost(int64, optional, tag = "5")]
+    pub at: ::core::option::Option<i64>,
+    /// Most nodes; 0: 10,000. The longest-lived ones have room.
+    #[prost(uint32, tag = "6")]
+    pub limit: u32,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GetNeighbourhoodResponse {
+    #[prost(uint64, tag = "1")]
+    pub epoch: u64,
+    /// URLs, hosts or domains; of how many URLs each is, and whether a URL was ever captured (true for hosts and domains).
+    #[prost(string, repeated, tag = "2")]
+    pub nodes: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    #[prost(uint64, repeated, tag = "3")]
+    pub urls: ::prost::alloc::vec::Vec<u64>,
+    #[prost(bool, repeated, tag = "4")]
+    pub captured: ::prost::alloc::vec::Vec<bool>,
+    /// The place of the page in the middle.
+    #[prost(uint64, tag = "5")]
+    pub centre: u64,
+    /// Links, by places in nodes; the first second of each, and how many seconds it stood (0: to this day).
+    #[prost(uint64, repeated, tag = "6")]
+    pub sources: ::prost::alloc::vec::Vec<u64>,
+    #[prost(uint64, repeated, tag = "7")]
+    pub targets: ::prost::alloc::vec::Vec<u64>,
+    #[prost(int64, repeated, tag = "8")]
+    pub from: ::prost::alloc::vec::Vec<i64>,
+    #[prost(uint64, repeated, tag = "9")]
+    pub stood: ::prost::alloc::vec::Vec<u64>,
+    /// Nodes that are not in the answer, and pages next to the middle whose links were not read.
+    #[prost(uint64, tag = "10")]
+    pub left_out: u64,
+    #[prost(uint64, tag = "11")]
+    pub unread: u64,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GetWaysRequest {
+    #[prost(uint64, tag = "1")]
+    pub epoch: u64,
+    /// The first page and the last one.
+    #[prost(uint64, tag = "2")]
+    pub from: u64,
+    #[prost(uint64, tag = "3")]
+    pub to: u64,
+    /// Without it: to this day.
+    #[prost(int64, optional, tag = "4")]
+    pub at: ::core::option::Option<i64>,
+    /// Most links of a way; 0: 6, at most 20.
+    #[prost(uint32, tag = "5")]
+    pub links_max: u32,
+    /// Most ways; 0: 10.
+    #[prost(uint32, tag = "6")]
+    pub limit: u32,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GetWaysResponse {
+    #[prost(uint64, tag = "1")]
+    pub epoch: u64,
+    /// How many links a shortest way has; absent if no way was found.
+    #[prost(uint32, optional, tag = "2")]
+    pub links: ::core::option::Option<u32>,
+    /// Whether the search ended at a bound, so that there may be a longer way.
+    #[prost(bool, tag = "3")]
+    pub is_cut: bool,
+    /// The pages of the ways, one way after the other: each has links + 1 pages.
+    #[prost(uint64, repeated, tag = "4")]
+    pub pages: ::prost::alloc::vec::Vec<u64>,
+}
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ReferringHost {
     #[prost(string, tag = "1")]
@@ -1623,6 +1705,56 @@ pub mod links_client {
                 .insert(GrpcMethod::new("webstrata.v1.Links", "GetBacklinks"));
             self.inner.unary(req, path, codec).await
         }
+        /// What is around a page: what it links to or what links to it, what those link to, and when.
+        pub async fn get_neighbourhood(
+            &mut self,
+            request: impl tonic::IntoRequest<super::GetNeighbourhoodRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::GetNeighbourhoodResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/webstrata.v1.Links/GetNeighbourhood",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("webstrata.v1.Links", "GetNeighbourhood"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// The shortest ways of links from one page to another as of a time.
+        pub async fn get_ways(
+            &mut self,
+            request: impl tonic::IntoRequest<super::GetWaysRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::GetWaysResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/webstrata.v1.Links/GetWays",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("webstrata.v1.Links", "GetWays"));
+            self.inner.unary(req, path, codec).await
+        }
         /// UIDs in increasing order: all, or of pages captured in an interval, or of a host, a domain or a path. (AG getUids)
         pub async fn list_uids(
             &mut self,
@@ -1863,6 +1995,19 @@ pub mod links_server {
             tonic::Response<super::GetBacklinksResponse>,
             tonic::Status,
         >;
+        /// What is around a page: what it links to or what links to it, what those link to, and when.
+        async fn get_neighbourhood(
+            &self,
+            request: tonic::Request<super::GetNeighbourhoodRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::GetNeighbourhoodResponse>,
+            tonic::Status,
+        >;
+        /// The shortest ways of links from one page to another as of a time.
+        async fn get_ways(
+            &self,
+            request: tonic::Request<super::GetWaysRequest>,
+        ) -> std::result::Result<tonic::Response<super::GetWaysResponse>, tonic::Status>;
         /// Server streaming response type for the ListUids method.
         type ListUidsStream: tonic::codegen::tokio_stream::Stream<
                 Item = std::result::Result<super::ListUidsResponse, tonic::Status>,
@@ -2412,6 +2557,94 @@ pub mod links_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = GetBacklinksSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/webstrata.v1.Links/GetNeighbourhood" => {
+                    #[allow(non_camel_case_types)]
+                    struct GetNeighbourhoodSvc<T: Links>(pub Arc<T>);
+                    impl<
+                        T: Links,
+                    > tonic::server::UnaryService<super::GetNeighbourhoodRequest>
+                    for GetNeighbourhoodSvc<T> {
+                        type Response = super::GetNeighbourhoodResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::GetNeighbourhoodRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Links>::get_neighbourhood(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = GetNeighbourhoodSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/webstrata.v1.Links/GetWays" => {
+                    #[allow(non_camel_case_types)]
+                    struct GetWaysSvc<T: Links>(pub Arc<T>);
+                    impl<T: Links> tonic::server::UnaryService<super::GetWaysRequest>
+                    for GetWaysSvc<T> {
+                        type Response = super::GetWaysResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::GetWaysRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Links>::get_ways(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = GetWaysSvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(

@@ -14,8 +14,8 @@ use std::sync::Arc;
 
 use futures_util::future::try_join_all;
 use tonic::Status;
+use webstrata_layers::read::around::referrers::{keep_first, series};
 use webstrata_layers::read::query::times_of;
-use webstrata_layers::read::referrers::{keep_first, series};
 use webstrata_layers::read::spellings::in_order;
 use webstrata_layers::{
     Backlink, Direction, Event, Order, Period, RangeLength, Referrer, Referrers, ReferringHost, Uid, Unit, Window,
@@ -23,12 +23,12 @@ use webstrata_layers::{
 };
 use webstrata_url::domain_of;
 
-use super::call::{CellQuestion, other_kind};
-use super::links::{chosen, taken};
-use super::lists::Lists;
-use super::lock;
-use super::pinned::Pinned;
-use super::split::Split;
+use crate::clerk::call::{CellQuestion, other_kind};
+use crate::clerk::links::{chosen, taken};
+use crate::clerk::lists::Lists;
+use crate::clerk::lock;
+use crate::clerk::pinned::Pinned;
+use crate::clerk::split::Split;
 use crate::protocol::backlinks::take_backlinks;
 use crate::protocol::proto::answer::Answer as AnswerKind;
 use crate::protocol::proto::question::Question as QuestionKind;
@@ -101,7 +101,7 @@ struct TargetKey {
 
 /// The referrers of the targets that were asked for last, the latest at the end.
 #[derive(Default)]
-pub(super) struct Remembered(VecDeque<(TargetKey, Arc<Referrers>)>);
+pub(in crate::clerk) struct Remembered(VecDeque<(TargetKey, Arc<Referrers>)>);
 
 impl Remembered {
     fn get(&mut self, key: &TargetKey) -> Option<Arc<Referrers>> {

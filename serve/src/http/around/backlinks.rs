@@ -10,15 +10,15 @@ use axum::extract::{RawQuery, State};
 use serde_json::{Value as Shown, json};
 use webstrata_layers::{Backlink, Event, Order, Period, RangeLength, ReferringHost, Stay, Unit, format_time};
 
-use super::answer::walk::Match;
-use super::question::params::Params;
-use super::question::resume::{PagePosition, Start};
-use super::{Refused, pinned, resume_key};
 use crate::clerk::{BacklinkQuestion, BacklinkRow};
+use crate::http::answer::walk::Match;
+use crate::http::question::params::Params;
+use crate::http::question::resume::{PagePosition, Start};
+use crate::http::{Refused, pinned, resume_key};
 use crate::protocol::status::{Reason, refuse};
 use crate::server::Shared;
 
-pub(super) const BACKLINKS: &[&str] =
+pub(in crate::http) const BACKLINKS: &[&str] =
     &["url", "matchType", "internal", "unit", "by", "event", "from", "to", "order", "limit", "resumeKey", "epoch"];
 
 /// The default and the largest `limit`, in rows.
@@ -26,7 +26,10 @@ const LIMIT: u64 = 200;
 const LIMIT_MAX: u64 = 10_000;
 
 /// `/v1/backlinks`.
-pub(super) async fn backlinks(State(shared): State<Shared>, RawQuery(query): RawQuery) -> Result<Json<Shown>, Refused> {
+pub(in crate::http) async fn backlinks(
+    State(shared): State<Shared>,
+    RawQuery(query): RawQuery,
+) -> Result<Json<Shown>, Refused> {
     let params = Params::of(query.as_deref(), BACKLINKS, &[])?;
     let start = Start::of(shared.cluster.store(), "/v1/backlinks", &params)?;
     let url = params.required("url")?;

@@ -1,0 +1,106 @@
+//! `webstrata neighbourhood`: what is around a page, and when: pages, hosts or domains, and the links between them.
+//!
+//! Memory: the links of the pages next to it, and the URLs of all that are found.
+
+use crate::args::{Outcome, time_to};
+use crate::ask::{self, SourceArgs};
+use crate::commands::backlinks::{TableFormat, UnitArg};
+use clap::Args;
+use indicatif::HumanCount;
+use serde_json::json;
+use std::io::Write;
+use webstrata_layers::read::around::neighbourhood::Groups;
+use webstrata_layers::record::key::host_of;
+use webstrata_layers::{Near, format_time, surroundings};
+use webstrata_url::domain_of;
+
+const ABOUT: &str = "\
+The first ring is what the page links to and what links to it, the second what
+pages of the first link to. A link stands from the first capture that has it
+until the first one that has it no more. Of more nodes than --limit allows, the
+longest-lived are kept.
+
+Columns: first second of the link, first second at which it no longer stood
+(empty if it stands to this day), the page that links, the page linked to.
+
+Examples:
+  webstrata neighbourhood STORE http://example.org/ --at 2008
+  webstrata neighbourhood STORE http://example.org/ --unit host
+  webstrata neighbourhood STORE http://example.org/ --limit 0 --format csv";
+
+/// Arguments of `neighbourhood`.
+#[derive(Args, Debug)]
+#[command(after_help = ABOUT, allow_missing_positional = true)]
+pub(crate) struct NeighbourhoodArgs {
+    #[command(flatten)]
+    pub(crate) source: SourceArgs,
+    /// URL of the page
+    pub(crate) url: String,
+    /// Only links that stand at this time
+    #[arg(long, value_name = "T", value_parser = time_to)]
+    pub(crate) at: Option<i64>,
+    /// Rings around the page: 1 or 2
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=2))]
+    pub(crate) hops: u8,
+    /// What a node is
+    #[arg(long, value_name = "WHAT", value_enum, default_value_t)]
+    pub(crate) unit: UnitArg,
+    /// Keep at most N nodes, 0 for all [default: 20 as text, else all]
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<usize>,
+    /// How to print the result
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
+    pub(crate) format: TableFormat,
+}
+
+pub(crate) fn run(args: &NeighbourhoodArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+    let links = args.source.open(ask::READ_MEMORY)?;
+    let page = ask::find(&*links, &args.url)?;
+    let limit = match args.limit.unwrap_or(if args.format == TableFormat::Text { 20 } else { 0 }) {
+        0 => usize::MAX,
+        limit => limit,
+    };
+    let found = surroundings(&*links, Near { centre: page.uid, is_wide: args.hops == 2, at: args.at, limit })?;
+    let uids = found.nodes();
+    let urls = links.urls_of(&uids)?;
+    let (around, names) = match args.unit {
+        UnitArg::Page => (found.by_page(), urls),
+        UnitArg::Host | UnitArg::Domain => {
+            let mut groups = Groups::default();
+            for url in &urls {
+                let host = host_of(url).unwrap_or(url);
+                groups.add(if args.unit == UnitArg::Domain { domain_of(host) } else { host });
+            }
+            (found.by_group(&uids, &groups.of), groups.names)
+        }
+    };
+    let name = |place: usize| names[around.nodes[place]].as_str();
+    let mut csv = csv::Writer::from_writer(Vec::new());
+    if args.format == TableFormat::Csv {
+        csv.write_record(["from", "until", "source", "target"])?;
+    }
+    for edge in &around.edges {
+        let (from, until) = (format_time(edge.from), edge.until.map(format_time));
+        let (source, target) = (name(edge.source), name(edge.target));
+        match args.format {
+            TableFormat::Text => {
+                let until = until.as_deref().map_or("", |until| &until[..10]);
+                writeln!(out, "{} {until:<10}  {source} -> {target}", &from[..10])?;
+            }
+            TableFormat::Json => {
+                writeln!(out, "{}", json!({"from": from, "until": until, "source": source, "target": target}))?;
+            }
+            TableFormat::Csv => csv.write_record([from.as_str(), &until.unwrap_or_default(), source, target])?,
+        }
+    }
+    out.write_all(&csv.into_inner()?)?;
+    let [nodes, left_out, unread] =
+        [around.nodes.len(), around.left_out, found.unread()].map(|count| HumanCount(count as u64));
+    if left_out.0 > 0 {
+        ask::note(&format!("{nodes} nodes; {left_out} more are left out, --limit 0 keeps all"));
+    }
+    if unread.0 > 0 {
+        ask::note(&format!("the links of {unread} pages next to it were not read; --at asks for one date"));
+    }
+    Ok(Outcome::Done)
+}

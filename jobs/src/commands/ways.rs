@@ -1,0 +1,64 @@
+//! `webstrata ways`: the shortest ways of links from one page to another at a date.
+
+use crate::args::{Format, FormatArgs, Outcome, time_to};
+use crate::ask::{self, SourceArgs};
+use clap::Args;
+use serde_json::json;
+use std::io::Write;
+use webstrata_layers::{AsOf, Uid, ways};
+
+const ABOUT: &str = "\
+A way is a chain of links that all stand at --at. Each way is printed with its
+pages in order; as text, an empty line is between two ways. The exit code is 1
+if there is no way.
+
+Examples:
+  webstrata ways STORE http://example.org/ http://example.net/ --at 2008
+  webstrata ways STORE example.org example.net --hops 10 --limit 1";
+
+/// Arguments of `ways`.
+#[derive(Args, Debug)]
+#[command(after_help = ABOUT, allow_missing_positional = true)]
+pub(crate) struct WaysArgs {
+    #[command(flatten)]
+    pub(crate) source: SourceArgs,
+    /// URL of the first page
+    pub(crate) url: String,
+    /// URL of the last page
+    pub(crate) target: String,
+    /// Only links that stand at this time [default: to this day]
+    #[arg(long, value_name = "T", value_parser = time_to)]
+    pub(crate) at: Option<i64>,
+    /// Most links of a way
+    #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u8).range(1..=20))]
+    pub(crate) hops: u8,
+    /// Print at most N ways
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub(crate) limit: u16,
+    #[command(flatten)]
+    pub(crate) format: FormatArgs,
+}
+
+pub(crate) fn run(args: &WaysArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+    let links = args.source.open(ask::READ_MEMORY)?;
+    let [from, to] = [&args.url, &args.target].map(|url| ask::find(&*links, url));
+    let (from, to) = (from?, to?);
+    let as_of = AsOf::new(args.at.unwrap_or(i64::MAX));
+    let found = ways(&*links, (from.uid, to.uid), as_of, usize::from(args.hops), usize::from(args.limit))?;
+    let urls = |way: &Vec<Uid>| links.urls_of(way);
+    let shown = found.ways.iter().map(urls).collect::<Result<Vec<_>, _>>()?;
+    if args.format.format == Format::Json {
+        let answer = json!({"url": from.url, "target": to.url, "links": found.links, "is_cut": found.is_cut,
+                            "ways": shown, "epoch": links.epoch()});
+        writeln!(out, "{answer}")?;
+    } else {
+        let texts: Vec<String> = shown.iter().map(|way| way.join("\n") + "\n").collect();
+        write!(out, "{}", texts.join("\n"))?;
+    }
+    if found.links.is_some() {
+        return Ok(Outcome::Done);
+    }
+    let bound = if found.is_cut { format!(" of {} links or fewer; try --hops", args.hops) } else { String::new() };
+    ask::note(&format!("no way from {} to {}{bound}", from.url, to.url));
+    Ok(Outcome::Failed)
+}

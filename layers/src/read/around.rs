@@ -1,0 +1,6 @@
+//! Questions about what is around a page: [`referrers`], who links to a target and since when; [`neighbourhood`], what
+//! is one or two links away, and when; [`ways`], how one page leads to another.
+
+pub mod neighbourhood;
+pub mod referrers;
+pub mod ways;

@@ -1,0 +1,398 @@
+//! The neighbourhood of a page: what it links to or what links to it, what those link to, and when.
+//!
+//! ```text
+//! lifespans and in-links of the page --> Surroundings::near --[lifespans of each]--> add --> by_page, by_group
+//! ```
+//!
+//! Who asks a store, or servers, gives [`Surroundings`] what it asks for; so the rule stands once. A link stands from
+//! the first capture that has it until the first one after that shows its page without it. Across captures with unknown
+//! links it goes on; but as of a date a page has no links if they are unknown then, as in all answers as of a date. The
+//! first ring is what the page ever linked to and what ever linked to it; the second is what pages of the first link
+//! to. Of more nodes than an answer has room for, it has those whose links stood longest. Memory: [`LINKS_MAX`] links.
+//! Cost: the lifespans of the pages of the first ring.
+
+use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
+
+use crate::error::Error;
+use crate::read::query::{Direction, Lifespan, Links, Precision};
+use crate::record::capture::{CaptureTime, deciding, gone_after};
+use crate::record::page::InLinks;
+use crate::record::time::{AsOf, RangeLength, Window};
+use crate::record::uid::Uid;
+
+/// The most links that are read; further pages of the first ring are not read.
+pub const LINKS_MAX: usize = 1 << 19;
+
+/// Which neighbourhood is asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Near {
+    /// The page in the middle.
+    pub centre: Uid,
+    /// Whether the answer has the second ring.
+    pub is_wide: bool,
+    /// Only links that stand at this time; `None`: all that ever stood.
+    pub at: Option<i64>,
+    /// The most nodes in the answer, the centre included.
+    pub limit: usize,
+}
+
+impl Near {
+    /// The most nodes of the first ring.
+    fn near_max(self) -> usize {
+        if self.is_wide { self.limit.div_ceil(2) } else { self.limit.saturating_sub(1) }
+    }
+
+    fn stands(self, from: i64, until: Option<i64>) -> bool {
+        self.at.is_none_or(|at| from <= at && until.is_none_or(|until| at < until))
+    }
+
+    /// The window in which sources of the centre are asked for.
+    pub fn window(self) -> Window {
+        self.at.map_or(Window::ALWAYS, |at| Window::AsOf(AsOf::new(at)))
+    }
+}
+
+/// A link between two nodes and when it stood. `N`: what a node is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Edge<N = usize> {
+    /// The node that links.
+    pub source: N,
+    /// The node that is linked to.
+    pub target: N,
+    /// The first second.
+    pub from: i64,
+    /// The first second at which it no longer stood; `None` if it stands to this day.
+    pub until: Option<i64>,
+}
+
+/// A neighbourhood.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Neighbourhood {
+    /// Which of the nodes that were found are in the answer, rising: places of [`Surroundings::nodes`], or groups.
+    pub nodes: Vec<usize>,
+    /// The place of the centre in `nodes`.
+    pub centre: usize,
+    /// The links between them in order, by places in `nodes`. Stretches of one link do not touch.
+    pub edges: Vec<Edge>,
+    /// How many nodes are left out.
+    pub left_out: usize,
+}
+
+/// A neighbourhood as it is found.
+#[derive(Clone, Debug)]
+pub struct Surroundings {
+    question: Near,
+    near: Vec<Uid>,
+    left_out: usize,
+    edges: Vec<Edge<Uid>>,
+    unread: usize,
+}
+
+impl Surroundings {
+    /// From the lifespans and captures of the centre, and the pages that link to it.
+    pub fn new(question: Near, own: (&[Lifespan], &[CaptureTime]), sources: Sources) -> Self {
+        let Sources { pages, left_out } = sources;
+        let mut found = Self { question, near: Vec::new(), left_out, edges: Vec::new(), unread: 0 };
+        found.add(question.centre, own.0, own.1);
+        let mut lives: HashMap<Uid, i64> = pages.into_iter().map(|(life, page)| (page, life)).collect();
+        let stands = |run: &&Lifespan| question.stands(run.first, gone_after(own.1, run.last));
+        for run in own.0.iter().filter(stands) {
+            *lives.entry(run.link).or_default() += run.last - run.first + 1;
+        }
+        lives.remove(&question.centre);
+        let mut near: Vec<(Reverse<i64>, Uid)> = lives.into_iter().map(|(page, life)| (Reverse(life), page)).collect();
+        near.sort_unstable();
+        // Targets of the centre are nodes in any case, and counted with these.
+        let cut = near.split_off(near.len().min(question.near_max()));
+        let targets: HashSet<Uid> = found.edges.iter().map(|edge| edge.target).collect();
+        found.left_out += cut.iter().filter(|(_, page)| !targets.contains(page)).count();
+        found.near = near.into_iter().map(|(_, page)| page).collect();
+        found
+    }
+
+    /// The pages of the first ring, whose lifespans and captures are to be added: the longest-lived first.
+    pub fn near(&self) -> &[Uid] {
+        &self.near
+    }
+
+    /// Adds the links of a page.
+    pub fn add(&mut self, page: Uid, lifespans: &[Lifespan], captures: &[CaptureTime]) {
+        let decides = |at| deciding(captures, AsOf::new(at)).is_none_or(|capture| capture.known);
+        if !self.question.at.is_none_or(decides) {
+            return;
+        }
+        for run in lifespans {
+            let edge = Edge { source: page, target: run.link, from: run.first, until: gone_after(captures, run.last) };
+            if edge.target != page && self.question.stands(edge.from, edge.until) {
+                self.edges.push(edge);
+            }
+        }
+    }
+
+    /// Whether no further pages are to be added.
+    pub fn is_full(&self) -> bool {
+        self.edges.len() >= LINKS_MAX
+    }
+
+    /// Says that pages of the first ring were not added.
+    pub fn skip(&mut self, pages: usize) {
+        self.unread += pages;
+    }
+
+    /// How many pages of the first ring were not added, so that what they link to is missing.
+    pub fn unread(&self) -> usize {
+        self.unread
+    }
+
+    /// All nodes that were found, rising.
+    pub fn nodes(&self) -> Vec<Uid> {
+        let ends = self.edges().into_iter().flat_map(|edge| [edge.source, edge.target]);
+        let mut nodes: Vec<Uid> = ends.chain([self.question.centre]).collect();
+        nodes.sort_unstable();
+        nodes.dedup();
+        nodes
+    }
+
+    /// The links of the centre and of the pages of the first ring. A record of in-links may name a page that does not
+    /// link to the centre; its links do not count.
+    fn edges(&self) -> Vec<&Edge<Uid>> {
+        let centre = self.question.centre;
+        let mut near = HashSet::from([centre]);
+        for edge in &self.edges {
+            if edge.source == centre {
+                near.insert(edge.target);
+            } else if edge.target == centre {
+                near.insert(edge.source);
+            }
+        }
+        let is_shown =
+            |edge: &&Edge<Uid>| near.contains(&edge.source) && (self.question.is_wide || near.contains(&edge.target));
+        self.edges.iter().filter(is_shown).collect()
+    }
+
+    /// The neighbourhood whose nodes are URLs.
+    pub fn by_page(&self) -> Neighbourhood {
+        let nodes = self.nodes();
+        self.by_group(&nodes, &(0..nodes.len()).collect::<Vec<_>>())
+    }
+
+    /// The neighbourhood whose nodes are groups of URLs, as hosts: for each of [`Surroundings::nodes`] the number of
+    /// its group. Links within a group are left out; stretches of links between two groups are united.
+    pub fn by_group(&self, nodes: &[Uid], groups: &[usize]) -> Neighbourhood {
+        let group = |uid: Uid| nodes.binary_search(&uid).map_or(usize::MAX, |place| groups[place]);
+        let centre = group(self.question.centre);
+        let edges = self.edges().into_iter().map(|edge| {
+            let (source, target) = (group(edge.source), group(edge.target));
+            Edge { source, target, from: edge.from, until: edge.until }
+        });
+        let edges = united(edges.filter(|edge| edge.source != edge.target).collect());
+        let kept = self.kept(centre, &edges);
+        let place = |node: usize| kept.nodes.binary_search(&node).ok();
+        let between = edges.into_iter().filter_map(|edge| {
+            Some(Edge { source: place(edge.source)?, target: place(edge.target)?, from: edge.from, until: edge.until })
+        });
+        Neighbourhood { edges: between.collect(), centre: place(centre).unwrap_or_default(), ..kept }
+    }
+
+    /// Chooses the nodes: the longest-lived of the first ring, then those of the second.
+    fn kept(&self, centre: usize, edges: &[Edge]) -> Neighbourhood {
+        let horizon = edges.iter().map(|edge| edge.until.unwrap_or(edge.from)).max().unwrap_or_default();
+        let life = |edge: &Edge| edge.until.unwrap_or(horizon).max(edge.from + 1) - edge.from;
+        let (mut near, mut far) = (HashMap::<usize, i64>::new(), HashMap::<usize, i64>::new());
+        for edge in edges {
+            match (edge.source == centre, edge.target == centre) {
+                (true, _) => *near.entry(edge.target).or_default() += life(edge),
+                (_, true) => *near.entry(edge.source).or_default() += life(edge),
+                _ => *far.entry(edge.target).or_default() += life(edge),
+            }
+        }
+        far.retain(|node, _| !near.contains_key(node));
+        let (near_count, far_count) = (near.len(), far.len());
+        let mut nodes = vec![centre];
+        nodes.extend(longest(near, self.question.near_max()));
+        nodes.extend(longest(far, self.question.limit.saturating_sub(nodes.len())));
+        nodes.sort_unstable();
+        let left_out = self.left_out + (1 + near_count + far_count - nodes.len());
+        Neighbourhood { nodes, left_out, ..Neighbourhood::default() }
+    }
+}
+
+/// The nodes with the longest lives; of equal ones the first.
+fn longest(lives: HashMap<usize, i64>, count: usize) -> impl Iterator<Item = usize> {
+    let mut nodes: Vec<(Reverse<i64>, usize)> = lives.into_iter().map(|(node, life)| (Reverse(life), node)).collect();
+    nodes.sort_unstable();
+    nodes.truncate(count);
+    nodes.into_iter().map(|(_, node)| node)
+}
+
+/// Links in order; stretches of one link that meet are one.
+fn united(mut edges: Vec<Edge>) -> Vec<Edge> {
+    edges.sort_unstable();
+    let mut united: Vec<Edge> = Vec::with_capacity(edges.len());
+    for edge in edges {
+        let end = |edge: &Edge| edge.until.unwrap_or(i64::MAX);
+        match united.last_mut() {
+            Some(last) if (last.source, last.target) == (edge.source, edge.target) && edge.from <= end(last) => {
+                last.until = if end(last) >= end(&edge) { last.until } else { edge.until };
+            }
+            _ => united.push(edge),
+        }
+    }
+    united
+}
+
+/// Groups of URLs, as hosts: in the order in which their first URLs came.
+#[derive(Clone, Debug, Default)]
+pub struct Groups {
+    /// The group of each URL.
+    pub of: Vec<usize>,
+    /// The name of each group.
+    pub names: Vec<String>,
+    /// How many URLs each group has.
+    pub urls: Vec<usize>,
+    known: HashMap<String, usize>,
+}
+
+impl Groups {
+    /// Adds the next URL, whose group has this name.
+    pub fn add(&mut self, name: &str) {
+        let group = self.known.get(name).copied().unwrap_or_else(|| {
+            self.known.insert(name.to_owned(), self.names.len());
+            self.names.push(name.to_owned());
+            self.urls.push(0);
+            self.names.len() - 1
+        });
+        self.urls[group] += 1;
+        self.of.push(group);
+    }
+}
+
+/// Pages that link to a URL, each with how long its link stood in all, roughly.
+#[derive(Clone, Debug, Default)]
+pub struct Sources {
+    pages: Vec<(i64, Uid)>,
+    left_out: usize,
+}
+
+impl Sources {
+    /// The longest-lived sources of a record of in-links, of those that `links` names (rising; `None`: all).
+    pub fn of(record: &InLinks, in_range: RangeLength, links: Option<&[Uid]>, question: Near) -> Self {
+        let lives = record.lives(in_range);
+        let is_asked = |page: &Uid| links.is_none_or(|links| links.binary_search(page).is_ok());
+        let mut pages: Vec<(i64, Uid)> =
+            lives.into_iter().zip(record.sources.iter().copied()).filter(|(_, page)| is_asked(page)).collect();
+        pages.sort_unstable_by_key(|&(life, page)| (Reverse(life), page));
+        let left_out = pages.len().saturating_sub(question.near_max());
+        pages.truncate(question.near_max());
+        Self { pages, left_out }
+    }
+}
+
+/// The surroundings of a page in a graph.
+///
+/// # Errors
+/// As of all questions.
+pub fn surroundings(links: &dyn Links, question: Near) -> Result<Surroundings, Error> {
+    let (mut lifespans, mut captures) = (Vec::new(), Vec::new());
+    let centre = question.centre;
+    let asked = match question.at {
+        Some(_) => Some(links.links(centre, Direction::In(Precision::Exact), question.window())?),
+        None => None,
+    };
+    let record = links.in_record(centre)?;
+    let sources = record.map(|record| Sources::of(&record, links.in_range(), asked.as_deref(), question));
+    links.lifespans_into(centre, &mut lifespans)?;
+    links.captures_into(centre, &mut captures)?;
+    let mut found = Surroundings::new(question, (&lifespans, &captures), sources.unwrap_or_default());
+    for (read, page) in found.near().to_vec().into_iter().enumerate() {
+        if found.is_full() {
+            found.skip(found.near().len() - read);
+            break;
+        }
+        links.lifespans_into(page, &mut lifespans)?;
+        links.captures_into(page, &mut captures)?;
+        found.add(page, &lifespans, &captures);
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(link: u64, first: i64, last: i64) -> Lifespan {
+        Lifespan { link: Uid(link), first, last }
+    }
+
+    fn captures(times: &[i64]) -> Vec<CaptureTime> {
+        let capture = |&time: &i64| CaptureTime { time, known: true, status: crate::record::status::Status::OK };
+        times.iter().map(capture).collect()
+    }
+
+    /// Page 5 links to 1 until 30 and to 9; page 9 links to 7 and back; page 2 links to 5, long.
+    fn found(is_wide: bool, at: Option<i64>, limit: usize) -> Surroundings {
+        let question = Near { centre: Uid(5), is_wide, at, limit };
+        let sources = Sources { pages: vec![(1000, Uid(2)), (1, Uid(9))], left_out: 3 };
+        let own = captures(&[10, 20, 30]);
+        let mut found = Surroundings::new(question, (&[run(1, 10, 20), run(9, 20, 30)], &own), sources);
+        for page in found.near().to_vec() {
+            match page.0 {
+                2 => found.add(page, &[run(5, 0, 40), run(8, 0, 0)], &captures(&[0, 40])),
+                9 => found.add(page, &[run(5, 15, 15), run(5, 35, 35), run(7, 15, 35)], &captures(&[15, 25, 35])),
+                _ => {}
+            }
+        }
+        found
+    }
+
+    #[test]
+    fn rings_and_times_are_those_of_the_links() {
+        let wide = found(true, None, 100);
+        assert_eq!(wide.nodes(), [1, 2, 5, 7, 8, 9].map(Uid));
+        let around = wide.by_page();
+        assert_eq!((around.nodes.len(), around.centre, around.left_out), (6, 2, 3));
+        let edge = |source, target, from, until| Edge { source, target, from, until };
+        let expected = [
+            edge(1, 2, 0, None),
+            edge(1, 4, 0, Some(40)),
+            edge(2, 0, 10, Some(30)),
+            edge(2, 5, 20, None),
+            edge(5, 2, 15, Some(25)),
+            edge(5, 2, 35, None),
+            edge(5, 3, 15, None),
+        ];
+        assert_eq!(around.edges, expected);
+        let narrow = found(false, None, 100).by_page();
+        assert_eq!((narrow.nodes.as_slice(), narrow.edges.len()), (&[0, 1, 2, 3][..], 5));
+    }
+
+    #[test]
+    fn at_a_date_only_what_stands_is_there() {
+        let at = found(true, Some(30), 100);
+        assert_eq!(at.nodes(), [2, 5, 7, 8, 9].map(Uid));
+        assert_eq!(found(true, Some(24), 100).nodes(), [1, 2, 5, 7, 8, 9].map(Uid));
+    }
+
+    #[test]
+    fn the_longest_lived_nodes_have_room() {
+        let small = found(true, None, 3);
+        assert_eq!(small.near(), [2, 9].map(Uid));
+        let around = small.by_page();
+        let uids: Vec<Uid> = around.nodes.iter().map(|&node| small.nodes()[node]).collect();
+        assert_eq!((uids, around.left_out), ([2, 5, 9].map(Uid).to_vec(), 6));
+    }
+
+    #[test]
+    fn groups_are_nodes_and_their_links_are_united() {
+        let found = found(true, None, 100);
+        // 1 and 9 are one host, 5 and 7 another.
+        let around = found.by_group(&found.nodes(), &[0, 1, 2, 2, 3, 0]);
+        assert_eq!((around.nodes.as_slice(), around.centre), (&[0, 1, 2, 3][..], 2));
+        let of =
+            |source, target| around.edges.iter().filter(move |edge| (edge.source, edge.target) == (source, target));
+        assert_eq!(of(2, 0).map(|edge| (edge.from, edge.until)).collect::<Vec<_>>(), [(10, None)]);
+        assert_eq!(of(0, 2).map(|edge| (edge.from, edge.until)).collect::<Vec<_>>(), [(15, None)]);
+        assert_eq!(around.edges.len(), 4);
+    }
+}

@@ -1,0 +1,237 @@
+//! The shortest ways of links from one page to another at a date.
+//!
+//! ```text
+//! from ->  pages one link on, two links on ... --> they meet <-- pages one link back, two links back ... <- to
+//! ```
+//!
+//! The search goes from both ends, always on from the one with fewer pages, one step at a time ([`Search::asks`]); who
+//! asks a store, or servers, gives it the links. Memory: [`PAGES_MAX`] pages from each end. Cost: the links of all of
+//! them.
+
+use std::collections::HashMap;
+
+use crate::error::Error;
+use crate::read::query::{Direction, Links, Precision};
+use crate::record::time::{AsOf, Window};
+use crate::record::uid::Uid;
+
+/// The most pages that are reached from one end.
+pub const PAGES_MAX: usize = 1 << 18;
+
+/// The ways between two pages.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ways {
+    /// Shortest ways, each with both ends, in order of UIDs; as many as are asked for. Empty if there is none.
+    pub ways: Vec<Vec<Uid>>,
+    /// How many links a shortest way has; `None` if no way was found.
+    pub links: Option<usize>,
+    /// Whether the search ended at a bound: there may be a longer way than was looked for.
+    pub is_cut: bool,
+}
+
+/// What was reached from one end.
+#[derive(Debug)]
+struct End {
+    /// Of each page how many links away it is, and the pages one link nearer.
+    reached: HashMap<Uid, (usize, Vec<Uid>)>,
+    /// The pages that are farthest away.
+    edge: Vec<Uid>,
+    depth: usize,
+}
+
+impl End {
+    fn of(page: Uid) -> Self {
+        Self { reached: HashMap::from([(page, (0, Vec::new()))]), edge: vec![page], depth: 0 }
+    }
+
+    fn step<'a>(&mut self, links: impl Iterator<Item = &'a [Uid]>) {
+        self.depth += 1;
+        let mut edge = Vec::new();
+        for (page, links) in std::mem::take(&mut self.edge).into_iter().zip(links) {
+            for &link in links {
+                let (depth, nearer) = self.reached.entry(link).or_insert_with(|| {
+                    edge.push(link);
+                    (self.depth, Vec::new())
+                });
+                if *depth == self.depth {
+                    nearer.push(page);
+                }
+            }
+        }
+        edge.sort_unstable();
+        self.edge = edge;
+    }
+
+    /// Appends the pages from `page`, which is excluded, to the end, for each way; at most `count`.
+    fn ways_home(&self, page: Uid, count: usize) -> Vec<Vec<Uid>> {
+        let mut ways = Vec::new();
+        let mut open = vec![(page, Vec::new())];
+        while let Some((page, way)) = open.pop() {
+            let nearer = self.reached.get(&page).map_or(&[][..], |(_, nearer)| nearer);
+            if nearer.is_empty() {
+                ways.push(way);
+                if ways.len() == count {
+                    break;
+                }
+                continue;
+            }
+            for &next in nearer.iter().rev() {
+                let mut way = way.clone();
+                way.push(next);
+                open.push((next, way));
+            }
+        }
+        ways
+    }
+}
+
+/// A search from both ends.
+#[derive(Debug)]
+pub struct Search {
+    ends: [End; 2],
+    links_max: usize,
+    is_backward: bool,
+    is_cut: bool,
+}
+
+impl Search {
+    /// Looks for ways of at most so many links.
+    pub fn new(from: Uid, to: Uid, links_max: usize) -> Self {
+        Self { ends: [End::of(from), End::of(to)], links_max, is_backward: false, is_cut: false }
+    }
+
+    /// The pages whose links are needed next, and whether these are the links to them; `None` at the end.
+    pub fn asks(&mut self) -> Option<(&[Uid], bool)> {
+        let [ahead, behind] = &self.ends;
+        let is_bounded =
+            ahead.depth + behind.depth >= self.links_max || ahead.reached.len().min(behind.reached.len()) > PAGES_MAX;
+        let has_ended = self.is_cut || ahead.edge.is_empty() || behind.edge.is_empty() || !self.met().is_empty();
+        if has_ended {
+            return None;
+        }
+        if is_bounded {
+            self.is_cut = true;
+            return None;
+        }
+        self.is_backward = behind.edge.len() < ahead.edge.len();
+        Some((&self.ends[usize::from(self.is_backward)].edge, self.is_backward))
+    }
+
+    /// Takes the links of the pages that [`Search::asks`] named, in their order.
+    pub fn add<'a>(&mut self, links: impl Iterator<Item = &'a [Uid]>) {
+        self.ends[usize::from(self.is_backward)].step(links);
+    }
+
+    /// Ends the search, since links cannot be had.
+    pub fn cut(&mut self) {
+        self.is_cut = true;
+    }
+
+    /// The pages that both ends reach and that the last step reached.
+    fn met(&self) -> Vec<Uid> {
+        let [ahead, behind] = &self.ends;
+        let (edge, other) = if self.is_backward { (&behind.edge, ahead) } else { (&ahead.edge, behind) };
+        edge.iter().copied().filter(|page| other.reached.contains_key(page)).collect()
+    }
+
+    /// The ways that were found, at most `count`.
+    pub fn ways(&self, count: usize) -> Ways {
+        let [ahead, behind] = &self.ends;
+        let mut ways = Vec::new();
+        let met = self.met();
+        for &page in &met {
+            let rests = behind.ways_home(page, count);
+            for start in ahead.ways_home(page, count) {
+                let way = |rest: &Vec<Uid>| start.iter().rev().chain([&page]).chain(rest).copied().collect::<Vec<_>>();
+                ways.extend(rests.iter().map(way).take(count - ways.len()));
+            }
+        }
+        ways.sort_unstable();
+        let links = (!met.is_empty()).then(|| ahead.depth + behind.depth);
+        Ways { ways, links, is_cut: self.is_cut }
+    }
+}
+
+/// The shortest ways from one page to another as of a time, at most `count`, of at most `links_max` links.
+///
+/// # Errors
+/// As of all questions.
+pub fn ways(
+    links: &dyn Links,
+    (from, to): (Uid, Uid),
+    as_of: AsOf,
+    links_max: usize,
+    count: usize,
+) -> Result<Ways, Error> {
+    let mut search = Search::new(from, to, links_max);
+    while let Some((pages, is_backward)) = search.asks() {
+        let direction = if is_backward { Direction::In(Precision::Exact) } else { Direction::Out };
+        let lists = pages.iter().map(|&page| links.links(page, direction, Window::AsOf(as_of)));
+        let lists = lists.collect::<Result<Vec<_>, _>>()?;
+        search.add(lists.iter().map(Vec::as_slice));
+    }
+    Ok(search.ways(count))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::{BTreeMap, BTreeSet};
+
+    type Graph = BTreeMap<u64, BTreeSet<u64>>;
+
+    fn searched(graph: &Graph, from: u64, to: u64, links_max: usize) -> Ways {
+        let mut search = Search::new(Uid(from), Uid(to), links_max);
+        while let Some((pages, is_backward)) = search.asks() {
+            let list = |page: &Uid| -> Vec<Uid> {
+                let ahead = || graph.get(&page.0).into_iter().flatten().copied();
+                let behind = || graph.iter().filter(|(_, links)| links.contains(&page.0)).map(|(page, _)| *page);
+                if is_backward { behind().map(Uid).collect() } else { ahead().map(Uid).collect() }
+            };
+            let lists: Vec<Vec<Uid>> = pages.iter().map(list).collect();
+            search.add(lists.iter().map(Vec::as_slice));
+        }
+        search.ways(1000)
+    }
+
+    /// All ways of exactly so many links, by trying.
+    fn tried(graph: &Graph, from: u64, to: u64, links: usize) -> Vec<Vec<Uid>> {
+        let mut ways = vec![vec![from]];
+        for _ in 0..links {
+            let on = |way: Vec<u64>| {
+                let next = graph.get(way.last().unwrap_or(&0)).into_iter().flatten();
+                next.map(|next| [&way[..], &[*next]].concat()).collect::<Vec<_>>()
+            };
+            ways = ways.into_iter().flat_map(on).collect();
+        }
+        ways.retain(|way| way.last() == Some(&to));
+        ways.into_iter().map(|way| way.into_iter().map(Uid).collect()).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn ways_are_the_shortest_ones(
+            edges in proptest::collection::btree_set((0..8_u64, 0..8_u64), 0..20), from in 0..8_u64, to in 0..8_u64,
+        ) {
+            let mut graph = Graph::new();
+            edges.into_iter().for_each(|(source, target)| { graph.entry(source).or_default().insert(target); });
+            let found = searched(&graph, from, to, 6);
+            let expected = (0..=6).map(|links| tried(&graph, from, to, links)).find(|ways| !ways.is_empty());
+            let links = expected.as_ref().map(|ways| ways[0].len() - 1);
+            prop_assert_eq!(&found.ways, &expected.unwrap_or_default());
+            prop_assert_eq!(found.links, links);
+        }
+    }
+
+    #[test]
+    fn a_search_ends_at_its_bound_and_says_so() {
+        let chain: Graph = (0..9).map(|page| (page, BTreeSet::from([page + 1]))).collect();
+        assert_eq!(searched(&chain, 0, 9, 9).links, Some(9));
+        let cut = searched(&chain, 0, 9, 8);
+        assert_eq!((cut.ways.len(), cut.links, cut.is_cut), (0, None, true));
+        let none = searched(&chain, 9, 0, 8);
+        assert_eq!((none.links, none.is_cut), (None, false));
+        assert_eq!(searched(&chain, 3, 3, 8).ways, [[Uid(3)]]);
+    }
+}

@@ -1,0 +1,5 @@
+//! Questions about what is around a page ([`webstrata_layers::read::around`] has the rules).
+
+pub(super) mod backlinks;
+pub(super) mod neighbourhood;
+mod ways;

@@ -1,0 +1,120 @@
+//! What is around a page ([`webstrata_layers::read::around::neighbourhood`] has the rule): pages, hosts or domains.
+
+use tonic::Status;
+use webstrata_layers::read::around::neighbourhood::{Groups, Sources};
+use webstrata_layers::record::key::host_of;
+use webstrata_layers::{Direction, Edge, Near, Precision, Surroundings, Uid, Unit};
+use webstrata_url::domain_of;
+
+use crate::clerk::pinned::Pinned;
+use crate::protocol::status::Reason;
+
+/// Pages of the first ring that are asked for in one batch.
+const PAGES: usize = 512;
+/// URLs looked up, or pages asked whether they were captured, in one batch.
+const URLS: usize = 4096;
+
+/// A neighbourhood with the names of its nodes.
+#[derive(Clone, Debug)]
+pub struct NeighbourhoodAnswer {
+    /// The nodes, in order of UIDs: URLs, hosts or domains.
+    pub nodes: Vec<Node>,
+    /// The place of the centre.
+    pub centre: usize,
+    /// The links, in order of places.
+    pub edges: Vec<Edge>,
+    /// Nodes that are not in the answer.
+    pub left_out: usize,
+    /// Pages of the first ring whose links are not in the answer.
+    pub unread: usize,
+}
+
+/// A node of a neighbourhood.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Node {
+    /// Its URL, host or domain.
+    pub name: String,
+    /// How many URLs of it were found.
+    pub urls: usize,
+    /// Whether it was ever captured; of hosts and domains not asked, and true.
+    pub is_captured: bool,
+}
+
+impl Pinned {
+    /// The neighbourhood of a page.
+    ///
+    /// # Errors
+    /// See [`Pinned`].
+    pub async fn neighbourhood(&self, question: Near, unit: Unit) -> Result<NeighbourhoodAnswer, Status> {
+        let found = self.surroundings(question).await?;
+        let uids = found.nodes();
+        let (around, nodes) = if unit == Unit::Page {
+            let around = found.by_page();
+            let kept: Vec<Uid> = around.nodes.iter().map(|&node| uids[node]).collect();
+            let mut nodes = Vec::with_capacity(kept.len());
+            for some in kept.chunks(URLS) {
+                let (urls, captures) = tokio::try_join!(self.urls(some), self.captures(some))?;
+                let node = |(name, captures): (String, &[_])| Node { name, urls: 1, is_captured: !captures.is_empty() };
+                nodes.extend(urls.into_iter().zip(captures.iter()).map(node));
+            }
+            (around, nodes)
+        } else {
+            let mut groups = Groups::default();
+            for some in uids.chunks(URLS) {
+                for url in self.urls(some).await? {
+                    let host = host_of(&url).unwrap_or(&url);
+                    groups.add(if unit == Unit::Domain { domain_of(host) } else { host });
+                }
+            }
+            let around = found.by_group(&uids, &groups.of);
+            let node = |&group: &usize| Node {
+                name: groups.names[group].clone(),
+                urls: groups.urls[group],
+                is_captured: true,
+            };
+            let nodes = around.nodes.iter().map(node).collect();
+            (around, nodes)
+        };
+        let (centre, left_out, unread) = (around.centre, around.left_out, found.unread());
+        Ok(NeighbourhoodAnswer { nodes, centre, edges: around.edges, left_out, unread })
+    }
+
+    /// As [`webstrata_layers::surroundings`].
+    ///
+    /// # Errors
+    /// See [`Pinned`].
+    pub async fn surroundings(&self, question: Near) -> Result<Surroundings, Status> {
+        let centre = question.centre;
+        let asked = match question.at {
+            Some(_) => Some(self.all_links(centre, Direction::In(Precision::Exact), question.window()).await?),
+            None => None,
+        };
+        let record = self.in_records(&[centre]).await?.pop().flatten();
+        let sources = record.map(|record| Sources::of(&record, self.graph().in_range, asked.as_deref(), question));
+        let middle = [centre];
+        let (lifespans, captures) = tokio::try_join!(self.lifespans(&middle), self.captures(&middle))?;
+        let mut found =
+            Surroundings::new(question, (lifespans.values(), captures.values()), sources.unwrap_or_default());
+        let near = found.near().to_vec();
+        let (mut waiting, mut step) = (&near[..], PAGES);
+        while !waiting.is_empty() && !found.is_full() {
+            let (batch, others) = waiting.split_at(step.min(waiting.len()));
+            match tokio::try_join!(self.lifespans(batch), self.captures(batch)) {
+                Err(status) if Reason::of(&status) == Some(Reason::AnswerTooLarge) && batch.len() > 1 => {
+                    step = batch.len() / 2;
+                    continue;
+                }
+                Err(status) if Reason::of(&status) == Some(Reason::AnswerTooLarge) => found.skip(1),
+                answers => {
+                    let (lifespans, captures) = answers?;
+                    for ((&page, lifespans), captures) in batch.iter().zip(lifespans.iter()).zip(captures.iter()) {
+                        found.add(page, lifespans, captures);
+                    }
+                }
+            }
+            waiting = others;
+        }
+        found.skip(waiting.len());
+        Ok(found)
+    }
+}

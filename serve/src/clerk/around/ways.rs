@@ -1,0 +1,44 @@
+//! The shortest ways between two pages at a date ([`webstrata_layers::read::around::ways`] has the search).
+
+use tonic::Status;
+use webstrata_layers::{AsOf, Direction, Precision, Search, Uid, Ways, Window};
+
+use crate::clerk::pinned::Pinned;
+use crate::protocol::status::Reason;
+
+/// Pages that are asked for in one batch.
+const PAGES: usize = 1024;
+
+impl Pinned {
+    /// The shortest ways from one page to another as of a time, at most `count`, of at most `links_max` links.
+    ///
+    /// # Errors
+    /// See [`Pinned`].
+    pub async fn ways(
+        &self,
+        (from, to): (Uid, Uid),
+        as_of: AsOf,
+        links_max: usize,
+        count: usize,
+    ) -> Result<Ways, Status> {
+        let mut search = Search::new(from, to, links_max);
+        'steps: while let Some((pages, is_backward)) = search.asks() {
+            let direction = if is_backward { Direction::In(Precision::Exact) } else { Direction::Out };
+            let pages = pages.to_vec();
+            let mut lists = Vec::with_capacity(pages.len());
+            for some in pages.chunks(PAGES) {
+                match self.links(some, direction, Window::AsOf(as_of)).await {
+                    Ok(found) => lists.extend(found.iter().map(<[Uid]>::to_vec)),
+                    // A page with more links than an answer may have ends the search, not the call.
+                    Err(status) if Reason::of(&status) == Some(Reason::AnswerTooLarge) => {
+                        search.cut();
+                        break 'steps;
+                    }
+                    Err(status) => return Err(status),
+                }
+            }
+            search.add(lists.iter().map(Vec::as_slice));
+        }
+        Ok(search.ways(count))
+    }
+}

@@ -1,0 +1,45 @@
+//! `/v1/ways`: the shortest ways of links from one page to another at a date.
+
+use axum::Json;
+use axum::extract::{RawQuery, State};
+use serde_json::{Value as Shown, json};
+use webstrata_layers::{AsOf, Uid};
+
+use crate::clerk::Texts;
+use crate::http::question::address::find;
+use crate::http::question::params::Params;
+use crate::http::{Refused, pinned};
+use crate::server::Shared;
+
+pub(in crate::http) const WAYS: &[&str] = &["url", "target", "at", "hops", "limit", "epoch"];
+
+/// The default and the largest number of links of a way.
+const HOPS: u64 = 6;
+const HOPS_MAX: u64 = 20;
+/// The default and the largest `limit`, in ways.
+const LIMIT: u64 = 10;
+const LIMIT_MAX: u64 = 1000;
+
+/// `/v1/ways`.
+pub(in crate::http) async fn ways(
+    State(shared): State<Shared>,
+    RawQuery(query): RawQuery,
+) -> Result<Json<Shown>, Refused> {
+    let params = Params::of(query.as_deref(), WAYS, &[])?;
+    let (url, target) = (params.required("url")?, params.required("target")?);
+    let at = params.time("at", true)?.unwrap_or(i64::MAX);
+    let number = |name, default, most| {
+        let number = params.number(name, 1..=most)?.unwrap_or(default);
+        Ok::<_, Refused>(usize::try_from(number).unwrap_or(usize::MAX))
+    };
+    let (hops, limit) = (number("hops", HOPS, HOPS_MAX)?, number("limit", LIMIT, LIMIT_MAX)?);
+    let pinned = pinned(&shared, params.number("epoch", 1..=u64::MAX)?.unwrap_or(0)).await?;
+    let ((url, from), (target, to)) = tokio::try_join!(find(&pinned, url), find(&pinned, target))?;
+    let found = pinned.ways((from, to), AsOf::new(at), hops, limit).await?;
+    let texts = Texts::of(&pinned, found.ways.concat()).await?;
+    let way = |way: &Vec<Uid>| way.iter().map(|&uid| texts.get(uid)).collect::<Vec<_>>();
+    Ok(Json(json!({
+        "epoch": pinned.epoch(), "url": url, "target": target, "links": found.links, "isCut": found.is_cut,
+        "ways": found.ways.iter().map(way).collect::<Vec<_>>(),
+    })))
+}

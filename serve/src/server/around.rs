@@ -1,0 +1,69 @@
+//! The calls about what is around a page: its neighbourhood, and ways to other pages.
+
+use tonic::Status;
+use webstrata_layers::{AsOf, Edge, Near, Uid, Unit};
+
+use crate::clerk::{NeighbourhoodAnswer, Pinned};
+use crate::protocol::proto;
+use crate::protocol::status::bad;
+
+/// Nodes, links of a way, and ways, where a request leaves them open; and the most links of a way.
+const NODES: u32 = 10_000;
+const LINKS: u32 = 6;
+const WAYS: u32 = 10;
+const LINKS_MAX: u32 = 20;
+
+/// The unit of a request.
+pub(super) fn unit_of(number: i32) -> Result<Unit, Status> {
+    use proto::get_backlinks_request::Unit as Asked;
+    Ok(match Asked::try_from(number).map_err(|_| bad(format!("unit: {number} is none")))? {
+        Asked::Page => Unit::Page,
+        Asked::Host => Unit::Host,
+        Asked::Domain => Unit::Domain,
+    })
+}
+
+fn or(number: u32, default: u32) -> usize {
+    if number == 0 { default as usize } else { number as usize }
+}
+
+/// The neighbourhood that a request asks for.
+pub(super) async fn neighbourhood(
+    pinned: &Pinned,
+    request: &proto::GetNeighbourhoodRequest,
+) -> Result<proto::GetNeighbourhoodResponse, Status> {
+    let unit = unit_of(request.unit)?;
+    let limit = or(request.limit, NODES);
+    let near = Near { centre: Uid(request.uid), is_wide: !request.narrow, at: request.at, limit };
+    let NeighbourhoodAnswer { nodes, centre, edges, left_out, unread } = pinned.neighbourhood(near, unit).await?;
+    let stood = |edge: &Edge| edge.until.map_or(0, |until| until.abs_diff(edge.from));
+    Ok(proto::GetNeighbourhoodResponse {
+        epoch: pinned.epoch(),
+        urls: nodes.iter().map(|node| node.urls as u64).collect(),
+        captured: nodes.iter().map(|node| node.is_captured).collect(),
+        nodes: nodes.into_iter().map(|node| node.name).collect(),
+        centre: centre as u64,
+        sources: edges.iter().map(|edge| edge.source as u64).collect(),
+        targets: edges.iter().map(|edge| edge.target as u64).collect(),
+        from: edges.iter().map(|edge| edge.from).collect(),
+        stood: edges.iter().map(stood).collect(),
+        left_out: left_out as u64,
+        unread: unread as u64,
+    })
+}
+
+/// The ways that a request asks for.
+pub(super) async fn ways(pinned: &Pinned, request: &proto::GetWaysRequest) -> Result<proto::GetWaysResponse, Status> {
+    if request.links_max > LINKS_MAX {
+        return Err(bad(format!("links_max: {} is above {LINKS_MAX}", request.links_max)));
+    }
+    let ends = (Uid(request.from), Uid(request.to));
+    let as_of = AsOf::new(request.at.unwrap_or(i64::MAX));
+    let found = pinned.ways(ends, as_of, or(request.links_max, LINKS), or(request.limit, WAYS)).await?;
+    Ok(proto::GetWaysResponse {
+        epoch: pinned.epoch(),
+        links: found.links.and_then(|links| u32::try_from(links).ok()),
+        is_cut: found.is_cut,
+        pages: Uid::numbers(&found.ways.concat()).to_vec(),
+    })
+}

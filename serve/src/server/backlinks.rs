@@ -1,0 +1,102 @@
+//! The call that tells who links to a target, and since when.
+
+use tonic::Status;
+use webstrata_layers::{Event, Order, Period, RangeLength, ReferringHost, Stay, interval};
+
+use super::around::unit_of;
+use super::links::{match_of, matching};
+use crate::clerk::{BacklinkQuestion, BacklinkRow, Pinned};
+use crate::protocol::backlinks::began_to;
+use crate::protocol::proto;
+use crate::protocol::status::{Reason, bad, refuse};
+
+/// The backlinks that a request asks for.
+pub(super) async fn backlinks(
+    pinned: &Pinned,
+    request: &proto::GetBacklinksRequest,
+) -> Result<proto::GetBacklinksResponse, Status> {
+    let answer = pinned.who_links(backlink_question(pinned, request).await?).await?;
+    let column = |of: fn(&Period) -> u64| answer.periods.iter().map(|(_, period)| of(period)).collect();
+    Ok(proto::GetBacklinksResponse {
+        epoch: pinned.epoch(),
+        periods: answer.periods.iter().map(|(start, _)| *start).collect(),
+        standing: column(|period| period.standing),
+        unknown: column(|period| period.unknown),
+        found: column(|period| period.found),
+        new: column(|period| period.new),
+        returned: column(|period| period.returned),
+        lost: column(|period| period.lost),
+        pages: answer.pages as u64,
+        rows_total: answer.total as u64,
+        rows_selected: answer.selected as u64,
+        hosts: answer.hosts.into_iter().map(referring_host).collect(),
+        rows: answer.rows.into_iter().map(referrer).collect(),
+    })
+}
+
+/// The question of a request.
+async fn backlink_question(pinned: &Pinned, request: &proto::GetBacklinksRequest) -> Result<BacklinkQuestion, Status> {
+    use proto::get_backlinks_request as asked;
+    let none = |field: &str, number: i32| bad(format!("{field}: {number} is none"));
+    let unit = unit_of(request.unit)?;
+    let event = match asked::Event::try_from(request.event).map_err(|_| none("event", request.event))? {
+        asked::Event::Any => Event::Any,
+        asked::Event::Came => Event::Came,
+        asked::Event::New => Event::New,
+        asked::Event::Returned => Event::Returned,
+        asked::Event::Lost => Event::Lost,
+        asked::Event::Standing => Event::Standing,
+    };
+    let order = match asked::Order::try_from(request.order).map_err(|_| none("order", request.order))? {
+        asked::Order::First => Order::First,
+        asked::Order::Last => Order::Last,
+        asked::Order::Most => Order::Most,
+        asked::Order::Key => Order::Key,
+    };
+    let period = match request.period {
+        0 => RangeLength::Month,
+        1 => RangeLength::Year,
+        days => RangeLength::Days(u32::try_from(days - 2).map_err(|_| bad(format!("period: {days} is too long")))?),
+    };
+    let (from, to) = interval(request.from, request.to).map_err(|error| bad(error.to_string()))?;
+    let interval = (request.from.map_or(i64::MIN, |_| from), request.to.map_or(i64::MAX, |_| to));
+    let kind = match_of(request.r#match)?;
+    let target = matching(pinned, &request.url, kind).await?;
+    if target.is_empty() {
+        let message = format!("nothing in the store matches {}", request.url);
+        return Err(refuse(Reason::NotInStore, message, &[("epoch", pinned.epoch())]));
+    }
+    let except = match kind {
+        _ if request.internal => Vec::new(),
+        proto::Match::Host | proto::Match::Domain => target.clone(),
+        _ => matching(pinned, &request.url, proto::Match::Host).await?,
+    };
+    let offset = usize::try_from(request.offset).unwrap_or(usize::MAX);
+    Ok(BacklinkQuestion { target, except, unit, period, event, interval, order, offset, limit: request.limit as usize })
+}
+
+fn referring_host(host: ReferringHost) -> proto::ReferringHost {
+    let ReferringHost { host, pages, standing, first } = host;
+    proto::ReferringHost { host, pages, standing, first }
+}
+
+fn referrer(row: BacklinkRow) -> proto::Referrer {
+    let BacklinkRow { page: uid, url: page, name, pages, backlink } = row;
+    let stay = |stay: &Stay| proto::Stay {
+        first: stay.first,
+        last: stay.last,
+        gone: stay.gone,
+        began: began_to(stay.began).into(),
+    };
+    let unknown =
+        |&(first, last): &(i64, i64)| proto::UnknownInterval { first, last: (last < i64::MAX).then_some(last) };
+    proto::Referrer {
+        page,
+        page_uid: uid.0,
+        name: name.unwrap_or_default(),
+        pages,
+        targets: backlink.targets,
+        stays: backlink.stays.iter().map(stay).collect(),
+        unknown: backlink.unknown.iter().map(unknown).collect(),
+    }
+}

@@ -1,0 +1,207 @@
+//! What is around a page, and ways between pages, as the oracle has them: by layers, cells, HTTP and gRPC.
+
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use tonic::Request;
+use webstrata_codecs::CodecTag;
+use webstrata_layers::record::key::host_of;
+use webstrata_layers::{AsOf, Links, Near, RangeLength, Uid, format_digits, surroundings, ways};
+use webstrata_serve::protocol::proto;
+use webstrata_serve::protocol::proto::links_server::Links as Service;
+use webstrata_serve::server::LinksService;
+use webstrata_tests::oracle::{Oracle, When};
+use webstrata_tests::rows::{Rows, Shape};
+use webstrata_tests::served::{Served, encoded};
+use webstrata_tests::stores::{cells_of, reader};
+
+/// Source, target, and when the link stood.
+type Edge = (String, String, i64, Option<i64>);
+
+/// Every link of the graph, with each of its stretches.
+fn edges_of(oracle: &Oracle) -> Vec<Edge> {
+    let mut edges = Vec::new();
+    for target in oracle.urls() {
+        for (source, stays) in oracle.backlinks(&BTreeSet::from([target])) {
+            if source != target {
+                let stretch = |&(first, _, gone, _)| (source.to_owned(), target.to_owned(), first, gone);
+                edges.extend(stays.iter().map(stretch));
+            }
+        }
+    }
+    edges
+}
+
+/// The links around a page, slowly.
+fn around(oracle: &Oracle, edges: &[Edge], centre: &str, is_wide: bool, at: Option<i64>) -> BTreeSet<Edge> {
+    let stands = |edge: &&Edge| {
+        let stood = |at| edge.2 <= at && edge.3.is_none_or(|until| at < until);
+        at.is_none_or(|at| stood(at) && !oracle.is_unknown(&edge.0, When::AsOf(at)))
+    };
+    let edges: Vec<&Edge> = edges.iter().filter(stands).collect();
+    let mut near = BTreeSet::from([centre]);
+    for edge in &edges {
+        if edge.0 == centre || edge.1 == centre {
+            near.extend([edge.0.as_str(), edge.1.as_str()]);
+        }
+    }
+    let is_shown = |edge: &&&Edge| near.contains(edge.0.as_str()) && (is_wide || near.contains(edge.1.as_str()));
+    edges.iter().filter(is_shown).map(|edge| (**edge).clone()).collect()
+}
+
+/// The same between hosts, second by second where something changes.
+fn between_hosts(edges: &BTreeSet<Edge>) -> BTreeSet<Edge> {
+    let host = |url: &str| host_of(url).unwrap_or(url).to_owned();
+    let mut pairs = BTreeMap::<(String, String), Vec<(i64, i64)>>::new();
+    for (source, target, from, until) in edges {
+        let pair = (host(source), host(target));
+        if pair.0 != pair.1 {
+            pairs.entry(pair).or_default().push((*from, until.unwrap_or(i64::MAX)));
+        }
+    }
+    let mut united = BTreeSet::new();
+    for ((source, target), spans) in pairs {
+        let turns: BTreeSet<i64> = spans.iter().flat_map(|&(from, until)| [from, until]).collect();
+        let stands = |time: i64| spans.iter().any(|&(from, until)| from <= time && time < until);
+        let mut since = None;
+        for turn in turns {
+            match (since, stands(turn)) {
+                (None, true) => since = Some(turn),
+                (Some(from), false) => {
+                    united.insert((source.clone(), target.clone(), from, (turn < i64::MAX).then_some(turn)));
+                    since = None;
+                }
+                _ => {}
+            }
+        }
+    }
+    united
+}
+
+fn numbers(value: &Value) -> Vec<Option<i64>> {
+    value.as_array().unwrap().iter().map(Value::as_i64).collect()
+}
+
+/// The links of an answer over HTTP, and its centre.
+fn edges_in(answer: &Value) -> (BTreeSet<Edge>, String) {
+    let node = |place: Option<i64>| answer["nodes"][usize::try_from(place.unwrap()).unwrap()].as_str().unwrap();
+    let column = |name: &str| numbers(&answer["links"][name]);
+    let [sources, targets, from, until] = ["source", "target", "from", "until"].map(column);
+    let edge = |at: usize| {
+        let ends = [sources[at], targets[at]].map(|place| node(place).to_owned());
+        let [source, target] = ends;
+        (source, target, from[at].unwrap(), until[at])
+    };
+    let edges: BTreeSet<Edge> = (0..sources.len()).map(edge).collect();
+    assert_eq!(edges.len(), sources.len(), "each once");
+    let ends: BTreeSet<Option<i64>> =
+        sources.iter().chain(&targets).copied().chain([answer["centre"].as_i64()]).collect();
+    assert_eq!(ends.len(), answer["nodes"].as_array().unwrap().len(), "no node without a link");
+    (edges, node(answer["centre"].as_i64()).to_owned())
+}
+
+fn asked(links: &dyn Links, centre: Uid, is_wide: bool, at: Option<i64>) -> BTreeSet<Edge> {
+    let found = surroundings(links, Near { centre, is_wide, at, limit: usize::MAX }).unwrap();
+    let (nodes, around) = (found.nodes(), found.by_page());
+    assert_eq!((nodes[around.nodes[around.centre]], around.left_out, found.unread()), (centre, 0, 0));
+    let url = |place: usize| links.url(nodes[around.nodes[place]]).unwrap();
+    around.edges.iter().map(|edge| (url(edge.source), url(edge.target), edge.from, edge.until)).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_around_a_page_is_as_the_oracle_says() {
+    let mut shown = 0;
+    for seed in 0..3 {
+        let dir = tempfile::tempdir().unwrap();
+        let store = dir.path().join("store");
+        let rows = Rows::random(seed, Shape { rows: 3, pages: 12, captures: 60, links: 3, in_order: seed == 1 });
+        rows.write(&store, 2, RangeLength::Month);
+        let oracle = rows.oracle();
+        let edges = edges_of(&oracle);
+        let times: Vec<i64> = oracle.times().into_iter().collect();
+        let (layers, cells) = (reader(&store), cells_of(&store, CodecTag::Strata));
+        let served = Served::start(&store, 1 << 24).await;
+        let service = LinksService::new(served.server.shared().clone());
+        for url in oracle.urls() {
+            let uid = layers.uid(url).unwrap().unwrap();
+            for at in [None, Some(times[times.len() / 2]), Some(times[times.len() - 1])] {
+                for is_wide in [true, false] {
+                    let expected = around(&oracle, &edges, url, is_wide, at);
+                    assert_eq!(asked(&layers, uid, is_wide, at), expected, "{url} {at:?}");
+                    assert_eq!(asked(&cells, uid, is_wide, at), expected, "{url} {at:?}");
+                    let when = at.map_or(String::new(), |at| format!("&at={}", format_digits(at)));
+                    let hops = if is_wide { 2 } else { 1 };
+                    let path = format!("/v1/neighbourhood?url={}&hops={hops}{when}", encoded(url));
+                    assert_eq!(edges_in(&served.get(&path).await), (expected.clone(), url.to_owned()), "{path}");
+                    if is_wide {
+                        let answer = served.get(&format!("{path}&unit=host")).await;
+                        let host = host_of(url).unwrap().to_owned();
+                        assert_eq!(edges_in(&answer), (between_hosts(&expected), host), "{path}");
+                    }
+                    let narrow = !is_wide;
+                    let request = proto::GetNeighbourhoodRequest { uid: uid.0, narrow, at, ..Default::default() };
+                    let answer = service.get_neighbourhood(Request::new(request)).await.unwrap().into_inner();
+                    assert_eq!((answer.sources.len(), answer.left_out), (expected.len(), 0));
+                    assert_eq!(answer.nodes[usize::try_from(answer.centre).unwrap()], url);
+                    shown += expected.len();
+                }
+            }
+        }
+    }
+    assert!(shown > 2000, "{shown}");
+}
+
+/// All shortest ways, by trying; at most six links.
+fn tried(oracle: &Oracle, from: &str, to: &str, at: i64) -> BTreeSet<Vec<String>> {
+    let mut ways = vec![vec![from.to_owned()]];
+    for _ in 0..=6 {
+        let there: BTreeSet<Vec<String>> = ways.iter().filter(|way| way.last().unwrap() == to).cloned().collect();
+        if !there.is_empty() {
+            return there;
+        }
+        // A way that comes to a page later than another is not a shortest one.
+        let known: BTreeSet<String> = ways.iter().flatten().cloned().collect();
+        let on = |way: &Vec<String>| {
+            let links = oracle.out_links(way.last().unwrap(), When::AsOf(at)).into_iter();
+            links.filter(|link| !known.contains(*link)).map(|link| [&way[..], &[link.to_owned()]].concat()).collect()
+        };
+        ways = ways.iter().flat_map(|way| -> Vec<Vec<String>> { on(way) }).collect();
+    }
+    BTreeSet::new()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ways_between_pages_are_the_shortest_ones() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = dir.path().join("store");
+    let rows = Rows::random(4, Shape { rows: 3, pages: 14, captures: 50, links: 2, in_order: false });
+    rows.write(&store, 2, RangeLength::Month);
+    let oracle = rows.oracle();
+    let served = Served::start(&store, 1 << 24).await;
+    let service = LinksService::new(served.server.shared().clone());
+    let layers = reader(&store);
+    let times: Vec<i64> = oracle.times().into_iter().collect();
+    let at = times[times.len() * 2 / 3];
+    let mut lengths = BTreeMap::<usize, usize>::new();
+    for from in oracle.urls() {
+        for to in oracle.urls() {
+            let expected = tried(&oracle, from, to, at);
+            let links = expected.first().map(|way| way.len() - 1);
+            let path = format!("/v1/ways?url={}&target={}&limit=1000", encoded(from), encoded(to));
+            let answer = served.get(&format!("{path}&at={}", format_digits(at))).await;
+            assert_eq!(answer["links"], json!(links), "{from} {to}");
+            let found: BTreeSet<Vec<String>> = serde_json::from_value(answer["ways"].clone()).unwrap();
+            assert_eq!(found, expected, "{from} {to}");
+            let ends = [from, to].map(|url| layers.uid(url).unwrap().unwrap());
+            let own = ways(&layers, (ends[0], ends[1]), AsOf::new(at), 6, 1000).unwrap();
+            assert_eq!((own.ways.len(), own.links), (expected.len(), links));
+            let [from, to] = ends.map(|uid| uid.0);
+            let request = proto::GetWaysRequest { from, to, at: Some(at), limit: 1000, ..Default::default() };
+            let answer = service.get_ways(Request::new(request)).await.unwrap().into_inner();
+            assert_eq!(Uid::of_numbers(answer.pages), own.ways.concat());
+            *lengths.entry(links.unwrap_or(99)).or_default() += 1;
+        }
+    }
+    assert!(lengths.len() > 3, "{lengths:?}");
+}
