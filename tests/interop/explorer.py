@@ -297,6 +297,102 @@ def check_backlinks(browser, api, webstrata, store, domains):
           "them; periods, keys, SVG, PNG, CSV, JSON")
 
 
+def around(api, url, at):
+    """Pages one and two links away at a date, asked one by one; None where the links of one of them are unknown."""
+    rings, ask = [], lambda page, way: api.get("/v1/links", url=page, at=digits(at), direction=way, limit=100000)
+    own = ask(url, "out")
+    near = (set(own["links"]) | set(ask(url, "in")["links"])) - {url}
+    answers = [own] + [ask(page, "out") for page in near]
+    if any("unknown" in answer for answer in answers):
+        return None
+    far = {link for answer in answers[1:] for link in answer["links"]} - near - {url}
+    return [near, far]
+
+
+def check_neighbourhood(browser, api, urls):
+    """The rings at dates, against links asked one by one; time by keys and pointer; ways; tables and files."""
+    page, compared, nodes = browser.page, 0, 0
+    for url in urls:
+        for step in (9, 20, 33, 58):
+            at = FIRST + step * 4_000_000 + 2_000_000
+            shown = browser.open(v="neighbourhood", url=url, at=digits(at))
+            rings = [{node["name"] for node in shown["nodes"] if node["ring"] == ring} for ring in (1, 2)]
+            unknown = ["unknown" in api.get("/v1/links", url=node, at=digits(at)) for node in rings[0]]
+            expected = around(api, url, shown["now"])
+            if expected is None or any(unknown):
+                continue
+            if rings != expected:
+                fail(f"around {url} at {digits(at)}: {[sorted(one ^ other)[:3] for one, other in zip(rings, expected)]}")
+            compared, nodes = compared + 1, nodes + len(shown["nodes"])
+    if compared < len(urls):
+        fail(f"only {compared} neighbourhoods were compared")
+    shown = browser.open(v="neighbourhood", url=urls[0])
+    places = {node["name"]: node["place"] for node in shown["nodes"]}
+    begun = shown["now"]
+    for key in ("ArrowLeft",) * 30 + ("ArrowRight",) * 3:
+        page.keyboard.press(key)
+    page.wait_for_timeout(400)
+    moved = browser.shown()
+    if not 25 < (begun - moved["now"]) / (30.4 * 86400) < 29 or f"at={digits(moved['now'])[:8]}" not in page.url:
+        fail(f"the keys moved time from {begun} to {moved['now']}: {page.url}")
+    others = [node for node in moved["nodes"] if node["name"] in places and node["place"] != places[node["name"]]]
+    if any(abs(node["place"][0] - places[node["name"]][0]) > 1 and node["ring"] == 1 for node in others
+           if next(own for own in shown["nodes"] if own["name"] == node["name"])["ring"] == 1):
+        fail(f"nodes changed their places: {others[:2]}")
+    page.keyboard.press("Home")
+    page.keyboard.press("Space")
+    page.wait_for_timeout(700)
+    played = browser.shown()
+    page.keyboard.press("Space")
+    if not played["isPlaying"] or played["now"] <= played["layout"]["first"] or browser.shown()["isPlaying"]:
+        fail("Space does not play and pause")
+    slider = page.locator("[role=slider]").bounding_box()
+    page.mouse.click(slider["x"] + slider["width"] * 0.75, slider["y"] + 20)
+    page.wait_for_timeout(400)
+    shown = browser.shown()
+    part = (shown["now"] - shown["layout"]["first"]) / (shown["layout"]["end"] - shown["layout"]["first"])
+    if abs(part - 0.75) > 0.02:
+        fail(f"a click on the slider moved time to {part:.2f}")
+    box = page.locator("[role=application]").bounding_box()
+    node = max(shown["nodes"], key=lambda one: one["place"][0])
+    page.mouse.move(box["x"] + node["place"][0], box["y"] + node["place"][1])
+    page.wait_for_timeout(100)
+    if node["name"] not in page.locator(".read p").inner_text():
+        fail(f"the pointer over {node['name']} tells {page.locator('.read p').inner_text()!r}")
+    page.mouse.click(box["x"] + node["place"][0], box["y"] + node["place"][1])
+    if browser.ready("neighbourhood")["url"] != node["name"]:
+        fail(f"a click on {node['name']} leads to {page.url}")
+    page.go_back()
+    shown = browser.ready("neighbourhood")
+    target = next(node["name"] for node in shown["nodes"] if node["ring"] == 2)
+    page.get_by_label("Ways to this URL").fill(target)
+    page.keyboard.press("Enter")
+    page.wait_for_timeout(400)
+    answer = api.get("/v1/ways", url=urls[0], target=target, at=digits(browser.shown()["now"]), limit=5)
+    if browser.shown()["ways"] != answer or page.locator(".ways > li").count() != len(answer["ways"]):
+        fail(f"the ways to {target}: {browser.shown()['ways']}")
+    hosts = browser.open(v="neighbourhood", url=urls[0], unit="host")
+    names = {node["name"] for node in hosts["nodes"]}
+    if not names or any("/" in name for name in names):
+        fail(f"hosts: {sorted(names)[:5]}")
+    browser.open(v="neighbourhood", url=urls[0])
+    page.get_by_role("button", name="Table", exact=True).click()
+    if page.locator(".rows tbody tr").count() != min(200, len(browser.shown()["nodes"])):
+        fail("the table has not the nodes of the picture")
+    page.get_by_role("button", name="Table", exact=True).click()
+    for kind, start in (("SVG", b"<svg"), ("PNG", b"\x89PNG"), ("CSV", b"from,")):
+        with page.expect_download() as saved:
+            page.get_by_role("button", name=kind, exact=True).click()
+        content = Path(saved.value.path()).read_bytes()
+        if not content.startswith(start):
+            fail(f"{kind} of a neighbourhood begins with {content[:20]}")
+        if kind == "SVG":
+            ET.fromstring(content)
+    browser.clean("neighbourhood")
+    print(f"neighbourhood: {compared} of dates of {len(urls)} pages with {nodes} nodes as links asked one by one have "
+          "them; keys, play, slider, pointer, ways, hosts, table, SVG, PNG, CSV")
+
+
 def check_search(browser, api, url):
     """Suggestions, chosen with keys; back and forward."""
     page = browser.page
@@ -444,6 +540,19 @@ def check_hostile(browser, api, url):
         if re.search("[\u0000-\u0008\u202a-\u202e\u2066-\u2069]", page.locator("main").inner_text()):
             fail("a control or bidirectional character reached the page")
     page.unroute("**/v1/barcode**")
+    around = api.get("/v1/neighbourhood", url=url)
+    around["nodes"] = [node if at == around["centre"] else raw[at % len(raw)]
+                       for at, node in enumerate(around["nodes"])]
+    around["domains"] = [raw[at % len(raw)] for at in range(len(around["domains"]))]
+    page.route("**/v1/neighbourhood**", lambda route: route.fulfill(json=around))
+    for name in ("Table", "Data"):
+        browser.open(v="neighbourhood", url=url)
+        page.keyboard.press("ArrowDown")
+        page.get_by_role("button", name=name, exact=True).click()
+        page.wait_for_timeout(100)
+        if page.evaluate(f"window.hit !== undefined || {made}"):
+            fail("a hostile URL became an element of a neighbourhood")
+    page.unroute("**/v1/neighbourhood**")
     browser.clean("hostile URLs")
     print(f"hostile URLs: {len(raw)} given, {kept} links kept by the store, shown as text; {min(times) * 1000:.0f} to "
           f"{max(times) * 1000:.0f} ms a view, nothing ran")
@@ -478,7 +587,8 @@ def check_token(chromium, webstrata, store, data, url):
 def check_axe(chromium, base, url):
     """axe-core finds nothing serious in any view, dark and light, wide and narrow."""
     views = [{}, {"url": url}, {"url": url, "rows": "all", "group": "host"}, {"url": url, "dir": "in"},
-             {"v": "dates", "url": url}, {"v": "backlinks", "url": url.split("/")[2]}]
+             {"v": "dates", "url": url}, {"v": "backlinks", "url": url.split("/")[2]},
+             {"v": "neighbourhood", "url": url}]
     passed = 0
     for scheme in ("light", "dark"):
         for width in (1280, 390):
@@ -518,7 +628,8 @@ def shoot(chromium, base, url, directory):
     directory.mkdir(parents=True, exist_ok=True)
     views = {"search": {}, "barcode": {"url": url}, "all": {"url": url, "rows": "all", "sort": "birth"},
              "in": {"url": url, "dir": "in"}, "dates": {"v": "dates", "url": url},
-             "backlinks": {"v": "backlinks", "url": url.split("/")[2]}}
+             "backlinks": {"v": "backlinks", "url": url.split("/")[2]},
+             "neighbourhood": {"v": "neighbourhood", "url": url}}
     for width, height in ((1280, 800), (768, 1024), (390, 844)):
         for scheme in ("light", "dark"):
             browser = Browser(chromium, base, width, height, scheme)
@@ -572,6 +683,7 @@ def main():
                 check_orders(browser, most)
                 check_dates(browser, api, pages[:20])
                 check_backlinks(browser, api, args.webstrata, store, ["museum.example", "elsewhere-3.example"])
+                check_neighbourhood(browser, api, [most, *pages[2:9]])
                 check_search(browser, api, most)
                 check_pointer(browser, most)
                 check_hostile(browser, api, bad)

@@ -147,6 +147,45 @@ def measure(chromium, base, name, state, args):
     return slow
 
 
+# Plays time for two seconds; gives the pictures drawn in a second.
+PLAY = """() => new Promise((done) => {
+  const press = () => document.body.dispatchEvent(new KeyboardEvent("keydown", { key: " ", bubbles: true }));
+  press();
+  const [begin, drawn] = [performance.now(), window.webstrata.frames];
+  setTimeout(() => {
+    const rate = ((window.webstrata.frames - drawn) * 1000) / (performance.now() - begin);
+    press();
+    done(rate);
+  }, 2000);
+})"""
+
+
+def measure_view(chromium, base, name, state, args):
+    """Prints the time to the first picture of another view, and the frames while time is played in it."""
+    address = f"{base}/?{urllib.parse.urlencode(state)}"
+    firsts = []
+    for _ in range(args.repeat):
+        context, page, responses = opened(chromium, address)
+        firsts.append(page.evaluate("window.webstrata.first"))
+        if len(firsts) < args.repeat:
+            context.close()
+    first = statistics.median(firsts)
+    sizes = [response.request.sizes()["responseBodySize"] for response in responses if "/v1/" in response.url]
+    shown = page.evaluate("window.webstrata.picture()")
+    slow = [f"{name}: first picture after {first:.0f} ms"] if first > args.first else []
+    text = f"first picture {first:.0f} ms (the first one {firsts[0]:.0f}), data {sum(sizes) / 1000:.0f} kB"
+    if state["v"] == "neighbourhood":
+        page.keyboard.press("Home")
+        rate = page.evaluate(PLAY)
+        text += f"; {len(shown['nodes'])} nodes; played at {rate:.0f} frames a second"
+        slow += [f"{name}: {rate:.0f} frames a second"] if rate < args.frames else []
+    else:
+        text += f"; {len(shown['rows'])} rows"
+    print(f"{name}: {text}")
+    context.close()
+    return slow
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--webstrata", type=Path, default="target/release/webstrata")
@@ -181,6 +220,10 @@ def main():
                 chromium = playwright.chromium.launch(executable_path=args.chromium, args=["--no-sandbox"])
                 slow = measure(chromium, base, "links", {"url": WIDE}, args)
                 slow += measure(chromium, base, "in-links", {"url": HUB, "dir": "in"}, args)
+                for name, state in (("backlinks", {"v": "backlinks", "url": HUB, "match": "host"}),
+                                    ("neighbourhood of the hub", {"v": "neighbourhood", "url": HUB}),
+                                    ("neighbourhood of the links", {"v": "neighbourhood", "url": WIDE})):
+                    slow += measure_view(chromium, base, name, state, args)
                 chromium.close()
         finally:
             server.terminate()

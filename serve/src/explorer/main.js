@@ -22,6 +22,7 @@ const VIEWS = [
   { id: "barcode", word: "Barcode", load: () => import("./barcode.js") },
   { id: "dates", word: "Two dates", load: () => import("./dates.js") },
   { id: "backlinks", word: "Backlinks", load: () => import("./backlinks.js") },
+  { id: "neighbourhood", word: "Neighbourhood", load: () => import("./neighbourhood.js") },
 ];
 const FIRST = { id: "search", word: "Search", load: () => import("./search.js") };
 
@@ -181,6 +182,7 @@ function keys() {
     ["+ − 0", "zoom"],
     ["← →", "move in time, or to the next change"],
     ["a b", "which date moves"],
+    ["Space", "play"],
     ["t", "dark or light"],
     ["?", "this list"],
   ];

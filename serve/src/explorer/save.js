@@ -68,6 +68,19 @@ export class Svg {
     this.path.push(`L${x.toFixed(2)} ${y.toFixed(2)}`);
   }
 
+  /** A circle, or a part of one; angles in radians, clockwise from the right. */
+  arc(x, y, r, from, to) {
+    const at = (angle) => `${(x + r * Math.cos(angle)).toFixed(2)} ${(y + r * Math.sin(angle)).toFixed(2)}`;
+    const half = (from + to) / 2;
+    const large = (to - from) / 2 > Math.PI ? 1 : 0;
+    const part = (angle) => `A${r.toFixed(2)} ${r.toFixed(2)} 0 ${large} 1 ${at(angle)}`;
+    this.path.push(`L${at(from)}${part(half)}${part(to)}`);
+  }
+
+  fill() {
+    this.parts.push(`<path d="${this.path.join("")}" fill="${escaped(this.fillStyle)}"${this.attributes()}/>`);
+  }
+
   stroke() {
     this.parts.push(
       `<path d="${this.path.join("")}" fill="none" stroke="${escaped(this.strokeStyle)}" ` +

@@ -1,0 +1,150 @@
+// An answer about a neighbourhood as a picture needs it: the place of each node for good, and which nodes are there at a
+// time. It depends on the answer alone.
+
+import { DAY } from "./time.js";
+
+const TAU = 2 * Math.PI;
+/** The most sectors; domains of fewer nodes are put together. */
+const SECTORS = 12;
+
+/** A number from 0 to 1 that depends on a text alone. */
+function hash(text) {
+  let sum = 2166136261;
+  for (let at = 0; at < text.length; at += 1) sum = Math.imul(sum ^ text.charCodeAt(at), 16777619);
+  sum = Math.imul(sum ^ (sum >>> 15), 2246822507);
+  return ((sum ^ (sum >>> 13)) >>> 0) / 4294967296;
+}
+
+export function surroundings(answer) {
+  const { nodes, centre, links } = answer;
+  const size = nodes.length;
+  const source = Int32Array.from(links.source);
+  const target = Int32Array.from(links.target);
+  const from = Float64Array.from(links.from);
+  const until = Float64Array.from(links.until, (time) => time ?? Infinity);
+  const isCaptured = new Uint8Array(size).fill(1);
+  for (const place of answer.notCaptured || []) isCaptured[place] = 0;
+  let known;
+
+  /** From the first link to the last change, or to the last capture of the page. */
+  function extent(captures) {
+    let [least, most] = [Infinity, captures.length ? captures[captures.length - 1] : -Infinity];
+    for (let at = 0; at < from.length; at += 1) {
+      least = Math.min(least, from[at]);
+      most = Math.max(most, from[at], until[at] === Infinity ? -Infinity : until[at]);
+    }
+    if (least === Infinity) least = captures.length ? captures[0] : 0;
+    return [least, Math.max(most, least + 30 * DAY)];
+  }
+
+  /**
+   * Angles and radii. The domain of the page is at the top, the others follow by name, those of few nodes together. In
+   * a sector nodes stand in the order of the store; the share of a node is its time in the graph, so that those of any
+   * date are spread.
+   */
+  function places() {
+    const [, end] = extent([]);
+    const life = new Float64Array(size).fill(30 * DAY);
+    for (let at = 0; at < from.length; at += 1) {
+      const stood = Math.min(until[at], end) - from[at];
+      const node = target[at] === centre ? source[at] : target[at];
+      life[node] = Math.max(life[node], stood);
+    }
+    const sizes = new Array(answer.domains.length).fill(0);
+    const weights = new Array(answer.domains.length).fill(0);
+    answer.domain.forEach((domain, node) => {
+      if (node === centre) return;
+      sizes[domain] += 1;
+      weights[domain] += life[node];
+    });
+    const home = answer.domain[centre];
+    const large = sizes.map((_, domain) => domain).filter((domain) => domain !== home && sizes[domain]);
+    large.sort((one, other) => sizes[other] - sizes[one]);
+    const least = Math.max(3, size / 150);
+    const named = new Set(large.slice(0, SECTORS - 2).filter((domain) => sizes[domain] >= least));
+    const list = [{ name: answer.domains[home], domains: [home] }];
+    for (const domain of [...named].sort((one, other) => (answer.domains[one] < answer.domains[other] ? -1 : 1))) {
+      list.push({ name: answer.domains[domain], domains: [domain] });
+    }
+    const others = large.filter((domain) => !named.has(domain));
+    if (others.length) {
+      const name = others.length === 1 ? answer.domains[others[0]] : "others, a few nodes each";
+      list.push({ name, domains: others });
+    }
+    const all = list.filter((sector) => sector.domains.some((domain) => sizes[domain]));
+    const sectorOfDomain = new Int32Array(answer.domains.length).fill(-1);
+    all.forEach((sector, at) => sector.domains.forEach((domain) => (sectorOfDomain[domain] = at)));
+    const total = all.reduce((sum, sector) => {
+      sector.weight = sector.domains.reduce((part, domain) => part + weights[domain], 0);
+      return sum + sector.weight;
+    }, 0);
+    // A sector has at least a share that its name can stand at.
+    const floor = 0.025;
+    const free = 1 - floor * all.length;
+    let at = 0;
+    for (const sector of all) {
+      sector.share = floor + (free * sector.weight) / (total || 1);
+      sector.start = at;
+      at += sector.share;
+    }
+    // The first sector is at the top.
+    const turn = all.length ? -TAU / 4 - (all[0].share * TAU) / 2 : 0;
+    for (const sector of all) {
+      [sector.from, sector.to] = [turn + sector.start * TAU, turn + (sector.start + sector.share) * TAU];
+      sector.used = 0;
+    }
+    const [angles, radii] = [new Float32Array(size), new Float32Array(size)];
+    const sectorOfNode = new Int32Array(size);
+    for (let node = 0; node < size; node += 1) {
+      const number = sectorOfDomain[answer.domain[node]];
+      sectorOfNode[node] = number;
+      const sector = all[number];
+      if (!sector || node === centre) continue;
+      const margin = Math.min(0.02, (sector.to - sector.from) / 10);
+      const middle = (sector.used + life[node] / 2) / sector.weight;
+      sector.used += life[node];
+      angles[node] = sector.from + margin + middle * (sector.to - sector.from - 2 * margin);
+      radii[node] = hash(nodes[node]);
+    }
+    return { angle: angles, radius: radii, sectors: all, sectorOf: sectorOfNode };
+  }
+
+  /** Puts the ring of each node at a time into `rings`. */
+  function ringsAt(time, rings) {
+    rings.fill(0);
+    for (let at = 0; at < from.length; at += 1) {
+      if (from[at] > time || until[at] <= time) continue;
+      if (source[at] === centre) rings[target[at]] = 1;
+      else if (target[at] === centre) rings[source[at]] = 1;
+    }
+    for (let at = 0; at < from.length; at += 1) {
+      if (from[at] > time || until[at] <= time || rings[source[at]] !== 1) continue;
+      if (rings[target[at]] === 0 && target[at] !== centre) rings[target[at]] = 2;
+    }
+    rings[centre] = 0;
+  }
+
+  /** Links and pages of the first ring after each change, thinned to what is seen. */
+  function degree(first, end) {
+    if (known) return known;
+    const turns = [];
+    for (let at = 0; at < from.length; at += 1) {
+      if (source[at] !== centre && target[at] !== centre) continue;
+      turns.push([from[at], 1]);
+      if (until[at] !== Infinity) turns.push([until[at], -1]);
+    }
+    turns.sort((one, other) => one[0] - other[0]);
+    const least = (end - first) / 3000;
+    known = [{ time: first, links: 0 }];
+    let number = 0;
+    for (const [time, step] of turns) {
+      number += step;
+      const before = known[known.length - 1];
+      if (time - before.time < least) before.links = number;
+      else known.push({ time, links: number });
+    }
+    return known;
+  }
+
+  return { nodes, centre, size, source, target, from, until, isCaptured, extent, ringsAt, degree, ...places() };
+}
