@@ -12,14 +12,11 @@ writes a picture of each view at three widths. Needs playwright, axe-playwright-
 installed by them but by the system.
 """
 import argparse
-import csv
-import io
 import json
 import random
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
 import urllib.parse
@@ -29,12 +26,13 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 import axe_playwright_python
+from explorer_around import check_backlinks, check_neighbourhood
+from explorer_browser import FIRST, Api, Browser, digits, fail
 from playwright.sync_api import sync_playwright
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
 AXE = Path(axe_playwright_python.__file__).parent / "axe.min.js"
-FIRST = 1_100_000_000
 HOSTILE = 1000
 
 
@@ -51,18 +49,6 @@ SCROLL = """() => new Promise((done) => {
   };
   requestAnimationFrame(turn);
 })"""
-
-
-def fail(text):
-    sys.exit(f"explorer.py: {text}")
-
-
-def digits(seconds):
-    return datetime.fromtimestamp(seconds, timezone.utc).strftime("%Y%m%d%H%M%S")
-
-
-def seconds(text):
-    return int(datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=timezone.utc).timestamp())
 
 
 def captures(chance):
@@ -110,63 +96,6 @@ def hostile(chance):
     ]
     urls = [chance.choice(shapes).format(n=n) for n in range(HOSTILE - 2)]
     return urls + ["https://x.example/" + "long/" * 12_000, "https://x.example/" + "%e2%80%ae" * 7000]
-
-
-class Browser:
-    """A page of Chromium that keeps what went wrong in it."""
-
-    def __init__(self, chromium, base, width=1280, height=800, scheme="light"):
-        self.base, self.problems = base, []
-        self.context = chromium.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
-        self.page = self.context.new_page()
-        self.page.on("console", lambda message: self.problems.append(f"console: {message.text}"))
-        self.page.on("pageerror", lambda error: self.problems.append(f"error: {error}"))
-        self.page.on("request", self.asked)
-
-    def asked(self, request):
-        if not request.url.startswith((self.base, "blob:")):
-            self.problems.append(f"asks {request.url[:200]}")
-
-    def open(self, **state):
-        self.page.goto(f"{self.base}/?{urllib.parse.urlencode(state)}" if state else f"{self.base}/")
-        return self.ready(state.get("v", "barcode") if state else "search")
-
-    def ready(self, view):
-        """Waits for the picture of a view, and returns what it shows."""
-        until = time.monotonic() + 20
-        while time.monotonic() < until:
-            if self.page.evaluate("window.webstrata?.ready && window.webstrata.view") == view:
-                return self.page.evaluate("window.webstrata.picture()")
-            self.page.wait_for_timeout(20)
-        fail(f"{view} is not drawn at {self.page.url[:200]}: {self.problems}")
-
-    def shown(self):
-        return self.page.evaluate("window.webstrata.picture()")
-
-    def clean(self, where):
-        if self.problems:
-            fail(f"{where}: {self.problems[:3]}")
-
-
-class Api:
-    def __init__(self, base):
-        self.base = base
-
-    def get(self, path, **parameters):
-        with urllib.request.urlopen(f"{self.base}{path}?{urllib.parse.urlencode(parameters)}") as answer:
-            return json.load(answer)
-
-    def lifespans(self, url, direction):
-        spans = set()
-        key = {}
-        while key is not None:
-            answer = self.get("/v1/lifespans", url=url, direction=direction, **key)
-            spans |= {(span["link"], seconds(span["first"]), seconds(span["last"])) for span in answer["lifespans"]}
-            key = {"resumeKey": answer["resumeKey"]} if "resumeKey" in answer else None
-        return spans
-
-    def links(self, url, at):
-        return set(self.get("/v1/links", url=url, at=digits(at), limit=100000)["links"])
 
 
 def check_bars(browser, api, urls):
@@ -237,160 +166,6 @@ def check_dates(browser, api, urls):
             compared += 1
     browser.clean("two dates")
     print(f"two dates: {compared} pairs of {len(urls)} pages: lost, kept and gained as /v1/links has them")
-
-
-def check_backlinks(browser, api, webstrata, store, domains):
-    """The chart and the rows of domains, hosts and pages, against the command; periods chosen by keys and pointer."""
-    page, rows, months = browser.page, 0, 0
-    for domain in domains:
-        for unit in ("page", "host"):
-            shown = browser.open(v="backlinks", url=domain, unit=unit)
-            command = [webstrata, "backlinks", store, domain, "--unit", unit, "--format", "csv"]
-            table = lambda *more: list(csv.DictReader(io.StringIO(
-                subprocess.run([*command, *more], check=True, capture_output=True, text=True).stdout)))
-            drawn = {(row["url"], run["began"], run["first"], run["last"], run["gone"])
-                     for row in shown["rows"] for run in row["runs"]}
-            expected = {(row["referrer"], row["began"], seconds(row["first"]), seconds(row["last"]),
-                         seconds(row["gone"]) if row["gone"] else 0) for row in table()}
-            if drawn != expected or not drawn:
-                fail(f"stays of {unit}s that link to {domain}: {sorted(drawn ^ expected)[:3]}")
-            kinds = ["standing", "unknown", "found", "new", "returned", "lost"]
-            series = [{kind: int(row[kind]) for kind in kinds} for row in table("--by", "month")]
-            if [{kind: month[kind] for kind in kinds} for month in shown["months"]] != series:
-                fail(f"months of {domain}, {unit}")
-            rows, months = rows + len(drawn), months + len(series)
-    firsts = [row["runs"][0]["first"] for row in shown["rows"]]
-    if firsts != sorted(firsts):
-        fail("backlinks are not in the order of their first links")
-    all_rows = shown["rows"]
-    page.locator(".over .picture").focus()
-    page.keyboard.press("ArrowRight")
-    page.keyboard.press("ArrowRight")
-    page.wait_for_timeout(300)
-    shown = browser.shown()
-    start, end = shown["span"]
-    within = lambda run: start <= run["first"] < end or start <= run["gone"] < end
-    expected = [row["url"] for row in all_rows if any(map(within, row["runs"]))]
-    if [row["url"] for row in shown["rows"]] != expected or f"from={digits(start)}" not in page.url:
-        fail(f"the rows of {start} to {end}: {len(shown['rows'])}, expected {len(expected)}")
-    page.keyboard.press("Escape")
-    page.wait_for_timeout(200)
-    if len(browser.shown()["rows"]) != len(all_rows):
-        fail("Escape does not show all rows again")
-    browser.open(v="backlinks", url=domain)
-    page.keyboard.press("ArrowDown")
-    page.keyboard.press("Enter")
-    if browser.ready("barcode")["url"] not in {row["referrer"] for row in csv.DictReader(io.StringIO(subprocess.run(
-            [webstrata, "backlinks", store, domain, "--format", "csv"], capture_output=True, text=True).stdout))}:
-        fail("Enter on a row does not lead to its page")
-    for kind, start in (("SVG", b"<svg"), ("PNG", b"\x89PNG"), ("CSV", b"referrer,"), ("JSON", b"[")):
-        browser.open(v="backlinks", url=domain)
-        with page.expect_download() as saved:
-            page.get_by_role("button", name=kind, exact=True).click()
-        content = Path(saved.value.path()).read_bytes()
-        if not content.startswith(start):
-            fail(f"{kind} of backlinks begins with {content[:20]}")
-        if kind == "SVG":
-            ET.fromstring(content)
-    browser.clean("backlinks")
-    print(f"backlinks: {len(domains)} domains, pages and hosts, {rows} stays and {months} months as the command has "
-          "them; periods, keys, SVG, PNG, CSV, JSON")
-
-
-def around(api, url, at):
-    """Pages one and two links away at a date, asked one by one; None where the links of one of them are unknown."""
-    rings, ask = [], lambda page, way: api.get("/v1/links", url=page, at=digits(at), direction=way, limit=100000)
-    own = ask(url, "out")
-    near = (set(own["links"]) | set(ask(url, "in")["links"])) - {url}
-    answers = [own] + [ask(page, "out") for page in near]
-    if any("unknown" in answer for answer in answers):
-        return None
-    far = {link for answer in answers[1:] for link in answer["links"]} - near - {url}
-    return [near, far]
-
-
-def check_neighbourhood(browser, api, urls):
-    """The rings at dates, against links asked one by one; time by keys and pointer; ways; tables and files."""
-    page, compared, nodes = browser.page, 0, 0
-    for url in urls:
-        for step in (9, 20, 33, 58):
-            at = FIRST + step * 4_000_000 + 2_000_000
-            shown = browser.open(v="neighbourhood", url=url, at=digits(at))
-            rings = [{node["name"] for node in shown["nodes"] if node["ring"] == ring} for ring in (1, 2)]
-            unknown = ["unknown" in api.get("/v1/links", url=node, at=digits(at)) for node in rings[0]]
-            expected = around(api, url, shown["now"])
-            if expected is None or any(unknown):
-                continue
-            if rings != expected:
-                fail(f"around {url} at {digits(at)}: {[sorted(one ^ other)[:3] for one, other in zip(rings, expected)]}")
-            compared, nodes = compared + 1, nodes + len(shown["nodes"])
-    if compared < len(urls):
-        fail(f"only {compared} neighbourhoods were compared")
-    shown = browser.open(v="neighbourhood", url=urls[0])
-    places = {node["name"]: node["place"] for node in shown["nodes"]}
-    begun = shown["now"]
-    for key in ("ArrowLeft",) * 30 + ("ArrowRight",) * 3:
-        page.keyboard.press(key)
-    page.wait_for_timeout(400)
-    moved = browser.shown()
-    if not 25 < (begun - moved["now"]) / (30.4 * 86400) < 29 or f"at={digits(moved['now'])[:8]}" not in page.url:
-        fail(f"the keys moved time from {begun} to {moved['now']}: {page.url}")
-    others = [node for node in moved["nodes"] if node["name"] in places and node["place"] != places[node["name"]]]
-    if any(abs(node["place"][0] - places[node["name"]][0]) > 1 and node["ring"] == 1 for node in others
-           if next(own for own in shown["nodes"] if own["name"] == node["name"])["ring"] == 1):
-        fail(f"nodes changed their places: {others[:2]}")
-    page.keyboard.press("Home")
-    page.keyboard.press("Space")
-    page.wait_for_timeout(700)
-    played = browser.shown()
-    page.keyboard.press("Space")
-    if not played["isPlaying"] or played["now"] <= played["layout"]["first"] or browser.shown()["isPlaying"]:
-        fail("Space does not play and pause")
-    slider = page.locator("[role=slider]").bounding_box()
-    page.mouse.click(slider["x"] + slider["width"] * 0.75, slider["y"] + 20)
-    page.wait_for_timeout(400)
-    shown = browser.shown()
-    part = (shown["now"] - shown["layout"]["first"]) / (shown["layout"]["end"] - shown["layout"]["first"])
-    if abs(part - 0.75) > 0.02:
-        fail(f"a click on the slider moved time to {part:.2f}")
-    box = page.locator("[role=application]").bounding_box()
-    node = max(shown["nodes"], key=lambda one: one["place"][0])
-    page.mouse.move(box["x"] + node["place"][0], box["y"] + node["place"][1])
-    page.wait_for_timeout(100)
-    if node["name"] not in page.locator(".read p").inner_text():
-        fail(f"the pointer over {node['name']} tells {page.locator('.read p').inner_text()!r}")
-    page.mouse.click(box["x"] + node["place"][0], box["y"] + node["place"][1])
-    if browser.ready("neighbourhood")["url"] != node["name"]:
-        fail(f"a click on {node['name']} leads to {page.url}")
-    page.go_back()
-    shown = browser.ready("neighbourhood")
-    target = next(node["name"] for node in shown["nodes"] if node["ring"] == 2)
-    page.get_by_label("Ways to this URL").fill(target)
-    page.keyboard.press("Enter")
-    page.wait_for_timeout(400)
-    answer = api.get("/v1/ways", url=urls[0], target=target, at=digits(browser.shown()["now"]), limit=5)
-    if browser.shown()["ways"] != answer or page.locator(".ways > li").count() != len(answer["ways"]):
-        fail(f"the ways to {target}: {browser.shown()['ways']}")
-    hosts = browser.open(v="neighbourhood", url=urls[0], unit="host")
-    names = {node["name"] for node in hosts["nodes"]}
-    if not names or any("/" in name for name in names):
-        fail(f"hosts: {sorted(names)[:5]}")
-    browser.open(v="neighbourhood", url=urls[0])
-    page.get_by_role("button", name="Table", exact=True).click()
-    if page.locator(".rows tbody tr").count() != min(200, len(browser.shown()["nodes"])):
-        fail("the table has not the nodes of the picture")
-    page.get_by_role("button", name="Table", exact=True).click()
-    for kind, start in (("SVG", b"<svg"), ("PNG", b"\x89PNG"), ("CSV", b"from,")):
-        with page.expect_download() as saved:
-            page.get_by_role("button", name=kind, exact=True).click()
-        content = Path(saved.value.path()).read_bytes()
-        if not content.startswith(start):
-            fail(f"{kind} of a neighbourhood begins with {content[:20]}")
-        if kind == "SVG":
-            ET.fromstring(content)
-    browser.clean("neighbourhood")
-    print(f"neighbourhood: {compared} of dates of {len(urls)} pages with {nodes} nodes as links asked one by one have "
-          "them; keys, play, slider, pointer, ways, hosts, table, SVG, PNG, CSV")
 
 
 def check_search(browser, api, url):

@@ -1,0 +1,78 @@
+"""What the checks of the explorer share: a browser that keeps what went wrong, and the API to compare with."""
+import json
+import sys
+import time
+import urllib.parse
+import urllib.request
+from datetime import datetime, timezone
+
+FIRST = 1_100_000_000
+
+
+def fail(text):
+    sys.exit(f"explorer.py: {text}")
+
+
+def digits(seconds):
+    return datetime.fromtimestamp(seconds, timezone.utc).strftime("%Y%m%d%H%M%S")
+
+
+def seconds(text):
+    return int(datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=timezone.utc).timestamp())
+
+
+class Browser:
+    """A page of Chromium that keeps what went wrong in it."""
+
+    def __init__(self, chromium, base, width=1280, height=800, scheme="light"):
+        self.base, self.problems = base, []
+        self.context = chromium.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
+        self.page = self.context.new_page()
+        self.page.on("console", lambda message: self.problems.append(f"console: {message.text}"))
+        self.page.on("pageerror", lambda error: self.problems.append(f"error: {error}"))
+        self.page.on("request", self.asked)
+
+    def asked(self, request):
+        if not request.url.startswith((self.base, "blob:")):
+            self.problems.append(f"asks {request.url[:200]}")
+
+    def open(self, **state):
+        self.page.goto(f"{self.base}/?{urllib.parse.urlencode(state)}" if state else f"{self.base}/")
+        return self.ready(state.get("v", "barcode") if state else "search")
+
+    def ready(self, view):
+        """Waits for the picture of a view, and returns what it shows."""
+        until = time.monotonic() + 20
+        while time.monotonic() < until:
+            if self.page.evaluate("window.webstrata?.ready && window.webstrata.view") == view:
+                return self.page.evaluate("window.webstrata.picture()")
+            self.page.wait_for_timeout(20)
+        fail(f"{view} is not drawn at {self.page.url[:200]}: {self.problems}")
+
+    def shown(self):
+        return self.page.evaluate("window.webstrata.picture()")
+
+    def clean(self, where):
+        if self.problems:
+            fail(f"{where}: {self.problems[:3]}")
+
+
+class Api:
+    def __init__(self, base):
+        self.base = base
+
+    def get(self, path, **parameters):
+        with urllib.request.urlopen(f"{self.base}{path}?{urllib.parse.urlencode(parameters)}") as answer:
+            return json.load(answer)
+
+    def lifespans(self, url, direction):
+        spans = set()
+        key = {}
+        while key is not None:
+            answer = self.get("/v1/lifespans", url=url, direction=direction, **key)
+            spans |= {(span["link"], seconds(span["first"]), seconds(span["last"])) for span in answer["lifespans"]}
+            key = {"resumeKey": answer["resumeKey"]} if "resumeKey" in answer else None
+        return spans
+
+    def links(self, url, at):
+        return set(self.get("/v1/links", url=url, at=digits(at), limit=100000)["links"])
