@@ -16,6 +16,35 @@
 use console::{Term, measure_text_width, style};
 use webstrata_layers::{CaptureTime, RangeLength, format_time};
 
+/// Blocks that fill nothing to all of a cell, from below, and from the left.
+const BLOCKS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+const PARTS: [char; 9] = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉', '█'];
+
+/// The eighths of some cells that a share fills; at least one if it is not zero.
+fn eighths(share: f64, cells: usize) -> usize {
+    let all = 8 * cells;
+    let least = usize::from(share > 0.0);
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from nothing to all")]
+    let filled = (share.clamp(0.0, 1.0) * all as f64).round() as usize;
+    filled.clamp(least, all)
+}
+
+/// A bar of at most so many cells, for a share from 0 to 1.
+pub(crate) fn bar(share: f64, cells: usize) -> String {
+    let filled = eighths(share, cells);
+    let mut drawn = "█".repeat(filled / 8);
+    if !filled.is_multiple_of(8) {
+        drawn.push(PARTS[filled % 8]);
+    }
+    drawn
+}
+
+/// The width of the terminal in columns, or that of output that is none.
+pub(crate) fn width() -> usize {
+    let term = Term::stdout();
+    if term.is_term() { usize::from(term.size().1).max(40) } else { WIDTH }
+}
+
 /// The columns of output that is not a terminal.
 const WIDTH: usize = 80;
 /// The widest and the narrowest axis, in cells.
@@ -51,9 +80,7 @@ pub(crate) fn rows_max() -> usize {
 impl Axis {
     /// The axis of an interval for rows with such names, in the terminal, if the output is one.
     pub(crate) fn of_terminal<'a>((from, to): (i64, i64), names: impl IntoIterator<Item = &'a str>) -> Self {
-        let term = Term::stdout();
-        let width = if term.is_term() { usize::from(term.size().1).max(40) } else { WIDTH };
-        Self { colours: console::colors_enabled(), ..Self::new((from, to), names, width) }
+        Self { colours: console::colors_enabled(), ..Self::new((from, to), names, width()) }
     }
 
     fn new<'a>((from, to): (i64, i64), names: impl IntoIterator<Item = &'a str>, width: usize) -> Self {
@@ -116,6 +143,22 @@ impl Axis {
             (false, false) => thin.unwrap_or(' '),
         };
         let drawn: String = thin.iter().enumerate().map(cell).collect();
+        self.line(name, drawn.trim_end())
+    }
+
+    /// The row of a number over time: in each cell a block as high as the largest value in it.
+    pub(crate) fn heights(&self, name: &str, values: &[(i64, f64)]) -> String {
+        let mut most = vec![None; self.cells];
+        for &(time, value) in values {
+            let cell = &mut most[self.half(time) / 2];
+            *cell = Some(f64::max(cell.unwrap_or(0.0), value));
+        }
+        let height = most.iter().flatten().copied().fold(0.0, f64::max);
+        let block = |value: &Option<f64>| match value {
+            Some(value) if height > 0.0 => BLOCKS[eighths(value / height, 1)],
+            _ => ' ',
+        };
+        let drawn: String = most.iter().map(block).collect();
         self.line(name, drawn.trim_end())
     }
 
@@ -234,6 +277,15 @@ mod tests {
         assert_eq!(axis.row("b", &[bar("2007", "2007", None), bar("2009", "2010", None)]).chars().count(), 14 + 40);
         assert_eq!(axis.row("b", &[bar("2007", "2007", None)]), "b                      ▐");
         assert_eq!(axis.row("none", &[]), "none");
+    }
+
+    #[test]
+    fn numbers_over_time_are_blocks() {
+        let axis = axis(14 + 40);
+        let row = axis.heights("pages", &[(time("2006"), 8.0), (time("200601"), 1.0), (time("2008"), 0.1)]);
+        assert_eq!(row, "pages         █                  ▁");
+        assert_eq!(axis.heights("none", &[(time("2006"), 0.0)]), "none");
+        assert_eq!([0.0, 0.01, 0.5, 0.75, 1.0].map(|share| bar(share, 2)), ["", "▏", "█", "█▌", "██"]);
     }
 
     #[test]

@@ -2,12 +2,14 @@
 """How fast the explorer draws large pages: 10,000 links in 1,000 captures, and 100,000 pages that link to one URL.
 
   explorer_speed.py [--webstrata BINARY] [--chromium BINARY] [--links N] [--captures N] [--sources N]
-                    [--first MS] [--frames N] [--repeat N]
+                    [--first MS] [--frames N] [--repeat N] [--store STORE --url URL ...]
 
 Builds a store of two pages that are larger than most: links of the first come and go several times, and the second has
 very many in-links. Opens both in headless Chromium with an empty cache, and prints the time to the first picture,
 frames a second and the longest frame while rows are scrolled, time is zoomed and the pointer moves, with rows of each
 height, and the bytes of the page and of its data. The browser must draw as many rows as the answer has.
+
+With --store it opens each view of the URLs in a store that is there, and prints the times to the first picture.
 
 Exit code 1 if a first picture takes longer than --first, if there are fewer frames a second than --frames, or if the
 files of the page are larger than 120 kB in gzip. Chromium draws in software here: with a graphics card it is faster.
@@ -179,11 +181,34 @@ def measure_view(chromium, base, name, state, args):
         rate = page.evaluate(PLAY)
         text += f"; {len(shown['nodes'])} nodes; played at {rate:.0f} frames a second"
         slow += [f"{name}: {rate:.0f} frames a second"] if rate < args.frames else []
-    else:
+    elif "rows" in shown:
         text += f"; {len(shown['rows'])} rows"
     print(f"{name}: {text}")
     context.close()
     return slow
+
+
+def of_store(chromium, base, args):
+    """Measures the views of URLs of a store."""
+    slow = []
+    for url in args.url:
+        for view in ({"v": "barcode"}, {"v": "barcode", "dir": "in"}, {"v": "dates"}, {"v": "neighbourhood"},
+                     {"v": "neighbourhood", "unit": "host"}, {"v": "backlinks", "match": "exact"},
+                     {"v": "backlinks", "match": "domain"}):
+            name = " ".join([url, *view.values()])
+            slow += measure_view(chromium, base, name, {**view, "url": url}, args)
+    return slow
+
+
+def make(crawl, store, binary, args):
+    """A store of the two pages that are larger than most."""
+    with open(crawl, "w", encoding="utf-8") as out:
+        for line in wide(args.links, args.captures, random.Random(7)):
+            out.write(json.dumps(line) + "\n")
+        for line in hub(args.sources):
+            out.write(json.dumps(line) + "\n")
+    for command in (["build", "--out", store, crawl], ["cells", store]):
+        subprocess.run([binary, *command], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 def main():
@@ -196,20 +221,17 @@ def main():
     parser.add_argument("--first", type=float, default=2000)
     parser.add_argument("--frames", type=float, default=30)
     parser.add_argument("--repeat", type=int, default=5)
+    parser.add_argument("--store", type=Path, help="measure the views of --url in this store instead")
+    parser.add_argument("--url", action="append", default=[])
     args = parser.parse_args()
     if not args.chromium:
         fail("chromium is not installed (on Debian: apt-get install chromium), or name it with --chromium")
     binary = args.webstrata.resolve()
     with tempfile.TemporaryDirectory() as directory:
         directory = Path(directory)
-        crawl, store = directory / "crawl.jsonl", directory / "store"
-        with open(crawl, "w", encoding="utf-8") as out:
-            for line in wide(args.links, args.captures, random.Random(7)):
-                out.write(json.dumps(line) + "\n")
-            for line in hub(args.sources):
-                out.write(json.dumps(line) + "\n")
-        for command in (["build", "--out", store, crawl], ["cells", store]):
-            subprocess.run([binary, *command], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        crawl, store = directory / "crawl.jsonl", args.store or directory / "store"
+        if not args.store:
+            make(crawl, store, binary, args)
         command = [binary, "serve", store, "--listen", "127.0.0.1:0", "--data", directory / "data"]
         server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         try:
@@ -218,6 +240,10 @@ def main():
                 fail("the server ended before it was ready")
             with sync_playwright() as playwright:
                 chromium = playwright.chromium.launch(executable_path=args.chromium, args=["--no-sandbox"])
+                if args.store:
+                    slow = of_store(chromium, base, args)
+                    chromium.close()
+                    return fail("; ".join(slow)) if slow else None
                 slow = measure(chromium, base, "links", {"url": WIDE}, args)
                 slow += measure(chromium, base, "in-links", {"url": HUB, "dir": "in"}, args)
                 for name, state in (("backlinks", {"v": "backlinks", "url": HUB, "match": "host"}),

@@ -3,16 +3,17 @@
 use crate::args::{AsOfArgs, Format, FormatArgs, Outcome, Usage, interval, location, time_from, time_to, unfit};
 use crate::running::{Run, RunArgs};
 use clap::{Args, ValueEnum};
-use indicatif::HumanCount;
 use serde_json::json;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use webstrata_analysis::Error;
 use webstrata_analysis::{
-    Analysis, AnalyzeOptions, AnalyzeReport, DateReport, Dates, Fact, Fold, Iterations, NodeRule, Sheet, SheetColumn,
-    TableFormat, Target, analyze, format_of,
+    Analysis, AnalyzeOptions, AnalyzeReport, Dates, Fold, Iterations, NodeRule, SheetColumn, TableFormat, Target,
+    analyze, format_of,
 };
 use webstrata_layers::{Location, RangeLength, Window, format_time};
+
+mod text;
 
 const EXAMPLES: &str = "\
 The nodes of the graph are the URLs of that time: those with a page, and those
@@ -31,6 +32,7 @@ Examples:
   webstrata analyze STORE degrees --from 2006 --to 2008 --out degrees.csv
   webstrata analyze STORE mortality
   webstrata analyze STORE rot --every year
+  webstrata analyze STORE growth --bars
   webstrata analyze STORE rot --at 2012 --by host --out rot.csv
   webstrata analyze STORE menus --share 0.5 --min-pages 20 --out menus.parquet";
 
@@ -89,6 +91,9 @@ pub(crate) struct AnalyzeArgs {
     /// menus: minimum number of pages of a directory [default: 5]
     #[arg(long, value_name = "N")]
     pub(crate) min_pages: Option<u64>,
+    /// Draw the numbers over time, or the greatest values, as bars
+    #[arg(long, conflicts_with = "format")]
+    pub(crate) bars: bool,
     #[command(flatten)]
     pub(crate) run: RunArgs,
     #[command(flatten)]
@@ -222,7 +227,8 @@ pub(crate) fn run(args: &AnalyzeArgs, out: &mut dyn Write) -> anyhow::Result<Out
         nodes: args.nodes.into(),
         urls: !args.no_urls,
     };
-    run_shown(&options, &args.run, args.format.format, out)
+    let shape = if args.bars { Shape::Bars } else { args.format.format.into() };
+    run_shown(&options, &args.run, shape, out)
 }
 
 /// The target of a table, if its name selects a format.
@@ -234,11 +240,31 @@ pub(crate) fn target(path: &Path) -> anyhow::Result<Target> {
     Ok(target)
 }
 
+/// How a summary is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shape {
+    /// Numbers.
+    Text,
+    /// Numbers, with bars.
+    Bars,
+    /// One JSON object.
+    Json,
+}
+
+impl From<Format> for Shape {
+    fn from(format: Format) -> Self {
+        match format {
+            Format::Text => Self::Text,
+            Format::Json => Self::Json,
+        }
+    }
+}
+
 /// Analyzes, and prints a summary: to standard error if the values go to standard output.
 pub(crate) fn run_shown(
     options: &AnalyzeOptions,
     args: &RunArgs,
-    format: Format,
+    shape: Shape,
     out: &mut dyn Write,
 ) -> anyhow::Result<Outcome> {
     let stream = BufWriter::new(io::stdout());
@@ -251,168 +277,12 @@ pub(crate) fn run_shown(
     };
     let mut aside = io::stderr();
     let out = if options.out == Some(Target::Stream) { &mut aside } else { out };
-    match format {
-        Format::Text => print_text(&report, &run, options, out)?,
-        Format::Json => print_json(&report, &run, &options.run.store, out)?,
+    match shape {
+        Shape::Text => text::print(&report, &run, options, false, out)?,
+        Shape::Bars => text::print(&report, &run, options, true, out)?,
+        Shape::Json => print_json(&report, &run, &options.run.store, out)?,
     }
     Ok(Outcome::Done)
-}
-
-/// Characters of the head of a row, at most.
-const HEAD_COLUMNS_MAX: usize = 40;
-/// Rows of a sheet that fit on a screen.
-const ROWS_SHOWN: usize = 12;
-/// Dates that fit on a screen, from the last one back.
-const DATES_SHOWN: usize = 24;
-
-fn print_text(report: &AnalyzeReport, run: &Run, options: &AnalyzeOptions, out: &mut dyn Write) -> anyhow::Result<()> {
-    let AnalyzeReport { analysis, epoch, urls, .. } = report;
-    writeln!(
-        out,
-        "{}: {analysis} of epoch {epoch}, {} URLs, in {:.1} s",
-        options.run.store,
-        HumanCount(*urls),
-        run.seconds
-    )?;
-    match &report.dates[..] {
-        [date] => print_date(date, out)?,
-        dates => print_dates(dates, out)?,
-    }
-    if let Some(Target::File(path)) = &options.out
-        && report.rows > 0
-    {
-        writeln!(out, "{}: {} rows", path.display(), HumanCount(report.rows))?;
-    }
-    Ok(())
-}
-
-fn print_date(date: &DateReport, out: &mut dyn Write) -> anyhow::Result<()> {
-    if let Some(nodes) = date.nodes {
-        writeln!(out, "  {:<26}{:>16}", "nodes", HumanCount(nodes))?;
-    }
-    for Fact { name, value } in &date.facts {
-        writeln!(out, "  {name:<26}{:>16}", number(*value))?;
-    }
-    if !date.top.is_empty() {
-        writeln!(out, "  greatest {}", date.column)?;
-    }
-    for top in &date.top {
-        let url: String = if top.url.chars().count() > 60 {
-            top.url.chars().take(59).chain(['…']).collect()
-        } else {
-            top.url.clone()
-        };
-        writeln!(out, "  {:>14}  {url}", number(top.value))?;
-    }
-    if let Some(sheet) = &date.sheet {
-        print_sheet(sheet, date.sheet_rows, out)?;
-    }
-    Ok(())
-}
-
-/// A line a date: the numbers of the whole graph, or the first URL.
-fn print_dates(dates: &[DateReport], out: &mut dyn Write) -> anyhow::Result<()> {
-    let hidden = dates.len().saturating_sub(DATES_SHOWN);
-    if hidden > 0 {
-        writeln!(out, "  {hidden} dates before these")?;
-    }
-    let shown = &dates[hidden..];
-    let day = |date: &DateReport| date.at.map(format_time).unwrap_or_default().chars().take(10).collect::<String>();
-    if shown.iter().all(|date| date.facts.is_empty()) {
-        for date in shown {
-            let first = date.top.first().map_or(String::new(), |top| format!("{} {}", number(top.value), top.url));
-            writeln!(out, "{}", format!("  {} {first}", day(date)).chars().take(80).collect::<String>())?;
-        }
-        return Ok(());
-    }
-    let names: Vec<&str> = shown[0].facts.iter().map(|fact| &*fact.name).collect();
-    let rows = shown.iter().map(|date| {
-        let values = date.facts.iter().map(|fact| number(fact.value));
-        (day(date), values.collect())
-    });
-    print_table(&names, &rows.collect::<Vec<_>>(), out)
-}
-
-/// Prints rows with a head each, and values in columns. The name of a column stands above it, in short lines.
-fn print_table(names: &[&str], rows: &[(String, Vec<String>)], out: &mut dyn Write) -> anyhow::Result<()> {
-    let names: Vec<Vec<String>> = names.iter().map(|name| short_lines(name)).collect();
-    let head = rows.iter().map(|row| row.0.chars().count()).max().unwrap_or(0).min(HEAD_COLUMNS_MAX);
-    let widths = names.iter().enumerate().map(|(at, words)| {
-        let texts = rows.iter().filter_map(|(_, values)| values.get(at)).map(String::len);
-        texts.chain(words.iter().map(|word| word.len())).max().unwrap_or(0)
-    });
-    let widths: Vec<usize> = widths.collect();
-    let lines = names.iter().map(Vec::len).max().unwrap_or(0);
-    for line in 0..lines {
-        let words =
-            names.iter().map(|words| words.get((line + words.len()).wrapping_sub(lines)).map_or("", |word| word));
-        let words: Vec<String> = words.zip(&widths).map(|(word, width)| format!(" {word:>width$}")).collect();
-        writeln!(out, "  {:head$}{}", "", words.concat().trim_end())?;
-    }
-    for (name, values) in rows {
-        let values: Vec<String> =
-            values.iter().zip(&widths).map(|(value, width)| format!(" {value:>width$}")).collect();
-        let name = if name.chars().count() > head {
-            name.chars().take(head - 1).chain(['…']).collect()
-        } else {
-            name.clone()
-        };
-        writeln!(out, "  {name:head$}{}", values.concat())?;
-    }
-    Ok(())
-}
-
-/// A name in lines of about eight characters, broken between words.
-fn short_lines(name: &str) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in name.split([' ', '_']) {
-        match lines.last_mut().filter(|line| line.len() + 1 + word.len() <= 8) {
-            Some(line) => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            None => lines.push(word.to_owned()),
-        }
-    }
-    lines
-}
-
-fn print_sheet(sheet: &Sheet, sheet_rows: usize, out: &mut dyn Write) -> anyhow::Result<()> {
-    writeln!(out, "  {}", sheet.title)?;
-    // Texts and times are the heads of rows.
-    let is_head = |column: &SheetColumn| matches!(column, SheetColumn::Texts(_) | SheetColumn::Times(_));
-    let (heads, columns): (Vec<_>, Vec<_>) = sheet.columns.iter().partition(|(_, column)| is_head(column));
-    let names: Vec<&str> = columns.iter().map(|(name, _)| &**name).collect();
-    // Long ones are shown by rows that lie as far apart.
-    let step = sheet.rows().div_ceil(ROWS_SHOWN).max(1);
-    let rows = (0..sheet.rows()).step_by(step).map(|row| {
-        let head: Vec<String> = heads.iter().map(|(_, column)| cell(column, row)).collect();
-        (head.join(" "), columns.iter().map(|(_, column)| cell(column, row)).collect())
-    });
-    print_table(&names, &rows.collect::<Vec<_>>(), out)?;
-    if sheet_rows > sheet.rows().min(ROWS_SHOWN) {
-        writeln!(out, "  of {} rows", HumanCount(sheet_rows as u64))?;
-    }
-    Ok(())
-}
-
-fn cell(column: &SheetColumn, row: usize) -> String {
-    match column {
-        SheetColumn::Counts(values) => HumanCount(values[row]).to_string(),
-        SheetColumn::Urls(uids) => HumanCount(uids[row].0).to_string(),
-        SheetColumn::Reals(values) => number(values[row]),
-        SheetColumn::Times(values) => format_time(values[row]).chars().take(10).collect(),
-        SheetColumn::Texts(values) => values[row].clone(),
-    }
-}
-
-/// Whole numbers with separators, others with six digits that count.
-fn number(value: f64) -> String {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "whole and in the range")]
-    if (0.0..9e15).contains(&value) && value.fract() == 0.0 {
-        return HumanCount(value as u64).to_string();
-    }
-    if value.abs() < 1e-3 { format!("{value:.5e}") } else { format!("{value:.6}") }
 }
 
 fn json_of(column: &SheetColumn) -> serde_json::Value {
@@ -453,17 +323,4 @@ fn print_json(report: &AnalyzeReport, run: &Run, store: &Location, out: &mut dyn
     });
     writeln!(out, "{value}")?;
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_are_short() {
-        assert_eq!(number(1234567.0), "1,234,567");
-        assert_eq!(number(0.25), "0.250000");
-        assert_eq!(number(0.000_012_345), "1.23450e-5");
-        assert_eq!(number(0.0), "0");
-    }
 }

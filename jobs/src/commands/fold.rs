@@ -64,5 +64,5 @@ pub(crate) fn run(args: &FoldArgs, out: &mut dyn Write) -> anyhow::Result<Outcom
         nodes: NodeRule::All,
         urls: true,
     };
-    run_shown(&options, &args.run, args.format.format, out)
+    run_shown(&options, &args.run, args.format.format.into(), out)
 }

@@ -300,6 +300,7 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
     const room = width < 560 ? 26 : 90;
     const round = Math.max(60, Math.min(width / 2 - room, height / 2 - 26));
     layout = { width, height, round, x: width / 2, y: height / 2 };
+    placed.fill(0);
     layout.time = { width: slider.clientWidth, height: slider.clientHeight };
     redraw();
   }
@@ -339,14 +340,22 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
     drawn();
   }
 
+  // Where nodes are, for the size of the window and the rings they were last in.
+  const [px, py, placed] = [new Float32Array(size), new Float32Array(size), new Uint8Array(size)];
   const distance = (node) => {
     const [near, far] = RINGS[drawnRing[node]];
     return layout.round * (near + (far - near) * (0.06 + 0.88 * radius[node]));
   };
-  const place = (node) =>
-    node === centre
-      ? [layout.x, layout.y]
-      : [layout.x + Math.cos(angle[node]) * distance(node), layout.y + Math.sin(angle[node]) * distance(node)];
+  const place = (node) => {
+    if (node === centre) return [layout.x, layout.y];
+    if (placed[node] !== drawnRing[node]) {
+      const far = distance(node);
+      px[node] = layout.x + Math.cos(angle[node]) * far;
+      py[node] = layout.y + Math.sin(angle[node]) * far;
+      placed[node] = drawnRing[node];
+    }
+    return [px[node], py[node]];
+  };
   const dot = () => Math.max(1.5, Math.min(4.5, layout.round / 12 / Math.sqrt(1 + counts[1] / 12)));
 
   function circle(context, x, y, r) {
@@ -371,52 +380,73 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
     }
     drawSectors(context, theme);
     drawLinks(context, theme);
-    // One path for each look, and one for each node that is on its way in or out.
-    const small = dot();
-    for (const [isNew, captured] of [
-      [0, 1],
-      [0, 0],
-      [1, 1],
-      [1, 0],
-    ]) {
-      const colour = isNew ? theme.accent : theme.bar;
-      context.fillStyle = captured ? colour : theme.paper;
-      context.strokeStyle = colour;
-      context.lineWidth = 1;
-      for (const isDim of [false, true]) {
-        context.globalAlpha = isDim ? 0.15 : 1;
-        context.beginPath();
-        let any = false;
-        for (let node = 0; node < size; node += 1) {
-          if (shown[node] < 1 || fresh[node] !== isNew || isCaptured[node] !== captured || node === centre)
-            continue;
-          if ((dimmed >= 0 && sectorOf[node] !== dimmed) !== isDim) continue;
-          const [nx, ny] = place(node);
-          circle(context, nx, ny, drawnRing[node] === 1 ? small : small * 0.8);
-          any = true;
-        }
-        if (any) {
-          if (captured) context.fill();
-          else context.stroke();
-        }
-      }
-      for (let node = 0; node < size; node += 1) {
-        const part = shown[node];
-        if (part <= 0 || part >= 1 || fresh[node] !== isNew || isCaptured[node] !== captured) continue;
-        context.globalAlpha = part;
-        context.beginPath();
-        const [nx, ny] = place(node);
-        circle(context, nx, ny, small * (0.4 + 0.6 * part));
-        if (captured) context.fill();
-        else context.stroke();
-      }
-    }
+    drawNodes(context, theme);
     context.globalAlpha = 1;
     context.fillStyle = theme.ink;
     context.beginPath();
     circle(context, x, y, 6);
     context.fill();
     drawNames(context, theme);
+  }
+
+  /** A path for each look: captured or not, new or not, dim or not; and one for each node on its way in or out. */
+  function drawNodes(context, theme) {
+    const looks = Array.from({ length: 8 }, () => []);
+    const moving = [];
+    for (let node = 0; node < size; node += 1) {
+      if (shown[node] <= 0 || node === centre) continue;
+      if (shown[node] < 1) moving.push(node);
+      else {
+        const isDim = dimmed >= 0 && sectorOf[node] !== dimmed;
+        looks[fresh[node] * 4 + isCaptured[node] * 2 + (isDim ? 1 : 0)].push(node);
+      }
+    }
+    const small = dot();
+    const add = (node, r) => {
+      const [x, y] = place(node);
+      // A circle of two pixels is a square, which is drawn much faster.
+      if (r < 1.6) {
+        context.moveTo(x - r, y - r);
+        context.lineTo(x + r, y - r);
+        context.lineTo(x + r, y + r);
+        context.lineTo(x - r, y + r);
+        context.lineTo(x - r, y - r);
+      } else circle(context, x, y, r);
+    };
+    const finish = (isNew, captured) => {
+      const colour = isNew ? theme.accent : theme.bar;
+      context.lineWidth = 1;
+      if (captured) {
+        context.fillStyle = colour;
+        context.fill();
+      } else {
+        context.strokeStyle = colour;
+        context.stroke();
+      }
+    };
+    looks.forEach((nodes, look) => {
+      if (!nodes.length) return;
+      context.globalAlpha = look % 2 ? 0.15 : 1;
+      context.beginPath();
+      for (const node of nodes) add(node, drawnRing[node] === 1 ? small : small * 0.8);
+      finish(look >= 4, look % 4 >= 2);
+    });
+    // In steps of a quarter, so that many that move together are one path.
+    for (let step = 1; step <= 4; step += 1) {
+      const part = step / 4;
+      const own = moving.filter((node) => Math.ceil(shown[node] * 4) === step);
+      for (const isNew of [0, 1]) {
+        for (const captured of [0, 1]) {
+          context.globalAlpha = part;
+          context.beginPath();
+          for (const node of own) {
+            if (fresh[node] === isNew && isCaptured[node] === captured) add(node, small * (0.4 + 0.6 * part));
+          }
+          finish(isNew, captured);
+        }
+      }
+    }
+    context.globalAlpha = 1;
   }
 
   /** The rim, an arc for each sector with its name. */

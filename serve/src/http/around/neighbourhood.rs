@@ -5,10 +5,11 @@
 
 use axum::Json;
 use axum::extract::{RawQuery, State};
-use serde_json::{Value as Shown, json};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
 use webstrata_layers::read::around::neighbourhood::Groups;
 use webstrata_layers::record::key::host_of;
-use webstrata_layers::{Edge, Near, Unit};
+use webstrata_layers::{Near, Uid, Unit};
 use webstrata_url::domain_of;
 
 use crate::http::question::address::find;
@@ -22,11 +23,42 @@ pub(in crate::http) const NEIGHBOURHOOD: &[&str] = &["url", "hops", "unit", "at"
 const LIMIT: u64 = 10_000;
 const LIMIT_MAX: u64 = 100_000;
 
+/// The answer. It may have a hundred thousand links, so it is written without a tree of values.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Shown<'a> {
+    epoch: u64,
+    url: String,
+    uid: Uid,
+    unit: &'static str,
+    hops: u8,
+    centre: usize,
+    nodes: Vec<&'a str>,
+    links: Columns,
+    domains: &'a [String],
+    domain: &'a [usize],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_captured: Option<Vec<usize>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    urls: Option<Vec<usize>>,
+    left_out: usize,
+    unread: usize,
+}
+
+/// Links in columns.
+#[derive(Serialize)]
+struct Columns {
+    source: Vec<usize>,
+    target: Vec<usize>,
+    from: Vec<i64>,
+    until: Vec<Option<i64>>,
+}
+
 /// `/v1/neighbourhood`.
 pub(in crate::http) async fn neighbourhood(
     State(shared): State<Shared>,
     RawQuery(query): RawQuery,
-) -> Result<Json<Shown>, Refused> {
+) -> Result<Response, Refused> {
     let params = Params::of(query.as_deref(), NEIGHBOURHOOD, &[])?;
     let url = params.required("url")?;
     let is_wide = params.choice("hops", [("2", true), ("1", false)])?;
@@ -36,17 +68,6 @@ pub(in crate::http) async fn neighbourhood(
     let pinned = pinned(&shared, params.number("epoch", 1..=u64::MAX)?.unwrap_or(0)).await?;
     let (url, uid) = find(&pinned, url).await?;
     let found = pinned.neighbourhood(Near { centre: uid, is_wide, at, limit }, unit).await?;
-    let column = |of: fn(&Edge) -> Shown| found.edges.iter().map(of).collect::<Vec<_>>();
-    let mut shown = json!({
-        "epoch": pinned.epoch(), "url": url, "uid": uid, "unit": unit.name(), "hops": if is_wide { 2 } else { 1 },
-        "centre": found.centre,
-        "nodes": found.nodes.iter().map(|node| &node.name).collect::<Vec<_>>(),
-        "links": {
-            "source": column(|edge| json!(edge.source)), "target": column(|edge| json!(edge.target)),
-            "from": column(|edge| json!(edge.from)), "until": column(|edge| json!(edge.until)),
-        },
-        "leftOut": found.left_out, "unread": found.unread,
-    });
     let mut domains = Groups::default();
     for node in &found.nodes {
         domains.add(match unit {
@@ -55,12 +76,28 @@ pub(in crate::http) async fn neighbourhood(
             Unit::Domain => &node.name,
         });
     }
-    (shown["domains"], shown["domain"]) = (json!(domains.names), json!(domains.of));
-    if unit == Unit::Page {
-        let missing = found.nodes.iter().enumerate().filter(|(_, node)| !node.is_captured);
-        shown["notCaptured"] = missing.map(|(place, _)| json!(place)).collect();
-    } else {
-        shown["urls"] = found.nodes.iter().map(|node| json!(node.urls)).collect();
-    }
-    Ok(Json(shown))
+    let is_page = unit == Unit::Page;
+    let missing = || found.nodes.iter().enumerate().filter(|(_, node)| !node.is_captured).map(|(place, _)| place);
+    Ok(Json(Shown {
+        epoch: pinned.epoch(),
+        url,
+        uid,
+        unit: unit.name(),
+        hops: if is_wide { 2 } else { 1 },
+        centre: found.centre,
+        not_captured: is_page.then(|| missing().collect()),
+        urls: (!is_page).then(|| found.nodes.iter().map(|node| node.urls).collect()),
+        nodes: found.nodes.iter().map(|node| node.name.as_str()).collect(),
+        links: Columns {
+            source: found.edges.iter().map(|edge| edge.source).collect(),
+            target: found.edges.iter().map(|edge| edge.target).collect(),
+            from: found.edges.iter().map(|edge| edge.from).collect(),
+            until: found.edges.iter().map(|edge| edge.until).collect(),
+        },
+        domains: &domains.names,
+        domain: &domains.of,
+        left_out: found.left_out,
+        unread: found.unread,
+    })
+    .into_response())
 }

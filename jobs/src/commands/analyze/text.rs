@@ -1,0 +1,262 @@
+//! The summary of an analysis for people: numbers, tables that fit on a screen, and bars.
+//!
+//! A table by time shows its latest rows, any other one its largest rows, and says how many there are. With bars, each
+//! number over time is a row of blocks on one axis, as high as the largest value in each cell, and each of the greatest
+//! values has a bar. Output is as wide as the terminal, or 80 columns.
+
+use std::cmp::Reverse;
+use std::io::Write;
+
+use indicatif::HumanCount;
+use webstrata_analysis::{AnalyzeOptions, AnalyzeReport, DateReport, Fact, Sheet, SheetColumn, Target, Top};
+use webstrata_layers::format_time;
+
+use crate::bars::{self, Axis, cut};
+use crate::running::Run;
+
+/// Characters of the head of a row, at most.
+const HEAD_COLUMNS_MAX: usize = 40;
+/// Rows of a table that fit on a screen.
+const ROWS_SHOWN: usize = 12;
+/// Dates that fit on a screen, from the last one back.
+const DATES_SHOWN: usize = 24;
+/// Cells of the bar of a greatest value.
+const BAR: usize = 20;
+
+/// Numbers over time: of each its name and its values with their times.
+type Numbers = Vec<(String, Vec<(i64, f64)>)>;
+
+/// Prints the summary.
+pub(super) fn print(
+    report: &AnalyzeReport,
+    run: &Run,
+    options: &AnalyzeOptions,
+    has_bars: bool,
+    out: &mut dyn Write,
+) -> anyhow::Result<()> {
+    let AnalyzeReport { analysis, epoch, urls, .. } = report;
+    let (store, seconds) = (&options.run.store, run.seconds);
+    writeln!(out, "{store}: {analysis} of epoch {epoch}, {} URLs, in {seconds:.1} s", HumanCount(*urls))?;
+    match &report.dates[..] {
+        [date] => print_date(date, has_bars, out)?,
+        dates if has_bars && dates.iter().any(|date| !date.facts.is_empty()) => print_over_time(&facts_of(dates), out)?,
+        dates => print_dates(dates, out)?,
+    }
+    if let Some(Target::File(path)) = &options.out
+        && report.rows > 0
+    {
+        writeln!(out, "{}: {} rows", path.display(), HumanCount(report.rows))?;
+    }
+    Ok(())
+}
+
+/// The facts of all dates.
+fn facts_of(dates: &[DateReport]) -> Numbers {
+    let names: Vec<String> = dates[0].facts.iter().map(|fact| fact.name.to_string()).collect();
+    let of = |name: &String| {
+        let value = |date: &DateReport| {
+            let fact = date.facts.iter().find(|fact| *fact.name == **name);
+            Some((date.at?, fact?.value))
+        };
+        dates.iter().filter_map(value).collect()
+    };
+    names.iter().map(|name| (name.clone(), of(name))).collect()
+}
+
+/// Prints a row of blocks for each number, on one axis.
+fn print_over_time(numbers: &Numbers, out: &mut dyn Write) -> anyhow::Result<()> {
+    let most = |values: &[(i64, f64)]| values.iter().map(|(_, value)| *value).fold(0.0, f64::max);
+    let name = |(name, values): &(String, Vec<(i64, f64)>)| format!("{name} (to {})", number(most(values)));
+    let names: Vec<String> = numbers.iter().map(name).collect();
+    let times = || numbers.iter().flat_map(|(_, values)| values.iter().map(|(time, _)| *time));
+    let (Some(first), Some(last)) = (times().min(), times().max()) else { return Ok(()) };
+    let axis = Axis::of_terminal((first, last), names.iter().map(String::as_str));
+    writeln!(out, "{}", axis.head())?;
+    for (name, (_, values)) in names.iter().zip(numbers) {
+        writeln!(out, "{}", axis.heights(name, values))?;
+    }
+    Ok(())
+}
+
+fn print_date(date: &DateReport, has_bars: bool, out: &mut dyn Write) -> anyhow::Result<()> {
+    if let Some(nodes) = date.nodes {
+        writeln!(out, "  {:<26}{:>16}", "nodes", HumanCount(nodes))?;
+    }
+    for Fact { name, value } in &date.facts {
+        writeln!(out, "  {name:<26}{:>16}", number(*value))?;
+    }
+    if !date.top.is_empty() {
+        writeln!(out, "  greatest {}", date.column)?;
+    }
+    let most = date.top.first().map_or(1.0, |top| top.value);
+    for Top { url, value, .. } in &date.top {
+        let bar = if has_bars { format!("{:<BAR$}  ", bars::bar(*value / most, BAR)) } else { String::new() };
+        let room = bars::width().saturating_sub(18 + if has_bars { BAR + 2 } else { 0 });
+        writeln!(out, "  {:>14}  {bar}{}", number(*value), cut(url, room))?;
+    }
+    let Some(sheet) = &date.sheet else { return Ok(()) };
+    match numbers_of(sheet).filter(|_| has_bars) {
+        Some(numbers) => {
+            writeln!(out, "  {}", sheet.title)?;
+            print_over_time(&numbers, out)
+        }
+        None => print_sheet(sheet, date.sheet_rows, out),
+    }
+}
+
+/// The columns of a sheet by time; `None` for any other sheet.
+fn numbers_of(sheet: &Sheet) -> Option<Numbers> {
+    let times = sheet.columns.iter().find_map(|(_, column)| match column {
+        SheetColumn::Times(times) => Some(times),
+        _ => None,
+    })?;
+    let values = |column: &SheetColumn| -> Option<Vec<f64>> {
+        match column {
+            SheetColumn::Counts(values) => Some(values.iter().map(|&value| value as f64).collect()),
+            SheetColumn::Reals(values) => Some(values.clone()),
+            _ => None,
+        }
+    };
+    let numbers = sheet.columns.iter().filter_map(|(name, column)| {
+        Some((name.replace('_', " "), times.iter().copied().zip(values(column)?).collect()))
+    });
+    Some(numbers.collect())
+}
+
+/// A line a date: the numbers of the whole graph, or the first URL.
+fn print_dates(dates: &[DateReport], out: &mut dyn Write) -> anyhow::Result<()> {
+    let hidden = dates.len().saturating_sub(DATES_SHOWN);
+    if hidden > 0 {
+        writeln!(out, "  {hidden} dates before these")?;
+    }
+    let shown = &dates[hidden..];
+    let day = |date: &DateReport| date.at.map(format_time).unwrap_or_default().chars().take(10).collect::<String>();
+    if shown.iter().all(|date| date.facts.is_empty()) {
+        for date in shown {
+            let first = date.top.first().map_or(String::new(), |top| {
+                let value = number(top.value);
+                format!("{value} {}", cut(&top.url, bars::width().saturating_sub(14 + value.len())))
+            });
+            writeln!(out, "  {} {first}", day(date))?;
+        }
+        return Ok(());
+    }
+    let names: Vec<&str> = shown[0].facts.iter().map(|fact| &*fact.name).collect();
+    let rows = shown.iter().map(|date| {
+        let values = date.facts.iter().map(|fact| number(fact.value));
+        (day(date), values.collect())
+    });
+    print_table(&names, &rows.collect::<Vec<_>>(), out)
+}
+
+/// Prints rows with a head each, and values in columns. The name of a column stands above it, in short lines.
+fn print_table(names: &[&str], rows: &[(String, Vec<String>)], out: &mut dyn Write) -> anyhow::Result<()> {
+    let names: Vec<Vec<String>> = names.iter().map(|name| short_lines(name)).collect();
+    let head = rows.iter().map(|row| row.0.chars().count()).max().unwrap_or(0).min(HEAD_COLUMNS_MAX);
+    let widths = names.iter().enumerate().map(|(at, words)| {
+        let texts = rows.iter().filter_map(|(_, values)| values.get(at)).map(String::len);
+        texts.chain(words.iter().map(|word| word.len())).max().unwrap_or(0)
+    });
+    let widths: Vec<usize> = widths.collect();
+    let lines = names.iter().map(Vec::len).max().unwrap_or(0);
+    for line in 0..lines {
+        let words =
+            names.iter().map(|words| words.get((line + words.len()).wrapping_sub(lines)).map_or("", |word| word));
+        let words: Vec<String> = words.zip(&widths).map(|(word, width)| format!(" {word:>width$}")).collect();
+        writeln!(out, "  {:head$}{}", "", words.concat().trim_end())?;
+    }
+    for (name, values) in rows {
+        let values: Vec<String> =
+            values.iter().zip(&widths).map(|(value, width)| format!(" {value:>width$}")).collect();
+        writeln!(out, "  {:head$}{}", cut(name, head), values.concat())?;
+    }
+    Ok(())
+}
+
+/// A name in lines of about eight characters, broken between words.
+fn short_lines(name: &str) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in name.split([' ', '_']) {
+        match lines.last_mut().filter(|line| line.len() + 1 + word.len() <= 8) {
+            Some(line) => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            None => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+fn print_sheet(sheet: &Sheet, sheet_rows: usize, out: &mut dyn Write) -> anyhow::Result<()> {
+    writeln!(out, "  {}", sheet.title)?;
+    // Texts and times are the heads of rows.
+    let is_head = |column: &SheetColumn| matches!(column, SheetColumn::Texts(_) | SheetColumn::Times(_));
+    let (heads, columns): (Vec<_>, Vec<_>) = sheet.columns.iter().partition(|(_, column)| is_head(column));
+    let names: Vec<&str> = columns.iter().map(|(name, _)| &**name).collect();
+    let (selected, which) = selected(sheet, sheet_rows);
+    let rows = selected.into_iter().map(|row| {
+        let head: Vec<String> = heads.iter().map(|(_, column)| cell(column, row)).collect();
+        (head.join(" "), columns.iter().map(|(_, column)| cell(column, row)).collect())
+    });
+    print_table(&names, &rows.collect::<Vec<_>>(), out)?;
+    if sheet_rows > sheet.rows().min(ROWS_SHOWN) {
+        writeln!(out, "  {which} of {} rows; --format json has more, --out FILE all", HumanCount(sheet_rows as u64))?;
+    }
+    Ok(())
+}
+
+/// The rows that are shown, and which these are: of times the last, of texts the largest, of other rows the first.
+fn selected(sheet: &Sheet, sheet_rows: usize) -> (Vec<usize>, &'static str) {
+    let rows = sheet.rows();
+    let has = |is: fn(&SheetColumn) -> bool| sheet.columns.iter().any(|(_, column)| is(column));
+    if has(|column| matches!(column, SheetColumn::Times(_))) && !has(|column| matches!(column, SheetColumn::Texts(_))) {
+        return ((rows.saturating_sub(ROWS_SHOWN)..rows).collect(), "the last");
+    }
+    // Of a sheet that was cut, nobody knows the largest.
+    let size = sheet.columns.iter().rev().find_map(|(name, column)| match column {
+        SheetColumn::Counts(values) if ["pages", "links"].contains(&name.as_str()) => Some(values),
+        _ => None,
+    });
+    match size.filter(|_| rows == sheet_rows && has(|column| matches!(column, SheetColumn::Texts(_)))) {
+        Some(size) => {
+            let mut order: Vec<usize> = (0..rows).collect();
+            order.sort_by_key(|&row| (Reverse(size[row]), row));
+            order.truncate(ROWS_SHOWN);
+            (order, "the largest")
+        }
+        None => ((0..rows.min(ROWS_SHOWN)).collect(), "the first"),
+    }
+}
+
+fn cell(column: &SheetColumn, row: usize) -> String {
+    match column {
+        SheetColumn::Counts(values) => HumanCount(values[row]).to_string(),
+        SheetColumn::Urls(uids) => HumanCount(uids[row].0).to_string(),
+        SheetColumn::Reals(values) => number(values[row]),
+        SheetColumn::Times(values) => format_time(values[row]).chars().take(10).collect(),
+        SheetColumn::Texts(values) => values[row].clone(),
+    }
+}
+
+/// Whole numbers with separators, others with six digits that count.
+fn number(value: f64) -> String {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "whole and in the range")]
+    if (0.0..9e15).contains(&value) && value.fract() == 0.0 {
+        return HumanCount(value as u64).to_string();
+    }
+    if value.abs() < 1e-3 { format!("{value:.5e}") } else { format!("{value:.6}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_short() {
+        assert_eq!(number(1234567.0), "1,234,567");
+        assert_eq!(number(0.25), "0.250000");
+        assert_eq!(number(0.000_012_345), "1.23450e-5");
+        assert_eq!(number(0.0), "0");
+    }
+}
