@@ -5,7 +5,7 @@
 use crate::args::Outcome;
 use crate::commands::{
     analyze, backlinks, bench, build, captures, cells, check, demo, diff, export, fold, gc, generate, info, links, log,
-    merge, neighbourhood, query, remove, serve, sql, timemap, uids, update, watch, ways,
+    merge, neighbourhood, overview, query, remove, serve, sql, timemap, uids, update, watch, ways,
 };
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::io::Write;
@@ -22,7 +22,10 @@ command.";
 
 /// The subcommands as `--help` lists them: what a person wants to do, and what does that.
 const GROUPS: [(&str, &[&str]); 6] = [
-    ("Build and keep a store", &["build", "update", "merge", "cells", "info", "check", "log", "remove", "gc"]),
+    (
+        "Build and keep a store",
+        &["build", "update", "merge", "cells", "info", "overview", "check", "log", "remove", "gc"],
+    ),
     ("Ask", &["links", "backlinks", "neighbourhood", "ways", "captures", "timemap", "uids", "diff", "query"]),
     ("Compute", &["analyze", "fold", "watch"]),
     ("Serve", &["serve"]),
@@ -78,6 +81,8 @@ pub(crate) enum Command {
     Cells(cells::CellsArgs),
     /// Show what a store holds
     Info(info::InfoArgs),
+    /// Show what a store holds by year and by host
+    Overview(overview::OverviewArgs),
     /// Check every file of a store against the format
     Check(check::CheckArgs),
     /// List the epochs of a store
@@ -131,6 +136,7 @@ impl Command {
             Command::Sql(args) => sql::run(&args, out),
             Command::Cells(args) => cells::run(&args, out),
             Command::Info(args) => info::run(&args, out),
+            Command::Overview(args) => overview::run(&args, out),
             Command::Check(args) => check::run(&args, out),
             Command::Log(args) => log::run(&args, out),
             Command::Diff(args) => diff::run(&args, out),

@@ -18,6 +18,7 @@ pub(crate) mod links;
 pub(crate) mod log;
 pub(crate) mod merge;
 pub(crate) mod neighbourhood;
+pub(crate) mod overview;
 pub(crate) mod query;
 pub(crate) mod remove;
 pub(crate) mod removed;

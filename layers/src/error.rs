@@ -176,6 +176,14 @@ pub enum Error {
         /// Where and what.
         source: serde_json::Error,
     },
+    /// An overview is not JSON, or not of the expected shape.
+    #[error("{path}: {source}; `webstrata overview` writes it anew", path = path.display())]
+    Overview {
+        /// The overview.
+        path: PathBuf,
+        /// Where and what.
+        source: serde_json::Error,
+    },
     /// A manifest contradicts itself.
     #[error("{path}: {flaw}", path = path.display())]
     BadManifest {

@@ -20,6 +20,7 @@ pub mod lease;
 pub mod log;
 pub mod manifest;
 pub mod notes;
+pub mod overview;
 pub mod translation;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -321,6 +321,11 @@ impl Cluster {
         self.shelf.image(Some(&store), cell.row, cell.partition, source).ok().flatten()
     }
 
+    /// The store at an epoch that is served or being loaded.
+    pub fn epoch_store(&self, epoch: u64) -> Option<Arc<Store>> {
+        self.state().stores.get(&epoch).cloned()
+    }
+
     /// Translates UIDs from one epoch to another (0: the current epoch). Also returns the numbers of the epochs.
     ///
     /// # Errors
@@ -330,7 +335,7 @@ impl Cluster {
         let named = |epoch: u64| if epoch == 0 { map.current } else { epoch };
         let (from, to) = (named(from), named(to));
         let newest = graph_of(&map, Some(from.max(to)))?.epoch;
-        let store = self.state().stores.get(&newest).cloned();
+        let store = self.epoch_store(newest);
         let store = store.ok_or_else(|| Status::unavailable(format!("epoch {newest} is being retired; retry")))?;
         let mut kept = self.translations.clone().lock_owned().await;
         let translated = blocking(move || {
@@ -404,6 +409,6 @@ impl Cluster {
 }
 
 /// Runs blocking work on a separate thread.
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Status> {
+pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Status> {
     tokio::task::spawn_blocking(work).await.map_err(|_| Status::internal("a task of the server panicked; see its log"))
 }

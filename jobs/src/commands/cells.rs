@@ -1,6 +1,8 @@
 //! `webstrata cells`: writes the cells of a store, so that questions are answered from memory.
 
 use crate::args::{Format, FormatArgs, Outcome, location, processors};
+use crate::ask::note;
+use crate::commands::overview;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::json;
@@ -12,6 +14,7 @@ use webstrata_cells::image::load::{Options, Written, find_cell, write_cell};
 use webstrata_cells::url_store;
 use webstrata_codecs::CodecTag;
 use webstrata_layers::{Location, Store};
+use webstrata_pipeline::{Progress, RunOptions};
 
 const ABOUT: &str = "\
 A cell is the compressed image of one partition of a row: its URLs, and its
@@ -27,6 +30,8 @@ strata is by far the smallest encoding. strata-speed is faster and about 10 %
 larger. The other encodings are from the literature and are there for
 comparison: they give the same answers, and store times in plain arrays. bv
 needs a binary that was installed with --features webgraph.
+
+The overview of the epoch is written too; see `webstrata overview`.
 
 Example:
   webstrata cells STORE --codec strata-speed";
@@ -90,6 +95,10 @@ pub(crate) fn run(args: &CellsArgs, out: &mut dyn Write) -> anyhow::Result<Outco
     });
     let done = done.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     let written = done.into_iter().collect::<anyhow::Result<Vec<_>>>()?;
+    let run = RunOptions { workers, ..RunOptions::new(&args.store) };
+    if let Err(error) = overview::kept(&store, &run, &Progress::default()) {
+        note(&format!("no overview was written: {error:#}\nTry `webstrata overview {} --memory SIZE`", args.store));
+    }
     report(args, &store, (&written, made.into_inner()), out)
 }
 

@@ -7,7 +7,7 @@ mod harbour;
 use crate::args::Outcome;
 use crate::commands::build::BuildArgs;
 use crate::commands::serve::ServeArgs;
-use crate::commands::{build, links, serve};
+use crate::commands::{build, links, overview, serve};
 use crate::running::RunArgs;
 use anyhow::{Context, bail};
 use clap::{Args, Parser};
@@ -16,6 +16,8 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use webstrata_layers::Store;
+use webstrata_pipeline::{Progress, RunOptions};
 
 /// How many lines of what `build` says are shown.
 const LINES_SHOWN: usize = 4;
@@ -74,6 +76,8 @@ pub(crate) fn run(args: &DemoArgs, out: &mut dyn Write) -> anyhow::Result<Outcom
 /// Serves the store until it is told to end.
 fn serve_it(args: &DemoArgs, store: &Path, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     let address = args.listen;
+    // One view of the page is of the whole store.
+    overview::kept(&Store::open(store)?, &RunOptions::new(store), &Progress::default())?;
     writeln!(out, "\nThe same in a browser: http://{address}/?url={FRONT}  (Ctrl-C ends it)\n")?;
     let words = ["serve", &store.display().to_string(), "--listen", &address.to_string()].map(str::to_owned);
     if args.open {

@@ -2,8 +2,8 @@
 //!
 //! Works under the lock of the one writer. Kept are the newest epochs, as many as asked for, and every older one on
 //! which a reader has a [`crate::store::lease`]. Of all others the manifests go first, oldest first, each while no
-//! reader can take a lease on it; then, once that is durable, the rows, cells, translations and leases that no manifest
-//! names. So no manifest ever names a file that is gone. What a collection that was killed leaves over is removed by
+//! reader can take a lease on it; then, once that is durable, the rows, cells, translations, overviews and leases that
+//! no manifest names. So no manifest ever names a file that is gone. What a collection that was killed leaves over is removed by
 //! the next one or by the next writer.
 //!
 //! A row that was begun after all that are committed is not touched: a job that was killed may go on with it; nor is
@@ -18,6 +18,7 @@ use crate::names::{LEASES, ROWS, manifest_name, row_name};
 use crate::store::inputs::{INPUTS, row_of_inputs};
 use crate::store::manifest::Manifest;
 use crate::store::manifest::history::{TRANSLATIONS, is_translation, translation_name};
+use crate::store::overview::{OVERVIEWS, overview_name};
 use crate::store::{current, manifests};
 
 /// Where the cells of rows lie.
@@ -168,6 +169,10 @@ impl Plan {
                 .is_ok_and(|epoch| epoch < current && !remaining.iter().any(|(remaining, _)| **remaining == epoch))
         });
         orphans.extend(leases.map(|name| Orphan::Directory(format!("{LEASES}/{name}"))));
+        let names = location.storage().names(OVERVIEWS)?;
+        let overviews = names.iter().map(|name| format!("{OVERVIEWS}/{name}"));
+        let stays: BTreeSet<String> = remaining.iter().map(|(epoch, _)| overview_name(**epoch)).collect();
+        orphans.extend(overviews.filter(|path| !stays.contains(path)).map(Orphan::File));
         Ok((collected, orphans))
     }
 }

@@ -22,6 +22,7 @@
 //! | `mortality`, `churn`, `growth` | links and pages that come and go | Avcular & Suel 2011, section 8 |
 //! | `rot` | pages that are gone, links that lead to them | Pew Research Center 2024; Perma.cc 2014 |
 //! | `locality`, `menus` | links inside hosts; links that stand together on the pages of a directory | the same |
+//! | `overview` | what an epoch holds, by year and by host | |
 //! | `folded` | the graph of hosts, domains or paths by period | Common Crawl, Archives Unleashed |
 //! | `adjacency`, `shared_nodes`, `exchange`, `slice`, `whole`, `survey`, `found`, `output` | what they are made of | |
 //!
@@ -40,6 +41,7 @@ mod locality;
 mod menus;
 mod mortality;
 mod output;
+mod overview;
 mod pagerank;
 mod rot;
 mod salsa;
@@ -60,6 +62,7 @@ use exchange::{Number, exchange, from_bytes, to_bytes};
 use found::{Found, Values};
 use output::Output;
 pub use output::{AnalyzeReport, DateReport, Fact, Sheet, SheetColumn, Top};
+pub use overview::overview;
 pub use scc::strongly_connected;
 use serde::{Deserialize, Serialize};
 use shared_nodes::SharedNodes;
@@ -69,7 +72,7 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 use timely::worker::Worker;
 use union_find::UnionFind;
-use webstrata_layers::{AsOf, Failures, Links, Page, RangeLength, Reader, Store, Uid, Window};
+use webstrata_layers::{AsOf, Counts, Failures, Links, Manifest, Page, RangeLength, Reader, Store, Uid, Window};
 use webstrata_pipeline::Error as JobError;
 use webstrata_pipeline::Progress;
 use webstrata_pipeline::engine::job::{Job, Stopped};
@@ -353,18 +356,11 @@ pub fn analyze(
     let workers = run.workers.max(1);
     let (process, processes) = (run.cluster.as_ref().map_or(0, |cluster| cluster.process), run.processes());
     let store = Store::open(&run.store)?;
-    let counts = store.manifest().counts;
     let dates = dates(options.dates, store.manifest())?;
-    if u32::try_from(counts.urls).is_err() || dates.len() > usize::from(u16::MAX) {
-        return Err(Error::Internal("more than 4,294,967,295 URLs or 65,535 dates cannot be analyzed at once"));
+    if dates.len() > usize::from(u16::MAX) {
+        return Err(Error::Internal("more than 65,535 dates cannot be analyzed at once"));
     }
-    let by = options.analysis.bytes(dates.len() > 1);
-    let needed = (counts.links * by.0 + counts.urls * by.1) + FIXED_BYTES * (1 + workers as u64);
-    // Slices are shared out; what walks a graph or is written has all of it in process 0.
-    let needed = usize::try_from(if process == 0 { needed } else { needed / processes as u64 }).unwrap_or(usize::MAX);
-    if needed > run.memory_max {
-        return Err(Error::GraphTooLarge { given: run.memory_max, needed, links: counts.links, urls: counts.urls });
-    }
+    fits(run, store.manifest(), options.analysis.bytes(dates.len() > 1))?;
     let epoch = store.manifest().epoch;
     let job = run.job(progress)?;
     let reader = Arc::new(Reader::new(store, 32 << 20).for_scans(workers));
@@ -380,8 +376,25 @@ pub fn analyze(
     done.map_err(Error::without_state)
 }
 
+/// Refuses a store that needs more memory than there is, given the bytes by link and by URL.
+fn fits(run: &RunOptions, manifest: &Manifest, by: (u64, u64)) -> Result<(), Error> {
+    let Counts { links, urls, .. } = manifest.counts;
+    if u32::try_from(urls).is_err() {
+        return Err(Error::Internal("more than 4,294,967,295 URLs cannot be analyzed at once"));
+    }
+    let workers = run.workers.max(1) as u64;
+    let needed = (links * by.0 + urls * by.1) + FIXED_BYTES * (1 + workers);
+    // Slices are shared out; what walks a graph or is written has all of it in process 0.
+    let is_first = run.cluster.as_ref().is_none_or(|cluster| cluster.process == 0);
+    let needed = if is_first { needed } else { needed / run.processes() as u64 };
+    match usize::try_from(needed).unwrap_or(usize::MAX) {
+        needed if needed > run.memory_max => Err(Error::GraphTooLarge { given: run.memory_max, needed, links, urls }),
+        _ => Ok(()),
+    }
+}
+
 /// The windows of dates, each with its time where there are many.
-fn dates(dates: Dates, manifest: &webstrata_layers::Manifest) -> Result<Vec<(Option<i64>, Window)>, Error> {
+fn dates(dates: Dates, manifest: &Manifest) -> Result<Vec<(Option<i64>, Window)>, Error> {
     let (length, from, to, max_age, failures) = match dates {
         Dates::One(window) => return Ok(vec![(None, window)]),
         Dates::Every { length, from, to, max_age, failures } => (length, from, to, max_age, failures),

@@ -28,7 +28,7 @@ mod table;
 
 pub use analyze::{
     Analysis, AnalyzeOptions, AnalyzeReport, DateReport, Dates, Fact, Iterations, NodeRule, Sheet, SheetColumn, Top,
-    analyze, strongly_connected,
+    analyze, overview, strongly_connected,
 };
 pub use error::Error;
 pub use export::{DRAWN_MAX, ExportOptions, ExportReport, Format, Names, Unfit, What, export};

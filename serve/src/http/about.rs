@@ -79,8 +79,11 @@ pub(super) async fn topology(State(shared): State<Shared>, RawQuery(query): RawQ
         shown["cells"] = row.cells.iter().map(cell).collect();
         shown
     };
+    let counts = *shared.cluster.counts().borrow();
     Ok(Json(json!({
         "epoch": topology.current,
+        "newest": counts.newest,
+        "unsettled": counts.unsettled,
         "epochs": topology.epochs.iter().map(epoch).collect::<Vec<_>>(),
         "servers": topology.servers.iter().map(server).collect::<Vec<_>>(),
         "rows": topology.rows.iter().map(row).collect::<Vec<_>>(),

@@ -8,9 +8,9 @@
 
 use super::adjacency;
 use super::slice::TimedSlice;
-use super::survey::{Fate, each, fates};
+use super::survey::{Fate, History, each, fates};
 use super::{Found, Ground, Sheet, SheetColumn};
-use webstrata_layers::{RangeLength, Window};
+use webstrata_layers::{Page, RangeLength, Window};
 use webstrata_pipeline::engine::job::Stopped;
 
 /// Columns of the result that are sums by period, in order; the last two are of steps, not of sums.
@@ -37,15 +37,10 @@ const LINKS: usize = 8;
 
 pub(super) fn growth(ground: &mut Ground<'_>, length: RangeLength) -> Result<Found, Stopped> {
     let counts = ground.store.store().manifest().counts;
-    let starts = starts(length, counts.first_time.zip(counts.last_time));
-    let slice = TimedSlice::of(ground, adjacency::read(ground, &[Window::ALWAYS])?)?.into_at(0);
+    let starts = period_starts(length, counts.first_time.zip(counts.last_time));
     let period = |time: i64| starts.partition_point(|&start| start <= time).saturating_sub(1);
     let mut sums = vec![[0i64; COLUMNS.len()]; starts.len()];
-    let mut first_linked = vec![i64::MAX; slice.mirrors.uids.len()];
-    let mut first_known = vec![i64::MAX; slice.graph.urls()];
-    // Pages with links are those of the slice, in the same order, and so are their links.
-    let mut linked = 0;
-    each(ground, Window::ALWAYS, |index, page, history| {
+    let first_known = when_first_known(ground, |page, history| {
         let periods = page.timestamps.iter().map(|&time| period(time));
         let mut before = None;
         for period in periods {
@@ -53,35 +48,22 @@ pub(super) fn growth(ground: &mut Ground<'_>, length: RangeLength) -> Result<Fou
             sums[period][PAGES] += i64::from(before.replace(period) != Some(period));
         }
         sums[period(page.timestamps[0])][NEW_PAGES] += 1;
-        first_known[index] = page.timestamps[0];
         for (time, fate) in fates(page) {
             let sums = &mut sums[period(time)];
             sums[LOST] += i64::from(fate == Fate::Lost);
             sums[RETURNED] += i64::from(fate == Fate::Returned);
             sums[LIVING] += if fate == Fate::Lost { -1 } else { 1 };
         }
-        let links = if page.links.is_empty() { &[] } else { slice.graph.links_of(linked) };
-        linked += usize::from(!page.links.is_empty());
-        // Each link of a page is in a known capture, so it has a stretch.
-        let (mut last, mut mirrors) = (None, links.iter());
+        let mut last = None;
         for stretch in &history.stretches {
             let time = history.times[stretch.first];
-            if last.replace(stretch.link) != Some(stretch.link)
-                && let Some(&mirror) = mirrors.next()
-            {
-                sums[period(time)][NEW_LINKS] += 1;
-                let first = &mut first_linked[mirror.index()];
-                *first = (*first).min(time);
-            }
+            sums[period(time)][NEW_LINKS] += i64::from(last.replace(stretch.link) != Some(stretch.link));
             sums[period(time)][LINKS] += 1;
             if let Some(end) = history.end(stretch) {
                 sums[period(end)][LINKS] -= 1;
             }
         }
-        Ok(())
     })?;
-    let linked = slice.settle(ground, &first_linked, i64::MAX, i64::min)?;
-    first_known.iter_mut().zip(linked).for_each(|(first, linked)| *first = (*first).min(linked));
     for &time in first_known.iter().filter(|&&time| time < i64::MAX) {
         sums[period(time)][NEW_URLS] += 1;
     }
@@ -91,6 +73,35 @@ pub(super) fn growth(ground: &mut Ground<'_>, length: RangeLength) -> Result<Fou
     }
     let sheet = (ground.worker.index() == 0).then(|| sheet(starts, all));
     Ok(Found::of_worker().with_sheet(sheet))
+}
+
+/// Visits each page of this worker, and gives when each of its URLs was first captured or linked to; `i64::MAX` where
+/// no known capture says.
+pub(super) fn when_first_known(
+    ground: &mut Ground<'_>,
+    mut visit: impl FnMut(&Page, &History),
+) -> Result<Vec<i64>, Stopped> {
+    let slice = TimedSlice::of(ground, adjacency::read(ground, &[Window::ALWAYS])?)?.into_at(0);
+    let mut first_linked = vec![i64::MAX; slice.mirrors.uids.len()];
+    let mut first_known = vec![i64::MAX; slice.graph.urls()];
+    // Pages with links are those of the slice, in the same order, and so are their links.
+    let mut linked = 0;
+    each(ground, Window::ALWAYS, |index, page, history| {
+        first_known[index] = page.timestamps[0];
+        let links = if page.links.is_empty() { &[] } else { slice.graph.links_of(linked) };
+        linked += usize::from(!page.links.is_empty());
+        // Each link of a page is in a known capture, so it has a stretch.
+        let births = history.stretches.chunk_by(|one, next| one.link == next.link);
+        for (stretches, mirror) in births.zip(links) {
+            let first = &mut first_linked[mirror.index()];
+            *first = (*first).min(history.times[stretches[0].first]);
+        }
+        visit(page, history);
+        Ok(())
+    })?;
+    let linked = slice.settle(ground, &first_linked, i64::MAX, i64::min)?;
+    first_known.iter_mut().zip(linked).for_each(|(first, linked)| *first = (*first).min(linked));
+    Ok(first_known)
 }
 
 fn sheet(starts: Vec<i64>, mut sums: Vec<[i64; COLUMNS.len()]>) -> Sheet {
@@ -105,7 +116,7 @@ fn sheet(starts: Vec<i64>, mut sums: Vec<[i64; COLUMNS.len()]>) -> Sheet {
 }
 
 /// Starts of the periods from the first to the last.
-fn starts(length: RangeLength, bounds: Option<(i64, i64)>) -> Vec<i64> {
+pub(super) fn period_starts(length: RangeLength, bounds: Option<(i64, i64)>) -> Vec<i64> {
     let Some((first, last)) = bounds else { return Vec::new() };
     let mut starts = vec![length.start(first)];
     while let Some(end) = starts.last().map(|&start| length.end(start)).filter(|&end| end < last) {

@@ -1,0 +1,147 @@
+//! `webstrata overview`: what a store holds by year and by host, computed once an epoch and kept with the store.
+
+use crate::args::{Format, FormatArgs, Outcome, location};
+use crate::bars::{self, Axis, cut};
+use crate::running::RunArgs;
+use clap::Args;
+use indicatif::HumanCount;
+use serde_json::json;
+use std::io::Write;
+use webstrata_analysis::{Error, overview};
+use webstrata_layers::store::overview::{Lives, Numbers, Overview};
+use webstrata_layers::{Location, Manifest, RangeLength, Store, format_time};
+use webstrata_pipeline::{Progress, RunOptions};
+
+const ABOUT: &str = "\
+The overview of an epoch has captures, pages, URLs and links by year, for the
+whole store and for the 50 hosts with the most captures; how long links live
+(Kaplan-Meier, by age in months of 30 days); and the domains that are linked to
+most. A link is found at the first capture of its page, came at a later one, and
+went at the first capture that has it no more, if none has it later.
+
+The overview is in STORE/overviews. Servers show it. `webstrata cells` writes it
+too. This command computes it if it is missing.
+
+Examples:
+  webstrata overview STORE
+  webstrata overview STORE --format json | jq .overview.domains";
+
+/// Arguments of `overview`.
+#[derive(Args, Debug)]
+#[command(after_help = ABOUT)]
+pub(crate) struct OverviewArgs {
+    /// Store: a directory, or s3://bucket/prefix
+    #[arg(value_parser = location())]
+    pub(crate) store: Location,
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+    #[command(flatten)]
+    pub(crate) format: FormatArgs,
+}
+
+/// Hosts that fit on a screen.
+const HOSTS_SHOWN: usize = 8;
+/// Domains that fit on a screen.
+const DOMAINS_SHOWN: usize = 5;
+/// Days of a month of age.
+const AGE_DAYS: f64 = 30.0;
+
+pub(crate) fn run(args: &OverviewArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+    let store = Store::open(&args.store)?;
+    let options = args.run.options(&args.store)?;
+    let (found, run) = args.run.shown(|progress| kept(&store, &options, progress))?;
+    args.run.write_report(&run, found.as_ref().err())?;
+    let found = found?;
+    if args.format.format == Format::Json {
+        let counts = store.manifest().counts;
+        writeln!(out, "{}", json!({"epoch": store.manifest().epoch, "counts": counts, "overview": found}))?;
+        return Ok(Outcome::Done);
+    }
+    print(&args.store, store.manifest(), &found, out)?;
+    Ok(Outcome::Done)
+}
+
+/// The overview of a store: the one that lies with it, or a new one, which is written there by process 0.
+pub(crate) fn kept(store: &Store, options: &RunOptions, progress: &Progress) -> Result<Overview, Error> {
+    if let Some(found) = Overview::read(store)? {
+        return Ok(found);
+    }
+    let found = overview(options, progress)?;
+    if options.cluster.as_ref().is_none_or(|cluster| cluster.process == 0) {
+        found.write(store.location())?;
+    }
+    Ok(found)
+}
+
+fn print(store: &Location, manifest: &Manifest, found: &Overview, out: &mut dyn Write) -> anyhow::Result<()> {
+    let counts = manifest.counts;
+    let day = |time: i64| format_time(time).chars().take(10).collect::<String>();
+    let Some((first, last)) = counts.first_time.zip(counts.last_time) else {
+        writeln!(out, "{store}: epoch {} has no captures", manifest.epoch)?;
+        return Ok(());
+    };
+    writeln!(out, "{store}: epoch {}, captures from {} to {}", manifest.epoch, day(first), day(last))?;
+    print_years(&found.all, (first, last), out)?;
+    print_lives(&found.lives, out)?;
+    let count = |number: u64| HumanCount(number).to_string();
+    writeln!(out, "\n{} hosts were captured; those with the most captures:", count(found.hosts_captured))?;
+    let heads = ["captures", "pages", "URLs", "links"];
+    let room = bars::width().saturating_sub(4 * 13 + 2).clamp(12, 60);
+    writeln!(out, "  {:room$}{}", "", heads.map(|head| format!("{head:>13}")).concat())?;
+    for host in found.hosts.iter().take(HOSTS_SHOWN) {
+        let sum = |column: &[u64]| column.iter().sum::<u64>();
+        let numbers = [sum(&host.numbers.captures), host.pages, sum(&host.numbers.urls), host.links];
+        let numbers = numbers.map(|number| format!("{:>13}", count(number))).concat();
+        writeln!(out, "  {:room$}{numbers}", cut(&host.host, room))?;
+    }
+    writeln!(out, "\ndomains with the most links:")?;
+    for linked in found.domains.iter().take(DOMAINS_SHOWN) {
+        writeln!(out, "  {:room$}{:>13}", cut(&linked.domain, room), count(linked.links))?;
+    }
+    Ok(())
+}
+
+/// A row of blocks for each number by year, on one axis, and what it adds up to.
+fn print_years(all: &Numbers, (first, last): (i64, i64), out: &mut dyn Write) -> anyhow::Result<()> {
+    let columns = all.columns().map(|(name, column)| {
+        // Pages are captured in many years; what was captured in one does not add up.
+        let (word, number) = match name {
+            "pages" => ("at most", column.iter().max().copied().unwrap_or(0)),
+            _ => ("", column.iter().sum()),
+        };
+        let name = if name == "urls" { "URLs" } else { name };
+        (format!("{:<9}{:>8}{:>15}", name, word, HumanCount(number).to_string()), number, column)
+    });
+    let shown: Vec<_> = columns.iter().filter(|(_, number, _)| *number > 0).collect();
+    let axis = Axis::of_terminal((first, last), shown.iter().map(|(name, _, _)| &**name));
+    writeln!(out, "{}", axis.head())?;
+    for (name, _, column) in shown {
+        let mut values = Vec::new();
+        let mut start = RangeLength::Year.start(first);
+        for &number in *column {
+            let end = RangeLength::Year.end(start);
+            // A year is as wide as it is, in whatever cells.
+            values.extend((0..12).map(|part| (start + (end - start) / 12 * part, number as f64)));
+            start = end + 1;
+        }
+        values.retain(|(time, _)| (first..=last).contains(time));
+        writeln!(out, "{}", axis.heights(name, &values))?;
+    }
+    Ok(())
+}
+
+fn print_lives(lives: &Lives, out: &mut dyn Write) -> anyhow::Result<()> {
+    let Some(born) = lives.at_risk.first().map(|&born| HumanCount(born)) else { return Ok(()) };
+    let years = |age: u64| age as f64 * AGE_DAYS / 365.25;
+    match (lives.median(), lives.age.last().zip(lives.surviving.last())) {
+        (Some(age), _) => {
+            writeln!(out, "\nof {born} links that came, half are gone after {:.1} years", years(age))?;
+        }
+        (None, Some((&age, share))) => {
+            let share = 100.0 * share;
+            writeln!(out, "\nof {born} links that came, {share:.0} % live on after {:.1} years", years(age))?;
+        }
+        (None, None) => {}
+    }
+    Ok(())
+}

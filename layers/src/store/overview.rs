@@ -1,0 +1,226 @@
+//! Overviews: what an epoch holds, by year and by host, for people. An overview is a note that lies with the store.
+//!
+//! ```text
+//! STORE/overviews/000004.json     the overview of epoch 4
+//! ```
+//!
+//! It depends on the epoch alone. Whoever computes it reads all links, so it is computed once, and read as often as a
+//! server is asked. It names the identity of its epoch: one of another store with the same number is none.
+//!
+//! Years are those of UTC. All columns of a [`Numbers`] have one entry a year, from [`Overview::first_year`] on.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::Error;
+use crate::location::Location;
+use crate::store::Store;
+use crate::store::identity::EpochId;
+
+/// The directory of all overviews.
+pub(crate) const OVERVIEWS: &str = "overviews";
+
+/// Where the overview of an epoch lies.
+pub(crate) fn overview_name(epoch: u64) -> String {
+    format!("{OVERVIEWS}/{epoch:06}.json")
+}
+
+/// What an epoch holds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Overview {
+    /// The epoch.
+    pub of: EpochId,
+    /// The year of the first capture; 0 without captures.
+    pub first_year: i32,
+    /// Of all pages.
+    pub all: Numbers,
+    /// How long links live, of all pages.
+    pub lives: Lives,
+    /// Hosts that were captured.
+    pub hosts_captured: u64,
+    /// Those with the most captures, the most first.
+    pub hosts: Vec<HostOverview>,
+    /// The domains with the most links to their URLs, the most first.
+    pub domains: Vec<Linked>,
+}
+
+/// A host of an [`Overview`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HostOverview {
+    /// Its name.
+    pub host: String,
+    /// Pairs of a page of it and a link.
+    pub links: u64,
+    /// Its pages with a capture.
+    pub pages: u64,
+    /// Its captures and what they show.
+    pub numbers: Numbers,
+    /// How long links of its pages live.
+    pub lives: Lives,
+}
+
+/// A domain that is linked to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Linked {
+    /// The registrable domain.
+    pub domain: String,
+    /// Pairs of a page and a link to a URL of it.
+    pub links: u64,
+}
+
+/// Numbers by year.
+///
+/// A *link* is a pair of a page and a URL. It *came* at the first capture that has it, or was *found* if that is the
+/// first capture of the page whose links are known; it *went* at the first capture that has it no more, if none has it
+/// later. So each link came or was found once, and went at most once.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Numbers {
+    /// Captures.
+    pub captures: Vec<u64>,
+    /// Those of them with a status of 400 or above.
+    pub failed: Vec<u64>,
+    /// Pages that were captured.
+    pub pages: Vec<u64>,
+    /// URLs that were captured or linked to for the first time.
+    pub urls: Vec<u64>,
+    /// Links that were found.
+    pub found: Vec<u64>,
+    /// Links that came.
+    pub came: Vec<u64>,
+    /// Links that went for good.
+    pub went: Vec<u64>,
+    /// Pages that a failure ended.
+    pub lost: Vec<u64>,
+    /// Pages that were there again.
+    pub returned: Vec<u64>,
+}
+
+impl Numbers {
+    /// Each column with its name, in order.
+    pub fn columns(&self) -> [(&'static str, &[u64]); 9] {
+        [
+            ("captures", &self.captures),
+            ("failed", &self.failed),
+            ("pages", &self.pages),
+            ("urls", &self.urls),
+            ("found", &self.found),
+            ("came", &self.came),
+            ("went", &self.went),
+            ("lost", &self.lost),
+            ("returned", &self.returned),
+        ]
+    }
+
+    /// The numbers of so many years, all zero.
+    pub fn of_years(years: usize) -> Self {
+        let mut numbers = Self::default();
+        numbers.columns_mut().into_iter().for_each(|column| column.resize(years, 0));
+        numbers
+    }
+
+    /// Adds a row of a year, in the order of [`columns`](Self::columns).
+    pub fn add(&mut self, year: usize, row: [u64; 9]) {
+        self.columns_mut().into_iter().zip(row).for_each(|(column, number)| column[year] += number);
+    }
+
+    fn columns_mut(&mut self) -> [&mut Vec<u64>; 9] {
+        let Self { captures, failed, pages, urls, found, came, went, lost, returned } = self;
+        [captures, failed, pages, urls, found, came, went, lost, returned]
+    }
+}
+
+/// Links by age, for those whose first capture is not that of their page: the Kaplan-Meier estimate of how long a link
+/// lives. Links that return are born again. Links that are there still count as long as they were watched.
+///
+/// Three columns with an entry for each age at which a link went, and one at the end for how long links were watched.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Lives {
+    /// Ages in months of 30 days, rising.
+    pub age: Vec<u64>,
+    /// Links that reach the age.
+    pub at_risk: Vec<u64>,
+    /// The share of links that outlive the age.
+    pub surviving: Vec<f64>,
+}
+
+impl Lives {
+    /// From the links by age: those that went at it, and those that were watched no longer. Ages rise.
+    pub fn of(ages: impl IntoIterator<Item = (u64, [u64; 2])>) -> Self {
+        let ages: Vec<(u64, [u64; 2])> = ages.into_iter().collect();
+        let mut at_risk: u64 = ages.iter().map(|(_, [went, watched])| went + watched).sum();
+        let (mut lives, mut share) = (Self::default(), 1.0);
+        for (at, (age, [went, watched])) in ages.iter().enumerate() {
+            // At risk is at least what went.
+            if *went > 0 {
+                share *= 1.0 - *went as f64 / at_risk as f64;
+            }
+            if *went > 0 || at + 1 == ages.len() {
+                lives.age.push(*age);
+                lives.at_risk.push(at_risk);
+                lives.surviving.push(share);
+            }
+            at_risk -= went + watched;
+        }
+        lives
+    }
+
+    /// The age at which half of the links are gone, in months of 30 days; `None` if more than half outlive all ages.
+    pub fn median(&self) -> Option<u64> {
+        self.surviving.iter().position(|&share| share <= 0.5).map(|at| self.age[at])
+    }
+}
+
+impl Overview {
+    /// Reads that of an epoch; `None` where none was written for it.
+    ///
+    /// # Errors
+    /// What the place refuses, and a file that is no overview.
+    pub fn read(store: &Store) -> Result<Option<Self>, Error> {
+        let name = overview_name(store.manifest().epoch);
+        let Some(bytes) = store.location().storage().read(&name)? else { return Ok(None) };
+        let path = store.location().path(&name);
+        let overview: Self =
+            serde_json::from_slice(&bytes).map_err(|source| Error::Overview { path: path.clone(), source })?;
+        let years = overview.all.captures.len();
+        let all = overview.hosts.iter().map(|host| &host.numbers).chain([&overview.all]);
+        let is_even =
+            |lives: &Lives| lives.age.len() == lives.at_risk.len() && lives.age.len() == lives.surviving.len();
+        let lives = overview.hosts.iter().map(|host| &host.lives).chain([&overview.lives]).all(is_even);
+        if !lives || all.flat_map(Numbers::columns).any(|(_, column)| column.len() != years) {
+            let source = serde::de::Error::custom("columns are not of one length");
+            return Err(Error::Overview { path, source });
+        }
+        Ok((overview.of == store.id()).then_some(overview))
+    }
+
+    /// Writes it into the store that it is of, over one that is there.
+    ///
+    /// # Errors
+    /// What the place refuses.
+    pub fn write(&self, store: &Location) -> Result<(), Error> {
+        let name = overview_name(self.of.epoch);
+        let path = store.path(&name);
+        let mut bytes = serde_json::to_vec(self).map_err(|source| Error::Overview { path, source })?;
+        bytes.push(b'\n');
+        store.storage().replace(&name, &bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn survival_is_the_product_of_shares() {
+        let lives = Lives::of([(0, [1, 1]), (3, [0, 2]), (5, [1, 1])]);
+        assert_eq!(lives.age, [0, 5]);
+        assert_eq!(lives.at_risk, [6, 2]);
+        assert_eq!(lives.surviving, [1.0 - 1.0 / 6.0, (1.0 - 1.0 / 6.0) * 0.5]);
+        assert_eq!(lives.median(), Some(5));
+        let still = Lives::of([(2, [0, 4])]);
+        assert_eq!((still.age, still.at_risk, still.surviving), (vec![2], vec![4], vec![1.0]));
+        assert_eq!(Lives::of([]).median(), None);
+    }
+}

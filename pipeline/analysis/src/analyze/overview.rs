@@ -1,0 +1,242 @@
+//! The [`Overview`] of an epoch: captures, pages, URLs and links by year and by host, how long links live, and the
+//! domains that are linked to.
+//!
+//! Links and lives are those of `mortality` and `growth`. Passes over the pages: two; over the URLs: one. Memory: 4
+//! bytes a link, 40 a URL, 16 a host, and for each host the years and ages that it has.
+
+use super::exchange::exchange;
+use super::growth::{period_starts, when_first_known};
+use super::survey::{Fate, History, fates};
+use super::{Ground, NodeRule, Shared, fits, from_bytes, to_bytes};
+use crate::Error;
+use crate::hosts::Fold;
+use serde::{Deserialize, Serialize};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use webstrata_layers::store::overview::{HostOverview, Linked, Lives, Numbers, Overview};
+use webstrata_layers::{Page, RangeLength, Reader, Store, Uid, format_time};
+use webstrata_pipeline::Progress;
+use webstrata_pipeline::engine::job::Stopped;
+use webstrata_pipeline::engine::{self, RunOptions, work_together};
+use webstrata_url::domain_of;
+
+/// Hosts of an overview.
+const HOSTS: usize = 50;
+/// Domains of an overview.
+const DOMAINS: usize = 20;
+/// Seconds of a month, in which ages are counted.
+const MONTH: i64 = 30 * 86_400;
+
+/// What pages add up to, by place in the list of years and by age.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Sums {
+    years: BTreeMap<usize, [u64; 9]>,
+    ages: BTreeMap<u64, [u64; 2]>,
+    pages: u64,
+    links: u64,
+}
+
+/// The columns of a year, in the order of [`Numbers::columns`].
+#[derive(Clone, Copy)]
+enum Column {
+    Captures,
+    Failed,
+    Pages,
+    Urls,
+    Found,
+    Came,
+    Went,
+    Lost,
+    Returned,
+}
+
+impl Sums {
+    fn count(&mut self, year: usize, column: Column) {
+        self.years.entry(year).or_default()[column as usize] += 1;
+    }
+
+    /// Adds a page, all its captures being asked.
+    fn add_page(&mut self, page: &Page, history: &History, year: impl Fn(i64) -> usize) {
+        self.pages += 1;
+        let mut before = None;
+        for capture in page.captures().iter() {
+            let at = year(capture.time);
+            if before.replace(at) != Some(at) {
+                self.count(at, Column::Pages);
+            }
+            self.count(at, Column::Captures);
+            if capture.status.is_failure() {
+                self.count(at, Column::Failed);
+            }
+        }
+        for (time, fate) in fates(page) {
+            match fate {
+                Fate::Lost => self.count(year(time), Column::Lost),
+                Fate::Returned => self.count(year(time), Column::Returned),
+                Fate::Born => {}
+            }
+        }
+        let last = history.times.last().copied().unwrap_or(0);
+        for stretches in history.stretches.chunk_by(|one, next| one.link == next.link) {
+            self.links += 1;
+            let (birth, end) = (stretches[0].first, history.end(&stretches[stretches.len() - 1]));
+            self.count(year(history.times[birth]), if birth == 0 { Column::Found } else { Column::Came });
+            if let Some(end) = end {
+                self.count(year(end), Column::Went);
+            }
+            for stretch in stretches.iter().filter(|stretch| stretch.first > 0) {
+                let end = history.end(stretch);
+                let age = end.unwrap_or(last).saturating_sub(history.times[stretch.first]) / MONTH;
+                self.ages.entry(age.unsigned_abs()).or_default()[usize::from(end.is_none())] += 1;
+            }
+        }
+    }
+
+    fn add(&mut self, other: &Sums) {
+        for (&year, row) in &other.years {
+            let sums = self.years.entry(year).or_default();
+            sums.iter_mut().zip(row).for_each(|(sum, number)| *sum += number);
+        }
+        for (&age, row) in &other.ages {
+            let sums = self.ages.entry(age).or_default();
+            sums.iter_mut().zip(row).for_each(|(sum, number)| *sum += number);
+        }
+        self.pages += other.pages;
+        self.links += other.links;
+    }
+
+    fn numbers(&self, years: usize) -> Numbers {
+        let mut numbers = Numbers::of_years(years);
+        self.years.iter().for_each(|(&year, &row)| numbers.add(year, row));
+        numbers
+    }
+
+    fn lives(&self) -> Lives {
+        Lives::of(self.ages.iter().map(|(&age, &row)| (age, row)))
+    }
+}
+
+/// Computes the overview of a store's current epoch, on workers as those of [`analyze`]; in a cluster all processes give
+/// it. Nothing is written.
+///
+/// # Errors
+/// As [`analyze`].
+pub fn overview(run: &RunOptions, progress: &Progress) -> Result<Overview, Error> {
+    let store = Store::open(&run.store)?;
+    let id = store.id();
+    fits(run, store.manifest(), (4, 56))?;
+    let job = run.job(progress)?;
+    let reader = Arc::new(Reader::new(store, 32 << 20).for_scans(run.workers.max(1)));
+    let ranges = reader.ranges(run.workers.max(1) * run.processes())?;
+    let (own_job, shared) = (job.clone(), Shared::default());
+    let done = work_together(run, &job, "overview", &id.to_string(), move |worker| {
+        let (job, store, ranges, shared) = (&own_job, &*reader, &ranges, &shared);
+        let reports = worker.index().is_multiple_of(job.workers());
+        let pages = store.store().manifest().counts.pages;
+        if reports {
+            // The pages are read twice.
+            job.progress().enter("overview", 2 * pages * job.workers() as u64 / ranges.len() as u64);
+        }
+        let nodes = NodeRule::All;
+        let mut ground = Ground { worker, job, store, ranges, shared, nodes, round: 0, stage: "overview" };
+        let found = find(&mut ground)?;
+        if reports {
+            job.progress().leave();
+        }
+        let found = engine::gather(worker, job, None, &found)?;
+        found.into_iter().flatten().next().ok_or(Stopped)
+    });
+    done.map_err(Error::without_state)
+}
+
+/// The overview, in worker 0.
+fn find(ground: &mut Ground<'_>) -> Result<Option<Overview>, Stopped> {
+    let counts = ground.store.store().manifest().counts;
+    let starts = period_starts(RangeLength::Year, counts.first_time.zip(counts.last_time));
+    let year = |time: i64| starts.partition_point(|&start| start <= time).saturating_sub(1);
+    let hosts = ground.groups(Fold::Host)?;
+    let (mut of_hosts, mut linked) = (HashMap::<u32, Sums>::new(), vec![0u64; hosts.len()]);
+    let (mut near, mut linked_near) = (0, 0);
+    let first_known = when_first_known(ground, |page, history| {
+        let sums = of_hosts.entry(hosts.of(page.uid, &mut near)).or_default();
+        sums.add_page(page, history, year);
+        for &link in &page.links {
+            linked[hosts.of(link, &mut linked_near) as usize] += 1;
+        }
+    })?;
+    for (uid, &time) in (ground.my_uids().start.0..).zip(&first_known).filter(|(_, time)| **time < i64::MAX) {
+        let host = hosts.of(Uid(uid), &mut near);
+        of_hosts.entry(host).or_default().count(year(time), Column::Urls);
+    }
+
+    let mut all = Sums::default();
+    of_hosts.values().for_each(|sums| all.add(sums));
+    let mut captures = vec![0u64; hosts.len()];
+    for (&host, sums) in &of_hosts {
+        captures[host as usize] = sums.years.values().map(|row| row[Column::Captures as usize]).sum();
+    }
+    let captures = sum_of_workers(ground, &captures)?;
+    let linked = sum_of_workers(ground, &linked)?;
+    let mut most: Vec<u32> = (0u32..).zip(&captures).filter(|(_, count)| **count > 0).map(|(host, _)| host).collect();
+    let hosts_captured = most.len() as u64;
+    most.sort_unstable_by_key(|&host| (Reverse(captures[host as usize]), hosts.name(host)));
+    most.truncate(HOSTS);
+    // Only worker 0 knows the sums.
+    let most = from_first(ground, &most)?;
+    let shown: Vec<(u32, Sums)> = most.iter().filter_map(|host| of_hosts.remove_entry(host)).collect();
+    drop(of_hosts);
+    let mut of_shown: HashMap<u32, Sums> = HashMap::new();
+    let mut whole = Sums::default();
+    for (worker_all, worker_shown) in ground.gather_values(&(all, shown))? {
+        whole.add(&worker_all);
+        worker_shown.iter().for_each(|(host, sums)| of_shown.entry(*host).or_default().add(sums));
+    }
+    if ground.worker.index() > 0 {
+        return Ok(None);
+    }
+    let mut domains: HashMap<&str, u64> = HashMap::new();
+    for (host, &links) in (0u32..).zip(&linked).filter(|(_, links)| **links > 0) {
+        *domains.entry(domain_of(hosts.name(host))).or_default() += links;
+    }
+    let mut domains: Vec<Linked> =
+        domains.into_iter().map(|(domain, links)| Linked { domain: domain.to_owned(), links }).collect();
+    domains.sort_unstable_by(|one, other| other.links.cmp(&one.links).then_with(|| one.domain.cmp(&other.domain)));
+    domains.truncate(DOMAINS);
+    let host_of = |host: &u32| {
+        let sums = of_shown.remove(host)?;
+        Some(HostOverview {
+            host: hosts.name(*host).to_owned(),
+            links: sums.links,
+            pages: sums.pages,
+            numbers: sums.numbers(starts.len()),
+            lives: sums.lives(),
+        })
+    };
+    Ok(Some(Overview {
+        of: ground.store.store().id(),
+        first_year: starts.first().and_then(|&start| format_time(start).get(..4)?.parse().ok()).unwrap_or(0),
+        all: whole.numbers(starts.len()),
+        lives: whole.lives(),
+        hosts_captured,
+        hosts: most.iter().filter_map(host_of).collect(),
+        domains,
+    }))
+}
+
+/// Adds up numbers of all workers, place by place, in worker 0; elsewhere they are all zero.
+fn sum_of_workers(ground: &mut Ground<'_>, numbers: &[u64]) -> Result<Vec<u64>, Stopped> {
+    let gathered = ground.gather(numbers)?.unwrap_or_default();
+    let mut sums = vec![0; numbers.len()];
+    for of_worker in gathered.chunks(numbers.len().max(1)) {
+        sums.iter_mut().zip(of_worker).for_each(|(sum, number)| *sum += number);
+    }
+    Ok(sums)
+}
+
+/// Numbers of worker 0, on all workers.
+fn from_first(ground: &mut Ground<'_>, numbers: &[u32]) -> Result<Vec<u32>, Stopped> {
+    let (index, peers) = (ground.worker.index(), ground.worker.peers());
+    let bytes = if index == 0 { to_bytes(numbers) } else { Vec::new() };
+    Ok(from_bytes(&exchange(ground, vec![bytes; peers])?[0]))
+}

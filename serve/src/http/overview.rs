@@ -1,0 +1,76 @@
+//! `/v1/overview`: what the store holds by year and by host, and its latest epochs.
+//!
+//! The numbers by year are those of the note that `webstrata overview` writes ([`Overview`]); the server computes none.
+//! The answer changes within an epoch when that note is written. Cost: a small file, and a manifest for each epoch
+//! listed.
+
+use axum::Json;
+use axum::extract::{RawQuery, State};
+use serde_json::{Value as Shown, json};
+use tonic::Status;
+use webstrata_layers::store::log::{Committed, log};
+use webstrata_layers::store::overview::Overview;
+use webstrata_layers::{Counts, Error, Store, format_time};
+
+use super::question::params::Params;
+use super::{Refused, pinned};
+use crate::cluster::blocking;
+use crate::protocol::status::status_of;
+use crate::server::Shared;
+
+pub(super) const OVERVIEW: &[&str] = &["epoch"];
+/// Epochs listed, from the one asked back.
+const EPOCHS: usize = 12;
+
+/// `/v1/overview`.
+pub(super) async fn overview(State(shared): State<Shared>, RawQuery(query): RawQuery) -> Result<Json<Shown>, Refused> {
+    let params = Params::of(query.as_deref(), OVERVIEW, &[])?;
+    let epoch = pinned(&shared, params.number("epoch", 1..=u64::MAX)?.unwrap_or(0)).await?.epoch();
+    let retired = || Status::unavailable(format!("epoch {epoch} is being retired; retry"));
+    let store = shared.cluster.epoch_store(epoch).ok_or_else(retired)?;
+    let shown = blocking(move || -> Result<Shown, Error> {
+        Ok(json!({
+            "epoch": epoch,
+            "counts": counts(&store.manifest().counts),
+            "epochs": epochs(&store)?,
+            "overview": Overview::read(&store)?,
+        }))
+    });
+    Ok(Json(shown.await?.map_err(|error| status_of(&error))?))
+}
+
+fn counts(counts: &Counts) -> Shown {
+    json!({
+        "urls": counts.urls,
+        "pages": counts.pages,
+        "captures": counts.captures,
+        "unknownCaptures": counts.unknown_captures,
+        "failedCaptures": counts.failed_captures,
+        "links": counts.links,
+        "occurrences": counts.occurrences,
+        "from": counts.first_time.map(format_time),
+        "to": counts.last_time.map(format_time),
+    })
+}
+
+/// The latest epochs up to that of a store, newest first.
+fn epochs(store: &Store) -> Result<Vec<Shown>, Error> {
+    let newest = store.manifest().epoch;
+    let epochs = log(store.location())?.filter(|committed| !matches!(committed, Ok(later) if later.id.epoch > newest));
+    let shown = |Committed { id, manifest, time }: Committed| {
+        let rows: Vec<Shown> = manifest
+            .rows
+            .iter()
+            .map(|row| json!({"row": row.row, "captures": row.counts.captures, "links": row.counts.links}))
+            .collect();
+        json!({
+            "epoch": id.epoch,
+            "committed": format_time(time),
+            "origin": manifest.origin(),
+            "captures": manifest.counts.captures,
+            "links": manifest.counts.links,
+            "rows": rows,
+        })
+    };
+    epochs.take(EPOCHS).map(|committed| committed.map(shown)).collect()
+}
