@@ -6,7 +6,7 @@
 //!
 //! Map: `question` reads parameters, finds URLs and says where a page begins; `answer` lists the URLs that match and
 //! collects as many values as fit; `links`, `changed`, `first`, `around` (backlinks, neighbourhood, ways), `barcode`,
-//! `suggest`, `names`, `overview` and `about` are the questions; `query` answers many questions in one stream; `archive` answers
+//! `suggest`, `names` and `about` are the questions; `query` answers many questions in one stream; `archive` answers
 //! what tools for web archives ask; `caching` says how long answers may be kept, [`options`] what an operator chooses.
 //! `http/openapi.json` describes all paths, and the server serves the description. `/` is the [`crate::explorer`] for
 //! browsers.
@@ -46,7 +46,6 @@ mod first;
 mod links;
 mod names;
 pub mod options;
-mod overview;
 mod query;
 mod question;
 mod suggest;
@@ -114,7 +113,7 @@ const ROUTES: [Route; 27] = [
     Route { called: "/v1/uids/", ..Route::of("/v1/uids/{uid}", "v1/uids", || get(names::uid)) },
     Route::of("/v1/translate", "v1/translate", || get(names::translate)),
     Route::changing("/v1/stats", "v1/stats", || get(about::stats)),
-    Route::changing("/v1/overview", "v1/overview", || get(overview::overview)),
+    Route::changing("/v1/overview", "v1/overview", || get(about::overview::overview)),
     Route::changing("/v1/topology", "v1/topology", || get(about::topology)),
     Route::changing("/v1/epochs", "v1/epochs", || get(about::epochs)),
     Route::changing("/v1/query", "v1/query", || post(query::query)),
@@ -240,7 +239,7 @@ mod tests {
             ("/v1/uids/{uid}", uid),
             ("/v1/translate", names::TRANSLATE),
             ("/v1/stats", about::STATS),
-            ("/v1/overview", overview::OVERVIEW),
+            ("/v1/overview", about::overview::OVERVIEW),
             ("/v1/topology", about::TOPOLOGY),
             ("/v1/epochs", about::EPOCHS),
             ("/v1/query", query::QUERY),

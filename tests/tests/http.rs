@@ -12,8 +12,10 @@ use std::path::Path;
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tower::ServiceExt;
+use webstrata_analysis::overview;
 use webstrata_layers::record::key::key_of;
 use webstrata_layers::{RangeLength, format_time, parse_time};
+use webstrata_pipeline::{Progress, RunOptions};
 use webstrata_tests::oracle::{Ending, Oracle, When};
 use webstrata_tests::rows::{Rows, Said, Shape};
 use webstrata_tests::served::{Served, encoded, is_unknown, parameters};
@@ -419,7 +421,11 @@ fn as_query(name: &str, example: &Value) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_description_has_examples_that_are_answered_so() {
-    let (_dir, served) = Served::example().await;
+    let (dir, served) = Served::example().await;
+    assert_eq!(served.get("/v1/overview").await["overview"], Value::Null);
+    let run = RunOptions::new(dir.path().join("store"));
+    let found = tokio::task::spawn_blocking(move || overview(&run, &Progress::default()).unwrap().write(&run.store));
+    found.await.unwrap().unwrap();
     let document = served.get("/v1/openapi.json").await;
     let resolved = |value: &Value| match value["$ref"].as_str() {
         Some(place) => document.pointer(&place[1..]).unwrap().clone(),
@@ -476,7 +482,7 @@ async fn the_description_has_examples_that_are_answered_so() {
                 }
             }
             // Addresses and sizes may be others elsewhere.
-            let varies = ["/v1/stats", "/v1/topology"].contains(&path.as_str());
+            let varies = ["/v1/stats", "/v1/topology", "/v1/overview"].contains(&path.as_str());
             let is_text = ["/", "/v1", "/v1/openapi.json", "/explorer/{file}"].contains(&path.as_str());
             match content.get("example") {
                 Some(example) if optional.is_empty() && !varies => assert_eq!(example, &body, "{full}"),

@@ -8,6 +8,7 @@ use indicatif::HumanCount;
 use serde_json::json;
 use std::io::Write;
 use webstrata_analysis::{Error, overview};
+use webstrata_layers::Error as StoreError;
 use webstrata_layers::store::overview::{Lives, Numbers, Overview};
 use webstrata_layers::{Location, Manifest, RangeLength, Store, format_time};
 use webstrata_pipeline::{Progress, RunOptions};
@@ -63,8 +64,11 @@ pub(crate) fn run(args: &OverviewArgs, out: &mut dyn Write) -> anyhow::Result<Ou
 
 /// The overview of a store: the one that lies with it, or a new one, which is written there by process 0.
 pub(crate) fn kept(store: &Store, options: &RunOptions, progress: &Progress) -> Result<Overview, Error> {
-    if let Some(found) = Overview::read(store)? {
-        return Ok(found);
+    match Overview::read(store) {
+        Ok(Some(found)) => return Ok(found),
+        // One that cannot be understood is written anew.
+        Ok(None) | Err(StoreError::Overview { .. }) => {}
+        Err(error) => return Err(error.into()),
     }
     let found = overview(options, progress)?;
     if options.cluster.as_ref().is_none_or(|cluster| cluster.process == 0) {

@@ -1,8 +1,9 @@
 //! `webstrata check --removed`: looks for URLs in every file of a store.
 //!
 //! Reads the URLs of each row of each epoch that is there, of the cells beside them, and the first keys in manifests;
-//! translations, watches and lists of inputs are searched as bytes. UIDs are in the other layers, and lead nowhere
-//! without these. Rows and cells that no epoch names cannot be read, and are problems. Memory: the list; a row group.
+//! translations, watches, overviews and lists of inputs are searched as bytes. UIDs are in the other layers, and lead
+//! nowhere without these. Rows and cells that no epoch names cannot be read, and are problems. Memory: the list; a row
+//! group.
 
 use crate::args::{Format, Outcome};
 use crate::commands::remove::read_urls;
@@ -98,7 +99,7 @@ impl Search {
                 }
             }
         }
-        for folder in ["translations", "watches", "inputs"] {
+        for folder in ["translations", "watches", "overviews", "inputs"] {
             for path in entries(&store.join(folder))? {
                 self.files += 1;
                 let bytes = std::fs::read(&path).with_context(|| format!("reading {}", path.display()))?;

@@ -3,8 +3,8 @@
 //! Works under the lock of the one writer. Kept are the newest epochs, as many as asked for, and every older one on
 //! which a reader has a [`crate::store::lease`]. Of all others the manifests go first, oldest first, each while no
 //! reader can take a lease on it; then, once that is durable, the rows, cells, translations, overviews and leases that
-//! no manifest names. So no manifest ever names a file that is gone. What a collection that was killed leaves over is removed by
-//! the next one or by the next writer.
+//! no manifest names. So no manifest ever names a file that is gone. What a collection that was killed leaves over is
+//! removed by the next one or by the next writer.
 //!
 //! A row that was begun after all that are committed is not touched: a job that was killed may go on with it; nor is
 //! the translation that would lead away from the current epoch. Translations outlive their epochs: every manifest names

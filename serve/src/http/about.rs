@@ -1,4 +1,5 @@
-//! `/v1/stats`, `/v1/topology`, `/v1/epochs`: counts of the store, and which servers hold which cells.
+//! `/v1/stats`, `/v1/topology`, `/v1/epochs`: counts of the store, and which servers hold which cells; in [`overview`]
+//! the store by year.
 
 use axum::Json;
 use axum::extract::{RawQuery, State};
@@ -13,6 +14,8 @@ use crate::protocol::proto::links_server::Links;
 use crate::protocol::proto::{Cell, CellStats, Counts, Epoch, Row, Server, ServerStats, StatsRequest};
 use crate::server::{LinksService, Shared};
 use webstrata_cells::image::label::number_range;
+
+pub(super) mod overview;
 
 pub(super) const STATS: &[&str] = &["epoch"];
 pub(super) const TOPOLOGY: &[&str] = &[];

@@ -117,8 +117,8 @@ impl Sums {
     }
 }
 
-/// Computes the overview of a store's current epoch, on workers as those of [`analyze`]; in a cluster all processes give
-/// it. Nothing is written.
+/// Computes the overview of a store's current epoch, on workers as those of [`analyze`]; in a cluster all processes
+/// give it. Nothing is written.
 ///
 /// # Errors
 /// As [`analyze`].

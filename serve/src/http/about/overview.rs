@@ -12,18 +12,21 @@ use webstrata_layers::store::log::{Committed, log};
 use webstrata_layers::store::overview::Overview;
 use webstrata_layers::{Counts, Error, Store, format_time};
 
-use super::question::params::Params;
-use super::{Refused, pinned};
 use crate::cluster::blocking;
+use crate::http::question::params::Params;
+use crate::http::{Refused, pinned};
 use crate::protocol::status::status_of;
 use crate::server::Shared;
 
-pub(super) const OVERVIEW: &[&str] = &["epoch"];
+pub(in crate::http) const OVERVIEW: &[&str] = &["epoch"];
 /// Epochs listed, from the one asked back.
 const EPOCHS: usize = 12;
 
 /// `/v1/overview`.
-pub(super) async fn overview(State(shared): State<Shared>, RawQuery(query): RawQuery) -> Result<Json<Shown>, Refused> {
+pub(in crate::http) async fn overview(
+    State(shared): State<Shared>,
+    RawQuery(query): RawQuery,
+) -> Result<Json<Shown>, Refused> {
     let params = Params::of(query.as_deref(), OVERVIEW, &[])?;
     let epoch = pinned(&shared, params.number("epoch", 1..=u64::MAX)?.unwrap_or(0)).await?.epoch();
     let retired = || Status::unavailable(format!("epoch {epoch} is being retired; retry"));
