@@ -2,8 +2,8 @@
 //!
 //! Server and page share only the paths below `/v1`. The page works without any other server: its content security
 //! policy allows this one only. Its files are plain HTML, CSS and JavaScript modules, in `explorer/`: `main` opens a
-//! view for each address, `search`, `barcode`, `dates`, `backlinks` and `neighbourhood` are the views, and
-//! the others serve them.
+//! view for each address, `search`, `barcode`, `dates`, `backlinks`, `neighbourhood` and `store` are the views,
+//! and the others serve them.
 
 use axum::http::header::{
     ACCEPT, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, IF_NONE_MATCH, REFERRER_POLICY,
@@ -52,6 +52,7 @@ static FILES: &[File] = &files! {
     "save.js": "text/javascript; charset=utf-8",
     "scene.js": "text/javascript; charset=utf-8",
     "search.js": "text/javascript; charset=utf-8",
+    "store.js": "text/javascript; charset=utf-8",
     "surroundings.js": "text/javascript; charset=utf-8",
     "table.js": "text/javascript; charset=utf-8",
     "time.js": "text/javascript; charset=utf-8",

@@ -28,6 +28,7 @@ from pathlib import Path
 import axe_playwright_python
 from explorer_around import check_backlinks, check_neighbourhood
 from explorer_browser import FIRST, Api, Browser, digits, fail
+from explorer_store import check_store
 from playwright.sync_api import sync_playwright
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
@@ -363,7 +364,7 @@ def check_axe(chromium, base, url):
     """axe-core finds nothing serious in any view, dark and light, wide and narrow."""
     views = [{}, {"url": url}, {"url": url, "rows": "all", "group": "host"}, {"url": url, "dir": "in"},
              {"v": "dates", "url": url}, {"v": "backlinks", "url": url.split("/")[2]},
-             {"v": "neighbourhood", "url": url}]
+             {"v": "neighbourhood", "url": url}, {"v": "store"}]
     passed = 0
     for scheme in ("light", "dark"):
         for width in (1280, 390):
@@ -459,6 +460,7 @@ def main():
                 check_dates(browser, api, pages[:20])
                 check_backlinks(browser, api, args.webstrata, store, ["museum.example", "elsewhere-3.example"])
                 check_neighbourhood(browser, api, [most, *pages[2:9]])
+                check_store(browser, args.webstrata, store)
                 check_search(browser, api, most)
                 check_pointer(browser, most)
                 check_hostile(browser, api, bad)

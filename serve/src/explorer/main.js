@@ -17,12 +17,13 @@ import { call, keepToken, Refused, path } from "./data.js";
 import { bare, safe } from "./names.js";
 import { startSearch } from "./search.js";
 
-/** The views of a URL in order of their keys 1 to 9, and how their modules are loaded. */
+/** The views in order of their keys 1 to 9: of a URL, or of the whole store; and how their modules are loaded. */
 const VIEWS = [
   { id: "barcode", word: "Barcode", load: () => import("./barcode.js") },
   { id: "dates", word: "Two dates", load: () => import("./dates.js") },
   { id: "backlinks", word: "Backlinks", load: () => import("./backlinks.js") },
   { id: "neighbourhood", word: "Neighbourhood", load: () => import("./neighbourhood.js") },
+  { id: "store", word: "The store", load: () => import("./store.js"), isOfStore: true },
 ];
 const FIRST = { id: "search", word: "Search", load: () => import("./search.js") };
 
@@ -39,7 +40,15 @@ let running = 0;
 // What tests and measurements look at; `first` is the time of the first picture, in milliseconds.
 window.webstrata = { ready: false, frames: 0, first: undefined, view: undefined, picture: () => open?.picture?.() };
 
-const viewOf = (wanted) => (wanted.url ? VIEWS.find((view) => view.id === wanted.v) || VIEWS[0] : FIRST);
+/** The view of a state: one of a URL needs a URL. */
+function viewOf(wanted) {
+  const view = VIEWS.find((own) => own.id === wanted.v);
+  if (view?.isOfStore) return view;
+  return wanted.url ? view || VIEWS[0] : FIRST;
+}
+
+/** The state in which a view opens from this one; the view of the store keeps the URL for the others. */
+const stateIn = (view) => (view.isOfStore || state.url ? { v: view.id, url: state.url } : {});
 
 /** Changes the address in place, a moment after the last change. */
 function set(changes) {
@@ -69,7 +78,8 @@ async function show(wanted) {
   const view = viewOf(state);
   nav(view);
   if (document.activeElement !== field) field.value = state.url ? bare(state.url) : "";
-  document.title = state.url ? `${bare(state.url).slice(0, 80)} – ${view.word} – Webstrata` : "Webstrata";
+  const subject = state.url && !view.isOfStore ? `${bare(state.url).slice(0, 80)} – ` : "";
+  document.title = view === FIRST ? "Webstrata" : `${subject}${view.word} – Webstrata`;
   window.webstrata.ready = false;
   const context = {
     root,
@@ -165,12 +175,16 @@ async function offer() {
 
 function nav(view) {
   const words = VIEWS.map((own) => {
-    const made = link(state.url ? { v: own.id, url: state.url } : {}, own.word);
+    const made = link(stateIn(own), own.word);
     if (own === view) made.setAttribute("aria-current", "page");
-    if (!state.url) made.setAttribute("aria-disabled", "true");
+    if (!state.url && !own.isOfStore) made.setAttribute("aria-disabled", "true");
     return made;
   });
-  document.getElementById("views").replaceChildren(...words);
+  const strip = document.getElementById("views");
+  strip.replaceChildren(...words);
+  // On a phone the words are a strip, which shows the current one.
+  const current = words[VIEWS.indexOf(view)];
+  if (current) strip.scrollLeft = current.offsetLeft + current.offsetWidth - strip.offsetLeft - strip.clientWidth;
 }
 
 function keys() {
@@ -232,12 +246,12 @@ function start() {
     if (event.key === "/") field.focus();
     else if (event.key === "?") keys();
     else if (event.key === "t") theme();
-    else if (view && state.url) go({ v: view.id, url: state.url });
+    else if (view && (state.url || view.isOfStore)) go(stateIn(view));
     else if (!open?.key?.(event)) return;
     event.preventDefault();
   });
   startSearch(field, (wanted) =>
-    go({ v: VIEWS.some((view) => view.id === state.v) ? state.v : undefined, ...wanted }),
+    go({ v: VIEWS.some((view) => view.id === state.v && !view.isOfStore) ? state.v : undefined, ...wanted }),
   );
   show(stateOf(location.search));
 }
