@@ -125,7 +125,7 @@ fn print_years(all: &Numbers, (first, last): (i64, i64), out: &mut dyn Write) ->
         for &number in *column {
             let end = RangeLength::Year.end(start);
             // A year is as wide as it is, in whatever cells.
-            values.extend((0..12).map(|part| (start + (end - start) / 12 * part, number as f64)));
+            values.extend((0..366).map(|part| (start + (end - start) / 366 * part, number as f64)));
             start = end + 1;
         }
         values.retain(|(time, _)| (first..=last).contains(time));

@@ -270,13 +270,11 @@ function flows(context, theme, width, { first, up, down, words, height }) {
   text(context, theme, words[1], left - 6, bottom, { align: "right" });
   const name = (values, y) => {
     const at = values.indexOf(most(values));
-    const end = x(at) > (width + left) / 2;
-    const place = end ? x(at) - 4 : x(at) + step + 4;
-    if (values[at])
-      text(context, theme, count(values[at]), place, y(at), { align: end ? "right" : "left", colour: theme.ink });
+    const middle = Math.min(x(at) + bar / 2, width - 16);
+    if (values[at]) text(context, theme, count(values[at]), middle, y(at), { align: "center", colour: theme.ink });
   };
-  name(ups, (at) => zero - ups[at] * scale + 10);
-  name(down.values, (at) => zero + down.values[at] * scale);
+  name(ups, (at) => zero - ups[at] * scale - 4);
+  name(down.values, (at) => zero + down.values[at] * scale + 12);
 }
 
 function cameAndWent(all, first) {
@@ -357,9 +355,10 @@ function longevity(lives, hosts) {
         context.lineTo(x(reached), y(share));
       });
       context.stroke();
-      let at = y(share) + 4;
+      // Names of hosts stand above the ends of their curves, each above those that it would touch.
+      let at = y(share) + (colour === theme.accent ? 4 : -5);
       const beside = (other) => Math.abs(other.y - at) < 12 && Math.abs(other.x - x(age[age.length - 1])) < 90;
-      for (let turn = 0; turn < 8 && names.some(beside); turn += 1) at += 4;
+      for (let turn = 0; turn < 8 && names.some(beside); turn += 1) at -= 6;
       names.push({ x: x(age[age.length - 1]), y: at });
       text(context, theme, name, x(age[age.length - 1]) + 4, at, {
         colour: colour === theme.accent ? colour : theme.ink2,
