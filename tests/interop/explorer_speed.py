@@ -190,7 +190,7 @@ def measure_view(chromium, base, name, state, args):
 
 def of_store(chromium, base, args):
     """Measures the views of URLs of a store."""
-    slow = []
+    slow = measure_view(chromium, base, "the store", {"v": "store"}, args)
     for url in args.url:
         for view in ({"v": "barcode"}, {"v": "barcode", "dir": "in"}, {"v": "dates"}, {"v": "neighbourhood"},
                      {"v": "neighbourhood", "unit": "host"}, {"v": "backlinks", "match": "exact"},
