@@ -1,6 +1,7 @@
 //! `webstrata overview`: what a store holds by year and by host, computed once an epoch and kept with the store.
 
 use crate::args::{Format, FormatArgs, Outcome, location};
+use crate::ask::note;
 use crate::bars::{self, Axis, cut};
 use crate::running::RunArgs;
 use clap::Args;
@@ -62,7 +63,7 @@ pub(crate) fn run(args: &OverviewArgs, out: &mut dyn Write) -> anyhow::Result<Ou
     Ok(Outcome::Done)
 }
 
-/// The overview of a store: the one that lies with it, or a new one, which is written there by process 0.
+/// The overview of a store: the one that lies with it, or a new one, which process 0 writes there if it can.
 pub(crate) fn kept(store: &Store, options: &RunOptions, progress: &Progress) -> Result<Overview, Error> {
     match Overview::read(store) {
         Ok(Some(found)) => return Ok(found),
@@ -72,7 +73,10 @@ pub(crate) fn kept(store: &Store, options: &RunOptions, progress: &Progress) -> 
     }
     let found = overview(options, progress)?;
     if options.cluster.as_ref().is_none_or(|cluster| cluster.process == 0) {
-        found.write(store.location())?;
+        // Where a store cannot be written to, its numbers can still be read.
+        if let Err(error) = found.write(store.location()) {
+            note(&format!("the overview is not kept: {error}"));
+        }
     }
     Ok(found)
 }
