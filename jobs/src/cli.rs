@@ -7,6 +7,7 @@ use crate::commands::{
     analyze, backlinks, bench, build, captures, cells, check, demo, diff, export, fold, gc, generate, info, links, log,
     merge, neighbourhood, overview, query, remove, serve, sql, timemap, uids, update, watch, ways,
 };
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::io::Write;
 
@@ -44,9 +45,26 @@ pub(crate) struct Cli {
 impl Cli {
     /// Reads the command line; ends the process where it makes no sense or asks for help.
     pub(crate) fn of_process() -> Self {
-        let matches = grouped(Self::command()).get_matches();
+        let matches =
+            grouped(Self::command()).try_get_matches().unwrap_or_else(|error| said_missing(error).exit());
         Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
     }
+}
+
+/// A command takes its STORE from before the URL, or none with `--server`. Of `links STORE`, clap says that the STORE is
+/// missing, as if the one argument were the URL. What a person left out is what follows the STORE.
+fn said_missing(mut error: clap::Error) -> clap::Error {
+    const STORE: &str = "<STORE>";
+    let is_store =
+        matches!(error.get(ContextKind::InvalidArg), Some(ContextValue::Strings(names)) if *names == [STORE]);
+    if error.kind() == ErrorKind::MissingRequiredArgument && is_store {
+        let usage = error.get(ContextKind::Usage).map(ToString::to_string).unwrap_or_default();
+        let next = usage.split_whitespace().skip_while(|word| *word != STORE).nth(1);
+        if let Some(next) = next.filter(|word| word.starts_with('<')) {
+            error.insert(ContextKind::InvalidArg, ContextValue::Strings(vec![next.to_owned()]));
+        }
+    }
+    error
 }
 
 /// The same command, whose help lists the subcommands by group.

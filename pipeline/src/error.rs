@@ -91,8 +91,9 @@ pub enum Error {
     },
     /// The budget is too small to work in.
     #[error(
-        "--memory of {} MiB is too little for {workers} workers: use at least {} MiB, or fewer workers",
-        given >> 20, needed.div_ceil(1 << 20)
+        "--memory of {} MiB is too little for {}: use at least {} MiB{}",
+        given >> 20, counted(*workers), needed.div_ceil(1 << 20),
+        if *workers > 1 { ", or fewer workers" } else { "" }
     )]
     TooLittleMemory {
         /// What was given, in bytes.
@@ -104,10 +105,10 @@ pub enum Error {
     },
     /// The system lets this process have less than it was given.
     #[error(
-        "--memory of {1} MiB with {workers} workers needs {2} MiB of address space, and the limit (ulimit -v) is \
+        "--memory of {1} MiB with {3} needs {2} MiB of address space, and the limit (ulimit -v) is \
          {0} MiB: \
         raise the limit, or choose less memory or fewer workers",
-        limit >> 20, given >> 20, needed.div_ceil(1 << 20)
+        limit >> 20, given >> 20, needed.div_ceil(1 << 20), counted(*workers)
     )]
     TooLittleAddressSpace {
         /// What the process may have, in bytes.
@@ -228,4 +229,9 @@ fn looked_at(paths: &[PathBuf], inputs: u64, first: &[Example]) -> String {
         examples.map(|example| format!("{}: {}, {}", example.path.display(), example.finding.name(), example.detail));
     let examples = examples.collect::<Vec<_>>().join("; ");
     if examples.is_empty() { text } else { format!("{text} ({examples})") }
+}
+
+/// "1 worker", "2 workers".
+fn counted(workers: usize) -> String {
+    format!("{workers} worker{}", if workers == 1 { "" } else { "s" })
 }

@@ -176,7 +176,8 @@ pub(crate) fn run(args: &BacklinksArgs, out: &mut dyn Write) -> anyhow::Result<O
             shown if shown < usize::try_from(selected.0).unwrap_or(usize::MAX) => {
                 format!("{shown} of {selected} rows are shown; --limit 0 prints all")
             }
-            _ => format!("{selected} of {total} {}s{of}", unit.name()),
+            _ if selected.0 < total.0 => format!("{selected} of {total} {}s{of}", unit.name()),
+            _ => return Ok(Outcome::Done),
         };
         ask::note(&text);
     }
@@ -270,6 +271,10 @@ fn print_series(
 
 fn print_rows(rows: &[Referrer<'_>], urls: &[String], format: TableFormat, out: &mut dyn Write) -> anyhow::Result<()> {
     let mut csv = csv::Writer::from_writer(Vec::new());
+    if let (TableFormat::Text, Some(row)) = (format, rows.first()) {
+        let count = if row.name.is_some() { "pages" } else { "links" };
+        writeln!(out, "{:<10} {:<11} {count:>9}  referrer", "first", "last")?;
+    }
     if format == TableFormat::Csv {
         csv.write_record(["referrer", "page", "pages", "targets", "began", "first", "last", "gone"])?;
     }

@@ -12,6 +12,7 @@ use crate::running::RunArgs;
 use anyhow::{Context, bail};
 use clap::{Args, Parser};
 use harbour::FRONT;
+use std::ffi::OsStr;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -64,11 +65,12 @@ pub(crate) fn run(args: &DemoArgs, out: &mut dyn Write) -> anyhow::Result<Outcom
     }
     writeln!(
         out,
-        "\nTry next:
+        "\nTry next{}:
   webstrata demo --serve --open
   webstrata links {store} {FRONT} --at 2008
   webstrata backlinks {store} tide-tables.example --by year
-  webstrata build --out STORE YOUR-CRAWL.warc.gz"
+  webstrata build --out STORE YOUR-CRAWL.warc.gz",
+        program().map(|path| format!(" (webstrata is {path} here)")).unwrap_or_default()
     )?;
     Ok(Outcome::Done)
 }
@@ -100,6 +102,19 @@ fn open_soon(address: String) {
         // The address stands on the screen, so without a browser nothing is lost.
         let _ = Command::new(command).arg(address).stdout(Stdio::null()).stderr(Stdio::null()).status();
     });
+}
+
+/// The path of this program, if a shell does not find it by its name.
+fn program() -> Option<String> {
+    let program = std::env::current_exe().ok()?;
+    let name = program.file_name()?;
+    let is_found = |path: &OsStr| std::env::split_paths(path).any(|dir| dir.join(name).is_file());
+    if std::env::var_os("PATH").is_some_and(|path| is_found(&path)) {
+        return None;
+    }
+    let here = std::env::current_dir().ok();
+    let short = here.and_then(|here| program.strip_prefix(here).ok());
+    Some(quoted(short.unwrap_or(&program)))
 }
 
 /// Shows a command, runs it, and shows the first lines of what it prints.

@@ -475,7 +475,11 @@ fn remarks(links: &dyn Links, args: &LinksArgs, found: &FoundUrl, window: Window
     if captures.is_empty() {
         ask::note(&format!("{} was never captured; use --in to see the pages that link to it", found.url));
     } else if !captures.iter().any(|capture| is_in_window(capture.time)) {
-        ask::note(&format!("{} has {} captures, none of them in this window", found.url, captures.len()));
+        let said = match captures.len() {
+            1 => "one capture, and it is not in this window".to_owned(),
+            count => format!("{count} captures, none of them in this window"),
+        };
+        ask::note(&format!("{} has {said}", found.url));
     } else if let Some(capture) = decides.filter(|capture| capture.status.is_failure()) {
         let (time, status) = (format_time(capture.time), capture.status);
         ask::note(&format!("the page is gone: its capture of {time} has the status {status}"));

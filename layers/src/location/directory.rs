@@ -36,6 +36,14 @@ impl Directory {
         inside.chain([self.0.as_path()]).try_for_each(sync_dir)
     }
 
+    /// A file where the directory, or one above it, would have to be is an error.
+    fn check_is_no_file(&self) -> Result<(), Error> {
+        match self.0.ancestors().find(|path| path.exists()) {
+            Some(path) if !path.is_dir() => Err(Error::NotADirectory { path: path.to_owned() }),
+            _ => Ok(()),
+        }
+    }
+
     /// Locks a manifest against all leases; `None` where there is one.
     fn lock_manifest(&self, epoch: u64, options: &OpenOptions) -> Result<Option<File>, Error> {
         let path = self.path(&manifest_name(epoch));
@@ -58,9 +66,7 @@ impl Storage for Directory {
     }
 
     fn prepare(&self) -> Result<bool, Error> {
-        if self.0.exists() && !self.0.is_dir() {
-            return Err(Error::NotADirectory { path: self.0.clone() });
-        }
+        self.check_is_no_file()?;
         let is_missing = !self.0.exists();
         fs::create_dir_all(&self.0).map_err(Error::io(&self.0))?;
         Ok(is_missing)
@@ -80,7 +86,10 @@ impl Storage for Directory {
         match regular::read(&path) {
             Ok(bytes) => Ok(Some(bytes)),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(source) => Err(Error::Io { path, source }),
+            Err(source) => {
+                self.check_is_no_file()?;
+                Err(Error::Io { path, source })
+            }
         }
     }
 

@@ -121,7 +121,7 @@ impl ServerOptions {
 #[non_exhaustive]
 pub enum ServerError {
     /// The server cannot listen at its address.
-    #[error("cannot listen at {address}: {source}; does another program use the port?")]
+    #[error("cannot listen at {address}: {source}{}", advice(source))]
     Listen {
         /// The address.
         address: SocketAddr,
@@ -137,6 +137,16 @@ pub enum ServerError {
     /// The transport failed.
     #[error(transparent)]
     Transport(#[from] tonic::transport::Error),
+}
+
+/// What to do where a server cannot listen.
+fn advice(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::AddrInUse => "; another program uses this port",
+        io::ErrorKind::AddrNotAvailable => "; this machine has no such address",
+        io::ErrorKind::PermissionDenied => "; ports below 1024 need a privilege",
+        _ => "",
+    }
 }
 
 /// A running server.

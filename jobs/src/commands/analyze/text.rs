@@ -80,7 +80,7 @@ fn print_over_time(numbers: &Numbers, out: &mut dyn Write) -> anyhow::Result<()>
 
 fn print_date(date: &DateReport, has_bars: bool, out: &mut dyn Write) -> anyhow::Result<()> {
     if let Some(nodes) = date.nodes {
-        writeln!(out, "  {:<26}{:>16}", "nodes", HumanCount(nodes))?;
+        writeln!(out, "  {:<26}{:>16}", "nodes", HumanCount(nodes).to_string())?;
     }
     for Fact { name, value } in &date.facts {
         writeln!(out, "  {name:<26}{:>16}", number(*value))?;
