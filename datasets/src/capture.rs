@@ -8,6 +8,7 @@
 
 pub(crate) mod date;
 pub(crate) mod digest;
+pub(crate) mod meaning;
 pub(crate) mod overflow;
 
 use crate::capture::overflow::Overflow;
@@ -27,10 +28,9 @@ pub struct Capture {
     pub time: i64,
     /// The `href` of the page's `<base>`, empty where it has none; may be relative to `url`.
     pub base: String,
-    /// Links in the order of the page, with repetitions. A revisit has only the links of the revisit record (a
-    /// `Location` header); the other links come from the capture that the revisit refers to.
+    /// Links in the order of the page, with repetitions; empty where `content` says that they are elsewhere or unknown.
     pub links: Texts,
-    /// Whether the links are here or in another capture.
+    /// Whether the links are here, in another capture, or unknown.
     pub content: Content,
     /// Digest of the payload, where the crawl file has one.
     pub digest: Option<Digest>,
@@ -56,20 +56,14 @@ impl Capture {
     }
 }
 
-impl Capture {
-    /// Whether a revisit record leaves what it says to the capture that it refers to: it has no status of its own, or
-    /// 200. Any other status says all.
-    pub(crate) fn is_of_its_referent(&self) -> bool {
-        self.status.is_none_or(|status| status == 200)
-    }
-}
-
 /// Whether a capture carries its links.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Content {
-    /// [`Capture::links`] holds every link of the page.
+    /// [`Capture::links`] holds every link of the page; there are none where the response had another status than 200.
     #[default]
     Links,
+    /// Nothing is said of the links, which is not the same as none.
+    Unknown,
     /// The page had not changed: its links are those of the capture that this refers to.
     Revisit(Revisit),
 }
@@ -279,6 +273,14 @@ impl Texts {
     /// How many texts there are.
     pub fn len(&self) -> usize {
         self.ends.len() + self.keys.len()
+    }
+
+    /// The text, where there is exactly one.
+    pub(crate) fn sole(&self) -> Option<&str> {
+        let is_alone = self.len() == 1
+            && self.waiting.is_empty()
+            && self.overflow.as_ref().is_none_or(|overflow| overflow.is_empty());
+        self.iter().next().filter(|_| is_alone)
     }
 
     /// Whether there is none.

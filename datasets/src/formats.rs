@@ -2,10 +2,12 @@
 //!
 //! - Records of crawlers: `warc`, `arc` and `wat`, which share `record` and `http`.
 //! - Tables of captures or links: `jsonl`, `links_file`, `aut_csv`, `lga`, `tables`.
+//! - Files that are known and not read: `index`.
 
 pub(crate) mod arc;
 pub(crate) mod aut_csv;
 pub(crate) mod http;
+pub(crate) mod index;
 pub(crate) mod jsonl;
 pub(crate) mod lga;
 pub(crate) mod links_file;

@@ -126,8 +126,8 @@ fn is_parquet(path: &Path) -> bool {
 /// Opens an input. [`open`] detects the format from the first bytes, not from the name.
 ///
 /// # Errors
-/// The file cannot be opened or read. A file of unknown format is not an error: the reader returns no captures and
-/// counts [`crate::Finding::UnknownFormat`].
+/// The file cannot be opened or read. A file of another kind is not an error: the reader returns no captures and counts
+/// the file ([`Finding::is_file`]).
 pub fn open(input: &Input, kinds: LinkKinds) -> Result<Box<dyn CaptureReader>, Error> {
     open_metered(input, kinds, Arc::default(), Arc::default())
 }
@@ -148,7 +148,7 @@ pub fn open_metered(
     let count = Count { bytes_read, left: input.bytes };
     let reader: Option<Box<dyn CaptureReader>> = match input.part {
         InputSplit::Whole => None,
-        InputSplit::RowGroup(group) => Some(crate::formats::tables::open(path, group, &digest)?),
+        InputSplit::RowGroup(group) => Some(crate::formats::tables::open(path, group, kinds.redirects, &digest)?),
         InputSplit::Generated(share) => Some(Box::new(Generator::of(share))),
     };
     if let Some(reader) = reader {
@@ -219,15 +219,13 @@ fn read(source: Box<dyn Read + Send>, path: &Path, kinds: LinkKinds) -> Result<B
     let reader: Box<dyn CaptureReader> = match format {
         Format::Warc => Box::new(WarcReader::new(text, path.to_owned(), documents)),
         Format::Arc => Box::new(ArcReader::new(text, path.to_owned(), documents)),
-        Format::JsonLines => crate::formats::jsonl::open(Box::new(Lines(text)), path),
+        Format::JsonLines => crate::formats::jsonl::open(Box::new(Lines(text)), path, kinds.redirects),
         Format::Lga => crate::formats::lga::open(Box::new(Lines(text)), path),
         Format::AutCsv => crate::formats::aut_csv::open(Box::new(Lines(text)), path),
         Format::LinksFile => crate::formats::links_file::open(Box::new(Lines(text)), path),
-        Format::Parquet => {
-            let detail = "Parquet is read from uncompressed files only, not from a pipe";
-            Box::new(Unknown { path: path.to_owned(), detail, reported: false })
+        Format::NotRead(finding, detail) => {
+            Box::new(NotRead { path: path.to_owned(), report: Some((finding, detail)) })
         }
-        Format::Unknown(detail) => Box::new(Unknown { path: path.to_owned(), detail, reported: false }),
     };
     Ok(Box::new(Watched { reader, notes, path: path.to_owned() }))
 }
@@ -249,17 +247,16 @@ impl CaptureReader for Watched {
     }
 }
 
-/// A file of unknown format: one finding, no captures.
-struct Unknown {
+/// A file that is not read: one finding, no captures.
+struct NotRead {
     path: PathBuf,
-    detail: &'static str,
-    reported: bool,
+    report: Option<(Finding, &'static str)>,
 }
 
-impl CaptureReader for Unknown {
+impl CaptureReader for NotRead {
     fn read(&mut self, _: &mut Capture, tally: &mut Tally) -> Result<bool, Error> {
-        if !std::mem::replace(&mut self.reported, true) {
-            tally.damage(Finding::UnknownFormat, &self.path, 0, self.detail);
+        if let Some((finding, detail)) = self.report.take() {
+            tally.unread(finding, &self.path, detail);
         }
         Ok(false)
     }

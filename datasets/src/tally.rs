@@ -1,9 +1,11 @@
 //! Counts everything that a reader meets besides captures. No part of the input disappears without a number.
 //!
-//! There are three classes of [`Finding`]:
+//! There are four classes of [`Finding`]:
 //!
 //! - *Damage*: the input is broken. `--strict` turns damage into an error. The tally keeps file and offset of the first
 //!   [`EXAMPLES_PER_KIND_MAX`] places of each kind.
+//! - *Files that are not read*: an index, a text, or a crawl file in a form that this program does not read. Only the last
+//!   is an error with `--strict`. The tally keeps the first files of each kind.
 //! - *Left out or changed*: sound input that the options exclude, or that the reader has to alter.
 //! - *Skipped*: a record without a page, so that skipping the record loses nothing.
 
@@ -11,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// How many places of each kind of damage are kept.
+/// How many places of each kind of damage, and files of each kind, are kept.
 pub const EXAMPLES_PER_KIND_MAX: usize = 20;
 
 /// A kind of thing met in the input that is not a capture or not a link.
@@ -35,16 +37,20 @@ pub enum Finding {
     BadJson,
     /// A table's row is broken or lacks a column.
     BadRow,
-    /// The file's format is not known.
-    UnknownFormat,
     /// A page's URL cannot be parsed.
     BadPageUrl,
+    /// A file that may hold captures, in a form that is not read.
+    UnreadFile,
+    /// A file that says which captures there are, without links: CDX, CDXJ, a crawl log.
+    IndexFile,
+    /// A file that is no crawl file.
+    OtherFile,
     /// A record of a type that is not read (continuation, conversion, ...).
     OtherRecord,
-    /// A response without a status from 200 to 999.
+    /// A retrieval without a final status, which is one from 200 to 999.
     OtherStatus,
-    /// A failure (a status of 400 or above) with links, which do not count.
-    FailureLinks,
+    /// A capture with links that do not count: its status is not 200, or it is a revisit.
+    UnusedLinks,
     /// A document that is not HTML.
     NotHtml,
     /// A page's URL is neither http nor https.
@@ -80,8 +86,8 @@ pub enum Finding {
 }
 
 impl Finding {
-    /// All kinds: damage, then what is left out or changed, then what is skipped.
-    pub const ALL: [Finding; 30] = [
+    /// All kinds: damage, then whole files, then what is left out or changed, then what is skipped.
+    pub const ALL: [Finding; 32] = [
         Finding::Truncated,
         Finding::BadCompression,
         Finding::BadHeader,
@@ -91,11 +97,13 @@ impl Finding {
         Finding::BadContentEncoding,
         Finding::BadJson,
         Finding::BadRow,
-        Finding::UnknownFormat,
         Finding::BadPageUrl,
+        Finding::UnreadFile,
+        Finding::IndexFile,
+        Finding::OtherFile,
         Finding::OtherRecord,
         Finding::OtherStatus,
-        Finding::FailureLinks,
+        Finding::UnusedLinks,
         Finding::NotHtml,
         Finding::OtherPageScheme,
         Finding::BadLink,
@@ -126,11 +134,13 @@ impl Finding {
             Finding::BadContentEncoding => "bad content encoding",
             Finding::BadJson => "bad JSON",
             Finding::BadRow => "bad row",
-            Finding::UnknownFormat => "unknown format",
             Finding::BadPageUrl => "bad page URL",
+            Finding::UnreadFile => "unread crawl file",
+            Finding::IndexFile => "index file",
+            Finding::OtherFile => "other file",
             Finding::OtherRecord => "other record type",
             Finding::OtherStatus => "no final status",
-            Finding::FailureLinks => "failure with links",
+            Finding::UnusedLinks => "unused links",
             Finding::NotHtml => "not HTML",
             Finding::OtherPageScheme => "page not http(s)",
             Finding::BadLink => "link not a URL",
@@ -155,23 +165,28 @@ impl Finding {
         self <= Finding::BadPageUrl
     }
 
+    /// Whether it is a whole file that is not read.
+    pub fn is_file(self) -> bool {
+        (Finding::UnreadFile..=Finding::OtherFile).contains(&self)
+    }
+
     /// Whether nothing is lost: the record holds no page.
     pub fn is_skipped(self) -> bool {
         self >= Finding::Request
     }
 }
 
-/// A place in the input with damage.
+/// A place in the input with damage, or a file that is not read.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Example {
-    /// The kind of damage.
+    /// The kind.
     pub finding: Finding,
     /// The file.
     pub path: PathBuf,
     /// Where the record begins: bytes in the file as it lies on disk where the format allows it, else bytes of the
     /// uncompressed text; a row number in tables.
     pub offset: u64,
-    /// The damage in a few words.
+    /// The damage in a few words, or what the file is.
     pub detail: String,
 }
 
@@ -195,6 +210,11 @@ impl Tally {
         if times > 0 {
             *self.counts.entry(finding).or_default() += times;
         }
+    }
+
+    /// Counts a file that is not read, and keeps its name with what it is.
+    pub fn unread(&mut self, finding: Finding, path: &Path, detail: impl Into<String>) {
+        self.damage(finding, path, 0, detail);
     }
 
     /// Counts damage and keeps its place.
@@ -236,7 +256,16 @@ impl Tally {
 
     /// The kept places of damage, in order of kind, file and offset.
     pub fn examples(&self) -> Vec<&Example> {
-        let mut examples: Vec<_> = self.examples.iter().collect();
+        self.kept(Finding::is_damage)
+    }
+
+    /// The kept files that were not read, in order of kind and name.
+    pub fn files(&self) -> Vec<&Example> {
+        self.kept(Finding::is_file)
+    }
+
+    fn kept(&self, belongs: fn(Finding) -> bool) -> Vec<&Example> {
+        let mut examples: Vec<_> = self.examples.iter().filter(|example| belongs(example.finding)).collect();
         examples.sort();
         examples
     }

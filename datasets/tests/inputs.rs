@@ -44,13 +44,19 @@ fn files_directories_and_patterns() {
 #[test]
 fn other_files_count_once() {
     let top = directory("other");
-    for (name, bytes) in
-        [("empty", &b""[..]), ("text", b"Dear reader,\n"), ("zip", b"PK\x03\x04rest"), ("gz", b"\x1f\x8b")]
-    {
+    for (name, bytes, finding) in [
+        ("empty", &b""[..], Finding::OtherFile),
+        ("text", b"Dear reader,\n", Finding::OtherFile),
+        ("zip", b"PK\x03\x04rest", Finding::OtherFile),
+        ("wacz", b"PK\x03\x04 archive/data.warc.gz", Finding::UnreadFile),
+        ("gz", b"\x1f\x8b", Finding::OtherFile),
+        ("cdx", b" CDX N b a\n", Finding::IndexFile),
+    ] {
         let path = top.join(name);
         std::fs::write(&path, bytes).unwrap();
         let (captures, tally) = read_all(&path, LinkKinds::default());
-        assert_eq!((captures.len(), tally.of(Finding::UnknownFormat)), (0, 1), "{name}");
+        assert_eq!((captures.len(), tally.of(finding)), (0, 1), "{name}");
+        assert_eq!(tally.files().iter().map(|file| &file.path).collect::<Vec<_>>(), [&path]);
     }
     std::fs::remove_dir_all(top).unwrap();
 }

@@ -145,8 +145,8 @@ fn nothing_is_made_of_inputs_that_hold_nothing() {
     }
     for (inputs, said) in [
         ("{}/empty", "/empty: no such file"),
-        ("{}/junk", "/junk: unknown format, the content matches no known format"),
-        ("{}/none", "/none: unknown format, the file is empty"),
+        ("{}/junk", "/junk: other file, the content matches no known format"),
+        ("{}/none", "/none: other file, the file is empty"),
         ("{}/broken.jsonl", "/broken.jsonl: bad JSON"),
         ("{}/junk {}/a.cdx", "none of 2 inputs has a record"),
         ("-", "no capture was read from -"),

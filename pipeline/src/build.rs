@@ -198,11 +198,11 @@ impl Work for Build {
             captures_read += state.captures_read;
             captures_stored += state.captures_stored;
         }
-        if captures_read == 0 && tally.counts().all(|(finding, _)| finding.is_damage()) {
+        if captures_read == 0 && tally.counts().all(|(finding, _)| finding.is_damage() || finding.is_file()) {
             if let Committing::Open(writer) = writer {
                 writer.abandon(&context.row)?;
             }
-            let first = tally.examples().into_iter().cloned().collect();
+            let first = [tally.examples(), tally.files()].concat().into_iter().cloned().collect();
             return Err(Error::NothingRead {
                 paths: self.paths.clone(),
                 inputs: states.iter().map(|state| state.inputs.len() as u64).sum(),

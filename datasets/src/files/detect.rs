@@ -1,5 +1,11 @@
 //! Detects the format of a file from the first decompressed bytes. The name of the file plays no role.
+//!
+//! Each reader says whether the first lines are its own (`is_own` beside the reader). Index files come first, because
+//! their lines resemble those of ARC and of links files. A file that no reader claims is not read, and is named with
+//! what is known of it.
 
+use crate::Finding;
+use crate::formats::{arc, aut_csv, index, jsonl, lga, links_file, warc};
 use memchr::memmem;
 
 /// A format of crawl files.
@@ -14,97 +20,124 @@ pub(crate) enum Format {
     Lga,
     /// Links as CSV, of the Archives Unleashed Toolkit or ARCH.
     AutCsv,
-    /// Links as text: a source line and indented destinations, or `source time destination...`.
+    /// Links as text.
     LinksFile,
-    Parquet,
-    /// With what is known of it.
-    Unknown(&'static str),
+    /// Not read: how it counts, and what is known of it.
+    NotRead(Finding, &'static str),
 }
 
 /// How much of the text [`format`] wants to see.
-pub(crate) const HEAD_BYTES: usize = 8 << 10;
+pub(crate) const HEAD_BYTES: usize = 64 << 10;
 
-/// The format of a text by its head.
-pub(crate) fn format(head: &[u8]) -> Format {
-    let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
-    if head.starts_with(b"PAR1") {
-        return Format::Parquet;
+/// The beginning of a text.
+pub(crate) struct Head<'a> {
+    pub(crate) text: &'a [u8],
+    /// Whether the text has no more.
+    pub(crate) is_all: bool,
+}
+
+impl<'a> Head<'a> {
+    /// The lines that are not empty, and whether the line goes on beyond the head.
+    pub(crate) fn lines(&self) -> impl Iterator<Item = (&'a [u8], bool)> {
+        let lines = self.text.split_inclusive(|byte| *byte == b'\n');
+        let lines = lines.map(|line| (line.trim_ascii_end(), !self.is_all && !line.ends_with(b"\n")));
+        lines.filter(|(line, _)| !line.is_empty())
     }
-    for (magic, name) in [
-        (&b"PK\x03\x04"[..], "ZIP (unpack a WACZ file and read its WARC files)"),
+
+    /// The lines that are not empty, without the one that goes on beyond the head.
+    pub(crate) fn whole_lines(&self) -> impl Iterator<Item = &'a [u8]> {
+        self.lines().filter(|&(_, is_cut)| !is_cut).map(|(line, _)| line)
+    }
+}
+
+/// The names of the fields of a JSON object at the beginning of a text, as far as the text goes.
+pub(crate) fn fields(text: &[u8]) -> Vec<&[u8]> {
+    let text = text.trim_ascii_start();
+    let (mut names, mut depth, mut at, mut is_name) = (Vec::new(), 0usize, 0, true);
+    if !text.starts_with(b"{") {
+        return names;
+    }
+    while at < text.len() {
+        match text[at] {
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            b',' if depth == 1 => is_name = true,
+            b'"' => {
+                let start = at + 1;
+                at = start;
+                while at < text.len() && text[at] != b'"' {
+                    at += 1 + usize::from(text[at] == b'\\');
+                }
+                if std::mem::take(&mut is_name) && depth == 1 && at < text.len() {
+                    names.push(&text[start..at]);
+                }
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    names
+}
+
+/// The format of a text by its head, which is all of the text where it is shorter than [`HEAD_BYTES`].
+pub(crate) fn format(head: &[u8]) -> Format {
+    let is_all = head.len() < HEAD_BYTES;
+    let head = Head { text: head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head), is_all };
+    if head.text.trim_ascii_start().is_empty() {
+        return Format::NotRead(Finding::OtherFile, "the file is empty");
+    }
+    if let Some((finding, name)) = container(head.text) {
+        return Format::NotRead(finding, name);
+    }
+    if let Some(kind) = index::kind(&head) {
+        return Format::NotRead(Finding::IndexFile, kind);
+    }
+    let readers: [(fn(&Head<'_>) -> bool, Format); 6] = [
+        (warc::is_own, Format::Warc),
+        (arc::is_own, Format::Arc),
+        (lga::is_own, Format::Lga),
+        (jsonl::is_own, Format::JsonLines),
+        (aut_csv::is_own, Format::AutCsv),
+        (links_file::is_own, Format::LinksFile),
+    ];
+    let own = readers.into_iter().find(|(is_own, _)| is_own(&head));
+    own.map_or(Format::NotRead(Finding::OtherFile, other(&head)), |(_, format)| format)
+}
+
+/// Files that hold other files.
+fn container(head: &[u8]) -> Option<(Finding, &'static str)> {
+    let has = |text: &[u8]| memmem::find(head, text).is_some();
+    if head.starts_with(b"PK\x03\x04") && !(has(b"archive/") || has(b"datapackage.json") || has(b".warc")) {
+        return Some((Finding::OtherFile, "ZIP"));
+    }
+    let containers = [
+        (&b"PK\x03\x04"[..], "WACZ (unpack the file and read its WARC files)"),
         (b"\x04\x22\x4d\x18", "LZ4 (compress with gzip or zstd instead)"),
         (b"BZh", "bzip2 (compress with gzip or zstd instead)"),
         (b"\xfd7zXZ", "xz (compress with gzip or zstd instead)"),
-        (b" CDX ", "CDX index (without links)"),
-        (b"!OpenWayback-CDXJ", "CDXJ index (without links)"),
-    ] {
-        if head.starts_with(magic) {
-            return Format::Unknown(name);
-        }
-    }
-    let start = head.trim_ascii_start();
-    if start.is_empty() {
-        return Format::Unknown("the file is empty");
-    }
-    if start.starts_with(b"filedesc://") {
-        return Format::Arc;
-    }
-    if crate::formats::warc::version(start)
-        || memmem::find_iter(head, b"\nWARC/").any(|at| crate::formats::warc::version(&head[at + 1..]))
-    {
-        return Format::Warc;
-    }
-    if memmem::find(head, b"\nfiledesc://").is_some() {
-        return Format::Arc;
-    }
-    let line = start.split(|byte| *byte == b'\n').next().unwrap_or_default();
-    if crate::formats::arc::is_header(line) {
-        return Format::Arc;
-    }
-    if line.starts_with(b"{") {
-        let has = |name: &[u8]| memmem::find(line, name).is_some();
-        let lga = has(b"\"surt_url\"") || has(b"\"outlink_ids\"");
-        return if lga { Format::Lga } else { Format::JsonLines };
-    }
-    if aut_header(line) {
-        return Format::AutCsv;
-    }
-    if links_file(start) { Format::LinksFile } else { Format::Unknown("the content matches no known format") }
+        (b"PAR1", "Parquet is read from uncompressed files only, not from a pipe"),
+    ];
+    let found = containers.into_iter().find(|(magic, _)| head.starts_with(magic));
+    found.map(|(_, name)| (Finding::UnreadFile, name))
 }
 
-/// `crawl_date, src, dest, ...` with any quotes and spaces.
-fn aut_header(line: &[u8]) -> bool {
-    let line = line.to_ascii_lowercase();
-    let mut names = line.split(|byte| matches!(byte, b',' | b'\t')).map(|name| {
-        let name = name.trim_ascii();
-        name.strip_prefix(b"\"").and_then(|name| name.strip_suffix(b"\"")).unwrap_or(name)
-    });
-    names.clone().any(|name| name == b"crawl_date") && names.any(|name| matches!(name, b"src" | b"source" | b"url"))
-}
-
-fn links_file(text: &[u8]) -> bool {
-    let mut lines = text.split(|byte| *byte == b'\n').map(|line| line.trim_ascii_end());
-    let mut lines = lines.by_ref().filter(|line| !line.is_empty() && !line.starts_with(b"#"));
-    let Some(first) = lines.next() else { return false };
-    let mut words = first.split(|byte| byte.is_ascii_whitespace()).filter(|word| !word.is_empty());
-    if !words.next().is_some_and(is_url) {
-        return false;
+/// What a file is that no reader claims.
+fn other(head: &Head<'_>) -> &'static str {
+    let lines: Vec<&[u8]> = head.whole_lines().filter(|line| !line.starts_with(b"#")).collect();
+    if head.text.trim_ascii_start().starts_with(b"{") {
+        "JSON without the fields url and ts"
+    } else if !lines.is_empty() && lines.iter().all(|line| links_file::is_url(line)) {
+        "a list of URLs, without times and links"
+    } else {
+        "the content matches no known format"
     }
-    match words.next() {
-        Some(time) => (4..=14).contains(&time.len()) && time.iter().all(u8::is_ascii_digit),
-        None => {
-            lines.next().is_some_and(|line| matches!(line.first(), Some(b' ' | b'\t')) && is_url(line.trim_ascii()))
-        }
-    }
-}
-
-fn is_url(word: &[u8]) -> bool {
-    memmem::find(word, b"://").is_some_and(|at| at > 0 && word[..at].iter().all(u8::is_ascii_alphanumeric))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const OTHER: Format = Format::NotRead(Finding::OtherFile, "the content matches no known format");
 
     #[test]
     fn formats_by_their_heads() {
@@ -112,24 +145,52 @@ mod tests {
             (&b"WARC/1.0\r\nWARC-Type: x"[..], Format::Warc),
             (b"\r\n\r\nWARC/0.17\r\n", Format::Warc),
             (b"broken\nWARC/1.1\n", Format::Warc),
+            (b"WARC/1.0 is a format\nof files\n", OTHER),
+            (b"A file begins with\nWARC/1.0 and goes on.\n", OTHER),
             (b"filedesc://a.arc 0.0.0.0", Format::Arc),
             (b"{\"url\":\"http://a/\",\"ts\":\"2014\"}", Format::JsonLines),
+            (b"{\"url\": \"http://a/\", \"ts\": \"20", Format::JsonLines),
+            (b"no json\n{\"url\":\"http://a/\",\"ts\":\"2014\"}\n", Format::JsonLines),
             (b"{\"surt_url\":\"org,archive)/\",\"url\":\"x\",\"id\":1}", Format::Lga),
             (b"{\"id\":1,\"timestamp\":\"2008\",\"outlink_ids\":[]}", Format::Lga),
             (b"crawl_date, source, target, anchor_text\n", Format::AutCsv),
             (b"\"crawl_date\",\"src\",\"dest\"\n", Format::AutCsv),
+            (b"20080430,http://a/,http://b/,anchor\n", Format::AutCsv),
             (b"http://a/ 1.2.3.4 20140102030405 text/html 12\nHTTP/1.0 200 OK\n", Format::Arc),
             (b"http://a/ 20140102 20140102030405 http://b/ 12\n", Format::LinksFile),
             (b"http://a/\n\thttp://b/\n", Format::LinksFile),
             (b"http://a/ 20140102030405 http://b/\n", Format::LinksFile),
-            (b"PAR1\0\0", Format::Parquet),
-            (b"PK\x03\x04", Format::Unknown("ZIP (unpack a WACZ file and read its WARC files)")),
-            (b" CDX N b a", Format::Unknown("CDX index (without links)")),
-            (b"", Format::Unknown("the file is empty")),
-            (b"http://a/\nhttp://b/\n", Format::Unknown("the content matches no known format")),
-            (b"com,example)/ 20140101000000 {}", Format::Unknown("the content matches no known format")),
+            (b"http://a/ http://b/\n", Format::LinksFile),
+            (b"http://a/ /b\n", Format::LinksFile),
+            (b"http://a/ 2008-04-30T20:48:26Z http://b/\n", Format::LinksFile),
+            (b"# links\nhttp://a/\nhttp://b/ http://c/\n", Format::LinksFile),
+            (b"See\nhttp://a/ http://b/\nfor what this is.\n", OTHER),
+            (
+                b"PAR1\0\0",
+                Format::NotRead(Finding::UnreadFile, "Parquet is read from uncompressed files only, not from a pipe"),
+            ),
+            (b"PK\x03\x04word/", Format::NotRead(Finding::OtherFile, "ZIP")),
+            (
+                b"PK\x03\x04..datapackage.json",
+                Format::NotRead(Finding::UnreadFile, "WACZ (unpack the file and read its WARC files)"),
+            ),
+            (b" CDX N b a", Format::NotRead(Finding::IndexFile, "CDX")),
+            (b"http://a/ 1.2.3.4 20140102030405 text/html 12 x.arc 7\n", Format::NotRead(Finding::IndexFile, "CDX")),
+            (b"", Format::NotRead(Finding::OtherFile, "the file is empty")),
+            (b"http://a/\nhttp://b/\n", Format::NotRead(Finding::OtherFile, "a list of URLs, without times and links")),
+            (b"{\n  \"a\": 1\n}\n", Format::NotRead(Finding::OtherFile, "JSON without the fields url and ts")),
+            (b"com,example)/ 20140101000000 {}", Format::NotRead(Finding::IndexFile, "CDXJ")),
         ] {
             assert_eq!(format(head), expected, "{}", head.escape_ascii());
         }
+    }
+
+    #[test]
+    fn names_of_fields_of_cut_lines() {
+        let names = |text: &'static str| fields(text.as_bytes());
+        assert_eq!(names(r#" {"a":{"x":["y","z"]},"b\"":"c,d","e":1}"#), [&b"a"[..], b"b\\\"", b"e"]);
+        assert_eq!(names(r#"{"a":["x","y"#), [b"a"]);
+        assert_eq!(names(r#"{"a":1,"b"#), [b"a"]);
+        assert_eq!(names(r#"["a"]"#), [b""; 0]);
     }
 }

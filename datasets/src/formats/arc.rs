@@ -11,11 +11,12 @@
 //! Memory: at most 64 MiB of the block of one record. Time: linear, even if every length is wrong. The reader parses a
 //! block in the text buffer, as in [`crate::formats::warc`].
 
-use memchr::{memchr, memrchr_iter};
+use memchr::{memchr, memmem, memrchr_iter};
 use std::io::BufRead;
 use std::path::PathBuf;
 
 use crate::files::compressed::Text;
+use crate::files::detect::Head;
 use crate::formats::record::{self, BODY_BYTES_MAX, RecordSite};
 use crate::page::document::Documents;
 use crate::{Capture, CaptureReader, Error, Finding, Tally};
@@ -62,9 +63,17 @@ impl<'a> Header<'a> {
     }
 }
 
-/// Whether a line is a header with all fields, so that it cannot be a line of a links file.
-pub(crate) fn is_header(line: &[u8]) -> bool {
-    Header::parse(&String::from_utf8_lossy(line)).is_some_and(|header| header.len.is_some())
+/// Whether a text begins like an ARC: with the record about the file, or with a header line and what is no header line.
+/// Lines of an index resemble header lines, but follow one another.
+pub(crate) fn is_own(head: &Head<'_>) -> bool {
+    let text = head.text.trim_ascii_start();
+    if text.starts_with(b"filedesc://") || memmem::find(text, b"\nfiledesc://").is_some() {
+        return true;
+    }
+    let mut lines = head.lines().map(|(line, _)| String::from_utf8_lossy(line));
+    let length = |line: &str| Header::parse(line).and_then(|header| header.len);
+    let Some(bytes) = lines.next().and_then(|line| length(&line)) else { return false };
+    bytes == 0 || !lines.next().is_some_and(|line| length(&line).is_some())
 }
 
 fn ip(text: &str) -> bool {

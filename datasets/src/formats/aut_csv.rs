@@ -6,6 +6,8 @@
 //! uncompressed text.
 
 use crate::capture::date::{self, Date};
+use crate::capture::meaning::Seen;
+use crate::files::detect::Head;
 use crate::files::lines::broken;
 use crate::{Capture, CaptureReader, Error, Finding, Tally};
 use csv::{ByteRecord, ErrorKind, ReaderBuilder};
@@ -41,7 +43,7 @@ impl CaptureReader for WebgraphCsv {
         let mut is_begun = false;
         loop {
             if !std::mem::take(&mut self.is_held) && !self.read_row(tally)? {
-                return Ok(is_begun);
+                return Ok(is_begun && Seen::links().settle(false, capture, tally));
             }
             let Some(columns) = self.columns.or_else(|| self.begin(tally)) else { continue };
             match link(&self.row, columns) {
@@ -52,7 +54,7 @@ impl CaptureReader for WebgraphCsv {
                         capture.time = date.counted(tally);
                     } else if capture.time != date.seconds() || capture.url != source {
                         self.is_held = true;
-                        return Ok(true);
+                        return Ok(Seen::links().settle(false, capture, tally));
                     }
                     capture.links.push(link);
                 }
@@ -84,24 +86,15 @@ impl WebgraphCsv {
         Ok(!self.ended)
     }
 
-    /// Learns the columns from the first row. They are returned only where that row is no header but a link.
+    /// Learns the columns from the first row that has them. They are returned only where that row is no header but a
+    /// link.
     fn begin(&mut self, tally: &mut Tally) -> Option<[usize; 3]> {
-        let fields: Vec<String> =
-            self.row.iter().map(|field| String::from_utf8_lossy(field).trim().to_ascii_lowercase()).collect();
-        let index_of = |name: &str| fields.iter().position(|field| field.trim_start_matches('\u{feff}') == name);
-        let indices =
-            [index_of("crawl_date"), index_of("src").or(index_of("source")), index_of("dest").or(index_of("target"))];
-        if let [Some(date), Some(source), Some(link)] = indices {
-            self.columns = Some([date, source, link]);
+        let Some((columns, is_header)) = columns_of(&self.row) else {
+            self.damage(Finding::BadRow, "the row is neither a header nor a link".to_owned(), tally);
             return None;
-        }
-        if fields.len() >= 3 && date::parse(&fields[0]).is_some() {
-            self.columns = Some([0, 1, 2]);
-            return self.columns;
-        }
-        self.damage(Finding::UnknownFormat, format!("the table has the columns {}", fields.join(", ")), tally);
-        self.ended = true;
-        None
+        };
+        self.columns = Some(columns);
+        Some(columns).filter(|_| !is_header)
     }
 
     fn damage(&self, finding: Finding, detail: String, tally: &mut Tally) {
@@ -109,6 +102,30 @@ impl WebgraphCsv {
         tally.damage(finding, &self.path, position, detail);
     }
 }
+
+/// Where date, source and destination stand by a first row, and whether that row is a header.
+fn columns_of(row: &ByteRecord) -> Option<([usize; 3], bool)> {
+    let fields: Vec<String> =
+        row.iter().map(|field| String::from_utf8_lossy(field).trim().to_ascii_lowercase()).collect();
+    let index_of = |name: &str| fields.iter().position(|field| field.trim_start_matches('\u{feff}') == name);
+    let indices =
+        [index_of("crawl_date"), index_of("src").or(index_of("source")), index_of("dest").or(index_of("target"))];
+    if let [Some(date), Some(source), Some(link)] = indices {
+        return Some(([date, source, link], true));
+    }
+    let is_link = fields.len() >= 3 && date::parse(&fields[0]).is_some() && fields[1].contains("://");
+    is_link.then_some(([0, 1, 2], false))
+}
+
+/// Whether a text begins with rows of such a table.
+pub(crate) fn is_own(head: &Head<'_>) -> bool {
+    let mut rows = ReaderBuilder::new().has_headers(false).flexible(true).from_reader(head.text);
+    let mut row = ByteRecord::new();
+    (0..ROWS_MAX).any(|_| rows.read_byte_record(&mut row).is_ok_and(|more| more && columns_of(&row).is_some()))
+}
+
+/// Rows that [`is_own`] looks at.
+const ROWS_MAX: usize = 3;
 
 /// Date, source and destination of a row.
 fn link(row: &ByteRecord, columns: [usize; 3]) -> Result<(Date, &str, &str), (Finding, String)> {
@@ -163,7 +180,7 @@ mod tests {
         assert_eq!((tally.of(Finding::BadRow), tally.of(Finding::BadDate), tally.damaged()), (2, 1, 3));
         let offsets: Vec<u64> = tally.examples().iter().map(|example| example.offset).collect();
         assert_eq!(offsets, [60, 41, 77]);
-        let (captures, tally) = read_all("a,b,c\n1,2,3\n4,5,6\n");
-        assert_eq!((captures.len(), tally.of(Finding::UnknownFormat), tally.damaged()), (0, 1, 1));
+        let (captures, tally) = read_all("crawl_data,src,dest\n20080501,http://a/,x\n");
+        assert_eq!((captures.len(), tally.of(Finding::BadRow), tally.damaged()), (1, 1, 1));
     }
 }

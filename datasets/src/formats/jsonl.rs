@@ -1,19 +1,33 @@
 //! Captures as JSON lines: `{"url": "...", "ts": "20080430204826", "links": ["...", ...], "digest": "sha1:..."}`.
 //!
-//! `ts` is text (14 digits, or any form of [`crate::capture::date`]) or a number of 14 digits, 10 digits (seconds since
-//! 1970) or 13 digits (milliseconds). `digest` is optional, and so is `status`: a number, or text as CDX indexes have
-//! it (`"404"`, or `"-"` for none). The reader ignores other fields. Links may be relative to
-//! `url`. Any other line is damage: the reader counts the line with its offset in the uncompressed text, and continues
-//! with the next line.
+//! | field | value |
+//! |---|---|
+//! | `url` | the page |
+//! | `ts` | its time, see below |
+//! | `links` | an array of URLs, absolute or relative to `url`; none or null: nothing is said of the links |
+//! | `status` | a number, or text as CDX indexes have it (`"404"`, or `"-"` for none) |
+//! | `digest` | of the payload |
+//! | `revisit` | an object with `profile`, `refers_to_target_uri` and `refers_to_date` of a WARC record, all optional |
+//! | `redirect` | the target of a redirect; without it, the only link of a capture with a status of 3xx |
+//!
+//! A time is text (14 digits, or any form of [`crate::capture::date`]) or a number of 14 digits, 10 digits (seconds
+//! since 1970) or 13 digits (milliseconds).
+//!
+//! All but `url` and `ts` are optional, and may be null. The reader ignores other fields. What the fields mean is
+//! decided in [`crate::capture::meaning`]. Any other line is damage: the reader counts the line with its offset in the
+//! uncompressed text, and continues with the next line.
 //!
 //! The parser writes fields directly into the capture, and reads a line that is too long to hold as a stream. Memory: a
 //! line of [`crate::files::lines::LINE_BYTES_MAX`], and the links if the capture sets no bound.
 
 use crate::capture::date::{self, Date};
 use crate::capture::digest::digest_of;
+use crate::capture::meaning::Seen;
+use crate::files::detect::{Head, fields};
 use crate::files::lines::Lines;
 use crate::files::long_line::LongLine;
-use crate::{Capture, CaptureReader, Error, Finding, Tally, Texts};
+use crate::formats::record;
+use crate::{Capture, CaptureReader, Error, Finding, Revisit, Tally, Texts};
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use std::borrow::Cow;
@@ -21,11 +35,33 @@ use std::fmt;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
-pub(crate) fn open(text: Box<dyn BufRead + Send>, path: &Path) -> Box<dyn CaptureReader> {
-    Box::new(JsonLines(Lines::new(text, path)))
+pub(crate) fn open(text: Box<dyn BufRead + Send>, path: &Path, redirects: bool) -> Box<dyn CaptureReader> {
+    Box::new(JsonLines { lines: Lines::new(text, path), redirects })
 }
 
-struct JsonLines(Lines);
+/// Whether a text begins with such lines: most of the first ones are objects, and one has the fields of a capture. A
+/// line that goes on beyond the head may have the others there.
+pub(crate) fn is_own(head: &Head<'_>) -> bool {
+    let (mut lines, mut objects, mut is_own) = (0, 0, false);
+    for (line, is_cut) in head.lines().take(LINES_MAX) {
+        let fields = fields(line);
+        let has = |name: &[u8]| fields.contains(&name);
+        let known = [b"url", &b"ts"[..], b"links"].into_iter().filter(|name| has(name)).count();
+        lines += 1;
+        objects += usize::from(line.trim_ascii_start().starts_with(b"{"));
+        is_own |= known >= if is_cut { 1 } else { 2 };
+    }
+    is_own && 2 * objects >= lines
+}
+
+/// Lines that [`is_own`] looks at.
+const LINES_MAX: usize = 40;
+
+struct JsonLines {
+    lines: Lines,
+    /// Whether redirects are links.
+    redirects: bool,
+}
 
 /// A status as a line has it.
 #[derive(Deserialize)]
@@ -37,61 +73,73 @@ enum Code {
 
 impl Code {
     /// The status, or what is wrong.
-    fn status(&self) -> Result<u16, String> {
-        let (code, text) = match self {
-            Code::Number(code) => (u16::try_from(*code).ok(), code.to_string()),
-            Code::Text(text) => (text.parse().ok(), format!("{text:?}")),
-        };
-        let in_range = code.filter(|code| (200..=999).contains(code));
-        in_range.ok_or_else(|| format!("{text} is no status (expected 200 to 999)"))
+    fn status(&self) -> Result<i64, String> {
+        match self {
+            Code::Number(code) => Ok(*code),
+            Code::Text(text) => text.parse().map_err(|_| format!("{text:?} is no status")),
+        }
     }
+}
+
+/// What a line says besides what stands in the capture.
+#[derive(Default)]
+struct Said {
+    /// The date, or the beginning of what stands in its place.
+    date: Option<Result<Date, String>>,
+    status: Option<i64>,
+    has_links: bool,
+    revisit: Option<Revisit>,
+    redirect: Option<String>,
 }
 
 impl CaptureReader for JsonLines {
     fn read(&mut self, capture: &mut Capture, tally: &mut Tally) -> Result<bool, Error> {
-        while self.0.read_or_begin(tally)? {
-            let line = self.0.line();
-            if line.trim_ascii().is_empty() && !self.0.is_begun() {
+        while self.lines.read_or_begin(tally)? {
+            let line = self.lines.line();
+            if line.trim_ascii().is_empty() && !self.lines.is_begun() {
                 continue;
             }
             capture.clear();
-            let parsed = if self.0.is_begun() {
-                self.0.rest(tally, |line| parse_stream(line, capture))?
+            let parsed = if self.lines.is_begun() {
+                self.lines.rest(tally, |line| parse_stream(line, capture))?
             } else {
                 parse(line, capture)
             };
-            match parsed {
-                Ok(Ok(date)) => {
-                    capture.time = date.counted(tally);
-                    return Ok(true);
+            let (finding, detail) = match parsed {
+                Ok(Said { date: Some(Ok(date)), status, has_links, revisit, redirect }) => {
+                    let target = redirect.as_deref();
+                    if (Seen { status, has_links, revisit, target }).settle(self.redirects, capture, tally) {
+                        capture.time = date.counted(tally);
+                        return Ok(true);
+                    }
+                    continue;
                 }
-                Ok(Err(ts)) => tally.damage(Finding::BadDate, &self.0.path, self.0.start, format!("ts: {ts}")),
-                Err(detail) => tally.damage(Finding::BadJson, &self.0.path, self.0.start, detail),
-            }
+                Ok(Said { date: Some(Err(ts)), .. }) => (Finding::BadDate, format!("ts: {ts}")),
+                Ok(Said { date: None, .. }) => (Finding::BadJson, "missing field `ts`".to_owned()),
+                Err(detail) => (Finding::BadJson, detail),
+            };
+            tally.damage(finding, &self.lines.path, self.lines.start, detail);
         }
         capture.clear();
         Ok(false)
     }
 }
 
-/// The date, or the beginning of what stands in its place.
-type Dated = Result<Date, String>;
-
 /// Fills all of `capture` but its time.
-fn parse(line: &[u8], capture: &mut Capture) -> Result<Dated, String> {
+fn parse(line: &[u8], capture: &mut Capture) -> Result<Said, String> {
     let line = std::str::from_utf8(line).map_err(|error| error.to_string())?;
     let mut json = serde_json::Deserializer::from_str(line);
-    let date = Fields(capture).deserialize(&mut json).map_err(|error| error.to_string())?;
+    let said = Fields(capture).deserialize(&mut json).map_err(|error| error.to_string())?;
     json.end().map_err(|error| error.to_string())?;
-    Ok(date)
+    Ok(said)
 }
 
 /// The same of a line that is too long to hold.
-fn parse_stream(line: &mut LongLine<'_>, capture: &mut Capture) -> Result<Dated, String> {
+fn parse_stream(line: &mut LongLine<'_>, capture: &mut Capture) -> Result<Said, String> {
     let mut json = serde_json::Deserializer::from_reader(BufReader::with_capacity(READ_BYTES, line));
-    let date = Fields(capture).deserialize(&mut json).map_err(|error| error.to_string())?;
+    let said = Fields(capture).deserialize(&mut json).map_err(|error| error.to_string())?;
     json.end().map_err(|error| error.to_string())?;
-    Ok(date)
+    Ok(said)
 }
 
 /// Bytes that are read at once of a line that is too long to hold.
@@ -103,6 +151,8 @@ enum Field {
     Links,
     Digest,
     Status,
+    Revisit,
+    Redirect,
     Other,
 }
 
@@ -119,53 +169,65 @@ macro_rules! seed {
 }
 
 struct Fields<'a>(&'a mut Capture);
-seed!(Fields<'_>, Dated, deserialize_map);
+seed!(Fields<'_>, Said, deserialize_map);
 
 impl<'de> Visitor<'de> for Fields<'_> {
-    type Value = Dated;
+    type Value = Said;
 
     fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        to.write_str("an object with url, ts and links")
+        to.write_str("an object with url and ts")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let (mut url, mut date, mut links) = (false, None, false);
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Said, A::Error> {
+        let (mut has_url, mut said) = (false, Said::default());
         let capture = self.0;
         while let Some(field) = map.next_key_seed(FieldName)? {
             match field {
                 Field::Url => {
                     capture.url.clear();
                     map.next_value_seed(Text(&mut |text| capture.url.push_str(text)))?;
-                    url = true;
+                    has_url = true;
                 }
-                Field::Time => date = Some(map.next_value_seed(Time)?),
+                Field::Time => said.date = Some(map.next_value_seed(Time)?),
                 Field::Links => {
                     capture.links.clear();
-                    map.next_value_seed(Links(&mut capture.links))?;
-                    links = true;
+                    said.has_links = map.next_value_seed(Links(&mut capture.links))?;
                 }
                 Field::Digest => {
                     capture.digest = map.next_value::<Option<Cow<'de, str>>>()?.as_deref().and_then(digest_of)
                 }
                 Field::Status => {
-                    capture.status = match map.next_value::<Option<Code>>()? {
+                    said.status = match map.next_value::<Option<Code>>()? {
                         None => None,
                         Some(Code::Text(text)) if text == "-" => None,
                         Some(code) => Some(code.status().map_err(A::Error::custom)?),
                     };
+                }
+                Field::Revisit => said.revisit = map.next_value::<Option<ReferredTo>>()?.map(ReferredTo::revisit),
+                Field::Redirect => {
+                    said.redirect = map.next_value::<Option<String>>()?.filter(|url| !matches!(&url[..], "" | "-"));
                 }
                 Field::Other => {
                     map.next_value::<IgnoredAny>()?;
                 }
             }
         }
-        if !url {
-            return Err(A::Error::missing_field("url"));
-        }
-        if !links {
-            return Err(A::Error::missing_field("links"));
-        }
-        date.ok_or_else(|| A::Error::missing_field("ts"))
+        if has_url { Ok(said) } else { Err(A::Error::missing_field("url")) }
+    }
+}
+
+/// What a revisit refers to, as a line has it.
+#[derive(Deserialize)]
+struct ReferredTo {
+    profile: Option<String>,
+    refers_to_target_uri: Option<String>,
+    refers_to_date: Option<String>,
+}
+
+impl ReferredTo {
+    fn revisit(self) -> Revisit {
+        let ReferredTo { profile, refers_to_target_uri, refers_to_date } = self;
+        record::revisit(profile.as_deref(), refers_to_target_uri.as_deref(), refers_to_date.as_deref())
     }
 }
 
@@ -186,6 +248,8 @@ impl Visitor<'_> for FieldName {
             "links" => Field::Links,
             "digest" => Field::Digest,
             "status" => Field::Status,
+            "revisit" => Field::Revisit,
+            "redirect" => Field::Redirect,
             _ => Field::Other,
         })
     }
@@ -207,48 +271,53 @@ impl Visitor<'_> for Text<'_> {
     }
 }
 
+/// Fills the texts; whether there is an array, and not null.
 struct Links<'a>(&'a mut Texts);
-seed!(Links<'_>, (), deserialize_seq);
+seed!(Links<'_>, bool, deserialize_any);
 
 impl<'de> Visitor<'de> for Links<'_> {
-    type Value = ();
+    type Value = bool;
 
     fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         to.write_str("an array of strings")
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut texts: A) -> Result<(), A::Error> {
+    fn visit_unit<E>(self) -> Result<bool, E> {
+        Ok(false)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut texts: A) -> Result<bool, A::Error> {
         while texts.next_element_seed(Text(&mut |text| self.0.push(text)))?.is_some() {}
-        Ok(())
+        Ok(true)
     }
 }
 
 struct Time;
-seed!(Time, Dated, deserialize_any);
+seed!(Time, Result<Date, String>, deserialize_any);
 
 /// The most of a text that a message shows.
 const SHOWN_CHARS: usize = 40;
 
 impl Visitor<'_> for Time {
-    type Value = Dated;
+    type Value = Result<Date, String>;
 
     fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         to.write_str("a date as text or number")
     }
 
-    fn visit_str<E>(self, text: &str) -> Result<Dated, E> {
+    fn visit_str<E>(self, text: &str) -> Result<Result<Date, String>, E> {
         Ok(date::parse(text).ok_or_else(|| text.chars().take(SHOWN_CHARS).collect()))
     }
 
-    fn visit_i64<E>(self, number: i64) -> Result<Dated, E> {
+    fn visit_i64<E>(self, number: i64) -> Result<Result<Date, String>, E> {
         Ok(date::from_number(number).ok_or_else(|| number.to_string()))
     }
 
-    fn visit_u64<E>(self, number: u64) -> Result<Dated, E> {
+    fn visit_u64<E>(self, number: u64) -> Result<Result<Date, String>, E> {
         Ok(i64::try_from(number).ok().and_then(date::from_number).ok_or_else(|| number.to_string()))
     }
 
-    fn visit_f64<E>(self, number: f64) -> Result<Dated, E> {
+    fn visit_f64<E>(self, number: f64) -> Result<Result<Date, String>, E> {
         Ok(date::from_float(number).ok_or_else(|| number.to_string()))
     }
 }
@@ -256,10 +325,11 @@ impl Visitor<'_> for Time {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Content;
     use std::io::Cursor;
 
     fn read_all(text: &'static str) -> (Vec<Capture>, Tally) {
-        let mut reader = open(Box::new(Cursor::new(text)), Path::new("x.jsonl"));
+        let mut reader = open(Box::new(Cursor::new(text)), Path::new("x.jsonl"), true);
         let (mut captures, mut capture, mut tally) = (Vec::new(), Capture::default(), Tally::default());
         while reader.read(&mut capture, &mut tally).unwrap() {
             captures.push(capture.clone());
@@ -301,10 +371,48 @@ mod tests {
             let (captures, tally) = read_all(line(text).leak());
             assert_eq!((captures[0].status, tally.damaged()), (status, 0), "{text}");
         }
-        for text in ["99", "1000", "-1", "\"\"", "\"40x\"", "200.5", "[404]", "{}", "true", "99999999999999999999"] {
+        for text in ["99", "1000", "-9998", "\"-1\""] {
+            let (captures, tally) = read_all(line(text).leak());
+            assert_eq!((captures.len(), tally.of(Finding::OtherStatus), tally.damaged()), (0, 1, 0), "{text}");
+        }
+        for text in ["\"\"", "\"40x\"", "200.5", "[404]", "{}", "true", "99999999999999999999"] {
             let (captures, tally) = read_all(line(text).leak());
             assert_eq!((captures.len(), tally.of(Finding::BadJson)), (0, 1), "{text}");
         }
+    }
+
+    #[test]
+    fn unknown_links_revisits_and_redirects() {
+        let (captures, tally) = read_all(concat!(
+            r#"{"url":"u","ts":1209588506}"#,
+            "\n",
+            r#"{"url":"u","ts":1209588506,"links":null,"revisit":null,"redirect":null,"status":200}"#,
+            "\n",
+            r#"{"url":"u","ts":1209588506,"revisit":{}}"#,
+            "\n",
+            r#"{"url":"u","ts":1209588506,"status":304,"links":[]}"#,
+            "\n",
+            r#"{"url":"u","ts":1209588506,"revisit":{"profile":"http://netpreserve.org/warc/1.1/server-not-modified","#,
+            r#""refers_to_target_uri":"http://a/","refers_to_date":"2008-04-30T20:48:26Z"}}"#,
+            "\n",
+            r#"{"url":"u","ts":1209588506,"status":302,"redirect":"http://t/","links":["x","y"]}"#,
+            "\n",
+            r#"{"url":"u","ts":1209588506,"status":302,"redirect":"-"}"#,
+            "\n",
+            r#"{"url":"u","ts":1209588506,"status":404}"#,
+        ));
+        let [same, not_modified] =
+            [None, Some("server-not-modified")].map(|profile| record::revisit(profile, None, None));
+        let referring = record::revisit(Some("server-not-modified"), Some("http://a/"), Some("20080430204826"));
+        let contents: Vec<&Content> = captures.iter().map(|capture| &capture.content).collect();
+        let revisits = [same, not_modified, referring].map(Content::Revisit);
+        let unknown = Content::Unknown;
+        let links = Content::Links;
+        let expected = [&unknown, &unknown, &revisits[0], &revisits[1], &revisits[2], &links, &links, &links];
+        assert_eq!(contents, expected);
+        let links: Vec<Vec<&str>> = captures.iter().map(|capture| capture.links.iter().collect()).collect();
+        assert_eq!(links, [vec![], vec![], vec![], vec![], vec![], vec!["http://t/"], vec![], vec![]]);
+        assert_eq!((tally.of(Finding::UnusedLinks), tally.damaged()), (1, 0));
     }
 
     #[test]
@@ -329,7 +437,8 @@ mod tests {
         let bad = [
             "no json",
             r#"{"url":"u","ts":1209588506,"links":["x""#,
-            r#"{"url":"u","ts":1209588506}"#,
+            r#"{"url":"u","ts":1209588506,"links":"x"}"#,
+            r#"{"url":"u","ts":1209588506,"links":[],"revisit":"x"}"#,
             r#"{"url":"u","links":[]}"#,
             r#"{"ts":1209588506,"links":[]}"#,
             r#"{"url":"u","ts":1209588506,"links":[null]}"#,
@@ -349,7 +458,7 @@ mod tests {
         let found: Vec<u64> =
             tally.examples().iter().filter(|e| e.finding == Finding::BadJson).map(|e| e.offset).collect();
         assert_eq!(found, offsets);
-        assert_eq!((tally.of(Finding::BadDate), tally.damaged()), (1, 10));
+        assert_eq!((tally.of(Finding::BadDate), tally.damaged()), (1, 11));
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Longitudinal graphs of the Internet Archive: two files of JSON lines in one directory, plain or gzip.
 //!
 //! - `id.map`: `{"surt_url": "org,archive)/", "url": "http://archive.org/", "id": 7}`;
-//! - `id.graph`: `{"id": 7, "timestamp": "20080430204826", "outlink_ids": [1, 2]}`, a capture a line.
+//! - `id.graph`: `{"id": 7, "timestamp": "20080430204826", "outlink_ids": [1, 2]}`, a capture a line. Without
+//!   `outlink_ids`, the links of the capture are unknown.
 //!
 //! The graph needs the map. The reader finds the map by name in the same directory (`x.graph.gz`: `x.map.gz` or
 //! `x.map`) and keeps the whole map in memory: about 40 bytes and the URL for each id. A map that is an input itself
@@ -9,6 +10,8 @@
 //! map, without which nothing can be read.
 
 use crate::capture::date;
+use crate::capture::meaning::Seen;
+use crate::files::detect::{Head, fields};
 use crate::files::lines::Lines;
 use crate::{Capture, CaptureReader, Error, Finding, Tally};
 use flate2::bufread::MultiGzDecoder;
@@ -22,6 +25,19 @@ use std::path::{Path, PathBuf};
 pub(crate) fn open(text: Box<dyn BufRead + Send>, path: &Path) -> Box<dyn CaptureReader> {
     Box::new(Graph { lines: Lines::new(text, path), map: None })
 }
+
+/// Whether a text begins with lines of a graph or a map.
+pub(crate) fn is_own(head: &Head<'_>) -> bool {
+    let is_own = |line| {
+        let fields = fields(line);
+        let has = |name: &[u8]| fields.contains(&name);
+        has(b"surt_url") || has(b"outlink_ids")
+    };
+    head.lines().take(LINES_MAX).any(|(line, _)| is_own(line))
+}
+
+/// Lines that [`is_own`] looks at.
+const LINES_MAX: usize = 8;
 
 struct Graph {
     lines: Lines,
@@ -61,7 +77,7 @@ impl CaptureReader for Graph {
             capture.clear();
             let (path, start) = (&self.lines.path, self.lines.start);
             let Some(line) = parse(&self.lines, tally) else { continue };
-            let (Some(links), Some(timestamp)) = (line.outlink_ids, line.timestamp) else {
+            let (links, Some(timestamp)) = (line.outlink_ids, line.timestamp) else {
                 if line.url.is_none() {
                     tally.damage(Finding::BadJson, path, start, "the line is neither a capture nor a URL");
                 }
@@ -72,7 +88,7 @@ impl CaptureReader for Graph {
                 none => none.insert(load_map(path, tally)?),
             };
             if map.offsets_by_id.is_empty() {
-                tally.damage(Finding::UnknownFormat, path, start, "no id map next to the graph file");
+                tally.unread(Finding::UnreadFile, path, "LGA graph without an id map next to it");
                 return Ok(false);
             }
             let Some(date) = date::parse(&timestamp) else {
@@ -85,13 +101,16 @@ impl CaptureReader for Graph {
             };
             capture.url.push_str(url);
             capture.time = date.counted(tally);
-            for link in links {
+            let has_links = links.is_some();
+            for link in links.into_iter().flatten() {
                 match map.url(link) {
                     Some(url) => capture.links.push(url),
                     None => tally.damage(Finding::BadRow, path, start, format!("the id map has no URL for id {link}")),
                 }
             }
-            return Ok(true);
+            if (Seen { has_links, ..Seen::default() }).settle(false, capture, tally) {
+                return Ok(true);
+            }
         }
         capture.clear();
         Ok(false)
@@ -198,6 +217,6 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         assert_eq!(read_all(MAP, &dir.path().join("id.map")), (vec![], Tally::default()));
         let (captures, tally) = read_all(GRAPH, &dir.path().join("id.graph"));
-        assert_eq!((captures.len(), tally.of(Finding::UnknownFormat), tally.damaged()), (0, 1, 1));
+        assert_eq!((captures.len(), tally.of(Finding::UnreadFile), tally.damaged()), (0, 1, 0));
     }
 }

@@ -19,8 +19,11 @@
 //! Offsets count bytes of the uncompressed text. Source: SRC-RR-175 (2001), section 2.
 
 use crate::capture::date::{self, Date};
+use crate::capture::meaning::Seen;
+use crate::files::detect::Head;
 use crate::files::lines::Lines;
 use crate::{Capture, CaptureReader, Error, Finding, Tally};
+use memchr::memmem;
 use std::io::BufRead;
 use std::path::Path;
 use std::time::UNIX_EPOCH;
@@ -30,6 +33,46 @@ pub(crate) fn open(text: Box<dyn BufRead + Send>, path: &Path) -> Box<dyn Captur
     let time = time_of_name(path).unwrap_or(0);
     let lines = Lines::new(text, path);
     Box::new(LinksFile { lines, time, undated, is_source_held: false, is_comment: false })
+}
+
+/// Whether a text begins with such lines: some page has a link or a time, and no more lines are something else. A list
+/// of URLs alone is none.
+pub(crate) fn is_own(head: &Head<'_>) -> bool {
+    let (mut own, mut other, mut has_page) = (0, 0, false);
+    for (line, _) in head.lines().take(LINES_MAX).filter(|(line, _)| !line.starts_with(b"#")) {
+        let mut words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+        let first = words.next().unwrap_or_default();
+        if line[0].is_ascii_whitespace() {
+            own += usize::from(has_page && is_link(first));
+        } else if is_url(first) {
+            has_page = true;
+            own += usize::from(words.next().is_some_and(|second| is_link(second) || is_time(second)));
+        } else {
+            other += 1;
+        }
+    }
+    own > 0 && own >= other
+}
+
+/// Lines that [`is_own`] looks at.
+const LINES_MAX: usize = 200;
+
+/// Whether a word is a URL with a scheme and a host.
+pub(crate) fn is_url(word: &[u8]) -> bool {
+    let scheme = memmem::find(word, b"://").map_or(&b""[..], |at| &word[..at]);
+    !scheme.is_empty() && scheme.iter().all(u8::is_ascii_alphanumeric) && !word.contains(&b' ')
+}
+
+/// Whether a word is a URL, or a path that cannot be a word of a text.
+fn is_link(word: &[u8]) -> bool {
+    let paths = [&b"/"[..], b"./", b"../", b"#", b"?", b"mailto:"];
+    is_url(word) || paths.iter().any(|path| word.starts_with(path))
+}
+
+/// Whether a word is a date, or digits in its place.
+fn is_time(word: &[u8]) -> bool {
+    std::str::from_utf8(word).is_ok_and(|word| date::parse(word).is_some())
+        || (4..=14).contains(&word.len()) && word.iter().all(u8::is_ascii_digit)
 }
 
 struct LinksFile {
@@ -50,7 +93,9 @@ impl CaptureReader for LinksFile {
         loop {
             let mut goes_on = false;
             if !std::mem::take(&mut self.is_source_held) {
-                let Some(read) = self.lines.read_words(tally)? else { return Ok(is_begun) };
+                let Some(read) = self.lines.read_words(tally)? else {
+                    return Ok(is_begun && Seen::links().settle(false, capture, tally));
+                };
                 goes_on = read;
             }
             let line = self.lines.line();
@@ -61,7 +106,7 @@ impl CaptureReader for LinksFile {
             }
             if is_begun && !is_indented {
                 self.is_source_held = true;
-                return Ok(true);
+                return Ok(Seen::links().settle(false, capture, tally));
             }
             let text = match std::str::from_utf8(line) {
                 Ok(_) if is_indented && !is_begun => Err("links before the first page".to_owned()),

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use crate::capture::date;
 use crate::files::compressed::Text;
-use crate::{Content, Finding, Profile, Revisit, Tally};
+use crate::{Finding, Profile, Revisit, Tally};
 
 /// Longest header block of a record or of an HTTP message.
 pub(crate) const HEADER_BYTES_MAX: usize = 1 << 20;
@@ -169,15 +169,15 @@ pub(crate) fn bare_uri(uri: &str) -> &str {
     uri.strip_prefix('<').map_or(uri, |uri| uri.strip_suffix('>').unwrap_or(uri)).trim()
 }
 
-/// The content of a revisit record. An unknown profile counts as identical-payload-digest.
-pub(crate) fn revisit(profile: Option<&str>, url: Option<&str>, date: Option<&str>) -> Content {
+/// What a revisit record says. An unknown profile counts as identical-payload-digest.
+pub(crate) fn revisit(profile: Option<&str>, url: Option<&str>, date: Option<&str>) -> Revisit {
     let not_modified =
         profile.is_some_and(|profile| profile.trim_end_matches(['/', '>']).ends_with("server-not-modified"));
-    Content::Revisit(Revisit {
+    Revisit {
         profile: if not_modified { Profile::NotModified } else { Profile::IdenticalDigest },
         url: url.map(|url| bare_uri(url).to_owned()),
         time: date.and_then(date::parse).map(date::Date::seconds),
-    })
+    }
 }
 
 #[cfg(test)]

@@ -2,9 +2,13 @@
 //!
 //! | columns | one row is | file |
 //! |---|---|---|
-//! | `url`, `ts`, `links` (list of strings); `status` (integer), if there is one | a capture | `captures` |
+//! | `url`, `ts`, and some of the optional columns below | a capture | `captures` |
 //! | `crawl_date`, `src`, `dest` | a link; consecutive rows of one source and date are one capture | `webgraph` |
 //! | `crawl_date`, `source`, `target` | the same | `webgraph` |
+//!
+//! The optional columns of a capture mean what the fields of JSON lines mean ([`crate::formats::jsonl`]): `links` (list
+//! of strings), `status` (integer), `digest`, `redirect` (strings), `revisit` (struct of `profile`,
+//! `refers_to_target_uri`, both strings, and `refers_to_date`).
 //!
 //! If all pages of the links have dictionary encoding, links stay keys: each text is decoded once a row group.
 //!
@@ -13,8 +17,8 @@
 //!
 //! Dates: timestamps of any unit, integers of 10 digits (seconds since 1970), 13 (milliseconds) or 14
 //! (`YYYYMMDDhhmmss`), texts as in [`crate::capture::date`]; crawl dates are digits of a text or an integer, 8 or 14 of
-//! them. Null cells are damage: a row without URL, date or list is left out, as is a link that is null. A null status
-//! is none; a status that is not from 200 to 999 is damage, and its row is left out.
+//! them. Null cells are damage: a row without URL or date is left out, as is a link that is null. In optional columns
+//! null is as if the column was not there.
 //!
 //! Unit of work: one row group. Memory: a batch of at most [`BATCH_ROWS`] rows, fewer where rows are long, and the
 //! pages that are being decoded. Offsets of damage are row numbers in the file, from 0.
@@ -54,7 +58,12 @@ pub(crate) fn row_groups(path: &Path) -> Result<Vec<u64>, Error> {
 }
 
 /// Opens one row group; `digest` gets the digest of the bytes from its first column to its last.
-pub(crate) fn open(path: &Path, row_group: usize, digest: &DigestCell) -> Result<Box<dyn CaptureReader>, Error> {
+pub(crate) fn open(
+    path: &Path,
+    row_group: usize,
+    redirects: bool,
+    digest: &DigestCell,
+) -> Result<Box<dyn CaptureReader>, Error> {
     let file = File::open(path).map_err(|source| Error::io(path, source))?;
     let broken = |finding, detail| -> Result<Box<dyn CaptureReader>, Error> {
         Ok(Box::new(Broken { path: path.to_owned(), report: Some((finding, detail)) }))
@@ -65,15 +74,27 @@ pub(crate) fn open(path: &Path, row_group: usize, digest: &DigestCell) -> Result
     };
     let columns: Vec<&str> = metadata.schema().fields().iter().map(|field| field.name().as_str()).collect();
     let index_of = |name: &str| columns.iter().position(|column| column.trim() == name);
-    let (mut roots, is_captures) = match (
-        [index_of("url"), index_of("ts"), index_of("links")],
+    let (roots, optional) = match (
+        [index_of("url"), index_of("ts")],
         [index_of("crawl_date"), index_of("src").or(index_of("source")), index_of("dest").or(index_of("target"))],
     ) {
-        ([Some(url), Some(time), Some(links)], _) => (vec![url, time, links], true),
-        (_, [Some(date), Some(source), Some(target)]) => (vec![source, date, target], false),
-        _ => return broken(Finding::UnknownFormat, format!("the table has the columns {}", columns.join(", "))),
+        ([Some(url), Some(time)], _) => {
+            let mut roots = vec![url, time];
+            let optional = captures::OPTIONAL.map(|name| {
+                let root = index_of(name)?;
+                roots.push(root);
+                Some(roots.len() - 1)
+            });
+            (roots, Some(optional))
+        }
+        (_, [Some(date), Some(source), Some(target)]) => (vec![source, date, target], None),
+        // Each row group is an input; the file is named once.
+        _ if row_group > 0 => return Ok(Box::new(Broken { path: path.to_owned(), report: None })),
+        _ if index_of("url_surtkey").is_some() => {
+            return broken(Finding::IndexFile, "columnar index of Common Crawl".to_owned());
+        }
+        _ => return broken(Finding::OtherFile, format!("a table with the columns {}", columns.join(", "))),
     };
-    roots.extend(index_of("status").filter(|_| is_captures));
     let groups = metadata.metadata().row_groups();
     let Some(group) = groups.get(row_group) else {
         return broken(
@@ -94,7 +115,8 @@ pub(crate) fn open(path: &Path, row_group: usize, digest: &DigestCell) -> Result
     let row_bytes = rows(group.total_byte_size()) / rows(group.num_rows()).max(1);
     let batch_rows = usize::try_from(BATCH_BYTES / row_bytes.max(1)).unwrap_or(BATCH_ROWS).clamp(1, BATCH_ROWS);
     let names = roots.iter().map(|&root| columns[root].to_owned()).collect();
-    let as_keys = if is_captures { with_keys(&metadata, group, roots[2]) } else { None };
+    let links = optional.and_then(|[links, ..]| links).map(|index| roots[index]);
+    let as_keys = links.and_then(|root| with_keys(&metadata, group, root));
     let metadata = as_keys.unwrap_or(metadata);
     let mask = ProjectionMask::roots(metadata.parquet_schema(), roots);
     let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata)
@@ -106,10 +128,9 @@ pub(crate) fn open(path: &Path, row_group: usize, digest: &DigestCell) -> Result
         Ok(reader) => Batches { reader, names, path: path.to_owned(), row, row_end, ended: false },
         Err(error) => return broken(Finding::BadHeader, format!("Parquet row group {row_group}: {error}")),
     };
-    if is_captures {
-        Ok(Box::new(captures::Captures::new(batches)))
-    } else {
-        Ok(Box::new(webgraph::Webgraph::new(batches)))
+    match optional {
+        Some(optional) => Ok(Box::new(captures::Captures::new(batches, optional, redirects))),
+        None => Ok(Box::new(webgraph::Webgraph::new(batches))),
     }
 }
 
@@ -165,7 +186,7 @@ impl Batches {
                     self.names.iter().map(|name| batch.schema_ref().index_of(name)).collect::<Result<Vec<_>, _>>();
                 match columns.and_then(|columns| batch.project(&columns)) {
                     Ok(batch) => Some((row, batch)),
-                    Err(error) => self.give_up(Finding::UnknownFormat, error.to_string(), tally),
+                    Err(error) => self.give_up(Finding::BadRow, error.to_string(), tally),
                 }
             }
             Err(error) => {
@@ -179,7 +200,7 @@ impl Batches {
     fn wrong_types<T>(&mut self, batch: &RecordBatch, tally: &mut Tally) -> Option<T> {
         let types: Vec<String> = batch.columns().iter().map(|column| column.data_type().to_string()).collect();
         self.give_up(
-            Finding::UnknownFormat,
+            Finding::BadRow,
             format!("columns {} have the types {}", self.names.join(", "), types.join(", ")),
             tally,
         )
@@ -202,6 +223,7 @@ impl CaptureReader for Broken {
     fn read(&mut self, capture: &mut Capture, tally: &mut Tally) -> Result<bool, Error> {
         capture.clear();
         if let Some((finding, detail)) = self.report.take() {
+            // A place of damage, or a file of another kind.
             tally.damage(finding, &self.path, 0, detail);
         }
         Ok(false)
@@ -243,7 +265,7 @@ mod tests {
     fn read_all(path: &Path) -> (Vec<Row>, Tally) {
         let (mut rows, mut tally, mut capture) = (Vec::new(), Tally::default(), Capture::default());
         for group in 0..row_groups(path).unwrap().len() {
-            let mut reader = open(path, group, &DigestCell::default()).unwrap();
+            let mut reader = open(path, group, true, &DigestCell::default()).unwrap();
             while reader.read(&mut capture, &mut tally).unwrap() {
                 rows.push((capture.url.clone(), capture.time, capture.links.iter().map(String::from).collect()));
             }
@@ -347,10 +369,10 @@ mod tests {
         let links = lists(&[Some(vec![None, Some("x"), None]), Some(vec![]), Some(vec![]), Some(vec![]), None]);
         let file = write(vec![("url", urls), ("ts", times), ("links", links)], true, 2);
         let (rows, tally) = read_all(file.path());
-        assert_eq!(rows, [row("http://a/", 1_199_145_600, &["x"])]);
-        assert_eq!((tally.of(Finding::BadRow), tally.of(Finding::BadDate), tally.damaged()), (5, 1, 6));
+        assert_eq!(rows, [row("http://a/", 1_199_145_600, &["x"]), row("http://e/", 1_199_145_600, &[])]);
+        assert_eq!((tally.of(Finding::BadRow), tally.of(Finding::BadDate), tally.damaged()), (4, 1, 5));
         let offsets: Vec<u64> = tally.examples().iter().map(|example| example.offset).collect();
-        assert_eq!(offsets, [3, 0, 0, 1, 2, 4]);
+        assert_eq!(offsets, [3, 0, 0, 1, 2]);
     }
 
     #[test]
@@ -381,7 +403,9 @@ mod tests {
         for names in [["a", "b", "c"], ["url", "ts", "links"], ["crawl_date", "src", "dest"]] {
             let file = write(names.into_iter().map(|name| (name, numbers.clone())).collect(), true, 1000);
             let (rows, tally) = read_all(file.path());
-            assert_eq!((rows.len(), tally.of(Finding::UnknownFormat), tally.damaged()), (0, 1, 1), "{names:?}");
+            let is_other = names[0] == "a";
+            let found = (tally.of(Finding::OtherFile), tally.of(Finding::BadRow));
+            assert_eq!((rows.len(), found), (0, if is_other { (1, 0) } else { (0, 1) }), "{names:?}");
         }
     }
 
@@ -400,7 +424,7 @@ mod tests {
         std::fs::write(file.path(), &bytes).unwrap();
         let (rows, tally) = read_all(file.path());
         assert_eq!((rows.len(), tally.of(Finding::BadRow)), (0, 1));
-        assert!(matches!(open(Path::new("/nowhere"), 0, &DigestCell::default()), Err(Error::Io { .. })));
+        assert!(matches!(open(Path::new("/nowhere"), 0, true, &DigestCell::default()), Err(Error::Io { .. })));
     }
 
     /// Items that are texts of another kind are no texts to the reader of dictionaries.

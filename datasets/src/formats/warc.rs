@@ -17,7 +17,9 @@ use std::io::BufRead;
 use std::path::PathBuf;
 
 use crate::capture::digest::digest_of;
+use crate::capture::meaning::Seen;
 use crate::files::compressed::Text;
+use crate::files::detect::Head;
 use crate::formats::record::{self, BODY_BYTES_MAX, Fields, HEADER_BYTES_MAX, RecordSite, bare_uri};
 use crate::formats::wat::{self, Flavour};
 use crate::page::document::{self, Documents};
@@ -241,8 +243,16 @@ impl Records {
         }
         let payload_type = self.header.get("warc-identified-payload-type");
         let is_capture = match kind {
-            "metadata" => true,
-            "revisit" => self.documents.revisit(block, payload_type.as_deref(), capture, site),
+            "metadata" => Seen::links().settle(self.documents.kinds.redirects, capture, site.tally),
+            "revisit" => {
+                let field = |name| self.header.get(name);
+                let revisit = record::revisit(
+                    field("warc-profile").as_deref(),
+                    field("warc-refers-to-target-uri").as_deref(),
+                    field("warc-refers-to-date").as_deref(),
+                );
+                self.documents.revisit(block, revisit, payload_type.as_deref(), capture, site)
+            }
             "resource" => self.documents.resource(block, &content_type, capture, site),
             _ => {
                 let declared_type =
@@ -259,14 +269,6 @@ impl Records {
         if kind != "metadata" {
             capture.digest = self.header.get("warc-payload-digest").and_then(|digest| digest_of(&digest));
         }
-        if kind == "revisit" && capture.is_of_its_referent() {
-            let field = |name| self.header.get(name);
-            capture.content = record::revisit(
-                field("warc-profile").as_deref(),
-                field("warc-refers-to-target-uri").as_deref(),
-                field("warc-refers-to-date").as_deref(),
-            );
-        }
         true
     }
 }
@@ -282,6 +284,19 @@ impl CaptureReader for WarcReader {
             }
         }
     }
+}
+
+/// Whether a text begins like a WARC: a version line at the beginning or, after damage, further on.
+pub(crate) fn is_own(head: &Head<'_>) -> bool {
+    let text = head.text.trim_ascii_start();
+    let lines = memmem::find_iter(text, b"\nWARC/").map(|feed| feed + 1);
+    [0].into_iter().chain(lines).any(|at| {
+        let (text, rest) = (&text[at..], text.len() - at);
+        let end = text.iter().position(u8::is_ascii_whitespace).unwrap_or(rest);
+        let is_line = matches!(text.get(end), None | Some(b'\r' | b'\n'));
+        let has_fields = memmem::find(&text[..rest.min(TYPE_BYTES_MAX)], b"\nWARC-").is_some();
+        version(text) && (has_fields || is_line)
+    })
 }
 
 /// Whether a version line begins here.

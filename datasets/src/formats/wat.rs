@@ -20,6 +20,7 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use crate::capture::digest::digest_of;
+use crate::capture::meaning::{Meaning, Seen};
 use crate::formats::http;
 use crate::formats::record::{self, Fields, RecordSite, bare_uri};
 use crate::page::charset::{for_label, with_query};
@@ -78,13 +79,14 @@ pub(crate) fn capture(
     capture.clear();
     capture.url.push_str(url);
     let response = payload.response.as_ref();
-    let status =
-        response.map_or(0, |response| response.message.status.as_deref().and_then(|s| s.parse().ok()).unwrap_or(0));
+    let status = response.map(|response| response.message.status.as_deref().and_then(|s| s.parse().ok()).unwrap_or(0));
     let http_type = response.and_then(|response| response.headers.get("Content-Type")).filter(|text| !text.is_empty());
     let record_type = header
         .get("WARC-Identified-Payload-Type")
         .or_else(|| header.get("Content-Type").filter(|_| kind == "resource" || envelope.warc.0.is_empty()));
     let location = response.and_then(|response| response.headers.get("Location"));
+    let target = location.and_then(document::redirect_target);
+    let seen = Seen { status, target, ..Seen::links() };
     let is_capture = if let Some(metadata) = outlinks {
         for record in metadata.records.iter().filter(|record| record.name.as_deref() == Some("outlink")) {
             document::outlink(record.value.as_deref().unwrap_or_default(), capture);
@@ -92,33 +94,35 @@ pub(crate) fn capture(
         if capture.links.is_empty() {
             site.count(finding);
         }
-        !capture.links.is_empty()
+        !capture.links.is_empty() && Seen::links().settle(kinds.redirects, capture, site.tally)
     } else if kind == "revisit" {
-        document::revisit(kinds, status, http_type.or(record_type), location, capture, site)
-    } else if response.is_some() && status != 200 {
-        document::other_status(kinds, status, location, capture, site)
+        let field = |name| header.get(name);
+        let revisit =
+            record::revisit(field("WARC-Profile"), field("WARC-Refers-To-Target-URI"), field("WARC-Refers-To-Date"));
+        let status = status.filter(|&status| status != 0);
+        let seen = Seen { status, has_links: false, revisit: Some(revisit), target };
+        document::revisit(seen, kinds, http_type.or(record_type), capture, site)
+    } else if seen.meaning() != Meaning::Page {
+        seen.settle(kinds.redirects, capture, site.tally)
     } else {
-        capture.status = (status == 200).then_some(status);
         let html = response.and_then(|response| response.html.as_ref()).or(payload.html.as_ref());
         let named = http_type.map(http::media_type).and_then(|text| http::is_html(&text));
         let named = named.or_else(|| record_type.map(http::media_type).and_then(|text| http::is_html(&text)));
-        // Extractors leave resource records unread: without metadata of the HTML their links are not known.
-        let known = response.is_some() || html.is_some();
-        if known && named.unwrap_or(html.is_some()) {
-            if let Some(refresh) =
-                response.filter(|_| kinds.redirects).and_then(|response| response.headers.get("Refresh"))
-            {
-                html::refresh(refresh).into_iter().for_each(|url| capture.links.push(url));
-            }
-            if let Some(html) = html {
-                let encoding = http_type.and_then(http::charset).and_then(for_label).or_else(|| html.head.encoding());
-                page_links(html, flavour, encoding.unwrap_or(UTF_8), documents.kinds, capture);
-            }
-            true
-        } else {
+        if !named.unwrap_or(html.is_some()) {
             site.count(Finding::NotHtml);
-            false
+            return false;
         }
+        if let Some(refresh) = response.filter(|_| kinds.redirects).and_then(|response| response.headers.get("Refresh"))
+        {
+            html::refresh(refresh).into_iter().for_each(|url| capture.links.push(url));
+        }
+        if let Some(html) = html {
+            let encoding = http_type.and_then(http::charset).and_then(for_label).or_else(|| html.head.encoding());
+            page_links(html, flavour, encoding.unwrap_or(UTF_8), documents.kinds, capture);
+        }
+        // Extractors leave resource records unread: without metadata of the HTML nothing is said of their links.
+        let has_links = response.is_some() || html.is_some();
+        Seen { has_links, ..seen }.settle(kinds.redirects, capture, site.tally)
     };
     if !is_capture {
         return false;
@@ -128,11 +132,6 @@ pub(crate) fn capture(
     capture.time = time;
     if kind != "metadata" {
         capture.digest = header.get("WARC-Payload-Digest").and_then(digest_of);
-    }
-    if kind == "revisit" && capture.is_of_its_referent() {
-        let field = |name| header.get(name);
-        capture.content =
-            record::revisit(field("WARC-Profile"), field("WARC-Refers-To-Target-URI"), field("WARC-Refers-To-Date"));
     }
     true
 }

@@ -165,7 +165,7 @@ mod tests {
         let mut text = Vec::new();
         let captures = write_jsonl(&mut text, &mut crawl()).unwrap();
         assert!(captures > 100);
-        let mut reader = crate::formats::jsonl::open(Box::new(Cursor::new(text)), Path::new("x"));
+        let mut reader = crate::formats::jsonl::open(Box::new(Cursor::new(text)), Path::new("x"), false);
         let (mut crawl, mut tally) = (crawl(), Tally::default());
         let (mut capture, mut expected) = (Capture::default(), Capture::default());
         for _ in 0..captures {

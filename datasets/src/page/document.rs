@@ -1,16 +1,16 @@
-//! Turns the block of a record into a capture. WARC, ARC and WAT share the rules on status and type.
+//! Turns the block of a record into a capture. WARC, ARC and WAT share the rules on types.
 //!
-//! A response with status 200 and an HTML type is a capture. Without a type, the reader looks at the body. A response
-//! with another status is a capture without links, whatever its type. If the options ask for redirects, the `Location`
-//! of a 3xx response is its only link. A 304 is a revisit: the page is as it was.
+//! A response with status 200 and an HTML type is a capture. Without a type, the reader looks at the body. What a
+//! response with another status means does not depend on its type ([`crate::capture::meaning`]).
 
 use std::borrow::Cow;
 
+use crate::capture::meaning::{Meaning, Seen};
 use crate::formats::http;
-use crate::formats::record::{self, Fields, RecordSite};
+use crate::formats::record::{Fields, RecordSite};
 use crate::page::charset::Document;
 use crate::page::html;
-use crate::{Capture, Finding, LinkKinds};
+use crate::{Capture, Finding, LinkKinds, Revisit};
 
 /// Reads documents into captures; holds the buffers.
 pub(crate) struct Documents {
@@ -36,12 +36,13 @@ impl Documents {
             // Some writers left the HTTP header out.
             return self.resource(block, media_type.unwrap_or_default(), capture, site);
         };
-        if status != 200 {
-            let location = self.fields.get("location");
-            return other_status(self.kinds, status, location.as_deref(), capture, site);
-        }
-        capture.status = Some(status);
         let fields = &self.fields;
+        let location = fields.get("location");
+        let target = location.as_deref().and_then(redirect_target);
+        let seen = Seen { status: Some(status.into()), target, ..Seen::links() };
+        if seen.meaning() != Meaning::Page {
+            return seen.settle(self.kinds.redirects, capture, site.tally);
+        }
         let content_type = fields.get("content-type").unwrap_or_default();
         let mut kind = http::is_html(&http::media_type(&content_type));
         if kind.is_none() {
@@ -64,7 +65,7 @@ impl Documents {
         }
         let xhtml = http::media_type(&content_type) == "application/xhtml+xml";
         add_links(&body, http::charset(&content_type), xhtml, self.kinds, capture);
-        true
+        seen.settle(self.kinds.redirects, capture, site.tally)
     }
 
     /// A document without HTTP header.
@@ -82,13 +83,14 @@ impl Documents {
         }
         let xhtml = media_type == "application/xhtml+xml";
         add_links(block, http::charset(content_type), xhtml, self.kinds, capture);
-        true
+        Seen::links().settle(self.kinds.redirects, capture, site.tally)
     }
 
     /// A revisit, with or without an HTTP header. A header with another status or type excludes the revisit.
     pub(crate) fn revisit(
         &mut self,
         block: &[u8],
+        revisit: Revisit,
         media_type: Option<&str>,
         capture: &mut Capture,
         site: &mut RecordSite<'_>,
@@ -99,7 +101,11 @@ impl Documents {
             fields.clear();
         }
         let content_type = fields.get("content-type").or(media_type.map(Cow::Borrowed));
-        revisit(self.kinds, status, content_type.as_deref(), fields.get("location").as_deref(), capture, site)
+        let location = fields.get("location");
+        let target = location.as_deref().and_then(redirect_target);
+        let status = (status != 0).then_some(status.into());
+        let seen = Seen { status, revisit: Some(revisit), target, has_links: false };
+        self::revisit(seen, self.kinds, content_type.as_deref(), capture, site)
     }
 }
 
@@ -109,54 +115,25 @@ fn add_links(body: &[u8], charset: Option<&str>, xhtml: bool, kinds: LinkKinds, 
     capture.url = url;
 }
 
-/// Whether a response with a status other than 200 is a capture. Adds the `Location` of a redirect to its links.
-pub(crate) fn other_status(
-    kinds: LinkKinds,
-    status: u16,
-    location: Option<&str>,
-    capture: &mut Capture,
-    site: &mut RecordSite<'_>,
-) -> bool {
-    match status {
-        304 => capture.content = record::revisit(Some("server-not-modified"), None, None),
-        200..=999 => {
-            capture.status = Some(status);
-            redirect_target(kinds, status, location).into_iter().for_each(|location| capture.links.push(location));
-        }
-        _ => {
-            site.count(Finding::OtherStatus);
-            return false;
-        }
-    }
-    true
-}
-
-/// Whether a revisit with this status (0: unknown) and content type is a capture. A status other than 200 and 304 says
-/// all of the capture: it then has the status, and is no revisit.
+/// Whether a revisit record with this content type is a capture.
 pub(crate) fn revisit(
+    seen: Seen<'_>,
     kinds: LinkKinds,
-    status: u16,
     content_type: Option<&str>,
-    location: Option<&str>,
     capture: &mut Capture,
     site: &mut RecordSite<'_>,
 ) -> bool {
-    if !matches!(status, 0 | 200 | 304) {
-        return other_status(kinds, status, location, capture, site);
-    }
-    if content_type.is_some_and(|text| http::is_html(&http::media_type(text)) == Some(false)) {
+    let is_other = content_type.is_some_and(|text| http::is_html(&http::media_type(text)) == Some(false));
+    if is_other && seen.meaning() == Meaning::Revisit {
         site.count(Finding::NotHtml);
         return false;
     }
-    capture.status = (status == 200).then_some(status);
-    true
+    seen.settle(kinds.redirects, capture, site.tally)
 }
 
-/// The `Location` of a redirect, if the options ask for redirects.
-pub(crate) fn redirect_target(kinds: LinkKinds, status: u16, location: Option<&str>) -> Option<&str> {
-    location
-        .map(html::trim)
-        .filter(|url| kinds.redirects && (300..400).contains(&status) && status != 304 && !url.is_empty())
+/// The URL of a `Location` header.
+pub(crate) fn redirect_target(location: &str) -> Option<&str> {
+    Some(html::trim(location)).filter(|url| !url.is_empty())
 }
 
 /// Adds a line `URL HOP CONTEXT` of Heritrix, if it is a link that a reader can follow.

@@ -8,12 +8,14 @@ use indicatif::{BinaryBytes, HumanCount};
 use serde_json::json;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use webstrata_datasets::{Finding, GenerateOptions, LinkKinds, Tally, URL_BYTES_MAX};
+use webstrata_datasets::{EXAMPLES_PER_KIND_MAX, Finding, GenerateOptions, LinkKinds, Tally, URL_BYTES_MAX};
 use webstrata_layers::{Location, RangeLength, format_time};
 use webstrata_pipeline::{BuildOptions, BuildReport, Error, build};
 
 /// How many damaged places of a kind the text report names.
 const PLACES_SHOWN: usize = 2;
+/// How many files that are not read the text report names.
+const FILES_SHOWN: usize = 10;
 
 const EXAMPLES: &str = "\
 build detects the format from the content, not from the name: WARC, ARC, WAT,
@@ -83,7 +85,8 @@ pub(crate) struct ReadArgs {
     /// Also read captures and links that `webstrata remove` has removed
     #[arg(long)]
     pub(crate) with_removed: bool,
-    /// Exit with code 1 if any input is damaged
+    /// Exit with code 1 if any input is damaged, or is a crawl file that cannot be read; index
+    /// files and other files beside the crawl files are no error
     #[arg(long)]
     pub(crate) strict: bool,
 }
@@ -149,10 +152,15 @@ pub(crate) fn run(args: &BuildArgs, out: &mut dyn Write) -> anyhow::Result<Outco
 
 /// How a build or an update ended that printed its report.
 pub(crate) fn outcome(report: &BuildReport, strict: bool, out: &mut dyn Write) -> anyhow::Result<Outcome> {
-    let damaged = report.tally.damaged();
-    if strict && damaged > 0 {
+    let (damaged, unread) = (report.tally.damaged(), report.tally.of(Finding::UnreadFile));
+    if strict && damaged + unread > 0 {
         out.flush()?;
-        writeln!(io::stderr(), "error: --strict, and the input has {damaged} damaged places")?;
+        let counted = |count: u64, one: &str, many: &str| format!("{count} {}", if count == 1 { one } else { many });
+        let damaged = (damaged > 0).then(|| counted(damaged, "damaged place", "damaged places"));
+        let unread =
+            (unread > 0).then(|| counted(unread, "crawl file that is not read", "crawl files that are not read"));
+        let found = damaged.into_iter().chain(unread).collect::<Vec<_>>().join(" and ");
+        writeln!(io::stderr(), "error: --strict, and the input has {found}")?;
         return Ok(Outcome::Failed);
     }
     Ok(Outcome::Done)
@@ -209,7 +217,7 @@ fn print_text(report: &BuildReport, run: &Run, args: &BuildArgs, out: &mut dyn W
 
 pub(crate) fn print_tally(tally: &Tally, out: &mut dyn Write) -> io::Result<()> {
     let findings = |belongs: fn(Finding) -> bool| tally.counts().filter(move |&(finding, _)| belongs(finding));
-    let left_out = |finding: Finding| !finding.is_damage() && !finding.is_skipped();
+    let left_out = |finding: Finding| !finding.is_damage() && !finding.is_file() && !finding.is_skipped();
     for (title, belongs) in
         [("damaged, passed over:", Finding::is_damage as fn(Finding) -> bool), ("left out or changed:", left_out)]
     {
@@ -231,6 +239,20 @@ pub(crate) fn print_tally(tally: &Tally, out: &mut dyn Write) -> io::Result<()> 
     if !skipped.is_empty() {
         writeln!(out, "skipped: {}", skipped.join(", "))?;
     }
+    let files: Vec<_> = findings(Finding::is_file).collect();
+    if !files.is_empty() {
+        let counts = files.iter().map(|&(finding, count)| {
+            format!("{} {}{}", HumanCount(count), finding.name(), if count == 1 { "" } else { "s" })
+        });
+        writeln!(out, "files not read: {}", counts.collect::<Vec<_>>().join(", "))?;
+    }
+    let not_read = tally.files();
+    for file in not_read.iter().take(FILES_SHOWN) {
+        writeln!(out, "  {}: {}: {}", file.path.display(), file.finding.name(), file.detail)?;
+    }
+    if not_read.len() > FILES_SHOWN {
+        writeln!(out, "  and more; --format json lists up to {} of each kind", EXAMPLES_PER_KIND_MAX)?;
+    }
     let all = tally.examples();
     let shown: Vec<_> =
         all.chunk_by(|a, b| a.finding == b.finding).flat_map(|kind| kind.iter().take(PLACES_SHOWN)).collect();
@@ -248,11 +270,7 @@ pub(crate) fn print_tally(tally: &Tally, out: &mut dyn Write) -> io::Result<()> 
         )?;
     }
     if all.len() > shown.len() {
-        writeln!(
-            out,
-            "  and more; --format json lists up to {} of each kind",
-            webstrata_datasets::EXAMPLES_PER_KIND_MAX
-        )?;
+        writeln!(out, "  and more; --format json lists up to {} of each kind", EXAMPLES_PER_KIND_MAX)?;
     }
     Ok(())
 }
@@ -268,6 +286,14 @@ pub(crate) fn json_of(report: &BuildReport, run: &Run, store: &Location) -> serd
             json!({"kind": kind, "file": file, "offset": place.offset, "detail": place.detail})
         })
         .collect();
+    let not_read: Vec<_> = report
+        .tally
+        .files()
+        .iter()
+        .map(
+            |file| json!({"kind": file.finding.name(), "file": file.path.display().to_string(), "detail": file.detail}),
+        )
+        .collect();
     json!({
         "store": store.to_string(),
         "epoch": report.epoch,
@@ -281,6 +307,7 @@ pub(crate) fn json_of(report: &BuildReport, run: &Run, store: &Location) -> serd
         "findings": findings(&report.tally),
         "damaged": report.tally.damaged(),
         "damaged_places": damaged,
+        "files_not_read": not_read,
         "left_out": left_out(&report.tally),
     })
 }

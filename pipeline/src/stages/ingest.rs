@@ -204,6 +204,12 @@ impl RecordMaker {
                     self.payload.extend_from_slice(&links.to_be_bytes());
                 }
             }
+            // A revisit that refers to nothing.
+            (Content::Unknown, _) => {
+                self.payload.push(kind::IDENTICAL);
+                self.payload.extend_from_slice(&[0; 25]);
+                self.append_links(capture)?;
+            }
             (Content::Revisit(revisit), _) => {
                 self.payload.push(match revisit.profile {
                     Profile::IdenticalDigest => kind::IDENTICAL,
@@ -220,17 +226,10 @@ impl RecordMaker {
         Ok(true)
     }
 
-    /// Appends the status, the digest and the links of a capture; a failure has none.
+    /// Appends the status, the digest and the links of a capture.
     fn append_with_status(&mut self, capture: &Capture, status: Status, digest: [u8; 16]) -> Result<(), Error> {
         self.payload.extend_from_slice(&status.code().to_be_bytes());
         self.payload.extend_from_slice(&digest);
-        if status.is_failure() {
-            self.head = self.payload.len();
-            if !capture.links.is_empty() {
-                self.tally.count(Finding::FailureLinks);
-            }
-            return Ok(());
-        }
         self.append_links(capture).map(|_| ())
     }
 
@@ -406,7 +405,7 @@ impl Reading {
                 let (time, url) = (self.capture.time, self.capture.url.clone());
                 self.borrows.push(Borrow { digest: digest.0, time, url });
             }
-            Content::Revisit(_) => {}
+            Content::Revisit(_) | Content::Unknown => {}
         }
         Ok(true)
     }

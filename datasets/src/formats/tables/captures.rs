@@ -1,4 +1,4 @@
-//! The capture table: `url`, `ts`, `links`, and `status` where there is such a column.
+//! The capture table: `url`, `ts`, and the optional columns.
 //!
 //! The links of a row are adjacent in the text buffer of the batch, so a row without null links is one copy. For a
 //! column with dictionary encoding, the reader copies keys.
@@ -6,15 +6,26 @@
 use super::Batches;
 use super::cells::{Times, integers, texts};
 use crate::capture::Dictionary;
-use crate::{Capture, CaptureReader, Error, Finding, Tally};
+use crate::capture::date::Date;
+use crate::capture::digest::digest_of;
+use crate::capture::meaning::Seen;
+use crate::formats::record;
+use crate::{Capture, CaptureReader, Error, Finding, Revisit, Tally};
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
 use arrow_array::{Array, ArrayRef, DictionaryArray, Int32Array, Int64Array, RecordBatch, StringArray};
 use arrow_buffer::{NullBuffer, OffsetBuffer};
 use std::sync::Arc;
 
+/// The columns that need not be there.
+pub(super) const OPTIONAL: [&str; 5] = ["links", "status", "digest", "revisit", "redirect"];
+
 pub(super) struct Captures {
     batches: Batches,
+    /// Where the optional columns are in a batch.
+    optional: [Option<usize>; OPTIONAL.len()],
+    /// Whether redirects are links.
+    redirects: bool,
     batch: Option<Batch>,
     /// Next row inside the batch.
     next: usize,
@@ -25,11 +36,51 @@ struct Batch {
     row: u64,
     urls: StringArray,
     times: Times,
-    /// Row i has the links `list_ends[i]..list_ends[i + 1]`.
-    list_ends: OffsetBuffer<i32>,
-    list_nulls: Option<NullBuffer>,
-    links: Links,
+    links: Option<Lists>,
     statuses: Option<Int64Array>,
+    digests: Option<StringArray>,
+    revisits: Option<Revisits>,
+    redirects: Option<StringArray>,
+}
+
+/// A column of lists of links.
+struct Lists {
+    /// Row i has the links `ends[i]..ends[i + 1]`.
+    ends: OffsetBuffer<i32>,
+    nulls: Option<NullBuffer>,
+    links: Links,
+}
+
+/// A column of what revisits refer to.
+struct Revisits {
+    nulls: Option<NullBuffer>,
+    profiles: Option<StringArray>,
+    urls: Option<StringArray>,
+    dates: Option<Times>,
+}
+
+impl Revisits {
+    fn new(column: &ArrayRef) -> Option<Revisits> {
+        let columns = column.as_struct_opt()?;
+        let texts_of = |name: &str| columns.column_by_name(name).map_or(Some(None), |column| texts(column).map(Some));
+        let dates = columns.column_by_name("refers_to_date").map_or(Some(None), |column| Times::new(column).map(Some));
+        let (profiles, urls) = (texts_of("profile")?, texts_of("refers_to_target_uri")?);
+        Some(Revisits { nulls: columns.nulls().cloned(), profiles, urls, dates: dates? })
+    }
+
+    fn get(&self, row: usize) -> Option<Revisit> {
+        if self.nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
+            return None;
+        }
+        let mut revisit = record::revisit(text_in(&self.profiles, row), text_in(&self.urls, row), None);
+        revisit.time = self.dates.as_ref().and_then(|dates| dates.get(row).ok()).map(Date::seconds);
+        Some(revisit)
+    }
+}
+
+/// The text in a row of a column, if there are such a column and such a text.
+fn text_in(column: &Option<StringArray>, row: usize) -> Option<&str> {
+    column.as_ref().filter(|column| column.is_valid(row)).map(|column| column.value(row))
 }
 
 enum Links {
@@ -51,43 +102,26 @@ impl Links {
     }
 }
 
-impl Batch {
+impl Lists {
     /// `last` is the dictionary of the batch before.
-    fn new(row: u64, batch: &RecordBatch, last: Option<Arc<Dictionary>>) -> Option<Batch> {
-        let list = batch.column(2).as_list_opt::<i32>()?;
-        let statuses = match batch.columns().get(3) {
-            Some(column) => Some(integers(column)?),
-            None => None,
-        };
-        Some(Batch {
-            row,
-            statuses,
-            urls: texts(batch.column(0))?,
-            times: Times::new(batch.column(1))?,
-            list_ends: list.offsets().clone(),
-            list_nulls: list.nulls().cloned(),
-            links: Links::new(list.values(), last)?,
-        })
+    fn new(column: &ArrayRef, last: Option<Arc<Dictionary>>) -> Option<Lists> {
+        let list = column.as_list_opt::<i32>()?;
+        let links = Links::new(list.values(), last)?;
+        Some(Lists { ends: list.offsets().clone(), nulls: list.nulls().cloned(), links })
     }
 
-    /// Fills `capture` with a row; what stands against it otherwise.
-    fn read(&self, row: usize, capture: &mut Capture, tally: &mut Tally) -> Result<(), (Finding, String)> {
-        if self.urls.is_null(row) {
-            return Err((Finding::BadRow, "url is null".to_owned()));
-        }
-        if self.list_nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
-            return Err((Finding::BadRow, "links is null".to_owned()));
-        }
-        capture.time = self.times.get(row)?.counted(tally);
-        capture.url.push_str(self.urls.value(row));
-        if let Some(statuses) = self.statuses.as_ref().filter(|statuses| statuses.is_valid(row)) {
-            let status = statuses.value(row);
-            let code = u16::try_from(status).ok().filter(|code| (200..=999).contains(code));
-            let wrong = || (Finding::BadRow, format!("{status} is no status (expected 200 to 999)"));
-            capture.status = Some(code.ok_or_else(wrong)?);
+    fn range(&self, row: usize) -> (usize, usize) {
+        let index = |end: i32| usize::try_from(end).unwrap_or(0);
+        (index(self.ends[row]), index(self.ends[row + 1]))
+    }
+
+    /// Fills `capture` with the links of a row; whether there is a list.
+    fn read(&self, row: usize, capture: &mut Capture) -> Result<bool, (Finding, String)> {
+        if self.nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
+            return Ok(false);
         }
         let index = |end: i32| usize::try_from(end).unwrap_or(0);
-        let (start, end) = (index(self.list_ends[row]), index(self.list_ends[row + 1]));
+        let (start, end) = self.range(row);
         match &self.links {
             Links::Keys(dictionary, keys) if keys.null_count() == 0 => {
                 capture.links.set_keys(dictionary, &keys.values()[start..end]);
@@ -108,13 +142,12 @@ impl Batch {
                     .for_each(|link| capture.links.push(links.value(link)));
             }
         }
-        Ok(())
+        Ok(true)
     }
 
     /// How many links of a row are null.
     fn null_links(&self, row: usize) -> usize {
-        let index = |end: i32| usize::try_from(end).unwrap_or(0);
-        let (start, end) = (index(self.list_ends[row]), index(self.list_ends[row + 1]));
+        let (start, end) = self.range(row);
         let nulls = match &self.links {
             Links::Texts(links) => links.nulls(),
             Links::Keys(_, keys) => keys.nulls(),
@@ -123,9 +156,61 @@ impl Batch {
     }
 }
 
+impl Batch {
+    /// `last` is the dictionary of the batch before.
+    fn new(
+        row: u64,
+        batch: &RecordBatch,
+        optional: [Option<usize>; OPTIONAL.len()],
+        last: Option<Arc<Dictionary>>,
+    ) -> Option<Batch> {
+        /// What `read` makes of a column, if there is one; `None` where it holds something else.
+        fn read<T>(column: Option<&ArrayRef>, read: impl FnOnce(&ArrayRef) -> Option<T>) -> Option<Option<T>> {
+            column.map_or(Some(None), |column| read(column).map(Some))
+        }
+        let [links, statuses, digests, revisits, redirects] =
+            optional.map(|index| index.map(|index| batch.column(index)));
+        Some(Batch {
+            row,
+            urls: texts(batch.column(0))?,
+            times: Times::new(batch.column(1))?,
+            links: read(links, |column| Lists::new(column, last))?,
+            statuses: read(statuses, integers)?,
+            digests: read(digests, texts)?,
+            revisits: read(revisits, Revisits::new)?,
+            redirects: read(redirects, texts)?,
+        })
+    }
+
+    /// Fills `capture` with a row; whether it is a capture, or what stands against it.
+    fn read(
+        &self,
+        row: usize,
+        redirects: bool,
+        capture: &mut Capture,
+        tally: &mut Tally,
+    ) -> Result<bool, (Finding, String)> {
+        if self.urls.is_null(row) {
+            return Err((Finding::BadRow, "url is null".to_owned()));
+        }
+        let date = self.times.get(row)?;
+        capture.url.push_str(self.urls.value(row));
+        capture.digest = text_in(&self.digests, row).and_then(digest_of);
+        let status = self.statuses.as_ref().filter(|statuses| statuses.is_valid(row)).map(|own| own.value(row));
+        let has_links = self.links.as_ref().map_or(Ok(false), |links| links.read(row, capture))?;
+        let revisit = self.revisits.as_ref().and_then(|revisits| revisits.get(row));
+        let target = text_in(&self.redirects, row).filter(|url| !matches!(*url, "" | "-"));
+        if !(Seen { status, has_links, revisit, target }).settle(redirects, capture, tally) {
+            return Ok(false);
+        }
+        capture.time = date.counted(tally);
+        Ok(true)
+    }
+}
+
 impl Captures {
-    pub(super) fn new(batches: Batches) -> Self {
-        Captures { batches, batch: None, next: 0 }
+    pub(super) fn new(batches: Batches, optional: [Option<usize>; OPTIONAL.len()], redirects: bool) -> Self {
+        Captures { batches, optional, redirects, batch: None, next: 0 }
     }
 }
 
@@ -139,20 +224,22 @@ impl CaptureReader for Captures {
                     return Ok(false);
                 };
                 self.next = 0;
-                let last = self.batch.take().and_then(|batch| match batch.links {
+                let last = self.batch.take().and_then(|batch| match batch.links?.links {
                     Links::Keys(dictionary, _) => Some(dictionary),
                     Links::Texts(_) => None,
                 });
-                self.batch = Batch::new(row, &batch, last).or_else(|| self.batches.wrong_types(&batch, tally));
+                self.batch =
+                    Batch::new(row, &batch, self.optional, last).or_else(|| self.batches.wrong_types(&batch, tally));
                 continue;
             };
             let row = self.next;
             self.next += 1;
-            for _ in 0..batch.null_links(row) {
+            for _ in 0..batch.links.as_ref().map_or(0, |links| links.null_links(row)) {
                 tally.damage(Finding::BadRow, &self.batches.path, batch.row + row as u64, "a link is null");
             }
-            match batch.read(row, capture, tally) {
-                Ok(()) => return Ok(true),
+            match batch.read(row, self.redirects, capture, tally) {
+                Ok(true) => return Ok(true),
+                Ok(false) => {}
                 Err((finding, detail)) => {
                     tally.damage(finding, &self.batches.path, batch.row + row as u64, detail);
                 }

@@ -6,6 +6,7 @@
 
 use super::Batches;
 use super::cells::{Times, texts};
+use crate::capture::meaning::Seen;
 use crate::{Capture, CaptureReader, Error, Finding, Tally};
 use arrow_array::{Array, RecordBatch, StringArray};
 
@@ -45,7 +46,7 @@ impl CaptureReader for Webgraph {
             let Some(batch) = self.batch.as_ref().filter(|batch| self.next < batch.sources.len()) else {
                 let Some((row, batch)) = self.batches.next(tally) else {
                     self.batch = None;
-                    return Ok(begun);
+                    return Ok(begun && Seen::links().settle(false, capture, tally));
                 };
                 self.next = 0;
                 self.batch = Batch::new(row, &batch).or_else(|| self.batches.wrong_types(&batch, tally));
@@ -65,7 +66,7 @@ impl CaptureReader for Webgraph {
                         capture.url.push_str(source);
                         capture.time = date.counted(tally);
                     } else if capture.url != source || capture.time != date.seconds() {
-                        return Ok(true);
+                        return Ok(Seen::links().settle(false, capture, tally));
                     }
                     capture.links.push(link);
                 }

@@ -1,0 +1,176 @@
+//! What a capture means, decided once for every format.
+//!
+//! A reader says what it saw of a retrieval ([`Seen`]): the status if there is one, whether links were given, what a
+//! revisit refers to, and the target of a redirect. [`Seen::settle`] decides what that means. Nothing after it looks at
+//! a status to decide about links.
+//!
+//! | seen | meaning |
+//! |---|---|
+//! | 200 or no status, with links (an empty list, too) | these links |
+//! | 200 or no status, and nothing said of links | the links are unknown |
+//! | a revisit with 200 or no status, and any 304 | a revisit: it has the links of what it refers to |
+//! | 3xx | no links; the target of a redirect where redirects are links |
+//! | other 2xx | no links, and that is known |
+//! | 4xx and above | a failure, which has no links |
+//! | a number that no response ends with | no capture |
+//!
+//! Links that do not count are dropped, and their capture is counted ([`Finding::UnusedLinks`]).
+
+use crate::{Capture, Content, Finding, Profile, Revisit, Tally};
+
+/// What a reader saw of a retrieval. The links themselves are in the capture already.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Seen<'a> {
+    /// The status code, where there is one.
+    pub(crate) status: Option<i64>,
+    /// Whether links were given, be it none.
+    pub(crate) has_links: bool,
+    /// What a record says that is a revisit.
+    pub(crate) revisit: Option<Revisit>,
+    /// The target of a redirect, where it stands apart from the links.
+    pub(crate) target: Option<&'a str>,
+}
+
+/// What a retrieval was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Meaning {
+    /// A page, whose links count.
+    Page,
+    /// A page that had not changed.
+    Revisit,
+    /// A response that names another URL.
+    Redirect,
+    /// A response without links.
+    NoLinks,
+    /// No capture.
+    Nothing,
+}
+
+impl Seen<'_> {
+    /// Links, of which nothing else is known.
+    pub(crate) fn links() -> Self {
+        Seen { has_links: true, ..Seen::default() }
+    }
+
+    /// See the head of this file.
+    pub(crate) fn meaning(&self) -> Meaning {
+        match (self.status, &self.revisit) {
+            (None | Some(200), None) => Meaning::Page,
+            (None | Some(200), Some(_)) | (Some(304), _) => Meaning::Revisit,
+            (Some(300..=399), _) => Meaning::Redirect,
+            (Some(201..=999), _) => Meaning::NoLinks,
+            _ => Meaning::Nothing,
+        }
+    }
+
+    /// Gives `capture` its status and its content, and leaves it the links that count; `false` where it is no capture,
+    /// which is counted.
+    pub(crate) fn settle(self, redirects: bool, capture: &mut Capture, tally: &mut Tally) -> bool {
+        let meaning = self.meaning();
+        capture.status = self.status.and_then(|status| u16::try_from(status).ok());
+        capture.content = Content::Links;
+        match meaning {
+            Meaning::Nothing => {
+                tally.count(Finding::OtherStatus);
+                return false;
+            }
+            Meaning::Page => {
+                if !self.has_links {
+                    capture.content = Content::Unknown;
+                }
+                return true;
+            }
+            Meaning::Revisit => {
+                capture.status = capture.status.filter(|&status| status == 200);
+                let not_modified = Revisit { profile: Profile::NotModified, url: None, time: None };
+                capture.content = Content::Revisit(self.revisit.unwrap_or(not_modified));
+            }
+            Meaning::Redirect => {
+                // The only link of a redirect is its target.
+                let sole = capture.links.sole().filter(|_| self.target.is_none()).map(str::to_owned);
+                if let Some(target) = self.target.or(sole.as_deref()) {
+                    let is_other = sole.is_none() && !capture.links.is_empty();
+                    tally.count_many(Finding::UnusedLinks, u64::from(is_other));
+                    capture.links.clear();
+                    capture.base.clear();
+                    if redirects {
+                        capture.links.push(target);
+                    }
+                    return true;
+                }
+            }
+            Meaning::NoLinks => {}
+        }
+        tally.count_many(Finding::UnusedLinks, u64::from(!capture.links.is_empty()));
+        capture.links.clear();
+        capture.base.clear();
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The status, the content and the links that come of a status, links, a target, and whether it is a revisit.
+    fn settled(
+        status: Option<i64>,
+        links: Option<&[&str]>,
+        target: Option<&str>,
+        is_revisit: bool,
+        redirects: bool,
+    ) -> Option<(Option<u16>, &'static str, Vec<String>, u64)> {
+        let mut capture = Capture { links: links.into_iter().flatten().copied().collect(), ..Capture::default() };
+        let revisit = is_revisit.then_some(Revisit { profile: Profile::IdenticalDigest, url: None, time: Some(7) });
+        let (seen, mut tally) = (Seen { status, has_links: links.is_some(), revisit, target }, Tally::default());
+        let is_capture = seen.settle(redirects, &mut capture, &mut tally);
+        assert_eq!(tally.of(Finding::OtherStatus), u64::from(!is_capture));
+        let content = match &capture.content {
+            Content::Links => "links",
+            Content::Unknown => "unknown",
+            Content::Revisit(Revisit { profile: Profile::NotModified, .. }) => "not modified",
+            Content::Revisit(_) => "revisit",
+        };
+        let links = capture.links.iter().map(str::to_owned).collect();
+        is_capture.then_some((capture.status, content, links, tally.of(Finding::UnusedLinks)))
+    }
+
+    #[test]
+    fn the_table() {
+        let both: Option<&[&str]> = Some(&["x", "y"]);
+        let row = |status, content, links: &[&str], unused| {
+            Some((status, content, links.iter().map(|&link| link.to_owned()).collect::<Vec<_>>(), unused))
+        };
+        for status in [None, Some(200)] {
+            let code = status.map(|_| 200);
+            assert_eq!(settled(status, both, None, false, true), row(code, "links", &["x", "y"], 0));
+            assert_eq!(settled(status, Some(&[]), Some("t"), false, true), row(code, "links", &[], 0));
+            assert_eq!(settled(status, None, None, false, true), row(code, "unknown", &[], 0));
+            assert_eq!(settled(status, both, None, true, true), row(code, "revisit", &[], 1));
+        }
+        assert_eq!(settled(Some(304), Some(&[]), None, false, true), row(None, "not modified", &[], 0));
+        assert_eq!(settled(Some(304), None, Some("t"), true, true), row(None, "revisit", &[], 0));
+        for status in [204, 404, 429, 503, 999] {
+            let code = u16::try_from(status).ok();
+            assert_eq!(settled(Some(status), both, Some("t"), false, true), row(code, "links", &[], 1));
+            assert_eq!(settled(Some(status), None, None, true, false), row(code, "links", &[], 0));
+        }
+        for (links, target, kept, unused) in [
+            (None, Some("t"), Some("t"), 0),
+            (Some(&["x"][..]), None, Some("x"), 0),
+            (Some(&["x"]), Some("t"), Some("t"), 1),
+            (both, Some("t"), Some("t"), 1),
+            (both, None, None, 1),
+            (Some(&[]), None, None, 0),
+        ] {
+            assert_eq!(
+                settled(Some(301), links, target, false, true),
+                row(Some(301), "links", kept.as_slice(), unused)
+            );
+            assert_eq!(settled(Some(301), links, target, false, false), row(Some(301), "links", &[], unused));
+        }
+        for status in [-9998, -1, 0, 1, 100, 199, 1000, i64::MAX] {
+            assert_eq!(settled(Some(status), both, None, true, true), None);
+        }
+    }
+}
