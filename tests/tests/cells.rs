@@ -12,6 +12,7 @@ use webstrata_cells::image::{Residence, label::path_of};
 use webstrata_cells::{Cells, Error, Row, Scratch, url_store};
 use webstrata_codecs::CodecTag;
 use webstrata_codecs::ENCODINGS;
+use webstrata_datasets::LinkKinds;
 use webstrata_layers::key;
 use webstrata_layers::read::check;
 use webstrata_layers::{Direction, Links, Precision, RangeLength, Store, Uid, Window};
@@ -27,6 +28,7 @@ fn store_of(crawl: &Crawl, dir: &Path, partition_urls: u64) -> PathBuf {
     let store = dir.join("store");
     let mut options = options(&store, vec![input]);
     options.partition_urls = Some(partition_urls);
+    options.kinds = Some(LinkKinds { redirects: true, ..LinkKinds::default() });
     build(&options, &Progress::default()).unwrap();
     store
 }
