@@ -39,8 +39,8 @@ pub(crate) fn open(text: Box<dyn BufRead + Send>, path: &Path, redirects: bool) 
     Box::new(JsonLines { lines: Lines::new(text, path), redirects })
 }
 
-/// Whether a text begins with such lines: most of the first ones are objects, and one has the fields of a capture. A
-/// line that goes on beyond the head may have the others there.
+/// Whether a text begins with such lines: most of the first ones are objects, and one has the fields of a capture. One
+/// of them is enough of a line that goes on beyond the head, or is broken.
 pub(crate) fn is_own(head: &Head<'_>) -> bool {
     let (mut lines, mut objects, mut is_own) = (0, 0, false);
     for (line, is_cut) in head.lines().take(LINES_MAX) {
@@ -49,7 +49,8 @@ pub(crate) fn is_own(head: &Head<'_>) -> bool {
         let known = [b"url", &b"ts"[..], b"links"].into_iter().filter(|name| has(name)).count();
         lines += 1;
         objects += usize::from(line.trim_ascii_start().starts_with(b"{"));
-        is_own |= known >= if is_cut { 1 } else { 2 };
+        let is_whole = || !is_cut && serde_json::from_slice::<IgnoredAny>(line).is_ok();
+        is_own |= known >= 2 || known == 1 && !is_whole();
     }
     is_own && 2 * objects >= lines
 }
