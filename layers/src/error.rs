@@ -176,13 +176,15 @@ pub enum Error {
         /// Where and what.
         source: serde_json::Error,
     },
-    /// An overview is not JSON, or not of the expected shape.
-    #[error("{path}: {source}; `webstrata overview` writes it anew", path = path.display())]
-    Overview {
-        /// The overview.
+    /// A small file beside the layers, an overview or a watch, is not as it was written.
+    #[error("{path} is damaged: {flaw}; {remedy}", path = path.display())]
+    Unsealed {
+        /// The file.
         path: PathBuf,
-        /// Where and what.
-        source: serde_json::Error,
+        /// What is wrong.
+        flaw: String,
+        /// What to do.
+        remedy: &'static str,
     },
     /// A manifest contradicts itself.
     #[error("{path}: {flaw}", path = path.display())]
@@ -430,6 +432,23 @@ fn holder(owner: &str, path: &Path, outlives: bool) -> String {
 }
 
 impl Error {
+    /// Whether a file of the store is not as it was written: to ask again is of no use until somebody has mended it.
+    pub fn is_damage(&self) -> bool {
+        matches!(
+            self,
+            Self::Checksum { .. }
+                | Self::Size { .. }
+                | Self::Damaged { .. }
+                | Self::DamagedManifest { .. }
+                | Self::BadCurrent { .. }
+                | Self::BadManifest { .. }
+                | Self::ManifestSyntax { .. }
+                | Self::Schema { .. }
+                | Self::Parquet { .. }
+                | Self::Unsealed { .. }
+        )
+    }
+
     /// For `map_err` after a call to the operating system.
     pub(crate) fn io(path: &Path) -> impl FnOnce(io::Error) -> Error + '_ {
         move |source| Error::Io { path: path.to_owned(), source }

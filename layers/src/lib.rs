@@ -80,7 +80,7 @@ pub use crate::read::around::neighbourhood::{Edge, Near, Neighbourhood, Surround
 pub use crate::read::around::referrers::{Event, Order, Referrer, Referrers, ReferringHost, Unit};
 pub use crate::read::around::ways::{Search, Ways, ways};
 pub use crate::read::between::Between;
-pub use crate::read::check::{CheckReport, check};
+pub use crate::read::check::{CheckReport, Unread, check, check_all};
 pub use crate::read::dates::{ChangedLinks, DateChanges, PageBetween, PageChange};
 pub use crate::read::diff::{CaptureChange, ChangedCapture, ChangedPage, Changes, Diff};
 pub use crate::read::query::{Direction, Lifespan, Links, Precision, lifespans_of};
@@ -108,6 +108,7 @@ pub use crate::store::manifest::{
     Counts, FileEntry, InputsEntry, Manifest, NewEpoch, PartitionEntry, Provenance, RowEntry,
 };
 pub use crate::store::notes::{HeldNote, Notes};
+pub use crate::store::sealed::Sealed;
 pub use crate::store::translation::{Translation, TranslationWriter, Translations};
 pub use error::{Damage, Error};
 pub use location::Location;

@@ -21,6 +21,7 @@ pub mod log;
 pub mod manifest;
 pub mod notes;
 pub mod overview;
+pub(crate) mod sealed;
 pub mod translation;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -5,6 +5,7 @@
 mod small_store;
 
 use small_store::{Captures, Model, links};
+use webstrata_layers::store::overview::{Lives, Numbers, Overview};
 use webstrata_layers::*;
 
 const MONTH: i64 = 30 * 86_400;
@@ -117,4 +118,83 @@ fn files_that_are_of_another_layer() {
         },
     );
     assert!(found[0].starts_with("rows/000001/bv/part-00000.parquet: expected columns "), "{found:?}");
+}
+
+#[test]
+fn every_byte_of_the_files_beside_the_layers_counts() {
+    let dir = tempfile::tempdir().unwrap();
+    let writer = StoreWriter::open(dir.path(), "test", None).unwrap();
+    let epoch = model().write_row(&writer, 2);
+    writer.commit(epoch).unwrap();
+    let store = Store::open(dir.path()).unwrap();
+    let overview = Overview {
+        of: store.id(),
+        first_year: 1970,
+        all: Numbers::of_years(1),
+        lives: Lives::default(),
+        hosts_captured: 1,
+        hosts: Vec::new(),
+        domains: Vec::new(),
+    };
+    overview.write(store.location()).unwrap();
+    let notes = Notes::of(store.location(), Sealed::Watches);
+    notes.hold("top").unwrap().write(b"{\"k\":100}\n").unwrap();
+    let report = check(dir.path()).unwrap();
+    assert!(report.is_sound() && report.unread.is_nothing(), "{report:?}");
+    for (name, remedy) in [("overviews/000001.json", "webstrata overview"), ("watches/top.json", "--forget")] {
+        let path = dir.path().join(name);
+        let sound = std::fs::read(&path).unwrap();
+        let digits: Vec<usize> = (0..sound.len()).filter(|&at| sound[at].is_ascii_digit()).collect();
+        for &at in &digits {
+            let mut other = sound.clone();
+            other[at] = b'0' + (other[at] - b'0' + 1) % 10;
+            std::fs::write(&path, &other).unwrap();
+            let report = check(dir.path()).unwrap();
+            let [problem] = &report.problems[..] else { panic!("{name}, byte {at}: {report:?}") };
+            let problem = problem.to_string();
+            assert!(problem.contains(name) && problem.contains(remedy), "{problem}");
+            let read = match name {
+                "watches/top.json" => notes.read("top").map(drop),
+                _ => Overview::read(&store).map(drop),
+            };
+            assert_eq!(read.unwrap_err().to_string(), problem);
+        }
+        std::fs::write(&path, &sound).unwrap();
+    }
+    assert_eq!(Overview::read(&store).unwrap(), Some(overview));
+}
+
+#[test]
+fn earlier_epochs_are_checked_when_asked_for_and_named_when_not() {
+    let dir = tempfile::tempdir().unwrap();
+    for _ in 0..2 {
+        let writer = StoreWriter::open(dir.path(), "test", None).unwrap();
+        let epoch = model().write_row(&writer, 2);
+        writer.commit(epoch).unwrap();
+    }
+    // Two partitions of eight layers, which the second epoch does not have.
+    let report = check(dir.path()).unwrap();
+    assert_eq!((&report.epochs[..], report.unread.files, &report.unread.epochs[..]), (&[2][..], 16, &[1][..]));
+    let all = check_all(dir.path()).unwrap();
+    assert!(all.is_sound() && all.unread.is_nothing() && all.epochs == [2, 1], "{all:?}");
+    assert_eq!((all.files, all.counts), (2 * report.files, report.counts));
+    let path = dir.path().join("rows/000001/ts/part-00000.parquet");
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes[20] ^= 1;
+    std::fs::write(&path, &bytes).unwrap();
+    assert!(check(dir.path()).unwrap().is_sound());
+    let found = check_all(dir.path()).unwrap();
+    assert!(found.problems_found == 1 && found.problems[0].to_string().contains("rows/000001/ts/part-00000"));
+    // The manifest of an earlier epoch is read in both.
+    let path = dir.path().join("epochs/000001.json");
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, text.replacen("captures", "capturez", 1)).unwrap();
+    for found in [check(dir.path()).unwrap(), check_all(dir.path()).unwrap()] {
+        assert!(found.problems[0].to_string().contains("epochs/000001.json is damaged"), "{found:?}");
+    }
+    std::fs::write(&path, text).unwrap();
+    // What no epoch names is nothing that the store answers from, and is said not to have been read.
+    std::fs::write(dir.path().join("notes.txt"), "mine").unwrap();
+    std::fs::create_dir_all(dir.path().join("rows/000009")).unwrap();
+    assert_eq!(check_all(dir.path()).unwrap().unread.unnamed, ["notes.txt", "rows/000009"]);
 }

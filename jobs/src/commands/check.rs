@@ -8,15 +8,18 @@ use serde_json::json;
 use std::io::Write;
 use std::path::PathBuf;
 use webstrata_cells::Error;
-use webstrata_cells::image::check::check as check_cells;
+use webstrata_cells::image::check::{CellsReport, check as check_cells};
 use webstrata_codecs::ENCODINGS;
-use webstrata_layers::{Location, Store};
+use webstrata_layers::{CheckReport, Error as LayersError, Location, Store, check, check_all};
 
 /// Arguments of `check`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-check verifies every layer file of the current epoch. It also opens each cell in
-STORE/cells, if there are any, and compares the cell with its layers.
+check verifies every file of the current epoch, every manifest, every overview
+and every watch. It also opens each cell in STORE/cells, if there are any, and
+compares the cell with its layers. With --all, check also verifies the files
+and cells that only earlier epochs have. The last line names what check did not
+read.
 
 Exit code 0: no problems. 1: problems, one line each, with the name of the file.
 
@@ -25,11 +28,15 @@ one, and lists the URLs of FILE that a file still contains.
 
 Examples:
   webstrata check STORE
+  webstrata check STORE --all
   webstrata check STORE --removed list.txt")]
 pub(crate) struct CheckArgs {
     /// Store: a directory, or s3://bucket/prefix
     #[arg(value_parser = location())]
     pub(crate) store: Location,
+    /// Verify the files of all epochs, not only of the current one
+    #[arg(long, conflicts_with = "removed")]
+    pub(crate) all: bool,
     /// Look for the URLs in this file, one per line, in every file of the store, or - for standard
     /// input
     #[arg(long, value_name = "FILE")]
@@ -42,9 +49,17 @@ pub(crate) fn run(args: &CheckArgs, out: &mut dyn Write) -> anyhow::Result<Outco
     if let Some(list) = &args.removed {
         return removed::run(&args.store, list, args.format.format, out);
     }
-    let report = webstrata_layers::read::check::check(&args.store)?;
     let store = &args.store;
-    let cells = check_cells(&Store::open_epoch(store, report.epoch)?, ENCODINGS);
+    let report = if args.all { check_all(store)? } else { check(store)? };
+    let mut cells = CellsReport::default();
+    for &epoch in &report.epochs {
+        match Store::open_epoch(store, epoch) {
+            // Removed meanwhile.
+            Err(LayersError::RetiredEpoch { .. }) => {}
+            opened => check_cells(&opened?, ENCODINGS, &mut cells),
+        }
+    }
+    let unread = unread(&report);
     // A cell whose layers are broken cannot be compared; these problems are known.
     let is_new = |problem: &&Error| report.is_sound() || !matches!(problem, Error::Layers(_));
     let of_cells: Vec<String> = cells.problems.iter().filter(is_new).map(ToString::to_string).collect();
@@ -61,21 +76,59 @@ pub(crate) fn run(args: &CheckArgs, out: &mut dyn Write) -> anyhow::Result<Outco
                 "bytes": report.bytes,
                 "cells": cells.cells,
                 "cell_bytes": cells.bytes,
+                "epochs": report.epochs,
+                "not_read": {
+                    "files": report.unread.files,
+                    "epochs": report.unread.epochs,
+                    "unnamed": report.unread.unnamed,
+                },
                 "problems_found": found,
                 "problems": problems,
             })
         )?,
         Format::Text if found == 0 => {
             let size = BinaryBytes(report.bytes);
-            let (epoch, files, cells) = (report.epoch, report.files, cells.cells);
-            writeln!(out, "{store}: epoch {epoch} is sound ({files} files, {size}; {cells} cells)")?;
+            let (epochs, files, cells) = (epochs(&report), report.files, cells.cells);
+            writeln!(out, "{store}: {epochs} ({files} files, {size}; {cells} cells){unread}")?;
         }
         Format::Text => {
             for problem in &problems {
                 writeln!(out, "{problem}")?;
             }
-            writeln!(out, "{store}: epoch {} has {found} problems ({} cells checked)", report.epoch, cells.cells)?;
+            let problems = if found == 1 { "1 problem".to_owned() } else { format!("{found} problems") };
+            writeln!(out, "{store}: {problems} ({} files and {} cells read){unread}", report.files, cells.cells)?;
         }
     }
     Ok(if found == 0 { Outcome::Done } else { Outcome::Failed })
+}
+
+/// What is sound.
+fn epochs(report: &CheckReport) -> String {
+    match report.epochs.len() {
+        1 => format!("epoch {} is sound", report.epoch),
+        epochs => format!("epoch {} and {} before it are sound", report.epoch, epochs - 1),
+    }
+}
+
+/// Names of files that fit on a line.
+const NAMES_SHOWN: usize = 3;
+
+/// What was not read, for the end of the last line; nothing where all was.
+fn unread(report: &CheckReport) -> String {
+    let mut parts = Vec::new();
+    if report.unread.files > 0 {
+        let numbers: Vec<String> = report.unread.epochs.iter().rev().map(ToString::to_string).collect();
+        let files = if report.unread.files == 1 { "file" } else { "files" };
+        let (epochs, have) = if numbers.len() == 1 { ("epoch", "has") } else { ("epochs", "have") };
+        let numbers = numbers.join(", ");
+        parts.push(format!("{} {files} that only {epochs} {numbers} {have} (use --all)", report.unread.files));
+    }
+    let unnamed = &report.unread.unnamed;
+    if !unnamed.is_empty() {
+        let shown = unnamed[..unnamed.len().min(NAMES_SHOWN)].join(", ");
+        let more = unnamed.len().saturating_sub(NAMES_SHOWN);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        parts.push(format!("{shown}{more}, which no epoch names"));
+    }
+    if parts.is_empty() { String::new() } else { format!("; not read: {}", parts.join("; ")) }
 }

@@ -67,8 +67,8 @@ pub(crate) fn run(args: &OverviewArgs, out: &mut dyn Write) -> anyhow::Result<Ou
 pub(crate) fn kept(store: &Store, options: &RunOptions, progress: &Progress) -> Result<Overview, Error> {
     match Overview::read(store) {
         Ok(Some(found)) => return Ok(found),
-        // One that cannot be understood is written anew.
-        Ok(None) | Err(StoreError::Overview { .. }) => {}
+        Ok(None) => {}
+        Err(error @ StoreError::Unsealed { .. }) => note(&format!("{error}: that is done now")),
         Err(error) => return Err(error.into()),
     }
     let found = overview(options, progress)?;

@@ -115,8 +115,7 @@ fn seconds(text: &str) -> Result<f64, String> {
 
 pub(crate) fn run(args: &WatchArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     let Some(name) = &args.name else {
-        list(args, out)?;
-        return Ok(Outcome::Done);
+        return list(args, out);
     };
     // No directory is made where there is no store.
     webstrata_layers::Store::open(&args.store)?;
@@ -141,11 +140,12 @@ pub(crate) fn run(args: &WatchArgs, out: &mut dyn Write) -> anyhow::Result<Outco
             bail!("{}: there is no watch {name}; `webstrata watch STORE` lists the watches", args.store);
         }
     }
-    let (registered, known) = Registered::take(&args.store, name)?;
+    let registered = Registered::take(&args.store, name)?;
     if args.forget {
         registered.forget()?;
         return Ok(Outcome::Done);
     }
+    let known = registered.registration()?;
     let mut registration = settled(args, name, requested, known)?;
     let start = match (registration.epoch.filter(|_| !args.anew), args.from) {
         (Some(epoch), None) => Start::After(epoch),
@@ -285,9 +285,19 @@ fn explained(error: anyhow::Error, start: Start) -> anyhow::Error {
     }
 }
 
-fn list(args: &WatchArgs, out: &mut dyn Write) -> anyhow::Result<()> {
+fn list(args: &WatchArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     webstrata_layers::Store::open(&args.store)?;
+    let mut outcome = Outcome::Done;
     for (name, registration) in registered(&args.store)? {
+        let registration = match registration {
+            Ok(registration) => registration,
+            // The others are listed all the same.
+            Err(error) => {
+                ask::note(&format!("{error:#}"));
+                outcome = Outcome::Failed;
+                continue;
+            }
+        };
         match args.format.format {
             Format::Text => {
                 let epoch = registration.epoch.map_or("nothing written".to_owned(), |id| format!("epoch {}", id.epoch));
@@ -296,7 +306,7 @@ fn list(args: &WatchArgs, out: &mut dyn Write) -> anyhow::Result<()> {
             Format::Json => writeln!(out, "{}", json!({"name": name, "watch": registration}))?,
         }
     }
-    Ok(())
+    Ok(outcome)
 }
 
 /// Writes events.

@@ -1,13 +1,17 @@
 //! Verifies every promise of the format on a whole store: what `webstrata check` runs.
 //!
-//! Reads the current epoch: first all files against their checksums, then the layers of each partition side by side, a
-//! row group at a time. Memory: one row group of a side, and the problems (the first [`PROBLEMS_MAX`] of them); of a
-//! store in S3 the files of one partition. Passes: each file twice.
+//! Reads the current epoch, or all epochs that are there: first all files against their checksums, then the layers of
+//! each partition side by side, a row group at a time; in both cases every manifest and every sealed file (overviews,
+//! watches). A row that several epochs have is read once. Memory: one row group of a side, the names of files, and the
+//! problems (the first [`PROBLEMS_MAX`] of them); of a store in S3 the files of one partition. Passes: each file twice.
+//! What was not read is in the report too ([`coverage`]).
 //!
 //! In-links are compared with out-links without a join: both sides give the same set of (source, link, range) triples,
 //! each once, and sets are compared by the sum of hashes of their members and by their size.
 
-use std::collections::BTreeSet;
+mod coverage;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use xxhash_rust::xxh3::xxh3_64;
@@ -23,10 +27,14 @@ use crate::record::page::{InLinks, Page};
 use crate::record::presence;
 use crate::record::time::RangeLength;
 use crate::record::uid::Uid;
-use crate::store::Store;
+use crate::store::identity::Digest;
 use crate::store::inputs::read_inputs;
-use crate::store::manifest::{Counts, PartitionEntry};
+use crate::store::manifest::{Counts, PartitionEntry, RowEntry};
+use crate::store::sealed::Sealed;
 use crate::store::translation::Translations;
+use crate::store::{Store, epochs, read_manifest};
+
+pub use coverage::Unread;
 
 /// Problems that are kept with their place; more are only counted.
 pub const PROBLEMS_MAX: usize = 1000;
@@ -40,8 +48,12 @@ pub struct CheckReport {
     pub files: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// What is in them, counted anew.
+    /// What is in those of the current epoch, counted anew.
     pub counts: Counts,
+    /// The epochs whose files were read, newest first.
+    pub epochs: Vec<u64>,
+    /// What was not read.
+    pub unread: Unread,
     /// What is wrong, each with file and row; at most [`PROBLEMS_MAX`].
     pub problems: Vec<Error>,
     /// How many problems there are.
@@ -72,73 +84,164 @@ impl CheckReport {
 /// # Errors
 /// A directory that is no store, and manifests that cannot be read; everything else is in the report.
 pub fn check(location: impl Into<Location>) -> Result<CheckReport, Error> {
+    check_epochs(&location.into(), false)
+}
+
+/// Checks all epochs of a store that are there, also rows that only earlier ones have.
+///
+/// # Errors
+/// As [`check`], of the current epoch; manifests of others are in the report.
+pub fn check_all(location: impl Into<Location>) -> Result<CheckReport, Error> {
+    check_epochs(&location.into(), true)
+}
+
+fn check_epochs(location: &Location, all: bool) -> Result<CheckReport, Error> {
     let store = Store::open(location)?;
-    let manifest = store.manifest();
-    let mut report = CheckReport { epoch: manifest.epoch, ..CheckReport::default() };
-    let mut broken = BTreeSet::new();
-    for entry in manifest.files() {
-        report.files += 1;
-        report.bytes += entry.bytes;
-        if report.keep(store.verify(entry)).is_none() {
-            broken.insert(&entry.path);
-        }
-    }
-    for translation in manifest.translations() {
-        report.files += 1;
-        report.bytes += translation.bytes;
-    }
-    report.keep(manifest.lineage().first().map_or(Ok(()), |past| Translations::between(&store, past.epoch).map(drop)));
-    for entry in &manifest.provenance.inputs {
-        report.files += 1;
-        report.bytes += entry.bytes;
-        report.keep(read_inputs(&store, entry));
-    }
-    let mut sides = Sides { in_range: manifest.in_range, ..Sides::default() };
-    for row in &manifest.rows {
-        let mut counts = Counts::default();
-        sides.urls = row.end_uid();
-        for (at, partition) in row.partitions.iter().enumerate() {
-            sides.records = row.records(at);
-            // What the bytes of a broken file say is of no use; its checksum is the problem.
-            let open = |layer: Layer| {
-                let entry = partition.file(layer).filter(|entry| !broken.contains(&entry.path))?;
-                Some(LayerFile::open(store.location(), entry))
-            };
-            let mut files = |layers: [Layer; 3]| -> Option<[LayerFile; 3]> {
-                let [links, times, changes] = layers.map(open);
-                Some([report.keep(links?)?, report.keep(times?)?, report.keep(changes?)?])
-            };
-            let (out, into) = (files([Layer::Ol, Layer::Ts, Layer::Bv]), files([Layer::Il, Layer::Tr, Layer::Ibv]));
-            match open(Layer::Url).and_then(|file| report.keep(file)) {
-                Some(file) => counts.urls += check_urls(&file, partition, &mut report),
-                None => sides.incomplete = true,
-            }
-            sides.incomplete |= out.is_none() || into.is_none();
-            if let Some(files) = &out {
-                let evidence = open(Layer::Rv).and_then(|file| report.keep(file));
-                sides.incomplete |= evidence.is_none();
-                if let Some(evidence) = evidence {
-                    check_evidence(&evidence, &files[1], sides.urls, &mut report);
-                }
-                sides.check(files, &mut report, |sides, view| {
-                    let page = view.page()?;
-                    counts.add_page(&page);
-                    sides.add_page(&page)
-                });
-            }
-            if let Some(files) = &into {
-                sides.check(files, &mut report, |sides, view| sides.add_in_links(&view.in_links()?));
+    let mut report = CheckReport { epoch: store.manifest().epoch, ..CheckReport::default() };
+    let (mut checked, mut named) = (Checked::default(), coverage::Named::of(store.manifest()));
+    report.counts = checked.epoch(&store, &mut report);
+    let kept = epochs(location)?;
+    for past in store.manifest().history.iter().rev().filter(|past| kept.contains(&past.epoch)) {
+        let manifest = match read_manifest(location, past.id()) {
+            // Removed meanwhile.
+            Err(Error::MissingEpoch { .. }) => continue,
+            read => report.keep(read),
+        };
+        let Some(manifest) = manifest else { continue };
+        named.add(&manifest);
+        if all {
+            match Store::open_epoch(location, past.epoch) {
+                Err(Error::RetiredEpoch { .. }) => {}
+                opened => _ = report.keep(opened).map(|earlier| checked.epoch(&earlier, &mut report)),
             }
         }
-        if counts != row.counts && !sides.incomplete {
-            report.problem(Error::Counts { row: row.row, expected: Box::new(row.counts), got: Box::new(counts) });
+    }
+    for kind in Sealed::ALL {
+        for name in kind.names(location)? {
+            report.files += 1;
+            let read = report.keep(kind.read(location, &name)).flatten();
+            report.bytes += read.map_or(0, |bytes| bytes.len() as u64);
         }
-        report.counts.add(&counts);
     }
-    if sides.out != sides.into && !sides.incomplete {
-        report.problem(Error::NotMirrored { out_links: sides.out.count, in_links: sides.into.count });
-    }
+    report.unread = named.unread(location, &checked.files, &report.epochs)?;
     Ok(report)
+}
+
+/// What was checked so far: so that what several epochs have is checked once.
+#[derive(Default)]
+struct Checked {
+    /// The paths of files.
+    files: BTreeSet<String>,
+    /// Those of them that do not have their checksum.
+    broken: BTreeSet<String>,
+    rows: BTreeMap<(u32, Digest), CheckedRow>,
+}
+
+/// What was found in a row.
+#[derive(Clone, Copy)]
+struct CheckedRow {
+    counts: Counts,
+    out: Triples,
+    into: Triples,
+    incomplete: bool,
+}
+
+impl Checked {
+    /// Checks an epoch; what is in it, counted anew.
+    fn epoch(&mut self, store: &Store, report: &mut CheckReport) -> Counts {
+        let manifest = store.manifest();
+        report.epochs.push(manifest.epoch);
+        for entry in manifest.files() {
+            if self.is_new(&entry.path, entry.bytes, report) && report.keep(store.verify(entry)).is_none() {
+                self.broken.insert(entry.path.clone());
+            }
+        }
+        let mut whole = true;
+        for entry in manifest.translations() {
+            if self.is_new(&entry.path, entry.bytes, report) {
+                whole &= report.keep(entry.verify(store.location())).is_some();
+            }
+        }
+        if let Some(past) = manifest.lineage().first().filter(|_| whole) {
+            report.keep(Translations::between(store, past.epoch));
+        }
+        for entry in &manifest.provenance.inputs {
+            if self.is_new(&entry.path, entry.bytes, report) {
+                report.keep(read_inputs(store, entry));
+            }
+        }
+        let (mut counts, mut out, mut into, mut incomplete) = <(Counts, Triples, Triples, bool)>::default();
+        for row in &manifest.rows {
+            let key = (row.row, row.digest());
+            let found = match self.rows.get(&key) {
+                Some(found) => *found,
+                None => check_row((store, row, manifest.in_range), &self.broken, report),
+            };
+            self.rows.insert(key, found);
+            counts.add(&found.counts);
+            out.join(found.out);
+            into.join(found.into);
+            incomplete |= found.incomplete;
+        }
+        if out != into && !incomplete {
+            report.problem(Error::NotMirrored { out_links: out.count, in_links: into.count });
+        }
+        counts
+    }
+
+    /// Whether a file was not checked yet; then it counts.
+    fn is_new(&mut self, path: &str, bytes: u64, report: &mut CheckReport) -> bool {
+        let is_new = self.files.insert(path.to_owned());
+        report.files += u64::from(is_new);
+        report.bytes += if is_new { bytes } else { 0 };
+        is_new
+    }
+}
+
+/// Checks the layers of a row. What the bytes of a `broken` file say is of no use; its checksum is the problem.
+fn check_row(
+    (store, row, in_range): (&Store, &RowEntry, RangeLength),
+    broken: &BTreeSet<String>,
+    report: &mut CheckReport,
+) -> CheckedRow {
+    let mut counts = Counts::default();
+    let mut sides = Sides { in_range, urls: row.end_uid(), ..Sides::default() };
+    for (at, partition) in row.partitions.iter().enumerate() {
+        sides.records = row.records(at);
+        let open = |layer: Layer| {
+            let entry = partition.file(layer).filter(|entry| !broken.contains(&entry.path))?;
+            Some(LayerFile::open(store.location(), entry))
+        };
+        let mut files = |layers: [Layer; 3]| -> Option<[LayerFile; 3]> {
+            let [links, times, changes] = layers.map(open);
+            Some([report.keep(links?)?, report.keep(times?)?, report.keep(changes?)?])
+        };
+        let (out, into) = (files([Layer::Ol, Layer::Ts, Layer::Bv]), files([Layer::Il, Layer::Tr, Layer::Ibv]));
+        match open(Layer::Url).and_then(|file| report.keep(file)) {
+            Some(file) => counts.urls += check_urls(&file, partition, report),
+            None => sides.incomplete = true,
+        }
+        sides.incomplete |= out.is_none() || into.is_none();
+        if let Some(files) = &out {
+            let evidence = open(Layer::Rv).and_then(|file| report.keep(file));
+            sides.incomplete |= evidence.is_none();
+            if let Some(evidence) = evidence {
+                check_evidence(&evidence, &files[1], sides.urls, report);
+            }
+            sides.check(files, report, |sides, view| {
+                let page = view.page()?;
+                counts.add_page(&page);
+                sides.add_page(&page)
+            });
+        }
+        if let Some(files) = &into {
+            sides.check(files, report, |sides, view| sides.add_in_links(&view.in_links()?));
+        }
+    }
+    if counts != row.counts && !sides.incomplete {
+        report.problem(Error::Counts { row: row.row, expected: Box::new(row.counts), got: Box::new(counts) });
+    }
+    CheckedRow { counts, out: sides.out, into: sides.into, incomplete: sides.incomplete }
 }
 
 /// Checks the url layer of a partition: dense UIDs from the partition's first, rising keys, nothing empty. Gives its
@@ -210,6 +313,11 @@ impl Triples {
         bytes[16..].copy_from_slice(&range.to_le_bytes());
         self.sum = self.sum.wrapping_add(xxh3_64(&bytes));
         self.count += 1;
+    }
+
+    fn join(&mut self, other: Self) {
+        self.sum = self.sum.wrapping_add(other.sum);
+        self.count += other.count;
     }
 }
 

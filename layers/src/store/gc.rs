@@ -18,7 +18,8 @@ use crate::names::{LEASES, ROWS, manifest_name, row_name};
 use crate::store::inputs::{INPUTS, row_of_inputs};
 use crate::store::manifest::Manifest;
 use crate::store::manifest::history::{TRANSLATIONS, is_translation, translation_name};
-use crate::store::overview::{OVERVIEWS, overview_name};
+use crate::store::overview::overview_name;
+use crate::store::sealed::Sealed;
 use crate::store::{current, manifests};
 
 /// Where the cells of rows lie.
@@ -169,8 +170,8 @@ impl Plan {
                 .is_ok_and(|epoch| epoch < current && !remaining.iter().any(|(remaining, _)| **remaining == epoch))
         });
         orphans.extend(leases.map(|name| Orphan::Directory(format!("{LEASES}/{name}"))));
-        let names = location.storage().names(OVERVIEWS)?;
-        let overviews = names.iter().map(|name| format!("{OVERVIEWS}/{name}"));
+        let names = location.storage().names(Sealed::Overviews.directory())?;
+        let overviews = names.iter().map(|name| format!("{}/{name}", Sealed::Overviews.directory()));
         let stays: BTreeSet<String> = remaining.iter().map(|(epoch, _)| overview_name(**epoch)).collect();
         orphans.extend(overviews.filter(|path| !stays.contains(path)).map(Orphan::File));
         Ok((collected, orphans))

@@ -6,7 +6,7 @@
 //! STORE/watches/top.lock     of the process that holds it
 //! ```
 //!
-//! A note is written as a whole by the process that holds it, and is durable then; everybody may read it. In a
+//! A note has its digest ([`Sealed`]) and is written as a whole by the process that holds it, and is durable then; everybody may read it. In a
 //! directory the lock is one of the operating system: it goes with its process, and meanwhile nobody else gets the
 //! note. In S3 the lock of a killed process would stay, so there the last process that asks holds the note, and the one
 //! before is told when it writes.
@@ -16,6 +16,7 @@ use std::path::PathBuf;
 
 use crate::error::Error;
 use crate::location::{Location, Lock};
+use crate::store::sealed::Sealed;
 
 const ENDING: &str = ".json";
 
@@ -23,13 +24,12 @@ const ENDING: &str = ".json";
 #[derive(Clone)]
 pub struct Notes {
     store: Location,
-    /// The directory in the store.
-    kind: &'static str,
+    kind: Sealed,
 }
 
 impl Notes {
-    /// Those in the directory `kind` of a store. Nothing is looked up yet.
-    pub fn of(store: &Location, kind: &'static str) -> Self {
+    /// Those of a kind in a store. Nothing is looked up yet.
+    pub fn of(store: &Location, kind: Sealed) -> Self {
         Self { store: store.clone(), kind }
     }
 
@@ -39,7 +39,7 @@ impl Notes {
     }
 
     fn file(&self, name: &str) -> String {
-        format!("{}/{name}{ENDING}", self.kind)
+        format!("{}/{name}{ENDING}", self.kind.directory())
     }
 
     /// The names of all notes, in order.
@@ -47,18 +47,22 @@ impl Notes {
     /// # Errors
     /// What the place refuses.
     pub fn names(&self) -> Result<Vec<String>, Error> {
-        let names = self.store.storage().names(self.kind)?;
-        let mut names: Vec<_> = names.iter().filter_map(|name| name.strip_suffix(ENDING)).map(str::to_owned).collect();
-        names.sort_unstable();
-        Ok(names)
+        let names = self.kind.names(&self.store)?;
+        let name = |path: &String| Some(path.rsplit_once('/')?.1.strip_suffix(ENDING)?.to_owned());
+        Ok(names.iter().filter_map(name).collect())
     }
 
     /// The bytes of a note; `None` where there is none.
     ///
     /// # Errors
-    /// What the place refuses.
+    /// What the place refuses, and a note that is not as it was written ([`Error::Unsealed`]).
     pub fn read(&self, name: &str) -> Result<Option<Vec<u8>>, Error> {
-        self.store.storage().read(&self.file(name))
+        self.kind.read(&self.store, &self.file(name))
+    }
+
+    /// What is said of a note that makes no sense.
+    pub fn damaged(&self, name: &str, flaw: impl fmt::Display) -> Error {
+        self.kind.damaged(&self.store, &self.file(name), flaw.to_string())
     }
 
     /// Holds a note, which may not be there yet, until the value is dropped.
@@ -66,7 +70,7 @@ impl Notes {
     /// # Errors
     /// In a directory one that another process holds ([`Error::Locked`]); what the place refuses.
     pub fn hold(&self, name: &str) -> Result<HeldNote, Error> {
-        let lock = self.store.storage().hold(&format!("{}/{name}.lock", self.kind))?;
+        let lock = self.store.storage().hold(&format!("{}/{name}.lock", self.kind.directory()))?;
         Ok(HeldNote { notes: self.clone(), name: name.to_owned(), lock })
     }
 }
@@ -79,13 +83,23 @@ pub struct HeldNote {
 }
 
 impl HeldNote {
+    /// The notes that it is one of.
+    pub fn notes(&self) -> &Notes {
+        &self.notes
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     /// Writes the note anew.
     ///
     /// # Errors
     /// In S3 a note that another process holds meanwhile ([`Error::LockLost`]); what the place refuses.
     pub fn write(&self, bytes: &[u8]) -> Result<(), Error> {
         self.lock.check()?;
-        self.notes.store.storage().replace(&self.notes.file(&self.name), bytes)
+        self.notes.kind.write(&self.notes.store, &self.notes.file(&self.name), bytes)
     }
 
     /// Removes the note, and its lock.
@@ -96,7 +110,7 @@ impl HeldNote {
         self.lock.check()?;
         let storage = self.notes.store.storage();
         storage.remove(&self.notes.file(&self.name))?;
-        storage.remove(&format!("{}/{}.lock", self.notes.kind, self.name))
+        storage.remove(&format!("{}/{}.lock", self.notes.kind.directory(), self.name))
     }
 }
 

@@ -5,7 +5,8 @@
 //! ```
 //!
 //! It depends on the epoch alone. Whoever computes it reads all links, so it is computed once, and read as often as a
-//! server is asked. It names the identity of its epoch: one of another store with the same number is none.
+//! server is asked. It names the identity of its epoch: one of another store with the same number is none. The file has
+//! its digest (`sealed`): one that is not as it was written is an error, and never an answer.
 //!
 //! Years are those of UTC. All columns of a [`Numbers`] have one entry a year, from [`Overview::first_year`] on.
 
@@ -15,13 +16,11 @@ use crate::error::Error;
 use crate::location::Location;
 use crate::store::Store;
 use crate::store::identity::EpochId;
-
-/// The directory of all overviews.
-pub(crate) const OVERVIEWS: &str = "overviews";
+use crate::store::sealed::Sealed;
 
 /// Where the overview of an epoch lies.
 pub(crate) fn overview_name(epoch: u64) -> String {
-    format!("{OVERVIEWS}/{epoch:06}.json")
+    format!("{}/{epoch:06}.json", Sealed::Overviews.directory())
 }
 
 /// What an epoch holds.
@@ -176,21 +175,19 @@ impl Overview {
     /// Reads that of an epoch; `None` where none was written for it.
     ///
     /// # Errors
-    /// What the place refuses, and a file that is no overview.
+    /// What the place refuses, and a file that is not as it was written ([`Error::Unsealed`]).
     pub fn read(store: &Store) -> Result<Option<Self>, Error> {
-        let name = overview_name(store.manifest().epoch);
-        let Some(bytes) = store.location().storage().read(&name)? else { return Ok(None) };
-        let path = store.location().path(&name);
-        let overview: Self =
-            serde_json::from_slice(&bytes).map_err(|source| Error::Overview { path: path.clone(), source })?;
+        let (name, kind) = (overview_name(store.manifest().epoch), Sealed::Overviews);
+        let Some(bytes) = kind.read(store.location(), &name)? else { return Ok(None) };
+        let damaged = |flaw: String| kind.damaged(store.location(), &name, flaw);
+        let overview: Self = serde_json::from_slice(&bytes).map_err(|error| damaged(error.to_string()))?;
         let years = overview.all.captures.len();
         let all = overview.hosts.iter().map(|host| &host.numbers).chain([&overview.all]);
         let is_even =
             |lives: &Lives| lives.age.len() == lives.at_risk.len() && lives.age.len() == lives.surviving.len();
         let lives = overview.hosts.iter().map(|host| &host.lives).chain([&overview.lives]).all(is_even);
         if !lives || all.flat_map(Numbers::columns).any(|(_, column)| column.len() != years) {
-            let source = serde::de::Error::custom("columns are not of one length");
-            return Err(Error::Overview { path, source });
+            return Err(damaged("columns are not of one length".to_owned()));
         }
         Ok((overview.of == store.id()).then_some(overview))
     }
@@ -200,11 +197,10 @@ impl Overview {
     /// # Errors
     /// What the place refuses.
     pub fn write(&self, store: &Location) -> Result<(), Error> {
-        let name = overview_name(self.of.epoch);
-        let path = store.path(&name);
-        let mut bytes = serde_json::to_vec(self).map_err(|source| Error::Overview { path, source })?;
+        let (name, kind) = (overview_name(self.of.epoch), Sealed::Overviews);
+        let mut bytes = serde_json::to_vec(self).map_err(|error| kind.damaged(store, &name, error.to_string()))?;
         bytes.push(b'\n');
-        store.storage().replace(&name, &bytes)
+        kind.write(store, &name, &bytes)
     }
 }
 

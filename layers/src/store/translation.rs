@@ -14,6 +14,8 @@
 
 use crate::error::{Damage, Error};
 use crate::file::parquet::{TableWriter, read_table};
+use crate::location::Location;
+use crate::location::body::Body;
 use crate::record::uid::Uid;
 use crate::store::manifest::history::{PastEpoch, TranslationEntry, translation_name};
 use crate::store::{RowDir, Store, current};
@@ -111,6 +113,20 @@ impl TranslationWriter {
     }
 }
 
+impl TranslationEntry {
+    /// Compares the file with its size and checksum.
+    pub(crate) fn verify(&self, store: &Location) -> Result<(), Error> {
+        self.body(store).map(drop)
+    }
+
+    /// The bytes of the file, verified.
+    fn body(&self, store: &Location) -> Result<Body, Error> {
+        let body = store.storage().body(&self.path)?;
+        body.verify(&store.path(&self.path), self.bytes, &self.checksum)?;
+        Ok(body)
+    }
+}
+
 /// How one merge replaced UIDs, in memory.
 #[derive(Clone, Debug)]
 pub struct Translation {
@@ -125,8 +141,7 @@ impl Translation {
     /// Reads the translation from the epoch `past`, which has one, to the next, which has `urls_after` URLs.
     fn load(store: &Store, entry: &TranslationEntry, urls_before: u64, urls_after: u64) -> Result<Self, Error> {
         let path = store.location().path(&entry.path);
-        let body = store.location().storage().body(&entry.path)?;
-        body.verify(&path, entry.bytes, &entry.checksum)?;
+        let body = entry.body(store.location())?;
         let mut shifts: Vec<Shift> = Vec::new();
         read_table(&path, &body, COLUMNS, |[old, new, count]| {
             let rows = old.iter().zip(new).zip(count);

@@ -24,14 +24,6 @@ pub enum Error {
     /// What is asked of an export does not go together.
     #[error(transparent)]
     Unfit(#[from] crate::export::Unfit),
-    /// What is watched of a store makes no sense.
-    #[error("{}: {source}; this file registers a watched result", path.display())]
-    Watch {
-        /// The note.
-        path: PathBuf,
-        /// What is wrong in it.
-        source: serde_json::Error,
-    },
     /// Another process follows the store under this name.
     #[error(
         "{} is locked: another process watches this result; stop that process, or choose another name",

@@ -40,7 +40,7 @@ pub enum Reason {
     NotReady,
     /// The server does not have the cell.
     CellNotHere,
-    /// A cell or a layer is damaged.
+    /// A cell, a layer or another file of the store is damaged.
     Damaged,
 }
 
@@ -130,7 +130,7 @@ pub fn status_of(error: &LayersError) -> Status {
             Some(Error::Damaged { .. }) => refuse(Reason::Damaged, source.to_string(), &[]),
             _ => Status::internal(source.to_string()),
         },
-        LayersError::Damaged { .. } => refuse(Reason::Damaged, error.to_string(), &[]),
+        error if error.is_damage() => refuse(Reason::Damaged, error.to_string(), &[]),
         _ => Status::internal(error.to_string()),
     }
 }
@@ -139,6 +139,15 @@ pub fn status_of(error: &LayersError) -> Status {
 pub fn not_here(row: u32, partition: u32) -> Status {
     let cell = [("row", row.into()), ("partition", partition.into())];
     refuse(Reason::CellNotHere, format!("cell {partition} of row {row} is not on this server; ask a replica"), &cell)
+}
+
+/// CELL_NOT_HERE: the image of the cell has changed on the disk. The keeper drops the cell and makes it anew.
+pub fn damaged_here(row: u32, partition: u32) -> Status {
+    let cell = [("row", row.into()), ("partition", partition.into())];
+    let message = format!(
+        "the image of cell {partition} of row {row} is damaged on this server, and is made anew; ask a replica"
+    );
+    refuse(Reason::CellNotHere, message, &cell)
 }
 
 /// OTHER_STORE: the caller expects another store than the server serves.

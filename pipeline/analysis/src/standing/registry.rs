@@ -13,10 +13,10 @@ use super::Standing;
 use crate::Error;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
-use webstrata_layers::{EpochId, Error as StoreError, HeldNote, Location, Notes};
+use webstrata_layers::{EpochId, Error as StoreError, HeldNote, Location, Notes, Sealed};
 use webstrata_pipeline::Error as JobError;
 
-const WATCHES: &str = "watches";
+const WATCHES: Sealed = Sealed::Watches;
 
 /// What stands in a note.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,33 +35,38 @@ pub struct Registration {
 #[derive(Debug)]
 pub struct Registered(HeldNote);
 
-/// All registrations of a store, in order of their names.
+/// All registrations of a store, in order of their names; instead of one that is damaged, what is said of it.
 ///
 /// # Errors
-/// Notes that cannot be read or make no sense.
-pub fn registered(store: &Location) -> Result<Vec<(String, Registration)>, Error> {
+/// A directory that cannot be read.
+pub fn registered(store: &Location) -> Result<Vec<(String, Result<Registration, Error>)>, Error> {
     let notes = Notes::of(store, WATCHES);
-    let mut all = Vec::new();
-    for name in notes.names()? {
-        if let Some(registration) = read(&notes, &name)? {
-            all.push((name, registration));
-        }
-    }
-    Ok(all)
+    let names = notes.names()?;
+    // One that is removed meanwhile is not there.
+    let known = |name: String| read(&notes, &name).transpose().map(|registration| (name, registration));
+    Ok(names.into_iter().filter_map(known).collect())
 }
 
 impl Registered {
-    /// Takes a name in a store that is there: gives also what is registered under it.
+    /// Takes a name in a store that is there, whether a watch is registered under it or not.
     ///
     /// # Errors
-    /// A name that another process follows ([`Error::Watched`]); notes that cannot be read or written.
-    pub fn take(store: &Location, name: &str) -> Result<(Self, Option<Registration>), Error> {
+    /// A name that another process follows ([`Error::Watched`]); notes that cannot be written.
+    pub fn take(store: &Location, name: &str) -> Result<Self, Error> {
         let notes = Notes::of(store, WATCHES);
         let held = notes.hold(name).map_err(|error| match error {
             StoreError::Locked { path, .. } => Error::Watched { path },
             error => error.into(),
         })?;
-        Ok((Self(held), read(&notes, name)?))
+        Ok(Self(held))
+    }
+
+    /// What is registered under the name.
+    ///
+    /// # Errors
+    /// A note that cannot be read, or is damaged.
+    pub fn registration(&self) -> Result<Option<Registration>, Error> {
+        read(self.0.notes(), self.0.name())
     }
 
     /// Writes the note anew.
@@ -85,5 +90,5 @@ impl Registered {
 
 fn read(notes: &Notes, name: &str) -> Result<Option<Registration>, Error> {
     let Some(bytes) = notes.read(name)? else { return Ok(None) };
-    serde_json::from_slice(&bytes).map(Some).map_err(|source| Error::Watch { path: notes.path(name), source })
+    serde_json::from_slice(&bytes).map(Some).map_err(|flaw| notes.damaged(name, flaw).into())
 }

@@ -1,10 +1,11 @@
 //! Verifies the cells that lie beside the layers of a store: the part of `webstrata check` that layers cannot do.
 //!
-//! Reads each image of the current epoch's rows whole: its checksums, its parts, every URL and record, both ways, and
-//! compares all of it with the layers ([`crate::cells::cell`]). Cells need not be there, and images of other rows are
-//! not looked at. Memory: one record, and one row group of the layers. Passes over the layers of a partition that has a
+//! Reads each image of an epoch's rows whole: its checksums, its parts, every URL and record, both ways, and compares
+//! all of it with the layers ([`crate::cells::cell`]). Cells need not be there, and images of other rows are not looked
+//! at. Memory: one record, and one row group of the layers. Passes over the layers of a partition that has a
 //! cell: one.
 
+use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::path::Path;
 
@@ -28,12 +29,16 @@ pub struct CellsReport {
     pub bytes: u64,
     /// What is wrong, at most one problem a cell.
     pub problems: Vec<Error>,
+    /// Those that were checked, by row and partition.
+    checked: BTreeSet<(u32, u32)>,
 }
 
-/// Checks the cells of a store's epoch.
-pub fn check(store: &Store, encodings: Encodings) -> CellsReport {
-    let mut report = CellsReport::default();
+/// Checks the cells of a store's epoch that the report does not have yet.
+pub fn check(store: &Store, encodings: Encodings, report: &mut CellsReport) {
     for (row, partition) in partitions(store) {
+        if !report.checked.insert((row.row, partition.partition)) {
+            continue;
+        }
         report.partitions += 1;
         let Some(directory) = store.location().directory() else { continue };
         let path = path_of(directory, row.row, partition.partition);
@@ -47,7 +52,6 @@ pub fn check(store: &Store, encodings: Encodings) -> CellsReport {
             }
         }
     }
-    report
 }
 
 /// Calls `visit` with each URL of each cell that lies beside an epoch's rows, and the path of the cell. Nothing is
