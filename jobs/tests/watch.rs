@@ -69,7 +69,9 @@ fn current(dir: &Path) -> u64 {
 /// The epoch that a watch has written last.
 fn written(dir: &Path, name: &str) -> Option<u64> {
     let file = fs::read(dir.join(format!("store/watches/{name}.json"))).unwrap();
-    serde_json::from_slice::<Value>(&file).unwrap()["epoch"]["epoch"].as_u64()
+    // The digest follows.
+    let first = serde_json::Deserializer::from_slice(&file).into_iter::<Value>().next();
+    first.unwrap().unwrap()["epoch"]["epoch"].as_u64()
 }
 
 /// Waits until a watch has written the current epoch.
@@ -262,6 +264,10 @@ fn what_cannot_be_watched_is_said() {
     assert_eq!(begun[0], json!({"epoch": 2, "source": "a.example", "target": "b.example", "is": {"links": 1}}));
     fs::write(dir.join("store/watches/hosts.json"), "{}").unwrap();
     let error = fails(dir, "watch {}/store hosts --once", 1);
-    assert!(error.contains("hosts.json: missing field"), "{error}");
+    assert!(error.contains("hosts.json is damaged") && error.contains("--forget"), "{error}");
+    let said = fails(dir, "watch {}/store", 1);
+    assert!(said.contains("hosts.json is damaged"), "{said}");
+    fails(dir, "check {}/store", 1);
+    succeeds(dir, "watch {}/store hosts --forget");
     assert!(succeeds(dir, "check {}/store").contains("sound"));
 }

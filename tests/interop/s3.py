@@ -394,6 +394,12 @@ def served(places, crawls):
     print(f"servers: {len(servers)} of a store in S3 answer as the directory does, before and after an update")
 
 
+def first_value(text):
+    """The first of the JSON values of a file: a digest follows it."""
+    text = text.decode() if isinstance(text, bytes) else text
+    return json.JSONDecoder().raw_decode(text)[0]
+
+
 def watched(places, crawls):
     options = ["-w", 2, "--spill", places.spill()]
 
@@ -404,7 +410,7 @@ def watched(places, crawls):
         return places.start("watch", place, "top", "--k", 20, "--out", tables(place), "--every", "0.05", *more)
 
     def written():
-        return places.keys("watches/top.json") and json.loads(places.object("watches/top.json"))["epoch"]
+        return places.keys("watches/top.json") and first_value(places.object("watches/top.json"))["epoch"]
 
     for place in (places.directory, places.objects_at):
         places.build(place, crawls[0])
