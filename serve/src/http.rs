@@ -4,12 +4,12 @@
 //! GET /v1/links?url=... --> [question] UID --> [answer: walk] UIDs that match --> clerk --> [answer] --> JSON
 //! ```
 //!
-//! Map: `question` reads parameters, finds URLs and says where a page begins; `answer` lists the URLs that match and
-//! collects as many values as fit; `links`, `changed`, `first`, `around` (backlinks, neighbourhood, ways), `barcode`,
-//! `suggest`, `names` and `about` are the questions; `query` answers many questions in one stream; `archive` answers
-//! what tools for web archives ask; `caching` says how long answers may be kept, [`options`] what an operator chooses.
-//! `http/openapi.json` describes all paths, and the server serves the description. `/` is the [`crate::explorer`] for
-//! browsers.
+//! Map: `question` reads parameters, finds URLs, and says where a page begins and where callers reach the server;
+//! `answer` lists the URLs that match and collects as many values as fit; `links`, `changed`, `first`, `around`
+//! (backlinks, neighbourhood, ways), `barcode`, `suggest`, `names` and `about` are the questions; `query` answers many
+//! questions in one stream; `archive` answers what tools for web archives ask; `caching` says how long answers may be
+//! kept, [`options`] what an operator chooses. `http/openapi.json` describes all paths, and the server serves the
+//! description. `/` is the [`crate::explorer`] for browsers.
 //!
 //! Callers that accept gzip or zstd get compressed answers. Every answer names its epoch. Errors are those of
 //! [`crate::guard::refusal`]. The server keeps no state between calls.
@@ -17,9 +17,9 @@
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::{Path, Request};
+use axum::extract::{Path, Request, State};
 use axum::http::header::{ACCEPT, CONTENT_TYPE, VARY};
-use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri};
 use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, any, get, post};
@@ -183,8 +183,12 @@ async fn explorer_file(Path(name): Path<String>, uri: Uri, headers: HeaderMap) -
     }
 }
 
-async fn openapi() -> Response {
-    ([(CONTENT_TYPE, "application/json")], OPENAPI).into_response()
+/// The description, with where this server is: without that, programs take its paths for those of the whole host.
+async fn openapi(State(shared): State<Shared>, uri: Uri, headers: HeaderMap) -> Result<Response, Refused> {
+    let servers = json!([{"url": question::home::home(&shared, &uri, &headers)?}]);
+    let text = OPENAPI.replacen('{', &format!("{{\n  \"servers\": {servers},"), 1);
+    let fields = [(CONTENT_TYPE, HeaderValue::from_static("application/json")), (VARY, question::home::VARIES)];
+    Ok((fields, text).into_response())
 }
 
 async fn nothing_there(uri: Uri) -> Refused {
@@ -243,7 +247,7 @@ mod tests {
             ("/v1/topology", about::TOPOLOGY),
             ("/v1/epochs", about::EPOCHS),
             ("/v1/query", query::QUERY),
-            ("/cdx", archive::cdx::CDX),
+            ("/cdx", archive::cdx::parameters::CDX),
             ("/timemap/link/{url}", &["url"]),
             ("/timemap/json/{url}", &["url"]),
             ("/timegate/{url}", &["url", "Accept-Datetime"]),

@@ -30,8 +30,8 @@ pub struct TimeMap<'a> {
 impl TimeMap<'_> {
     /// The URL of a memento.
     #[must_use]
-    pub fn memento(&self, (time, url): Memento<'_>) -> String {
-        format!("{}{}/{url}", self.replay, format_digits(time))
+    pub fn memento(&self, memento: Memento<'_>) -> String {
+        url_of(self.replay, memento)
     }
 
     fn timegate(&self) -> String {
@@ -83,7 +83,7 @@ impl TimeMap<'_> {
     }
 
     fn link(&self, memento: Memento<'_>, rel: &str) -> String {
-        format!("{}; rel=\"{rel}\"; datetime=\"{}\"", target(&self.memento(memento)), http_date(memento.0))
+        link(self.replay, memento, rel)
     }
 
     /// The links of a TimeGate's answer (the field `Link`): the page, its TimeMap, the first, the last and the chosen
@@ -119,8 +119,18 @@ impl TimeMap<'_> {
     }
 }
 
+/// The URL of a memento in the archive that replays it.
+fn url_of(replay: &str, (time, url): Memento<'_>) -> String {
+    format!("{replay}{}/{url}", format_digits(time))
+}
+
+/// A memento in link format.
+pub(crate) fn link(replay: &str, memento: Memento<'_>, rel: &str) -> String {
+    format!("{}; rel=\"{rel}\"; datetime=\"{}\"", target(&url_of(replay, memento)), http_date(memento.0))
+}
+
 /// A URL as a target in link format, which ends at `>`.
-fn target(url: &str) -> String {
+pub(crate) fn target(url: &str) -> String {
     format!("<{}>", url.replace('<', "%3C").replace('>', "%3E"))
 }
 

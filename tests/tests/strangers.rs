@@ -1,15 +1,12 @@
-//! Callers who are not ours: caches, pages of other sites, and clients of CDX servers and of Memento.
+//! Callers who are not ours: caches, pages of other sites, proxies, and clients of Memento.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 use axum::body::Body;
 use axum::http::{StatusCode, header};
-use serde_json::json;
-use webstrata_layers::{RangeLength, format_digits};
 use webstrata_serve::guard::security::{Security, SecurityOptions};
 use webstrata_serve::http::options::Origin;
-use webstrata_tests::rows::{Rows, Shape};
-use webstrata_tests::served::{Served, encoded};
+use webstrata_tests::served::Served;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn pages_of_other_sites_read_answers_where_they_may() {
@@ -44,96 +41,6 @@ async fn pages_of_other_sites_read_answers_where_they_may() {
     let request = format!("GET /v1/epochs HTTP/1.1\r\nhost: one\r\nconnection: close\r\norigin: {site}\r\n\r\n");
     let answer = closed.port(request).await;
     assert!(answer.starts_with("HTTP/1.1 200 ") && !answer.contains("access-control"), "{answer}");
-}
-
-/// The lines of `/cdx`, page after page, with the fields of the question.
-async fn cdx_lines(served: &Served, question: &str) -> Vec<String> {
-    let (mut lines, mut key) = (Vec::new(), String::new());
-    loop {
-        let (status, body) = served.call("GET", &format!("/cdx?{question}{key}"), Body::empty()).await;
-        let text = String::from_utf8(body.to_vec()).unwrap();
-        assert_eq!(status, StatusCode::OK, "{question}: {text}");
-        let (own, next) = text.split_once("\n\n").map_or((text.as_str(), None), |(own, next)| (own, Some(next)));
-        lines.extend(own.lines().map(str::to_owned));
-        match next {
-            Some(next) => key = format!("&resumeKey={}", next.trim()),
-            None => return lines,
-        }
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn captures_are_listed_as_a_cdx_server_lists_them() {
-    let dir = tempfile::tempdir().unwrap();
-    let store = dir.path().join("store");
-    let rows = Rows::random(11, Shape { rows: 3, pages: 12, captures: 60, links: 6, in_order: false });
-    rows.write(&store, 2, RangeLength::Month);
-    let oracle = rows.oracle();
-    let served = Served::start(&store, 1 << 24).await;
-    let mut pages = 0;
-    for url in oracle.urls() {
-        let expected: Vec<String> = oracle.captures(url).into_iter().map(|(time, _)| format_digits(time)).collect();
-        let listed = format!("url={}&fl=timestamp&filter=original:.*", encoded(url));
-        // Spellings of one page are listed together, so each is asked for by its own text.
-        let only = format!("&filter=original:{}", encoded(&regex_of(url)));
-        assert_eq!(cdx_lines(&served, &format!("{listed}{only}")).await, expected, "{url}");
-        for limit in 1..4 {
-            let parts = format!("{listed}{only}&limit={limit}&showResumeKey=true");
-            assert_eq!(cdx_lines(&served, &parts).await, expected, "{url} by {limit}");
-            let last = cdx_lines(&served, &format!("{listed}{only}&limit=-{limit}")).await;
-            assert_eq!(last, expected[expected.len().saturating_sub(limit)..], "{url}");
-        }
-        for length in [4, 6, 14] {
-            let mut years = expected.clone();
-            years.dedup_by(|one, other| one[..length] == other[..length]);
-            for limit in ["", "&limit=1&showResumeKey=true", "&limit=2&showResumeKey=true"] {
-                let question = format!("{listed}{only}&collapse=timestamp:{length}{limit}");
-                assert_eq!(cdx_lines(&served, &question).await, years, "{url} {length} {limit}");
-            }
-        }
-        pages += usize::from(expected.len() > 1);
-    }
-    assert!(pages > 5);
-    let url = oracle.urls().into_iter().find(|url| oracle.captures(url).len() > 1).unwrap();
-    let host = format!("url={}&matchType=host", encoded(url));
-    let all = cdx_lines(&served, &host).await;
-    for limit in [1, 2, 7] {
-        assert_eq!(cdx_lines(&served, &format!("{host}&limit={limit}&showResumeKey=true")).await, all);
-        let ends = cdx_lines(&served, &format!("{host}&limit=-{limit}")).await;
-        assert_eq!(ends, all[all.len() - limit.min(all.len())..]);
-    }
-    let mut keys: Vec<&str> = all.iter().map(|line| line.split(' ').next().unwrap()).collect();
-    keys.dedup();
-    assert_eq!(cdx_lines(&served, &format!("{host}&collapse=urlkey&fl=urlkey&limit=1&showResumeKey=true")).await, keys);
-    let json = served.get(&format!("/cdx?{host}&output=json")).await;
-    let rows: Vec<String> = json.as_array().unwrap()[1..]
-        .iter()
-        .map(|row| row.as_array().unwrap().iter().map(|field| field.as_str().unwrap()).collect::<Vec<_>>().join(" "))
-        .collect();
-    assert_eq!((rows, json[0][2].as_str()), (all, Some("original")));
-    assert_eq!(served.get("/cdx?url=nowhere.example&output=json").await, json!([]));
-    let paged = served.get(&format!("/cdx?{host}&output=json&limit=1&showResumeKey=true")).await;
-    assert_eq!((paged.as_array().unwrap().len(), &paged[2]), (4, &json!([])));
-    for (question, name) in [
-        ("url=a.example&limit=0", "limit: "),
-        ("url=a.example&fl=urlkey,offset", "fl: no such field: \"offset\""),
-        ("url=a.example&collapse=timestamp:0", "collapse: "),
-        ("url=a.example&filter=statuscode", "filter: "),
-        ("url=a.example&filter=statuscode:(", "filter: "),
-        ("url=a.example&output=xml", "output: "),
-        ("limit=1", "url: missing"),
-    ] {
-        let (status, _, message) = served.refused(&format!("/cdx?{question}")).await;
-        assert_eq!(status, 400, "{question}");
-        assert!(message.starts_with(name), "{question}: {message}");
-    }
-}
-
-/// A pattern that matches a text.
-fn regex_of(text: &str) -> String {
-    text.chars()
-        .map(|letter| if letter.is_alphanumeric() { letter.to_string() } else { format!("\\{letter}") })
-        .collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -208,7 +115,8 @@ async fn a_timegate_leads_to_the_nearest_capture() {
     }
     let (status, headers, _) = served.whole("HEAD", "/timegate/http://a.example/", &[], Body::empty()).await;
     assert_eq!((status.as_u16(), headers[header::LOCATION].to_str().unwrap()), (302, june.as_str()));
-    assert_eq!(headers[header::VARY].to_str().unwrap().to_lowercase(), "accept-datetime");
+    let varies: Vec<&str> = headers.get_all(header::VARY).iter().map(|value| value.to_str().unwrap()).collect();
+    assert_eq!(varies, ["accept-datetime", "x-forwarded-host, x-forwarded-prefix, x-forwarded-proto"]);
     let links = headers[header::LINK].to_str().unwrap();
     assert!(links.starts_with("<http://a.example/>; rel=\"original\", "), "{links}");
     for path in
@@ -222,4 +130,34 @@ async fn a_timegate_leads_to_the_nearest_capture() {
         let (status, ..) = served.whole("GET", &format!("/timegate/{url}"), &[], Body::empty()).await;
         assert_eq!(status.as_u16(), 302, "{url}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn absolute_urls_lead_to_where_the_caller_asked() {
+    let asked: &[(&str, &str)] =
+        &[("x-forwarded-proto", "https"), ("x-forwarded-host", "b.example"), ("x-forwarded-prefix", "/w/")];
+    let ask = async |served: &Served, path: &str, fields: &[(&str, &str)]| {
+        let (status, headers, body) = served.whole("GET", path, fields, Body::empty()).await;
+        assert!(status.as_u16() < 400, "{path}");
+        let links = headers.get(header::LINK).map(|value| value.to_str().unwrap().to_owned());
+        let varies = headers.get_all(header::VARY).iter().any(|value| value.as_bytes().starts_with(b"x-forwarded"));
+        assert!(varies, "{path}");
+        let tag = headers.get(header::ETAG).cloned();
+        (links.unwrap_or_default() + &String::from_utf8(body.to_vec()).unwrap(), tag)
+    };
+    let (_dir, served) = Served::example().await;
+    for path in ["/timemap/link/a.example", "/timemap/json/a.example", "/timegate/a.example", "/v1/openapi.json"] {
+        let (own, own_tag) = ask(&served, path, &[]).await;
+        let (proxied, proxied_tag) = ask(&served, path, asked).await;
+        assert!(own.contains("http://localhost:7400") && !own.contains("b.example/w"), "{path}: {own}");
+        // The description has examples, which are of no server.
+        let all = if path == "/v1/openapi.json" { 1 } else { 9 };
+        assert!(proxied == own.replacen("http://localhost:7400", "https://b.example/w", all), "{path}");
+        assert!(own_tag.is_none() || own_tag != proxied_tag, "{path}: a cache would take one for the other");
+    }
+    let (_other_dir, named) =
+        Served::example_with(|options| options.http.public_url = Some("https://c.example/x".to_owned())).await;
+    let (text, _) = ask(&named, "/timemap/link/a.example", asked).await;
+    assert!(text.contains("<https://c.example/x/timegate/http://a.example/>"), "{text}");
+    assert!(!text.contains("b.example/w"), "{text}");
 }

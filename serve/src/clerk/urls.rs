@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 use tonic::Status;
+use webstrata_layers::record::key::key_of;
 use webstrata_layers::{CaptureTime, Uid, Window, key};
 
 use super::call::other_kind;
@@ -92,6 +93,33 @@ impl Pinned {
             }
         }
         Ok(intervals.into_iter().flatten().collect())
+    }
+
+    /// The UIDs of the URLs whose keys are not below `key`: one interval for each row that has such URLs, in increasing
+    /// order. Cost: the texts of about as many URLs of each row as the number of its URLs has binary digits, one at a
+    /// time.
+    ///
+    /// # Errors
+    /// See [`Pinned`].
+    pub async fn from_key(&self, key: &[u8]) -> Result<Vec<Range<Uid>>, Status> {
+        let ends: Vec<Uid> = self.graph.rows.iter().map(|row| row.end_uid).collect();
+        let starts = std::iter::once(Uid(0)).chain(ends.iter().copied());
+        // The first URL whose key is not below lies in the interval, or is the one after it.
+        let mut sought: Vec<Range<Uid>> = starts.zip(&ends).map(|(start, &end)| start..end).collect();
+        while sought.iter().any(|uids| !uids.is_empty()) {
+            let open = || sought.iter().enumerate().filter(|(_, uids)| !uids.is_empty());
+            let middles: Vec<(usize, Uid)> =
+                open().map(|(row, uids)| (row, uids.start + (uids.end.0 - uids.start.0) / 2)).collect();
+            let urls = self.urls(&middles.iter().map(|(_, uid)| *uid).collect::<Vec<_>>()).await?;
+            for ((row, uid), url) in middles.into_iter().zip(urls) {
+                match key_of(&url).as_slice() < key {
+                    true => sought[row].start = uid + 1,
+                    false => sought[row].end = uid,
+                }
+            }
+        }
+        let found = sought.into_iter().zip(ends).map(|(uids, end)| uids.start..end);
+        Ok(found.filter(|uids| !uids.is_empty()).collect())
     }
 
     /// The UIDs of pages with a capture in the closed interval, whether its links are known or not. One call scans the

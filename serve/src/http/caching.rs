@@ -11,6 +11,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::question::home::home;
 use crate::server::Shared;
 
 /// How long an answer is kept, in seconds: of the current epoch, and of an epoch that the question names.
@@ -53,9 +54,10 @@ pub(super) async fn cached(State(shared): State<Shared>, request: Request, next:
 
 /// The tag of the answer to a question. It is weak: compressed answers have the same tag.
 fn tag(shared: &Shared, epoch: u64, request: &Request) -> String {
-    let host = request.headers().get(axum::http::header::HOST).map(HeaderValue::as_bytes).unwrap_or_default();
+    let home = home(shared, request.uri(), request.headers()).unwrap_or_default();
     let path = request.uri().path_and_query().map(|path| path.as_str()).unwrap_or_default();
-    let parts = [shared.cluster.store().as_bytes(), env!("CARGO_PKG_VERSION").as_bytes(), host, path.as_bytes()];
+    let parts =
+        [shared.cluster.store().as_bytes(), env!("CARGO_PKG_VERSION").as_bytes(), home.as_bytes(), path.as_bytes()];
     format!("W/\"{epoch}-{:016x}\"", xxh3_64(&parts.join(&b'\n')))
 }
 

@@ -1,6 +1,7 @@
-//! What a caller asks: `params` parses parameters strictly, `address` finds URLs as people write them, and `resume`
-//! says where the next page of an answer begins.
+//! What a caller asks: `params` parses parameters strictly, `address` finds URLs as people write them, `resume` says
+//! where the next page of an answer begins, and `home` where the caller reaches the server.
 
 pub(super) mod address;
+pub(super) mod home;
 pub(super) mod params;
 pub(super) mod resume;

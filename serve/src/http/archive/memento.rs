@@ -7,13 +7,13 @@
 use std::borrow::Cow;
 
 use axum::extract::State;
-use axum::http::header::{CONTENT_TYPE, HOST, LINK, LOCATION, VARY};
-use axum::http::uri::Authority;
+use axum::http::header::{CONTENT_TYPE, LINK, LOCATION, VARY};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri};
-use axum::response::{IntoResponse, Response};
+use axum::response::{AppendHeaders, IntoResponse, Response};
 use tonic::Status;
 
 use crate::http::question::address::{meant, spellings_of};
+use crate::http::question::home::{VARIES, home};
 use crate::http::question::params::decoded;
 use crate::http::{Refused, pinned};
 use crate::memento::{Memento, TimeMap, time_of_http_date};
@@ -25,13 +25,14 @@ const ACCEPT_DATETIME: HeaderName = HeaderName::from_static("accept-datetime");
 /// `/timemap/link/URL`.
 pub(in crate::http) async fn link(shared: State<Shared>, uri: Uri, headers: HeaderMap) -> Result<Response, Refused> {
     let text = of_page(&shared, &uri, &headers, "/timemap/link/", |timemap| timemap.link_format()).await?;
-    Ok(([(CONTENT_TYPE, "application/link-format")], text).into_response())
+    let fields = [(CONTENT_TYPE, HeaderValue::from_static("application/link-format")), (VARY, VARIES)];
+    Ok((fields, text).into_response())
 }
 
 /// `/timemap/json/URL`.
 pub(in crate::http) async fn json(shared: State<Shared>, uri: Uri, headers: HeaderMap) -> Result<Response, Refused> {
     let shown = of_page(&shared, &uri, &headers, "/timemap/json/", |timemap| timemap.json()).await?;
-    Ok(axum::Json(shown).into_response())
+    Ok(([(VARY, VARIES)], axum::Json(shown)).into_response())
 }
 
 /// `/timegate/URL`.
@@ -47,8 +48,13 @@ pub(in crate::http) async fn gate(shared: State<Shared>, uri: Uri, headers: Head
         HeaderValue::try_from(text).map_err(|_| bad("url: it has characters that a redirect cannot have"))
     };
     let (memento, links) = chosen.unwrap_or_default();
-    let fields = [(LOCATION, field(memento)?), (LINK, field(links)?), (VARY, HeaderValue::from(ACCEPT_DATETIME))];
-    Ok((StatusCode::FOUND, fields).into_response())
+    let fields = [
+        (LOCATION, field(memento)?),
+        (LINK, field(links)?),
+        (VARY, HeaderValue::from(ACCEPT_DATETIME)),
+        (VARY, VARIES),
+    ];
+    Ok((StatusCode::FOUND, AppendHeaders(fields)).into_response())
 }
 
 /// Calls `show` with the TimeMap of the page that a path names after `prefix`.
@@ -95,15 +101,4 @@ fn of_path(text: &str) -> Cow<'_, str> {
         }
         _ => Cow::Borrowed(text),
     }
-}
-
-/// Where callers reach this server: `https://host:port`.
-fn home(shared: &Shared, uri: &Uri, headers: &HeaderMap) -> Result<String, Status> {
-    if let Some(home) = &shared.http.public_url {
-        return Ok(home.clone());
-    }
-    let host = headers.get(HOST).and_then(|host| Authority::try_from(host.as_bytes()).ok());
-    // HTTP/2 has no field Host.
-    let host = host.as_ref().or(uri.authority()).ok_or_else(|| bad("Host: missing or not a host"))?;
-    Ok(format!("{}://{host}", shared.http.scheme))
 }

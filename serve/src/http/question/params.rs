@@ -43,6 +43,13 @@ impl Params {
         Ok(Self { pairs })
     }
 
+    /// The same without parameters whose value is empty.
+    #[must_use]
+    pub(in crate::http) fn without_empty(mut self) -> Self {
+        self.pairs.retain(|(_, value)| !value.is_empty());
+        self
+    }
+
     /// The values of a parameter that may be given several times.
     pub(in crate::http) fn all(&self, name: &str) -> impl Iterator<Item = &str> {
         self.pairs.iter().filter(move |(known, _)| *known == name).map(|(_, value)| value.as_str())

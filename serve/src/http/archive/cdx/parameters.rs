@@ -1,0 +1,369 @@
+//! The parameters of `/cdx`: those that clients of other CDX servers send, and what becomes of each.
+//!
+//! Other paths refuse a parameter that they do not know, and so does this one: a parameter that is misspelt must not
+//! change the answer unseen. Clients send some that say nothing to a store without records, or that do not change which
+//! captures are listed; these are in the table too. A parameter without a value is one that is not given.
+//!
+//! The servers of the Internet Archive and of pywb differ in what a filter means and in what `output=json` is
+//! ([`Dialect`]). Most clients send what only one of the two knows.
+
+use tonic::Status;
+
+use super::field::{FIELDS, Field};
+use super::selection::{Collapse, Filter};
+use super::shape::{Column, Shape};
+use super::source::Reach;
+use crate::http::question::params::Params;
+use crate::http::question::resume::Start;
+use crate::protocol::status::bad;
+
+/// What becomes of a parameter.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Use {
+    /// It is read.
+    Read,
+    /// It says nothing here, whatever its value.
+    Ignored,
+    /// It asks for columns or lines that no store has: refused, unless it says that they are not wanted.
+    Lacking,
+}
+
+/// All parameters.
+const TABLE: [(&str, Use); 32] = [
+    ("url", Use::Read),
+    ("matchType", Use::Read),
+    ("from", Use::Read),
+    ("from_ts", Use::Read),
+    ("to", Use::Read),
+    ("closest", Use::Read),
+    ("sort", Use::Read),
+    ("reverse", Use::Read),
+    ("limit", Use::Read),
+    ("offset", Use::Read),
+    ("filter", Use::Read),
+    ("collapse", Use::Read),
+    ("collapseTime", Use::Read),
+    ("fl", Use::Read),
+    ("fields", Use::Read),
+    ("output", Use::Read),
+    ("page", Use::Read),
+    ("pageSize", Use::Read),
+    ("showNumPages", Use::Read),
+    ("showResumeKey", Use::Read),
+    ("resumeKey", Use::Read),
+    ("epoch", Use::Read),
+    // Accept-Encoding says how an answer is compressed.
+    ("gzip", Use::Ignored),
+    // Revisits have the links of what they refer to since the store was built.
+    ("resolveRevisits", Use::Ignored),
+    // The last lines, only sooner.
+    ("fastLatest", Use::Ignored),
+    // Other URLs are no captures of this one.
+    ("allowFuzzy", Use::Ignored),
+    // A store is one collection.
+    ("crawl", Use::Ignored),
+    ("showPagedIndex", Use::Lacking),
+    ("showDupeCount", Use::Lacking),
+    ("showSkipCount", Use::Lacking),
+    ("showGroupCount", Use::Lacking),
+    ("lastSkipTimestamp", Use::Lacking),
+];
+
+const NAMES: [&str; TABLE.len()] = {
+    let mut names = [""; TABLE.len()];
+    let mut index = 0;
+    while index < TABLE.len() {
+        names[index] = TABLE[index].0;
+        index += 1;
+    }
+    names
+};
+
+/// The names of all parameters.
+pub(in crate::http) const CDX: &[&str] = &NAMES;
+
+/// The largest `limit`, and the largest one of lines that are kept until all are known.
+const LIMITS: [u64; 2] = [1_000_000_000, 100_000];
+/// Blocks in a page, unless the question says how many.
+const PAGE_SIZE: u64 = 50;
+
+/// The server that the client was written for. It is pywb's if the question has `fields`, `from_ts`, `collapseTime` or
+/// `allowFuzzy`, the output `cdxj`, a field by a name that only pywb has (`url`, `mime`, `status`), or a filter that
+/// begins with `=`, `!=` or `!~`; else that of the Internet Archive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Dialect {
+    Wayback,
+    Pywb,
+}
+
+impl Dialect {
+    fn of(params: &Params) -> Self {
+        let is_given = |name: &&str| params.all(name).next().is_some();
+        let names_field = |text: &str| Field::is_of_pywb(text.split(':').next().unwrap_or_default());
+        let mut filters = params.all("filter");
+        let is_pywb = ["fields", "from_ts", "collapseTime", "allowFuzzy"].iter().any(is_given)
+            || params.all("output").any(|output| output == "cdxj")
+            || params.all("fl").flat_map(|text| text.split(',')).any(names_field)
+            || params.all("collapse").any(names_field)
+            || filters.any(|text| {
+                ["=", "!=", "!~"].iter().any(|sign| text.starts_with(sign))
+                    || names_field(text.trim_start_matches(['!', '~']))
+            });
+        if is_pywb { Self::Pywb } else { Self::Wayback }
+    }
+}
+
+/// In which order captures are listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    /// That of the store.
+    Stored,
+    /// From the end.
+    Reverse,
+    /// Those nearest to a time first.
+    Nearest(i64),
+}
+
+impl Order {
+    /// A time without `sort` is one to sort by, as pywb takes it; `sort=closest` without a time is the order of the
+    /// store, as pywb's index client means it.
+    fn of(params: &Params) -> Result<Self, Status> {
+        let closest = params.time("closest", false)?;
+        let nearest = closest.map_or(Self::Stored, Self::Nearest);
+        if flag(params, "reverse") {
+            return Ok(Self::Reverse);
+        }
+        match params.get("sort")? {
+            None => Ok(nearest),
+            Some(_) => {
+                params.choice("sort", [("default", Self::Stored), ("closest", nearest), ("reverse", Self::Reverse)])
+            }
+        }
+    }
+}
+
+/// How many lines are listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Limit {
+    All,
+    /// The first.
+    First(u64),
+    /// The last.
+    Last(usize),
+}
+
+impl Limit {
+    fn of(params: &Params) -> Result<Self, Status> {
+        let [first, last] = LIMITS;
+        let number = |text: &str, most| text.parse().ok().filter(|number| (1..=most).contains(number));
+        let Some(text) = params.get("limit")? else { return Ok(Self::All) };
+        let limit = match text.strip_prefix('-') {
+            Some(text) => number(text, last).and_then(|number| usize::try_from(number).ok()).map(Self::Last),
+            None => number(text, first).map(Self::First),
+        };
+        limit.ok_or_else(|| bad(format!("limit: {text:?} is not a number from 1 to {first}, or from -{last} to -1")))
+    }
+}
+
+/// A question.
+pub(super) struct Asked {
+    pub(super) dialect: Dialect,
+    pub(super) reach: Reach,
+    pub(super) url: String,
+    /// The closed interval of the captures; it may be empty.
+    pub(super) interval: (i64, i64),
+    pub(super) order: Order,
+    pub(super) limit: Limit,
+    /// How many lines of the whole answer are left out before the first.
+    pub(super) offset: u64,
+    pub(super) filters: Vec<Filter>,
+    pub(super) collapses: Vec<Collapse>,
+    pub(super) columns: Vec<Column>,
+    pub(super) shape: Shape,
+    pub(super) page: Option<u64>,
+    pub(super) page_size: u64,
+    pub(super) shows_pages: bool,
+    pub(super) shows_key: bool,
+    pub(super) start: Start,
+}
+
+impl Asked {
+    /// Reads a query about a store.
+    ///
+    /// # Errors
+    /// BAD_REQUEST for what is not understood, and for what cannot be answered.
+    pub(super) fn of(store: &str, query: Option<&str>) -> Result<Self, Status> {
+        let ignored = TABLE.iter().filter(|(_, own)| *own == Use::Ignored).map(|(name, _)| *name);
+        let repeated: Vec<&str> = ignored.chain(["filter", "collapse"]).collect();
+        let params = Params::of(query, CDX, &repeated)?.without_empty();
+        for (name, _) in TABLE.iter().filter(|(_, own)| *own == Use::Lacking) {
+            if flag(&params, name) {
+                return Err(bad(format!("{name}: a store has no such lines; leave it out")));
+            }
+        }
+        let dialect = Dialect::of(&params);
+        let (reach, url) = Reach::of(&params)?;
+        let filters = params.all("filter").map(|text| Filter::parse(text, dialect)).collect::<Result<_, _>>()?;
+        let mut collapses = params.all("collapse").map(Collapse::parse).collect::<Result<Vec<_>, _>>()?;
+        let length = params.number("collapseTime", 1..=14)?.and_then(|length| usize::try_from(length).ok());
+        collapses.extend(length.map(Collapse::of_time));
+        let asked = Self {
+            dialect,
+            reach,
+            url: url.to_owned(),
+            interval: interval(&params)?,
+            order: Order::of(&params)?,
+            limit: Limit::of(&params)?,
+            offset: params.number("offset", 0..=u64::MAX)?.unwrap_or(0),
+            filters,
+            collapses,
+            columns: columns(&params, dialect)?,
+            shape: shape(&params, dialect)?,
+            page: params.number("page", 0..=u64::MAX)?,
+            page_size: params.number("pageSize", 1..=1_000_000)?.unwrap_or(PAGE_SIZE),
+            shows_pages: flag(&params, "showNumPages"),
+            shows_key: flag(&params, "showResumeKey"),
+            start: Start::of(store, "/cdx", &params)?,
+        };
+        asked.checked()
+    }
+
+    /// Refuses what would need all lines of several pages in memory.
+    fn checked(self) -> Result<Self, Status> {
+        let [_, most] = LIMITS;
+        if self.offset > 0 && matches!(self.limit, Limit::Last(_)) {
+            return Err(bad("offset: cannot be combined with a negative limit"));
+        }
+        if self.reach == Reach::Page {
+            return Ok(self);
+        }
+        match self.order {
+            Order::Reverse if !self.collapses.is_empty() => {
+                Err(bad("collapse: cannot be combined with sort=reverse for several pages"))
+            }
+            Order::Nearest(_) if self.nearest_lines().is_none() => Err(bad(format!(
+                "limit: sort=closest for several pages needs one from 1 to {most}, with all lines before"
+            ))),
+            _ => Ok(self),
+        }
+    }
+
+    /// How many of the nearest lines must be known, those before the first included, and one more to know whether more
+    /// follow.
+    pub(super) fn nearest_lines(&self) -> Option<usize> {
+        let [_, most] = LIMITS;
+        let Limit::First(limit) = self.limit else { return None };
+        let before = (self.sent() as u64).saturating_add(self.offset);
+        let lines = before.saturating_add(limit);
+        usize::try_from(lines).ok().filter(|_| lines <= most).map(|lines| lines + 1)
+    }
+
+    /// How many lines were sent, if the answer goes on after a key that counts them.
+    pub(super) fn sent(&self) -> usize {
+        self.start.position.map_or(0, |position| position.sent.saturating_add(1))
+    }
+}
+
+/// Whether a parameter is given and not a word for no, as pywb reads it.
+fn flag(params: &Params, name: &str) -> bool {
+    let is_no = |text: &str| ["0", "false", "f", "off", "no"].contains(&text.to_ascii_lowercase().as_str());
+    params.all(name).next().is_some_and(|text| !is_no(text))
+}
+
+/// From `from` (or `from_ts`) and `to`; nothing lies in an interval that ends before it begins.
+fn interval(params: &Params) -> Result<(i64, i64), Status> {
+    let from = match params.time("from", false)? {
+        Some(from) => Some(from),
+        None => params.time("from_ts", false)?,
+    };
+    Ok((from.unwrap_or(i64::MIN), params.time("to", true)?.unwrap_or(i64::MAX)))
+}
+
+/// From `fields` (or `fl`); without them all fields, under the names of the server.
+fn columns(params: &Params, dialect: Dialect) -> Result<Vec<Column>, Status> {
+    let (parameter, text) = match params.get("fields")? {
+        Some(text) => ("fields", Some(text)),
+        None => ("fl", params.get("fl")?),
+    };
+    let Some(text) = text else {
+        let name = |[wayback, pywb]: [&str; 2]| if dialect == Dialect::Pywb { pywb } else { wayback }.to_owned();
+        return Ok(FIELDS.iter().map(|&(field, names)| Column { field, name: name(names) }).collect());
+    };
+    let column = |name: &str| Ok(Column { field: Field::parse(parameter, name)?, name: name.to_owned() });
+    text.split(',').map(|name| column(name.trim())).collect()
+}
+
+fn shape(params: &Params, dialect: Dialect) -> Result<Shape, Status> {
+    let json = if dialect == Dialect::Pywb { Shape::Objects } else { Shape::Arrays };
+    params.choice("output", [("text", Shape::Text), ("json", json), ("cdxj", Shape::Cdxj), ("link", Shape::Link)])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(query: &str) -> Result<Asked, Status> {
+        Asked::of("a store", Some(&format!("url=a.example&{query}")))
+    }
+
+    #[test]
+    fn what_says_nothing_to_a_store_is_passed_over_and_a_misspelt_parameter_is_not() {
+        for query in [
+            "resolveRevisits=true&gzip=false&fastLatest=true&crawl=x&crawl=y",
+            "closest=&from=&filter=&showDupeCount=false&showPagedIndex=False",
+        ] {
+            assert!(asked(query).is_ok(), "{query}");
+        }
+        for (query, name) in [
+            ("form=2006", "form: "),
+            ("showDupeCount=true", "showDupeCount: "),
+            ("limit=1&limit=2", "limit: "),
+            ("page=-1", "page: "),
+            ("pageSize=0", "pageSize: "),
+            ("sort=up", "sort: "),
+            ("matchType=surt", "matchType: "),
+            ("collapseTime=15", "collapseTime: "),
+            ("limit=-1&offset=1", "offset: "),
+            ("matchType=host&closest=2006", "limit: "),
+            ("matchType=host&closest=2006&limit=99999&offset=2", "limit: "),
+            ("matchType=host&sort=reverse&collapse=urlkey", "collapse: "),
+        ] {
+            let refused = asked(query).err().map(|status| status.message().to_owned());
+            assert!(refused.as_ref().is_some_and(|message| message.starts_with(name)), "{query}: {refused:?}");
+        }
+    }
+
+    #[test]
+    fn the_dialect_is_that_of_the_server_that_the_client_was_written_for() {
+        for query in ["", "fl=original", "filter=~urlkey:a", "filter=!statuscode:2..", "collapse=timestamp:4"] {
+            assert_eq!(asked(query).unwrap().dialect, Dialect::Wayback, "{query}");
+            assert_eq!(asked(&format!("{query}&output=json")).unwrap().shape, Shape::Arrays, "{query}");
+        }
+        for query in ["fields=urlkey", "fl=timestamp,url", "filter=status:200", "filter=!~mime:a", "filter==urlkey:a"] {
+            assert_eq!(asked(query).unwrap().dialect, Dialect::Pywb, "{query}");
+            assert_eq!(asked(&format!("{query}&output=json")).unwrap().shape, Shape::Objects, "{query}");
+        }
+        let names = |query| asked(query).unwrap().columns.into_iter().map(|column| column.name).collect::<Vec<_>>();
+        assert_eq!(names("")[2..5], ["original", "mimetype", "statuscode"]);
+        assert_eq!(names("output=cdxj")[2..5], ["url", "mime", "status"]);
+        assert_eq!(names("fields=url,statuscode,offset"), ["url", "statuscode", "offset"]);
+    }
+
+    #[test]
+    fn orders_are_those_of_the_clients() {
+        let second = |text| webstrata_layers::parse_time(text, false).unwrap();
+        for (query, order) in [
+            ("", Order::Stored),
+            ("sort=default&closest=2006", Order::Stored),
+            ("sort=closest&closest=", Order::Stored),
+            ("closest=2006", Order::Nearest(second("2006"))),
+            ("sort=closest&closest=200605011200", Order::Nearest(second("20060501120000"))),
+            ("sort=reverse", Order::Reverse),
+            ("reverse=1", Order::Reverse),
+            ("reverse=0", Order::Stored),
+        ] {
+            assert_eq!(asked(query).unwrap().order, order, "{query}");
+        }
+        assert_eq!(asked("from=2007&to=2006").unwrap().interval, (second("2007"), second("2007") - 1));
+    }
+}
