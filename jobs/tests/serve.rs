@@ -79,6 +79,37 @@ fn a_server_at_all_addresses_needs_no_other_and_says_that_it_is_open() {
 }
 
 #[test]
+fn addresses_to_listen_on_are_written_as_elsewhere() {
+    let dir = store();
+    for (listen, at) in [("0", "127.0.0.1:"), ("localhost:0", "127.0.0.1:"), (":0", "0.0.0.0:")] {
+        let server = serve(dir.path(), &format!("--listen {listen}"));
+        assert!(server.address.to_string().starts_with(at), "{listen}: {}", server.address);
+        server.leave(Duration::from_secs(60));
+    }
+    if std::net::TcpListener::bind("[::1]:0").is_ok() {
+        let server = serve(dir.path(), "--listen [::1]:0");
+        assert_eq!(server.get("/v1/stats").unwrap().0, 200);
+        server.leave(Duration::from_secs(60));
+    }
+    for listen in ["localhost", "::1:7400", "localhost:", "localhost:port", "65536", "-1", ":+1"] {
+        let (code, said) = refused(dir.path(), &format!("--data {{}}/data --listen={listen}"));
+        assert!(code == Some(2) && said.contains("expected HOST:PORT"), "{listen}: {said}");
+    }
+}
+
+#[test]
+fn a_user_without_a_home_is_told_where_copies_of_cells_go() {
+    let dir = store();
+    for home in [None, Some("/dev/null")] {
+        let mut program = program(dir.path(), "serve {}/store --listen 127.0.0.1:0");
+        program.env_remove("XDG_CACHE_HOME").env_remove("HOME").envs(home.map(|home| ("HOME", home)));
+        let Output { status, stderr, .. } = program.output().unwrap();
+        let said = String::from_utf8(stderr).unwrap();
+        assert!(!status.success() && said.contains("--data DIR"), "{home:?}: {said}");
+    }
+}
+
+#[test]
 fn what_a_cluster_needs_is_named() {
     let dir = store();
     let (code, said) = refused(dir.path(), "--listen 0.0.0.0:0 --join 127.0.0.1:9");

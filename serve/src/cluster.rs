@@ -193,8 +193,9 @@ impl Cluster {
             None => Store::open(path),
         });
         let store = store.await?.map_err(|error| status_of(&error))?;
-        let shelf = Shelf::open(options.data.clone(), options.encodings)
-            .map_err(|error| Status::internal(error.to_string()))?;
+        let shelf = Shelf::open(options.data.clone(), options.encodings).map_err(|error| {
+            Status::internal(format!("{error}; --data DIR names a directory for the copies of cells"))
+        })?;
         let member = members::MemberOptions {
             name: options.name.clone(),
             address: options.address,

@@ -1,9 +1,9 @@
 //! The explorer: the page for browsers, and its files, which are part of the program.
 //!
 //! Server and page share only the paths below `/v1`. The page works without any other server: its content security
-//! policy allows this one only. Its files are plain HTML, CSS and JavaScript modules, in `explorer/`: `main` opens a
-//! view for each address, `search`, `barcode`, `dates`, `backlinks`, `neighbourhood` and `store` are the views,
-//! and the others serve them.
+//! policy allows this one only. No address in it begins with a slash, so that it works below a path of a proxy. Its
+//! files are plain HTML, CSS and JavaScript modules, in `explorer/`: `main` opens a view for each address, `search`,
+//! `barcode`, `dates`, `backlinks`, `neighbourhood` and `store` are the views, and the others serve them.
 
 use axum::http::header::{
     ACCEPT, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, IF_NONE_MATCH, REFERRER_POLICY,
@@ -86,4 +86,22 @@ fn answer(file: &File, headers: &HeaderMap) -> Response {
         return (StatusCode::NOT_MODIFIED, fields).into_response();
     }
     (fields, file.bytes).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_address_is_of_the_whole_host() {
+        for file in FILES {
+            let text = std::str::from_utf8(file.bytes).expect("text");
+            for absolute in ["\"/v1", "'/v1", "`/v1", "\"/explorer", "href=\"/", "src=\"/", "url(/", "location.origin"]
+            {
+                let found = text.lines().find(|line| line.contains(absolute) && !line.contains(".replace("));
+                assert_eq!(found, None, "{}", file.name);
+            }
+        }
+        assert!(FILES[0].bytes.windows(19).any(|part| part == b"src=\"explorer/main."));
+    }
 }

@@ -7,9 +7,10 @@ Builds a store from made-up captures: pages whose links come and go, failures, c
 1,000 hostile URLs (markup, scripts, bidirectional and control characters, 60 KB). A server of that store serves the
 explorer to Chromium, headless, under the content security policy of the product. The script compares each bar of a
 barcode with /v1/lifespans, and both sides of two dates with /v1/links. A message in the console of the browser, a call
-to any other server, a serious finding of axe-core, or a wrong bar ends the script with exit code 1. With --shots it
-writes a picture of each view at three widths. Needs playwright, axe-playwright-python and warcio; Chromium is not
-installed by them but by the system.
+to any other server, a serious finding of axe-core, or a wrong bar ends the script with exit code 1. The views are
+opened again below a path of nginx and of Caddy, where these are installed. With --shots it writes a picture of each
+view at three widths. Needs playwright, axe-playwright-python and warcio; Chromium is not installed by them but by the
+system.
 """
 import argparse
 import json
@@ -28,6 +29,7 @@ from pathlib import Path
 import axe_playwright_python
 from explorer_around import check_backlinks, check_neighbourhood
 from explorer_browser import FIRST, Api, Browser, digits, fail
+from explorer_proxy import check_proxies
 from explorer_store import check_store
 from playwright.sync_api import sync_playwright
 from warcio.statusandheaders import StatusAndHeaders
@@ -466,6 +468,7 @@ def main():
                 check_hostile(browser, api, bad)
                 browser.context.close()
                 check_token(chromium, args.webstrata, store, directory / "guarded", most)
+                check_proxies(chromium, base.removeprefix("http://"), most, directory)
                 check_axe(chromium, base, most)
                 measure(chromium, base, most)
                 if args.shots:

@@ -4,7 +4,7 @@ use crate::args::{Outcome, Usage, location, size};
 use crate::ask::{self, CallerArgs};
 use clap::Args;
 use std::io::Write;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -52,15 +52,16 @@ pub(crate) struct ServeArgs {
     /// Store: a directory, or s3://bucket/prefix
     #[arg(value_parser = location())]
     store: Location,
-    /// IP:PORT to listen on; port 0 is any free port
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7400")]
+    /// HOST:PORT to listen on; PORT alone is of this machine only, :PORT of all its addresses, and
+    /// port 0 is any free port
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7400", value_parser = address)]
     listen: SocketAddr,
-    /// IP:PORT at which other servers and clients reach this one [default: that of --listen];
+    /// HOST:PORT at which other servers and clients reach this one [default: that of --listen];
     /// needed in a cluster if --listen is at all addresses
-    #[arg(long, value_name = "ADDR")]
+    #[arg(long, value_name = "ADDR", value_parser = address)]
     advertise: Option<SocketAddr>,
-    /// IP:PORT for /livez, /readyz, /metrics and gRPC health, without TLS and tokens
-    #[arg(long, value_name = "ADDR")]
+    /// HOST:PORT for /livez, /readyz, /metrics and gRPC health, without TLS and tokens
+    #[arg(long, value_name = "ADDR", value_parser = address)]
     admin: Option<SocketAddr>,
     /// HOST:PORT of a server of the cluster to join; repeat for more servers
     #[arg(long, value_name = "ADDR")]
@@ -138,6 +139,29 @@ pub(crate) struct ServeArgs {
     /// Send traces of calls to this OpenTelemetry (OTLP) collector
     #[arg(long, value_name = "http://HOST:PORT")]
     otlp: Option<String>,
+}
+
+/// An address of this machine (`127.0.0.1:7400`, `[::1]:7400`, `localhost:7400`), or a port of all its addresses
+/// (`:7400`) or of this machine only (`7400`). Of the addresses of a name, one of IPv4 comes first.
+fn address(text: &str) -> Result<SocketAddr, String> {
+    let port = |text: &str| text.parse::<u16>().ok().filter(|_| text.bytes().all(|byte| byte.is_ascii_digit()));
+    if let Some(port) = port(text) {
+        return Ok((Ipv4Addr::LOCALHOST, port).into());
+    }
+    if let Some(port) = text.strip_prefix(':').and_then(port) {
+        return Ok((Ipv4Addr::UNSPECIFIED, port).into());
+    }
+    if let Ok(address) = text.parse() {
+        return Ok(address);
+    }
+    let expected = "expected HOST:PORT, [IPV6]:PORT, :PORT for all addresses, or PORT";
+    let (host, number) = text.rsplit_once(':').ok_or_else(|| format!("no port: {text:?} ({expected})"))?;
+    let number = port(number).filter(|_| !host.contains([':', '[', ']']));
+    let number = number.ok_or_else(|| format!("not an address: {text:?} ({expected})"))?;
+    let found = (host, number).to_socket_addrs().map_err(|error| format!("no address of {host}: {error}"))?;
+    let found: Vec<SocketAddr> = found.collect();
+    let first = found.iter().find(|address| address.is_ipv4()).or(found.first());
+    first.copied().ok_or_else(|| format!("no address of {host}"))
 }
 
 /// A number of seconds.
@@ -322,7 +346,7 @@ fn cache(store: &Location, address: SocketAddr) -> anyhow::Result<PathBuf> {
     let of = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let caches = of("XDG_CACHE_HOME").or_else(|| of("HOME").map(|home| home.join(".cache")));
     let caches =
-        caches.ok_or(Usage("give --data DIR for the copies of cells: neither XDG_CACHE_HOME nor HOME is set"))?;
+        caches.ok_or(Usage("neither XDG_CACHE_HOME nor HOME is set: give --data DIR for the copies of cells"))?;
     let mut name: String = store.to_string();
     if let Some(directory) = store.directory() {
         name = std::path::absolute(directory)?.display().to_string();

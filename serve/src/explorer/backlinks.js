@@ -4,7 +4,7 @@
 // Two canvases, of the chart and of the rows; both are drawn once a change, in the next frame.
 
 import { addressOf } from "./address.js";
-import { path } from "./data.js";
+import { home, path } from "./data.js";
 import { chooser, colours, count, dialog, el, many, sized } from "./dom.js";
 import { bars, clip, hatch } from "./drawing.js";
 import { bare, cut, fitted, safe } from "./names.js";
@@ -31,7 +31,7 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
     text: state.text || "",
   };
   const asked = (more) =>
-    path("/v1/backlinks", {
+    path("v1/backlinks", {
       url: state.url,
       matchType: choice.match,
       unit: choice.unit,
@@ -286,7 +286,7 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
       el("pre", { text: `webstrata backlinks STORE '${safe(state.url)}'${options} --first --limit 0` }),
       el("pre", { text: `webstrata backlinks STORE '${safe(state.url)}'${options} --by month` }),
       el("p", { text: "Over HTTP:" }),
-      el("pre", { text: `curl '${location.origin}${asked()}'` }),
+      el("pre", { text: `curl '${home}${asked()}'` }),
     );
   }
 

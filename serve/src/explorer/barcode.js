@@ -5,7 +5,7 @@
 // itself is a scene.
 
 import { addressOf } from "./address.js";
-import { barcode as decoded, barcodePath } from "./data.js";
+import { barcode as decoded, barcodePath, home } from "./data.js";
 import { chooser, colours, count, dialog, el, many, sized } from "./dom.js";
 import { bare, hostOf, safe } from "./names.js";
 import { measured, ordered } from "./order.js";
@@ -176,7 +176,7 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
 
   function showData() {
     const command = `webstrata links STORE '${safe(data.url)}'${data.outward ? "" : " --in"} --lifespans`;
-    const call = location.origin + barcodePath(data.url, direction);
+    const call = home + barcodePath(data.url, direction);
     dialog(
       "The data of this picture",
       el("p", { text: "On the command line:" }),

@@ -10,7 +10,10 @@ export class Refused extends Error {
   }
 }
 
-/** The answer to a path below /v1; the same path is asked once. */
+/** Where this server is: at a host, or below a path of one. All calls go there, and no address begins with a slash. */
+export const home = new URL("../", import.meta.url).href;
+
+/** The answer to a path below v1; the same path is asked once. */
 export function call(path) {
   const known = answers.get(path);
   if (known) return known;
@@ -31,7 +34,7 @@ async function ask(path) {
   const token = sessionStorage.getItem(TOKEN);
   if (token) headers.authorization = `Bearer ${token}`;
   try {
-    response = await fetch(path, { headers });
+    response = await fetch(home + path, { headers });
   } catch {
     throw new Refused(0, "The server does not answer.");
   }
@@ -48,7 +51,7 @@ export function path(name, parameters) {
 }
 
 /** `limit`: rows in the answer; the server has a smaller one for pictures. */
-export const barcodePath = (url, direction, limit) => path("/v1/barcode", { url, direction, limit });
+export const barcodePath = (url, direction, limit) => path("v1/barcode", { url, direction, limit });
 
 /** Whether a capture with this status shows what a page links to: errors of the server and 429 do not. */
 const shows = (status) => status !== 0 && status < 500 && status !== 429;

@@ -2,7 +2,7 @@
 // coloured by how many links changed.
 
 import { link } from "./address.js";
-import { barcode as decoded, barcodePath, path } from "./data.js";
+import { barcode as decoded, barcodePath, home, path } from "./data.js";
 import { chooser, colours, count, dialog, el, many, sized } from "./dom.js";
 import { hatch } from "./drawing.js";
 import { bare, fitted, hostOf, namesOf, safe } from "./names.js";
@@ -419,13 +419,13 @@ export async function open({ root, state, set, call, say, drawn, isOpen }) {
 
   function showData() {
     const [from, to] = [digits(captures[a].time), digits(captures[b].time)];
-    const where = path("/v1/changed", { url: data.url, fromDate: from, toDate: to });
+    const where = path("v1/changed", { url: data.url, fromDate: from, toDate: to });
     dialog(
       "The data of this picture",
       el("p", { text: "On the command line:" }),
       el("pre", { text: `webstrata links STORE '${safe(data.url)}' --changed ${from} ${to}` }),
       el("p", { text: "Over HTTP:" }),
-      el("pre", { text: `curl '${location.origin}${where}'` }),
+      el("pre", { text: `curl '${home}${where}'` }),
     );
   }
 

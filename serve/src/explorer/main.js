@@ -164,7 +164,7 @@ function tokenForm(message) {
 async function offer() {
   const text = state.url.replace(/^\w+:\/\//, "");
   for (const q of [text, text.split("/")[0]]) {
-    const found = await call(path("/v1/suggest", { q, limit: 6 })).catch(() => undefined);
+    const found = await call(path("v1/suggest", { q, limit: 6 })).catch(() => undefined);
     if (found?.pages.length) {
       const pages = found.pages.map((page) => el("li", {}, link({ v: state.v, url: page.url }, bare(page.url))));
       document.getElementById("like")?.replaceChildren(...pages);

@@ -4,7 +4,7 @@
 // Two canvases: of the rings, drawn while something moves, and of time.
 
 import { addressOf, go as goTo } from "./address.js";
-import { barcodePath, path } from "./data.js";
+import { barcodePath, home, path } from "./data.js";
 import { chooser, colours, count, dialog, el, many, sized } from "./dom.js";
 import { bare, cut, fitted, hostOf, namesOf, safe } from "./names.js";
 import { fileName, savePicture, saveText, Svg } from "./save.js";
@@ -31,7 +31,7 @@ const still = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 
 export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
   const unit = ["host", "domain"].includes(state.unit) ? state.unit : "page";
-  const asked = () => path("/v1/neighbourhood", { url: state.url, unit, limit: NODES });
+  const asked = () => path("v1/neighbourhood", { url: state.url, unit, limit: NODES });
   const [answer, own] = await Promise.all([call(asked()), call(barcodePath(state.url, "out", 1))]);
   if (!isOpen()) return undefined;
   const around = surroundings(answer);
@@ -163,7 +163,7 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
   async function askWays() {
     waysAsked += 1;
     const mine = waysAsked;
-    const question = path("/v1/ways", { url: state.url, target: state.to, at: digits(now), limit: 5 });
+    const question = path("v1/ways", { url: state.url, target: state.to, at: digits(now), limit: 5 });
     const given = await call(question).catch((error) => ({ error: error.message }));
     if (!isOpen() || mine !== waysAsked) return;
     found = given;
@@ -266,7 +266,7 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
       el("p", { text: "On the command line, the links of this date:" }),
       el("pre", { text: `webstrata neighbourhood STORE '${safe(state.url)}'${own} --at ${at} --limit 0` }),
       el("p", { text: "Over HTTP, those of all dates:" }),
-      el("pre", { text: `curl '${location.origin}${asked()}'` }),
+      el("pre", { text: `curl '${home}${asked()}'` }),
     ];
     if (state.to) {
       parts.push(el("p", { text: "Ways:" }));

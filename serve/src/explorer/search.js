@@ -77,7 +77,7 @@ export function startSearch(field, choose) {
     const typed = field.value.trim();
     asked += 1;
     const own = asked;
-    const answer = await call(path("/v1/suggest", { q: typed || undefined, limit: 9 })).catch(() => undefined);
+    const answer = await call(path("v1/suggest", { q: typed || undefined, limit: 9 })).catch(() => undefined);
     if (own !== asked || document.activeElement !== field || !answer) return;
     options = [];
     const part = typed.replace(/^\w+:\/\//, "");
@@ -139,7 +139,7 @@ export function startSearch(field, choose) {
 
 /** The first page. */
 export async function open({ root, call: ask, drawn, isOpen }) {
-  const [start, stats] = await Promise.all([ask(path("/v1/suggest", { limit: 8 })), ask("/v1/stats")]);
+  const [start, stats] = await Promise.all([ask(path("v1/suggest", { limit: 8 })), ask("v1/stats")]);
   if (!isOpen()) return undefined;
   const { captures, pages, urls } = stats.total;
   const page = (own) =>

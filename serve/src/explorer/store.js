@@ -2,7 +2,7 @@
 //
 // Each plate draws itself with the calls of a canvas, into SVG: what is shown is what is saved. Numbers are text.
 
-import { path } from "./data.js";
+import { home, path } from "./data.js";
 import { colours, count, dialog, el, many } from "./dom.js";
 import { cut, safe } from "./names.js";
 import { link } from "./address.js";
@@ -24,7 +24,7 @@ const bytes = (number) =>
 const date = (text) => day(Date.parse(text) / 1000);
 
 export async function open({ root, call, drawn, isOpen }) {
-  const paths = ["/v1/overview", "/v1/stats", "/v1/topology"].map((name) => path(name, {}));
+  const paths = ["v1/overview", "v1/stats", "v1/topology"].map((name) => path(name, {}));
   const [answer, stats, topology] = await Promise.all(paths.map((where) => call(where)));
   if (!isOpen()) return undefined;
   const { counts, epochs, overview } = answer;
@@ -139,7 +139,7 @@ export async function open({ root, call, drawn, isOpen }) {
       el("p", { text: "On the command line:" }),
       el("pre", { text: "webstrata overview STORE --format json\nwebstrata log STORE" }),
       el("p", { text: "Over HTTP:" }),
-      el("pre", { text: paths.map((where) => `curl '${location.origin}${where}'`).join("\n") }),
+      el("pre", { text: paths.map((where) => `curl '${home}${where}'`).join("\n") }),
     );
   }
 
