@@ -39,10 +39,12 @@ mod keeper;
 mod members;
 pub mod placement;
 mod readiness;
+mod scrub;
 mod survey;
 
 use members::Members;
 use readiness::Lacks;
+use scrub::Scrubbed;
 
 /// How a server takes part in a cluster.
 #[derive(Clone, Debug)]
@@ -71,6 +73,8 @@ pub struct ClusterOptions {
     pub settle: Duration,
     /// The interval between rounds of gossip.
     pub gossip: Duration,
+    /// Bytes of cells and layers that the scrub reads in a second; 0: none.
+    pub scrub: u64,
     /// How the server makes cells that no server has.
     pub cells: CellOptions,
     /// The encodings of links that images may have.
@@ -95,6 +99,7 @@ impl ClusterOptions {
             grace: Duration::from_secs(60),
             settle: Duration::from_secs(3),
             gossip: Duration::from_millis(200),
+            scrub: 8 << 20,
             cells: CellOptions::default(),
             encodings: Encodings::STRATA,
         }
@@ -121,6 +126,8 @@ pub struct Cluster {
     lacks: watch::Sender<Lacks>,
     /// The last translation asked for. It may be large, so the lock is held while it is read: it is read only once.
     translations: Arc<tokio::sync::Mutex<Option<EpochTranslations>>>,
+    /// What the scrub has read and found.
+    scrubbed: Scrubbed,
     /// Wakes the keeper.
     wake: Notify,
 }
@@ -146,6 +153,12 @@ pub struct KeeperCounts {
     pub made: u64,
     /// Failed attempts to make or fetch a cell.
     pub failed: u64,
+    /// Cells dropped because their images changed on the disk.
+    pub damaged: u64,
+    /// Files of the store that the scrub finds damaged.
+    pub damaged_files: u64,
+    /// Bytes that the scrub has read.
+    pub scrubbed_bytes: u64,
     /// Live servers.
     pub servers: u64,
     /// The current epoch.
@@ -225,8 +238,10 @@ impl Cluster {
             counts: watch::Sender::default(),
             lacks: watch::Sender::new(Lacks { epoch: true, ..Lacks::default() }),
             translations: Arc::default(),
+            scrubbed: Scrubbed::default(),
             wake: Notify::new(),
         });
+        tokio::spawn(scrub::scrub(cluster.clone(), stop.clone()));
         tokio::spawn(keeper::keep(cluster.clone(), stop));
         Ok(cluster)
     }
@@ -265,6 +280,11 @@ impl Cluster {
             None if lacks.is_nothing() => Ok(()),
             None => Err(lacks.to_string()),
         }
+    }
+
+    /// What the scrub finds damaged in the store, for people; empty where nothing is.
+    pub fn damage(&self) -> String {
+        self.scrubbed.to_string()
     }
 
     /// Why this server is outside the cluster that it should join: it is alone, and it refuses or is refused by a

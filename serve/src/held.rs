@@ -26,7 +26,7 @@ use crate::protocol::proto::{
     InRecord, InRecordList, LinkLists, LinksOf, Listing, Page, PageList, Question, Range, SourcesOf, SpanLists,
     TimeLists, Truths, UidList, UrlList, Window, window,
 };
-use crate::protocol::status::{bad, not_here, status_of};
+use crate::protocol::status::{bad, damaged_here, not_here, status_of};
 use webstrata_cells::cells::cell::HostUrls;
 use webstrata_cells::{Cell, Row, Scratch};
 
@@ -148,9 +148,15 @@ impl Held {
         let cell = question.cell.ok_or_else(|| bad("question.cell: missing; name a row and a partition"))?;
         let row = self.rows.get(&cell.row).ok_or_else(|| not_here(cell.row, cell.partition))?;
         let cell = row.cell(cell.partition).map_err(|_| not_here(cell.row, cell.partition))?;
+        let made_anew = || damaged_here(cell.label().row, cell.label().partition);
+        // Whatever the image looks like now, nothing is answered from a file that was cut or found changed.
+        if cell.refresh().is_err() || cell.is_damaged() {
+            return Err(made_anew());
+        }
         let mut answering = CellAnswer { held: self, row, cell, scratch, values };
         let question = question.question.as_ref().ok_or_else(|| bad("question.question: missing; set one kind"))?;
-        Ok(Answer { answer: Some(answering.answer(question)?) })
+        let answer = answering.answer(question);
+        Ok(Answer { answer: Some(answer.map_err(|status| if cell.is_damaged() { made_anew() } else { status })?) })
     }
 }
 

@@ -39,11 +39,13 @@ pub struct Shape {
     pub limits: Limits,
     /// How long an epoch is answered after the next one is current.
     pub grace: Duration,
+    /// Bytes of cells in memory; the others are mapped.
+    pub memory: u64,
 }
 
 impl Default for Shape {
     fn default() -> Self {
-        Self { servers: 1, replicas: 2, limits: Limits::of_cores(2), grace: Duration::from_secs(5) }
+        Self { servers: 1, replicas: 2, limits: Limits::of_cores(2), grace: Duration::from_secs(5), memory: 4 << 30 }
     }
 }
 
@@ -87,7 +89,7 @@ impl Cluster {
     }
 
     fn options(&self, data: &Path) -> ServerOptions {
-        let Shape { replicas, limits, grace, .. } = self.shape;
+        let Shape { replicas, limits, grace, memory, .. } = self.shape;
         let millis = Duration::from_millis;
         ServerOptions {
             limits,
@@ -97,6 +99,7 @@ impl Cluster {
             ..ServerOptions::new(ClusterOptions {
                 join: self.addresses(),
                 replicas,
+                memory,
                 watch: millis(100),
                 grace,
                 settle: millis(200),
@@ -156,6 +159,11 @@ impl Cluster {
             format!("{}: epoch {}, {} servers, cells {rows:?}", server.address(), map.current, map.servers.len())
         };
         self.servers.iter().flatten().map(told).collect()
+    }
+
+    /// The directory of a server's images.
+    pub fn data(&self, at: usize) -> &Path {
+        self.data[at].path()
     }
 
     /// Addresses of the living servers, host:port.

@@ -96,6 +96,9 @@ pub(crate) struct ServeArgs {
     /// Seconds between rounds of gossip
     #[arg(long, value_name = "SECONDS", default_value_t = 0.2, value_parser = seconds)]
     gossip: f64,
+    /// Bytes of cells and layers to read again each second, to find damage
+    #[arg(long, value_name = "SIZE", default_value = "8M", value_parser = size)]
+    scrub: usize,
     /// Concurrent calls of each kind; further calls wait, at most 32 times as many [default: 16 per
     /// processor]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
@@ -326,6 +329,7 @@ fn options(args: &ServeArgs) -> anyhow::Result<ServerOptions> {
             grace: period(args.grace),
             settle: period(args.settle),
             gossip: period(args.gossip),
+            scrub: args.scrub as u64,
             ..ClusterOptions::new(data)
         })
     })

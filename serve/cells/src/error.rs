@@ -47,6 +47,15 @@ pub enum Damage {
         /// The invariant.
         flaw: webstrata_layers::Flaw,
     },
+    /// A block of a mapped image has changed since it was opened.
+    #[error("block {block} of the image has changed since it was opened")]
+    Changed {
+        /// The block, of 4 KiB.
+        block: u64,
+    },
+    /// The file of a mapped image is shorter than when it was opened.
+    #[error("the image was cut off while it was in use")]
+    Cut,
     /// Sound or not, this binary cannot tell.
     #[error(transparent)]
     Absent(Absent),

@@ -17,9 +17,11 @@
 //! Numbers are little-endian. Sections are specified in [`crate::url_store`], [`crate::numbers`] and `statuses`; for
 //! strata in [`crate::links::strata`] and [`crate::links::backward`], for all other encodings by those who hand them
 //! in. Opening maps the file, or reads it, and compares the checksums, at the speed of memory; nothing is decoded. A
-//! file that is not whole, or whose layers are others, does not open.
+//! file that is not whole, or whose layers are others, does not open. What is mapped is checked where it is read
+//! ([`guard`]).
 
 pub mod check;
+pub mod guard;
 pub mod label;
 pub mod load;
 pub mod shelf;
@@ -36,6 +38,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::error::Error;
 use crate::links::encoding::Tag;
 
+use guard::{Guard, Section};
 use label::{Label, number_range, range_number};
 
 const MAGIC: &[u8; 8] = b"WSCELL\r\n";
@@ -81,11 +84,13 @@ impl Counts {
 pub(crate) struct Image {
     pub(crate) label: Label,
     pub(crate) counts: Counts,
-    pub(crate) urls: Bytes,
-    pub(crate) numbers: Bytes,
-    pub(crate) forward: Bytes,
-    pub(crate) backward: Bytes,
-    pub(crate) statuses: Bytes,
+    pub(crate) urls: Section,
+    pub(crate) numbers: Section,
+    pub(crate) forward: Section,
+    pub(crate) backward: Section,
+    pub(crate) statuses: Section,
+    /// Checks the sections of a mapped image.
+    pub(crate) guard: Guard,
 }
 
 /// The head of an image with these sections.
@@ -201,11 +206,17 @@ impl Image {
         #[expect(unsafe_code, reason = "maps a file; images are renamed into place and never written again")]
         // SAFETY: nobody changes the file while it is mapped: writers make new files, and what is removed stays mapped.
         let map = unsafe { memmap2::Mmap::map(&file) }.map_err(failed)?;
-        Self::read(path, Bytes::from_owner(map))
+        let bytes = Bytes::from_owner(map);
+        let guard = Guard::of(path, &file.metadata().map_err(failed)?, &bytes);
+        Self::guarded(path, bytes, guard)
     }
 
     /// Reads an image from bytes.
     pub(crate) fn read(path: &Path, bytes: Bytes) -> Result<Self, Error> {
+        Self::guarded(path, bytes, Guard::default())
+    }
+
+    fn guarded(path: &Path, bytes: Bytes, guard: Guard) -> Result<Self, Error> {
         let Head { label, counts, positions } = Head::read(path, &bytes)?;
         let wrong = |what| Error::Image { path: path.to_owned(), what };
         let section = |number: usize| {
@@ -213,12 +224,15 @@ impl Image {
             let range = usize::try_from(start).ok().zip(usize::try_from(length).ok());
             let range = range.and_then(|(start, length)| Some(start..start.checked_add(length)?));
             let range = range.filter(|range| range.end <= bytes.len()).ok_or_else(|| wrong("it is cut off"))?;
-            let section = bytes.slice(range);
-            if xxh3_64(&section) == checksum { Ok(section) } else { Err(wrong("a section does not have its checksum")) }
+            let (start, section) = (range.start, bytes.slice(range));
+            if xxh3_64(&section) != checksum {
+                return Err(wrong("a section does not have its checksum"));
+            }
+            Ok(Section::new(section, &guard, start))
         };
         let (urls, numbers) = (section(0)?, section(1)?);
         let (forward, backward, statuses) = (section(2)?, section(3)?, section(4)?);
-        Ok(Self { label, counts, urls, numbers, forward, backward, statuses })
+        Ok(Self { label, counts, urls, numbers, forward, backward, statuses, guard })
     }
 }
 
@@ -320,8 +334,9 @@ mod tests {
         assert_eq!((image.label, image.counts), (label, counts));
         assert_eq!(label_at(&path).unwrap(), Some(label));
         assert_eq!(label_at(&path.with_extension("none")).unwrap(), None);
-        assert_eq!([&image.urls, &image.numbers, &image.forward], [&b"urls"[..], b"", b"out"]);
-        assert_eq!(image.backward, [1; 100][..]);
+        let bytes = |section: &Section| section.bytes().to_vec();
+        assert_eq!([&image.urls, &image.numbers, &image.forward].map(bytes), [&b"urls"[..], b"", b"out"]);
+        assert_eq!(bytes(&image.backward), [1; 100]);
         let whole = std::fs::read(&path).unwrap();
         let open = |bytes: Vec<u8>| Image::read(&path, Bytes::from(bytes));
         // The last section is followed by zeros up to a multiple of 64.

@@ -83,6 +83,7 @@ use bytes::Bytes;
 use std::ops::Range;
 
 use crate::error::Damage;
+use crate::image::guard::Section;
 pub use encode::{Options, encode};
 use query::Query;
 use tokens::Tokens;
@@ -98,7 +99,10 @@ const KEY_BYTES_MAX: usize = 1 << 24;
 /// URLs of a cell, compressed, ready to answer.
 #[derive(Clone, Debug)]
 pub struct UrlStore {
-    image: Bytes,
+    /// All up to the nodes.
+    index: Bytes,
+    /// The whole image; nodes and blocks are checked where they are read.
+    image: Section,
     tokens: Tokens,
     count: u64,
     /// Keys in a block, 4 to 64.
@@ -131,6 +135,12 @@ impl UrlStore {
     /// # Errors
     /// Bytes that have not the form of an image. What is inside blocks and nodes is looked at only by answers.
     pub fn open(image: Bytes) -> Result<Self, Damage> {
+        Self::open_section(&image.into())
+    }
+
+    /// Opens a section of the image of a cell: see [`Self::open`].
+    pub(crate) fn open_section(section: &Section) -> Result<Self, Damage> {
+        let image = section.bytes();
         const PART: &str = "header of the URL store";
         let header: &[u8; HEADER] = image.first_chunk().ok_or(Damage::Ends { part: PART })?;
         let u32_at = |at: usize| columns::word(header, at) & 0xffff_ffff;
@@ -163,7 +173,8 @@ impl UrlStore {
             offsets: offsets_at,
             nodes: nodes_at,
             data: nodes_at + nodes,
-            image,
+            index: section.resident(image.slice(..nodes_at)),
+            image: section.clone(),
         })
     }
 
@@ -232,7 +243,7 @@ impl UrlStore {
     /// Where the bytes are.
     pub fn sizes(&self) -> UrlSizes {
         UrlSizes {
-            data: (self.image.len() - self.data) as u64,
+            data: (self.image.bytes().len() - self.data) as u64,
             index: (self.data - self.offsets) as u64,
             dictionary: self.offsets as u64,
             expanded: self.tokens.memory() as u64,

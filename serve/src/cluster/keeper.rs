@@ -5,6 +5,8 @@
 //! epochs, starts to get missing cells, drops cells that the servers they are placed on have, and publishes changes.
 //! Slow work runs in separate tasks, a few at a time.
 
+mod damaged;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -56,6 +58,10 @@ struct Keeper {
     failures: BTreeMap<CellKey, CellFailure>,
     /// The cells that this server holds: in memory or mapped, and their bytes.
     held: BTreeMap<CellKey, (Residence, u64)>,
+    /// How often the image of a cell was found damaged; what is missing because of that.
+    damages: BTreeMap<CellKey, u32>,
+    /// When blocks of mapped cells were last set to be compared again.
+    rechecked: Instant,
     /// Cells to drop, because their other servers have them, and since when.
     spare: BTreeMap<CellKey, Instant>,
     /// The members, and since when they have not changed.
@@ -90,6 +96,8 @@ pub(super) async fn keep(cluster: Arc<Cluster>, mut stop: watch::Receiver<bool>)
         again: BTreeMap::new(),
         failures: BTreeMap::new(),
         held: BTreeMap::new(),
+        damages: BTreeMap::new(),
+        rechecked: Instant::now(),
         spare: BTreeMap::new(),
         members: (Vec::new(), Instant::now()),
         heard: BTreeMap::new(),
@@ -132,6 +140,7 @@ impl Keeper {
         let holders: BTreeMap<u32, Vec<Holders>> =
             self.layouts.values().map(|layout| (layout.row, survey.holders(layout, replicas))).collect();
         self.choose(&stores, &survey, &holders);
+        self.drop_damaged().await;
         self.retire().await;
         self.bring(&survey, &holders);
         self.drop_spare(&survey, &holders).await;
@@ -145,7 +154,8 @@ impl Keeper {
         let missing = self.missing_since.keys().filter(|name| !self.held.contains_key(name));
         let failed = missing.filter_map(|name| self.failures.get(name)).next().cloned();
         let (epoch, cells) = (self.counts.current == 0, self.counts.missing);
-        self.cluster.lacks.send_replace(Lacks { leaving: false, epoch, cells, failed });
+        let damaged = self.damages.keys().filter(|name| self.missing_since.contains_key(name)).count() as u64;
+        self.cluster.lacks.send_replace(Lacks { leaving: false, epoch, cells, damaged, failed });
     }
 
     /// The live servers, and the servers that were alive until just now. A server that was paused or is too busy hears
@@ -214,6 +224,7 @@ impl Keeper {
             self.counts.cells[index] = cells.clone().count() as u64;
             self.counts.bytes[index] = cells.map(|(_, bytes)| bytes).sum();
         }
+        (self.counts.damaged_files, self.counts.scrubbed_bytes) = self.cluster.scrubbed.counts();
     }
 
     /// Opens a new epoch of the store in the background.
@@ -321,6 +332,7 @@ impl Keeper {
         let rows = self.rows_left();
         self.layouts.retain(|row, _| rows.contains(row));
         self.again.retain(|(row, _), _| rows.contains(row));
+        self.damages.retain(|(row, _), _| rows.contains(row));
         self.failures.retain(|(row, _), _| rows.contains(row));
         let unneeded: Vec<CellKey> = self.held.keys().copied().filter(|(row, _)| !rows.contains(row)).collect();
         self.remove(&unneeded).await;

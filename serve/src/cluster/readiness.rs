@@ -31,6 +31,8 @@ pub(super) struct Lacks {
     pub(super) epoch: bool,
     /// The number of cells placed on this server that it does not hold yet.
     pub(super) cells: u64,
+    /// How many of these were here until their images changed on the disk.
+    pub(super) damaged: u64,
     /// One of these cells whose last attempt failed.
     pub(super) failed: Option<CellFailure>,
 }
@@ -52,6 +54,10 @@ impl fmt::Display for Lacks {
                 wait.as_secs()
             ),
             Self { leaving: true, .. } => formatter.write_str("the server is shutting down"),
+            Self { cells: missing @ 1.., damaged: damaged @ 1.., .. } => write!(
+                formatter,
+                "{missing} cells are still being loaded, {damaged} of them anew because their images were damaged"
+            ),
             Self { cells: missing @ 1.., .. } => write!(formatter, "{missing} cells are still being loaded"),
             Self { epoch: true, .. } => {
                 formatter.write_str("no epoch has all its cells on the servers of the cluster yet")

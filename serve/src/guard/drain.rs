@@ -72,6 +72,8 @@ pub struct Drain {
     phase: watch::Sender<Phase>,
     /// Whether the server is ready, or why not.
     ready: watch::Sender<Result<(), String>>,
+    /// What else `/readyz` says of a server that is ready.
+    notes: watch::Sender<String>,
     health: HealthReporter,
     /// Held while health checks are updated, so that the last update is the newest.
     updating: Arc<Mutex<()>>,
@@ -83,7 +85,8 @@ impl Drain {
     pub async fn new(linger: Duration, patience: Duration) -> (Self, HealthServer<impl Health>) {
         let (health, service) = health_reporter();
         let (phase, ready) = (watch::Sender::new(Phase::Open), watch::Sender::new(Err("it is starting up".to_owned())));
-        let drain = Self { linger, patience, phase, ready, health, updating: Arc::default() };
+        let drain =
+            Self { linger, patience, phase, ready, notes: watch::Sender::default(), health, updating: Arc::default() };
         drain.update_health().await;
         (drain, service)
     }
@@ -92,7 +95,7 @@ impl Drain {
     pub fn routes(&self) -> Router {
         let ready = async |State(drain): State<Self>| match drain.phase() {
             Phase::Open => match &*drain.ready.borrow() {
-                Ok(()) => (StatusCode::OK, "ready\n".to_owned()),
+                Ok(()) => (StatusCode::OK, format!("ready\n{}", *drain.notes.borrow())),
                 Err(why) => (StatusCode::SERVICE_UNAVAILABLE, format!("not ready: {why}\n")),
             },
             _ => (StatusCode::SERVICE_UNAVAILABLE, "the server is shutting down\n".to_owned()),
@@ -117,6 +120,11 @@ impl Drain {
         if self.ready.send_replace(ready).is_ok() != is_ready {
             self.update_health().await;
         }
+    }
+
+    /// Sets lines for `/readyz`, each with its end, that do not decide whether the server is ready.
+    pub fn set_notes(&self, notes: String) {
+        self.notes.send_replace(notes);
     }
 
     /// Whether the server is ready.

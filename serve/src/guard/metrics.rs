@@ -92,6 +92,9 @@ struct Figures {
     fetched_bytes: Counter,
     cells_made: Counter,
     cells_failed: Counter,
+    cells_damaged: Counter,
+    files_damaged: Level,
+    scrubbed_bytes: Counter,
     clerk_retries: Counter,
     clerk_hedges: Counter,
 }
@@ -134,6 +137,9 @@ impl Metrics {
             fetched_bytes: add_bytes(all, "fetched", "Bytes of images fetched from peers"),
             cells_made: add(all, "cells_made", "Images made from layers"),
             cells_failed: add(all, "cells_failed", "Failed attempts to make or fetch the image of a cell"),
+            cells_damaged: add(all, "cells_damaged", "Cells dropped because their images changed on the disk"),
+            files_damaged: add(all, "files_damaged", "Files of the store that the scrub finds damaged"),
+            scrubbed_bytes: add_bytes(all, "scrubbed", "Bytes of cells and layers that the scrub has read"),
             clerk_retries: add(all, "clerk_retries", "Questions that the clerk retried at another server"),
             clerk_hedges: add(all, "clerk_hedges", "Questions that the clerk hedged at a second server"),
             registry: Mutex::new(registry),
@@ -217,6 +223,17 @@ impl Metrics {
     /// Counts a failed attempt to make or fetch an image.
     pub fn cell_failed(&self) {
         self.0.cells_failed.inc();
+    }
+
+    /// Counts a cell whose image changed on the disk.
+    pub fn cell_damaged(&self) {
+        self.0.cells_damaged.inc();
+    }
+
+    /// Sets the number of files of the store that the scrub finds damaged, and adds bytes that it has read.
+    pub fn scrub(&self, damaged_files: u64, read: u64) {
+        self.0.files_damaged.set(damaged_files);
+        self.0.scrubbed_bytes.inc_by(read);
     }
 
     /// Counts a retry of the clerk.
@@ -426,6 +443,9 @@ mod tests {
         metrics.fetched(1);
         metrics.cell_made();
         metrics.cell_failed();
+        metrics.cell_damaged();
+        metrics.scrub(2, 3);
+        metrics.scrub(1, 4);
         metrics.retried();
         metrics.hedged();
         metrics.hedged();
@@ -444,6 +464,9 @@ mod tests {
             ("fetched_bytes_total", 11.0),
             ("cells_made_total", 1.0),
             ("cells_failed_total", 1.0),
+            ("cells_damaged_total", 1.0),
+            ("files_damaged", 1.0),
+            ("scrubbed_bytes_total", 7.0),
             ("clerk_retries_total", 1.0),
             ("clerk_hedges_total", 2.0),
             ("connections_open", 0.0),

@@ -453,10 +453,11 @@ async fn publish_state(
 ) -> Option<Infallible> {
     let mut counts = shared.cluster.counts();
     let (mut fetched, mut made, mut failed, mut known) = (0, 0, 0, crate::clerk::ClerkCounts::default());
-    let mut behind = None;
+    let (mut damaged, mut scrubbed, mut behind) = (0, 0, None);
     loop {
         let now = *counts.borrow_and_update();
         drain.set_ready(shared.cluster.readiness()).await;
+        drain.set_notes(shared.cluster.damage());
         for (residence, index) in [(Residence::Memory, 0), (Residence::Mapped, 1)] {
             metrics.cells(residence, now.cells[index], now.bytes[index]);
         }
@@ -471,7 +472,10 @@ async fn publish_state(
         metrics.fetched(now.fetched_bytes - fetched);
         (made..now.made).for_each(|_| metrics.cell_made());
         (failed..now.failed).for_each(|_| metrics.cell_failed());
+        (damaged..now.damaged).for_each(|_| metrics.cell_damaged());
+        metrics.scrub(now.damaged_files, now.scrubbed_bytes - scrubbed);
         (fetched, made, failed) = (now.fetched_bytes, now.made, now.failed);
+        (damaged, scrubbed) = (now.damaged, now.scrubbed_bytes);
         let clerk = shared.clerk.counts();
         (known.retries..clerk.retries).for_each(|_| metrics.retried());
         (known.hedges..clerk.hedges).for_each(|_| metrics.hedged());

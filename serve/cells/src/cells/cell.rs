@@ -11,6 +11,7 @@ mod summary;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use webstrata_layers::read::query::times_of;
 use webstrata_layers::read::spellings::{KeyOrder, Spelled};
@@ -22,6 +23,7 @@ use webstrata_layers::{
 };
 
 use crate::error::{Damage, Error};
+use crate::image::guard::Guard;
 use crate::image::label::{Label, label_of, path_of};
 use crate::image::{Counts, Image, Residence};
 use crate::links::backward::{Found, Wanted};
@@ -47,6 +49,10 @@ pub struct Cell {
     backward: Box<dyn BackwardStore>,
     statuses: Statuses,
     summary: OnceLock<Summary>,
+    /// Checks a mapped image.
+    guard: Guard,
+    /// Whether the image was found to have changed.
+    is_damaged: AtomicBool,
 }
 
 impl Cell {
@@ -78,20 +84,22 @@ impl Cell {
     /// # Errors
     /// Sections that do not fit together.
     pub(crate) fn of(path: PathBuf, image: Image, encoding: &dyn Encoding) -> Result<Self, Error> {
-        let Image { label, counts, urls, numbers, forward, backward, statuses } = image;
-        let bytes = [&urls, &numbers, &forward, &backward, &statuses].map(|section| section.len() as u64).iter().sum();
+        let Image { label, counts, urls, numbers, forward, backward, statuses, guard } = image;
+        let bytes = [&urls, &numbers, &forward, &backward, &statuses].map(|section| section.bytes().len() as u64);
+        let bytes = bytes.iter().sum();
         let damaged = |damage| Error::Damaged { path: path.clone(), damage };
-        let urls = UrlStore::open(urls).map_err(damaged)?;
+        let urls = UrlStore::open_section(&urls).map_err(damaged)?;
         if urls.len() != label.urls {
             return Err(damaged(Damage::Outside { part: "URLs", value: urls.len(), bound: label.urls }));
         }
+        let [numbers, statuses] = [numbers, statuses].map(|section| section.resident(section.bytes().clone()));
         let numbers = Numbers::open(numbers, label.first_record..label.end_record).map_err(damaged)?;
         let first = numbers.first();
-        let forward = encoding.open_forward(forward, first, numbers.len()).map_err(damaged)?;
-        let backward = encoding.open_backward(backward, first, numbers.len()).map_err(damaged)?;
+        let forward = encoding.open_forward_section(&forward, first, numbers.len()).map_err(damaged)?;
+        let backward = encoding.open_backward_section(&backward, first, numbers.len()).map_err(damaged)?;
         let statuses = Statuses::open(statuses).map_err(damaged)?;
-        let summary = OnceLock::new();
-        Ok(Self { path, label, counts, bytes, urls, numbers, forward, backward, statuses, summary })
+        let (summary, is_damaged) = (OnceLock::new(), AtomicBool::new(false));
+        Ok(Self { path, label, counts, bytes, urls, numbers, forward, backward, statuses, summary, guard, is_damaged })
     }
 
     /// What it is a cell of.
@@ -114,7 +122,44 @@ impl Cell {
         self.bytes
     }
 
+    /// The file of its image.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Checks the blocks of a mapped image when they are read, and all of it where wanted.
+    pub fn guard(&self) -> &Guard {
+        &self.guard
+    }
+
+    /// Whether the image was found to have changed since it was opened: then the cell is of no more use.
+    pub fn is_damaged(&self) -> bool {
+        self.is_damaged.load(Ordering::Relaxed)
+    }
+
+    /// Looks whether the file of a mapped image was written to; to be called before questions that come later than
+    /// others. Cost: a call to the system, none for an image in memory.
+    ///
+    /// # Errors
+    /// An image that was cut off.
+    pub fn refresh(&self) -> Result<(), LayersError> {
+        self.guard.refresh().map_err(|damage| self.damaged(damage))
+    }
+
+    /// Compares blocks of a mapped image, whether they were read or not.
+    ///
+    /// # Errors
+    /// An image that has changed.
+    pub fn verify(&self, blocks: Range<usize>) -> Result<(), LayersError> {
+        self.guard.verify(blocks).map_err(|damage| self.damaged(damage))
+    }
+
+    #[cold]
     fn damaged(&self, damage: Damage) -> LayersError {
+        // Other damage is in what was asked, or in what no sum covers.
+        if matches!(damage, Damage::Changed { .. } | Damage::Cut) {
+            self.is_damaged.store(true, Ordering::Relaxed);
+        }
         LayersError::Elsewhere(Box::new(Error::Damaged { path: self.path.clone(), damage }))
     }
 

@@ -25,6 +25,7 @@ use webstrata_layers::{Draft, Layer, Store, Uid};
 
 use crate::cells::cell::{self, Content};
 use crate::error::Error;
+use crate::image::guard::Section;
 use crate::image::label::{Label, label_of, path_of, records};
 use crate::image::{self, Image, Residence, SECTIONS};
 use crate::links::encoding::{self, CellShape, Encoding, Records};
@@ -78,7 +79,7 @@ pub fn find_cell(
         Err(Error::Io { source, .. }) if source.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
     };
-    let sections = [&image.urls, &image.numbers, &image.forward, &image.backward, &image.statuses];
+    let sections = [&image.urls, &image.numbers, &image.forward, &image.backward, &image.statuses].map(Section::bytes);
     let bytes = sections.map(|section| section.len() as u64);
     if image.label != label_of(store, row, partition, options.encoding.tag()) {
         return Ok(None);

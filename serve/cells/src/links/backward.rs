@@ -24,6 +24,7 @@ use webstrata_layers::{Change, InLinks, Page};
 use crate::coding::bits::BitReader;
 use crate::coding::sections::Sections;
 use crate::error::Damage;
+use crate::image::guard::Section;
 use crate::links::lists::Sizes;
 use crate::links::strata::ranks::{self, Nodes};
 use crate::links::strata::{Phased, Profile, Strata, StrataBuffers, encode_numbered};
@@ -182,7 +183,12 @@ impl Backward {
     /// # Errors
     /// Bytes whose parts do not fit together.
     pub fn open(bytes: Bytes, first: Number, nodes: usize) -> Result<Self, Damage> {
-        let mut sections = Sections::new(bytes, PART);
+        Self::open_section(&bytes.into(), first, nodes)
+    }
+
+    /// Opens a section of an image: see [`Self::open`].
+    pub(crate) fn open_section(section: &Section, first: Number, nodes: usize) -> Result<Self, Damage> {
+        let mut sections = Sections::new(section.bytes().clone(), PART);
         let (table, sets) = (sections.length()?, sections.length()?);
         let (width, ranks) = (sections.word_within(64)?, sections.length()?);
         // A source is a node, and its number takes no bit where all sources have one set: no bound follows from the
@@ -190,10 +196,10 @@ impl Backward {
         let sources = sections.word_within(nodes as u64)?;
         let table = sections.take(table, 8)?;
         let sets = sections.take(sets, 8)?;
-        let ranks = sections.take(ranks, 1)?;
+        let ranks = section.resident(sections.take(ranks, 1)?);
         let packed = sources.checked_mul(width).and_then(|bits| usize::try_from(bits.div_ceil(8)).ok());
-        let numbers = sections.take(packed.ok_or(Damage::Ends { part: PART })?, 1)?;
-        let strata = sections.rest();
+        let numbers = section.resident(sections.take(packed.ok_or(Damage::Ends { part: PART })?, 1)?);
+        let strata = section.from(section.bytes().len() - sections.rest().len());
         let words_of =
             |bytes: &Bytes| -> Vec<u64> { bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect() };
         let table: Vec<i64> = words_of(&table).into_iter().map(u64::cast_signed).collect();
@@ -202,7 +208,7 @@ impl Backward {
             return Err(Damage::Outside { part: PART, value: sets.len() as u64, bound: words as u64 });
         }
         ranks::check(&ranks, nodes, usize::try_from(sources).unwrap_or(usize::MAX))?;
-        let strata = Strata::open_numbered(strata, Some(ranks.clone()))?;
+        let strata = Strata::open_section(&strata, Some(ranks.clone()))?;
         let ranking = Ranking { first, nodes: nodes as u64, active: sources };
         let width = u32::try_from(width).unwrap_or(64);
         Ok(Self { ranking, table, words, sets, width, ranks, numbers, strata })

@@ -14,6 +14,7 @@ use bytes::Bytes;
 use webstrata_layers::{CaptureTime, InLinks, Lifespan, Page, Window};
 
 use crate::error::{Damage, Error};
+use crate::image::guard::Section;
 use crate::links::backward::{self, Backward, Found, Wanted};
 use crate::links::lists::Sizes;
 use crate::links::strata::{self, Profile, Strata};
@@ -181,6 +182,33 @@ pub trait Encoding: fmt::Debug + Send + Sync {
     /// # Errors
     /// See [`Encoding::open_forward`].
     fn open_backward(&self, bytes: Bytes, first: Number, nodes: usize) -> Result<Box<dyn BackwardStore>, Damage>;
+
+    /// As [`Encoding::open_forward`], of a section that may be mapped. An encoding that does not say how reads it
+    /// without checks.
+    ///
+    /// # Errors
+    /// See [`Encoding::open_forward`].
+    fn open_forward_section(
+        &self,
+        section: &Section,
+        first: Number,
+        nodes: usize,
+    ) -> Result<Box<dyn ForwardStore>, Damage> {
+        self.open_forward(section.bytes().clone(), first, nodes)
+    }
+
+    /// As [`Encoding::open_backward`], of a section that may be mapped.
+    ///
+    /// # Errors
+    /// See [`Encoding::open_forward`].
+    fn open_backward_section(
+        &self,
+        section: &Section,
+        first: Number,
+        nodes: usize,
+    ) -> Result<Box<dyn BackwardStore>, Damage> {
+        self.open_backward(section.bytes().clone(), first, nodes)
+    }
 }
 
 /// The encodings that a program can read.
@@ -246,5 +274,18 @@ impl Encoding for InStrata {
 
     fn open_backward(&self, bytes: Bytes, first: Number, nodes: usize) -> Result<Box<dyn BackwardStore>, Damage> {
         Ok(Box::new(Backward::open(bytes, first, nodes)?))
+    }
+
+    fn open_forward_section(&self, section: &Section, _: Number, _: usize) -> Result<Box<dyn ForwardStore>, Damage> {
+        Ok(Box::new(Strata::open_section(section, None)?))
+    }
+
+    fn open_backward_section(
+        &self,
+        section: &Section,
+        first: Number,
+        nodes: usize,
+    ) -> Result<Box<dyn BackwardStore>, Damage> {
+        Ok(Box::new(Backward::open_section(section, first, nodes)?))
     }
 }

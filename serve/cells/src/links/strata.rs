@@ -37,6 +37,7 @@ use bytes::Bytes;
 
 use crate::coding::bits::BitReader;
 use crate::error::Damage;
+use crate::image::guard::Section;
 use crate::links::lists::Sizes;
 
 use blocks::Blocks;
@@ -57,7 +58,10 @@ const PART: &str = "strata";
 
 /// Encoded lists, ready to answer.
 pub struct Strata {
-    bytes: Bytes,
+    /// All before the blocks of records.
+    index: Bytes,
+    /// The blocks of records, checked where they are read.
+    data: Section,
     first: u64,
     nodes: usize,
     records: usize,
@@ -71,7 +75,6 @@ pub struct Strata {
     /// Where parts begin.
     ranks: usize,
     pointers: usize,
-    blocks: usize,
 }
 
 /// What one level of references needs.
@@ -120,12 +123,13 @@ impl Strata {
     /// # Errors
     /// Bytes whose parts do not fit together.
     pub fn open(bytes: Bytes) -> Result<Self, Damage> {
-        Self::open_numbered(bytes, None)
+        Self::open_section(&bytes.into(), None)
     }
 
-    /// Opens strata whose links are numbers: `first` and the rank of a node among `numbers`.
-    pub(crate) fn open_numbered(bytes: Bytes, numbers: Option<Bytes>) -> Result<Self, Damage> {
-        let mut lengths = BitReader::new(&bytes, 0);
+    /// Opens a section of an image. With `numbers`, links are numbers: `first` and the rank of a node among these.
+    pub(crate) fn open_section(section: &Section, numbers: Option<Bytes>) -> Result<Self, Damage> {
+        let bytes = section.bytes();
+        let mut lengths = BitReader::new(bytes, 0);
         let mut end = 32usize;
         let mut next = || {
             let start = end;
@@ -156,7 +160,8 @@ impl Strata {
             return Err(Damage::Ends { part: PART });
         }
         Ok(Self {
-            bytes,
+            index: section.resident(bytes.slice(..blocks)),
+            data: section.from(blocks),
             first,
             nodes,
             records,
@@ -168,7 +173,6 @@ impl Strata {
             numbers,
             ranks,
             pointers,
-            blocks,
         })
     }
 
@@ -187,7 +191,7 @@ impl Strata {
             return Err(Damage::Outside { part: PART, value: node as u64, bound: self.nodes as u64 });
         }
         let dense = self.records == self.nodes;
-        let index = if dense { Some(node) } else { ranks::record_of(&self.bytes[self.ranks..self.pointers], node) };
+        let index = if dense { Some(node) } else { ranks::record_of(&self.index[self.ranks..self.pointers], node) };
         Ok(index.map(|index| RecordAt { index, node }))
     }
 
@@ -195,7 +199,7 @@ impl Strata {
     #[inline]
     fn near(&self, record: RecordAt, index: usize) -> RecordAt {
         let dense = self.records == self.nodes;
-        let ranks = &self.bytes[self.ranks..self.pointers];
+        let ranks = &self.index[self.ranks..self.pointers];
         let node = if dense { Some(index) } else { ranks::node_near(ranks, (record.index, record.node), index) };
         RecordAt { index, node: node.unwrap_or(0) }
     }
@@ -210,13 +214,18 @@ impl Strata {
         self.first + rank as u64
     }
 
-    /// Finds a record.
+    /// The blocks of records, of which only what [`Self::begin`] gave may be read.
+    #[inline]
+    fn records(&self) -> &[u8] {
+        self.data.bytes()
+    }
+
+    /// Finds a record, and checks its bytes.
     #[inline]
     fn begin(&self, record: RecordAt) -> Result<Head<'_>, Damage> {
-        let blocks = &self.bytes[self.blocks..];
-        let (start, end) = self.layout.locate(record.index, &self.bytes[self.pointers..self.blocks], blocks)?;
+        let (start, end) = self.layout.locate(record.index, &self.index[self.pointers..], &self.data)?;
         Ok(Head {
-            bits: BitReader::new(blocks, start),
+            bits: BitReader::new(self.records(), start),
             end,
             record,
             node_number: self.number_of(record.node),
@@ -355,8 +364,8 @@ impl Strata {
     /// Where the bytes are.
     pub(crate) fn sizes(&self) -> Sizes {
         Sizes {
-            data: (self.bytes.len() - self.blocks) as u64,
-            index: (self.blocks - self.ranks) as u64,
+            data: self.data.bytes().len() as u64,
+            index: (self.index.len() - self.ranks) as u64,
             tables: self.ranks as u64,
         }
     }

@@ -33,12 +33,25 @@ struct Node<'a> {
 }
 
 impl UrlStore {
-    /// The bytes from a node on, up to the end of the image.
+    /// Where a node begins in the image.
+    #[inline]
+    fn node_start(&self, node: usize) -> usize {
+        // The offsets are all of the index from there on.
+        if self.offsets + node * 4 >= self.index.len() {
+            return self.data;
+        }
+        self.nodes + (columns::word(&self.index, self.offsets + node * 4) & 0xffff_ffff) as usize
+    }
+
+    /// The bytes from a node on, up to the end of the image. The node was checked.
     #[inline]
     fn node_bytes(&self, node: usize) -> Result<&[u8], Damage> {
-        let offset = columns::word(&self.image, self.offsets + node * 4) & 0xffff_ffff;
-        let at = self.nodes + offset as usize;
-        self.image.get(at..).ok_or(Damage::Outside { part: NODE, value: offset, bound: self.image.len() as u64 })
+        let at = self.node_start(node);
+        if self.image.is_guarded() {
+            self.image.check(at, self.node_start(node + 1))?;
+        }
+        let image = self.image.bytes();
+        image.get(at..).ok_or(Damage::Outside { part: NODE, value: at as u64, bound: image.len() as u64 })
     }
 
     #[inline]
@@ -52,12 +65,16 @@ impl UrlStore {
         Ok(Node { bytes, first: start..start + length, columns, base, lengths: (columns.end * 8, width), rests })
     }
 
-    /// Block `number` of a node: its bytes, up to the end of the image.
+    /// Block `number` of a node: its bytes, up to the end of the image. The block was checked.
     #[inline]
     fn block_bytes(&self, node: &Node<'_>, number: usize) -> Result<&[u8], Damage> {
         let before: usize = (0..number).map(|block| columns::field(node.columns.bytes, node.lengths, block)).sum();
         let at = self.data + node.base + before;
-        self.image.get(at..).ok_or(Damage::Outside { part: BLOCK, value: at as u64, bound: self.image.len() as u64 })
+        if self.image.is_guarded() {
+            self.image.check(at, at + columns::field(node.columns.bytes, node.lengths, number))?;
+        }
+        let image = self.image.bytes();
+        image.get(at..).ok_or(Damage::Outside { part: BLOCK, value: at as u64, bound: image.len() as u64 })
     }
 
     /// How many blocks a node has, and how many keys a block; for nodes and blocks that there are.

@@ -12,11 +12,14 @@
 
 use crate::coding::bits::{BitReader, BitWriter};
 use crate::error::Damage;
+use crate::image::guard::Section;
 
 /// Records of a block.
 pub(super) const BLOCK: usize = 16;
 /// Blocks between absolute pointers.
 const GROUP: usize = 32;
+/// Bytes of the extra bits of a block, at most: 31 bits a record.
+const EXTRAS_BYTES_MAX: usize = 31 * BLOCK / 8 + 1;
 /// Bytes of an absolute pointer.
 const ABSOLUTE: usize = 5;
 const PART: &str = "strata blocks";
@@ -222,9 +225,11 @@ impl Blocks {
         Ok(Self { classes, pairs: (0..256).map(pair).collect(), width, records })
     }
 
-    /// First and end bit of a record in `blocks`.
+    /// First and end bit of a record in the blocks. All bytes between them, and those that say where they are, were
+    /// checked.
     #[inline]
-    pub(super) fn locate(&self, record: usize, pointers: &[u8], blocks: &[u8]) -> Result<(u64, u64), Damage> {
+    pub(super) fn locate(&self, record: usize, pointers: &[u8], section: &Section) -> Result<(u64, u64), Damage> {
+        let blocks: &[u8] = section.bytes();
         if record >= self.records {
             return Err(Damage::Outside { part: PART, value: record as u64, bound: self.records as u64 });
         }
@@ -235,6 +240,9 @@ impl Blocks {
             offset += number(pointers, group + ABSOLUTE + (block % GROUP - 1) * self.width, self.width);
         }
         let offset = usize::try_from(offset).ok().filter(|&offset| offset <= blocks.len());
+        if let Some(offset) = offset {
+            section.check(offset.saturating_sub(EXTRAS_BYTES_MAX), offset.saturating_add(size_of::<u64>()))?;
+        }
         let (before, after) = offset.map_or((&[][..], &[][..]), |offset| blocks.split_at(offset));
         let mut word = u64::from_le_bytes(*after.first_chunk::<8>().ok_or(Damage::Ends { part: PART })?);
         // Extra bits are taken from the class word backwards, the highest of `extras` first.
@@ -272,6 +280,8 @@ impl Blocks {
         if end > blocks.len() as u64 * 8 {
             return Err(Damage::Ends { part: PART });
         }
+        #[expect(clippy::cast_possible_truncation, reason = "both are inside the blocks")]
+        section.check((at / 8) as usize, end.div_ceil(8) as usize)?;
         Ok((at, end))
     }
 }
@@ -327,15 +337,16 @@ mod tests {
             let header = header.into_bytes();
             let mut header = BitReader::new(&header, 0);
             let blocks = Blocks::load(&mut header, lengths.len(), layout.pointers.len()).unwrap();
+            let section = Section::from(bytes::Bytes::from(layout.blocks.clone()));
             for (at, &length) in lengths.iter().enumerate() {
-                let (start, end) = blocks.locate(at, &layout.pointers, &layout.blocks).unwrap();
+                let (start, end) = blocks.locate(at, &layout.pointers, &section).unwrap();
                 prop_assert_eq!(end - start, u64::from(length));
                 let mut bits = BitReader::new(&layout.blocks, start);
                 for bit in 0..length.min(70) {
                     prop_assert_eq!(bits.read(1), (at as u64 ^ u64::from(bit)) & 1);
                 }
             }
-            prop_assert!(blocks.locate(lengths.len(), &layout.pointers, &layout.blocks).is_err());
+            prop_assert!(blocks.locate(lengths.len(), &layout.pointers, &section).is_err());
         }
     }
 }

@@ -113,7 +113,7 @@ impl Strata {
             return Ok(());
         }
         let after = self.links(head, 0, below, links)?;
-        let mut bits = BitReader::new(&self.bytes[self.blocks..], after);
+        let mut bits = BitReader::new(self.records(), after);
         let words = links.len().div_ceil(64);
         // Initial flags, what changed up to the window, and what changes in it, which is there before or after the
         // change.
@@ -179,7 +179,7 @@ impl Strata {
             if phases > PHASES_MAX {
                 return Ok(false);
             }
-            let mut bits = BitReader::new(&self.bytes[self.blocks..], after);
+            let mut bits = BitReader::new(self.records(), after);
             masks.resize(links.len(), 0);
             let all = presence::full(phases);
             let mask_cells = std::cell::Cell::from_mut(masks.as_mut_slice()).as_slice_of_cells();
@@ -273,7 +273,7 @@ impl Strata {
             }
         } else {
             let after = self.links(head, 0, levels, &mut links)?;
-            let mut bits = BitReader::new(&self.bytes[self.blocks..], after);
+            let mut bits = BitReader::new(self.records(), after);
             let mut absent = vec![true; links.len()];
             let link_changes = &mut changes;
             let later =

@@ -1,0 +1,271 @@
+//! Checks of a mapped image where it is read: block by block, against the checksums of the bytes that were verified
+//! when it was opened.
+//!
+//! A mapped file may change under its reader: a disk returns other bytes when the system reads a page again, somebody
+//! writes to the file or cuts it. So stores of a mapped cell keep their small parts (indexes, tables, numbers) in memory
+//! and read the large ones, records and blocks of URLs, through a [`Section`], which compares a block before its bytes
+//! are used. A block that was compared is not compared again until [`Guard::recheck`], which a server calls every few
+//! seconds, or until the file has another time or size, which [`Guard::refresh`] looks for. Between two comparisons a
+//! page that the system drops and reads again is not seen: what is left is a window of seconds, and what nobody reads,
+//! which [`Guard::verify`] is for.
+//!
+//! Memory: 4 bytes and a bit for each block of 4 KiB. Cost: a bit that is looked up for each record or block that is
+//! read; the checksum of 4 KiB the first time.
+
+use std::fmt;
+use std::fs::Metadata;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
+
+use bytes::Bytes;
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::error::Damage;
+
+/// Bytes of a block: a page of most systems, which is what they read again.
+pub const BLOCK: usize = 4096;
+
+/// Checks an image, or what begins at a place in it. Without an image, all is sound. Clones share what they know.
+#[derive(Clone, Default)]
+pub struct Guard {
+    image: Option<Arc<Blocks>>,
+    /// Where in the image the guarded bytes begin.
+    start: usize,
+}
+
+impl fmt::Debug for Guard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Guard {{ blocks: {}, start: {} }}", self.blocks(), self.start)
+    }
+}
+
+/// The blocks of a mapped image.
+struct Blocks {
+    path: PathBuf,
+    bytes: Bytes,
+    /// The low halves of the blocks' checksums.
+    sums: Box<[u32]>,
+    /// A bit for each block: whether it was compared.
+    seen: Box<[AtomicU64]>,
+    /// The file as it was when the blocks were compared last.
+    file: Mutex<FileState>,
+    /// Whether the file is shorter than the map: to read it would end the process.
+    is_cut: AtomicBool,
+}
+
+/// What shows that somebody wrote to a file.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct FileState {
+    inode: u64,
+    bytes: u64,
+    modified: Option<SystemTime>,
+}
+
+impl FileState {
+    fn of(metadata: &Metadata) -> Self {
+        #[cfg(unix)]
+        let inode = std::os::unix::fs::MetadataExt::ino(metadata);
+        #[cfg(not(unix))]
+        let inode = 0;
+        Self { inode, bytes: metadata.len(), modified: metadata.modified().ok() }
+    }
+}
+
+fn sum_of(block: &[u8]) -> u32 {
+    (xxh3_64(block) & 0xffff_ffff) as u32
+}
+
+impl Guard {
+    /// Guards an image that is mapped from a file. The bytes must be verified after this call, so that what the sums
+    /// are of is what was written.
+    pub(crate) fn of(path: &Path, file: &Metadata, bytes: &Bytes) -> Self {
+        let sums: Box<[u32]> = bytes.chunks(BLOCK).map(sum_of).collect();
+        let seen = (0..sums.len().div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
+        let (path, file, is_cut) = (path.to_owned(), Mutex::new(FileState::of(file)), AtomicBool::new(false));
+        Self { image: Some(Arc::new(Blocks { path, bytes: bytes.clone(), sums, seen, file, is_cut })), start: 0 }
+    }
+
+    /// The guard of what begins so many bytes further on.
+    fn after(&self, bytes: usize) -> Self {
+        Self { image: self.image.clone(), start: self.start + bytes }
+    }
+
+    /// Compares the blocks of these bytes, as far as they were not compared yet.
+    ///
+    /// # Errors
+    /// [`Damage::Changed`] and [`Damage::Cut`].
+    #[inline]
+    fn check(&self, bytes: Range<usize>) -> Result<(), Damage> {
+        let Some(image) = &self.image else { return Ok(()) };
+        let (start, end) = (self.start + bytes.start, self.start + bytes.end);
+        for block in start / BLOCK..end.div_ceil(BLOCK) {
+            let seen = image.seen.get(block / 64).map_or(0, |word| word.load(Ordering::Relaxed));
+            if seen >> (block % 64) & 1 == 0 {
+                image.compare(block)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks at the file: all blocks are compared again where it was written to, and none is read where it was cut.
+    /// Cost: a call to the system.
+    ///
+    /// # Errors
+    /// [`Damage::Cut`].
+    pub fn refresh(&self) -> Result<(), Damage> {
+        let Some(image) = &self.image else { return Ok(()) };
+        // A file that was removed, or replaced by another, stays mapped as it was.
+        if let Ok(metadata) = std::fs::metadata(&image.path) {
+            let now = FileState::of(&metadata);
+            let mut file = image.file.lock().unwrap_or_else(PoisonError::into_inner);
+            if now != *file && now.inode == file.inode {
+                if now.bytes < image.bytes.len() as u64 {
+                    image.is_cut.store(true, Ordering::Relaxed);
+                }
+                *file = now;
+                image.forget();
+            }
+        }
+        if image.is_cut.load(Ordering::Relaxed) { Err(Damage::Cut) } else { Ok(()) }
+    }
+
+    /// Has each block compared again when it is read next.
+    pub fn recheck(&self) {
+        self.image.iter().for_each(|image| image.forget());
+    }
+
+    /// How many blocks there are; none of an image in memory.
+    pub fn blocks(&self) -> usize {
+        self.image.as_ref().map_or(0, |image| image.sums.len())
+    }
+
+    /// Compares blocks, whether they were compared before or not.
+    ///
+    /// # Errors
+    /// [`Damage::Changed`] and [`Damage::Cut`].
+    pub fn verify(&self, blocks: Range<usize>) -> Result<(), Damage> {
+        self.refresh()?;
+        let Some(image) = &self.image else { return Ok(()) };
+        (blocks.start..blocks.end.min(image.sums.len())).try_for_each(|block| image.compare(block))
+    }
+}
+
+impl Blocks {
+    fn forget(&self) {
+        self.seen.iter().for_each(|word| word.store(0, Ordering::Relaxed));
+    }
+
+    #[cold]
+    fn compare(&self, block: usize) -> Result<(), Damage> {
+        if self.is_cut.load(Ordering::Relaxed) {
+            return Err(Damage::Cut);
+        }
+        let start = (block * BLOCK).min(self.bytes.len());
+        let bytes = &self.bytes[start..(start + BLOCK).min(self.bytes.len())];
+        // Beyond the end there is no block, and nothing to read.
+        if self.sums.get(block).is_some_and(|&sum| sum != sum_of(bytes)) {
+            return Err(Damage::Changed { block: block as u64 });
+        }
+        if let Some(word) = self.seen.get(block / 64) {
+            word.fetch_or(1 << (block % 64), Ordering::Relaxed);
+        }
+        Ok(())
+    }
+}
+
+/// A section of an image, or a part of one, that checks what is read of it.
+#[derive(Clone, Debug, Default)]
+pub struct Section {
+    bytes: Bytes,
+    guard: Guard,
+}
+
+impl Section {
+    /// A section that begins at a place of a guarded image.
+    pub(crate) fn new(bytes: Bytes, guard: &Guard, start: usize) -> Self {
+        Self { bytes, guard: guard.after(start) }
+    }
+
+    /// The bytes, for whoever checks what it reads of them.
+    #[inline]
+    pub fn bytes(&self) -> &Bytes {
+        &self.bytes
+    }
+
+    /// The bytes, to be read without checks.
+    pub fn into_bytes(self) -> Bytes {
+        self.bytes
+    }
+
+    /// What begins at a place.
+    pub fn from(&self, start: usize) -> Self {
+        let start = start.min(self.bytes.len());
+        Self { bytes: self.bytes.slice(start..), guard: self.guard.after(start) }
+    }
+
+    /// A part that is read without checks: in memory where the section is mapped.
+    pub fn resident(&self, part: Bytes) -> Bytes {
+        if self.is_guarded() { Bytes::copy_from_slice(&part) } else { part }
+    }
+
+    /// Whether anything is checked.
+    #[inline]
+    pub fn is_guarded(&self) -> bool {
+        self.guard.image.is_some()
+    }
+
+    /// Compares the blocks of these bytes, as far as that is not known. Bytes beyond the end are not there.
+    ///
+    /// # Errors
+    /// [`Damage::Changed`] and [`Damage::Cut`].
+    #[inline]
+    pub fn check(&self, start: usize, end: usize) -> Result<(), Damage> {
+        self.guard.check(start..end.min(self.bytes.len()))
+    }
+}
+
+impl From<Bytes> for Section {
+    fn from(bytes: Bytes) -> Self {
+        Self { bytes, guard: Guard::default() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_is_compared_when_it_is_read_first_and_when_the_file_has_changed() {
+        let mut bytes: Vec<u8> = (0..3 * BLOCK + 100).map(|at| (at % 251) as u8).collect();
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), &bytes).unwrap();
+        let metadata = file.as_file().metadata().unwrap();
+        let guard = |bytes: &[u8]| Guard::of(file.path(), &metadata, &Bytes::copy_from_slice(bytes));
+        let sound = guard(&bytes);
+        assert_eq!((sound.blocks(), sound.verify(0..9), sound.refresh()), (4, Ok(()), Ok(())));
+        // The sums of the sound bytes over damaged ones: what a map shows of a file that was written to.
+        bytes[BLOCK + 7] ^= 1;
+        let map = Bytes::from(bytes);
+        let Some(image) = sound.image else { panic!() };
+        let seen = (0..1).map(|_| AtomicU64::new(0)).collect();
+        let file_state = Mutex::new(FileState::of(&metadata));
+        let (path, sums, is_cut) = (file.path().to_owned(), image.sums.clone(), AtomicBool::new(false));
+        let blocks = Blocks { path, bytes: map.clone(), sums, seen, file: file_state, is_cut };
+        let guard = Guard { image: Some(Arc::new(blocks)), start: 0 };
+        let section = Section::new(map.slice(100..), &guard, 100);
+        assert_eq!(section.check(0, BLOCK - 100), Ok(()));
+        assert_eq!(section.check(0, BLOCK - 99), Err(Damage::Changed { block: 1 }));
+        assert_eq!(section.from(2 * BLOCK).check(0, usize::MAX), Ok(()));
+        assert_eq!(guard.verify(0..4), Err(Damage::Changed { block: 1 }));
+        // A file that is too short is not read.
+        std::fs::File::options().write(true).open(file.path()).unwrap().set_len(BLOCK as u64).unwrap();
+        assert_eq!(section.check(0, 9), Ok(()));
+        assert_eq!(guard.refresh(), Err(Damage::Cut));
+        assert_eq!(section.check(0, 9), Err(Damage::Cut));
+        let plain = Section::from(Bytes::from_static(b"in memory"));
+        assert_eq!(plain.check(0, 100), Ok(()));
+    }
+}
