@@ -274,7 +274,7 @@ fn asked_for() -> (u32, Random) {
 #[test]
 fn cells_damaged_under_a_server_give_right_answers_or_errors_and_are_made_anew() {
     let (count, mut random) = asked_for();
-    let (count, dir) = ((count / 10).min(100).max(6).min(count), tempfile::tempdir().unwrap());
+    let (count, dir) = ((count / 10).clamp(6, 100).min(count), tempfile::tempdir().unwrap());
     let store = store_in(dir.path());
     let newest = Store::open(store.as_path()).unwrap().manifest().epoch;
     let mut right = Right::of(&store, newest);

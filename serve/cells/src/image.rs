@@ -91,6 +91,8 @@ pub(crate) struct Image {
     pub(crate) statuses: Section,
     /// Checks the sections of a mapped image.
     pub(crate) guard: Guard,
+    /// Whether there are zeros, and no more of them than are needed, between the sections and after them.
+    is_tight: bool,
 }
 
 /// The head of an image with these sections.
@@ -200,7 +202,8 @@ impl Image {
     pub(crate) fn open(path: &Path, residence: Residence) -> Result<Self, Error> {
         let failed = |source| Error::Io { path: path.to_owned(), source };
         if residence == Residence::Memory {
-            return Self::read(path, Bytes::from(regular::read(path).map_err(failed)?));
+            let bytes = Bytes::from(regular::read(path).map_err(failed)?);
+            return Self::guarded(path, bytes, Guard::default()).and_then(|image| image.tight(path));
         }
         let file = regular::open(path).map_err(failed)?;
         #[expect(unsafe_code, reason = "maps a file; images are renamed into place and never written again")]
@@ -208,7 +211,16 @@ impl Image {
         let map = unsafe { memmap2::Mmap::map(&file) }.map_err(failed)?;
         let bytes = Bytes::from_owner(map);
         let guard = Guard::of(path, &file.metadata().map_err(failed)?, &bytes);
-        Self::guarded(path, bytes, guard)
+        Self::guarded(path, bytes, guard)?.tight(path)
+    }
+
+    /// Refuses an image of a file that has something between its sections: nobody reads it, and nobody wrote it.
+    fn tight(self, path: &Path) -> Result<Self, Error> {
+        if self.is_tight {
+            Ok(self)
+        } else {
+            Err(Error::Image { path: path.to_owned(), what: "it has bytes between its parts" })
+        }
     }
 
     /// Reads an image from bytes.
@@ -232,8 +244,23 @@ impl Image {
         };
         let (urls, numbers) = (section(0)?, section(1)?);
         let (forward, backward, statuses) = (section(2)?, section(3)?, section(4)?);
-        Ok(Self { label, counts, urls, numbers, forward, backward, statuses, guard })
+        let is_tight = is_tight(&bytes, &positions);
+        Ok(Self { label, counts, urls, numbers, forward, backward, statuses, guard, is_tight })
     }
+}
+
+/// See [`Image`]; the sections are inside the bytes.
+fn is_tight(bytes: &[u8], positions: &[[u64; 3]; SECTIONS]) -> bool {
+    let mut end = HEAD;
+    let is_zero = |from: usize, to: usize| bytes.get(from..to).is_some_and(|gap| gap.iter().all(|&byte| byte == 0));
+    for [start, length, _] in positions {
+        let [start, length] = [start, length].map(|&value| usize::try_from(value).unwrap_or(usize::MAX));
+        if start != end.next_multiple_of(64) || !is_zero(end, start) {
+            return false;
+        }
+        end = start.saturating_add(length);
+    }
+    bytes.len() == end.next_multiple_of(64) && is_zero(end, bytes.len())
 }
 
 /// What stands before the sections.
@@ -338,6 +365,13 @@ mod tests {
         assert_eq!([&image.urls, &image.numbers, &image.forward].map(bytes), [&b"urls"[..], b"", b"out"]);
         assert_eq!(bytes(&image.backward), [1; 100]);
         let whole = std::fs::read(&path).unwrap();
+        for at in [HEAD, 260, 383, 484, 530, whole.len() - 1] {
+            let mut damaged = whole.clone();
+            damaged[at] ^= 4;
+            std::fs::write(&path, damaged).unwrap();
+            assert!(Image::open(&path, Residence::Mapped).is_err(), "byte {at}");
+        }
+        std::fs::write(&path, &whole).unwrap();
         let open = |bytes: Vec<u8>| Image::read(&path, Bytes::from(bytes));
         // The last section is followed by zeros up to a multiple of 64.
         for cut in 0..whole.len() - 56 {

@@ -84,7 +84,7 @@ impl Cell {
     /// # Errors
     /// Sections that do not fit together.
     pub(crate) fn of(path: PathBuf, image: Image, encoding: &dyn Encoding) -> Result<Self, Error> {
-        let Image { label, counts, urls, numbers, forward, backward, statuses, guard } = image;
+        let Image { label, counts, urls, numbers, forward, backward, statuses, guard, .. } = image;
         let bytes = [&urls, &numbers, &forward, &backward, &statuses].map(|section| section.bytes().len() as u64);
         let bytes = bytes.iter().sum();
         let damaged = |damage| Error::Damaged { path: path.clone(), damage };
