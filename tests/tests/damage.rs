@@ -5,7 +5,7 @@
 //! them anew.
 //!
 //! By default a few hundred damages, the same each time; `WEBSTRATA_DAMAGES=2500,SEED` asks for more and for others.
-//! One in ten as many are made under a server.
+//! A twentieth as many are made under a server.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 #![expect(clippy::print_stdout, reason = "how many damages were found is for the reader of its output")]
@@ -274,7 +274,7 @@ fn asked_for() -> (u32, Random) {
 #[test]
 fn cells_damaged_under_a_server_give_right_answers_or_errors_and_are_made_anew() {
     let (count, mut random) = asked_for();
-    let (count, dir) = ((count / 10).clamp(6, 100).min(count), tempfile::tempdir().unwrap());
+    let (count, dir) = ((count / 20).clamp(6, 100).min(count), tempfile::tempdir().unwrap());
     let store = store_in(dir.path());
     let newest = Store::open(store.as_path()).unwrap().manifest().epoch;
     let mut right = Right::of(&store, newest);

@@ -12,6 +12,9 @@ use super::{AGAIN, DOUBLINGS_MAX, Keeper};
 /// How often blocks of mapped cells are compared again when they are read.
 const RECHECK: Duration = Duration::from_secs(10);
 
+/// So often a cell is made anew at once; then each time so often adds [`AGAIN`] to the wait.
+const TIMES_AT_ONCE: u32 = 8;
+
 impl Keeper {
     /// Drops the cells whose images were found to have changed, so that they are made anew, and has blocks of the others
     /// compared again when they are read next.
@@ -26,11 +29,10 @@ impl Keeper {
         for cell in cells().filter(|cell| cell.is_damaged()) {
             let (name, path) = ((cell.label().row, cell.label().partition), cell.path().display());
             let times = self.damages.entry(name).or_default();
-            // A disk that damages all that is written to it is not written to without end.
-            if *times > 0 {
-                self.again.insert(name, Instant::now() + AGAIN * (1 << (*times - 1).min(DOUBLINGS_MAX)));
-            }
             *times += 1;
+            // A disk that damages all that is written to it is not written to without end.
+            let wait = AGAIN * (*times / TIMES_AT_ONCE).min(1 << DOUBLINGS_MAX);
+            self.again.insert(name, Instant::now() + wait);
             self.counts.damaged += 1;
             let (row, partition, times) = (name.0, name.1, *times);
             tracing::error!(
