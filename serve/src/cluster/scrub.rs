@@ -1,8 +1,8 @@
 //! The scrub: a task that slowly reads again what the server serves, mapped cells and the layers of its epochs, so that
 //! damage is found where nobody asks.
 //!
-//! A mapped cell is compared block by block; one that has changed is flagged, and the keeper drops it and makes it anew.
-//! A layer file is compared with its checksum; a server cannot make it anew, so the file is named in the log, in
+//! A mapped cell is compared block by block; one that has changed is flagged, and the keeper drops it and makes it
+//! anew. A layer file is compared with its checksum; a server cannot make it anew, so the file is named in the log, in
 //! `/readyz` and in a metric until it is sound again. Layers in S3 are not read: each pass would fetch the store.
 //! Memory: a block. Pace: [`ClusterOptions::scrub`](super::ClusterOptions::scrub) bytes a second, over all files.
 

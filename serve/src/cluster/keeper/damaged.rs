@@ -1,7 +1,7 @@
 //! Cells whose images change on the disk while they are served: they are dropped, so that they are made anew.
 //!
-//! Cells find by themselves that they are damaged, when they are read and when the scrub reads them; the keeper looks at
-//! each of its checks. What was mapped stays so for questions that run, and these fail.
+//! Cells find by themselves that they are damaged, when they are read and when the scrub reads them; the keeper looks
+//! at each of its checks. What was mapped stays so for questions that run, and these fail.
 
 use std::time::Duration;
 
@@ -16,8 +16,8 @@ const RECHECK: Duration = Duration::from_secs(10);
 const TIMES_AT_ONCE: u32 = 8;
 
 impl Keeper {
-    /// Drops the cells whose images were found to have changed, so that they are made anew, and has blocks of the others
-    /// compared again when they are read next.
+    /// Drops the cells whose images were found to have changed, so that they are made anew, and has blocks of the
+    /// others compared again when they are read next.
     pub(super) async fn drop_damaged(&mut self) {
         let held = self.cluster.held();
         let cells = || held.rows.values().flat_map(|row| row.cells());
