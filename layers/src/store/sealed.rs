@@ -7,8 +7,8 @@
 //!
 //! The digest is the XXH3-128 of the file's name in the store, a newline, and the bytes before the last line. So
 //! neither a changed byte nor a file in the place of another passes for what was written, and a reader of JSON values
-//! (jq) still reads both lines. Everything that manifests do not name and that the program reads again goes through here; what
-//! manifests name has its checksum there. Memory: the file.
+//! (jq) still reads both lines. Everything that manifests do not name and that the program reads again goes through
+//! here; what manifests name has its checksum there. Memory: the file.
 
 use crate::error::Error;
 use crate::location::Location;
