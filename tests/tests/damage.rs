@@ -20,6 +20,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use webstrata_analysis::overview;
 use webstrata_analysis::standing::{Registered, Registration, Standing, registered};
+use webstrata_cells::bench::measure;
 use webstrata_cells::image::Residence;
 use webstrata_cells::image::check::{CellsReport, check as check_cells};
 use webstrata_cells::image::label::{directory, partitions};
@@ -335,6 +336,40 @@ fn cells_damaged_under_a_server_give_right_answers_or_errors_and_are_made_anew()
         "{count} damages under a server: {failed} questions failed, {dropped} cells made anew, no answer is wrong"
     );
     assert!(dropped > 0);
+}
+
+/// CPU of the same questions on mapped cells, which are checked by block, and on cells in memory, which are not.
+#[test]
+#[ignore = "a measurement, for a machine with nothing else to do"]
+fn checks_by_block_cost_little() {
+    let dir = tempfile::tempdir().unwrap();
+    let (input, store) = (dir.path().join("crawl.jsonl"), dir.path().join("store"));
+    let crawl = Crawl::random(5, Size { pages: 4000, captures: 40_000, links: 20 });
+    fs::write(&input, crawl.json_lines().join("\n")).unwrap();
+    build(&options(&store, vec![input]), &Progress::default()).unwrap();
+    let opened = Store::open(store.as_path()).unwrap();
+    for (row, partition) in partitions(&opened) {
+        let options = Options { encoding: CodecTag::Strata.encoding(), urls: url_store::Options::default() };
+        write_cell(&opened, directory(&opened).unwrap(), row, partition, options).unwrap();
+    }
+    let counts = opened.manifest().counts;
+    let span = counts.first_time.zip(counts.last_time).unwrap();
+    let [memory, mapped] = [Residence::Memory, Residence::Mapped]
+        .map(|residence| Cells::open(&opened, residence, ENCODINGS).unwrap().unwrap());
+    let mut sums = std::collections::BTreeMap::<&str, [f64; 2]>::new();
+    for round in 0..6 {
+        for (at, cells) in [&memory, &mapped].into_iter().enumerate() {
+            for figures in measure(cells, 20_000, round, span).unwrap() {
+                sums.entry(figures.what).or_default()[at] += figures.ns_a_question() / 6.0;
+            }
+        }
+    }
+    for (what, [memory, mapped]) in &sums {
+        println!("{what:40} {memory:8.0} ns in memory, {mapped:8.0} ns mapped, ratio {:.3}", mapped / memory);
+    }
+    let [memory, mapped] = [0, 1].map(|at| sums.values().map(|both| both[at]).sum::<f64>());
+    println!("all: ratio {:.3}", mapped / memory);
+    assert!(mapped < 1.2 * memory);
 }
 
 #[test]
