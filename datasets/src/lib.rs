@@ -27,6 +27,7 @@ mod tally;
 mod url;
 
 pub use crate::capture::date::TIMES;
+pub use crate::url::form::Form;
 pub use crate::url::interner::{Base, Fingerprint, Interner};
 pub use crate::url::reference::{URL_BYTES, URL_BYTES_MAX};
 pub use capture::{Capture, Content, Dictionary, Digest, Profile, Revisit, Texts};

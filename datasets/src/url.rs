@@ -1,4 +1,6 @@
-//! URLs: references and their length limit ([`reference`]), and fingerprints ([`interner`]).
+//! URLs: references and their length limit ([`reference`]), how they depend on their page ([`form`]), and fingerprints
+//! ([`interner`]).
 
+pub(crate) mod form;
 pub(crate) mod interner;
 pub(crate) mod reference;

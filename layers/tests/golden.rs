@@ -33,7 +33,7 @@ fn write(dir: &Path) {
     let mut counts = Counts { urls: 3, ..Counts::default() };
     let mut out = OutlinksWriter::create(&row, 0).unwrap();
     let lost = Revisit { capture: 0, referred: Some(MAY), ..Revisit::default() };
-    let evidence = [Evidence::default(), Evidence { digests: vec![0x1f], revisits: vec![lost] }];
+    let evidence = [Evidence::default(), Evidence { digests: vec![0x1f], revisits: vec![lost], ..Evidence::default() }];
     for (page, evidence) in pages.iter().zip(&evidence) {
         out.push(page, evidence).unwrap();
         counts.add_page(page);
@@ -51,6 +51,7 @@ fn write(dir: &Path) {
         urls: 3,
         updates: 1,
         removes: false,
+        elsewhere: 0,
         partitions: vec![partition],
         counts,
     };
@@ -105,7 +106,7 @@ fn the_worked_example_has_always_the_same_bytes() {
         "ol 352 1a62a6d7e66b1683",
         "ts 875 ddb079f96e6f1de8",
         "bv 293 96f1db0f0fcad879",
-        "rv 1492 2a9bcbdec37bd38b",
+        "rv 1731 6a67b46b95aa386d",
         "il 347 673b7e833d8d392e",
         "tr 401 655be6aee946a8a1",
         "ibv 292 f8a04d398e3f85d4",

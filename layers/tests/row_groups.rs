@@ -65,8 +65,16 @@ fn write(dir: &Path) -> Result<(), Error> {
             files,
         });
     }
-    let row =
-        RowEntry { row: row.row(), first_uid: Uid(0), urls: PAGES, updates: 1, removes: false, partitions, counts };
+    let row = RowEntry {
+        row: row.row(),
+        first_uid: Uid(0),
+        urls: PAGES,
+        updates: 1,
+        removes: false,
+        elsewhere: 0,
+        partitions,
+        counts,
+    };
     writer.commit(NewEpoch {
         rows: vec![row],
         in_range: RangeLength::Month,

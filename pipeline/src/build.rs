@@ -177,7 +177,7 @@ impl Work for Build {
     fn run(&self, worker: &mut Worker, context: &Context, stage: Stage, state: &mut BuildState) -> Result<(), Stopped> {
         let job = &context.job;
         match stage {
-            Stage::Ingest => ingest(worker, job, &self.inputs, state),
+            Stage::Ingest => ingest(worker, context, &self.inputs, state),
             Stage::Pages => pages(worker, job, state),
             // URLs that only links name which are left out are none of the store.
             Stage::Sources if self.meaning.min_sources > 1 || state.left_out > 0 => {

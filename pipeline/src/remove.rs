@@ -32,9 +32,11 @@ use crate::stages::partition::record_bounds;
 use crate::stages::state::BuildState;
 use crate::{Error, PARTITION_URLS, Progress};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 use timely::worker::Worker;
+use webstrata_layers::record::form::{self, link_of};
 use webstrata_layers::record::join::{Contribution, Weave};
 use webstrata_layers::record::presence;
 use webstrata_layers::record::status::push_status;
@@ -337,7 +339,7 @@ fn restate_all(
             }
             next = found.next()?.map(read_selection);
         }
-        let Some((page, evidence)) = store.page_with_evidence(uid)? else { continue };
+        let Some((page, evidence)) = store.formed_page(uid)? else { continue };
         if let Some((page, evidence)) = restate(&page, &evidence, &of_page, &of_targets, removed) {
             record.clear();
             page_record::write(&mut record, &page, &evidence);
@@ -353,7 +355,7 @@ fn read_selection((mut key, mut payload): (&[u8], &[u8])) -> (Uid, usize, Option
     (uid, usize::try_from(number).unwrap_or(usize::MAX), wire::take(&mut payload).checked_sub(1).map(Uid))
 }
 
-/// The captures of a page that rules touch, as a newer row is to say them; `None` where there are none.
+/// The captures of a formed page that rules touch, as a newer row is to say them, formed; `None` where there are none.
 fn restate(
     page: &Page,
     evidence: &Evidence,
@@ -364,15 +366,15 @@ fn restate(
     let mut restated = Page { uid: page.uid, ..Page::default() };
     let mut said = Evidence::default();
     let mut links: Vec<(u32, Vec<Uid>)> = Vec::new();
-    let before = *removed;
+    let (before, plain) = (*removed, form::plain(page));
     for (at, &time) in (0u32..).zip(&page.timestamps) {
         let capture = u32::try_from(restated.timestamps.len()).unwrap_or(u32::MAX);
         let is_removed = of_page.iter().any(|rule| rule.covers(time));
         let targets: Vec<Uid> = of_targets.iter().filter(|(_, rule)| rule.covers(time)).map(|&(uid, _)| uid).collect();
-        let has = |link: &Uid| !page.is_blank(at) && page.has_link_within(*link, [(at, at)]);
+        let has = |link: &&Uid| !page.is_blank(at) && plain.has_link_within(**link, [(at, at)]);
         let revisit = evidence.revisit(at);
         let names = |link: &Uid| revisit.is_some_and(|revisit| revisit.links.contains(link));
-        if !is_removed && !targets.iter().any(|target| has(target) || names(target)) {
+        if !is_removed && !targets.iter().any(|target| has(&target) || names(target)) {
             continue;
         }
         restated.timestamps.push(time);
@@ -394,9 +396,8 @@ fn restate(
         }
         let present = presence::in_any(&page.changes, page.links.len(), at, at);
         let mut left: Vec<Uid> = present.into_iter().map(|at| page.links[at as usize]).collect();
-        let count = left.len();
-        left.retain(|link| !targets.contains(link));
-        removed.occurrences += (count - left.len()) as u64;
+        left.retain(|link| !targets.contains(&link_of(*link)));
+        removed.occurrences += targets.iter().filter(has).collect::<BTreeSet<_>>().len() as u64;
         links.push((capture, left));
     }
     if restated.timestamps.is_empty() {

@@ -17,6 +17,8 @@ pub(crate) struct RowState {
     pub(crate) records: Offsets,
     /// Counts of what this worker wrote; all but the number of URLs.
     pub(crate) counts: Counts,
+    /// Captures of it that are revisits of other URLs.
+    pub(crate) elsewhere: u64,
     /// URLs, out-links and in-links by partition, all together, of what this worker wrote.
     pub(crate) work: BTreeMap<u32, u64>,
     /// First keys of the partitions that this worker wrote, as the manifest has them.
@@ -62,7 +64,7 @@ pub(crate) fn share(count: u64, index: usize, peers: usize) -> Range<u64> {
 
 /// The row of all workers' files, and the work of its largest partition over the mean.
 pub(crate) fn row_of(context: &Context, updates: u64, states: &[&RowState]) -> (RowEntry, f64) {
-    let (mut counts, none) = (Counts::default(), RowState::default());
+    let (mut counts, mut elsewhere, none) = (Counts::default(), 0, RowState::default());
     let first = states.first().copied().unwrap_or(&none);
     let mut partitions: Vec<PartitionEntry> = (0u32..)
         .zip(first.offsets.0.windows(2).zip(&first.records.0))
@@ -77,6 +79,7 @@ pub(crate) fn row_of(context: &Context, updates: u64, states: &[&RowState]) -> (
         .collect();
     for state in states {
         counts.add(&state.counts);
+        elsewhere += state.elsewhere;
         for file in &state.files {
             partitions[file.partition as usize].files.push(file.clone());
         }
@@ -93,7 +96,8 @@ pub(crate) fn row_of(context: &Context, updates: u64, states: &[&RowState]) -> (
     let first_uid = first.offsets.0.first().copied().unwrap_or_default();
     counts.urls = first.offsets.0.last().copied().unwrap_or_default() - first_uid;
     let row = context.row.row();
-    (RowEntry { row, first_uid, urls: counts.urls, updates, removes: false, partitions, counts }, largest_over_mean)
+    let entry = RowEntry { row, first_uid, urls: counts.urls, updates, removes: false, elsewhere, partitions, counts };
+    (entry, largest_over_mean)
 }
 
 /// The number of a partition as files and manifests have it.

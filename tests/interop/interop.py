@@ -23,7 +23,7 @@ COLUMNS = {
     "ts": ["uid", "timestamps", "blank", "status_captures", "statuses"],
     "bv": ["uid", "changes"],
     "rv": ["uid", "digests", "revisits", "not_modified", "without_status", "referring", "referred", "with_links",
-           "links"],
+           "links", "elsewhere", "forms"],
     "il": ["uid", "links"], "tr": ["uid", "ranges"], "ibv": ["uid", "changes"],
 }
 

@@ -198,7 +198,16 @@ fn write_row(
         PartitionEntry { partition, first_uid, urls, first_record: records.start, first_key, files }
     };
     let partitions = (0..partitions).map(partition).collect();
-    RowEntry { row: row.row(), first_uid, urls: urls.len() as u64, updates: 1, removes: false, partitions, counts }
+    RowEntry {
+        row: row.row(),
+        first_uid,
+        urls: urls.len() as u64,
+        updates: 1,
+        removes: false,
+        elsewhere: 0,
+        partitions,
+        counts,
+    }
 }
 
 fn pages(captures: &Numbered) -> Vec<Page> {

@@ -182,7 +182,16 @@ fn with_unused(store: &Path) {
     let first_uid = Uid(0);
     let partition = PartitionEntry { partition: 0, first_uid, urls: 3, first_record: first_uid, first_key, files };
     let partitions = vec![partition];
-    let rows = vec![RowEntry { row: row.row(), first_uid, urls: 3, updates: 1, removes: false, partitions, counts }];
+    let rows = vec![RowEntry {
+        row: row.row(),
+        first_uid,
+        urls: 3,
+        updates: 1,
+        removes: false,
+        elsewhere: 0,
+        partitions,
+        counts,
+    }];
     let (in_range, provenance) = (RangeLength::Month, Provenance::default());
     writer.commit(NewEpoch { rows, in_range, provenance, translation: None }).unwrap();
 }

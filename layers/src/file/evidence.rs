@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{TimestampMillisecondType, UInt32Type, UInt64Type};
-use arrow_array::{Array, ListArray, TimestampMillisecondArray, UInt32Array, UInt64Array};
-use arrow_buffer::NullBuffer;
+use arrow_array::{Array, BinaryArray, ListArray, TimestampMillisecondArray, UInt32Array, UInt64Array};
+use arrow_buffer::{Buffer, NullBuffer};
 use arrow_schema::ArrowError;
 
 use crate::error::{Damage, Error};
@@ -32,7 +32,10 @@ pub struct Revisit<L = Uid> {
     pub not_modified: bool,
     /// Whether its record gives no status: then it has that of the capture that it refers to, too. Else it is 200.
     pub without_status: bool,
-    /// Time of the capture that it refers to, in seconds, where it names one.
+    /// Whether it refers to a capture of another URL: then it has the links of all captures with its digest, of any
+    /// URL, resolved against its own. The links that were found so far stand with it.
+    pub elsewhere: bool,
+    /// Time of the capture that it refers to, in seconds, where it names one of its own URL.
     pub referred: Option<i64>,
     /// Links that stand in the revisit itself, besides those: UIDs, rising, each once.
     pub links: Vec<L>,
@@ -46,6 +49,8 @@ pub struct Evidence<L = Uid> {
     pub digests: Vec<u64>,
     /// The captures that are revisits, in order.
     pub revisits: Vec<Revisit<L>>,
+    /// The forms of the links, see [`crate::record::form`]; empty where all are 0, and beside a formed page.
+    pub forms: Vec<u8>,
 }
 
 impl Evidence {
@@ -87,6 +92,8 @@ pub(crate) struct EvidenceWriter {
     referred: Lists<i64>,
     with_links: Lists<u32>,
     links: Lists<Uid>,
+    elsewhere: Lists<u32>,
+    forms: Lists<u8>,
 }
 
 impl EvidenceWriter {
@@ -102,6 +109,8 @@ impl EvidenceWriter {
             referred: Lists::new(),
             with_links: Lists::new(),
             links: Lists::new(),
+            elsewhere: Lists::new(),
+            forms: Lists::new(),
         })
     }
 
@@ -122,6 +131,9 @@ impl EvidenceWriter {
             if revisit.without_status {
                 self.without_status.values.push(capture);
             }
+            if revisit.elsewhere {
+                self.elsewhere.values.push(capture);
+            }
             if let Some(time) = revisit.referred {
                 self.referring.values.push(capture);
                 self.referred.values.push(time.checked_mul(1000).ok_or(Flaw::TimeOutside(time))?);
@@ -129,10 +141,11 @@ impl EvidenceWriter {
             self.with_links.values.extend(revisit.links.iter().map(|_| capture));
             self.links.values.extend_from_slice(&revisit.links);
         }
-        let Self { revisits, not_modified, without_status, referring, with_links, .. } = self;
-        for list in [revisits, not_modified, without_status, referring, with_links] {
+        let Self { revisits, not_modified, without_status, referring, with_links, elsewhere, .. } = self;
+        for list in [revisits, not_modified, without_status, referring, with_links, elsewhere] {
             list.end()?;
         }
+        self.forms.push(&evidence.forms)?;
         self.referred.end()?;
         self.links.end()
     }
@@ -157,6 +170,8 @@ impl EvidenceWriter {
         let (ends, values, valid) = self.referred.take();
         let times = TimestampMillisecondArray::from(values).with_data_type(schema::time());
         let (ends_of_links, links, with_links) = self.links.take();
+        let (ends_of_forms, forms, with_forms) = self.forms.take();
+        let forms = BinaryArray::try_new(ends_of_forms, Buffer::from_vec(forms), nulls(with_forms))?;
         Ok(vec![
             uids,
             wide(self.digests.take())?,
@@ -167,6 +182,8 @@ impl EvidenceWriter {
             list(ends, times, nulls(valid))?,
             narrow(&mut self.with_links)?,
             list(ends_of_links, column(links), nulls(with_links))?,
+            narrow(&mut self.elsewhere)?,
+            Arc::new(forms),
         ])
     }
 
@@ -179,7 +196,8 @@ impl EvidenceWriter {
 /// A row group of rv.
 pub(crate) struct EvidenceBlock {
     uids: UidColumn,
-    lists: [ListArray; 8],
+    lists: [ListArray; 9],
+    forms: BinaryArray,
 }
 
 impl EvidenceBlock {
@@ -188,15 +206,17 @@ impl EvidenceBlock {
         let first_row = file.groups[group].first_row;
         let null = || file.damaged(first_row, Damage::Null);
         let uids = uids_of(&batch, false).map_err(|(row, damage)| file.damaged(first_row + row, damage))?;
-        let lists: Option<Vec<ListArray>> =
-            batch.columns()[1..].iter().map(|column| column.as_list_opt::<i32>().cloned()).collect();
+        let [_, lists @ .., forms] = batch.columns() else { return Err(null()) };
+        let lists: Option<Vec<ListArray>> = lists.iter().map(|column| column.as_list_opt::<i32>().cloned()).collect();
         let lists = lists.and_then(|lists| lists.try_into().ok()).ok_or_else(null)?;
-        Ok(Self { uids, lists })
+        let forms = forms.as_binary_opt::<i32>().cloned().ok_or_else(null)?;
+        Ok(Self { uids, lists, forms })
     }
 
     /// Bytes of memory, about.
     pub(crate) fn bytes(&self) -> usize {
-        8 * self.uids.len() + self.lists.iter().map(Array::get_array_memory_size).sum::<usize>()
+        let lists = self.lists.iter().map(Array::get_array_memory_size).sum::<usize>();
+        8 * self.uids.len() + lists + self.forms.get_array_memory_size()
     }
 
     /// Whether the captures of a UID have a revisit.
@@ -207,8 +227,31 @@ impl EvidenceBlock {
 
     /// The links that stand in the revisits themselves.
     pub(crate) fn links_of_revisits(&self) -> Vec<Uid> {
-        let [.., links] = &self.lists;
+        let [.., links, _] = &self.lists;
         links.values().as_primitive_opt::<UInt64Type>().map_or(Vec::new(), |links| Uid::slice(links.values()).to_vec())
+    }
+
+    /// The pages of which a capture that is no revisit may have a digest that is wanted.
+    pub(crate) fn with_digest(&self, is_wanted: impl Fn(u64) -> bool) -> Vec<Uid> {
+        let [digests, ..] = &self.lists;
+        let Some(values) = digests.values().as_primitive_opt::<UInt64Type>() else { return Vec::new() };
+        let of_row = |row: usize| {
+            &values.values()[digests.value_offsets()[row] as usize..][..digests.value_length(row) as usize]
+        };
+        let rows = (0..self.uids.len()).filter(|&row| of_row(row).iter().any(|&digest| is_wanted(digest)));
+        rows.map(|row| self.uids[row]).collect()
+    }
+
+    /// The pages with revisits of other URLs, each with the digest of such a revisit.
+    pub(crate) fn elsewhere(&self) -> Result<Vec<(Uid, u64)>, Damage> {
+        let [.., elsewhere] = &self.lists;
+        let mut found = Vec::new();
+        for row in (0..self.uids.len()).filter(|&row| elsewhere.is_valid(row)) {
+            let evidence = self.get(row)?;
+            let revisits = evidence.revisits.iter().filter(|revisit| revisit.elsewhere);
+            found.extend(revisits.map(|revisit| (self.uids[row], evidence.digest(revisit.capture as usize))));
+        }
+        Ok(found)
     }
 
     /// The record of a row, which must be of this UID and so many captures, without flaw.
@@ -221,7 +264,8 @@ impl EvidenceBlock {
     }
 
     fn get(&self, row: usize) -> Result<Evidence, Damage> {
-        let [digests, revisits, not_modified, without_status, referring, referred, with_links, links] = &self.lists;
+        let [digests, revisits, not_modified, without_status, referring, referred, with_links, links, elsewhere] =
+            &self.lists;
         let wide = |lists: &ListArray| -> Result<Vec<u64>, Damage> {
             let values = lists.value(row);
             Ok(values.as_primitive_opt::<UInt64Type>().ok_or(Damage::Null)?.values().to_vec())
@@ -230,12 +274,13 @@ impl EvidenceBlock {
             let values = lists.value(row);
             Ok(values.as_primitive_opt::<UInt32Type>().ok_or(Damage::Null)?.values().to_vec())
         };
-        let mut evidence = Evidence { digests: wide(digests)?, revisits: Vec::new() };
+        let forms = if self.forms.is_null(row) { &[] } else { self.forms.value(row) };
+        let mut evidence = Evidence { digests: wide(digests)?, revisits: Vec::new(), forms: forms.to_vec() };
         if revisits.is_null(row) {
             return Ok(evidence);
         }
         let (not_modified, without_status) = (narrow(not_modified)?, narrow(without_status)?);
-        let (referring, with_links) = (narrow(referring)?, narrow(with_links)?);
+        let (referring, with_links, elsewhere) = (narrow(referring)?, narrow(with_links)?, narrow(elsewhere)?);
         let links = wide(links)?;
         let times = referred.value(row);
         let times = times.as_primitive_opt::<TimestampMillisecondType>().ok_or(Damage::Null)?.values();
@@ -249,6 +294,7 @@ impl EvidenceBlock {
                 capture,
                 not_modified: not_modified.binary_search(&capture).is_ok(),
                 without_status: without_status.binary_search(&capture).is_ok(),
+                elsewhere: elsewhere.binary_search(&capture).is_ok(),
                 referred: referring.binary_search(&capture).ok().map(|at| times[at].div_euclid(1000)),
                 links: Uid::slice(&links[first..first + count]).to_vec(),
             });

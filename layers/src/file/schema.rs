@@ -85,6 +85,8 @@ impl Layer {
                 maybe("referred", time()),
                 maybe("with_links", DataType::UInt32),
                 maybe("links", DataType::UInt64),
+                maybe("elsewhere", DataType::UInt32),
+                Field::new("forms", DataType::Binary, true),
             ],
         };
         Arc::new(Schema::new(Fields::from(columns)))

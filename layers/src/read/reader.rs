@@ -20,10 +20,11 @@ use crate::read::cached::{BlockId, Cached, Kind};
 use crate::read::query::{Links, Precision, keep_linking, sources_in, still_linking};
 use crate::read::spellings::Spelled;
 use crate::record::capture::{CaptureTime, Captures};
+use crate::record::form;
 use crate::record::join;
 use crate::record::join::without_removed;
 use crate::record::key::{key, key_after};
-use crate::record::page::{InLinks, Page};
+use crate::record::page::{Flaw, InLinks, Page};
 use crate::record::precedence::{self, stretches};
 use crate::record::presence;
 use crate::record::time::{RangeLength, Window};
@@ -329,18 +330,33 @@ impl Reader {
         Ok(true)
     }
 
-    /// The page with what its captures say of one another, or `None` when the URL was never captured.
+    /// What the captures of a page say of one another, or `None` when the URL was never captured; the page without its
+    /// forms.
     ///
     /// # Errors
     /// As of all questions.
-    pub fn page_with_evidence(&self, uid: Uid) -> Result<Option<(Arc<Page>, Evidence)>, Error> {
-        let mut pages = self.pages_with_evidence(uid)?;
+    pub fn page_with_evidence(&self, uid: Uid) -> Result<Option<(Page, Evidence)>, Error> {
+        let plain = |(page, evidence): (Page, Evidence)| (form::plain(&page).into_owned(), evidence);
+        Ok(self.formed_page(uid)?.map(plain))
+    }
+
+    /// The same, the page formed ([`crate::record::form`]), as jobs need it that add captures to it.
+    ///
+    /// # Errors
+    /// As of all questions.
+    pub fn formed_page(&self, uid: Uid) -> Result<Option<(Page, Evidence)>, Error> {
+        let mut pages = Vec::new();
+        for (page, mut evidence) in self.pages_with_evidence(uid)? {
+            let forms = std::mem::take(&mut evidence.forms);
+            let restored = form::restore(page, &forms);
+            pages.push((restored.ok_or(Error::BadRecord { uid, flaw: Flaw::Forms })?, evidence));
+        }
         if pages.len() > 1 {
             let joined = join::pages_within(&pages.iter().map(|(page, _)| page).collect::<Vec<_>>(), usize::MAX);
             let evidence = join::evidence(&pages.iter().map(|(page, evidence)| (page, evidence)).collect::<Vec<_>>());
             pages = joined.map(|joined| (joined.page, evidence)).into_iter().collect();
         }
-        let left = |(page, mut evidence)| Some((Arc::new(without_removed(page, &mut evidence)?), evidence));
+        let left = |(page, mut evidence)| Some((without_removed(page, &mut evidence)?, evidence));
         Ok(pages.pop().and_then(left))
     }
 

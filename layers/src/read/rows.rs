@@ -125,6 +125,46 @@ impl Reader {
         Ok(())
     }
 
+    /// Calls `visit` with the pages of a range that have, in a row, a capture with a digest that is wanted.
+    ///
+    /// # Errors
+    /// What the storage refuses.
+    pub fn row_with_digest(
+        &self,
+        row: usize,
+        uids: Range<Uid>,
+        is_wanted: impl Fn(u64) -> bool,
+        mut visit: impl FnMut(Uid) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let mut groups = self.groups(row, Layer::Rv, uids.clone());
+        while let Some((partition, group)) = groups.next()? {
+            let found = EvidenceBlock::read(&self.file(partition, Layer::Rv)?, group)?.with_digest(&is_wanted);
+            found.into_iter().filter(|uid| uids.contains(uid)).try_for_each(&mut visit)?;
+        }
+        Ok(())
+    }
+
+    /// Calls `visit` with the pages of a range that have, in a row, a revisit of another URL, and its digest.
+    ///
+    /// # Errors
+    /// What the storage refuses, and a record that is not sound.
+    pub fn row_elsewhere(
+        &self,
+        row: usize,
+        uids: Range<Uid>,
+        mut visit: impl FnMut(Uid, u64) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let mut groups = self.groups(row, Layer::Rv, uids.clone());
+        while let Some((partition, group)) = groups.next()? {
+            let file = self.file(partition, Layer::Rv)?;
+            let first_row = file.groups.get(group).map_or(0, |group| group.first_row);
+            let found = EvidenceBlock::read(&file, group)?.elsewhere();
+            let found = found.map_err(|damage| file.damaged(first_row, damage))?;
+            found.into_iter().filter(|(uid, _)| uids.contains(uid)).try_for_each(|(uid, digest)| visit(uid, digest))?;
+        }
+        Ok(())
+    }
+
     /// The UIDs of a range of which a row has a record as pages, rising.
     ///
     /// # Errors

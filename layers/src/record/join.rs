@@ -357,15 +357,16 @@ pub fn one_capture<'a>(
         return (least(&mut real), None, status);
     }
     let key = |(revisit, digest, _): (Option<&'a Revisit>, u64, Status)| {
-        revisit.map(|revisit| (revisit.not_modified, digest, revisit.referred, revisit.without_status))
+        revisit
+            .map(|revisit| (revisit.not_modified, digest, revisit.referred, revisit.without_status, revisit.elsewhere))
     };
     let first = records.clone().filter_map(key).min();
-    let (not_modified, digest, referred, without_status) = first.unwrap_or_default();
+    let (not_modified, digest, referred, without_status, elsewhere) = first.unwrap_or_default();
     let mut links: Vec<Uid> =
         records.flat_map(|(revisit, ..)| revisit.map_or(&[][..], |revisit| &revisit.links)).copied().collect();
     links.sort_unstable();
     links.dedup();
-    (digest, Some(Revisit { capture: index, not_modified, without_status, referred, links }), status)
+    (digest, Some(Revisit { capture: index, not_modified, without_status, elsewhere, referred, links }), status)
 }
 
 /// The status that a record has of its own: what a revisit has from the capture that it refers to is not.
@@ -490,17 +491,15 @@ pub(crate) mod tests {
         let revisit = |capture, not_modified, referred, links: &[u64]| Revisit {
             capture,
             not_modified,
-            without_status: false,
             referred,
             links: Uid::slice(links).to_vec(),
+            ..Revisit::default()
         };
-        let old = Evidence {
-            digests: vec![7, 9],
-            revisits: vec![revisit(0, true, None, &[4]), revisit(1, false, Some(5), &[3])],
-        };
-        let new = Evidence { digests: vec![6, 8], revisits: vec![revisit(1, false, None, &[2])] };
+        let said = |digests, revisits| Evidence { digests, revisits, ..Evidence::default() };
+        let old = said(vec![7, 9], vec![revisit(0, true, None, &[4]), revisit(1, false, Some(5), &[3])]);
+        let new = said(vec![6, 8], vec![revisit(1, false, None, &[2])]);
         let (one, other) = (page(&[10, 20]), page(&[10, 20]));
-        let expected = Evidence { digests: vec![6, 8], revisits: vec![revisit(1, false, None, &[2, 3])] };
+        let expected = said(vec![6, 8], vec![revisit(1, false, None, &[2, 3])]);
         assert_eq!(evidence(&[(&one, &old), (&other, &new)]), expected);
         assert_eq!(evidence(&[(&other, &new), (&one, &old)]), expected);
         assert_eq!(expected.flaw(2), None);

@@ -126,6 +126,9 @@ pub enum Flaw {
     /// A revisit out of order or outside the captures, or its links out of order.
     #[error("revisit at capture {0} is out of order or outside the captures, or its links are out of order")]
     Revisit(u32),
+    /// Forms that are not those of its links.
+    #[error("the forms are not those of the links")]
+    Forms,
     /// A link in no capture, or a source in no range.
     #[error("link number {0} is in no capture")]
     NeverPresent(u32),

@@ -75,10 +75,18 @@ pub struct RowEntry {
     /// Whether it takes out captures or links of older rows; not written where it does not.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub removes: bool,
+    /// How many captures are revisits that refer to captures of other URLs; not written where none is.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub elsewhere: u64,
     /// Its partitions, in key order.
     pub partitions: Vec<PartitionEntry>,
     /// What it holds.
     pub counts: Counts,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 impl RowEntry {

@@ -19,7 +19,16 @@ pub(crate) fn plain_row(row: &RowDir, first_uid: u64, urls: u64) -> RowEntry {
     let partitions =
         vec![PartitionEntry { partition: 0, first_uid: Uid(first_uid), urls, first_record: Uid(0), first_key, files }];
     let counts = Counts { urls, ..Counts::default() };
-    RowEntry { row: row.row(), first_uid: Uid(first_uid), urls, updates: 1, removes: false, partitions, counts }
+    RowEntry {
+        row: row.row(),
+        first_uid: Uid(first_uid),
+        urls,
+        updates: 1,
+        removes: false,
+        elsewhere: 0,
+        partitions,
+        counts,
+    }
 }
 
 /// An epoch of these rows.

@@ -95,6 +95,7 @@ impl Model {
             urls,
             updates: 1,
             removes: false,
+            elsewhere: 0,
             partitions: (0..partitions).map(entry).collect(),
             counts,
         };

@@ -3,6 +3,8 @@
 //! Where a newer row says something else of a capture than an older one, in-links of the older row may be of links that
 //! are not there: then what is so goes to the worker that writes the in-links of the target.
 //!
+//! Pages are formed while their records are put together ([`webstrata_layers::record::form`]).
+//!
 //! A page that is too large in any row, or is so when rows come together, has captures and no links
 //! ([`crate::stages::large_pages`]).
 //!
@@ -19,7 +21,7 @@ use crate::engine::job::Stopped;
 use crate::engine::shuffle::{Outbox, shuffle};
 use crate::row::{Offsets, partition_number, url_of};
 use crate::stages::large_pages::{self, VALUES_MAX};
-use crate::stages::outlinks::Ranges;
+use crate::stages::outlinks::{Ranges, elsewhere};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -28,10 +30,11 @@ use std::sync::Arc;
 use timely::worker::Worker;
 use webstrata_datasets::Finding;
 use webstrata_layers::read::rows::RowPages;
+use webstrata_layers::record::form::{self, link_of};
 use webstrata_layers::record::join::Joined;
 use webstrata_layers::record::join::without_removed;
 use webstrata_layers::record::{join, precedence};
-use webstrata_layers::{Evidence, Links, OutlinksWriter, Page, Reader, Status, Uid};
+use webstrata_layers::{Error as LayersError, Evidence, Flaw, Links, OutlinksWriter, Page, Reader, Status, Uid};
 
 impl Replacing<'_> {
     /// Puts new UIDs in the place of all old ones of a page, which is that of `uid` now.
@@ -94,6 +97,7 @@ pub(super) fn outlinks(
                 }
                 writer.push(page, evidence)?;
                 state.row.counts.add_page(page);
+                state.row.elsewhere += elsewhere(evidence);
                 correct(page, replaced, &mut ranges, &records, outbox);
                 context.1.go_on()
             })?;
@@ -120,17 +124,26 @@ fn merge<S: Records<Record = (Page, Evidence)>>(
     let mut links = 0;
     while let Some(uid) = streams.next(&mut records)? {
         for record in &mut records {
+            let (page, evidence) = (std::mem::take(&mut record.0), &mut record.1);
+            let old = page.uid;
+            let formed = form::restore(page, &std::mem::take(&mut evidence.forms));
+            record.0 = formed.ok_or(LayersError::BadRecord { uid: old, flaw: Flaw::Forms })?;
             replacing.page(uid, record);
         }
-        if let [(page, evidence)] = &records[..] {
-            visit(page, evidence, None)?;
+        let mut visit = |page: &Page, evidence: &mut Evidence, had| {
+            evidence.forms = form::encode(page);
+            let page = form::plain(page);
             links += page.links.len() as u64;
+            visit(&page, evidence, had)
+        };
+        if let [(page, evidence)] = &mut records[..] {
+            visit(page, evidence, None)?;
             continue;
         }
         let pages: Vec<&Page> = records.iter().map(|record| &record.0).collect();
         let borrowed: Vec<_> = records.iter().map(|(page, evidence)| (page, evidence)).collect();
         let mut evidence = join::evidence(&borrowed);
-        let all = || pages.iter().flat_map(|page| &page.links).copied().collect();
+        let all = || pages.iter().flat_map(|page| &page.links).map(|&link| link_of(link)).collect();
         let joined = join::pages_within(&pages, VALUES_MAX);
         let fits = |joined: &Joined| {
             borrowed.iter().all(|(page, evidence)| !large_pages::is_left_out(page, evidence))
@@ -146,14 +159,13 @@ fn merge<S: Records<Record = (Page, Evidence)>>(
                 }
             });
             large_pages::leave_out(&mut page, &mut evidence);
-            visit(&page, &evidence, Some(all()))?;
+            visit(&page, &mut evidence, Some(all()))?;
             continue;
         };
         let Joined { page, replaced } = joined;
         let left = if is_all { without_removed(page, &mut evidence) } else { Some(page) };
         let page = left.unwrap_or_else(|| Page { uid, ..Page::default() });
-        visit(&page, &evidence, replaced.then(all))?;
-        links += page.links.len() as u64;
+        visit(&page, &mut evidence, replaced.then(all))?;
     }
     Ok(links)
 }

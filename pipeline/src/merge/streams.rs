@@ -9,6 +9,7 @@ use crate::Error;
 use std::ops::Range;
 use webstrata_layers::Reader;
 use webstrata_layers::read::rows::{RowInLinks, RowPages};
+use webstrata_layers::record::form::{form_of, formed, link_of};
 use webstrata_layers::{Change, Evidence, InLinks, Page, Uid};
 
 /// A sorted stream of records.
@@ -129,11 +130,14 @@ impl<'a> Replacing<'a> {
         Self { translation, order: Vec::new(), places: Vec::new() }
     }
 
-    /// The links in new UIDs, rising; moves `changes` with them. Those that are dropped have UIDs from [`DROPPED`] on:
-    /// a newer row says that they are not there.
+    /// The links in new UIDs, with their forms, rising; moves `changes` with them. Those that are dropped have UIDs
+    /// from [`DROPPED`] on: a newer row says that they are not there.
     pub(super) fn links(&mut self, old: Vec<Uid>, changes: &mut [Change]) -> Vec<Uid> {
         let Self { translation, order, places } = self;
-        let new = |old: Uid| translation.get(old).unwrap_or(Uid(DROPPED.0 + old.0));
+        let new = |old: Uid| match translation.get(link_of(old)) {
+            Some(new) => formed(new, form_of(old)),
+            None => Uid(DROPPED.0 | old.0),
+        };
         let mut links: Vec<Uid> = old.into_iter().map(new).collect();
         if links.is_sorted_by(|one, other| one < other) {
             return links;

@@ -8,17 +8,20 @@
 //! one capture, as any captures of one second are.
 //!
 //! Capture record: key = fingerprint of the page (16 bytes), time (8 bytes, [`wire::time_key`]); payload = kind, what
-//! the kind has, then the fingerprints of at most [`LINKS_MAX`] links, 16 bytes each, rising, each once.
+//! the kind has, then the fingerprints of at most [`LINKS_MAX`] links, 16 bytes each, rising, each once. Fingerprints
+//! have 121 bits. In the others, which come last, stands the form of a link ([`webstrata_datasets::Form`]) where the
+//! capture has a digest, so that a later revisit of another URL can have its links; else they are 0.
 //! URL record: key = the URL key of the layers crate, payload = fingerprint.
 //!
-//! A revisit under another URL than that of the capture that it refers to needs that capture's links resolved against
-//! its own URL. Texts of links are not kept, so the files that may hold the payload are read a second time, with an
-//! eye for the digests that are wanted; only where there are such revisits. Standard input cannot be read twice.
+//! A revisit under another URL than that of the capture that it refers to has that capture's links resolved against its
+//! own URL: see [`lending`].
 
 mod kept_out;
 pub(crate) mod known_links;
+mod lending;
 
 use crate::Error;
+use crate::engine::Context;
 use crate::engine::external_sort::{Collector, Sorter};
 use crate::engine::job::{Job, Stopped};
 use crate::engine::shuffle::{Outbox, shuffle};
@@ -26,22 +29,20 @@ use crate::engine::wire;
 use crate::meaning::Meaning;
 use crate::stages::ingest::kept_out::KeptOut;
 use crate::stages::ingest::known_links::{Known, KnownLinks, Memo, Missed, hash_of};
+use crate::stages::ingest::lending::{Offering, Want, lend};
 use crate::stages::partition::Sample;
-use crate::stages::records::{kind, owner};
+use crate::stages::records::{form_of, kind, owner, short, with_form, without_form};
 use crate::stages::state::BuildState;
 use std::cell::RefCell;
-use std::collections::HashMap;
-use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use timely::worker::Worker;
 use webstrata_datasets::{
-    Base, Capture, CaptureReader, Content, DigestCell, Finding, Fingerprint, Input, InputDigest, InputSplit, Interner,
-    LinkKinds, Profile, Tally, Texts, open, open_metered,
+    Base, Capture, CaptureReader, Content, DigestCell, Finding, Fingerprint, Form, Input, InputDigest, InputSplit,
+    Interner, Profile, Tally, Texts, open_metered,
 };
 use webstrata_layers::{InputRecord, Removals, Status};
-use webstrata_url::canonical;
 use xxhash_rust::xxh3::xxh3_128;
 
 const HASH_BYTES: usize = 16;
@@ -98,6 +99,8 @@ struct RecordMaker {
     memo: Memo,
     url_bytes_max: usize,
     kept_out: KeptOut,
+    /// Links of the last capture whose form is [`Form::OTHER`].
+    other_forms: usize,
 }
 
 /// What a URL is named as, in a capture of a second.
@@ -123,6 +126,7 @@ impl RecordMaker {
             memo: Memo::default(),
             url_bytes_max,
             kept_out: KeptOut::new(removals),
+            other_forms: 0,
         }
     }
 
@@ -140,6 +144,7 @@ impl RecordMaker {
             if kept_out.is_named(fingerprint, key) {
                 return;
             }
+            let fingerprint = without_form(fingerprint);
             sample.offer(fingerprint, key);
             if pushed.is_ok() {
                 pushed = urls.push(key, &fingerprint.to_be_bytes());
@@ -151,10 +156,11 @@ impl RecordMaker {
             if named.is_kept_out(is_page, time) {
                 return Ok(Err(if is_page { Finding::RemovedPage } else { Finding::RemovedLink }));
             }
+            let fingerprint = without_form(fingerprint);
             sample.offer(fingerprint, &named.key);
             urls.push(&named.key, &fingerprint.to_be_bytes())?;
         }
-        Ok(Ok(fingerprint))
+        Ok(Ok(without_form(fingerprint)))
     }
 
     /// Sends a capture to the owner of its page; `false` where its URL is not one of a page.
@@ -189,8 +195,9 @@ impl RecordMaker {
             }
             (Content::Links, None) => {
                 let texts = capture.links.hash() ^ xxh3_128(capture.base.as_bytes());
-                // The same texts come to other links where other ones are kept out.
+                // The same texts come to other links where other ones are kept out, and to no forms without a digest.
                 let texts = texts.wrapping_add(self.kept_out.period(capture.time));
+                let texts = if capture.digest.is_some() { !texts } else { texts };
                 let same = match self.known.of(page, texts) {
                     Some(known) => {
                         known.missed.count(&mut self.tally);
@@ -208,18 +215,22 @@ impl RecordMaker {
             (Content::Unknown, _) => {
                 self.payload.push(kind::IDENTICAL);
                 self.payload.extend_from_slice(&[0; 25]);
-                self.append_links(capture)?;
+                self.append_links(capture)?.count(&mut self.tally);
             }
             (Content::Revisit(revisit), _) => {
+                let is_elsewhere = lending::refers_elsewhere(capture);
                 self.payload.push(match revisit.profile {
+                    Profile::IdenticalDigest if is_elsewhere => kind::ELSEWHERE,
                     Profile::IdenticalDigest => kind::IDENTICAL,
                     Profile::NotModified => kind::NOT_MODIFIED,
                 });
                 self.payload.extend_from_slice(&digest);
-                self.payload.extend_from_slice(&revisit.time.map_or([0; 8], wire::time_key));
+                // The time of a capture of another page says nothing about the captures of this one.
+                let time = revisit.time.filter(|_| !lending::names_another_page(capture));
+                self.payload.extend_from_slice(&time.map_or([0; 8], wire::time_key));
                 let without_status = revisit.profile == Profile::IdenticalDigest && capture.status.is_none();
                 self.payload.push(u8::from(without_status));
-                self.append_links(capture)?;
+                self.append_links(capture)?.count(&mut self.tally);
             }
         }
         self.send_split(owner(page, outbox.workers()), &key, outbox);
@@ -230,7 +241,7 @@ impl RecordMaker {
     fn append_with_status(&mut self, capture: &Capture, status: Status, digest: [u8; 16]) -> Result<(), Error> {
         self.payload.extend_from_slice(&status.code().to_be_bytes());
         self.payload.extend_from_slice(&digest);
-        self.append_links(capture).map(|_| ())
+        self.append_links(capture).map(|missed| missed.count(&mut self.tally))
     }
 
     /// Sends the payload that was made; what has too many links for one record in several.
@@ -255,6 +266,7 @@ impl RecordMaker {
         self.payload.extend_from_slice(&digest);
         let start = self.payload.len();
         let missed = self.append_links(capture)?;
+        missed.count(&mut self.tally);
         let links = &self.payload[start..];
         // One link takes no more than a hash; fewer captures to resolve are fewer things to go wrong. A hash stands for
         // the links of one record.
@@ -273,6 +285,9 @@ impl RecordMaker {
     fn append_links(&mut self, capture: &Capture) -> Result<Missed, Error> {
         self.head = self.payload.len();
         self.links.clear();
+        // What has no digest is lent to nobody, and a revisit is not lent.
+        let has_forms = capture.digest.is_some() && capture.content == Content::Links;
+        let form = |text: &str| if has_forms { Form::of(&capture.base, text).code() } else { 0 };
         let base = Base::within(&capture.url, &capture.base, self.url_bytes_max).ok();
         let mut missed = Missed::default();
         let named_as = Use { is_page: false, time: capture.time };
@@ -288,7 +303,7 @@ impl RecordMaker {
                 match self.fingerprint(base.as_ref(), text, named_as)? {
                     Ok(link) => {
                         self.memo.keep(key, text, link);
-                        self.links.push(link);
+                        self.links.push(with_form(link, form(text)));
                     }
                     Err(finding) => missed.add(finding),
                 }
@@ -296,7 +311,7 @@ impl RecordMaker {
         } else {
             for link in capture.links.iter() {
                 match self.fingerprint(base.as_ref(), link, named_as)? {
-                    Ok(link) => self.links.push(link),
+                    Ok(fingerprint) => self.links.push(with_form(fingerprint, form(link))),
                     Err(finding) => missed.add(finding),
                 }
             }
@@ -304,24 +319,45 @@ impl RecordMaker {
         self.links.sort_unstable();
         self.links.dedup();
         self.links.iter().for_each(|link| self.payload.extend_from_slice(&link.to_be_bytes()));
-        missed.count(&mut self.tally);
+        self.other_forms = self.links.iter().filter(|&&link| form_of(link) == Form::OTHER.code()).count();
         Ok(missed)
     }
-}
 
-/// A revisit whose payload stands under another URL.
-struct Borrow {
-    digest: u128,
-    time: i64,
-    url: String,
-}
+    /// Whether a capture lends its links to revisits: it is good and no page that is kept out, and it is known what its
+    /// links come to under other URLs.
+    fn lends(&mut self, capture: &Capture) -> Result<bool, Error> {
+        if capture.content != Content::Links || capture.status.is_some_and(|status| status != Status::OK.code()) {
+            return Ok(false);
+        }
+        if self.fingerprint(None, &capture.url, Use { is_page: true, time: capture.time })?.is_err() {
+            return Ok(false);
+        }
+        self.payload.clear();
+        self.append_links(capture)?;
+        Ok(self.other_forms == 0)
+    }
 
-/// Whether a capture is a revisit that refers to a capture of another URL. That URL is not interned: it is neither a
-/// page nor a link by being named here.
-fn refers_elsewhere(capture: &Capture) -> bool {
-    let Content::Revisit(revisit) = &capture.content else { return false };
-    let referred = revisit.url.as_ref().and_then(|url| canonical(None, url).ok());
-    referred.is_some() && referred != canonical(None, &capture.url).ok()
+    /// Sends the links of a capture to a revisit of another URL, that of the capture as it is given.
+    fn lend(&mut self, capture: &Capture, digest: u64, is_stored: bool, outbox: &mut Outbox) -> Result<(), Error> {
+        let Ok(page) = self.fingerprint(None, &capture.url, Use { is_page: true, time: capture.time })? else {
+            return Ok(());
+        };
+        let mut key = [0; 24];
+        key[..16].copy_from_slice(&page.to_be_bytes());
+        key[16..].copy_from_slice(&wire::time_key(capture.time));
+        let (owner, digest) = (owner(page, outbox.workers()), u128::from(digest).to_be_bytes());
+        if is_stored {
+            // Whether the revisit has a status the store knows, and what says less does not count beside it.
+            let revisit = [&[kind::ELSEWHERE], &digest[..], &[0; 8], &[1]].concat();
+            outbox.send(owner, &key, &revisit);
+        }
+        self.payload.clear();
+        self.payload.push(kind::LENT);
+        self.payload.extend_from_slice(&digest);
+        self.append_links(capture)?;
+        self.send_split(owner, &key, outbox);
+        Ok(())
+    }
 }
 
 /// An input of which nothing was read yet.
@@ -346,8 +382,8 @@ struct Reading {
     capture: Capture,
     /// Links of the capture are still to be sent.
     is_sending: bool,
-    with_digests: Vec<Input>,
-    borrows: Vec<Borrow>,
+    offering: Offering,
+    wants: Vec<Want>,
     captures: u64,
 }
 
@@ -377,11 +413,6 @@ impl Reading {
             self.job.progress().add_input_done();
             return Ok(true);
         }
-        let elsewhere = refers_elsewhere(&self.capture);
-        if elsewhere && let Content::Revisit(revisit) = &mut self.capture.content {
-            // The time of a capture of another page says nothing about the captures of this one.
-            revisit.time = None;
-        }
         if !record_maker.send(&self.capture, outbox)? {
             return Ok(true);
         }
@@ -394,18 +425,13 @@ impl Reading {
             read.last = read.last.max(time);
         }
         self.job.progress().add_captures(1);
-        let Some(digest) = self.capture.digest else { return Ok(true) };
-        match &self.capture.content {
-            Content::Links => {
-                if self.with_digests.last() != Some(input) {
-                    self.with_digests.push(input.clone());
-                }
-            }
-            Content::Revisit(_) if elsewhere => {
+        match self.capture.digest.map(|digest| short(digest.0)) {
+            Some(digest) if self.capture.content == Content::Links => self.offering.add(input, digest)?,
+            Some(digest) if lending::refers_elsewhere(&self.capture) => {
                 let (time, url) = (self.capture.time, self.capture.url.clone());
-                self.borrows.push(Borrow { digest: digest.0, time, url });
+                self.wants.push(Want { digest, time, url });
             }
-            Content::Revisit(_) | Content::Unknown => {}
+            _ => {}
         }
         Ok(true)
     }
@@ -433,10 +459,11 @@ fn bounded(job: &Job) -> Capture {
 /// Reads the inputs; see the head of this file.
 pub(crate) fn ingest(
     worker: &mut Worker,
-    job: &Job,
+    context: &Context,
     inputs: &Arc<Inputs>,
     state: &mut BuildState,
 ) -> Result<(), Stopped> {
+    let job = &context.job;
     let record_maker =
         Rc::new(RefCell::new(Some(RecordMaker::new(job, inputs.meaning.url_bytes_max, &inputs.kept_out))));
     let captures = Collector::new(Sorter::new(job.scratch(), "captures", job.budget_beside_reader(50)));
@@ -448,123 +475,24 @@ pub(crate) fn ingest(
         digest: DigestCell::default(),
         capture: bounded(job),
         is_sending: false,
-        with_digests: Vec::new(),
-        borrows: Vec::new(),
+        offering: Offering::new(context),
+        wants: Vec::new(),
         captures: 0,
         read: Vec::new(),
     }));
     let read = Rc::clone(&reading);
     shuffle(worker, job, "ingest", move |outbox| read.borrow_mut().step(outbox), captures.consumer())?;
-    let (borrows, again) = {
+    let (wants, offering) = {
         let mut reading = reading.borrow_mut();
         state.captures_read = reading.captures;
         state.inputs = std::mem::take(&mut reading.read);
-        (std::mem::take(&mut reading.borrows), std::mem::take(&mut reading.with_digests))
+        (std::mem::take(&mut reading.wants), std::mem::take(&mut reading.offering))
     };
-    let requested = tell_all(worker, job, borrows)?;
-    if !requested.is_empty() {
-        read_again(worker, job, inputs.meaning.kinds, &record_maker, &captures, again, requested)?;
-    }
+    lend(worker, context, inputs.meaning.kinds, (&record_maker, &captures), wants, offering)?;
     let RecordMaker { urls, sample, tally, .. } = record_maker.take().ok_or(Stopped)?;
     state.row.tally = tally;
     state.captures = job.check(captures.into_inner().and_then(Sorter::into_runs))?;
     state.urls = job.check(urls.into_runs())?;
     state.sample = job.check(sample.into_runs(job.scratch()))?;
-    Ok(())
-}
-
-type Requested = HashMap<u128, Vec<(String, i64)>>;
-
-/// Tells every worker which payloads are wanted, and for which pages and times.
-fn tell_all(worker: &mut Worker, job: &Job, mut borrows: Vec<Borrow>) -> Result<Requested, Stopped> {
-    let requested = Rc::new(RefCell::new(Requested::new()));
-    let received = Rc::clone(&requested);
-    shuffle(
-        worker,
-        job,
-        "ingest",
-        move |outbox| {
-            let Some(Borrow { digest, time, url }) = borrows.pop() else { return Ok(false) };
-            outbox.send_to_all(&digest.to_be_bytes(), &[&wire::time_key(time), url.as_bytes()].concat());
-            Ok(true)
-        },
-        move |block| {
-            let mut received = received.borrow_mut();
-            wire::for_each(&block, |mut key, mut payload| {
-                let digest = u128::from_be_bytes(wire::take_array(&mut key));
-                let time = wire::key_time(wire::take_array(&mut payload));
-                received.entry(digest).or_default().push((String::from_utf8_lossy(payload).into_owned(), time));
-            });
-            Ok(())
-        },
-    )?;
-    Ok(requested.take())
-}
-
-/// Reads inputs again and lends the links of wanted payloads to the pages that want them.
-fn read_again(
-    worker: &mut Worker,
-    job: &Job,
-    kinds: LinkKinds,
-    record_maker: &Rc<RefCell<Option<RecordMaker>>>,
-    captures: &Collector,
-    mut again: Vec<Input>,
-    requested: Requested,
-) -> Result<(), Stopped> {
-    let record_maker = Rc::clone(record_maker);
-    let mut current: Option<Box<dyn CaptureReader>> = None;
-    let (mut capture, mut counted_already) = (bounded(job), Tally::default());
-    // Whom the payload that was read goes to, and whether they are to have more of it.
-    let (mut lent, mut is_lending) = (Vec::new(), false);
-    let names = job.clone();
-    again.retain(|input| input.path != Path::new("-"));
-    shuffle(
-        worker,
-        job,
-        "ingest",
-        move |outbox| {
-            if is_lending {
-                is_lending = capture.links.turn().map_err(|source| names.scratch().error(source))?;
-                if is_lending {
-                    lend(&mut capture, &lent, &record_maker, outbox)?;
-                }
-                return Ok(true);
-            }
-            let Some(reader) = &mut current else {
-                let Some(input) = again.pop() else { return Ok(false) };
-                current = Some(open(&input, kinds)?);
-                return Ok(true);
-            };
-            if !reader.read(&mut capture, &mut counted_already)? {
-                current = None;
-                return Ok(true);
-            }
-            if capture.content == Content::Links
-                && let Some(pages) = capture.digest.and_then(|digest| requested.get(&digest.0))
-            {
-                lent.clone_from(pages);
-                lend(&mut capture, &lent, &record_maker, outbox)?;
-                is_lending = true;
-            }
-            Ok(true)
-        },
-        captures.consumer(),
-    )
-}
-
-/// Sends the links that are held of a payload to the pages that want it.
-fn lend(
-    capture: &mut Capture,
-    pages: &[(String, i64)],
-    record_maker: &RefCell<Option<RecordMaker>>,
-    outbox: &mut Outbox,
-) -> Result<(), Error> {
-    let mut record_maker = record_maker.borrow_mut();
-    let record_maker = record_maker.as_mut().ok_or(Error::Internal("reading goes on after its end"))?;
-    for (url, time) in pages {
-        capture.url.clone_from(url);
-        capture.time = *time;
-        record_maker.send(capture, outbox)?;
-    }
     Ok(())
 }

@@ -1,5 +1,7 @@
 //! Stage 6: pages in order of UID to the layers OL, TS and BV (Avcular & Suel 2011, section 4).
 //!
+//! Pages come formed ([`webstrata_layers::record::form`]), and are so until they are written.
+//!
 //! Every worker writes its partitions, one after the other; a partition without pages has files without rows. While a
 //! page is at hand, each of its links goes to the worker that writes the in-links of its target.
 //!
@@ -18,12 +20,14 @@ use crate::row::{Offsets, partition_number};
 use crate::stages::records::{Day, append_starts};
 use crate::stages::state::BuildState;
 use crate::stages::{large_pages, page_record};
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use timely::worker::Worker;
 use webstrata_datasets::Tally;
+use webstrata_layers::record::form;
 use webstrata_layers::record::presence::intervals;
 use webstrata_layers::{Counts, Evidence, FileEntry, Links, OutlinksWriter, Page, RangeLength, Reader, RowDir, Uid};
 
@@ -39,6 +43,8 @@ struct Writing {
     files: Vec<FileEntry>,
     work: BTreeMap<u32, u64>,
     counts: Counts,
+    /// Captures that are revisits of other URLs.
+    elsewhere: u64,
     /// Captures that the store has already.
     stored: u64,
     page: Page,
@@ -91,9 +97,16 @@ impl Writing {
                 return Err(Error::Internal("a page of a partition that another worker writes"));
             }
         }
+        self.evidence.forms = form::encode(&self.page);
+        let plain = match form::plain(&self.page) {
+            Cow::Owned(plain) => Some(plain),
+            Cow::Borrowed(_) => None,
+        };
+        self.page = plain.unwrap_or_else(|| std::mem::take(&mut self.page));
         if let Some((_, writer)) = &mut self.current {
             writer.push(&self.page, &self.evidence)?;
         }
+        self.elsewhere += elsewhere(&self.evidence);
         *self.work.entry(partition_number(partition)?).or_default() += self.page.links.len() as u64;
         self.counts.add_page(&self.page);
         self.ranges.begin(&self.page);
@@ -113,8 +126,8 @@ impl Writing {
         if is_whole {
             return self.check();
         }
-        let stored = base.map_or(Ok(None), |base| base.page_with_evidence(page.uid))?;
-        let added = revisits::add(stored.as_ref().map(|(page, evidence)| (&**page, evidence)), (page, evidence));
+        let stored = base.map_or(Ok(None), |base| base.formed_page(page.uid))?;
+        let added = revisits::add(stored.as_ref().map(|(page, evidence)| (page, evidence)), (page, evidence));
         self.stored += added.stored;
         let is_new = added.page.is_some();
         if let Some(new) = added.page {
@@ -148,6 +161,11 @@ impl Writing {
             sent += key.len() + starts.len();
         }
     }
+}
+
+/// How many captures are revisits of other URLs.
+pub(crate) fn elsewhere(evidence: &Evidence) -> u64 {
+    evidence.revisits.iter().filter(|revisit| revisit.elsewhere).count() as u64
 }
 
 /// Finds the time ranges of the links of a page, one after the other.
@@ -222,6 +240,7 @@ pub(crate) fn outlinks(
         files: Vec::new(),
         work: std::mem::take(&mut state.row.work),
         counts: Counts::default(),
+        elsewhere: 0,
         stored: 0,
         page: Page::default(),
         evidence: Evidence::default(),
@@ -242,6 +261,7 @@ pub(crate) fn outlinks(
     state.row.files.append(&mut writing.files);
     state.row.work = std::mem::take(&mut writing.work);
     state.row.counts = std::mem::take(&mut writing.counts);
+    state.row.elsewhere = writing.elsewhere;
     state.captures_stored = writing.stored;
     state.row.tally = std::mem::take(&mut writing.tally);
     state.in_links = job.check(in_links.into_inner().and_then(Sorter::into_runs))?;

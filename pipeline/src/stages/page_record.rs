@@ -2,11 +2,14 @@
 //!
 //! Timestamps: their number, the first in [`wire::time_key`], then gaps. Blank captures: their number, then gaps.
 //! Changes of status: the same for their captures, then the codes, 2 bytes each.
-//! Links: their number, the first, then gaps. Changes: their number, then for each the links since the one before and
-//! the capture. All LEB128. Evidence: the number of digests, then these, 8 bytes each; the number of revisits, then for
-//! each its capture, a byte of bits (not modified, refers to a time, without a status), that time, and its own links.
+//! Links: their number, the first, then gaps. Links without URLs: their number; with forms then 1, and a byte a link,
+//! its form, and in the high bit whether it has the URL of the link before; else 0.
+//! Changes: their number, then for each the links since the one before and the capture. All LEB128.
+//! Evidence: the number of digests, then these, 8 bytes each; the number of revisits, then for each its capture, a byte
+//! of bits (not modified, refers to a time, without a status, elsewhere), that time, and its own links.
 
 use crate::engine::wire;
+use crate::stages::records::{form_of, without_form};
 use webstrata_layers::record::presence::Change;
 use webstrata_layers::record::status::StatusChange;
 use webstrata_layers::{Evidence, Page, Revisit, Status, Uid};
@@ -62,6 +65,57 @@ fn read_times(bytes: &mut &[u8], page: &mut Page) {
     }
 }
 
+/// In the byte of a form: the link has the URL of the link before.
+const SAME_URL: u8 = 1 << 7;
+
+/// Appends the number of links, and their forms.
+pub(crate) fn write_forms(out: &mut Vec<u8>, links: &[u128]) {
+    wire::put(out, links.len() as u64);
+    let has_forms = links.iter().any(|&link| form_of(link) > 0);
+    out.push(u8::from(has_forms));
+    if has_forms {
+        let mut before = None;
+        for &link in links {
+            let is_same = before.replace(without_form(link)) == Some(without_form(link));
+            out.push(form_of(link) | if is_same { SAME_URL } else { 0 });
+        }
+    }
+}
+
+/// The links of a spooled page, without URLs.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SpooledLinks {
+    /// How many there are.
+    pub(crate) count: usize,
+    /// A byte a link, as written; none where all forms are 0.
+    forms: Vec<u8>,
+}
+
+impl SpooledLinks {
+    /// The number of the URL of each link, from 0, and its form.
+    pub(crate) fn each(&self) -> impl Iterator<Item = (usize, u8)> + '_ {
+        let mut urls = 0;
+        (0..self.count).map(move |at| {
+            let byte = self.forms.get(at).copied().unwrap_or(0);
+            urls += usize::from(byte & SAME_URL == 0);
+            (urls - 1, byte & !SAME_URL)
+        })
+    }
+
+    /// How many URLs they have.
+    pub(crate) fn urls(&self) -> usize {
+        self.count - self.forms.iter().filter(|&&byte| byte & SAME_URL != 0).count()
+    }
+}
+
+fn read_forms(bytes: &mut &[u8]) -> SpooledLinks {
+    let count = wire::take_usize(bytes);
+    let [has_forms] = wire::take_array(bytes);
+    let (forms, rest) = bytes.split_at(if has_forms == 1 { count.min(bytes.len()) } else { 0 });
+    *bytes = rest;
+    SpooledLinks { count, forms: forms.to_vec() }
+}
+
 /// Appends changes.
 pub(crate) fn write_changes(out: &mut Vec<u8>, changes: &[Change]) {
     wire::put(out, changes.len() as u64);
@@ -87,9 +141,10 @@ pub(crate) fn write_evidence<L: Copy + Into<u64>>(out: &mut Vec<u8>, evidence: &
     wire::put(out, evidence.digests.len() as u64);
     evidence.digests.iter().for_each(|digest| out.extend_from_slice(&digest.to_be_bytes()));
     wire::put(out, evidence.revisits.len() as u64);
-    for Revisit { capture, not_modified, without_status, referred, links } in &evidence.revisits {
+    for Revisit { capture, not_modified, without_status, elsewhere, referred, links } in &evidence.revisits {
         wire::put(out, (*capture).into());
-        out.push(u8::from(*not_modified) | u8::from(referred.is_some()) << 1 | u8::from(*without_status) << 2);
+        let bits = [*not_modified, referred.is_some(), *without_status, *elsewhere];
+        out.push((0..).zip(bits).map(|(at, bit)| u8::from(bit) << at).sum());
         referred.iter().for_each(|&time| wire::put_signed(out, time));
         write_rising(out, links.iter().map(|&link| link.into()));
     }
@@ -107,22 +162,26 @@ fn read_evidence<L>(bytes: &mut &[u8], evidence: &mut Evidence<L>, link_of: fn(u
         let referred = (bits & 2 != 0).then(|| wire::take_signed(bytes));
         let mut links = Vec::new();
         read_rising(bytes, |link| links.push(link_of(link)));
-        let (not_modified, without_status) = (bits & 1 != 0, bits & 4 != 0);
-        evidence.revisits.push(Revisit { capture, not_modified, without_status, referred, links });
+        let (not_modified, without_status, elsewhere) = (bits & 1 != 0, bits & 4 != 0, bits & 8 != 0);
+        evidence.revisits.push(Revisit { capture, not_modified, without_status, elsewhere, referred, links });
     }
 }
 
-/// Reads a spooled page: all but UID and links. Gives the number of links, and that of links that revisits have, to
-/// which their links are indexes.
-pub(crate) fn read_spooled(mut bytes: &[u8], page: &mut Page, evidence: &mut Evidence<RevisitLink>) -> (usize, usize) {
+/// Reads a spooled page: all but UID and links. Gives the links without URLs, and the number of those that revisits
+/// have, to which their links are indexes.
+pub(crate) fn read_spooled(
+    mut bytes: &[u8],
+    page: &mut Page,
+    evidence: &mut Evidence<RevisitLink>,
+) -> (SpooledLinks, usize) {
     read_times(&mut bytes, page);
-    let links = wire::take_usize(&mut bytes);
+    let links = read_forms(&mut bytes);
     read_changes(&mut bytes, &mut page.changes);
     read_evidence(&mut bytes, evidence, RevisitLink);
     (links, wire::take_usize(&mut bytes))
 }
 
-/// Appends all of a page but its UID.
+/// Appends all of a page, which may be formed, but its UID.
 pub(crate) fn write(out: &mut Vec<u8>, page: &Page, evidence: &Evidence) {
     write_times(out, &page.timestamps, &page.blank, &page.statuses);
     write_rising(out, page.links.iter().map(|link| link.0));
@@ -163,11 +222,15 @@ mod tests {
             capture,
             not_modified: capture > 0,
             without_status: capture == 0,
+            elsewhere: capture == 2,
             referred,
             links: [1, 9].map(Uid).to_vec(),
         };
-        let evidence =
-            Evidence { digests: vec![1, 0, u64::MAX, 3], revisits: vec![revisit(0, Some(-9)), revisit(2, None)] };
+        let evidence = Evidence {
+            digests: vec![1, 0, u64::MAX, 3],
+            revisits: vec![revisit(0, Some(-9)), revisit(2, None)],
+            forms: vec![],
+        };
         let (mut bytes, mut back) =
             (Vec::new(), (Page { links: [3].map(Uid).to_vec(), ..Page::default() }, evidence.clone()));
         write(&mut bytes, &page, &evidence);

@@ -6,8 +6,8 @@
 //! as requests to their owners, where the UIDs will be.
 //!
 //! Request record: key = fingerprint; payload = [`Request`], each number in LEB128. Spooled page: timestamps, blank
-//! captures, statuses, number of links, changes, evidence ([`crate::stages::page_record`] without UIDs), number of
-//! links that revisits have.
+//! captures, statuses, links without URLs, changes, evidence ([`crate::stages::page_record`] without UIDs), number of
+//! links that revisits have. A URL is requested once, in however many forms captures spell it.
 
 pub(crate) mod accumulator;
 
@@ -21,8 +21,7 @@ use crate::engine::state::Runs;
 use crate::engine::wire;
 use crate::stages::page_record;
 use crate::stages::pages::accumulator::{AccumulatedPage, PageAccumulator};
-use crate::stages::records::Request;
-use crate::stages::records::owner;
+use crate::stages::records::{Request, form_of, owner, without_form};
 use crate::stages::state::BuildState;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -76,7 +75,7 @@ impl PageStage {
         self.left_out += u64::from(page.is_left_out);
         self.record.clear();
         page_record::write_times(&mut self.record, &page.timestamps, &page.blank, &page.statuses);
-        wire::put(&mut self.record, page.links.len() as u64);
+        page_record::write_forms(&mut self.record, &page.links);
         page_record::write_changes(&mut self.record, &page.changes);
         page_record::write_evidence(&mut self.record, &page.evidence);
         wire::put(&mut self.record, page.revisit_links.len() as u64);
@@ -88,16 +87,19 @@ impl PageStage {
     /// Sends requests for a page from a slot on; where it goes on, `None` when it has asked for all.
     fn ask(&mut self, number: u64, from: usize, outbox: &mut Outbox) -> Option<(u64, usize)> {
         let AccumulatedPage { fingerprint, links, revisit_links, .. } = &self.page;
-        let all = links.len() as u64;
-        let slots = (0u64..).zip([fingerprint].into_iter().chain(links).chain(revisit_links));
+        let forms = links.chunk_by(|one, other| without_form(*one) == without_form(*other));
+        let urls = forms.map(|forms| without_form(forms[0]));
+        let all = if links.iter().all(|&link| form_of(link) == 0) { links.len() } else { urls.clone().count() } as u64;
+        let slots = [*fingerprint].into_iter().chain(urls).chain(revisit_links.iter().copied());
+        let slots = (0u64..).zip(slots);
         for (slot, fingerprint) in slots.skip(from).take(REQUESTS) {
             let links = if slot == 0 { all } else { u64::from(slot <= all) };
             Request { worker: self.worker, number, slot, links }.write(&mut self.record);
-            let owner = owner(*fingerprint, outbox.workers());
+            let owner = owner(fingerprint, outbox.workers());
             outbox.send(owner, &fingerprint.to_be_bytes(), &self.record);
         }
         let next = from + REQUESTS;
-        (next <= links.len() + revisit_links.len()).then_some((number, next))
+        (next as u64 <= all + revisit_links.len() as u64).then_some((number, next))
     }
 }
 

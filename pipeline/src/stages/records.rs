@@ -1,6 +1,7 @@
 //! Records that travel from stage to stage, where more than one file reads or writes them.
 
 use crate::engine::wire;
+use webstrata_layers::record::form::FORMS;
 
 /// The kinds of capture records.
 pub(crate) mod kind {
@@ -19,6 +20,36 @@ pub(crate) mod kind {
     /// Links of a record without a date; how new it is stands before the 2 bytes of status and the 16 of digest, so
     /// that after all others of a page and second come those without a date, the newest first.
     pub(crate) const UNDATED: u8 = 5;
+    /// A revisit of another URL with an identical digest; then as for `IDENTICAL`.
+    pub(crate) const ELSEWHERE: u8 = 6;
+    /// Links of another capture for a revisit of another URL, after all other records of its second; then 16 bytes of
+    /// digest.
+    pub(crate) const LENT: u8 = 7;
+}
+
+/// What is kept of a digest.
+pub(crate) fn short(digest: u128) -> u64 {
+    let [high, low] = [digest >> 64, digest & u128::from(u64::MAX)];
+    u64::try_from(high ^ low).unwrap_or(0)
+}
+
+/// The bits of a fingerprint that are left to the form of a link ([`webstrata_layers::record::form`]), so that a link
+/// and its form are one number.
+const FORM_BITS: u128 = FORMS as u128 - 1;
+
+/// A fingerprint that leaves room for a form.
+pub(crate) fn without_form(fingerprint: u128) -> u128 {
+    fingerprint & !FORM_BITS
+}
+
+/// A link and its form.
+pub(crate) fn with_form(fingerprint: u128, form: u8) -> u128 {
+    without_form(fingerprint) | u128::from(form) & FORM_BITS
+}
+
+/// The form of a link.
+pub(crate) fn form_of(link: u128) -> u8 {
+    u8::try_from(link & FORM_BITS).unwrap_or(0)
 }
 
 /// The worker that owns a fingerprint.

@@ -1,8 +1,9 @@
 //! Stage 5: fingerprints to UIDs (the replacement step of Avcular & Suel 2011, section 3).
 //!
 //! At the owner of a fingerprint, requests and UIDs meet in one merge of two sorted streams. The answers go back to the
-//! worker that holds the page, are put in order of (page, slot) and merged with the spooled pages. A finished page,
-//! its links in order of UID and its changes turned with them, goes to the worker that writes its partition.
+//! worker that holds the page, are put in order of (page, slot) and merged with the spooled pages. A finished page, its
+//! links as pairs of UID and form ([`webstrata_layers::record::form`]) in order, with the changes turned alike, goes to
+//! the worker that writes its partition.
 //!
 //! Answer record: key = number of the page (8 bytes), slot (8 bytes); payload = UID in LEB128.
 //! Page record: key = UID (8 bytes); payload = [`crate::stages::page_record::write`].
@@ -20,6 +21,7 @@ use crate::stages::records::Request;
 use crate::stages::state::BuildState;
 use std::sync::Arc;
 use timely::worker::Worker;
+use webstrata_layers::record::form::formed;
 use webstrata_layers::record::presence::Change;
 use webstrata_layers::{Evidence, Page, Reader, Revisit, RowDir, Uid};
 
@@ -93,9 +95,9 @@ struct Assembly {
     records: Offsets,
     page: Page,
     evidence: Evidence<RevisitLink>,
-    /// UIDs of the links that revisits have; `None` for those that were left out.
-    revisit_uids: Vec<Option<Uid>>,
-    /// (UID, slot) of the links of the page.
+    /// UIDs of the URLs of links, then of the links that revisits have; `None` for those that were left out.
+    uids: Vec<Option<Uid>>,
+    /// UID with form, and number, of the links of the page.
     slots: Vec<(Uid, usize)>,
     changes: Vec<Change>,
     record: Vec<u8>,
@@ -114,26 +116,26 @@ impl Assembly {
     fn step(&mut self, outbox: &mut Outbox) -> Result<bool, Error> {
         let Some((_, spooled)) = self.pages.next()? else { return Ok(false) };
         let (links, revisit_links) = page_record::read_spooled(spooled, &mut self.page, &mut self.evidence);
-        self.slots.clear();
-        self.slots.reserve_exact(links);
-        self.revisit_uids.clear();
-        self.revisit_uids.resize(revisit_links, None);
+        let urls = links.urls();
+        self.uids.clear();
+        self.uids.resize(urls + revisit_links, None);
         let mut uid = None;
         while let Some((number, slot, answer)) = self.at.filter(|at| at.0 == self.number) {
             debug_assert_eq!(number, self.number);
             match slot.checked_sub(1) {
                 None => uid = Some(answer),
-                Some(slot) => match usize::try_from(slot).unwrap_or(usize::MAX) {
-                    slot if slot < links => self.slots.push((answer, slot)),
-                    slot => self.revisit_uids[slot - links] = Some(answer),
-                },
+                Some(slot) => self.uids[usize::try_from(slot).unwrap_or(usize::MAX)] = Some(answer),
             }
             self.advance()?;
         }
         self.number += 1;
         self.page.uid = uid.ok_or(Error::Internal("a page without UID"))?;
-        self.reorder(links);
-        let evidence = self.with_uids();
+        self.slots.clear();
+        self.slots.reserve_exact(links.count);
+        let slot = |(number, (url, form)): (usize, (usize, u8))| Some((formed(self.uids[url]?, form), number));
+        self.slots.extend(links.each().enumerate().filter_map(slot));
+        self.reorder(links.count);
+        let evidence = self.with_uids(urls);
         self.record.clear();
         page_record::write(&mut self.record, &self.page, &evidence);
         let worker = Offsets::worker(self.records.of(self.page.uid), outbox.workers());
@@ -142,20 +144,20 @@ impl Assembly {
     }
 
     /// The evidence of the page in UIDs; links without UID are dropped.
-    fn with_uids(&mut self) -> Evidence {
-        let Evidence { digests, revisits } = std::mem::take(&mut self.evidence);
-        let uid =
-            |&RevisitLink(at): &RevisitLink| usize::try_from(at).ok().and_then(|at| *self.revisit_uids.get(at)?);
-        let revisits =
-            revisits.into_iter().map(|Revisit { capture, not_modified, without_status, referred, links }| {
-                let mut links: Vec<Uid> = links.iter().filter_map(uid).collect();
-                links.sort_unstable();
-                Revisit { capture, not_modified, without_status, referred, links }
-            });
-        Evidence { digests, revisits: revisits.collect() }
+    fn with_uids(&mut self, urls: usize) -> Evidence {
+        let Evidence { digests, revisits, forms } = std::mem::take(&mut self.evidence);
+        let of_revisits = self.uids.get(urls..).unwrap_or_default();
+        let uid = |&RevisitLink(at): &RevisitLink| usize::try_from(at).ok().and_then(|at| *of_revisits.get(at)?);
+        let with_uids = |revisit: Revisit<RevisitLink>| {
+            let Revisit { capture, not_modified, without_status, elsewhere, referred, links } = revisit;
+            let mut links: Vec<Uid> = links.iter().filter_map(uid).collect();
+            links.sort_unstable();
+            Revisit { capture, not_modified, without_status, elsewhere, referred, links }
+        };
+        Evidence { digests, revisits: revisits.into_iter().map(with_uids).collect(), forms }
     }
 
-    /// Brings links and changes from the order of slots to that of UIDs; links without UID are dropped.
+    /// Brings links and changes from the order of slots to that of UIDs with forms; links without UID are dropped.
     fn reorder(&mut self, links: usize) {
         const DROPPED: u32 = u32::MAX;
         self.slots.sort_unstable();
@@ -195,7 +197,7 @@ pub(crate) fn replace(worker: &mut Worker, context: &Context, state: &mut BuildS
         records: state.row.records.clone(),
         page: Page::default(),
         evidence: Evidence::default(),
-        revisit_uids: Vec::new(),
+        uids: Vec::new(),
         slots: Vec::new(),
         changes: Vec::new(),
         record: Vec::new(),

@@ -68,7 +68,8 @@ use crate::scratch::{RowsScratch, Scratch};
 /// # let partitions = vec![PartitionEntry { partition: 0, first_uid, urls: 2, first_record, first_key, files }];
 /// # let mut counts = Counts { urls: 2, ..Counts::default() };
 /// # counts.add_page(&page);
-/// # let rows = vec![RowEntry { row: row.row(), first_uid, urls: 2, updates: 1, removes: false, partitions, counts }];
+/// # let (row, updates, removes, elsewhere) = (row.row(), 1, false, 0);
+/// # let rows = vec![RowEntry { row, first_uid, urls: 2, updates, removes, elsewhere, partitions, counts }];
 /// # let (in_range, provenance) = (RangeLength::Month, Provenance::default());
 /// # writer.commit(NewEpoch { rows, in_range, provenance, translation: None })?;
 /// # }

@@ -170,6 +170,7 @@ mod tests {
                 urls,
                 updates: 1,
                 removes: false,
+                elsewhere: 0,
                 partitions: vec![],
                 counts: Counts::default(),
             }

@@ -5,7 +5,8 @@
 //! the one with its digest (the latest before it, else the first after it), else the one at the time that it names; for
 //! `304 Not Modified` the latest known one before it. Where there is none, its links are unknown. A revisit whose
 //! record gives no status takes that of the capture, too, which may be a failure; any other revisit has the status 200,
-//! and refers to a capture with that status.
+//! and refers to a capture with that status. A revisit of another URL has what it was lent
+//! ([`crate::stages::ingest`]), now and before; what it has then, others may refer to.
 //!
 //! A page of a store is always as if all its captures had come at once: a revisit of the store that a new capture gives
 //! links, or other ones, is written again; a capture that the store has already is not. So of a capture that several
@@ -43,6 +44,13 @@ struct Moment {
     links: Option<Links>,
 }
 
+impl Moment {
+    /// Whether a revisit may refer to it: it is none, or has links that stand with it.
+    fn is_original(&self) -> bool {
+        self.revisit.as_ref().is_none_or(|revisit| revisit.elsewhere && self.links.is_some())
+    }
+}
+
 /// Where the links of a capture stand: in captures of the two versions, and in revisits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Links {
@@ -53,8 +61,14 @@ struct Links {
 const STORED: usize = 0;
 const NEW: usize = 1;
 /// A revisit of which nothing is known.
-static NO_EVIDENCE: Revisit =
-    Revisit { capture: 0, not_modified: false, without_status: false, referred: None, links: Vec::new() };
+static NO_EVIDENCE: Revisit = Revisit {
+    capture: 0,
+    not_modified: false,
+    without_status: false,
+    elsewhere: false,
+    referred: None,
+    links: Vec::new(),
+};
 
 /// All captures, revisits without links.
 fn moments(versions: [(&Page, &Evidence); 2]) -> Vec<Moment> {
@@ -79,6 +93,18 @@ fn moments(versions: [(&Page, &Evidence); 2]) -> Vec<Moment> {
                 }
             }
             links = Some(all);
+        } else if revisit.as_ref().is_some_and(|revisit| revisit.elsewhere) {
+            let mut all = Links::default();
+            for (&capture, (revisit, of_record, _)) in captures.iter().zip(records) {
+                let (version, at) = capture;
+                let has_links = of_record == digest && !versions[version].0.is_blank(at);
+                match revisit {
+                    // Its own are among those.
+                    Some(revisit) if revisit.elsewhere && has_links => all.owners.push(capture),
+                    revisit => all.revisit_links.extend(revisit.iter().flat_map(|revisit| &revisit.links)),
+                }
+            }
+            links = Some(all).filter(|all| !all.owners.is_empty());
         }
         let has_no_links = |&(version, at): &(usize, u32)| {
             !versions[version].0.is_known(at) && versions[version].1.revisit(at).is_none()
@@ -92,14 +118,14 @@ fn moments(versions: [(&Page, &Evidence); 2]) -> Vec<Moment> {
 /// Gives revisits the links of the captures that they refer to.
 fn resolve(moments: &mut [Moment]) {
     let mut digests: HashMap<u64, Vec<usize>> = HashMap::new();
-    for (number, moment) in
-        moments.iter().enumerate().filter(|(_, moment)| moment.revisit.is_none() && moment.digest != 0)
+    for (number, moment) in moments.iter().enumerate().filter(|(_, moment)| moment.is_original() && moment.digest != 0)
     {
         digests.entry(moment.digest).or_default().push(number);
     }
     let mut latest_known: Option<usize> = None;
     for number in 0..moments.len() {
-        if let Some(revisit) = moments[number].revisit.as_ref().filter(|_| !moments[number].is_left_out) {
+        let revisit = moments[number].revisit.as_ref().filter(|revisit| !revisit.elsewhere);
+        if let Some(revisit) = revisit.filter(|_| !moments[number].is_left_out) {
             let referred = if revisit.not_modified {
                 latest_known
             } else {
@@ -109,7 +135,7 @@ fn resolve(moments: &mut [Moment]) {
                 let by_digest = before.iter().copied().rfind(fits).or_else(|| after.iter().copied().find(fits));
                 by_digest.or_else(|| {
                     let found = moments.binary_search_by_key(&revisit.referred?, |moment| moment.time).ok()?;
-                    (moments[found].revisit.is_none() && fits(&found)).then_some(found)
+                    (moments[found].is_original() && fits(&found)).then_some(found)
                 })
             };
             let status = referred.map_or(Status::OK, |referred| moments[referred].status);
@@ -181,8 +207,9 @@ pub(crate) fn add(stored: Option<(&Page, &Evidence)>, new: (&Page, &Evidence)) -
     Added { page: Some(write(versions[NEW].0.uid, versions.map(|(page, _)| page), &kept)), stored }
 }
 
-fn reference_of(revisit: &Revisit) -> (bool, bool, Option<i64>, &[Uid]) {
-    (revisit.not_modified, revisit.without_status, revisit.referred, &revisit.links)
+fn reference_of(revisit: &Revisit) -> (bool, bool, bool, Option<i64>, &[Uid]) {
+    let Revisit { not_modified, without_status, elsewhere, referred, links, .. } = revisit;
+    (*not_modified, *without_status, *elsewhere, *referred, links)
 }
 
 /// A page of these captures.

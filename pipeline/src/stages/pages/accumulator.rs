@@ -5,7 +5,8 @@
 //! fingerprints for UIDs). Captures in one second are one capture with the union of their links. Of records without a
 //! date the newest counts, and only where there is no other of that second; the rest are counted. Links of revisits are
 //! unknown here: what they refer to may be in the store, so what is needed to find it goes with the page
-//! ([`crate::stages::outlinks::revisits`]).
+//! ([`crate::stages::outlinks::revisits`]). Only a revisit of another URL has the links that it was lent
+//! ([`crate::stages::ingest`]), if no other record of its second has links.
 //!
 //! A page whose record would have more than [`VALUES_MAX`] values has captures of unknown links alone
 //! ([`crate::stages::large_pages`]).
@@ -23,7 +24,7 @@ use crate::stages::ingest::known_links::hash_of;
 use crate::stages::large_pages::{REVISIT_VALUES, VALUES_MAX};
 use crate::stages::page_record::RevisitLink;
 use crate::stages::pages::accumulator::large::LargeAccumulator;
-use crate::stages::records::kind;
+use crate::stages::records::{kind, short};
 use std::collections::HashMap;
 use std::ops::Range;
 use webstrata_layers::record::join::counted;
@@ -44,7 +45,7 @@ pub(crate) struct AccumulatedPage {
     pub(crate) blank: Vec<u32>,
     /// Where the status changes.
     pub(crate) statuses: Vec<StatusChange>,
-    /// Fingerprints, rising, each once.
+    /// Fingerprints with forms, rising, each once.
     pub(crate) links: Vec<u128>,
     /// By (link, capture).
     pub(crate) changes: Vec<Change>,
@@ -63,6 +64,8 @@ struct Moment {
     status: Option<Status>,
     /// Whether some record is neither a revisit nor a failure.
     is_known: bool,
+    /// Whether it is a revisit that was lent links.
+    is_lent: bool,
     /// Its links in [`PageAccumulator::links`], where these are in memory.
     first: usize,
     count: u32,
@@ -74,6 +77,11 @@ struct Moment {
 impl Moment {
     fn links(&self) -> Range<usize> {
         self.first..self.first + self.count as usize
+    }
+
+    /// Whether it has links, known ones.
+    fn has_links(&self) -> bool {
+        self.is_known || self.is_lent
     }
 
     /// Values of the revisit in its record: none where a capture of the second is no revisit.
@@ -90,13 +98,8 @@ struct AccumulatedRevisit {
     digest: u64,
     time: Option<i64>,
     without_status: bool,
+    elsewhere: bool,
     links: Vec<u128>,
-}
-
-/// What is kept of a digest.
-fn short(digest: u128) -> u64 {
-    let [high, low] = [digest >> 64, digest & u128::from(u64::MAX)];
-    u64::try_from(high ^ low).unwrap_or(0)
 }
 
 /// Accumulates page after page; keeps its buffers.
@@ -163,8 +166,16 @@ impl PageAccumulator {
             if self.moments.len() > self.values_max {
                 return Ok(());
             }
-            let none = Moment { time, status: None, is_known: false, first: 0, count: 0, digest: 0, revisit: None };
-            self.moments.push(none);
+            self.moments.push(Moment {
+                time,
+                status: None,
+                is_known: false,
+                is_lent: false,
+                first: 0,
+                count: 0,
+                digest: 0,
+                revisit: None,
+            });
             self.undated.0.clear();
         }
         if let Some(undated) = undated
@@ -174,6 +185,16 @@ impl PageAccumulator {
         }
         let number = self.moments.len() - 1;
         let moment = &mut self.moments[number];
+        if kind == kind::LENT {
+            // The records before it have said which revisit it is.
+            let revisit = moment.revisit.as_ref().filter(|revisit| revisit.elsewhere && revisit.digest == digest);
+            if revisit.is_none() || moment.is_known || self.is_too_large {
+                return Ok(());
+            }
+            moment.is_lent = true;
+            self.add_set_of(number, payload)?;
+            return self.go_to_disk_if_full();
+        }
         // Beside a record that is no failure, failures do not count.
         let least = moment.status.map_or(status, |least| least.min(status));
         if moment.status.is_some_and(|before| !counted(before, least)) {
@@ -209,25 +230,25 @@ impl PageAccumulator {
             true => ([0; 8], [0]),
             false => (wire::take_array(&mut payload), wire::take_array(&mut payload)),
         };
-        let links = payload.as_chunks::<16>().0.iter().map(|link| u128::from_be_bytes(*link));
         if has_links {
-            if let Some(large) = &mut self.large {
-                large.add(index(number), links)?;
-                return if kind == kind::LINKS { large.add_set(payload) } else { Ok(()) };
+            if kind == kind::LINKS
+                && let Some(large) = &mut self.large
+            {
+                large.add_set(payload)?;
             }
             let start = self.links.len();
-            self.links.extend(links);
-            let added = start..self.links.len();
-            if kind == kind::LINKS {
-                self.sets.push(added.clone());
+            self.add_set_of(number, payload)?;
+            if kind == kind::LINKS && self.large.is_none() {
+                self.sets.push(start..start + payload.len() / size_of::<u128>());
             }
-            self.add_links(number, added);
             return self.go_to_disk_if_full();
         }
+        let links = payload.as_chunks::<16>().0.iter().map(|link| u128::from_be_bytes(*link));
         let time = (referred != [0; 8]).then(|| wire::key_time(referred));
         let not_modified = kind == kind::NOT_MODIFIED;
         let without_status = without_status == 1;
-        let mut revisit = AccumulatedRevisit { not_modified, digest, time, without_status, links: links.collect() };
+        let (elsewhere, links) = (kind == kind::ELSEWHERE, links.collect());
+        let mut revisit = AccumulatedRevisit { not_modified, digest, time, without_status, elsewhere, links };
         self.revisit_values -= moment.revisit_values();
         if let Some(other) = moment.revisit.take() {
             let mut links = [&revisit.links[..], &other.links].concat();
@@ -271,6 +292,18 @@ impl PageAccumulator {
         self.links = Vec::new();
         self.moments.iter_mut().for_each(|moment| moment.count = 0);
         self.large = Some(large);
+        Ok(())
+    }
+
+    /// Adds the links of a record to those of a capture.
+    fn add_set_of(&mut self, number: usize, payload: &[u8]) -> Result<(), Error> {
+        let links = payload.as_chunks::<16>().0.iter().map(|link| u128::from_be_bytes(*link));
+        if let Some(large) = &mut self.large {
+            return large.add(index(number), links);
+        }
+        let start = self.links.len();
+        self.links.extend(links);
+        self.add_links(number, start..self.links.len());
         Ok(())
     }
 
@@ -360,19 +393,20 @@ impl PageAccumulator {
             self.resolve_same();
         }
         self.gather_evidence(page)?;
-        page.blank.extend((0u32..).zip(&self.moments).filter(|(_, moment)| !moment.is_known).map(|(number, _)| number));
+        page.blank
+            .extend((0u32..).zip(&self.moments).filter(|(_, moment)| !moment.has_links()).map(|(number, _)| number));
         let revisits: usize = page.evidence.revisits.iter().map(|revisit| REVISIT_VALUES + revisit.links.len()).sum();
         let Some(values_left) = self.values_max.checked_sub(self.moments.len() + page.statuses.len() + revisits) else {
             return Ok(false);
         };
         if let Some(large) = self.large.take() {
-            let known: Vec<bool> = self.moments.iter().map(|moment| moment.is_known).collect();
+            let known: Vec<bool> = self.moments.iter().map(Moment::has_links).collect();
             return large.finish(&known, values_left, page);
         }
         let mut before: Option<&[u128]> = None;
         let mut first: &[u128] = &[];
         let mut first_known = 0;
-        for (number, moment) in (0u32..).zip(&self.moments).filter(|(_, moment)| moment.is_known) {
+        for (number, moment) in (0u32..).zip(&self.moments).filter(|(_, moment)| moment.has_links()) {
             let links = &self.links[moment.links()];
             match before {
                 None => (first, first_known) = (links, number),
@@ -390,14 +424,14 @@ impl PageAccumulator {
     }
 
     /// What captures say of one another; links that revisits have beside a capture in the same second are that
-    /// capture's.
+    /// capture's, and a revisit that was lent links has its own with them.
     fn gather_evidence(&mut self, page: &mut AccumulatedPage) -> Result<(), Error> {
-        let AccumulatedPage { evidence: Evidence { digests, revisits }, revisit_links, .. } = page;
+        let AccumulatedPage { evidence: Evidence { digests, revisits, .. }, revisit_links, .. } = page;
         digests.clear();
         revisits.clear();
         revisit_links.clear();
         for number in 0..self.moments.len() {
-            if self.moments[number].is_known
+            if self.moments[number].has_links()
                 && let Some(revisit) = self.moments[number].revisit.take()
             {
                 if let Some(large) = &mut self.large {
@@ -408,6 +442,7 @@ impl PageAccumulator {
                     self.links[start..].sort_unstable();
                     self.add_links(number, start..self.links.len());
                 }
+                self.moments[number].revisit = Some(revisit).filter(|_| !self.moments[number].is_known);
             }
             let moment = &self.moments[number];
             digests.push(moment.revisit.as_ref().map_or(moment.digest, |revisit| revisit.digest));
@@ -424,8 +459,8 @@ impl PageAccumulator {
             let mut links: Vec<RevisitLink> = revisit.links.iter().map(index).collect();
             links.sort_unstable();
             links.dedup();
-            let AccumulatedRevisit { not_modified, time: referred, without_status, .. } = **revisit;
-            revisits.push(Revisit { capture, not_modified, without_status, referred, links });
+            let AccumulatedRevisit { not_modified, time: referred, without_status, elsewhere, .. } = **revisit;
+            revisits.push(Revisit { capture, not_modified, without_status, elsewhere, referred, links });
         }
         Ok(())
     }

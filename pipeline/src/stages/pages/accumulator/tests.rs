@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 fn payload(kind: u8, digest: u128, referred: Option<i64>, links: &[u128]) -> Vec<u8> {
     let mut payload = vec![kind];
     payload.extend(digest.to_be_bytes());
-    if kind != kind::LINKS {
+    if kind != kind::LINKS && kind != kind::LENT {
         payload.extend(referred.map_or([0; 8], wire::time_key));
         payload.push(0);
     }
@@ -93,7 +93,7 @@ fn the_same_links_stand_in_another_record() {
     assert_eq!(links_at(&page, 20), Some(vec![4, 5]));
     assert_eq!(links_at(&page, 30), Some(vec![6]));
     assert_eq!(links_at(&page, 40), Some(vec![4, 5, 7]), "captures of one second have the links of both");
-    assert_eq!(page.evidence, Evidence { digests: vec![2, 1, 0, 2], revisits: vec![] });
+    assert_eq!(page.evidence, Evidence { digests: vec![2, 1, 0, 2], ..Evidence::default() });
 }
 
 /// A record with another status than 200.
@@ -161,12 +161,12 @@ fn revisits_are_kept_with_all_that_they_say() {
     let revisit = |capture, not_modified, referred, links: &[u64]| Revisit {
         capture,
         not_modified,
-        without_status: false,
         referred,
         links: links.iter().copied().map(RevisitLink).collect(),
+        ..Revisit::default()
     };
     let revisits = vec![revisit(1, false, Some(10), &[0, 1, 2]), revisit(2, true, None, &[])];
-    assert_eq!(page.evidence, Evidence { digests: vec![9, 7, 0], revisits });
+    assert_eq!(page.evidence, Evidence { digests: vec![9, 7, 0], revisits, ..Evidence::default() });
 }
 
 #[test]
@@ -196,7 +196,28 @@ fn a_capture_and_a_revisit_in_one_second_are_one_capture() {
         (20, payload(kind::IDENTICAL, 1, None, &[7])),
     ]);
     assert_eq!(links_at(&page, 20), Some(vec![6, 7]));
-    assert_eq!(page.evidence, Evidence { digests: vec![1, 2], revisits: vec![] });
+    assert_eq!(page.evidence, Evidence { digests: vec![1, 2], ..Evidence::default() });
+}
+
+#[test]
+fn a_revisit_of_another_url_has_what_it_was_lent() {
+    let page = accumulate(&[
+        (10, payload(kind::ELSEWHERE, 1, None, &[4])),
+        (10, payload(kind::LENT, 1, None, &[6, 7])),
+        (10, payload(kind::LENT, 2, None, &[8])),
+        (20, payload(kind::LINKS, 3, None, &[5])),
+        (20, payload(kind::ELSEWHERE, 1, None, &[])),
+        (20, payload(kind::LENT, 1, None, &[6, 7])),
+        (30, payload(kind::IDENTICAL, 1, None, &[])),
+        (30, payload(kind::ELSEWHERE, 2, None, &[])),
+        (30, payload(kind::LENT, 2, None, &[6])),
+    ]);
+    assert_eq!(links_at(&page, 10), Some(vec![4, 6, 7]), "with its own, and not what is of another digest");
+    assert_eq!(links_at(&page, 20), Some(vec![5]), "what has links is lent none");
+    assert_eq!(links_at(&page, 30), None, "the least revisit counts");
+    assert_eq!(page.evidence.digests, [1, 3, 1]);
+    let revisits = &page.evidence.revisits;
+    assert_eq!(revisits.iter().map(|own| (own.capture, own.elsewhere)).collect::<Vec<_>>(), [(0, true), (2, false)]);
 }
 
 /// Captures of all kinds, in order of time, as records of links, of hashes of links and of revisits.
@@ -216,6 +237,8 @@ fn records() -> impl Strategy<Value = Vec<(i64, Vec<u8>)>> {
                     let hash = hash_of(&sets[number / 2][17..]).to_be_bytes();
                     [&[kind::SAME][..], &digest.to_be_bytes(), &hash].concat()
                 }
+                4 if *digest == 1 => payload(kind::ELSEWHERE, *digest, None, &links[..links.len().min(2)]),
+                4 if *digest == 2 => payload(kind::LENT, 1, None, links),
                 _ => payload(kind::LINKS, *digest, None, links),
             };
             (*time, payload)

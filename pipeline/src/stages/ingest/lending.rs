@@ -1,0 +1,510 @@
+//! Links for revisits of other URLs: a revisit that refers to a capture of another URL has the links of all captures
+//! with its digest, whatever their URLs, resolved against its own.
+//!
+//! What is wanted and what is there meet by digest, of which 64 bits are compared, as the store has no more:
+//!
+//! ```text
+//! new revisits, those of the store, digests of the inputs -> what is wanted and there -> links for the wanted digests
+//! ```
+//!
+//! A new revisit wants the captures of the inputs and those of the store, a revisit of the store those of the inputs:
+//! it has what the store has. So it does not matter in which batches captures and revisits come. Texts of links are not
+//! kept: inputs are read a second time, only where something of them is wanted (standard input cannot be), and of the
+//! store's captures the texts are made anew from links and forms ([`webstrata_datasets::Form`]). A capture lends its
+//! links if its status is 200 and no link has a form of which nothing can be said under another URL. A page that is too
+//! large, and a capture that was taken out, have no links to lend.
+//!
+//! Records that meet: key = digest (8 bytes), a byte ([`OFFERED`], [`STORED`], [`NEW`]); payload = nothing; UID of the
+//! page; time in [`wire::time_key`] and URL of the page. Offer: key = digest, hash of the payload (16 bytes), so that a
+//! payload that many captures have is lent once; payload = length and text of the `<base>`, then of each link.
+//!
+//! Memory: the wanted digests, and the revisits that want one payload. Cost: nothing without such revisits; with those
+//! of the store, a sort of the digests of the inputs and the layer rv of the rows that have them; with new ones, the
+//! layer rv of all rows that have digests, and the pages whose captures are wanted.
+
+use super::RecordMaker;
+use crate::Error;
+use crate::engine::external_sort::{Collector, Sorted, Sorter};
+use crate::engine::job::{Job, Stopped};
+use crate::engine::runs::{RunReader, RunWriter};
+use crate::engine::shuffle::{Outbox, shuffle};
+use crate::engine::state::Run;
+use crate::engine::{Context, gather, wire};
+use crate::row::share;
+use crate::stages::records::short;
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+use std::rc::Rc;
+use std::sync::Arc;
+use timely::worker::Worker;
+use webstrata_datasets::{
+    Capture, CaptureReader, Content, Digest, Form, Input, LinkKinds, Profile, Tally, Texts, open,
+};
+use webstrata_layers::record::form::{form_of, link_of};
+use webstrata_layers::record::presence;
+use webstrata_layers::{Error as LayersError, Evidence, Flaw, Links, Page, Reader, Status, Uid};
+use webstrata_url::canonical;
+use xxhash_rust::xxh3::xxh3_128;
+
+/// Some input has a capture with this digest.
+const OFFERED: u8 = 0;
+/// A revisit of the store wants it.
+const STORED: u8 = 1;
+/// A new revisit wants it.
+const NEW: u8 = 2;
+
+/// Bytes of the texts of an offer, about; what a capture has beyond is another one.
+const OFFER_BYTES: usize = 64 << 10;
+
+/// A new revisit of another URL.
+pub(super) struct Want {
+    pub(super) digest: u64,
+    pub(super) time: i64,
+    pub(super) url: String,
+}
+
+/// What was read that may be lent.
+#[derive(Default)]
+pub(super) struct Offering {
+    inputs: Vec<Input>,
+    /// The digests, where revisits of the store may want them.
+    digests: Option<Sorter>,
+}
+
+impl Offering {
+    pub(super) fn new(context: &Context) -> Self {
+        let job = &context.job;
+        let is_wanted = waiting(context).next().is_some();
+        let digests = is_wanted.then(|| Sorter::new(job.scratch(), "digests", job.budget_beside_reader(4)));
+        Self { inputs: Vec::new(), digests }
+    }
+
+    /// Adds a capture.
+    pub(super) fn add(&mut self, input: &Input, digest: u64) -> Result<(), Error> {
+        if self.inputs.last() != Some(input) {
+            self.inputs.push(input.clone());
+        }
+        self.digests.as_mut().map_or(Ok(()), |digests| digests.push(&key_of(digest, OFFERED), &[]))
+    }
+}
+
+/// The rows that have revisits of other URLs.
+fn waiting(context: &Context) -> impl Iterator<Item = usize> + '_ {
+    let rows = context.base.iter().flat_map(|base| (0..).zip(&base.store().manifest().rows));
+    rows.filter(|(_, row)| row.elsewhere > 0).map(|(at, _)| at)
+}
+
+/// Whether a capture is a revisit that refers to a capture of another URL. That URL is not interned: it is neither a
+/// page nor a link by being named here.
+pub(super) fn names_another_page(capture: &Capture) -> bool {
+    let Content::Revisit(revisit) = &capture.content else { return false };
+    let referred = revisit.url.as_ref().and_then(|url| canonical(None, url).ok());
+    referred.is_some() && referred != canonical(None, &capture.url).ok()
+}
+
+/// Whether a capture is a revisit that takes the links of captures of any URL, by its digest.
+pub(super) fn refers_elsewhere(capture: &Capture) -> bool {
+    let is_of_digest =
+        matches!(&capture.content, Content::Revisit(revisit) if revisit.profile == Profile::IdenticalDigest);
+    is_of_digest && capture.digest.is_some_and(|digest| short(digest.0) != 0) && names_another_page(capture)
+}
+
+fn key_of(digest: u64, tag: u8) -> [u8; 9] {
+    let mut key = [tag; 9];
+    key[..8].copy_from_slice(&digest.to_be_bytes());
+    key
+}
+
+fn digest_of(key: &[u8]) -> u64 {
+    let mut key = key;
+    u64::from_be_bytes(wire::take_array(&mut key))
+}
+
+fn owner_of(key: &[u8], workers: usize) -> usize {
+    usize::try_from(digest_of(key) % workers as u64).unwrap_or(0)
+}
+
+type SharedMaker = Rc<RefCell<Option<RecordMaker>>>;
+
+/// Sends links to revisits of other URLs, as capture records; see the head of this file.
+pub(super) fn lend(
+    worker: &mut Worker,
+    context: &Context,
+    kinds: LinkKinds,
+    (record_maker, captures): (&SharedMaker, &Collector),
+    wants: Vec<Want>,
+    offering: Offering,
+) -> Result<(), Stopped> {
+    let job = &context.job;
+    let Offering { inputs, digests } = offering;
+    let has_some = !wants.is_empty() || digests.is_some() && !inputs.is_empty();
+    if !gather(worker, job, None, &has_some)?.contains(&true) {
+        return Ok(());
+    }
+    let mine = job.check(all_wants(worker, context, &wants, digests))?;
+    drop(wants);
+    let (wanted, digests) = meet(worker, job, mine)?;
+    if digests.is_empty() {
+        return job.check(job.scratch().remove(&wanted.name));
+    }
+    let base = context.base.clone();
+    let offers = Collector::new(Sorter::new(job.scratch(), "offers", job.budget_beside_reader(6)));
+    let mut source = Source {
+        inputs: inputs.into_iter().filter(|input| input.path != Path::new("-")).collect(),
+        kinds,
+        current: None,
+        capture: super::bounded(job),
+        counted_already: Tally::default(),
+        has_more: false,
+        base: base.clone(),
+        pages: None,
+        last: None,
+        digests: Rc::new(digests),
+        record_maker: Rc::clone(record_maker),
+        job: job.clone(),
+        share: (worker.index(), worker.peers()),
+    };
+    shuffle(worker, job, "ingest", move |outbox| source.step(outbox), offers.consumer())?;
+    let offers = job.check(offers.into_inner().and_then(Sorter::finish))?;
+    let mut wants = job.check(RunReader::open(&wanted, job.scratch()))?;
+    job.check(job.scratch().remove(&wanted.name))?;
+    let has_want = job.check(wants.advance())?;
+    let capture = Capture { links: Texts::default(), ..Capture::default() };
+    let record_maker = Rc::clone(record_maker);
+    let mut handing =
+        Handing { wants, has_want, offers, last: Vec::new(), pages: Vec::new(), at: 0, capture, base, record_maker };
+    shuffle(worker, job, "ingest", move |outbox| handing.step(outbox), captures.consumer())
+}
+
+/// What this worker knows of that is wanted and offered.
+fn all_wants(worker: &Worker, context: &Context, wants: &[Want], digests: Option<Sorter>) -> Result<Sorted, Error> {
+    let job = &context.job;
+    let mut all = Sorter::new(job.scratch(), "wants", job.budget_beside_reader(4));
+    for Want { digest, time, url } in wants {
+        all.push(&key_of(*digest, NEW), &[&wire::time_key(*time), url.as_bytes()].concat())?;
+    }
+    let Some(digests) = digests else { return all.finish() };
+    let (mut digests, mut last) = (digests.finish()?, [0; 9]);
+    while let Some((key, _)) = digests.next()? {
+        if key != last {
+            last.copy_from_slice(key);
+            all.push(key, &[])?;
+        }
+    }
+    if let Some(base) = &context.base {
+        let uids = share(base.urls(), worker.index(), worker.peers());
+        for row in waiting(context) {
+            let mut pushed = Ok(());
+            base.row_elsewhere(row, Uid(uids.start)..Uid(uids.end), |uid, digest| {
+                if pushed.is_ok() {
+                    pushed = all.push(&key_of(digest, STORED), &uid.0.to_be_bytes());
+                }
+                Ok(())
+            })?;
+            pushed?;
+        }
+    }
+    all.finish()
+}
+
+/// Brings together what is wanted and what is there: the revisits that may be lent something, by digest, on the worker
+/// that owns the digest; on all workers, the digests, each with whether a new revisit wants it.
+fn meet(worker: &mut Worker, job: &Job, mut mine: Sorted) -> Result<(Run, HashMap<u64, bool>), Stopped> {
+    let met = Collector::new(Sorter::new(job.scratch(), "wants", job.budget_beside_reader(4)));
+    let produce = move |outbox: &mut Outbox| {
+        let Some((key, payload)) = mine.next()? else { return Ok(false) };
+        outbox.send(owner_of(key, outbox.workers()), key, payload);
+        Ok(true)
+    };
+    shuffle(worker, job, "ingest", produce, met.consumer())?;
+    let select = |mut met: Sorted| {
+        let mut wanted = RunWriter::create("wanted", job.scratch())?;
+        let (mut digests, mut offered) = (HashMap::<u64, bool>::new(), None);
+        while let Some((key, payload)) = met.next()? {
+            let digest = digest_of(key);
+            match key.last() {
+                Some(&OFFERED) => offered = Some(digest),
+                Some(&STORED) if offered != Some(digest) => {}
+                tag => {
+                    wanted.push(key, payload)?;
+                    *digests.entry(digest).or_default() |= tag == Some(&NEW);
+                }
+            }
+        }
+        Ok::<_, Error>((wanted.finish()?, digests))
+    };
+    let (wanted, found) = job.check(met.into_inner().and_then(Sorter::finish).and_then(select))?;
+    let mut found: Vec<(u64, bool)> = found.into_iter().collect();
+    let all = Rc::new(RefCell::new(HashMap::new()));
+    let received = Rc::clone(&all);
+    shuffle(
+        worker,
+        job,
+        "ingest",
+        move |outbox| {
+            let Some((digest, is_new)) = found.pop() else { return Ok(false) };
+            outbox.send_to_all(&digest.to_be_bytes(), &[u8::from(is_new)]);
+            Ok(true)
+        },
+        move |block| {
+            wire::for_each(&block, |key, is_new| {
+                received.borrow_mut().insert(digest_of(key), is_new == [1]);
+            });
+            Ok(())
+        },
+    )?;
+    Ok((wanted, all.take()))
+}
+
+/// Offers the links of captures with wanted digests: of the inputs, then of the store.
+struct Source {
+    inputs: Vec<Input>,
+    kinds: LinkKinds,
+    current: Option<Box<dyn CaptureReader>>,
+    capture: Capture,
+    counted_already: Tally,
+    /// The capture has links that wait for their turn.
+    has_more: bool,
+    base: Option<Arc<Reader>>,
+    /// Pages of the store that may have such captures, once the inputs are read, and the last of them.
+    pages: Option<Sorted>,
+    last: Option<Uid>,
+    digests: Rc<HashMap<u64, bool>>,
+    record_maker: SharedMaker,
+    job: Job,
+    share: (usize, usize),
+}
+
+impl Source {
+    fn step(&mut self, outbox: &mut Outbox) -> Result<bool, Error> {
+        if self.has_more {
+            self.has_more = self.capture.links.turn().map_err(|source| self.job.scratch().error(source))?;
+            return if self.has_more { self.offer(outbox) } else { Ok(true) };
+        }
+        if self.pages.is_some() {
+            return self.offer_page(outbox);
+        }
+        let Some(reader) = &mut self.current else {
+            match self.inputs.pop() {
+                Some(input) => self.current = Some(open(&input, self.kinds)?),
+                None => self.pages = Some(self.find_pages()?),
+            }
+            return Ok(true);
+        };
+        if !reader.read(&mut self.capture, &mut self.counted_already)? {
+            self.current = None;
+            return Ok(true);
+        }
+        self.has_more = self.digest().is_some();
+        if self.has_more { self.offer(outbox) } else { Ok(true) }
+    }
+
+    /// The digest of the capture, if it is wanted.
+    fn digest(&self) -> Option<u64> {
+        self.capture.digest.map(|digest| short(digest.0)).filter(|digest| self.digests.contains_key(digest))
+    }
+
+    /// Offers the links of the capture that are in memory.
+    fn offer(&mut self, outbox: &mut Outbox) -> Result<bool, Error> {
+        let Some(digest) = self.digest() else { return Ok(true) };
+        let mut record_maker = self.record_maker.borrow_mut();
+        let record_maker = record_maker.as_mut().ok_or(Error::Internal("reading goes on after its end"))?;
+        if record_maker.lends(&self.capture)? {
+            let mut offer = Offer::new(digest, &self.capture.base);
+            self.capture.links.iter().for_each(|text| offer.push(text, outbox));
+            offer.end(outbox);
+        }
+        Ok(true)
+    }
+
+    /// The pages of this worker's share of the store that may have captures which new revisits want.
+    fn find_pages(&self) -> Result<Sorted, Error> {
+        let mut pages = Sorter::new(self.job.scratch(), "originals", self.job.budget_beside_reader(2));
+        let is_wanted = |digest| self.digests.get(&digest) == Some(&true);
+        if let Some(base) = self.base.as_ref().filter(|_| self.digests.values().any(|&is_new| is_new)) {
+            let uids = share(base.urls(), self.share.0, self.share.1);
+            for row in 0..base.rows() {
+                let mut pushed = Ok(());
+                base.row_with_digest(row, Uid(uids.start)..Uid(uids.end), is_wanted, |uid| {
+                    if pushed.is_ok() {
+                        pushed = pages.push(&uid.0.to_be_bytes(), &[]);
+                    }
+                    Ok(())
+                })?;
+                pushed?;
+                self.job.go_on()?;
+            }
+        }
+        pages.finish()
+    }
+
+    /// Offers what the next page of the store has.
+    fn offer_page(&mut self, outbox: &mut Outbox) -> Result<bool, Error> {
+        let Some((mut key, _)) = self.pages.as_mut().map_or(Ok(None), Sorted::next)? else { return Ok(false) };
+        let uid = wire::take_uid(&mut key);
+        let Some(base) = self.base.as_ref().filter(|_| self.last != Some(uid)) else { return Ok(true) };
+        self.last = Some(uid);
+        let Some((page, evidence)) = base.formed_page(uid)? else { return Ok(true) };
+        let url = base.url(uid)?;
+        let mut offered = HashSet::new();
+        for (at, _) in (0u32..).zip(&page.timestamps) {
+            let digest = evidence.digest(at as usize);
+            if self.digests.get(&digest) != Some(&true) || !lends(&page, &evidence, at) {
+                continue;
+            }
+            let present = presence::in_any(&page.changes, page.links.len(), at, at);
+            let links: Vec<Uid> = present.into_iter().map(|at| page.links[at as usize]).collect();
+            let is_other = |link: &Uid| form_of(*link) == Form::OTHER.code();
+            if links.iter().any(is_other) || !offered.insert((digest, links.clone())) {
+                continue;
+            }
+            let mut offer = Offer::new(digest, "");
+            for link in links {
+                let target = base.url(link_of(link))?;
+                let text = Form::of_code(form_of(link)).and_then(|form| form.reference(&url, &target));
+                offer.push(&text.ok_or(LayersError::BadRecord { uid, flaw: Flaw::Forms })?, outbox);
+            }
+            offer.end(outbox);
+        }
+        Ok(true)
+    }
+}
+
+/// Whether a capture of the store lends its links, but for their forms.
+fn lends(page: &Page, evidence: &Evidence, capture: u32) -> bool {
+    evidence.revisit(capture).is_none() && !page.is_blank(capture) && page.status(capture) == Status::OK
+}
+
+/// Links of a capture, on the way to the owner of its digest.
+struct Offer<'a> {
+    digest: u64,
+    base: &'a str,
+    payload: Vec<u8>,
+    is_begun: bool,
+}
+
+impl<'a> Offer<'a> {
+    fn new(digest: u64, base: &'a str) -> Self {
+        let mut offer = Self { digest, base, payload: Vec::new(), is_begun: true };
+        offer.put(base);
+        offer
+    }
+
+    fn put(&mut self, text: &str) {
+        wire::put(&mut self.payload, text.len() as u64);
+        self.payload.extend_from_slice(text.as_bytes());
+    }
+
+    fn push(&mut self, text: &str, outbox: &mut Outbox) {
+        self.put(text);
+        self.is_begun = true;
+        if self.payload.len() >= OFFER_BYTES {
+            self.send(outbox);
+            self.put(self.base);
+        }
+    }
+
+    fn send(&mut self, outbox: &mut Outbox) {
+        let mut key = [0; 24];
+        key[..8].copy_from_slice(&self.digest.to_be_bytes());
+        key[8..].copy_from_slice(&xxh3_128(&self.payload).to_be_bytes());
+        outbox.send(owner_of(&key, outbox.workers()), &key, &self.payload);
+        self.payload.clear();
+        self.is_begun = false;
+    }
+
+    /// Sends what is left; of a capture without links that it has none.
+    fn end(mut self, outbox: &mut Outbox) {
+        if self.is_begun {
+            self.send(outbox);
+        }
+    }
+}
+
+/// Hands out what is offered to those that want it.
+struct Handing {
+    wants: RunReader,
+    has_want: bool,
+    offers: Sorted,
+    /// Key of the last offer.
+    last: Vec<u8>,
+    /// Who wants the payload at hand: URL, time, and whether the revisit is one of the store; and the next of them.
+    pages: Vec<(String, i64, bool)>,
+    at: usize,
+    capture: Capture,
+    base: Option<Arc<Reader>>,
+    record_maker: SharedMaker,
+}
+
+impl Handing {
+    fn step(&mut self, outbox: &mut Outbox) -> Result<bool, Error> {
+        if let Some((url, time, is_stored)) = self.pages.get(self.at) {
+            self.at += 1;
+            self.capture.url.clone_from(url);
+            self.capture.time = *time;
+            let mut record_maker = self.record_maker.borrow_mut();
+            let record_maker = record_maker.as_mut().ok_or(Error::Internal("reading goes on after its end"))?;
+            record_maker.lend(&self.capture, digest_of(&self.last), *is_stored, outbox)?;
+            return Ok(true);
+        }
+        let Some((key, mut payload)) = self.offers.next()? else { return Ok(false) };
+        if key == self.last {
+            return Ok(true);
+        }
+        let is_same = !self.last.is_empty() && digest_of(&self.last) == digest_of(key);
+        self.last.clear();
+        self.last.extend_from_slice(key);
+        let mut next = || {
+            let length = wire::take_usize(&mut payload);
+            let (text, rest) = payload.split_at(length.min(payload.len()));
+            payload = rest;
+            (String::from_utf8_lossy(text), !rest.is_empty())
+        };
+        let (base, mut has_more) = next();
+        self.capture.clear();
+        self.capture.base.push_str(&base);
+        while has_more {
+            let (text, rest) = next();
+            self.capture.links.push(&text);
+            has_more = rest;
+        }
+        self.capture.digest = Some(Digest(digest_of(&self.last).into()));
+        self.at = 0;
+        if !is_same {
+            self.gather_pages()?;
+        }
+        Ok(true)
+    }
+
+    /// Finds who wants the payload at hand.
+    fn gather_pages(&mut self) -> Result<(), Error> {
+        self.pages.clear();
+        let (digest, mut last) = (digest_of(&self.last), None);
+        while self.has_want {
+            let (key, mut payload) = self.wants.record();
+            if digest_of(key) > digest {
+                break;
+            }
+            if digest_of(key) < digest {
+            } else if key.last() == Some(&NEW) {
+                let time = wire::key_time(wire::take_array(&mut payload));
+                self.pages.push((String::from_utf8_lossy(payload).into_owned(), time, false));
+            } else if let Some(base) = &self.base {
+                let uid = wire::take_uid(&mut payload);
+                // What a newer row says otherwise, or has taken out, wants nothing any more.
+                if last.replace(uid) != Some(uid)
+                    && let Some((page, evidence)) = base.page_with_evidence(uid)?
+                {
+                    let url = base.url(uid)?;
+                    let wants = evidence.revisits.iter().filter(|revisit| revisit.elsewhere);
+                    let wants = wants.map(|revisit| revisit.capture as usize);
+                    let wants = wants.filter(|&at| evidence.digest(at) == digest);
+                    self.pages.extend(wants.map(|at| (url.clone(), page.timestamps[at], true)));
+                }
+            }
+            self.has_want = self.wants.advance()?;
+        }
+        Ok(())
+    }
+}
