@@ -9,7 +9,7 @@ use webstrata_cells::Cells;
 use webstrata_cells::image::Residence;
 use webstrata_codecs::ENCODINGS;
 use webstrata_layers::record::key::{domain_prefix, host_prefix, url_prefix};
-use webstrata_layers::{Links, Location, Reader, Spelled, Store, Uid, Window};
+use webstrata_layers::{Direction, Links, Location, Reader, Spelled, Store, Uid, Window};
 use webstrata_serve::clerk::{ClerkOptions, Remote};
 use webstrata_serve::dial::Dialer;
 use webstrata_serve::guard::security::{Security, SecurityOptions};
@@ -234,10 +234,10 @@ fn present(links: &dyn Links, urls: &[String]) -> anyhow::Result<Vec<FoundUrl>> 
     Ok(found)
 }
 
-/// Whether the window is as of a time and the capture that answers has unknown links.
-pub(crate) fn is_unknown(links: &dyn Links, uid: Uid, window: Window) -> anyhow::Result<bool> {
-    let Window::AsOf(as_of) = window else { return Ok(false) };
-    Ok(webstrata_layers::read::question::is_unknown(&links.captures(uid)?, as_of))
+/// The pages of which it is unknown whether they link, where the window is as of a time.
+pub(crate) fn unknown(links: &dyn Links, uid: Uid, direction: Direction, window: Window) -> anyhow::Result<Vec<Uid>> {
+    let Window::AsOf(as_of) = window else { return Ok(Vec::new()) };
+    Ok(links.unknown(uid, direction, as_of)?)
 }
 
 /// A remark for people, on standard error.

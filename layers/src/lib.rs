@@ -89,7 +89,7 @@ pub use crate::read::reader::Reader;
 pub use crate::read::spellings::Spelled;
 pub use crate::record::backlink::{Backlink, Began, Period, Series, Stay};
 pub use crate::record::batch::Batch;
-pub use crate::record::capture::{CaptureTime, Captures, PageState};
+pub use crate::record::capture::{CaptureTime, Captures, Linking, PageState};
 pub use crate::record::key::{key, url_of_key};
 pub use crate::record::page::{Flaw, InLinks, Page};
 pub use crate::record::presence::{Change, PresenceError};

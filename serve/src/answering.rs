@@ -16,12 +16,12 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 use tonic::{Code, Status};
 use tonic_types::StatusExt;
-use webstrata_layers::{Batch, CaptureTime, Direction, Precision, Uid, Window};
+use webstrata_layers::{Batch, CaptureTime, Direction, Precision, Uid};
 
 use crate::clerk::{Pinned, Texts, UidInWindow};
 use crate::protocol::status::{Reason, refuse};
 use webstrata_layers::read::question::{
-    Asked, Kind, Matching, Way, captures_of, error_of, is_unknown, links_of, not_there, page_captures_of,
+    Asked, Kind, Matching, Way, captures_of, error_of, links_of, not_there, page_captures_of,
 };
 
 /// The largest batch, in questions.
@@ -50,7 +50,9 @@ pub enum Long {
 enum QuestionResult {
     Links {
         uids: Vec<Uid>,
-        unknown: bool,
+        way: Way,
+        /// Pages of which it is unknown whether they link.
+        unknown: Vec<Uid>,
     },
     Captures(Vec<CaptureTime>),
     /// Captures of all spellings of a page, each with the place of its URL.
@@ -64,7 +66,7 @@ enum QuestionResult {
 
 impl QuestionResult {
     fn links(&self) -> usize {
-        if let Self::Links { uids, .. } = self { uids.len() } else { 0 }
+        if let Self::Links { uids, unknown, .. } = self { uids.len() + unknown.len() } else { 0 }
     }
 }
 
@@ -143,18 +145,22 @@ impl Answering {
         let count = fitting.count().max(1).min(self.found.len());
         let ready: Vec<_> = self.found.drain(..count).collect();
         let ready_uids = ready.iter().filter(|(_, found)| found.links() <= LINKS).flat_map(|(_, found)| match found {
-            QuestionResult::Links { uids, .. } => uids.as_slice(),
-            _ => &[],
+            QuestionResult::Links { uids, unknown, .. } => [uids.as_slice(), unknown.as_slice()],
+            _ => [&[][..], &[]],
         });
-        let texts = Texts::of(&self.pinned, ready_uids.copied().collect()).await;
+        let texts = Texts::of(&self.pinned, ready_uids.flatten().copied().collect()).await;
         let mut answers = Vec::with_capacity(count);
         for (question, found) in ready {
             let answer = match (found, &texts) {
-                (QuestionResult::Links { uids, unknown }, _) if uids.len() > LINKS => {
-                    self.long(&uids).await.map(|urls| links_of(urls, unknown))
+                (QuestionResult::Links { uids, way, unknown }, _) if uids.len() + unknown.len() > LINKS => {
+                    self.long(&[&uids[..], &unknown].concat()).await.map(|mut urls| {
+                        let unknown = urls.split_off(uids.len());
+                        links_of(urls, way, unknown)
+                    })
                 }
-                (QuestionResult::Links { uids, unknown }, Ok(texts)) => {
-                    Ok(links_of(uids.iter().map(|&uid| texts.get(uid).to_owned()).collect(), unknown))
+                (QuestionResult::Links { uids, way, unknown }, Ok(texts)) => {
+                    let urls = |uids: &[Uid]| uids.iter().map(|&uid| texts.get(uid).to_owned()).collect();
+                    Ok(links_of(urls(&uids), way, urls(&unknown)))
                 }
                 (QuestionResult::Links { .. }, Err(status)) => Err(status.clone()),
                 (QuestionResult::Captures(captures), _) => Ok(captures_of(&captures)),
@@ -209,7 +215,7 @@ async fn at_once(pinned: &Pinned, questions: &[Asked], long: Long) -> Result<Vec
     }
     let urls: Vec<&str> = good.iter().map(|&(_, (_, url))| url).collect();
     let uids = pinned.uids(&urls).await?;
-    // Questions grouped by kind. Questions as of a time may also need captures.
+    // Questions grouped by kind.
     let (mut out, mut into, mut times) = (Vec::new(), Vec::new(), Vec::new());
     for (&(index, (kind, _)), uid) in good.iter().zip(uids) {
         match (kind, uid) {
@@ -218,9 +224,6 @@ async fn at_once(pinned: &Pinned, questions: &[Asked], long: Long) -> Result<Vec
             (Kind::Links(Way::In, window), Some(uid)) => into.push((index, (uid, window))),
             (Kind::Links(Way::Out, window), Some(uid)) => {
                 out.push((index, (uid, window)));
-                if let Window::AsOf(_) = window {
-                    times.push((index, uid));
-                }
             }
         }
     }
@@ -230,18 +233,13 @@ async fn at_once(pinned: &Pinned, questions: &[Asked], long: Long) -> Result<Vec
         links(pinned, &into, Direction::In(Precision::Exact), long),
         pinned.captures(&uids),
     )?;
-    for (items, lists) in [(out, out_links), (into, in_links)] {
-        for ((index, _), uids) in items.into_iter().zip(lists.iter()) {
-            found[index] = QuestionResult::Links { uids: uids.to_vec(), unknown: false };
+    for (way, items, (lists, unknown)) in [(Way::Out, out, out_links), (Way::In, into, in_links)] {
+        for (((index, _), uids), unknown) in items.into_iter().zip(lists.iter()).zip(unknown.iter()) {
+            found[index] = QuestionResult::Links { uids: uids.to_vec(), way, unknown: unknown.to_vec() };
         }
     }
     for ((index, _), captures) in times.into_iter().zip(captures.iter()) {
-        match (&mut found[index], questions[index].question()) {
-            (QuestionResult::Links { unknown, .. }, Ok((Kind::Links(_, Window::AsOf(as_of)), _))) => {
-                *unknown = is_unknown(captures, as_of);
-            }
-            (found, _) => *found = QuestionResult::Captures(captures.to_vec()),
-        }
+        found[index] = QuestionResult::Captures(captures.to_vec());
     }
     Ok(found)
 }
@@ -261,21 +259,22 @@ async fn of_page(pinned: &Pinned, kind: Kind, url: &str) -> Result<QuestionResul
     };
     let direction = if way == Way::Out { Direction::Out } else { Direction::In(Precision::Exact) };
     let (uids, unknown) = pinned.links_of_page(&spellings, direction, window).await?;
-    Ok(QuestionResult::Links { uids, unknown })
+    Ok(QuestionResult::Links { uids, way, unknown })
 }
 
-/// The links of each item.
+/// The links of each item, and the pages of which it is unknown whether they link.
 async fn links(
     pinned: &Pinned,
     items: &[(usize, UidInWindow)],
     direction: Direction,
     long: Long,
-) -> Result<Batch<Uid>, Status> {
-    match *items {
-        [(_, (uid, window))] if long == Long::Whole => pinned.links_of_any_length(&[uid], direction, window).await,
-        _ => {
-            let items: Vec<UidInWindow> = items.iter().map(|&(_, item)| item).collect();
-            pinned.links_in_windows(&items, direction).await
-        }
-    }
+) -> Result<(Batch<Uid>, Batch<Uid>), Status> {
+    let items: Vec<UidInWindow> = items.iter().map(|&(_, item)| item).collect();
+    let links = match items[..] {
+        [(uid, window)] if long == Long::Whole => pinned.links_of_any_length(&[uid], direction, window).await,
+        _ => pinned.links_in_windows(&items, direction).await,
+    };
+    let links = links?;
+    let unknown = pinned.unknown_in_windows(&items, direction, Some(&links)).await?;
+    Ok((links, unknown))
 }

@@ -48,6 +48,8 @@ pub struct Graph {
     pub has_failures: bool,
     /// Whether a row takes out what older rows say.
     pub removes: bool,
+    /// Whether a row has a capture whose links are unknown.
+    pub has_unknown: bool,
 }
 
 /// The cells of one row.
@@ -63,6 +65,8 @@ pub struct RowMap {
     pub has_failures: bool,
     /// Whether it takes out what older rows say.
     pub removes: bool,
+    /// Whether it has a capture whose links are unknown.
+    pub has_unknown: bool,
     /// The cells, in order of UIDs.
     pub cells: Vec<CellMap>,
     /// The first key and the index of each cell that has URLs.
@@ -125,7 +129,8 @@ impl Graph {
         let overlaps = Overlaps::of(&rows.iter().map(|row| row.times).collect::<Vec<_>>());
         let has_failures = rows.iter().any(|row| row.has_failures);
         let removes = rows.iter().any(|row| row.removes);
-        Self { epoch, urls, in_range, rows, overlaps, has_failures, removes }
+        let has_unknown = rows.iter().any(|row| row.has_unknown);
+        Self { epoch, urls, in_range, rows, overlaps, has_failures, removes, has_unknown }
     }
 }
 
@@ -137,6 +142,7 @@ impl RowMap {
             times: (row.first_time, row.last_time),
             has_failures: row.has_failures,
             removes: row.removes,
+            has_unknown: row.has_unknown,
             cells: Vec::with_capacity(row.cells.len()),
             keys: Vec::new(),
         };

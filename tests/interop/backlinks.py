@@ -45,13 +45,13 @@ CREATE OR REPLACE TEMP TABLE turns AS
 SERIES = """
 WITH ends AS (
   SELECT strftime(month, '%Y-%m') AS month, epoch(month + INTERVAL 1 MONTH)::BIGINT - 1 AS last
-  FROM (SELECT unnest(generate_series((SELECT min(strptime(month, '%Y-%m')) FROM turns WHERE links),
+  FROM (SELECT unnest(generate_series((SELECT min(strptime(month, '%Y-%m')) FROM states WHERE links OR NOT known),
                                       (SELECT max(strptime(month, '%Y-%m')) FROM states), INTERVAL 1 MONTH)) AS month)
 ), latest AS (
   SELECT e.month, s.uid, arg_max(s.known, s.second) AS known, arg_max(s.links, s.second) FILTER (s.known) AS links
   FROM ends e JOIN states s ON s.second <= e.last GROUP BY ALL
 ), stands AS (
-  SELECT month, count(*) FILTER (known AND links) AS standing, count(*) FILTER (NOT known AND links) AS unknown
+  SELECT month, count(*) FILTER (known AND links) AS standing, count(*) FILTER (NOT known) AS unknown
   FROM latest GROUP BY month
 ), flows AS (
   SELECT month, count(*) FILTER (links AND was IS NULL) AS found,
@@ -150,7 +150,7 @@ def main():
                 got = series_of(table(ask(domain, "--by", "month", "--format", "csv")))
                 same(f"{way}: months of {domain}", got, series)
                 stays = {}
-                for referrer, _, _, _, _, first, last, _ in table(ask(domain, "--format", "csv")):
+                for referrer, _, _, _, _, first, last, *_ in table(ask(domain, "--format", "csv")):
                     known = stays.get(referrer, (first, last))
                     stays[referrer] = (min(known[0], first), max(known[1], last))
                 same(f"{way}: rows of {domain}", sorted((url, *ends) for url, ends in stays.items()), rows)

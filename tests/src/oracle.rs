@@ -250,6 +250,15 @@ impl Oracle {
         sources.filter(|source| self.out_links(source, when).contains(url)).collect()
     }
 
+    /// Pages of which it is unknown as of a time whether they link: the page itself if its links are unknown then;
+    /// inward, of those that ever linked to the URL those whose links are. Of an interval nothing is unknown.
+    pub fn unknown<'a>(&'a self, url: &'a str, is_inward: bool, when: When) -> BTreeSet<&'a str> {
+        let sources = self.sources.get(url).into_iter().flatten().map(String::as_str);
+        let pages: BTreeSet<&str> = if is_inward { sources.collect() } else { BTreeSet::from([url]) };
+        let is_dated = !matches!(when, When::Seen(..));
+        pages.into_iter().filter(|page| is_dated && self.is_unknown(page, when)).collect()
+    }
+
     /// For each link of a page, the first and last capture of each run of consecutive captures that have it, but for
     /// those that are unknown or a failure of the server.
     pub fn lifespans(&self, page: &str) -> BTreeSet<(&str, Time, Time)> {

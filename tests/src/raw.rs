@@ -249,6 +249,21 @@ impl Links for Raw {
         Ok(())
     }
 
+    fn unknown(&self, uid: Uid, direction: Direction, as_of: AsOf) -> Result<Vec<Uid>, Error> {
+        let request = GetLinksRequest {
+            epoch: self.epoch,
+            uids: vec![uid.0],
+            direction: direction_to(direction),
+            window: Some(window_to(Window::AsOf(as_of))),
+            limit: self.limit,
+            ..GetLinksRequest::default()
+        };
+        let answer = self.ask(|mut client| async move { client.get_links(request).await })?;
+        let count = answer.unknown_counts.iter().sum::<u32>() as usize;
+        assert!(answer.unknown.len() == count || (self.limit > 0 && answer.unknown.len() < count));
+        Ok(Uid::of_numbers(answer.unknown))
+    }
+
     fn changed(&self, uid: Uid, is_inward: bool, dates: [AsOf; 2]) -> Result<ChangedLinks, Error> {
         let direction = if is_inward { Direction::In(Precision::Exact) } else { Direction::Out };
         let [from, to] = dates.map(|date| Some(window_to(Window::AsOf(date))));

@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use webstrata_layers::record::key::{host_of, host_prefix, key_of};
-use webstrata_layers::{AsOf, Batch, Began, Direction, Links, Precision, Sample, Sampling, Stay, Uid, Window};
+use webstrata_layers::{AsOf, Batch, Began, Direction, Linking, Links, Precision, Sample, Sampling, Stay, Uid, Window};
 use webstrata_serve::clerk::Remote;
 
 use crate::clusters::Cluster;
@@ -90,11 +90,13 @@ impl Way<'_> {
             }
             3 => {
                 let own = texts(links.out_links(uid, window).map_err(failed)?)?;
-                same(&format!("links {when:?}"), &own, &owned(oracle.out_links(url, when)))
+                same(&format!("links {when:?}"), &own, &owned(oracle.out_links(url, when)))?;
+                self.unknown(known, url, uid, Direction::Out, when)
             }
             4 => {
                 let own = texts(links.in_links(uid, window, Precision::Exact).map_err(failed)?)?;
-                same(&format!("linked from {when:?}"), &own, &owned(oracle.in_links(url, when)))
+                same(&format!("linked from {when:?}"), &own, &owned(oracle.in_links(url, when)))?;
+                self.unknown(known, url, uid, Direction::In(Precision::Exact), when)
             }
             5 => {
                 let own = links.in_links(uid, window, Precision::Range).map_err(failed)?;
@@ -156,6 +158,17 @@ impl Way<'_> {
         }
     }
 
+    /// The pages of which it is unknown whether they link.
+    fn unknown(&self, known: &Known<'_>, url: &str, uid: Uid, direction: Direction, when: When) -> Result<(), String> {
+        let Window::AsOf(as_of) = window(when) else { return Ok(()) };
+        let failed = |error: webstrata_layers::Error| error.to_string();
+        let own = self.links.unknown(uid, direction, as_of).map_err(failed)?.into_iter();
+        let mut own = own.map(|page| known.layers.url(page).map_err(failed)).collect::<Result<Vec<_>, _>>()?;
+        own.sort();
+        let right = owned(known.oracle.unknown(url, direction != Direction::Out, when));
+        same(&format!("unknown {direction:?} {when:?}"), &own, &right)
+    }
+
     /// What changed between two dates, from the page and to it.
     fn between(&self, known: &Known<'_>, url: &str, uid: Uid, random: &mut Random) -> Result<(), String> {
         let Known { oracle, layers } = *known;
@@ -208,6 +221,7 @@ impl Way<'_> {
                 oracle.urls().into_iter().filter(own).collect(),
             ));
         }
+        let times: Vec<i64> = oracle.times().into_iter().collect();
         for (uids, urls) in targets {
             let mut own = BTreeMap::new();
             for (page, backlink) in self.links.backlinks(&uids, &[]).map_err(failed)? {
@@ -217,7 +231,18 @@ impl Way<'_> {
                     Began::Returned => "returned",
                 };
                 let stays = backlink.stays.iter().map(|stay| (stay.first, stay.last, stay.gone, began(stay)));
-                own.insert(layers.url(page).map_err(failed)?, stays.collect::<Vec<_>>());
+                let page = layers.url(page).map_err(failed)?;
+                for at in [times[times.len() / 2], times[times.len() - 1]].map(When::AsOf) {
+                    let links = oracle.out_links(&page, at).into_iter().any(|link| urls.contains(link));
+                    let right = match (oracle.is_unknown(&page, at), links) {
+                        (true, _) => Linking::Unknown,
+                        (_, true) => Linking::Yes,
+                        _ => Linking::No,
+                    };
+                    let When::AsOf(time) = at else { continue };
+                    same(&format!("whether {page} links at {time}"), &backlink.links_at(time), &right)?;
+                }
+                own.insert(page, stays.collect::<Vec<_>>());
             }
             let right = oracle.backlinks(&urls).into_iter().map(|(page, stays)| (page.to_owned(), stays)).collect();
             same(&format!("backlinks of {} URLs", urls.len()), &own, &right)?;

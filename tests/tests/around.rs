@@ -11,13 +11,13 @@ use webstrata_layers::{AsOf, Links, Near, RangeLength, Uid, format_digits, surro
 use webstrata_serve::protocol::proto;
 use webstrata_serve::protocol::proto::links_server::Links as Service;
 use webstrata_serve::server::LinksService;
-use webstrata_tests::oracle::{Oracle, When};
+use webstrata_tests::oracle::{Ending, Oracle, When};
 use webstrata_tests::rows::{Rows, Shape};
 use webstrata_tests::served::{Served, encoded};
 use webstrata_tests::stores::{cells_of, reader};
 
-/// Source, target, and when the link stood.
-type Edge = (String, String, i64, Option<i64>);
+/// Source, target, when the link stood, and since when that is unknown.
+type Edge = (String, String, i64, Option<i64>, Option<i64>);
 
 /// Every link of the graph, with each of its stretches.
 fn edges_of(oracle: &Oracle) -> Vec<Edge> {
@@ -25,7 +25,7 @@ fn edges_of(oracle: &Oracle) -> Vec<Edge> {
     for target in oracle.urls() {
         for (source, stays) in oracle.backlinks(&BTreeSet::from([target])) {
             if source != target {
-                let stretch = |&(first, _, gone, _)| (source.to_owned(), target.to_owned(), first, gone);
+                let stretch = |&(first, _, gone, _)| (source.to_owned(), target.to_owned(), first, gone, None);
                 edges.extend(stays.iter().map(stretch));
             }
         }
@@ -33,43 +33,85 @@ fn edges_of(oracle: &Oracle) -> Vec<Edge> {
     edges
 }
 
+/// Since when it is unknown as of a time what a page links to.
+fn unknown_since(oracle: &Oracle, page: &str, at: i64) -> Option<i64> {
+    let captures = oracle.captures(page).into_iter().zip(oracle.statuses(page)).rev();
+    let counting = captures.filter(|((time, _), status)| *time <= at && Ending::Gone.counts(*status));
+    counting.take_while(|((_, known), _)| !known).last().map(|((time, _), _)| time)
+}
+
+fn with_unknown(edge: &Edge, unknown: Option<i64>) -> Edge {
+    let (source, target, from, until, _) = edge.clone();
+    (source, target, from, until, unknown)
+}
+
+/// The links that stand at a date or are unknown then, or all.
+fn standing(oracle: &Oracle, edges: &[Edge], at: Option<i64>) -> Vec<Edge> {
+    let mut standing = Vec::new();
+    for stretches in edges.chunk_by(|one, next| (&one.0, &one.1) == (&next.0, &next.1)) {
+        let unknown = unknown_since(oracle, &stretches[0].0, at.unwrap_or(i64::MAX));
+        let Some(date) = at else {
+            let to_this_day = |edge: &Edge| with_unknown(edge, unknown.filter(|_| edge.3.is_none()));
+            standing.extend(stretches.iter().map(to_this_day));
+            continue;
+        };
+        if unknown.is_some() {
+            let begun = stretches.iter().rfind(|edge| edge.2 <= date).unwrap_or(&stretches[0]);
+            standing.push(with_unknown(begun, unknown));
+        } else {
+            let stands = |edge: &&Edge| edge.2 <= date && edge.3.is_none_or(|until| date < until);
+            standing.extend(stretches.iter().filter(stands).cloned());
+        }
+    }
+    standing
+}
+
 /// The links around a page, slowly.
 fn around(oracle: &Oracle, edges: &[Edge], centre: &str, is_wide: bool, at: Option<i64>) -> BTreeSet<Edge> {
-    let stands = |edge: &&Edge| {
-        let stood = |at| edge.2 <= at && edge.3.is_none_or(|until| at < until);
-        at.is_none_or(|at| stood(at) && !oracle.is_unknown(&edge.0, When::AsOf(at)))
-    };
-    let edges: Vec<&Edge> = edges.iter().filter(stands).collect();
+    let edges = standing(oracle, edges, at);
     let mut near = BTreeSet::from([centre]);
     for edge in &edges {
         if edge.0 == centre || edge.1 == centre {
             near.extend([edge.0.as_str(), edge.1.as_str()]);
         }
     }
-    let is_shown = |edge: &&&Edge| near.contains(edge.0.as_str()) && (is_wide || near.contains(edge.1.as_str()));
-    edges.iter().filter(is_shown).map(|edge| (**edge).clone()).collect()
+    let is_shown = |edge: &&Edge| near.contains(edge.0.as_str()) && (is_wide || near.contains(edge.1.as_str()));
+    edges.iter().filter(is_shown).cloned().collect()
 }
 
 /// The same between hosts, second by second where something changes.
-fn between_hosts(edges: &BTreeSet<Edge>) -> BTreeSet<Edge> {
+fn between_hosts(edges: &BTreeSet<Edge>, has_date: bool) -> BTreeSet<Edge> {
     let host = |url: &str| host_of(url).unwrap_or(url).to_owned();
-    let mut pairs = BTreeMap::<(String, String), Vec<(i64, i64)>>::new();
-    for (source, target, from, until) in edges {
+    let mut pairs = BTreeMap::<(String, String), Vec<(i64, i64, Option<i64>)>>::new();
+    for (source, target, from, until, unknown) in edges {
         let pair = (host(source), host(target));
         if pair.0 != pair.1 {
-            pairs.entry(pair).or_default().push((*from, until.unwrap_or(i64::MAX)));
+            pairs.entry(pair).or_default().push((*from, until.unwrap_or(i64::MAX), *unknown));
         }
     }
     let mut united = BTreeSet::new();
-    for ((source, target), spans) in pairs {
-        let turns: BTreeSet<i64> = spans.iter().flat_map(|&(from, until)| [from, until]).collect();
-        let stands = |time: i64| spans.iter().any(|&(from, until)| from <= time && time < until);
+    for ((source, target), mut spans) in pairs {
+        // As of a date one page that links is enough.
+        if has_date && spans.iter().any(|span| span.2.is_none()) {
+            spans.retain(|span| span.2.is_none());
+        }
+        let turns: BTreeSet<i64> = spans.iter().flat_map(|&(from, until, _)| [from, until]).collect();
+        let stands = |time: i64| spans.iter().any(|&(from, until, _)| from <= time && time < until);
+        // Since the last time that one was known to stand, if none is known to stand at the end.
+        let unknown = |first: i64, end: i64| {
+            let within = spans.iter().filter(|span| first <= span.0 && span.1 <= end);
+            let is_known = !within.clone().any(|span| span.2.is_some())
+                || within.clone().any(|span| span.2.is_none() && span.1 == i64::MAX);
+            let since = within.map(|span| span.2.unwrap_or(span.1)).max();
+            since.filter(|_| !is_known)
+        };
         let mut since = None;
         for turn in turns {
             match (since, stands(turn)) {
                 (None, true) => since = Some(turn),
                 (Some(from), false) => {
-                    united.insert((source.clone(), target.clone(), from, (turn < i64::MAX).then_some(turn)));
+                    let until = (turn < i64::MAX).then_some(turn);
+                    united.insert((source.clone(), target.clone(), from, until, unknown(from, turn)));
                     since = None;
                 }
                 _ => {}
@@ -88,10 +130,11 @@ fn edges_in(answer: &Value) -> (BTreeSet<Edge>, String) {
     let node = |place: Option<i64>| answer["nodes"][usize::try_from(place.unwrap()).unwrap()].as_str().unwrap();
     let column = |name: &str| numbers(&answer["links"][name]);
     let [sources, targets, from, until] = ["source", "target", "from", "until"].map(column);
+    let unknown = answer["links"].get("unknown").map_or_else(|| vec![None; sources.len()], numbers);
     let edge = |at: usize| {
         let ends = [sources[at], targets[at]].map(|place| node(place).to_owned());
         let [source, target] = ends;
-        (source, target, from[at].unwrap(), until[at])
+        (source, target, from[at].unwrap(), until[at], unknown[at])
     };
     let edges: BTreeSet<Edge> = (0..sources.len()).map(edge).collect();
     assert_eq!(edges.len(), sources.len(), "each once");
@@ -106,12 +149,13 @@ fn asked(links: &dyn Links, centre: Uid, is_wide: bool, at: Option<i64>) -> BTre
     let (nodes, around) = (found.nodes(), found.by_page());
     assert_eq!((nodes[around.nodes[around.centre]], around.left_out, found.unread()), (centre, 0, 0));
     let url = |place: usize| links.url(nodes[around.nodes[place]]).unwrap();
-    around.edges.iter().map(|edge| (url(edge.source), url(edge.target), edge.from, edge.until)).collect()
+    let edges = around.edges.iter();
+    edges.map(|edge| (url(edge.source), url(edge.target), edge.from, edge.until, edge.unknown)).collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_around_a_page_is_as_the_oracle_says() {
-    let mut shown = 0;
+    let (mut shown, mut unknown) = (0, 0);
     for seed in 0..3 {
         let dir = tempfile::tempdir().unwrap();
         let store = dir.path().join("store");
@@ -137,19 +181,27 @@ async fn what_is_around_a_page_is_as_the_oracle_says() {
                     if is_wide {
                         let answer = served.get(&format!("{path}&unit=host")).await;
                         let host = host_of(url).unwrap().to_owned();
-                        assert_eq!(edges_in(&answer), (between_hosts(&expected), host), "{path}");
+                        let expected = between_hosts(&expected, at.is_some());
+                        assert_eq!(edges_in(&answer), (expected, host), "{path}");
                     }
                     let narrow = !is_wide;
                     let request = proto::GetNeighbourhoodRequest { uid: uid.0, narrow, at, ..Default::default() };
                     let answer = service.get_neighbourhood(Request::new(request)).await.unwrap().into_inner();
                     assert_eq!((answer.sources.len(), answer.left_out), (expected.len(), 0));
                     assert_eq!(answer.nodes[usize::try_from(answer.centre).unwrap()], url);
+                    let since = |edge: &Edge| edge.4.map_or(0, |unknown| unknown - edge.2);
+                    let mut expected_since: Vec<i64> = expected.iter().map(since).filter(|&since| since != 0).collect();
+                    let mut given: Vec<i64> = answer.unknown.into_iter().filter(|&since| since != 0).collect();
+                    expected_since.sort_unstable();
+                    given.sort_unstable();
+                    assert_eq!(given, expected_since, "{path}");
+                    unknown += given.len();
                     shown += expected.len();
                 }
             }
         }
     }
-    assert!(shown > 2000, "{shown}");
+    assert!(shown > 2000 && unknown > 100, "{shown}, {unknown} unknown");
 }
 
 /// All shortest ways, by trying; at most six links.
@@ -171,6 +223,19 @@ fn tried(oracle: &Oracle, from: &str, to: &str, at: i64) -> BTreeSet<Vec<String>
     BTreeSet::new()
 }
 
+/// Of all pages that are reached from one, the pages of which it is unknown whether they link.
+fn doubts(oracle: &Oracle, start: &str, is_inward: bool, at: i64) -> BTreeSet<String> {
+    let when = When::AsOf(at);
+    let (mut reached, mut open) = (BTreeSet::from([start.to_owned()]), vec![start.to_owned()]);
+    while let Some(page) = open.pop() {
+        let next = if is_inward { oracle.in_links(&page, when) } else { oracle.out_links(&page, when) };
+        let new = next.into_iter().filter(|page| reached.insert((*page).to_owned()));
+        open.extend(new.map(str::to_owned).collect::<Vec<_>>());
+    }
+    let unknown = |page: &String| oracle.unknown(page, is_inward, when).into_iter().map(str::to_owned).collect();
+    reached.iter().flat_map(|page| -> Vec<String> { unknown(page) }).collect()
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn ways_between_pages_are_the_shortest_ones() {
     let dir = tempfile::tempdir().unwrap();
@@ -184,6 +249,7 @@ async fn ways_between_pages_are_the_shortest_ones() {
     let times: Vec<i64> = oracle.times().into_iter().collect();
     let at = times[times.len() * 2 / 3];
     let mut lengths = BTreeMap::<usize, usize>::new();
+    let mut unknown_ways = 0;
     for from in oracle.urls() {
         for to in oracle.urls() {
             let expected = tried(&oracle, from, to, at);
@@ -196,12 +262,25 @@ async fn ways_between_pages_are_the_shortest_ones() {
             let ends = [from, to].map(|url| layers.uid(url).unwrap().unwrap());
             let own = ways(&layers, (ends[0], ends[1]), AsOf::new(at), 6, 1000).unwrap();
             assert_eq!((own.ways.len(), own.links), (expected.len(), links));
+            let unknown: BTreeSet<String> = own.unknown.iter().map(|&uid| layers.url(uid).unwrap()).collect();
+            let shown = answer["unknown"].as_array().map_or(&[][..], Vec::as_slice).iter();
+            assert_eq!(shown.map(|url| url.as_str().unwrap().to_owned()).collect::<BTreeSet<_>>(), unknown);
+            let [ahead, behind] = [doubts(&oracle, from, false, at), doubts(&oracle, to, true, at)];
+            match links {
+                Some(_) => assert!(unknown.is_empty(), "{from} {to}: {unknown:?}"),
+                None if own.is_cut => assert!(unknown.is_subset(&ahead), "{from} {to}: {unknown:?}"),
+                None => {
+                    assert!(unknown == ahead || unknown == behind, "{from} {to}: {unknown:?}, {ahead:?} {behind:?}")
+                }
+            }
+            unknown_ways += usize::from(!unknown.is_empty());
             let [from, to] = ends.map(|uid| uid.0);
             let request = proto::GetWaysRequest { from, to, at: Some(at), limit: 1000, ..Default::default() };
             let answer = service.get_ways(Request::new(request)).await.unwrap().into_inner();
             assert_eq!(Uid::of_numbers(answer.pages), own.ways.concat());
+            assert_eq!(Uid::of_numbers(answer.unknown), own.unknown);
             *lengths.entry(links.unwrap_or(99)).or_default() += 1;
         }
     }
-    assert!(lengths.len() > 3, "{lengths:?}");
+    assert!(lengths.len() > 3 && unknown_ways > 10, "{lengths:?}, {unknown_ways} unknown");
 }

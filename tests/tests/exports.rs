@@ -98,14 +98,17 @@ fn captures<'a>(oracle: &'a Oracle, page: &str, window: Window) -> Vec<(Time, Op
     own.into_iter().map(links).collect()
 }
 
-/// First and last time, captures that are known, captures that have it.
+/// First and last time, captures that tell which links the page has, captures that have it.
 type Edge = (Time, Time, usize, usize);
 
 fn edges(oracle: &Oracle, window: Window) -> BTreeMap<(&str, &str), Edge> {
     let mut edges = BTreeMap::new();
     for page in oracle.urls() {
         let own = captures(oracle, page, window);
-        let known: Vec<_> = own.iter().filter_map(|(time, links)| Some((*time, links.as_ref()?))).collect();
+        let all = oracle.captures(page).into_iter().map(|capture| capture.0).zip(oracle.statuses(page));
+        let of_server: BTreeSet<Time> = all.filter(|own| !Ending::Gone.counts(own.1)).map(|own| own.0).collect();
+        let telling = own.iter().filter(|(time, _)| !of_server.contains(time));
+        let known: Vec<_> = telling.filter_map(|(time, links)| Some((*time, links.as_ref()?))).collect();
         let links: BTreeSet<&str> = known.iter().flat_map(|(_, links)| links.iter().copied()).collect();
         for link in links {
             let with: Vec<Time> = known.iter().filter(|(_, links)| links.contains(link)).map(|own| own.0).collect();

@@ -45,7 +45,7 @@ async fn one_url_is_answered_as_the_oracle_does() {
     let oracle = random(&store, 5);
     let served = Served::start(&store, 1 << 24).await;
     let mut questions = String::new();
-    let mut answers: Vec<(BTreeSet<&str>, bool)> = Vec::new();
+    let mut answers: Vec<(BTreeSet<&str>, Value)> = Vec::new();
     for url in oracle.urls() {
         let path = format!("/v1/links?url={}", encoded(url));
         for when in windows(&oracle, url) {
@@ -54,10 +54,18 @@ async fn one_url_is_answered_as_the_oracle_does() {
                 let path = format!("{path}{window}&direction={direction}");
                 let answer = served.get(&path).await;
                 assert_eq!(texts(answer["links"].as_array().unwrap()), expected, "{path}");
-                let unknown = direction == "out" && is_unknown(&oracle, url, when);
-                assert_eq!(answer["unknown"], if unknown { json!(true) } else { Value::Null }, "{path}");
+                let unknown = unknown_in(&oracle, url, direction, when);
+                let shown = said(&answer);
+                assert_eq!(shown, unknown, "{path}");
+                let (mut links, answers_in_parts) = served.all(&format!("{path}&limit=2"), "links").await;
+                links.sort_by_key(ToString::to_string);
+                links.dedup();
+                assert_eq!(links.len(), expected.len(), "{path} in {answers_in_parts}");
                 assert_eq!((&answer["url"], &answer["epoch"]), (&json!(url), &json!(1)));
-                assert_eq!(served.get(&format!("{path}&count=true")).await["count"], expected.len(), "{path}");
+                let counted = served.get(&format!("{path}&count=true")).await;
+                assert_eq!(counted["count"], expected.len(), "{path}");
+                let number = if let Value::Array(pages) = &unknown { json!(pages.len()) } else { unknown.clone() };
+                assert_eq!(counted["unknown"], number, "{path}");
                 let mut question = json!({"id": answers.len(), "op": "links", "url": url, "direction": direction});
                 question.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
                 questions.push_str(&format!("{question}\n"));
@@ -84,8 +92,27 @@ async fn one_url_is_answered_as_the_oracle_does() {
     for (at, (answer, (links, unknown))) in answered.iter().zip(answers).enumerate() {
         assert_eq!((&answer["id"], &answer["epoch"]), (&json!(at), &json!(1)));
         assert_eq!(texts(answer["links"].as_array().unwrap()), links);
-        assert_eq!(answer["unknown"], if unknown { json!(true) } else { Value::Null });
+        assert_eq!(said(answer), unknown);
     }
+}
+
+/// What an answer about a page's links says of what is unknown, or one about in-links: the pages, in order of text.
+fn unknown_in(oracle: &Oracle, url: &str, direction: &str, when: When) -> Value {
+    let unknown = oracle.unknown(url, direction == "in", when);
+    match unknown.is_empty() {
+        true => Value::Null,
+        false if direction == "out" => json!(true),
+        false => json!(unknown),
+    }
+}
+
+/// What an answer says, in the same form.
+fn said(answer: &Value) -> Value {
+    let mut unknown = answer["unknown"].clone();
+    if let Some(pages) = unknown.as_array_mut() {
+        pages.sort_by_key(|page| page.as_str().unwrap().to_owned());
+    }
+    unknown
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -160,6 +187,14 @@ async fn who_linked_first_is_as_the_oracle_says() {
             let times = |firsts: &BTreeSet<(i64, &str)>| firsts.iter().map(|first| first.0).take(5).collect::<Vec<_>>();
             assert!(given.is_subset(&expected) && times(&given) == times(&expected), "{url}: {given:?}, {expected:?}");
             linked += given.len();
+            let (lines, answers) = served.all(&format!("/v1/first?url={}&limit=2", encoded(url)), "first").await;
+            let line = |line: &Value| [&line["first"], &line["page"]].map(|text| text.as_str().unwrap().to_owned());
+            let lines: Vec<_> = lines.iter().map(line).collect();
+            assert!(lines.is_sorted_by_key(|[first, _]| first.clone()), "{url}: {lines:?}");
+            let expected = expected.into_iter().map(|(first, page)| [format_time(first), page.to_owned()]);
+            let expected: BTreeSet<_> = expected.collect();
+            assert_eq!((lines.len(), answers), (expected.len(), expected.len().div_ceil(2).max(1)), "{url}");
+            assert_eq!(lines.into_iter().collect::<BTreeSet<_>>(), expected, "{url}");
         }
     }
     assert!(linked > 50, "{linked}");
@@ -205,6 +240,7 @@ async fn compare_walks(served: &Served, oracle: &Oracle, uids: &BTreeMap<&str, u
             );
             let (items, answers) = served.all(&path, "items").await;
             let mut found = Walked::new();
+            let mut unknown = BTreeSet::new();
             let mut last = None;
             for item in &items {
                 let uid = item["uid"].as_u64().unwrap();
@@ -212,6 +248,9 @@ async fn compare_walks(served: &Served, oracle: &Oracle, uids: &BTreeMap<&str, u
                 last = Some(uid);
                 let links = texts(item["links"].as_array().unwrap());
                 let entry = found.entry(uid).or_insert((item["url"].as_str().unwrap(), Some(BTreeSet::new())));
+                if let Some(pages) = item["unknown"].as_array() {
+                    pages.iter().for_each(|page| assert!(unknown.insert((uid, page.as_str().unwrap())), "{path}"));
+                }
                 if item["unknown"] == json!(true) {
                     entry.1 = None;
                 } else {
@@ -219,15 +258,19 @@ async fn compare_walks(served: &Served, oracle: &Oracle, uids: &BTreeMap<&str, u
                     links.into_iter().for_each(|link| assert!(own.insert(link), "{path}: {link} twice"));
                 }
             }
+            let unknown_of = |url: &&str| if direction == "in" { oracle.unknown(url, true, when).len() } else { 0 };
             let expected = urls.iter().filter_map(|url| {
                 let unknown = direction == "out" && is_unknown(oracle, url, when);
                 let links = if direction == "out" { oracle.out_links(url, when) } else { oracle.in_links(url, when) };
                 let links = (!unknown).then_some(links);
-                links.as_ref().is_none_or(|links| !links.is_empty()).then_some((uids[url], (*url, links)))
+                let has_values = links.as_ref().is_none_or(|links| !links.is_empty()) || unknown_of(url) > 0;
+                has_values.then_some((uids[url], (*url, links)))
             });
             let expected: Walked<'_> = expected.collect();
             assert_eq!(found, expected, "{path}");
             let values: usize = expected.values().map(|(_, links)| links.as_ref().map_or(1, BTreeSet::len)).sum();
+            let values = values + unknown.len();
+            assert_eq!(unknown.len(), urls.iter().map(unknown_of).sum::<usize>(), "{path}");
             assert_eq!(answers, values.div_ceil(limit).max(1), "{path}");
             let counted = served.all(&format!("{path}&count=true"), "items").await.0;
             let counts: BTreeMap<u64, u64> =

@@ -139,9 +139,13 @@ fn check_deaths(what: &str, store: &Path, oracle: &Oracle, length: RangeLength) 
     let SheetColumn::Times(periods) = &sheet.columns[0].1 else { panic!("periods are times") };
     for (at, period) in periods.iter().enumerate() {
         let [lost, back] = deaths.get(period).copied().unwrap_or_default();
-        let there = oracle.urls().into_iter().filter(|page| oracle.is_alive(page, When::AsOf(length.end(*period))));
-        let got = ["lost_pages", "returned_pages", "living_pages"].map(|name| counts(sheet, name)[at]);
-        assert_eq!(got, [lost, back, there.count() as u64], "{what}: month {period}");
+        let end = When::AsOf(length.end(*period));
+        let there = oracle.urls().into_iter().filter(|page| oracle.is_alive(page, end)).count() as u64;
+        let unknown = oracle.urls().into_iter().filter(|page| oracle.is_unknown(page, end)).count() as u64;
+        let links = oracle.urls().into_iter().map(|page| oracle.out_links(page, end).len() as u64).sum();
+        let got = ["lost_pages", "returned_pages", "living_pages", "unknown_pages", "links"]
+            .map(|name| counts(sheet, name)[at]);
+        assert_eq!(got, [lost, back, there, unknown, links], "{what}: month {period}");
     }
     let mortality = report(store, Analysis::Mortality, Dates::One(Window::ALWAYS), 2);
     let facts: BTreeMap<&str, f64> = mortality.dates[0].facts.iter().map(|fact| (&*fact.name, fact.value)).collect();

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::Path;
 use webstrata_codecs::CodecTag;
 use webstrata_layers::read::spellings::captures_of_page;
-use webstrata_layers::{Direction, Links, Precision, Spelled, Uid};
+use webstrata_layers::{Direction, Links, Precision, Spelled, Uid, format_time};
 use webstrata_pipeline::{MergeOptions, Progress, build, merge};
 use webstrata_tests::clusters::{Cluster, Shape};
 use webstrata_tests::crawls::{Random, digits};
@@ -114,9 +114,16 @@ fn compare(name: &str, links: &dyn Links, layers: &dyn Links, oracle: &Oracle, r
                 (Direction::Out, page_links(oracle, &urls, when)),
                 (Direction::In(Precision::Exact), in_links(oracle, &urls, when)),
             ] {
-                let (found, _) = links.links_of_page(&uids, direction, window(when)).unwrap();
-                let found: BTreeSet<String> = found.into_iter().map(|uid| layers.url(uid).unwrap()).collect();
-                assert_eq!(found, expected, "{name}: {urlkey} {direction:?} {when:?}");
+                let (found, unknown) = links.links_of_page(&uids, direction, window(when)).unwrap();
+                let named = |uids: Vec<Uid>| -> BTreeSet<String> {
+                    uids.into_iter().map(|uid| layers.url(uid).unwrap()).collect()
+                };
+                assert_eq!(named(found), expected, "{name}: {urlkey} {direction:?} {when:?}");
+                if direction != Direction::Out {
+                    let each = urls.iter().flat_map(|url| oracle.unknown(url, true, when));
+                    let expected: BTreeSet<String> = each.map(str::to_owned).collect();
+                    assert_eq!(named(unknown), expected, "{name}: {urlkey} unknown {when:?}");
+                }
             }
         }
     }
@@ -147,10 +154,18 @@ async fn over_http(store: &Path, layers: &dyn Links, oracle: &Oracle, random: &m
         let all = served.get(&format!("/v1/links?url={}&matchType=surt", encoded(&url))).await;
         let shown: Vec<&str> = all["spellings"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
         assert_eq!(shown, urls, "{urlkey}");
-        let times: usize = urls.iter().map(|url| oracle.captures(url).len()).sum();
-        let (captures, _) =
+        let each = urls.iter().enumerate();
+        let each = each.flat_map(|(at, url)| oracle.captures(url).into_iter().map(move |(time, _)| (time, at)));
+        let expected: BTreeSet<(i64, usize)> = each.collect();
+        let expected: Vec<_> = expected.into_iter().map(|(time, at)| (format_time(time), urls[at].clone())).collect();
+        let times = expected.len();
+        let (captures, answers) =
             served.all(&format!("/v1/captures?url={}&matchType=surt&limit=5", encoded(&url)), "captures").await;
-        assert_eq!(captures.len(), times, "{urlkey}");
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        let captures: Vec<_> =
+            captures.iter().map(|capture| (text(&capture["timestamp"]), text(&capture["url"]))).collect();
+        assert_eq!(captures, expected, "{urlkey}: in order of time");
+        assert_eq!(answers, times.div_ceil(5).max(1), "{urlkey}");
         let line = json!({"id": 1, "op": "captures", "url": url, "match": "surt"});
         let answers = served.query(format!("{line}\n")).await;
         assert_eq!(answers[0]["captures"].as_array().unwrap().len(), times, "{urlkey}");

@@ -13,18 +13,22 @@ use std::io::Write;
 use std::ops::Range;
 use webstrata_layers::read::around::referrers::{keep_first, series};
 use webstrata_layers::record::key::{domain_prefix, host_of, host_prefix, url_prefix};
-use webstrata_layers::{Event, Links, Order, Period, RangeLength, Referrer, Referrers, Uid, Unit, format_time};
+use webstrata_layers::{
+    Event, Linking, Links, Order, Period, RangeLength, Referrer, Referrers, Uid, Unit, format_time,
+};
 use webstrata_url::{domain_of, meant};
 
 const ABOUT: &str = "\
 A stay is a stretch of time in which a page links to the target. It is found if
 the first capture of the page has the link already, new if earlier captures did
 not have it, returned if the page had linked before, and lost when a capture
-has the link no more. If a later capture has unknown links, it is unknown
-whether the page still links; it is not lost.
+has the link no more. While the latest capture has unknown links, it is unknown
+whether the page links; a stay is not lost by that.
 
-Rows:   first and last capture with a link, a + if it links to this day, a ?
-        if that is unknown, the referrer, its pages or its links to the target
+Rows:   first and last capture with a link, a + if it links to this day (or as
+        of --to), a ? if that is unknown, the referrer, its pages or its links
+        to the target. JSON and CSV say yes, no or unknown in `links`, and
+        when it is unknown in `unknown`
 --by:   at the end of each period, how many link and of how many that is
         unknown; and in it, how many were found, new, returned, lost
 
@@ -168,7 +172,7 @@ pub(crate) fn run(args: &BacklinksArgs, out: &mut dyn Write) -> anyhow::Result<O
     let order = if args.first { Order::First } else { Order::Most };
     keep_first(&mut rows, order, if limit == 0 { usize::MAX } else { limit });
     let urls = links.urls_of(&rows.iter().map(|row| row.page).collect::<Vec<_>>())?;
-    print_rows(&rows, &urls, args.format, out)?;
+    print_rows(&rows, &urls, (args.format, interval.1), out)?;
     if args.format == TableFormat::Text {
         let [total, count, selected] = [total, count, selected].map(|number| HumanCount(number as u64));
         let of = if unit == Unit::Page { String::new() } else { format!(" with {count} pages") };
@@ -269,27 +273,35 @@ fn print_series(
     Ok(())
 }
 
-fn print_rows(rows: &[Referrer<'_>], urls: &[String], format: TableFormat, out: &mut dyn Write) -> anyhow::Result<()> {
+/// Prints rows, each with whether it links as of a time.
+fn print_rows(
+    rows: &[Referrer<'_>],
+    urls: &[String],
+    (format, to): (TableFormat, i64),
+    out: &mut dyn Write,
+) -> anyhow::Result<()> {
     let mut csv = csv::Writer::from_writer(Vec::new());
     if let (TableFormat::Text, Some(row)) = (format, rows.first()) {
         let count = if row.name.is_some() { "pages" } else { "links" };
         writeln!(out, "{:<10} {:<11} {count:>9}  referrer", "first", "last")?;
     }
     if format == TableFormat::Csv {
-        csv.write_record(["referrer", "page", "pages", "targets", "began", "first", "last", "gone"])?;
+        csv.write_record([
+            "referrer", "page", "pages", "targets", "began", "first", "last", "gone", "links", "unknown",
+        ])?;
     }
     for (row, url) in rows.iter().zip(urls) {
         let name = row.name.as_deref().unwrap_or(url);
-        let stays = &row.backlink.stays;
+        let (stays, linking) = (&row.backlink.stays, row.backlink.links_at(to));
         match format {
             TableFormat::Text => {
                 let day =
                     |time: Option<i64>| time.map(format_time).unwrap_or_default().chars().take(10).collect::<String>();
                 let (first, last) = (stays.first().map(|stay| stay.first), stays.last().map(|stay| stay.last));
-                let sign = match row.backlink.stands(i64::MAX) {
-                    Some(true) => "+",
-                    Some(false) => " ",
-                    None => "?",
+                let sign = match linking {
+                    Linking::Yes => "+",
+                    Linking::No => " ",
+                    Linking::Unknown => "?",
                 };
                 let count = if row.name.is_some() { row.pages } else { row.backlink.targets };
                 writeln!(out, "{} {}{sign} {:>9}  {name}", day(first), day(last), HumanCount(count).to_string())?;
@@ -306,9 +318,19 @@ fn print_rows(rows: &[Referrer<'_>], urls: &[String], format: TableFormat, out: 
                                "gone": stay.gone.map(format_time), "began": stay.began})
                     })
                     .collect();
+                line["links"] = json!(linking);
+                if !row.backlink.unknown.is_empty() {
+                    let end = |until: i64| (until < i64::MAX).then(|| format_time(until));
+                    let interval = |&(since, until): &(i64, i64)| json!([format_time(since), end(until)]);
+                    line["unknown"] = row.backlink.unknown.iter().map(interval).collect();
+                }
                 writeln!(out, "{line}")?;
             }
             TableFormat::Csv => {
+                // Intervals as in ISO 8601, an open one with two dots.
+                let end = |until: i64| if until < i64::MAX { format_time(until) } else { "..".to_owned() };
+                let interval = |&(since, until): &(i64, i64)| format!("{}/{}", format_time(since), end(until));
+                let unknown: Vec<String> = row.backlink.unknown.iter().map(interval).collect();
                 for stay in stays {
                     let began = json!(stay.began);
                     csv.write_record([
@@ -320,6 +342,8 @@ fn print_rows(rows: &[Referrer<'_>], urls: &[String], format: TableFormat, out: 
                         &format_time(stay.first),
                         &format_time(stay.last),
                         &stay.gone.map(format_time).unwrap_or_default(),
+                        linking.name(),
+                        &unknown.join(" "),
                     ])?;
                 }
             }

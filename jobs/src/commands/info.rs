@@ -8,9 +8,19 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use webstrata_layers::{Counts, Layer, Location, Manifest, Store, format_time};
 
+const ABOUT: &str = "\
+Counts are sums over the rows of the store. If more than one row has captures,
+the same page, capture or link may be in several rows, and counts twice: such
+counts have the words `at most`, and `exact` is false as JSON. After a merge of
+all rows, counts are exact.
+
+Examples:
+  webstrata info STORE
+  webstrata info STORE --format json | jq .counts.links";
+
 /// Arguments of `info`.
 #[derive(Args, Debug)]
-#[command(after_help = "Examples:\n  webstrata info STORE\n  webstrata info STORE --format json | jq .counts.links")]
+#[command(after_help = ABOUT)]
 pub(crate) struct InfoArgs {
     /// Store: a directory, or s3://bucket/prefix
     #[arg(value_parser = location())]
@@ -39,7 +49,6 @@ fn layers(manifest: &Manifest) -> BTreeMap<Layer, (u64, u64)> {
     layers
 }
 
-/// What a store or a row holds, a line each.
 /// Counts as JSON, or what contains them, their times as text.
 pub(crate) fn with_times(mut value: Value) -> Value {
     fn say(value: &mut Value) {
@@ -60,7 +69,23 @@ pub(crate) fn with_times(mut value: Value) -> Value {
     value
 }
 
+/// The counts of an epoch as JSON, and whether they are exact.
+pub(crate) fn counts_of(manifest: &Manifest) -> Value {
+    let mut counts = with_times(json!(manifest.counts));
+    counts["exact"] = json!(manifest.counts_are_exact());
+    counts
+}
+
+/// What stands after a number that is a sum over rows.
+const AT_MOST: &str = " at most";
+
+/// What a row holds, a line each.
 pub(crate) fn print_counts(counts: &Counts, out: &mut dyn Write) -> io::Result<()> {
+    print_sums(counts, "", out)
+}
+
+/// The same of rows together; `word` stands after each number but that of URLs.
+fn print_sums(counts: &Counts, word: &str, out: &mut dyn Write) -> io::Result<()> {
     // Most archives have none.
     let failed = (counts.failed_captures > 0).then_some(("  with status 400 on", counts.failed_captures));
     let lines = [
@@ -73,7 +98,8 @@ pub(crate) fn print_counts(counts: &Counts, out: &mut dyn Write) -> io::Result<(
     ];
     let (of_captures, of_links) = lines.split_at(4);
     for &(name, count) in of_captures.iter().chain(&failed).chain(of_links) {
-        writeln!(out, "  {name:<22} {:>15}", HumanCount(count).to_string())?;
+        let word = if name == "URLs" { "" } else { word };
+        writeln!(out, "  {name:<22} {:>15}{word}", HumanCount(count).to_string())?;
     }
     Ok(())
 }
@@ -87,7 +113,7 @@ fn print_text(manifest: &Manifest, args: &InfoArgs, out: &mut dyn Write) -> anyh
     if let (Some(first), Some(last)) = (counts.first_time, counts.last_time) {
         writeln!(out, "  captures from {} to {}", format_time(first), format_time(last))?;
     }
-    print_counts(counts, out)?;
+    print_sums(counts, if manifest.counts_are_exact() { "" } else { AT_MOST }, out)?;
     writeln!(out, "  {:<10} {:>6} {:>20} {:>24}", "layer", "files", "size", "bits a link in a capture")?;
     for (layer, (files, bytes)) in layers(manifest) {
         let bits = match counts.occurrences {
@@ -110,7 +136,7 @@ fn print_json(manifest: &Manifest, args: &InfoArgs, out: &mut dyn Write) -> anyh
         "format": manifest.format,
         "epoch": manifest.epoch,
         "in_range": manifest.in_range.to_string(),
-        "counts": with_times(json!(manifest.counts)),
+        "counts": counts_of(manifest),
         "rows": with_times(json!(manifest.rows)),
         "layers": layers,
         "provenance": manifest.provenance,

@@ -11,10 +11,10 @@ use std::cmp::Reverse;
 use std::collections::HashSet;
 use std::io::Write;
 use webstrata_analysis::Fold;
-use webstrata_layers::record::capture::deciding;
+use webstrata_layers::read::question::put_unknown;
+use webstrata_layers::record::capture::{deciding, ended_by, gone_after, telling};
 use webstrata_layers::{
-    AsOf, CaptureTime, Direction, Failures, Lifespan, Links, Precision, Sample, Sampling, Stay, Uid, Window,
-    format_time,
+    AsOf, CaptureTime, Direction, Lifespan, Links, Precision, Sample, Sampling, Stay, Uid, Window, format_time,
 };
 
 const EXAMPLES: &str = "\
@@ -68,7 +68,8 @@ pub(crate) struct LinksArgs {
     #[arg(long, group = "listed", conflicts_with_all = ["from", "to", "at", "lifespans", "dead", "count", "sample",
                                                         "range_precision", "changed", "first"])]
     pub(crate) bars: bool,
-    /// Show links to pages that are gone, with the status and the time of the failure
+    /// Show links to pages that are gone, with the status and the time of the failure that ended the
+    /// page: the first one since its last good capture
     #[arg(long, conflicts_with_all = ["inward", "from", "to", "lifespans", "count", "sample"])]
     pub(crate) dead: bool,
     /// Show links gained (+) and lost (-) from the first time to the second; with --in, pages that
@@ -159,9 +160,9 @@ pub(crate) fn run(args: &LinksArgs, out: &mut dyn Write) -> anyhow::Result<Outco
 
 /// Prints the links of all spellings of a page together.
 fn print_page(links: &dyn Links, args: &LinksArgs, window: Window, out: &mut dyn Write) -> anyhow::Result<()> {
-    let others = [args.lifespans, args.dead, args.changed.is_some(), args.first, args.sample.is_some()];
+    let others = [args.lifespans, args.bars, args.dead, args.changed.is_some(), args.first, args.sample.is_some()];
     if others.contains(&true) {
-        let text = "--match surt goes with neither --lifespans, --dead, --changed, --first nor --sample";
+        let text = "--match surt goes with neither --lifespans, --bars, --dead, --changed, --first nor --sample";
         return Err(Usage(text).into());
     }
     let (spellings, urls) = ask::find_page(links, &args.url)?;
@@ -173,9 +174,7 @@ fn print_page(links: &dyn Links, args: &LinksArgs, window: Window, out: &mut dyn
             true => answer["count"] = json!(uids.len()),
             false => answer["links"] = json!(links.urls_of(&uids)?),
         }
-        if unknown {
-            answer["unknown"] = json!(true);
-        }
+        put_unknown(&mut answer, args.inward, links.urls_of(&unknown)?);
         writeln!(out, "{answer}")?;
         return Ok(());
     }
@@ -186,8 +185,23 @@ fn print_page(links: &dyn Links, args: &LinksArgs, window: Window, out: &mut dyn
     for url in links.urls_of(&uids)? {
         writeln!(out, "{url}")?;
     }
-    if unknown {
-        ask::note("the latest capture is a revisit whose original is not in the store: its links are unknown");
+    note_unknown(links, args.inward, &unknown)
+}
+
+/// Says to people of which pages it is unknown whether they link, if there are any.
+fn note_unknown(links: &dyn Links, is_inward: bool, unknown: &[Uid]) -> anyhow::Result<()> {
+    const SHOWN: usize = 3;
+    let urls = links.urls_of(&unknown[..unknown.len().min(SHOWN)])?.join(", ");
+    match (is_inward, unknown.len()) {
+        (_, 0) => {}
+        (false, _) => ask::note("the latest capture has unknown links: the capture it refers to is not in the store"),
+        (true, 1) => ask::note(&format!("unknown whether it links then, as it did in other captures: {urls}")),
+        (true, count) => {
+            let more = if count > SHOWN { " ..." } else { "" };
+            ask::note(&format!(
+                "unknown of {count} more pages whether they link then, as they did before: {urls}{more}"
+            ));
+        }
     }
     Ok(())
 }
@@ -213,6 +227,8 @@ fn print_links(
         if args.format.format == Format::Json {
             let mut answer = header(links, args, found);
             answer["count"] = json!(count);
+            let unknown = ask::unknown(links, found.uid, direction, window)?;
+            put_unknown(&mut answer, args.inward, links.urls_of(&unknown)?);
             writeln!(out, "{answer}")?;
         } else {
             writeln!(out, "{count}")?;
@@ -229,9 +245,8 @@ fn print_links(
         let mut answer = header(links, args, found);
         answer["links"] = json!(urls);
         answer["other_spellings"] = json!(ask::count_others(links, found)?);
-        if !args.inward && ask::is_unknown(links, found.uid, window)? {
-            answer["unknown"] = json!(true);
-        }
+        let unknown = ask::unknown(links, found.uid, direction, window)?;
+        put_unknown(&mut answer, args.inward, links.urls_of(&unknown)?);
         writeln!(out, "{answer}")?;
     } else {
         for url in links.urls_of(&uids)? {
@@ -288,8 +303,8 @@ fn print_bars(links: &dyn Links, args: &LinksArgs, found: &FoundUrl, out: &mut d
         let backlinks = links.backlinks(std::slice::from_ref(&one), &[])?.into_iter();
         rows.extend(backlinks.map(|(page, backlink)| (page, backlink.stays.iter().map(bars).collect())));
     } else {
-        let shows = |capture: &&CaptureTime| capture.known && Failures::End.counts(capture.status);
-        let gone = |last: i64| captures.iter().filter(shows).map(|capture| capture.time).find(|&time| time > last);
+        let telling = telling(&captures);
+        let gone = |last: i64| gone_after(&telling, last);
         for runs in links.lifespans(found.uid)?.chunk_by(|one, other| one.link == other.link) {
             let bar = |run: &Lifespan| Bar { first: run.first, last: run.last, gone: gone(run.last) };
             rows.push((runs[0].link, runs.iter().map(bar).collect()));
@@ -365,7 +380,8 @@ fn find_ok<T>(
     Ok(None)
 }
 
-/// Prints the links whose pages are gone, and says how many links lead to URLs that nobody can tell about.
+/// Prints the links whose pages are gone, each with the status and the time of the failure that ended the page, and
+/// says how many links lead to URLs that nobody can tell about.
 fn print_dead(
     links: &dyn Links,
     args: &LinksArgs,
@@ -379,22 +395,27 @@ fn print_dead(
         links.captures_into(link, &mut captures)?;
         match deciding(&captures, as_of) {
             None => unknown += 1,
-            Some(capture) if capture.status.is_failure() => dead.push((link, capture.status, since(&captures, as_of))),
+            Some(capture) if capture.status.is_failure() => {
+                dead.push((link, ended_by(&captures, as_of).unwrap_or(capture), capture));
+            }
             Some(_) => {}
         }
     }
     let urls = links.urls_of(&dead.iter().map(|dead| dead.0).collect::<Vec<_>>())?;
-    let dead = urls.iter().zip(&dead).map(|(url, (_, status, since))| (url, status.code(), format_time(*since)));
+    let said = |capture: CaptureTime| (capture.status.code(), format_time(capture.time));
+    let dead = urls.iter().zip(&dead).map(|(url, &(_, first, last))| (url, said(first), said(last)));
     if args.format.format == Format::Json {
         let mut answer = header(links, args, found);
-        let dead = dead.map(|(url, status, since)| json!({"url": url, "status": status, "since": since}));
+        let dead = dead.map(|(url, (status, since), (last_status, last))| {
+            json!({"url": url, "status": status, "since": since, "last_status": last_status, "last": last})
+        });
         answer["dead"] = dead.collect();
         answer["links"] = json!(uids.len());
         answer["unknown_links"] = json!(unknown);
         writeln!(out, "{answer}")?;
         return Ok(());
     }
-    for (url, status, since) in dead {
+    for (url, (status, since), _) in dead {
         writeln!(out, "{status} {since} {url}")?;
     }
     if unknown > 0 {
@@ -402,13 +423,6 @@ fn print_dead(
         ask::note(&format!("{unknown} of {all} links lead to URLs without a capture at that time: unknown, not dead"));
     }
     Ok(())
-}
-
-/// The time of the first failure since which a page is gone.
-fn since(captures: &[CaptureTime], as_of: AsOf) -> i64 {
-    let counts = |capture: &&CaptureTime| capture.time <= as_of.time && as_of.failures.counts(capture.status);
-    let failures = captures.iter().rev().filter(counts).take_while(|capture| capture.status.is_failure());
-    failures.last().map_or(as_of.time, |capture| capture.time)
 }
 
 fn print_lifespans(links: &dyn Links, args: &LinksArgs, found: &FoundUrl, out: &mut dyn Write) -> anyhow::Result<()> {
@@ -461,7 +475,7 @@ fn put_times(answer: &mut Value, links: &dyn Links, args: &LinksArgs) {
 /// Says, to people, why an answer about a page's links may be empty.
 fn remarks(links: &dyn Links, args: &LinksArgs, found: &FoundUrl, window: Window) -> anyhow::Result<()> {
     if args.inward {
-        return Ok(());
+        return note_unknown(links, true, &ask::unknown(links, found.uid, direction(args), window)?);
     }
     let captures = links.captures(found.uid)?;
     let is_in_window = |time: i64| match window {
@@ -484,7 +498,7 @@ fn remarks(links: &dyn Links, args: &LinksArgs, found: &FoundUrl, window: Window
         let (time, status) = (format_time(capture.time), capture.status);
         ask::note(&format!("the page is gone: its capture of {time} has the status {status}"));
     } else if decides.is_some_and(|capture| !capture.known) {
-        ask::note("the latest capture is a revisit whose original is not in the store: its links are unknown");
+        return note_unknown(links, false, &[found.uid]);
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! `webstrata log`: the epochs that a store has, newest first; the inputs that are inside one.
 
 use crate::args::{Format, FormatArgs, Outcome, location};
-use crate::commands::info::with_times;
+use crate::commands::info::counts_of;
 use clap::Args;
 use serde_json::json;
 use std::io::{self, Write};
@@ -15,7 +15,8 @@ An epoch is a committed state of the store. Its origin is one of these:
   removed   the same; the new row takes pages and links out
   merged    the rows of the epoch before, some of them merged, with new UIDs
 Times are the modification times of the files, in UTC: a copy of a store shows
-the times of the copy.
+the times of the copy. Captures and links are sums over rows; `at most` says
+that several rows may have the same ones.
 
 --inputs lists the crawl files that an epoch contains: captures, the first and
 the last capture, bytes, XXH3-128 digest, name. `xxhsum -H2 FILE` prints the
@@ -59,7 +60,7 @@ pub(crate) fn run(args: &LogArgs, out: &mut dyn Write) -> anyhow::Result<Outcome
                 "id": id,
                 "inputs": inputs_of(&manifest),
                 "rows": rows,
-                "counts": with_times(json!(manifest.counts)),
+                "counts": counts_of(&manifest),
                 "provenance": manifest.provenance,
             });
             writeln!(out, "{value}")?;
@@ -129,7 +130,8 @@ fn cells(committed: &Committed) -> [String; 8] {
         Origin::Merged => "merged",
     };
     let counts = &manifest.counts;
-    let numbers = [inputs_of(manifest), manifest.rows.len() as u64, counts.urls, counts.captures, counts.links];
-    let [inputs, rows, urls, captures, links] = numbers.map(|number| number.to_string());
+    let [inputs, rows, urls] = [inputs_of(manifest), manifest.rows.len() as u64, counts.urls].map(|n| n.to_string());
+    let word = if manifest.counts_are_exact() { "" } else { "at most " };
+    let [captures, links] = [counts.captures, counts.links].map(|number| format!("{word}{number}"));
     [manifest.epoch.to_string(), format_time(*time), origin.to_owned(), inputs, rows, urls, captures, links]
 }

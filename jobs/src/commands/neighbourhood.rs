@@ -11,17 +11,21 @@ use serde_json::json;
 use std::io::Write;
 use webstrata_layers::read::around::neighbourhood::Groups;
 use webstrata_layers::record::key::host_of;
-use webstrata_layers::{Near, format_time, surroundings};
+use webstrata_layers::{Linking, Near, format_time, surroundings};
 use webstrata_url::domain_of;
 
 const ABOUT: &str = "\
 The first ring is what the page links to and what links to it, the second what
 pages of the first link to. A link stands from the first capture that has it
-until the first one that has it no more. Of more nodes than --limit allows, the
-longest-lived are kept.
+until the first one that has it no more. Links of a page to itself, and with
+--unit inside a host or domain, are left out. Of more nodes than --limit allows,
+the longest-lived are kept.
 
 Columns: first second of the link, first second at which it no longer stood
-(empty if it stands to this day), the page that links, the page linked to.
+(empty if no capture shows that), the page that links, the page linked to, and
+whether it links as of --at, or to this day: yes, no or unknown. Text marks with
+? what is unknown, because the latest capture of the page has unknown links;
+JSON and CSV have the time since when as `unknown`.
 
 Examples:
   webstrata neighbourhood STORE http://example.org/ --at 2008
@@ -36,7 +40,7 @@ pub(crate) struct NeighbourhoodArgs {
     pub(crate) source: SourceArgs,
     /// URL of the page
     pub(crate) url: String,
-    /// Only links that stand at this time
+    /// Only links that stand at this time, or of which that is unknown
     #[arg(long, value_name = "T", value_parser = time_to)]
     pub(crate) at: Option<i64>,
     /// Rings around the page: 1 or 2
@@ -77,20 +81,30 @@ pub(crate) fn run(args: &NeighbourhoodArgs, out: &mut dyn Write) -> anyhow::Resu
     let name = |place: usize| names[around.nodes[place]].as_str();
     let mut csv = csv::Writer::from_writer(Vec::new());
     if args.format == TableFormat::Csv {
-        csv.write_record(["from", "until", "source", "target"])?;
+        csv.write_record(["from", "until", "source", "target", "links", "unknown"])?;
     }
     for edge in &around.edges {
         let (from, until) = (format_time(edge.from), edge.until.map(format_time));
         let (source, target) = (name(edge.source), name(edge.target));
+        let (linking, unknown) = (edge.linking(args.at), edge.unknown.map(format_time));
         match args.format {
             TableFormat::Text => {
                 let until = until.as_deref().map_or("", |until| &until[..10]);
-                writeln!(out, "{} {until:<10}  {source} -> {target}", &from[..10])?;
+                let sign = if linking == Linking::Unknown { "?" } else { " " };
+                writeln!(out, "{} {until:<10}{sign} {source} -> {target}", &from[..10])?;
             }
             TableFormat::Json => {
-                writeln!(out, "{}", json!({"from": from, "until": until, "source": source, "target": target}))?;
+                let mut line = json!({"from": from, "until": until, "source": source, "target": target});
+                line["links"] = json!(linking);
+                if let Some(since) = unknown {
+                    line["unknown"] = json!(since);
+                }
+                writeln!(out, "{line}")?;
             }
-            TableFormat::Csv => csv.write_record([from.as_str(), &until.unwrap_or_default(), source, target])?,
+            TableFormat::Csv => {
+                let (until, unknown) = (until.unwrap_or_default(), unknown.unwrap_or_default());
+                csv.write_record([from.as_str(), &until, source, target, linking.name(), &unknown])?;
+            }
         }
     }
     out.write_all(&csv.into_inner()?)?;

@@ -3,6 +3,7 @@
 use crate::args::{Format, FormatArgs, Outcome, location};
 use crate::ask::note;
 use crate::bars::{self, Axis, cut};
+use crate::commands::info::counts_of;
 use crate::running::RunArgs;
 use clap::Args;
 use indicatif::HumanCount;
@@ -55,7 +56,7 @@ pub(crate) fn run(args: &OverviewArgs, out: &mut dyn Write) -> anyhow::Result<Ou
     args.run.write_report(&run, found.as_ref().err())?;
     let found = found?;
     if args.format.format == Format::Json {
-        let counts = store.manifest().counts;
+        let counts = counts_of(store.manifest());
         writeln!(out, "{}", json!({"epoch": store.manifest().epoch, "counts": counts, "overview": found}))?;
         return Ok(Outcome::Done);
     }

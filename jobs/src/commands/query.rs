@@ -31,8 +31,10 @@ With "match": "surt", a query asks all spellings of the page together.
 Each output line is one answer, in the same order:
   {"id", "links": [URL, ...]}   {"id", "captures": [TIME, ...]}
   {"id", "error": TEXT}         {"line": NUMBER, "error": TEXT}
-"unknown" in an answer means that links are not known: it is true for a query
-with "at", and a list of captures for a query for captures.
+"unknown" in an answer means that links are not known. For a query with "at",
+it is true for the links of a page; with "direction": "in", it lists the pages
+that may link: they linked in some capture, and their links are unknown at "at".
+For a query for captures it is a list of captures.
 
 Examples:
   webstrata query STORE < queries.jsonl > answers.jsonl
@@ -163,12 +165,9 @@ fn answer(links: &dyn Links, question: &Asked) -> anyhow::Result<Value> {
         Kind::Captures => return Ok(captures_of(&links.captures(uid)?)),
         Kind::Links(direction, window) => (direction, window),
     };
-    let found = match direction {
-        Way::Out => links.out_links(uid, window)?,
-        Way::In => links.in_links(uid, window, Precision::Exact)?,
-    };
-    let is_unknown = direction == Way::Out && ask::is_unknown(links, uid, window)?;
-    Ok(links_of(links.urls_of(&found)?, is_unknown))
+    let found = links.links(uid, way_of(direction), window)?;
+    let unknown = ask::unknown(links, uid, way_of(direction), window)?;
+    Ok(links_of(links.urls_of(&found)?, direction, links.urls_of(&unknown)?))
 }
 
 /// The answer about all spellings of a page.
@@ -185,7 +184,10 @@ fn answer_of_page(links: &dyn Links, kind: Kind, url: &str) -> anyhow::Result<Va
         }
         Kind::Links(way, window) => (way, window),
     };
-    let direction = if way == Way::Out { Direction::Out } else { Direction::In(Precision::Exact) };
-    let (uids, unknown) = links.links_of_page(&found, direction, window)?;
-    Ok(links_of(links.urls_of(&uids)?, unknown))
+    let (uids, unknown) = links.links_of_page(&found, way_of(way), window)?;
+    Ok(links_of(links.urls_of(&uids)?, way, links.urls_of(&unknown)?))
+}
+
+fn way_of(way: Way) -> Direction {
+    if way == Way::Out { Direction::Out } else { Direction::In(Precision::Exact) }
 }

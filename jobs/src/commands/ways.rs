@@ -3,6 +3,7 @@
 use crate::args::{Format, FormatArgs, Outcome, time_to};
 use crate::ask::{self, SourceArgs};
 use clap::Args;
+use indicatif::HumanCount;
 use serde_json::json;
 use std::io::Write;
 use webstrata_layers::{AsOf, Uid, ways};
@@ -10,7 +11,8 @@ use webstrata_layers::{AsOf, Uid, ways};
 const ABOUT: &str = "\
 A way is a chain of links that all stand at --at. Each way is printed with its
 pages in order; as text, an empty line is between two ways. The exit code is 1
-if there is no way.
+if there is no way, or if that is unknown: pages that a way may lead over have
+unknown links at that time. As JSON, `unknown` lists them.
 
 Examples:
   webstrata ways STORE http://example.org/ http://example.net/ --at 2008
@@ -47,9 +49,14 @@ pub(crate) fn run(args: &WaysArgs, out: &mut dyn Write) -> anyhow::Result<Outcom
     let found = ways(&*links, (from.uid, to.uid), as_of, usize::from(args.hops), usize::from(args.limit))?;
     let urls = |way: &Vec<Uid>| links.urls_of(way);
     let shown = found.ways.iter().map(urls).collect::<Result<Vec<_>, _>>()?;
+    let unknown = links.urls_of(&found.unknown[..found.unknown.len().min(usize::from(args.limit))])?;
     if args.format.format == Format::Json {
         let answer = json!({"url": from.url, "target": to.url, "links": found.links, "is_cut": found.is_cut,
                             "ways": shown, "epoch": links.epoch()});
+        let mut answer = answer;
+        if !unknown.is_empty() {
+            (answer["unknown"], answer["unknown_pages"]) = (json!(unknown), json!(found.unknown.len()));
+        }
         writeln!(out, "{answer}")?;
     } else {
         let texts: Vec<String> = shown.iter().map(|way| way.join("\n") + "\n").collect();
@@ -57,6 +64,13 @@ pub(crate) fn run(args: &WaysArgs, out: &mut dyn Write) -> anyhow::Result<Outcom
     }
     if found.links.is_some() {
         return Ok(Outcome::Done);
+    }
+    if let Some(page) = unknown.first() {
+        let others = found.unknown.len() - 1;
+        let more = if others > 0 { format!(" and {} more", HumanCount(others as u64)) } else { String::new() };
+        let text = "unknown whether there is a way from";
+        ask::note(&format!("{text} {} to {}: links unknown at that time of {page}{more}", from.url, to.url));
+        return Ok(Outcome::Failed);
     }
     let bound = if found.is_cut { format!(" of {} links or fewer; try --hops", args.hops) } else { String::new() };
     ask::note(&format!("no way from {} to {}{bound}", from.url, to.url));

@@ -8,7 +8,7 @@
 
 use serde::Serialize;
 
-use crate::record::capture::{CaptureTime, deciding};
+use crate::record::capture::{CaptureTime, Linking, is_unknown};
 use crate::record::time::AsOf;
 use crate::record::uid::Uid;
 
@@ -26,8 +26,8 @@ pub(crate) enum Standing {
 impl Standing {
     pub(crate) fn of(capture: Option<CaptureTime>) -> Self {
         match capture {
-            Some(capture) if !capture.status.is_failure() && capture.known => Standing::Known,
-            Some(capture) if !capture.status.is_failure() => Standing::Unknown,
+            decides if Linking::of(decides, false) == Linking::Unknown => Standing::Unknown,
+            Some(capture) if !capture.status.is_failure() => Standing::Known,
             _ => Standing::Absent,
         }
     }
@@ -156,7 +156,7 @@ pub fn differing(before: &[Uid], after: &[Uid]) -> ChangedLinks {
 
 /// Whether the links of a page with these captures are unknown at one of the dates.
 pub fn is_unknown_at(captures: &[CaptureTime], dates: [AsOf; 2]) -> bool {
-    dates.iter().any(|&date| Standing::of(deciding(captures, date)) == Standing::Unknown)
+    dates.iter().any(|&date| is_unknown(captures, date))
 }
 
 /// The links of one list that another has not; both rise.

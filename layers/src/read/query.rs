@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::read::dates::{ChangedLinks, differing, is_unknown_at};
 use crate::read::spellings::{Spelled, deciding, in_order};
 use crate::record::backlink::Backlink;
-use crate::record::capture::{CaptureTime, Captures, first_and_last};
+use crate::record::capture::{CaptureTime, Captures, first_and_last, is_unknown};
 use crate::record::join::with_sources;
 use crate::record::page::{InLinks, Page};
 use crate::record::presence::{self, Change};
@@ -147,6 +147,34 @@ pub trait Links {
         Ok(if is_inward { changed.set_apart(unknown) } else { changed.unless_unknown(unknown.pop()) })
     }
 
+    /// Whether it may be unknown at all what a page links to: whether a capture has unknown links.
+    fn has_unknown(&self) -> bool {
+        true
+    }
+
+    /// The pages of which it is unknown as of a time whether they link ([`crate::Linking`]), rising: the page itself if
+    /// its links are unknown then; or of the pages that ever linked to the URL those whose links are unknown then.
+    ///
+    /// Cost: the captures of these pages; nothing where no capture has unknown links.
+    ///
+    /// # Errors
+    /// As of all questions.
+    fn unknown(&self, uid: Uid, direction: Direction, as_of: AsOf) -> Result<Vec<Uid>, Error> {
+        if !self.has_unknown() {
+            return Ok(Vec::new());
+        }
+        let pages = match direction {
+            Direction::Out => vec![uid],
+            Direction::In(_) => self.in_links(uid, Window::ALWAYS, Precision::Exact)?,
+        };
+        let (mut unknown, mut captures) = (Vec::new(), Vec::new());
+        for page in pages {
+            self.captures_into(page, &mut captures)?;
+            unknown.extend(is_unknown(&captures, as_of).then_some(page));
+        }
+        Ok(unknown)
+    }
+
     /// The pages that ever linked to a URL, each with the time of its first capture with the link: oldest first, then
     /// by UID.
     ///
@@ -213,8 +241,8 @@ pub trait Links {
         Ok(in_order(found))
     }
 
-    /// The links of one page, given its spellings, and whether they are unknown; with [`Direction::In`], the pages that
-    /// link to any spelling.
+    /// The links of one page, given its spellings, and the spellings that decide if their links are unknown; with
+    /// [`Direction::In`], the pages that link to any spelling, and those of which that is unknown ([`Links::unknown`]).
     ///
     /// # Errors
     /// As of all questions.
@@ -223,21 +251,28 @@ pub trait Links {
         spellings: &[Uid],
         direction: Direction,
         window: Window,
-    ) -> Result<(Vec<Uid>, bool), Error> {
-        let (mut all, mut unknown) = (Vec::new(), false);
+    ) -> Result<(Vec<Uid>, Vec<Uid>), Error> {
+        let (mut all, mut unknown) = (Vec::new(), Vec::new());
         let asked = match (direction, window) {
             (Direction::Out, Window::AsOf(as_of)) => {
                 let captures = spellings.iter().map(|&uid| self.captures(uid)).collect::<Result<Vec<_>, _>>()?;
                 let (decide, is_unknown) = deciding(captures.iter().map(Vec::as_slice), as_of);
-                unknown = is_unknown;
-                decide.into_iter().map(|spelling| spellings[spelling]).collect()
+                let decide: Vec<Uid> = decide.into_iter().map(|spelling| spellings[spelling]).collect();
+                unknown.extend_from_slice(if is_unknown { &decide } else { &[] });
+                decide
+            }
+            (Direction::In(_), Window::AsOf(as_of)) => {
+                for &uid in spellings {
+                    unknown.extend(self.unknown(uid, direction, as_of)?);
+                }
+                spellings.to_vec()
             }
             _ => spellings.to_vec(),
         };
         for uid in asked {
             all.extend(self.links(uid, direction, window)?);
         }
-        Ok((in_order(all), unknown))
+        Ok((in_order(all), in_order(unknown)))
     }
 
     /// Calls `visit` with each page of these UIDs that has a capture in the closed interval, its links known or not, in

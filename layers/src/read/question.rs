@@ -2,7 +2,7 @@
 //!
 //! A line that is no question, and a question that cannot be answered, have an answer that says so.
 
-use crate::record::capture::{CaptureTime, deciding};
+use crate::record::capture::CaptureTime;
 use crate::record::status::{Failures, Status};
 use crate::record::time::{AsOf, Window, format_time, interval, parse_age, parse_time};
 use serde::Deserialize;
@@ -181,9 +181,19 @@ pub fn not_there() -> Value {
     error_of("url not in store")
 }
 
-/// The answer with links; `unknown`: those of the capture that answers are not known.
-pub fn links_of(urls: Vec<String>, unknown: bool) -> Value {
-    if unknown { json!({"links": urls, "unknown": true}) } else { json!({"links": urls}) }
+/// The answer with links. `unknown`: the pages of which it is unknown whether they link ([`crate::Links::unknown`]).
+pub fn links_of(urls: Vec<String>, way: Way, unknown: Vec<String>) -> Value {
+    let mut answer = json!({"links": urls});
+    put_unknown(&mut answer, way == Way::In, unknown);
+    answer
+}
+
+/// Adds to an answer of what it is unknown whether they link, if there is any: of a page's own links that they are, of
+/// in-links the pages.
+pub fn put_unknown(answer: &mut Value, is_inward: bool, pages: Vec<String>) {
+    if !pages.is_empty() {
+        answer["unknown"] = if is_inward { json!(pages) } else { json!(true) };
+    }
 }
 
 /// The answer with captures.
@@ -208,11 +218,6 @@ pub fn page_captures_of(captures: &[(CaptureTime, usize)], urls: &[String]) -> V
     answer
 }
 
-/// Whether the links of the capture that decides are unknown.
-pub fn is_unknown(captures: &[CaptureTime], as_of: AsOf) -> bool {
-    deciding(captures, as_of).is_some_and(|capture| !capture.known)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -227,7 +232,9 @@ mod tests {
         let at = parse_time("20061231235959", true).unwrap();
         assert_eq!(own.name, ("id", json!([1])));
         assert_eq!(own.question(), Ok((Kind::Links(Way::In, Window::as_of(at)), "http://a.example/")));
-        assert_eq!(own.line(3, links_of(vec![], true)), json!({"id": [1], "epoch": 3, "links": [], "unknown": true}));
+        let unknown = |way| links_of(vec![], way, vec!["http://b.example/".to_owned()]);
+        assert_eq!(own.line(3, unknown(Way::Out)), json!({"id": [1], "epoch": 3, "links": [], "unknown": true}));
+        assert_eq!(unknown(Way::In), json!({"links": [], "unknown": ["http://b.example/"]}));
         let own = asked(r#"{"op": "captures", "url": "http://a.example/"}"#);
         assert_eq!((own.name.clone(), own.question().unwrap().0), (("id", Value::Null), Kind::Captures));
         for (text, name, error) in [
@@ -260,6 +267,5 @@ mod tests {
         let times = ["1970-01-01T00:00:00Z", "1970-01-01T00:00:10Z"];
         assert_eq!(captures_of(&captures), json!({"captures": times, "unknown": [times[1]]}));
         assert_eq!(captures_of(&captures[..1]), json!({"captures": [times[0]]}));
-        assert_eq!([-1, 9, 10].map(|at| is_unknown(&captures, AsOf::new(at))), [false, false, true]);
     }
 }

@@ -467,6 +467,10 @@ impl Links for Reader {
         self.store.manifest().in_range
     }
 
+    fn has_unknown(&self) -> bool {
+        self.store.manifest().counts.unknown_captures > 0
+    }
+
     /// Of each row the keys lie together.
     fn with_prefix(&self, prefix: &[u8]) -> Result<Vec<Range<Uid>>, Error> {
         let above = key_after(prefix);

@@ -9,12 +9,13 @@
 //! | links | only captures without | the stay is *new* |
 //! | links | a stay that has ended | the stay has *returned* |
 //! | does not link, or is a failure that ends the page | a stay | the stay is *lost* with this capture |
-//! | has unknown links | a stay | the stay goes on, and is *unknown* until the next capture that counts |
+//! | has unknown links | anything | *unknown* until the next capture that tells; a stay goes on |
 //! | is a failure of the server | anything | nothing |
 //!
-//! Which failures end a page is told by [`Failures::End`]. A page *stands* at a moment if it is in a stay then that is
-//! not unknown. So at the end of each period the pages that stand or are unknown are those of the period before, and
-//! those that were found, new or returned in it, without those that were lost in it.
+//! Which failures end a page is told by [`Failures::End`]. Whether the page links at a moment is said as of that moment
+//! ([`Linking`]): unknown while the latest capture that counts has unknown links, in a stay or not; else it *stands* if
+//! it is in a stay. So the pages that are in a stay at the end of a period are those of the period before, and those
+//! that were found, new or returned in it, without those that were lost in it.
 //!
 //! Times are seconds, UTC. Cost: linear in the captures of a page, and in the events of a series.
 
@@ -22,7 +23,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::record::capture::CaptureTime;
+use crate::record::capture::{CaptureTime, Linking};
 use crate::record::status::Failures;
 use crate::record::time::RangeLength;
 
@@ -56,8 +57,8 @@ pub struct Stay {
 pub struct Backlink {
     /// In order of time; they do not touch.
     pub stays: Vec<Stay>,
-    /// Closed intervals inside of stays in which it is unknown whether the page links, in order of time. The end of the
-    /// last one is [`i64::MAX`] if no later capture tells.
+    /// Closed intervals in which it is unknown whether the page links, in stays or outside of them, in order of time.
+    /// The end of the last one is [`i64::MAX`] if no later capture tells.
     pub unknown: Vec<(i64, i64)>,
     /// URLs of the target that the page ever linked to.
     pub targets: u64,
@@ -87,7 +88,7 @@ impl Backlink {
                 continue;
             }
             if !known {
-                unknown_since = unknown_since.or(open.is_some().then_some(time));
+                unknown_since = unknown_since.or(Some(time));
                 continue;
             }
             while let Some(&(first, last)) = lifespans.get(at).filter(|lifespan| lifespan.0 <= time) {
@@ -120,12 +121,12 @@ impl Backlink {
     }
 
     /// When any of several pages linked: the pages of a host, say. The first stay began as that of the page that began
-    /// it, all others have returned; a stay is unknown while all pages are that are in one. `targets` is the largest
-    /// number of one page.
+    /// it, all others have returned; it is unknown while that is so of one of them and none stands. `targets` is the
+    /// largest number of one page.
     #[must_use]
     pub fn united<'a>(pages: impl IntoIterator<Item = &'a Backlink>) -> Self {
-        // What changes at a second: pages in a stay, and of these the unknown ones. What ends comes before what begins.
-        let mut events: Vec<(i64, i64, i64)> = Vec::new();
+        // What changes at a second: pages in a stay, those that stand, and those of which that is unknown.
+        let mut events: Vec<(i64, [i64; 3])> = Vec::new();
         let (mut united, mut first) = (Self::default(), None::<(i64, Began)>);
         let mut lasts: Vec<(i64, i64)> = Vec::new();
         for page in pages {
@@ -135,19 +136,23 @@ impl Backlink {
                 if first.as_ref().is_none_or(is_earlier) {
                     first = Some((stay.first, stay.began));
                 }
-                events.push((stay.first, 1, 0));
-                events.extend(stay.gone.map(|gone| (gone, -1, 0)));
+                events.push((stay.first, [1, 0, 0]));
+                events.extend(stay.gone.map(|gone| (gone, [-1, 0, 0])));
                 lasts.push((stay.first, stay.last));
             }
+            page.each_standing(|first, end| {
+                events.push((first, [0, 1, 0]));
+                events.extend((end < i64::MAX).then_some((end, [0, -1, 0])));
+            });
             for &(since, until) in &page.unknown {
-                events.push((since, 0, 1));
-                events.extend((until < i64::MAX).then(|| (until + 1, 0, -1)));
+                events.push((since, [0, 0, 1]));
+                events.extend((until < i64::MAX).then(|| (until + 1, [0, 0, -1])));
             }
         }
         events.sort_unstable_by_key(|event| event.0);
         lasts.sort_unstable();
         let mut lasts = lasts.into_iter().peekable();
-        let (mut there, mut unknown): (i64, i64) = (0, 0);
+        let mut now = [0_i64; 3];
         let mut open: Option<i64> = None;
         let mut unknown_since: Option<i64> = None;
         let mut close = |since: i64, gone: Option<i64>, stays: &mut Vec<Stay>| {
@@ -160,9 +165,9 @@ impl Backlink {
         };
         for at in events.chunk_by(|one, other| one.0 == other.0) {
             let time = at[0].0;
-            there += at.iter().map(|event| event.1).sum::<i64>();
-            unknown += at.iter().map(|event| event.2).sum::<i64>();
-            let (is_there, is_unknown) = (there > 0, there > 0 && unknown >= there);
+            at.iter().for_each(|event| (0..3).for_each(|number| now[number] += event.1[number]));
+            let [there, standing, unknown] = now;
+            let (is_there, is_unknown) = (there > 0, standing == 0 && unknown > 0);
             match (unknown_since, is_unknown) {
                 (None, true) => unknown_since = Some(time),
                 (Some(since), false) => {
@@ -192,11 +197,32 @@ impl Backlink {
         self.stays.first().map_or(i64::MAX, |stay| stay.first)
     }
 
-    /// Whether it stands at a moment: `None` if that is unknown.
-    pub fn stands(&self, time: i64) -> Option<bool> {
-        let stays = self.stays.iter().any(|stay| stay.first <= time && stay.gone.is_none_or(|gone| time < gone));
-        let is_unknown = self.unknown.iter().any(|&(since, until)| (since..=until).contains(&time));
-        (!is_unknown).then_some(stays)
+    /// Whether it links as of a time.
+    pub fn links_at(&self, time: i64) -> Linking {
+        if self.unknown.iter().any(|&(since, until)| (since..=until).contains(&time)) {
+            return Linking::Unknown;
+        }
+        let is_there = |stay: &Stay| stay.first <= time && stay.gone.is_none_or(|gone| time < gone);
+        if self.stays.iter().any(is_there) { Linking::Yes } else { Linking::No }
+    }
+
+    /// Calls `visit` with each stretch of a stay that is not unknown, in order: its first second and the one after its
+    /// last, [`i64::MAX`] where it goes on.
+    fn each_standing(&self, mut visit: impl FnMut(i64, i64)) {
+        let mut unknown = &self.unknown[..];
+        for stay in &self.stays {
+            let (mut first, end) = (stay.first, stay.gone.unwrap_or(i64::MAX));
+            unknown = &unknown[unknown.partition_point(|&(_, until)| until < first)..];
+            for &(since, until) in unknown.iter().take_while(|(since, _)| *since < end) {
+                if first < since {
+                    visit(first, since);
+                }
+                first = first.max(until.saturating_add(1));
+            }
+            if first < end {
+                visit(first, end);
+            }
+        }
     }
 }
 
@@ -205,7 +231,7 @@ impl Backlink {
 pub struct Period {
     /// Pages that stand at the end.
     pub standing: u64,
-    /// Pages of which it is unknown at the end whether they still link.
+    /// Pages of which it is unknown at the end whether they link.
     pub unknown: u64,
     /// Stays that began in it, and how.
     pub found: u64,
@@ -221,8 +247,8 @@ pub struct Period {
 #[derive(Clone, Debug)]
 pub struct Series {
     length: RangeLength,
-    /// By the first second of a period: what happened in it, with the difference of `unknown`.
-    periods: BTreeMap<i64, (Period, i64)>,
+    /// By the first second of a period: what happened in it, with the differences of `standing` and `unknown`.
+    periods: BTreeMap<i64, (Period, [i64; 2])>,
 }
 
 impl Series {
@@ -231,7 +257,7 @@ impl Series {
         Self { length, periods: BTreeMap::new() }
     }
 
-    fn at(&mut self, time: i64) -> &mut (Period, i64) {
+    fn at(&mut self, time: i64) -> &mut (Period, [i64; 2]) {
         self.periods.entry(self.length.start(time)).or_default()
     }
 
@@ -248,11 +274,17 @@ impl Series {
                 self.at(gone).0.lost += 1;
             }
         }
+        backlink.each_standing(|first, end| self.stretch(0, (first, end)));
         for &(since, until) in &backlink.unknown {
-            self.at(since).1 += 1;
-            if until < i64::MAX {
-                self.at(until + 1).1 -= 1;
-            }
+            self.stretch(1, (since, until.saturating_add(1)));
+        }
+    }
+
+    /// Counts a stretch into one of the differences: its first second and the one after its last.
+    fn stretch(&mut self, number: usize, (first, end): (i64, i64)) {
+        self.at(first).1[number] += 1;
+        if end < i64::MAX {
+            self.at(end).1[number] -= 1;
         }
     }
 
@@ -261,13 +293,12 @@ impl Series {
         let Some((&first, _)) = self.periods.first_key_value() else { return Vec::new() };
         let last = self.periods.last_key_value().map_or(first, |(&last, _)| last);
         let starts = std::iter::successors(Some(first), |&start| Some(self.length.end(start) + 1));
-        let (mut there, mut unknown) = (0_i64, 0_i64);
+        let (mut standing, mut unknown) = (0_i64, 0_i64);
         let period = |start: i64| {
-            let (mut period, difference) = self.periods.get(&start).copied().unwrap_or_default();
-            unknown += difference;
-            there += (period.found + period.new + period.returned).cast_signed() - period.lost.cast_signed();
-            period.unknown = unknown.unsigned_abs();
-            period.standing = (there - unknown).unsigned_abs();
+            let (mut period, differences) = self.periods.get(&start).copied().unwrap_or_default();
+            standing += differences[0];
+            unknown += differences[1];
+            (period.standing, period.unknown) = (standing.unsigned_abs(), unknown.unsigned_abs());
             (start, period)
         };
         starts.take_while(|&start| start <= last).map(period).collect()

@@ -7,6 +7,7 @@
 
 use crate::record::status::{self, Failures, Status, StatusChange};
 use crate::record::time::{AsOf, Window};
+use serde::Serialize;
 
 /// A capture of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,12 +33,70 @@ pub fn deciding(captures: &[CaptureTime], as_of: AsOf) -> Option<CaptureTime> {
     captures.iter().rev().find(counts).filter(|capture| capture.time >= as_of.since).copied()
 }
 
-/// The time of the first capture after `last` that shows the page, so that a link of `last` which it does not have is
-/// gone. Captures with unknown links and failures of the server are passed over.
-pub fn gone_after(captures: &[CaptureTime], last: i64) -> Option<i64> {
-    let after = captures[captures.partition_point(|capture| capture.time <= last)..].iter();
-    let mut shows = after.filter(|capture| capture.known && Failures::End.counts(capture.status));
-    shows.next().map(|capture| capture.time)
+/// Whether a page links to a URL as of a time. The one answer of all questions that have a time, in both directions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Linking {
+    /// It links: the capture that decides has the link.
+    Yes,
+    /// It does not: that capture lacks the link, or is a failure, or there is none.
+    No,
+    /// Nobody knows: the links of that capture are unknown.
+    Unknown,
+}
+
+impl Linking {
+    /// The answer, given the capture that decides ([`deciding`]), and whether that capture is known to have the link.
+    pub fn of(decides: Option<CaptureTime>, has_link: bool) -> Self {
+        match decides {
+            Some(capture) if !capture.known => Linking::Unknown,
+            Some(_) if has_link => Linking::Yes,
+            _ => Linking::No,
+        }
+    }
+
+    /// Its word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Linking::Yes => "yes",
+            Linking::No => "no",
+            Linking::Unknown => "unknown",
+        }
+    }
+}
+
+/// Whether it is unknown as of a time what a page links to.
+pub fn is_unknown(captures: &[CaptureTime], as_of: AsOf) -> bool {
+    Linking::of(deciding(captures, as_of), false) == Linking::Unknown
+}
+
+/// Since when that is unknown: the time of the first of the captures with unknown links, up to the one that decides,
+/// without another between them that counts. `None` where it is known.
+pub fn unknown_since(captures: &[CaptureTime], as_of: AsOf) -> Option<i64> {
+    let last = deciding(captures, as_of).filter(|capture| !capture.known)?.time;
+    let before = captures[..captures.partition_point(|capture| capture.time <= last)].iter().rev();
+    let counting = before.filter(|capture| as_of.failures.counts(capture.status));
+    counting.take_while(|capture| !capture.known).last().map(|capture| capture.time)
+}
+
+/// The failure that ended a page which is gone as of a time: of the failures without a good capture since, the first
+/// that counts. `None` where the page is not gone, or was never captured.
+pub fn ended_by(captures: &[CaptureTime], as_of: AsOf) -> Option<CaptureTime> {
+    let counts = |capture: &&CaptureTime| capture.time <= as_of.time && as_of.failures.counts(capture.status);
+    captures.iter().rev().filter(counts).take_while(|capture| capture.status.is_failure()).last().copied()
+}
+
+/// Times of the captures that tell which links the page has, rising: neither those with unknown links nor failures of
+/// the server.
+pub fn telling(captures: &[CaptureTime]) -> Vec<i64> {
+    let tells = |capture: &&CaptureTime| capture.known && Failures::End.counts(capture.status);
+    captures.iter().filter(tells).map(|capture| capture.time).collect()
+}
+
+/// The first of the [`telling`] times after `last`: a link of the capture of `last`, and not of the next one that
+/// tells, is gone then. Cost: a search.
+pub fn gone_after(telling: &[i64], last: i64) -> Option<i64> {
+    telling.get(telling.partition_point(|&time| time <= last)).copied()
 }
 
 /// What is known of a page as of a time.

@@ -309,6 +309,13 @@ impl Manifest {
         self.rows.iter().any(|row| row.removes)
     }
 
+    /// Whether its counts are those of distinct pages, captures and links. They are sums over rows: where more than one
+    /// row has captures, or a row takes some out, the same page, capture or link may count more than once, and all
+    /// counts but that of URLs are *at most*.
+    pub fn counts_are_exact(&self) -> bool {
+        !self.removes() && self.rows.iter().filter(|row| row.counts.captures > 0).count() <= 1
+    }
+
     /// All files of the epoch.
     pub fn files(&self) -> impl Iterator<Item = &FileEntry> {
         self.rows.iter().flat_map(|row| &row.partitions).flat_map(|partition| &partition.files)

@@ -59,11 +59,12 @@ pub(crate) fn captures_of(page: &Page, stretches: &[Stretch]) -> u64 {
     stretches.iter().map(|&(first, last)| page.marked_between(first, last)).sum()
 }
 
-/// How many known captures of the page the window selects.
-pub(crate) fn captures_known(page: &Page, window: Window) -> u64 {
+/// How many captures of the page the window selects that tell ([`Page::tells`]): what the captures with a link are a
+/// share of. A failure of the server says nothing of a page, and neither does a capture with unknown links.
+pub(crate) fn captures_telling(page: &Page, window: Window) -> u64 {
     let selected = captures_selected(page, window);
     let index = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
-    selected.filter(|&at| page.is_known(index(at))).count() as u64
+    selected.filter(|&at| page.tells(index(at))).count() as u64
 }
 
 /// The captures of the page that the window selects, their links known or not.
@@ -80,7 +81,7 @@ pub(crate) fn captures_selected(page: &Page, window: Window) -> Range<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use webstrata_layers::Change;
+    use webstrata_layers::{Change, Status, StatusChange};
 
     /// Captures 0 to 5, of which 0 and 3 are unknown; link 7 is in 1 and 2, and in 5; link 9 in all.
     fn page() -> Page {
@@ -115,9 +116,20 @@ mod tests {
     }
 
     #[test]
-    fn captures_are_counted_where_links_are_known() {
+    fn captures_are_counted_that_tell() {
         assert_eq!(captures_of(&page(), &[(1, 4), (5, 5)]), 4);
-        assert_eq!(captures_known(&page(), Window::Seen { from: 0, to: 45 }), 2);
+        assert_eq!(captures_telling(&page(), Window::Seen { from: 0, to: 45 }), 2);
+        let status = |capture, code| StatusChange { capture, status: Status::new(code).unwrap() };
+        // The third capture is an unknown one, the fourth a failure of the server, the fifth a page that is gone.
+        let failing = Page {
+            blank: vec![2, 3, 4],
+            changes: vec![],
+            statuses: vec![status(3, 503), status(4, 404), status(5, 200)],
+            ..page()
+        };
+        assert_eq!(failing.flaw(), None);
+        assert_eq!(captures_telling(&failing, Window::ALWAYS), 4);
+        assert_eq!(captures_telling(&failing, Window::Seen { from: 0, to: 45 }), 2);
         assert_eq!(captures_selected(&page(), Window::Seen { from: 0, to: 45 }), 0..4);
         assert_eq!(captures_selected(&page(), Window::Seen { from: 45, to: 0 }), 4..4);
         assert_eq!(captures_selected(&page(), Window::as_of(45)), 3..4);

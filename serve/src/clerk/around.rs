@@ -2,4 +2,5 @@
 
 pub(super) mod backlinks;
 pub(super) mod neighbourhood;
+mod unknown;
 mod ways;

@@ -10,7 +10,7 @@ use super::pinned::Pinned;
 use crate::protocol::status::Reason;
 
 /// Pages whose captures or lifespans are asked for in one batch.
-const PAGES: usize = 1000;
+pub(super) const PAGES: usize = 1000;
 
 impl Pinned {
     /// For each UID the links of the page that differ from one date to another, or the pages that began or ceased to
@@ -72,7 +72,7 @@ impl Pinned {
 }
 
 /// UIDs in order, each once.
-fn distinct(uids: impl Iterator<Item = Uid>) -> Vec<Uid> {
+pub(super) fn distinct(uids: impl Iterator<Item = Uid>) -> Vec<Uid> {
     let mut uids: Vec<Uid> = uids.collect();
     uids.sort_unstable();
     uids.dedup();
@@ -80,7 +80,11 @@ fn distinct(uids: impl Iterator<Item = Uid>) -> Vec<Uid> {
 }
 
 /// The answer about a batch; `None` if it was too large, and then the next batch is smaller.
-fn fitting<T>(answer: Result<Batch<T>, Status>, batch: &[Uid], step: &mut usize) -> Result<Option<Batch<T>>, Status> {
+pub(super) fn fitting<T>(
+    answer: Result<Batch<T>, Status>,
+    batch: &[Uid],
+    step: &mut usize,
+) -> Result<Option<Batch<T>>, Status> {
     match answer {
         Err(status) if Reason::of(&status) == Some(Reason::AnswerTooLarge) && batch.len() > 1 => {
             *step = batch.len() / 2;

@@ -116,7 +116,7 @@ impl Pinned {
     }
 
     /// As [`Pinned::links`]; if the lists are too long for one answer, asks for them one after the other.
-    async fn lists(&self, uids: &[Uid], direction: Direction, window: Window) -> Result<Batch<Uid>, Status> {
+    pub(super) async fn lists(&self, uids: &[Uid], direction: Direction, window: Window) -> Result<Batch<Uid>, Status> {
         match self.links(uids, direction, window).await {
             Err(status) if Reason::of(&status) == Some(Reason::AnswerTooLarge) => {
                 let mut lists = Batch::default();

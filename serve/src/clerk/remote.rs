@@ -143,6 +143,14 @@ impl Links for Remote {
         self.answer(self.pinned.with_prefix(prefix))
     }
 
+    fn has_unknown(&self) -> bool {
+        self.pinned.graph().has_unknown
+    }
+
+    fn unknown(&self, uid: Uid, direction: Direction, as_of: AsOf) -> Result<Vec<Uid>, Error> {
+        Ok(self.answer(self.pinned.unknown(&[uid], direction, as_of))?.into_values())
+    }
+
     fn changed(&self, uid: Uid, is_inward: bool, dates: [AsOf; 2]) -> Result<ChangedLinks, Error> {
         Ok(self.answer(self.pinned.changed(&[uid], is_inward, dates))?.pop().unwrap_or_default())
     }

@@ -41,7 +41,8 @@ impl Pinned {
         Ok(captures_of_page(self.captures(spellings).await?.iter()))
     }
 
-    /// The links of a page, and whether they are unknown; inward, the pages that link to any spelling.
+    /// The links of a page, and the spellings that decide if their links are unknown; inward, the pages that link to
+    /// any spelling, and those of which that is unknown.
     ///
     /// # Errors
     /// See [`Pinned`].
@@ -50,20 +51,25 @@ impl Pinned {
         spellings: &[Uid],
         direction: Direction,
         window: Window,
-    ) -> Result<(Vec<Uid>, bool), Status> {
+    ) -> Result<(Vec<Uid>, Vec<Uid>), Status> {
         let (asked, unknown) = match (direction, window) {
             (Direction::Out, Window::AsOf(as_of)) => {
                 let captures = self.captures(spellings).await?;
-                let (decide, unknown) = deciding(captures.iter(), as_of);
-                (decide.into_iter().map(|spelling| spellings[spelling]).collect(), unknown)
+                let (decide, is_unknown) = deciding(captures.iter(), as_of);
+                let decide: Vec<Uid> = decide.into_iter().map(|spelling| spellings[spelling]).collect();
+                let unknown = if is_unknown { decide.clone() } else { Vec::new() };
+                (decide, unknown)
             }
-            _ => (spellings.to_vec(), false),
+            (Direction::In(_), Window::AsOf(as_of)) => {
+                (spellings.to_vec(), self.unknown(spellings, direction, as_of).await?.into_values())
+            }
+            _ => (spellings.to_vec(), Vec::new()),
         };
         let mut all = Vec::new();
         for uid in asked {
             all.extend(self.all_links(uid, direction, window).await?);
         }
-        Ok((in_order(all), unknown))
+        Ok((in_order(all), in_order(unknown)))
     }
 }
 

@@ -40,6 +40,8 @@ pub(super) struct Layout {
     /// Whether it has a capture with a status of 400 or above.
     has_failures: bool,
     removes: bool,
+    /// Whether it has a capture whose links are unknown.
+    has_unknown: bool,
     cells: Vec<CellSummary>,
 }
 
@@ -92,7 +94,9 @@ impl Layout {
         let key = format!("cells/{}/{:016x}", entry.row, hash.digest());
         let removes = entry.removes;
         let has_failures = removes || entry.counts.failed_captures > 0;
-        Self { row: entry.row, key, end_uid: entry.end_uid(), times, has_failures, removes, cells: Vec::new() }
+        let has_unknown = entry.counts.unknown_captures > 0;
+        let (row, end_uid) = (entry.row, entry.end_uid());
+        Self { row, key, end_uid, times, has_failures, removes, has_unknown, cells: Vec::new() }
     }
 
     pub(super) fn partitions(&self) -> impl Iterator<Item = u32> {
@@ -169,6 +173,7 @@ impl Survey {
             last_time: row.times.1,
             has_failures: row.has_failures,
             removes: row.removes,
+            has_unknown: row.has_unknown,
             cells: row.cells.iter().zip(holders).map(cell).collect(),
         }
     }
@@ -244,6 +249,7 @@ mod tests {
             times: (0, 1),
             has_failures: false,
             removes: false,
+            has_unknown: false,
             cells: (0..20)
                 .map(|partition| CellSummary {
                     load: Load { partition, weight: 1 },

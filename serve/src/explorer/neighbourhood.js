@@ -35,7 +35,8 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
   const [answer, own] = await Promise.all([call(asked()), call(barcodePath(state.url, "out", 1))]);
   if (!isOpen()) return undefined;
   const around = surroundings(answer);
-  const { nodes, centre, size, source, target, from, until, isCaptured, angle, radius, sectors, sectorOf } = around;
+  const { nodes, centre, size, source, target, from, until, unknown } = around;
+  const { isCaptured, angle, radius, sectors, sectorOf } = around;
   const names = unit === "page" ? namesOf(nodes, nodes[centre]) : nodes.map(safe);
   let last = 0;
   const captures = own.captures.map((difference) => (last += difference));
@@ -176,6 +177,9 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
     if (!found) return "";
     if (found.error) return `${safe(found.error)}.`;
     const to = cut(bare(state.to), 60);
+    if (found.unknown) {
+      return `Unknown whether there is a way to ${to} on ${day(now)}: it may go over ${safe(found.unknown[0])}.`;
+    }
     if (found.links === null) return `No way to ${to}${found.isCut ? " of 6 links or fewer" : ""} on ${day(now)}.`;
     return `${many(found.links, "link")} to ${to} on ${day(now)}`;
   }
@@ -279,10 +283,11 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
   function saveLinks() {
     const quoted = (value) => (/[",\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value);
     const iso = (time) => (time === Infinity ? "" : new Date(time * 1000).toISOString().slice(0, 19) + "Z");
-    const lines = ["from,until,source,target"];
+    const lines = ["from,until,source,target,unknown"];
     for (let at = 0; at < from.length; at += 1) {
       if (!isThere(at)) continue;
-      lines.push([iso(from[at]), iso(until[at]), quoted(nodes[source[at]]), quoted(nodes[target[at]])].join(","));
+      const ends = [quoted(nodes[source[at]]), quoted(nodes[target[at]])];
+      lines.push([iso(from[at]), iso(until[at]), ...ends, iso(unknown[at])].join(","));
     }
     saveText(lines.join("\r\n") + "\r\n", "text/csv", fileName(state.url, "csv"));
   }
@@ -622,9 +627,10 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
 
   function tell() {
     if (pointed >= 0) {
-      let [out, into] = [0, 0];
+      let [out, into, unsure] = [0, 0, 0];
       for (let at = 0; at < from.length; at += 1) {
         if (!isThere(at)) continue;
+        unsure += unknown[at] <= now && (source[at] === pointed || target[at] === pointed);
         out += source[at] === pointed;
         into += target[at] === pointed;
       }
@@ -632,6 +638,7 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
       readout.replaceChildren(
         el("b", { text: unit === "page" ? safe(nodes[pointed]) : safe(nodes[pointed]) }),
         `  ${steps} away; here ${many(out, "link")} from it, ${count(into)} to it` +
+          `${unsure ? `, ${count(unsure)} of them unknown by then` : ""}` +
           `${isCaptured[pointed] ? "" : "; never captured"}`,
       );
       return;

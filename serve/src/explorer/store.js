@@ -85,13 +85,14 @@ export async function open({ root, call, drawn, isOpen }) {
   }
 
   function figures() {
+    const word = counts.exact ? "" : ", at most";
     const all = [
       [count(counts.urls), "URLs"],
-      [count(counts.pages), "pages captured"],
-      [count(counts.captures), "captures"],
-      [count(counts.links), "links, page to URL"],
-      [count(counts.occurrences), "links in captures"],
-      [count(counts.unknownCaptures), "captures of unknown links"],
+      [count(counts.pages), `pages captured${word}`],
+      [count(counts.captures), `captures${word}`],
+      [count(counts.links), `links, page to URL${word}`],
+      [count(counts.occurrences), `links in captures${word}`],
+      [count(counts.unknownCaptures), `captures of unknown links${word}`],
       [bytes(stats.total.bytes), "of cells"],
     ];
     const pair = ([number, word]) => el("div", {}, el("dd", { text: number }), el("dt", { text: word }));

@@ -22,6 +22,9 @@ export function surroundings(answer) {
   const target = Int32Array.from(links.target);
   const from = Float64Array.from(links.from);
   const until = Float64Array.from(links.until, (time) => time ?? Infinity);
+  // Since when it is unknown whether a link stands.
+  const unknown = new Float64Array(links.from.length).fill(Infinity);
+  (links.unknown || []).forEach((time, at) => (unknown[at] = time ?? Infinity));
   const isCaptured = new Uint8Array(size).fill(1);
   for (const place of answer.notCaptured || []) isCaptured[place] = 0;
   let known;
@@ -146,5 +149,6 @@ export function surroundings(answer) {
     return known;
   }
 
-  return { nodes, centre, size, source, target, from, until, isCaptured, extent, ringsAt, degree, ...places() };
+  const all = { nodes, centre, size, source, target, from, until, unknown, isCaptured };
+  return { ...all, extent, ringsAt, degree, ...places() };
 }

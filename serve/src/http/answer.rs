@@ -89,6 +89,17 @@ impl<V> Answer<V> {
         self.values_left > 0
     }
 
+    /// How many of the next values fit, given the lengths of their texts; one fits in any case.
+    pub(in crate::http) fn fitting(&self, texts: impl Iterator<Item = usize>) -> usize {
+        let mut bytes = 0;
+        let fits = |length: &usize| {
+            let has_room = bytes < self.bytes_left;
+            bytes += BESIDE + length;
+            has_room
+        };
+        texts.take(self.values_left).take_while(fits).count()
+    }
+
     /// How many more values to ask for: one above the limit, to learn whether there are more.
     pub(in crate::http) fn values_max(&self) -> usize {
         self.values_left.saturating_add(1)

@@ -22,7 +22,7 @@ use axum::Json;
 use axum::extract::{RawQuery, State};
 use serde_json::{Value as Shown, json};
 use tonic::Status;
-use webstrata_layers::record::capture::gone_after;
+use webstrata_layers::record::capture::{gone_after, telling};
 use webstrata_layers::record::join::with_sources;
 use webstrata_layers::{CaptureTime, Direction, InLinks, Lifespan, Precision, RangeLength, Uid, Window, format_digits};
 
@@ -172,8 +172,9 @@ async fn inward_rows(pinned: &Pinned, uid: Uid, limit: usize, found: &mut Vec<i6
             let runs: Vec<&Lifespan> = lifespans.iter().filter(|run| run.link == uid).collect();
             if !runs.is_empty() {
                 found.push(captures.first().map_or(0, |capture| capture.time));
+                let telling = telling(captures);
                 let triples =
-                    runs.iter().flat_map(|run| [run.first, run.last, gone_after(captures, run.last).unwrap_or(0)]);
+                    runs.iter().flat_map(|run| [run.first, run.last, gone_after(&telling, run.last).unwrap_or(0)]);
                 rows.push(source, runs.len(), triples);
             }
         }

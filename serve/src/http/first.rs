@@ -1,5 +1,5 @@
-//! `/v1/first`: who linked first to a URL, oldest first. The answer has the first pages only, as many as `limit` says,
-//! and how many there are in all.
+//! `/v1/first`: who linked first to a URL, oldest first. An answer has as many pages as `limit` says, how many there
+//! are in all, and where the next answer goes on. Each answer costs as much as the first one.
 
 use axum::Json;
 use axum::extract::{RawQuery, State};
@@ -8,10 +8,11 @@ use webstrata_layers::format_time;
 
 use super::question::address::find;
 use super::question::params::Params;
-use super::{Refused, pinned};
+use super::question::resume::{PagePosition, Start};
+use super::{Refused, pinned, resume_key};
 use crate::server::Shared;
 
-pub(super) const FIRST: &[&str] = &["url", "limit", "epoch"];
+pub(super) const FIRST: &[&str] = &["url", "limit", "resumeKey", "epoch"];
 
 /// The default and the largest `limit`, in pages.
 const LIMIT: u64 = 100;
@@ -20,15 +21,20 @@ const LIMIT_MAX: u64 = 10_000;
 /// `/v1/first`.
 pub(super) async fn first(State(shared): State<Shared>, RawQuery(query): RawQuery) -> Result<Json<Shown>, Refused> {
     let params = Params::of(query.as_deref(), FIRST, &[])?;
+    let start = Start::of(shared.cluster.store(), "/v1/first", &params)?;
     let limit = params.number("limit", 1..=LIMIT_MAX)?.unwrap_or(LIMIT);
     let url = params.required("url")?;
-    let pinned = pinned(&shared, params.number("epoch", 1..=u64::MAX)?.unwrap_or(0)).await?;
+    let pinned = pinned(&shared, start.epoch).await?;
     let (url, uid) = find(&pinned, url).await?;
-    let mut pages = pinned.first(&[uid]).await?.pop().unwrap_or_default();
-    let count = pages.len();
-    pages.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
-    let urls = pinned.urls(&pages.iter().map(|(_, page)| *page).collect::<Vec<_>>()).await?;
-    let lines = pages.iter().zip(urls).map(|((first, _), page)| json!({"first": format_time(*first), "page": page}));
-    let lines: Vec<Shown> = lines.collect();
-    Ok(Json(json!({"epoch": pinned.epoch(), "url": url, "uid": uid, "pages": count, "first": lines})))
+    let pages = pinned.first(&[uid]).await?.pop().unwrap_or_default();
+    let sent = start.position.unwrap_or_default().sent.min(pages.len());
+    let end = sent.saturating_add(usize::try_from(limit).unwrap_or(usize::MAX)).min(pages.len());
+    let urls = pinned.urls(&pages[sent..end].iter().map(|(_, page)| *page).collect::<Vec<_>>()).await?;
+    let lines = pages[sent..end].iter().zip(urls);
+    let lines: Vec<Shown> =
+        lines.map(|((first, _), page)| json!({"first": format_time(*first), "page": page})).collect();
+    let mut shown = json!({"epoch": pinned.epoch(), "url": url, "uid": uid, "pages": pages.len(), "first": lines});
+    let next = PagePosition { sent: end, ..PagePosition::default() };
+    resume_key(&mut shown, &start, &pinned, (end < pages.len()).then_some(next));
+    Ok(Json(shown))
 }

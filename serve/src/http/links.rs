@@ -1,9 +1,10 @@
 //! `/v1/links`: links of a page, or pages that link to a URL, at a time; for one URL, or for all URLs that match.
 //! `/v1/lifespans`: the first and the last capture of each link.
 //!
-//! The links of one URL are a list. The links of matching URLs are items, one for each URL that has links; an item has
-//! the URL alone if the links of the answering capture are unknown. For out-links only pages with a capture in the
-//! window are looked up; for in-links all matching URLs are, because a link target need not have been captured.
+//! The links of one URL are a list. The links of matching URLs are items, one for each URL that has links. What is
+//! unknown as of a time stands beside the links: of a page that its links are, of in-links the pages of which it is
+//! unknown whether they link; it counts as a value of the answer. For out-links only pages with a capture in the window
+//! are looked up; for in-links all matching URLs are, because a link target need not have been captured.
 
 use axum::Json;
 use axum::extract::{RawQuery, State};
@@ -19,10 +20,10 @@ use super::question::address::{find, spellings_of};
 use super::question::params::Params;
 use super::question::resume::Start;
 use super::{Refused, pinned, resume_key};
-use crate::clerk::Pinned;
+use crate::clerk::{Pinned, UidInWindow};
 use crate::protocol::status::{Reason, bad};
 use crate::server::Shared;
-use webstrata_layers::read::question::is_unknown;
+use webstrata_layers::read::question::put_unknown;
 
 pub(super) const LINKS: &[&str] = &[
     "url",
@@ -64,18 +65,39 @@ struct LinkQuestion {
     form: AnswerForm,
 }
 
-/// A link of a page; `None` if the links are unknown.
-type Link = Option<Uid>;
+/// A link, or a page of which it is unknown whether it links.
+#[derive(Clone, Copy)]
+struct Link {
+    uid: Uid,
+    is_unknown: bool,
+}
+
+/// The URL of one.
+struct LinkShown {
+    url: String,
+    is_unknown: bool,
+}
+
+impl Link {
+    /// Links and pages of which that is unknown, both rising, in order. A page that ranges name may be unknown, too.
+    fn all(links: &[Uid], unknown: &[Uid]) -> Vec<Self> {
+        let known = links.iter().filter(|link| unknown.binary_search(link).is_err());
+        let known = known.map(|&uid| Self { uid, is_unknown: false });
+        let mut all: Vec<Self> = known.chain(unknown.iter().map(|&uid| Self { uid, is_unknown: true })).collect();
+        all.sort_by_key(|link| link.uid);
+        all
+    }
+}
 
 impl Value for Link {
-    type Shown = Option<String>;
+    type Shown = LinkShown;
 
     fn uid(self) -> Option<Uid> {
-        self
+        Some(self.uid)
     }
 
     fn show(self, url: &str) -> Self::Shown {
-        self.map(|_| url.to_owned())
+        LinkShown { url: url.to_owned(), is_unknown: self.is_unknown }
     }
 }
 
@@ -157,16 +179,11 @@ impl LinkQuestion {
                 pinned.links_of_any_length(uids, self.direction, self.window).await?
             }
         };
-        let empty: Vec<Uid> =
-            uids.iter().zip(found.iter()).filter(|(_, links)| links.is_empty()).map(|(&uid, _)| uid).collect();
-        let mut unknown = self.unknown(pinned, &empty).await?.into_iter().peekable();
-        let (mut links, mut page_links) = (Batch::default(), Vec::new());
-        for (&uid, found) in uids.iter().zip(found.iter()) {
-            page_links.clear();
-            page_links.extend(found.iter().copied().map(Some));
-            page_links.extend(unknown.next_if_eq(&uid).map(|_| None));
-            links.push(&page_links);
-        }
+        // A sample does not have all links.
+        let whole = Some(&found).filter(|_| !matches!(self.form, AnswerForm::Sample(_)));
+        let unknown = self.unknown(pinned, uids, whole).await?;
+        let mut links = Batch::default();
+        found.iter().zip(unknown.iter()).for_each(|(found, unknown)| links.push(&Link::all(found, unknown)));
         Ok(links)
     }
 
@@ -176,18 +193,16 @@ impl LinkQuestion {
         pinned: &Pinned,
         uid: Uid,
         start: &Start,
-        answer: &mut Answer<Option<String>>,
+        answer: &mut Answer<LinkShown>,
     ) -> Result<(), Status> {
         let mut next = Some(start.position.unwrap_or_default().uid);
+        let unknown = self.unknown(pinned, &[uid], None).await?.into_values();
         while let (Some(first), false) = (next, answer.is_full()) {
             let (links, after) =
                 pinned.links_from(uid, self.direction, self.window, first, answer.values_max()).await?;
-            if links.is_empty() && first == Uid(0) && after.is_none() {
-                return answer.add(pinned, &[uid], &self.links(pinned, &[uid]).await?).await;
-            }
-            let mut each = Batch::default();
-            links.iter().for_each(|&link| each.push(&[Some(link)]));
-            answer.add(pinned, &links, &each).await?;
+            let within = |uid: &&Uid| **uid >= first && after.is_none_or(|after| **uid < after);
+            let unknown: Vec<Uid> = unknown.iter().filter(within).copied().collect();
+            add_each(pinned, &Link::all(&links, &unknown), answer).await?;
             if let (Some(after), false) = (after, answer.has_room()) {
                 answer.stop_at(after);
             }
@@ -202,13 +217,14 @@ impl LinkQuestion {
         pinned: &Pinned,
         spellings: &[Uid],
         start: &Start,
-        answer: &mut Answer<Option<String>>,
+        answer: &mut Answer<LinkShown>,
         shown: &mut Shown,
     ) -> Result<(), Status> {
-        let (mut links, unknown) = pinned.links_of_page(spellings, self.direction, self.window).await?;
+        let (mut links, mut unknown) = pinned.links_of_page(spellings, self.direction, self.window).await?;
         match self.form {
             AnswerForm::Count => {
                 shown["count"] = json!(links.len());
+                self.put_count(shown, unknown.len());
                 return Ok(());
             }
             AnswerForm::Sample(sample) => sample.draw(spellings.first().copied().unwrap_or_default(), &mut links),
@@ -216,14 +232,23 @@ impl LinkQuestion {
         }
         let first = start.position.unwrap_or_default().uid;
         links.retain(|&link| link >= first);
-        let mut each = Batch::default();
-        links.iter().for_each(|&link| each.push(&[Some(link)]));
-        answer.add(pinned, &links, &each).await?;
-        put_links(shown, std::mem::take(&mut answer.items).into_iter().flat_map(|item| item.values).collect());
-        if unknown {
-            shown["unknown"] = json!(true);
-        }
+        unknown.retain(|&page| page >= first);
+        add_each(pinned, &Link::all(&links, &unknown), answer).await?;
+        self.put_links(shown, std::mem::take(&mut answer.items).into_iter().flat_map(|item| item.values).collect());
         Ok(())
+    }
+
+    /// Adds how many pages are unknown to an answer with a number.
+    fn put_count(&self, shown: &mut Shown, unknown: usize) {
+        if unknown > 0 {
+            shown["unknown"] = if self.direction == Direction::Out { json!(true) } else { json!(unknown) };
+        }
+    }
+
+    fn put_links(&self, shown: &mut Shown, links: Vec<LinkShown>) {
+        let (unknown, links): (Vec<_>, Vec<_>) = links.into_iter().partition(|link| link.is_unknown);
+        shown["links"] = links.into_iter().map(|link| link.url).collect();
+        put_unknown(shown, self.direction != Direction::Out, unknown.into_iter().map(|link| link.url).collect());
     }
 
     async fn counts(&self, pinned: &Pinned, uids: &[Uid]) -> Result<Batch<Count>, Status> {
@@ -234,12 +259,10 @@ impl LinkQuestion {
         Ok(counts)
     }
 
-    /// The pages whose answering capture has unknown links.
-    async fn unknown(&self, pinned: &Pinned, uids: &[Uid]) -> Result<Vec<Uid>, Status> {
-        let (Direction::Out, Window::AsOf(as_of)) = (self.direction, self.window) else { return Ok(Vec::new()) };
-        let captures = pinned.captures(uids).await?;
-        let lacks = uids.iter().zip(captures.iter()).filter(|(_, captures)| is_unknown(captures, as_of));
-        Ok(lacks.map(|(&uid, _)| uid).collect())
+    /// For each UID the pages of which it is unknown whether they link.
+    async fn unknown(&self, pinned: &Pinned, uids: &[Uid], links: Option<&Batch<Uid>>) -> Result<Batch<Uid>, Status> {
+        let items: Vec<UidInWindow> = uids.iter().map(|&uid| (uid, self.window)).collect();
+        pinned.unknown_in_windows(&items, self.direction, links).await
     }
 
     fn header(&self, pinned: &Pinned) -> Shown {
@@ -287,13 +310,14 @@ pub(super) async fn links(State(shared): State<Shared>, RawQuery(query): RawQuer
         if let AnswerForm::Count = question.form {
             let counted = pinned.degrees(&[uid], question.direction, question.window).await?;
             shown["count"] = json!(counted.first());
+            question.put_count(&mut shown, question.unknown(&pinned, &[uid], None).await?.values().len());
             return Ok(Json(shown));
         }
         match question.form {
             AnswerForm::All => question.add_links(&pinned, uid, &start, &mut answer).await?,
             _ => answer.add(&pinned, &[uid], &question.links(&pinned, &[uid]).await?).await?,
         }
-        put_links(&mut shown, answer.items.into_iter().flat_map(|item| item.values).collect());
+        question.put_links(&mut shown, answer.items.into_iter().flat_map(|item| item.values).collect());
         resume_key(&mut shown, &start, &pinned, answer.next_page);
         return Ok(Json(shown));
     }
@@ -324,9 +348,9 @@ pub(super) async fn links(State(shared): State<Shared>, RawQuery(query): RawQuer
             Err(status) => return Err(status.into()),
         }
     }
-    let item = |item: super::answer::Item<Option<String>>| {
+    let item = |item: super::answer::Item<LinkShown>| {
         let mut shown = json!({"url": item.url, "uid": item.uid});
-        put_links(&mut shown, item.values);
+        question.put_links(&mut shown, item.values);
         shown
     };
     shown["items"] = answer.items.into_iter().map(item).collect();
@@ -334,11 +358,11 @@ pub(super) async fn links(State(shared): State<Shared>, RawQuery(query): RawQuer
     Ok(Json(shown))
 }
 
-fn put_links(shown: &mut Shown, links: Vec<Option<String>>) {
-    if links.contains(&None) {
-        shown["unknown"] = json!(true);
-    }
-    shown["links"] = links.into_iter().flatten().collect();
+/// Adds links to an answer, each as a value of its own.
+async fn add_each(pinned: &Pinned, links: &[Link], answer: &mut Answer<LinkShown>) -> Result<(), Status> {
+    let (uids, mut each): (Vec<Uid>, _) = (links.iter().map(|link| link.uid).collect(), Batch::default());
+    links.iter().for_each(|&link| each.push(&[link]));
+    answer.add(pinned, &uids, &each).await
 }
 
 /// `/v1/lifespans`.

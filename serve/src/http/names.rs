@@ -9,9 +9,9 @@ use webstrata_layers::{Batch, CaptureTime, Uid, format_time};
 
 use super::answer::walk::{Match, Walk};
 use super::answer::{Answer, Value};
-use super::question::address::{find, look_up};
+use super::question::address::{find, look_up, spellings_of};
 use super::question::params::{Params, number};
-use super::question::resume::Start;
+use super::question::resume::{PagePosition, Start};
 use super::{Refused, pinned, resume_key};
 use crate::clerk::Pinned;
 use crate::protocol::status::{Reason, bad};
@@ -55,6 +55,12 @@ pub(super) async fn captures(State(shared): State<Shared>, RawQuery(query): RawQ
     let mut answer = Answer::of(&shared, &params, &start)?;
     let pinned = pinned(&shared, start.epoch).await?;
     let mut shown = json!({"epoch": pinned.epoch()});
+    if matched == Match::Surt {
+        let (captures, next) = captures_of_spellings(&pinned, url, (from, to), &start, &answer).await?;
+        shown["captures"] = captures;
+        resume_key(&mut shown, &start, &pinned, next);
+        return Ok(Json(shown));
+    }
     let uid_intervals = if matched == Match::Exact {
         let (url, uid) = find(&pinned, url).await?;
         (shown["url"], shown["uid"]) = (json!(url), json!(uid));
@@ -65,14 +71,38 @@ pub(super) async fn captures(State(shared): State<Shared>, RawQuery(query): RawQ
     let mut walk = Walk::new(pinned.clone(), uid_intervals, Some((from, to)), start.first_uid());
     captures_of(&pinned, &mut walk, (from, to), &mut answer).await?;
     let lines = answer.items.into_iter().flat_map(|item| {
-        let line = move |CaptureTime { time, known, status }| {
-            json!({"url": item.url, "timestamp": format_time(time), "status": status.code(), "known": known})
-        };
+        let line = move |capture| line_of(&item.url, capture);
         item.values.into_iter().map(line)
     });
     shown["captures"] = lines.collect();
     resume_key(&mut shown, &start, &pinned, answer.next_page);
     Ok(Json(shown))
+}
+
+fn line_of(url: &str, CaptureTime { time, known, status }: CaptureTime) -> Shown {
+    json!({"url": url, "timestamp": format_time(time), "status": status.code(), "known": known})
+}
+
+/// The captures of one page in a closed interval, in order of time, as many as fit into the answer; and where they go
+/// on.
+async fn captures_of_spellings(
+    pinned: &Pinned,
+    url: &str,
+    (from, to): (i64, i64),
+    start: &Start,
+    answer: &Answer<CaptureTime>,
+) -> Result<(Shown, Option<PagePosition>), Status> {
+    let spellings = spellings_of(pinned, url).await?;
+    let (captures, urls) = tokio::try_join!(pinned.captures_of_page(&spellings), pinned.urls(&spellings))?;
+    let first = captures.partition_point(|(capture, _)| capture.time < from);
+    let end = captures.partition_point(|(capture, _)| capture.time <= to).max(first);
+    let captures = &captures[first..end];
+    let sent = start.position.unwrap_or_default().sent;
+    let rest = captures.get(sent..).ok_or_else(|| bad("resumeKey: not copied from an earlier answer"))?;
+    let fitting = answer.fitting(rest.iter().map(|(_, spelling)| urls[*spelling].len()));
+    let lines = rest[..fitting].iter().map(|(capture, spelling)| line_of(&urls[*spelling], *capture)).collect();
+    let next = PagePosition { sent: sent + fitting, ..PagePosition::default() };
+    Ok((lines, (fitting < rest.len()).then_some(next)))
 }
 
 /// Adds the captures of the URLs of a walk that lie in a closed interval.

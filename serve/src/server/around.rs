@@ -37,6 +37,8 @@ pub(super) async fn neighbourhood(
     let near = Near { centre: Uid(request.uid), is_wide: !request.narrow, at: request.at, limit };
     let NeighbourhoodAnswer { nodes, centre, edges, left_out, unread } = pinned.neighbourhood(near, unit).await?;
     let stood = |edge: &Edge| edge.until.map_or(0, |until| until.abs_diff(edge.from));
+    let unknown = |edge: &Edge| edge.unknown.map_or(0, |since| since.saturating_sub(edge.from));
+    let is_unknown = edges.iter().any(|edge| edge.unknown.is_some());
     Ok(proto::GetNeighbourhoodResponse {
         epoch: pinned.epoch(),
         urls: nodes.iter().map(|node| node.urls as u64).collect(),
@@ -49,6 +51,7 @@ pub(super) async fn neighbourhood(
         stood: edges.iter().map(stood).collect(),
         left_out: left_out as u64,
         unread: unread as u64,
+        unknown: edges.iter().filter(|_| is_unknown).map(unknown).collect(),
     })
 }
 
@@ -65,5 +68,6 @@ pub(super) async fn ways(pinned: &Pinned, request: &proto::GetWaysRequest) -> Re
         links: found.links.and_then(|links| u32::try_from(links).ok()),
         is_cut: found.is_cut,
         pages: Uid::numbers(&found.ways.concat()).to_vec(),
+        unknown: Uid::into_numbers(found.unknown),
     })
 }

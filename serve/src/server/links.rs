@@ -94,6 +94,26 @@ fn start_of(store: &str, request: &proto::GetLinksRequest) -> Result<(u64, usize
     Ok((epoch, usize::try_from(item).unwrap_or(usize::MAX), Uid(link)))
 }
 
+impl LinksService {
+    /// Adds to an answer the pages of which it is unknown whether they link.
+    async fn put_unknown(
+        &self,
+        answer: &mut proto::GetLinksResponse,
+        pinned: &Pinned,
+        request: &proto::GetLinksRequest,
+        (direction, window): (Direction, Window),
+        links: Option<&Batch<Uid>>,
+    ) -> Result<(), Status> {
+        let items: Vec<_> = Uid::slice(&request.uids).iter().map(|&uid| (uid, window)).collect();
+        let unknown = pinned.unknown_in_windows(&items, direction, links).await?;
+        if !unknown.values().is_empty() {
+            answer.unknown_counts = counts(&unknown);
+            answer.unknown = Uid::into_numbers(unknown.into_values());
+        }
+        Ok(())
+    }
+}
+
 #[tonic::async_trait]
 impl Links for LinksService {
     async fn url_to_uid(&self, request: Request<proto::UrlToUidRequest>) -> AnswerKind<proto::UrlToUidResponse> {
@@ -121,10 +141,15 @@ impl Links for LinksService {
         pinned.known(Uid::slice(&request.uids))?;
         if request.limit == 0 && request.page_token.is_empty() {
             let links = pinned.links(Uid::slice(&request.uids), direction, window).await?;
-            self.values(links.values().len())?;
+            self.put_unknown(&mut answer, &pinned, &request, (direction, window), Some(&links)).await?;
+            self.values(links.values().len() + answer.unknown.len())?;
             answer.counts = counts(&links);
             answer.links = Uid::into_numbers(links.into_values());
             return Ok(Response::new(answer));
+        }
+        if request.page_token.is_empty() {
+            self.put_unknown(&mut answer, &pinned, &request, (direction, window), None).await?;
+            answer.unknown.truncate(self.shared.bounds.values);
         }
         let bounds = self.shared.bounds;
         let limit = usize::try_from(request.limit).ok().filter(|&limit| limit > 0).unwrap_or(usize::MAX);

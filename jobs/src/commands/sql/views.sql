@@ -104,12 +104,13 @@ FROM of_one WHERE len(own) > 0
 UNION ALL
 SELECT src, dst, min(timestamp), max(timestamp), count(*)::UBIGINT FROM of_many GROUP BY src, dst, run;
 
--- Every link of every page once, with how many known captures the page has, and how many of these have the link.
+-- Every link of every page once, with how many captures of the page tell which links it has, and how many of these have the
+-- link. A failure of the server does not tell, and neither does a capture with unknown links.
 CREATE OR REPLACE VIEW links AS
 WITH seen AS (
     SELECT src, dst, min(first_seen) AS first_seen, max(last_seen) AS last_seen, sum(captures)::UBIGINT AS captures_with_link
     FROM link_intervals GROUP BY src, dst
-), known AS (
-    SELECT uid AS src, count(*)::UBIGINT AS captures FROM captures WHERE known GROUP BY uid
+), telling AS (
+    SELECT uid AS src, count(*)::UBIGINT AS captures FROM record_captures WHERE tells GROUP BY uid
 )
-SELECT src, dst, first_seen, last_seen, captures, captures_with_link FROM seen JOIN known USING (src);
+SELECT src, dst, first_seen, last_seen, captures, captures_with_link FROM seen JOIN telling USING (src);

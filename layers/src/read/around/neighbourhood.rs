@@ -6,17 +6,22 @@
 //!
 //! Who asks a store, or servers, gives [`Surroundings`] what it asks for; so the rule stands once. A link stands from
 //! the first capture that has it until the first one after that shows its page without it. Across captures with unknown
-//! links it goes on; but as of a date a page has no links if they are unknown then, as in all answers as of a date. The
-//! first ring is what the page ever linked to and what ever linked to it; the second is what pages of the first link
-//! to. Of more nodes than an answer has room for, it has those whose links stood longest. Memory: [`LINKS_MAX`] links.
-//! Cost: the lifespans of the pages of the first ring.
+//! links it goes on; if no later capture tells, the link is *unknown* from then on. As of a date, the links are those
+//! that stand; if it is unknown then what a page links to ([`is_unknown`]), each link that it ever had is there as
+//! unknown, with the latest stretch that began until then, or the first one. The first ring is what the page ever
+//! linked to and what ever linked to it; the second is what pages of the first link to. Links of a node to itself are
+//! left out. Of more nodes than an answer has room for, it has those whose links stood longest. Memory: [`LINKS_MAX`]
+//! links. Cost: the lifespans of the pages of the first ring.
+//!
+//! [`is_unknown`]: crate::record::capture::is_unknown
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 
 use crate::error::Error;
 use crate::read::query::{Direction, Lifespan, Links, Precision};
-use crate::record::capture::{CaptureTime, deciding, gone_after};
+use crate::read::spellings::in_order;
+use crate::record::capture::{CaptureTime, Linking, gone_after, telling, unknown_since};
 use crate::record::page::InLinks;
 use crate::record::time::{AsOf, RangeLength, Window};
 use crate::record::uid::Uid;
@@ -47,6 +52,11 @@ impl Near {
         self.at.is_none_or(|at| from <= at && until.is_none_or(|until| at < until))
     }
 
+    /// Since when it is unknown what a page links to, as of the date or to this day.
+    fn unknown_since(self, captures: &[CaptureTime]) -> Option<i64> {
+        unknown_since(captures, AsOf::new(self.at.unwrap_or(i64::MAX)))
+    }
+
     /// The window in which sources of the centre are asked for.
     pub fn window(self) -> Window {
         self.at.map_or(Window::ALWAYS, |at| Window::AsOf(AsOf::new(at)))
@@ -62,8 +72,22 @@ pub struct Edge<N = usize> {
     pub target: N,
     /// The first second.
     pub from: i64,
-    /// The first second at which it no longer stood; `None` if it stands to this day.
+    /// The first second at which it no longer stood; `None` if no capture shows that.
     pub until: Option<i64>,
+    /// Since when it is unknown whether it stands, as of the date of the question, or to this day; `None` where that is
+    /// known.
+    pub unknown: Option<i64>,
+}
+
+impl<N> Edge<N> {
+    /// Whether it stands as of the date of the question, or to this day.
+    pub fn linking(&self, at: Option<i64>) -> Linking {
+        match (self.unknown, at.or(self.until)) {
+            (Some(_), _) => Linking::Unknown,
+            (None, Some(at)) if self.until.is_some_and(|until| until <= at) => Linking::No,
+            _ => Linking::Yes,
+        }
+    }
 }
 
 /// A neighbourhood.
@@ -96,7 +120,9 @@ impl Surroundings {
         let mut found = Self { question, near: Vec::new(), left_out, edges: Vec::new(), unread: 0 };
         found.add(question.centre, own.0, own.1);
         let mut lives: HashMap<Uid, i64> = pages.into_iter().map(|(life, page)| (page, life)).collect();
-        let stands = |run: &&Lifespan| question.stands(run.first, gone_after(own.1, run.last));
+        let (telling, unknown) = (telling(own.1), question.unknown_since(own.1));
+        let is_unknown = unknown.is_some() && question.at.is_some();
+        let stands = |run: &&Lifespan| is_unknown || question.stands(run.first, gone_after(&telling, run.last));
         for run in own.0.iter().filter(stands) {
             *lives.entry(run.link).or_default() += run.last - run.first + 1;
         }
@@ -118,14 +144,23 @@ impl Surroundings {
 
     /// Adds the links of a page.
     pub fn add(&mut self, page: Uid, lifespans: &[Lifespan], captures: &[CaptureTime]) {
-        let decides = |at| deciding(captures, AsOf::new(at)).is_none_or(|capture| capture.known);
-        if !self.question.at.is_none_or(decides) {
-            return;
-        }
-        for run in lifespans {
-            let edge = Edge { source: page, target: run.link, from: run.first, until: gone_after(captures, run.last) };
-            if edge.target != page && self.question.stands(edge.from, edge.until) {
-                self.edges.push(edge);
+        let (telling, unknown) = (telling(captures), self.question.unknown_since(captures));
+        let edge = |run: &Lifespan, unknown| {
+            let until = gone_after(&telling, run.last);
+            Edge { source: page, target: run.link, from: run.first, until, unknown }
+        };
+        let others = lifespans.chunk_by(|one, next| one.link == next.link).filter(|runs| runs[0].link != page);
+        match (self.question.at, unknown) {
+            (Some(at), Some(_)) => {
+                let chosen = |runs: &[Lifespan]| runs.partition_point(|run| run.first <= at).saturating_sub(1);
+                self.edges.extend(others.map(|runs| edge(&runs[chosen(runs)], unknown)));
+            }
+            _ => {
+                let of_run = |run| Some(edge(run, None)).filter(|edge| self.question.stands(edge.from, edge.until));
+                let found = others.flatten().filter_map(of_run);
+                // A link that a capture shows to be gone is not unknown to this day.
+                let found = found.map(|edge| Edge { unknown: unknown.filter(|_| edge.until.is_none()), ..edge });
+                self.edges.extend(found.collect::<Vec<_>>());
             }
         }
     }
@@ -184,14 +219,14 @@ impl Surroundings {
         let centre = group(self.question.centre);
         let edges = self.edges().into_iter().map(|edge| {
             let (source, target) = (group(edge.source), group(edge.target));
-            Edge { source, target, from: edge.from, until: edge.until }
+            Edge { source, target, from: edge.from, until: edge.until, unknown: edge.unknown }
         });
-        let edges = united(edges.filter(|edge| edge.source != edge.target).collect());
+        let edges = united(edges.filter(|edge| edge.source != edge.target).collect(), self.question.at.is_some());
         let kept = self.kept(centre, &edges);
         let place = |node: usize| kept.nodes.binary_search(&node).ok();
-        let between = edges.into_iter().filter_map(|edge| {
-            Some(Edge { source: place(edge.source)?, target: place(edge.target)?, from: edge.from, until: edge.until })
-        });
+        let between = edges
+            .into_iter()
+            .filter_map(|edge| Some(Edge { source: place(edge.source)?, target: place(edge.target)?, ..edge }));
         Neighbourhood { edges: between.collect(), centre: place(centre).unwrap_or_default(), ..kept }
     }
 
@@ -226,17 +261,30 @@ fn longest(lives: HashMap<usize, i64>, count: usize) -> impl Iterator<Item = usi
     nodes.into_iter().map(|(_, node)| node)
 }
 
-/// Links in order; stretches of one link that meet are one.
-fn united(mut edges: Vec<Edge>) -> Vec<Edge> {
+/// Links in order; stretches of one link that meet are one. It stands if one of them does, and is unknown if that is so
+/// of one and none stands. As of a date one that stands is enough, and the unknown ones beside it are left out.
+fn united(mut edges: Vec<Edge>, has_date: bool) -> Vec<Edge> {
     edges.sort_unstable();
+    let ends = |edge: &Edge| (edge.source, edge.target);
     let mut united: Vec<Edge> = Vec::with_capacity(edges.len());
-    for edge in edges {
-        let end = |edge: &Edge| edge.until.unwrap_or(i64::MAX);
-        match united.last_mut() {
-            Some(last) if (last.source, last.target) == (edge.source, edge.target) && edge.from <= end(last) => {
-                last.until = if end(last) >= end(&edge) { last.until } else { edge.until };
+    for of_pair in edges.chunk_by(|one, next| ends(one) == ends(next)) {
+        let stands = has_date && of_pair.iter().any(|edge| edge.unknown.is_none());
+        let before = united.len();
+        for &edge in of_pair.iter().filter(|edge| !stands || edge.unknown.is_none()) {
+            let end = |edge: &Edge| edge.until.unwrap_or(i64::MAX);
+            match united[before..].last_mut() {
+                Some(last) if edge.from <= end(last) => {
+                    last.unknown = match (last.unknown, edge.unknown) {
+                        (Some(one), Some(other)) => Some(one.max(other)),
+                        // What ended before a link was unknown makes no difference to it, as long as it ended.
+                        (Some(since), None) => edge.until.map(|until| since.max(until)),
+                        (None, Some(since)) => last.until.map(|until| since.max(until)),
+                        (None, None) => None,
+                    };
+                    last.until = if end(last) >= end(&edge) { last.until } else { edge.until };
+                }
+                _ => united.push(edge),
             }
-            _ => united.push(edge),
         }
     }
     united
@@ -297,7 +345,12 @@ pub fn surroundings(links: &dyn Links, question: Near) -> Result<Surroundings, E
     let (mut lifespans, mut captures) = (Vec::new(), Vec::new());
     let centre = question.centre;
     let asked = match question.at {
-        Some(_) => Some(links.links(centre, Direction::In(Precision::Exact), question.window())?),
+        Some(at) => {
+            let direction = Direction::In(Precision::Exact);
+            let mut asked = links.links(centre, direction, question.window())?;
+            asked.extend(links.unknown(centre, direction, AsOf::new(at))?);
+            Some(in_order(asked))
+        }
         None => None,
     };
     let record = links.in_record(centre)?;
@@ -352,7 +405,7 @@ mod tests {
         assert_eq!(wide.nodes(), [1, 2, 5, 7, 8, 9].map(Uid));
         let around = wide.by_page();
         assert_eq!((around.nodes.len(), around.centre, around.left_out), (6, 2, 3));
-        let edge = |source, target, from, until| Edge { source, target, from, until };
+        let edge = |source, target, from, until| Edge { source, target, from, until, unknown: None };
         let expected = [
             edge(1, 2, 0, None),
             edge(1, 4, 0, Some(40)),
@@ -372,6 +425,34 @@ mod tests {
         let at = found(true, Some(30), 100);
         assert_eq!(at.nodes(), [2, 5, 7, 8, 9].map(Uid));
         assert_eq!(found(true, Some(24), 100).nodes(), [1, 2, 5, 7, 8, 9].map(Uid));
+    }
+
+    #[test]
+    fn links_of_unknown_captures_are_unknown() {
+        let mut own = captures(&[10, 20, 30, 40, 50]);
+        (own[2].known, own[4].known) = (false, false);
+        // Page 5 links to 1 until it lacks the link at 40, and to 9 from 20 on; its captures of 30 and 50 are unknown.
+        let runs = [run(1, 10, 20), run(9, 20, 40)];
+        let found = |at| {
+            let question = Near { centre: Uid(5), is_wide: false, at, limit: 100 };
+            Surroundings::new(question, (&runs, &own), Sources::default()).by_page().edges
+        };
+        let edge = |target, from, until, unknown| Edge { source: 1, target, from, until, unknown };
+        assert_eq!(found(None), [edge(0, 10, Some(40), None), edge(2, 20, None, Some(50))]);
+        assert_eq!(found(Some(35)), [edge(0, 10, Some(40), Some(30)), edge(2, 20, None, Some(30))]);
+        assert_eq!(found(Some(60)), [edge(0, 10, Some(40), Some(50)), edge(2, 20, None, Some(50))]);
+        assert_eq!(found(Some(45)), [Edge { source: 0, ..edge(1, 20, None, None) }]);
+        let linking = |at: Option<i64>| found(at).iter().map(|edge| edge.linking(at)).collect::<Vec<_>>();
+        assert_eq!(linking(None), [Linking::No, Linking::Unknown]);
+        assert_eq!((linking(Some(45)), linking(Some(35))), (vec![Linking::Yes], vec![Linking::Unknown; 2]));
+        // Of hosts, one page that stands is enough, and of two that are unknown the later one counts.
+        let pair = |from, until, unknown| Edge { source: 0, target: 1, from, until, unknown };
+        let open = [pair(10, None, Some(30)), pair(20, None, Some(50))];
+        assert_eq!(united(open.to_vec(), false), [pair(10, None, Some(50))]);
+        let known = [pair(10, None, Some(30)), pair(20, None, None)];
+        assert_eq!(united(known.to_vec(), false), [pair(10, None, None)]);
+        assert_eq!(united(vec![pair(10, None, Some(30)), pair(20, Some(40), None)], false), [pair(10, None, Some(40))]);
+        assert_eq!(united(vec![pair(10, Some(15), Some(30)), pair(20, None, None)], true), [pair(20, None, None)]);
     }
 
     #[test]

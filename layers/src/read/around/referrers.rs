@@ -13,6 +13,7 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 
 use crate::record::backlink::{Backlink, Began, Period, Series};
+use crate::record::capture::Linking;
 use crate::record::time::RangeLength;
 use crate::record::uid::Uid;
 
@@ -131,7 +132,7 @@ impl Referrer<'_> {
             Event::New => began(Some(Began::New)),
             Event::Returned => began(Some(Began::Returned)),
             Event::Lost => lost(),
-            Event::Standing => self.backlink.stands(to) == Some(true),
+            Event::Standing => self.backlink.links_at(to) == Linking::Yes,
         }
     }
 
@@ -216,9 +217,7 @@ impl Referrers {
         for ((_, backlink), &place) in self.pages.iter().zip(&self.host_of) {
             let host = &mut hosts[place as usize];
             host.pages += 1;
-            let is_open = backlink.stays.last().is_some_and(|stay| stay.gone.is_none());
-            let is_unknown = backlink.unknown.last().is_some_and(|&(_, until)| until == i64::MAX);
-            host.standing += u64::from(is_open && !is_unknown);
+            host.standing += u64::from(backlink.links_at(i64::MAX) == Linking::Yes);
             host.first = host.first.min(backlink.first());
         }
         hosts.sort_by(|one, other| (other.pages, one.first, &one.host).cmp(&(one.pages, other.first, &other.host)));

@@ -5,13 +5,15 @@
 //! ```
 //!
 //! The search goes from both ends, always on from the one with fewer pages, one step at a time ([`Search::asks`]); who
-//! asks a store, or servers, gives it the links. Memory: [`PAGES_MAX`] pages from each end. Cost: the links of all of
+//! asks a store, or servers, gives it the links. If no way is found, there may be one over pages whose links are
+//! unknown ([`Ways::unknown`]). Memory: [`PAGES_MAX`] pages from each end. Cost: the links of all of
 //! them.
 
 use std::collections::HashMap;
 
 use crate::error::Error;
 use crate::read::query::{Direction, Links, Precision};
+use crate::read::spellings::in_order;
 use crate::record::time::{AsOf, Window};
 use crate::record::uid::Uid;
 
@@ -27,6 +29,9 @@ pub struct Ways {
     pub links: Option<usize>,
     /// Whether the search ended at a bound: there may be a longer way than was looked for.
     pub is_cut: bool,
+    /// Where no way was found, the pages over which there may be one, rising: of the pages reached from one of the ends
+    /// those of which it is unknown as of the time what they link to, or those that may link to them.
+    pub unknown: Vec<Uid>,
 }
 
 /// What was reached from one end.
@@ -134,6 +139,20 @@ impl Search {
         edge.iter().copied().filter(|page| other.reached.contains_key(page)).collect()
     }
 
+    /// The pages that were reached from one of the ends, if no way was found: a way that the archive does not know goes
+    /// over one of them. Also, whether these are the pages from which the last one is reached, so that what links to
+    /// them is asked for ([`Links::unknown`]).
+    pub fn doubts(&self) -> Option<(Vec<Uid>, bool)> {
+        if !self.met().is_empty() {
+            return None;
+        }
+        let [ahead, behind] = &self.ends;
+        let is_backward = behind.edge.is_empty() && !ahead.edge.is_empty();
+        let mut reached: Vec<Uid> = self.ends[usize::from(is_backward)].reached.keys().copied().collect();
+        reached.sort_unstable();
+        Some((reached, is_backward))
+    }
+
     /// The ways that were found, at most `count`.
     pub fn ways(&self, count: usize) -> Ways {
         let [ahead, behind] = &self.ends;
@@ -148,7 +167,7 @@ impl Search {
         }
         ways.sort_unstable();
         let links = (!met.is_empty()).then(|| ahead.depth + behind.depth);
-        Ways { ways, links, is_cut: self.is_cut }
+        Ways { ways, links, is_cut: self.is_cut, unknown: Vec::new() }
     }
 }
 
@@ -170,7 +189,14 @@ pub fn ways(
         let lists = lists.collect::<Result<Vec<_>, _>>()?;
         search.add(lists.iter().map(Vec::as_slice));
     }
-    Ok(search.ways(count))
+    let mut unknown = Vec::new();
+    if let Some((pages, is_backward)) = search.doubts().filter(|_| links.has_unknown()) {
+        let direction = if is_backward { Direction::In(Precision::Exact) } else { Direction::Out };
+        for page in pages {
+            unknown.extend(links.unknown(page, direction, as_of)?);
+        }
+    }
+    Ok(Ways { unknown: in_order(unknown), ..search.ways(count) })
 }
 
 #[cfg(test)]

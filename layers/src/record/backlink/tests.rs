@@ -47,16 +47,14 @@ fn backlink_of(captures: &[(i64, Says)]) -> Backlink {
     backlink
 }
 
-/// Whether a page links at a second, by the latest capture that counts; `None` if that is unknown.
-fn links_at(captures: &[(i64, Says)], time: i64) -> Option<bool> {
+/// Whether a page that ever links does so at a second, by the latest capture that counts.
+fn links_at(captures: &[(i64, Says)], time: i64) -> Linking {
     let mut before = captures.iter().rev().filter(|&&(at, says)| at <= time && says != Says::ServerFails);
-    match before.clone().next() {
-        None => Some(false),
-        Some((_, Says::Unknown)) => {
-            let known = before.find(|(_, says)| *says != Says::Unknown);
-            if known.is_some_and(|(_, says)| *says == Says::Links) { None } else { Some(false) }
-        }
-        Some((_, says)) => Some(*says == Says::Links),
+    let ever = captures.iter().any(|(_, says)| *says == Says::Links);
+    match before.next() {
+        Some((_, Says::Unknown)) if ever => Linking::Unknown,
+        Some((_, Says::Links)) => Linking::Yes,
+        _ => Linking::No,
     }
 }
 
@@ -65,7 +63,7 @@ proptest! {
     fn a_page_stands_as_its_captures_say(captures in captures()) {
         let backlink = backlink_of(&captures);
         for time in -1..=END {
-            prop_assert_eq!(backlink.stands(time), links_at(&captures, time), "at {}", time);
+            prop_assert_eq!(backlink.links_at(time), links_at(&captures, time), "at {}", time);
         }
         let said = |time: i64| captures.iter().find(|capture| capture.0 == time).map(|capture| capture.1);
         for (number, stay) in backlink.stays.iter().enumerate() {
@@ -85,9 +83,9 @@ proptest! {
         let backlinks: Vec<Backlink> = pages.iter().map(|captures| backlink_of(captures)).collect();
         let united = Backlink::united(&backlinks);
         for time in -1..=END {
-            let each: Vec<_> = backlinks.iter().map(|backlink| backlink.stands(time)).collect();
-            let expected = [Some(true), None].into_iter().find(|state| each.contains(state)).unwrap_or(Some(false));
-            prop_assert_eq!(united.stands(time), expected, "at {}", time);
+            let each: Vec<_> = backlinks.iter().map(|backlink| backlink.links_at(time)).collect();
+            let expected = [Linking::Yes, Linking::Unknown].into_iter().find(|state| each.contains(state));
+            prop_assert_eq!(united.links_at(time), expected.unwrap_or(Linking::No), "at {}", time);
         }
         prop_assert!(united.stays.windows(2).all(|two| two[0].gone.is_some_and(|gone| gone < two[1].first)));
         prop_assert!(united.stays.iter().skip(1).all(|stay| stay.began == Began::Returned));
@@ -111,9 +109,11 @@ proptest! {
         for (start, period) in series.periods() {
             let end = RangeLength::Days(2).end(start);
             let count = |state| pages.iter().filter(|captures| links_at(captures, end) == state).count() as u64;
-            prop_assert_eq!((period.standing, period.unknown), (count(Some(true)), count(None)));
+            prop_assert_eq!((period.standing, period.unknown), (count(Linking::Yes), count(Linking::Unknown)));
             let after = before + period.found + period.new + period.returned - period.lost;
-            prop_assert_eq!(period.standing + period.unknown, after);
+            let is_in_stay = |stay: &Stay| stay.first <= end && stay.gone.is_none_or(|gone| end < gone);
+            let in_stays = pages.iter().filter(|captures| backlink_of(captures).stays.iter().any(is_in_stay)).count();
+            prop_assert_eq!(in_stays as u64, after);
             before = after;
         }
         let events: usize = pages.iter().map(|captures| backlink_of(captures).stays.len()).sum();

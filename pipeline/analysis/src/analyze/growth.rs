@@ -1,20 +1,24 @@
 //! `growth`: what an archive has by period: captures, pages, URLs, links, those that are new, and those that are there;
 //! pages that were lost (a failure ended them), that returned, and that are there at the end of the period.
 //!
-//! A link (a pair of a page and a URL) is new in the period of the first known capture that has it, and there at the
-//! end of a period where the latest known capture until then has it. A URL is new when it is first captured or first
-//! linked. Gives one row a period from the first capture to the last, and by URL when it was first known. Passes over
-//! the pages: two. Memory: 4 bytes a link, 24 a URL.
+//! A link (a pair of a page and a URL) is new in the period of the first known capture that has it. At the end of a
+//! period, links and living pages are those of the graph as of its last second, as in all answers as of a time: the
+//! latest capture that counts decides ([`deciding`]). While the links of that capture are unknown, the page is one of
+//! the unknown pages, and none of its links is counted. A URL is new when it is first captured or first linked. Gives
+//! one row a period from the first capture to the last, and by URL when it was first known. Passes over the pages: two.
+//! Memory: 4 bytes a link, 24 a URL.
+//!
+//! [`deciding`]: webstrata_layers::record::capture::deciding
 
 use super::adjacency;
 use super::slice::TimedSlice;
 use super::survey::{Fate, History, each, fates};
 use super::{Found, Ground, Sheet, SheetColumn};
-use webstrata_layers::{Page, RangeLength, Window};
+use webstrata_layers::{CaptureTime, Failures, Page, RangeLength, Window};
 use webstrata_pipeline::engine::job::Stopped;
 
-/// Columns of the result that are sums by period, in order; the last two are of steps, not of sums.
-const COLUMNS: [&str; 9] = [
+/// Columns of the result that are sums by period, in order; the last three are of steps, not of sums.
+const COLUMNS: [&str; 10] = [
     "captures",
     "pages",
     "new_pages",
@@ -23,6 +27,7 @@ const COLUMNS: [&str; 9] = [
     "lost_pages",
     "returned_pages",
     "living_pages",
+    "unknown_pages",
     "links",
 ];
 const CAPTURES: usize = 0;
@@ -33,7 +38,8 @@ const NEW_LINKS: usize = 4;
 const LOST: usize = 5;
 const RETURNED: usize = 6;
 const LIVING: usize = 7;
-const LINKS: usize = 8;
+const UNKNOWN: usize = 8;
+const LINKS: usize = 9;
 
 pub(super) fn growth(ground: &mut Ground<'_>, length: RangeLength) -> Result<Found, Stopped> {
     let counts = ground.store.store().manifest().counts;
@@ -54,12 +60,29 @@ pub(super) fn growth(ground: &mut Ground<'_>, length: RangeLength) -> Result<Fou
             sums[RETURNED] += i64::from(fate == Fate::Returned);
             sums[LIVING] += if fate == Fate::Lost { -1 } else { 1 };
         }
+        let unknown = unknown_after(page, history);
+        for &(after, since) in &unknown {
+            sums[period(since)][UNKNOWN] += 1;
+            if let Some(&until) = history.times.get(after) {
+                sums[period(until)][UNKNOWN] -= 1;
+            }
+        }
         let mut last = None;
         for stretch in &history.stretches {
             let time = history.times[stretch.first];
             sums[period(time)][NEW_LINKS] += i64::from(last.replace(stretch.link) != Some(stretch.link));
             sums[period(time)][LINKS] += 1;
-            if let Some(end) = history.end(stretch) {
+            // Unknown after one of its captures: then it ends there, and goes on with the next one, if that has it.
+            let within = |&&(after, _): &&(usize, i64)| (stretch.first + 1..=stretch.last + 1).contains(&after);
+            let mut is_open = true;
+            for &(after, since) in unknown.iter().filter(within) {
+                sums[period(since)][LINKS] -= 1;
+                is_open = after <= stretch.last;
+                if is_open {
+                    sums[period(history.times[after])][LINKS] += 1;
+                }
+            }
+            if let Some(end) = history.end(stretch).filter(|_| is_open) {
                 sums[period(end)][LINKS] -= 1;
             }
         }
@@ -73,6 +96,23 @@ pub(super) fn growth(ground: &mut Ground<'_>, length: RangeLength) -> Result<Fou
     }
     let sheet = (ground.worker.index() == 0).then(|| sheet(starts, all));
     Ok(Found::of_worker().with_sheet(sheet))
+}
+
+/// Where captures that count have unknown links: of each run of these between two that tell, how many captures of the
+/// history are before it, and the time of its first capture. Cost: the captures of the page, if it has blank ones.
+fn unknown_after(page: &Page, history: &History) -> Vec<(usize, i64)> {
+    let mut runs: Vec<(usize, i64)> = Vec::new();
+    if page.blank.is_empty() {
+        return runs;
+    }
+    let counts = |capture: &CaptureTime| !capture.known && Failures::End.counts(capture.status);
+    for capture in page.captures().iter().filter(counts) {
+        let before = history.times.partition_point(|&time| time < capture.time);
+        if runs.last().is_none_or(|run| run.0 != before) {
+            runs.push((before, capture.time));
+        }
+    }
+    runs
 }
 
 /// Visits each page of this worker, and gives when each of its URLs was first captured or linked to; `i64::MAX` where
@@ -105,7 +145,7 @@ pub(super) fn when_first_known(
 }
 
 fn sheet(starts: Vec<i64>, mut sums: Vec<[i64; COLUMNS.len()]>) -> Sheet {
-    for column in [LIVING, LINKS] {
+    for column in [LIVING, UNKNOWN, LINKS] {
         (1..sums.len()).for_each(|at| sums[at][column] += sums[at - 1][column]);
     }
     let mut columns = vec![("period", SheetColumn::Times(starts))];

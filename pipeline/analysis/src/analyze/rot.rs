@@ -2,9 +2,9 @@
 //!
 //! | number | of what |
 //! |---|---|
-//! | pages | URLs with a capture that counts as of the time |
+//! | pages | those with a capture that counts as of the time, failures included |
 //! | gone | of these: a failure has ended the page, which was there before |
-//! | missing | of these: never there, only failures |
+//! | missing | of these: never there, every capture that counts is a failure |
 //! | back | of these: there again, after a failure had ended the page |
 //! | hosts, hosts gone | hosts with pages; those without any page that is there, and with one that is gone |
 //! | links | pairs of a page that is there and a URL that it links to |

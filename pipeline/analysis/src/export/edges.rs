@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | `src`, `dst` | uint64, or string with URLs | the page, and the link |
 //! | `first_seen`, `last_seen` | timestamp | the first and the last capture of the window that has the link |
-//! | `captures` | uint32 | known captures of the page in the window |
+//! | `captures` | uint32 | captures of the page in the window that tell which links it has: no failure of the server |
 //! | `captures_with_link` | uint32 | those that have the link: as many as `captures` where it was always there |
 //!
 //! Rows are in order of (page, link). For Gephi the columns are `Source`, `Target`, `Type` (`Directed`), `Weight`
@@ -14,7 +14,7 @@ use super::table::{CHUNK, create, intervals};
 use super::texts::Ends;
 use super::{Export, ExportReport, Names, Stream};
 use crate::Error;
-use crate::stretches::{captures_known, captures_of, for_each_link};
+use crate::stretches::{captures_of, captures_telling, for_each_link};
 use crate::table::{TableWriter, column, time, times};
 use arrow_array::{ArrayRef, StringArray, UInt32Array};
 use arrow_schema::{DataType, Field};
@@ -88,7 +88,7 @@ pub(super) fn write(export: &Export<'_>, stream: &mut Stream) -> Result<ExportRe
     let mut table = create(export, stream, fields(names, &ends.data_type()))?;
     let mut batch = Batch::default();
     export.pages("edges", |page| {
-        let captures = number(captures_known(page, window));
+        let captures = number(captures_telling(page, window));
         for_each_link(page, window, |link, stretches| {
             let time = |at: u32| page.timestamps[at as usize];
             batch.src.push(page.uid);

@@ -9,7 +9,7 @@ use super::hosts::folded;
 use super::{Export, ExportReport, What};
 use crate::Error;
 use crate::hosts::host_in;
-use crate::stretches::{captures_known, captures_of, captures_selected, for_each_link};
+use crate::stretches::{captures_of, captures_selected, captures_telling, for_each_link};
 use std::collections::{BTreeMap, HashMap};
 use webstrata_layers::Links;
 use webstrata_layers::Uid;
@@ -156,7 +156,7 @@ fn write_pages(export: &Export<'_>, mut graph: impl Graph) -> Result<ExportRepor
     let nodes = nodes.len() as u64;
     let (mut edges, mut times) = (0, Vec::new());
     export.pages("edges", |page| {
-        let captures = captures_known(page, window);
+        let captures = captures_telling(page, window);
         for_each_link(page, window, |link, stretches| {
             times.clear();
             let time = |at: u32| page.timestamps[at as usize];

@@ -2,8 +2,9 @@
 
 use tonic::Status;
 use webstrata_layers::read::around::neighbourhood::{Groups, Sources};
+use webstrata_layers::read::spellings::in_order;
 use webstrata_layers::record::key::host_of;
-use webstrata_layers::{Direction, Edge, Near, Precision, Surroundings, Uid, Unit};
+use webstrata_layers::{AsOf, Direction, Edge, Near, Precision, Surroundings, Uid, Unit};
 use webstrata_url::domain_of;
 
 use crate::clerk::pinned::Pinned;
@@ -86,7 +87,12 @@ impl Pinned {
     pub async fn surroundings(&self, question: Near) -> Result<Surroundings, Status> {
         let centre = question.centre;
         let asked = match question.at {
-            Some(_) => Some(self.all_links(centre, Direction::In(Precision::Exact), question.window()).await?),
+            Some(at) => {
+                let direction = Direction::In(Precision::Exact);
+                let mut asked = self.all_links(centre, direction, question.window()).await?;
+                asked.extend(self.unknown(&[centre], direction, AsOf::new(at)).await?.into_values());
+                Some(in_order(asked))
+            }
             None => None,
         };
         let record = self.in_records(&[centre]).await?.pop().flatten();

@@ -1,6 +1,7 @@
 //! The shortest ways between two pages at a date ([`webstrata_layers::read::around::ways`] has the search).
 
 use tonic::Status;
+use webstrata_layers::read::spellings::in_order;
 use webstrata_layers::{AsOf, Direction, Precision, Search, Uid, Ways, Window};
 
 use crate::clerk::pinned::Pinned;
@@ -39,6 +40,13 @@ impl Pinned {
             }
             search.add(lists.iter().map(Vec::as_slice));
         }
-        Ok(search.ways(count))
+        let mut unknown = Vec::new();
+        if let Some((pages, is_backward)) = search.doubts().filter(|_| self.graph().has_unknown) {
+            let direction = if is_backward { Direction::In(Precision::Exact) } else { Direction::Out };
+            for some in pages.chunks(PAGES) {
+                unknown.extend(self.unknown(some, direction, as_of).await?.into_values());
+            }
+        }
+        Ok(Ways { unknown: in_order(unknown), ..search.ways(count) })
     }
 }

@@ -10,7 +10,7 @@ use serde_json::{Value as Shown, json};
 use tonic::Status;
 use webstrata_layers::store::log::{Committed, log};
 use webstrata_layers::store::overview::Overview;
-use webstrata_layers::{Counts, Error, Store, format_time};
+use webstrata_layers::{Error, Manifest, Store, format_time};
 
 use crate::cluster::blocking;
 use crate::http::question::params::Params;
@@ -34,7 +34,7 @@ pub(in crate::http) async fn overview(
     let shown = blocking(move || -> Result<Shown, Error> {
         Ok(json!({
             "epoch": epoch,
-            "counts": counts(&store.manifest().counts),
+            "counts": counts(store.manifest()),
             "epochs": epochs(&store)?,
             "overview": Overview::read(&store)?,
         }))
@@ -42,8 +42,10 @@ pub(in crate::http) async fn overview(
     Ok(Json(shown.await?.map_err(|error| status_of(&error))?))
 }
 
-fn counts(counts: &Counts) -> Shown {
+fn counts(manifest: &Manifest) -> Shown {
+    let counts = &manifest.counts;
     json!({
+        "exact": manifest.counts_are_exact(),
         "urls": counts.urls,
         "pages": counts.pages,
         "captures": counts.captures,
@@ -72,6 +74,7 @@ fn epochs(store: &Store) -> Result<Vec<Shown>, Error> {
             "origin": manifest.origin(),
             "captures": manifest.counts.captures,
             "links": manifest.counts.links,
+            "exact": manifest.counts_are_exact(),
             "rows": rows,
         })
     };

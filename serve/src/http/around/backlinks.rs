@@ -66,7 +66,7 @@ pub(in crate::http) async fn backlinks(
         "found": column(|period| period.found), "new": column(|period| period.new),
         "returned": column(|period| period.returned), "lost": column(|period| period.lost),
         "hosts": answer.hosts.iter().map(host_shown).collect::<Vec<_>>(),
-        "rows": answer.rows.iter().map(row_shown).collect::<Vec<_>>(),
+        "rows": answer.rows.iter().map(|row| row_shown(row, interval.1)).collect::<Vec<_>>(),
     });
     let sent = offset.saturating_add(answer.rows.len());
     let next = (limit > 0 && sent < answer.selected).then_some(PagePosition { sent, ..PagePosition::default() });
@@ -78,7 +78,8 @@ fn host_shown(host: &ReferringHost) -> Shown {
     json!({"host": host.host, "pages": host.pages, "standing": host.standing, "first": format_time(host.first)})
 }
 
-fn row_shown(row: &BacklinkRow) -> Shown {
+/// A row, and whether it links as of a time.
+fn row_shown(row: &BacklinkRow, to: i64) -> Shown {
     let Backlink { stays, unknown, targets } = &row.backlink;
     let stay = |stay: &Stay| {
         json!({"first": format_time(stay.first), "last": format_time(stay.last), "gone": stay.gone.map(format_time),
@@ -86,7 +87,7 @@ fn row_shown(row: &BacklinkRow) -> Shown {
     };
     let interval =
         |&(first, last): &(i64, i64)| json!([format_time(first), (last < i64::MAX).then(|| format_time(last))]);
-    let mut shown = json!({"page": row.url, "uid": row.page, "targets": targets,
+    let mut shown = json!({"page": row.url, "uid": row.page, "targets": targets, "links": row.backlink.links_at(to),
                            "stays": stays.iter().map(stay).collect::<Vec<_>>()});
     if let Some(name) = &row.name {
         (shown["name"], shown["pages"]) = (json!(name), json!(row.pages));

@@ -1,7 +1,8 @@
 //! `/v1/neighbourhood`: what is around a page, and when ([`webstrata_layers::read::around::neighbourhood`] has the
 //! rule).
 //!
-//! Links are columns with places in `nodes`, so that a picture for all dates is one small answer.
+//! Links are columns with places in `nodes`, so that a picture for all dates is one small answer. Links of a node to
+//! itself are left out.
 
 use axum::Json;
 use axum::extract::{RawQuery, State};
@@ -52,6 +53,9 @@ struct Columns {
     target: Vec<usize>,
     from: Vec<i64>,
     until: Vec<Option<i64>>,
+    /// Since when it is unknown whether the link stands; left out where that is known of all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unknown: Option<Vec<Option<i64>>>,
 }
 
 /// `/v1/neighbourhood`.
@@ -93,6 +97,11 @@ pub(in crate::http) async fn neighbourhood(
             target: found.edges.iter().map(|edge| edge.target).collect(),
             from: found.edges.iter().map(|edge| edge.from).collect(),
             until: found.edges.iter().map(|edge| edge.until).collect(),
+            unknown: found
+                .edges
+                .iter()
+                .any(|edge| edge.unknown.is_some())
+                .then(|| found.edges.iter().map(|edge| edge.unknown).collect()),
         },
         domains: &domains.names,
         domain: &domains.of,

@@ -36,10 +36,16 @@ pub(in crate::http) async fn ways(
     let pinned = pinned(&shared, params.number("epoch", 1..=u64::MAX)?.unwrap_or(0)).await?;
     let ((url, from), (target, to)) = tokio::try_join!(find(&pinned, url), find(&pinned, target))?;
     let found = pinned.ways((from, to), AsOf::new(at), hops, limit).await?;
-    let texts = Texts::of(&pinned, found.ways.concat()).await?;
+    let unknown = &found.unknown[..found.unknown.len().min(limit)];
+    let texts = Texts::of(&pinned, [&found.ways.concat(), unknown].concat()).await?;
     let way = |way: &Vec<Uid>| way.iter().map(|&uid| texts.get(uid)).collect::<Vec<_>>();
-    Ok(Json(json!({
+    let mut shown = json!({
         "epoch": pinned.epoch(), "url": url, "target": target, "links": found.links, "isCut": found.is_cut,
         "ways": found.ways.iter().map(way).collect::<Vec<_>>(),
-    })))
+    });
+    if !unknown.is_empty() {
+        shown["unknown"] = unknown.iter().map(|&uid| texts.get(uid)).collect();
+        shown["unknownPages"] = json!(found.unknown.len());
+    }
+    Ok(Json(shown))
 }

@@ -91,6 +91,15 @@ pub struct GetLinksResponse {
     /// Not empty: there are more links. Opaque; valid for this question in this epoch only.
     #[prost(string, tag = "4")]
     pub next_page_token: ::prost::alloc::string::String,
+    /// With as_of, in the answer to a request without page_token: for each UID the pages of which it is unknown
+    /// whether they link, in increasing order. The page itself if the links of its latest capture are unknown; with
+    /// DIRECTION_IN pages that linked to the URL in some capture, and whose links are unknown at that time. Counts are
+    /// empty if there are none. With a limit, `unknown` has no more than a server allows in an answer, the first ones,
+    /// while counts are whole.
+    #[prost(uint32, repeated, tag = "5")]
+    pub unknown_counts: ::prost::alloc::vec::Vec<u32>,
+    #[prost(uint64, repeated, tag = "6")]
+    pub unknown: ::prost::alloc::vec::Vec<u64>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct GetLinkCountRequest {
@@ -424,9 +433,9 @@ pub mod get_backlinks_request {
 pub struct GetBacklinksResponse {
     #[prost(uint64, tag = "1")]
     pub epoch: u64,
-    /// The first seconds of the periods, from the first one in which something happens to the last one; and for each, how
-    /// many link as of its end, of how many that is unknown, and how many stays began and ended in it. All rows count,
-    /// whatever the event and the limit.
+    /// The first seconds of the periods, from the first one in which something happens to the last one; and for each,
+    /// how many link as of its end, of how many that is unknown then, and how many stays began and ended in it. All rows
+    /// count, whatever the event and the limit.
     #[prost(int64, repeated, tag = "2")]
     pub periods: ::prost::alloc::vec::Vec<i64>,
     #[prost(uint64, repeated, tag = "3")]
@@ -467,7 +476,7 @@ pub struct GetNeighbourhoodRequest {
     /// What a node is.
     #[prost(enumeration = "get_backlinks_request::Unit", tag = "4")]
     pub unit: i32,
-    /// Only links that stand at this time; without it, all that ever stood.
+    /// Only links that stand at this time, or of which that is unknown; without it, all that ever stood.
     #[prost(int64, optional, tag = "5")]
     pub at: ::core::option::Option<i64>,
     /// Most nodes; 0: 10,000. The longest-lived ones have room.
@@ -488,7 +497,8 @@ pub struct GetNeighbourhoodResponse {
     /// The place of the page in the middle.
     #[prost(uint64, tag = "5")]
     pub centre: u64,
-    /// Links, by places in nodes; the first second of each, and how many seconds it stood (0: to this day).
+    /// Links, by places in nodes; the first second of each, and how many seconds it stood (0: no capture shows that it
+    /// is gone). Links of a node to itself are left out.
     #[prost(uint64, repeated, tag = "6")]
     pub sources: ::prost::alloc::vec::Vec<u64>,
     #[prost(uint64, repeated, tag = "7")]
@@ -502,6 +512,10 @@ pub struct GetNeighbourhoodResponse {
     pub left_out: u64,
     #[prost(uint64, tag = "11")]
     pub unread: u64,
+    /// For each link: how many seconds after `from` (before it, if negative) it became unknown whether it stands at
+    /// `at`, or to this day; 0 if that is known. Empty if all are known.
+    #[prost(int64, repeated, tag = "12")]
+    pub unknown: ::prost::alloc::vec::Vec<i64>,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct GetWaysRequest {
@@ -535,6 +549,10 @@ pub struct GetWaysResponse {
     /// The pages of the ways, one way after the other: each has links + 1 pages.
     #[prost(uint64, repeated, tag = "4")]
     pub pages: ::prost::alloc::vec::Vec<u64>,
+    /// If no way was found, in increasing order: pages of which it is unknown what they link to, so that there may be a
+    /// way over them. Empty: there is no way within the bounds.
+    #[prost(uint64, repeated, tag = "5")]
+    pub unknown: ::prost::alloc::vec::Vec<u64>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ReferringHost {
@@ -581,8 +599,8 @@ pub struct Stay {
     #[prost(enumeration = "Began", tag = "4")]
     pub began: i32,
 }
-/// A closed interval inside of a stay in which it is unknown whether the page links. Without an end no later capture
-/// tells.
+/// A closed interval, in a stay or outside, in which it is unknown whether the page links. Without an end no later
+/// capture tells.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct UnknownInterval {
     #[prost(int64, tag = "1")]
@@ -640,7 +658,7 @@ pub struct StatsResponse {
 pub struct Counts {
     #[prost(uint64, tag = "1")]
     pub urls: u64,
-    /// Records of out-links, and their captures. A page in several rows counts once for each row.
+    /// Records of out-links, and their captures. A page in several rows counts once for each row, so these are at most.
     #[prost(uint64, tag = "2")]
     pub pages: u64,
     #[prost(uint64, tag = "3")]
@@ -798,6 +816,9 @@ pub struct Row {
     /// Whether it takes out captures or links of older rows.
     #[prost(bool, tag = "7")]
     pub removes: bool,
+    /// Whether it has a capture whose links are unknown.
+    #[prost(bool, tag = "8")]
+    pub has_unknown: bool,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Cell {
