@@ -160,6 +160,12 @@ pub(crate) fn size(text: &str) -> Result<usize, String> {
     Ok(bytes as usize)
 }
 
+/// A number of seconds.
+pub(crate) fn seconds(text: &str) -> Result<f64, String> {
+    let seconds = text.parse().ok().filter(|seconds: &f64| (0.001..=1e6).contains(seconds));
+    seconds.ok_or_else(|| format!("not a number of seconds from 0.001 to 1000000: {text:?}"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -45,8 +45,7 @@ pub(crate) struct Cli {
 impl Cli {
     /// Reads the command line; ends the process where it makes no sense or asks for help.
     pub(crate) fn of_process() -> Self {
-        let matches =
-            grouped(Self::command()).try_get_matches().unwrap_or_else(|error| said_missing(error).exit());
+        let matches = grouped(Self::command()).try_get_matches().unwrap_or_else(|error| said_missing(error).exit());
         Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
     }
 }

@@ -28,7 +28,7 @@ fn a_page_is_taken_out_and_stays_out() {
     fs::write(dir.path().join("list.txt"), "http://b.example/\nhttp://d.example/\n").unwrap();
     assert!(!run(dir.path(), "check {}/store --removed {}/list.txt").status.success());
     let shown = succeeds(dir.path(), "remove {}/store --url b.example --format json --no-merge");
-    let shown: Value = serde_json::from_str(&shown).unwrap();
+    let shown: Value = serde_json::from_str(shown.lines().next().unwrap()).unwrap();
     let counts = ["epoch", "pages", "captures", "sources", "occurrences"].map(|name| shown[name].clone());
     assert_eq!(counts, [2, 1, 2, 1, 1].map(|count| json!(count)));
     assert_eq!(succeeds(dir.path(), "links {}/store http://a.example/"), "http://c.example/\n");
@@ -41,14 +41,23 @@ fn a_page_is_taken_out_and_stays_out() {
     let updated = succeeds(dir.path(), "update {}/store {}/crawl.jsonl");
     assert!(updated.contains("removed capture") && updated.contains("removed link"), "{updated}");
     assert_eq!(succeeds(dir.path(), "uids {}/store --all"), "0 http://a.example/\n1 http://c.example/\n");
-    // Earlier epochs still have it, and cells that nobody has removed.
-    succeeds(dir.path(), "cells {}/store");
+    // The epoch that was merged still has it in its files.
     assert!(!run(dir.path(), "check {}/store --removed {}/list.txt").status.success());
-    succeeds(dir.path(), "gc {}/store --keep 1");
+    assert!(!run(dir.path(), "check {}/store --removed").status.success());
+    let finished = succeeds(dir.path(), "remove {}/store --finish");
+    assert!(finished.contains("no file contains what 2 rules removed"), "{finished}");
     let checked = succeeds(dir.path(), "check {}/store --removed {}/list.txt");
     assert!(checked.contains("no file contains any of the 2 URLs"), "{checked}");
+    // The store does not keep the names of what must go.
     let listed = succeeds(dir.path(), "remove {}/store --list");
-    assert_eq!(listed, "url http://b.example/ as both\nurl https://b.example/ as both\n");
+    let of_rule = |line: &str| line.strip_prefix("url ")?.strip_suffix(" as both").map(str::len);
+    assert_eq!(listed.lines().map(of_rule).collect::<Vec<_>>(), [Some(64); 2], "{listed}");
+    let manifests = fs::read_dir(dir.path().join("store/epochs")).unwrap();
+    let [manifest] = &manifests.map(|entry| fs::read_to_string(entry.unwrap().path()).unwrap()).collect::<Vec<_>>()[..]
+    else {
+        panic!("one epoch")
+    };
+    assert!(manifest.contains("\"hash\"") && !manifest.contains("b.example"), "{manifest}");
     succeeds(dir.path(), "update {}/store --with-removed {}/crawl.jsonl");
     assert_eq!(succeeds(dir.path(), "captures {}/store http://b.example/").lines().count(), 2);
 }
@@ -56,10 +65,10 @@ fn a_page_is_taken_out_and_stays_out() {
 #[test]
 fn a_period_and_links_alone() {
     let dir = built();
-    succeeds(dir.path(), "remove {}/store --host b.example --as page --to 2009 --reason order");
+    succeeds(dir.path(), "remove {}/store --host b.example --as page --to 2009 --reason order --keep-names");
     assert_eq!(succeeds(dir.path(), "captures {}/store http://b.example/"), "2010-01-01T12:00:00Z 200\n");
     assert_eq!(succeeds(dir.path(), "links {}/store http://b.example/ --in"), "http://a.example/\n");
-    succeeds(dir.path(), "remove {}/store --prefix http://b.example/ --as target");
+    succeeds(dir.path(), "remove {}/store --prefix http://b.example/ --as target --keep-names");
     assert_eq!(succeeds(dir.path(), "links {}/store http://b.example/ --in"), "");
     let listed = succeeds(dir.path(), "remove {}/store --list");
     let expected = ["host b.example as page to 2009-12-31T23:59:59Z (order)", "prefix http://b.example/ as target"];
@@ -82,6 +91,7 @@ fn wrong_arguments_take_out_nothing() {
         ("remove {}/store --urls {}/none.txt", "reading"),
         ("remove {}/store --url a.example --from 2009 --to 2008", "--from is later than --to"),
         ("remove {}/none --url a.example", "not a store"),
+        ("remove {}/store --finish --url a.example", "cannot be used with"),
         ("check {}/store --removed {}/bad.txt", "line 3 of"),
     ] {
         let output = run(dir.path(), line);

@@ -93,7 +93,7 @@ pub use crate::record::capture::{CaptureTime, Captures, Linking, PageState};
 pub use crate::record::key::{key, url_of_key};
 pub use crate::record::page::{Flaw, InLinks, Page};
 pub use crate::record::presence::{Change, PresenceError};
-pub use crate::record::removal::{NotAHost, Removal, Removals, RemovedAs, Selection};
+pub use crate::record::removal::{KeyHash, NotAHost, Removal, RemovalRule, Removals, RemovedAs, SelectedBy, Selection};
 pub use crate::record::sample::{Sample, Sampling};
 pub use crate::record::status::{Failures, Status};
 pub use crate::record::time::{

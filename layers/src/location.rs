@@ -83,6 +83,9 @@ pub(crate) trait Storage: Send + Sync {
     /// Whether a reader has a lease on an epoch now.
     fn is_leased(&self, epoch: u64) -> Result<bool, Error>;
 
+    /// Who has a lease on an epoch, in words, as far as the place tells.
+    fn holders(&self, epoch: u64) -> Result<Vec<String>, Error>;
+
     /// Keeps leases from an epoch that has a manifest; `None` where a reader has one.
     fn retire(&self, epoch: u64) -> Result<Option<Retiring>, Error>;
 

@@ -13,6 +13,7 @@
 //! one row; one of them has the [`StoreWriter`], the others open the row by its number. Source: Najork 2009 (epochs);
 //! [`mod@crate::format`].
 
+pub mod beside;
 pub mod gc;
 pub(crate) mod identity;
 pub(crate) mod inputs;
@@ -75,9 +76,21 @@ impl Store {
     /// Opens an epoch by number.
     ///
     /// # Errors
-    /// As [`Store::open`]; [`Error::RetiredEpoch`] for one that was removed.
+    /// As [`Store::open`]; [`Error::RetiredEpoch`] for one that was removed, or before one that took something
+    /// out.
     pub fn open_epoch(location: impl Into<Location>, epoch: u64) -> Result<Store, Error> {
-        let location = location.into();
+        Self::open_past(location.into(), epoch, false)
+    }
+
+    /// As [`Store::open_epoch`], also an epoch that answers no question any more, to look at what its files have.
+    ///
+    /// # Errors
+    /// As [`Store::open`]; [`Error::RetiredEpoch`] for one that was removed.
+    pub fn inspect(location: impl Into<Location>, epoch: u64) -> Result<Store, Error> {
+        Self::open_past(location.into(), epoch, true)
+    }
+
+    fn open_past(location: Location, epoch: u64, even_retired: bool) -> Result<Store, Error> {
         let path = || location.path("");
         let newest = Self::open(&location)?;
         let current = newest.manifest.epoch;
@@ -85,7 +98,11 @@ impl Store {
             return Ok(newest);
         }
         let id = newest.manifest.past(epoch).ok_or_else(|| Error::MissingEpoch { path: path(), epoch })?;
-        Self::open_leased(&location, id)?.ok_or_else(|| Error::RetiredEpoch { path: path(), epoch, current })
+        let retired = || Error::RetiredEpoch { path: path(), epoch, current };
+        if newest.manifest.has_retired(epoch) && !even_retired {
+            return Err(retired());
+        }
+        Self::open_leased(&location, id)?.ok_or_else(retired)
     }
 
     /// Opens an epoch that was opened before, perhaps by another process: that one, and no other of its number.
@@ -388,7 +405,7 @@ impl RowDir {
     }
 
     /// The store that it is in.
-    pub(crate) fn location(&self) -> &Location {
+    pub fn location(&self) -> &Location {
         &self.location
     }
 

@@ -65,7 +65,14 @@ fn write(dir: &Path) {
     });
     let inputs = vec![write_inputs(&of_row, inputs.to_vec()).unwrap()];
     let options = BTreeMap::from([("example".to_owned(), "format.md".to_owned())]);
-    let provenance = Provenance { version: "0.1.0".to_owned(), options, removals: Vec::new(), inputs };
+    let provenance = Provenance {
+        version: "0.1.0".to_owned(),
+        options,
+        removals: Vec::new(),
+        removed_in: None,
+        retires_before: None,
+        inputs,
+    };
     writer.commit(NewEpoch { rows: vec![row], in_range: RangeLength::Month, provenance, translation: None }).unwrap();
 }
 

@@ -32,7 +32,7 @@ use std::time::UNIX_EPOCH;
 use timely::worker::Worker;
 use webstrata_datasets::{GenerateOptions, Input, LinkKinds, Tally};
 use webstrata_layers::{
-    Counts, Effort, Links, NewEpoch, Provenance, RangeLength, Reader, Removal, Removals, Store, write_inputs,
+    Counts, Effort, EpochId, Links, NewEpoch, Provenance, RangeLength, Reader, Store, write_inputs,
 };
 
 /// What to build, from what, with what.
@@ -109,11 +109,19 @@ struct Build {
     meaning: Meaning,
     in_range: RangeLength,
     partition_urls: Option<u64>,
-    /// What the store keeps out of inputs.
-    removals: Vec<Removal>,
+    /// The epoch of the store that said what to keep out of inputs.
+    kept_out_by: Option<EpochId>,
 }
 
 impl Build {
+    /// What was taken out of the store so far: all of it was kept out of the inputs.
+    fn removals(&self, current: Option<EpochId>, context: &Context) -> Result<Provenance, Error> {
+        let Some(current) = current else { return Ok(Provenance::default()) };
+        let provenance = Store::open_known(context.row.location(), current)?.manifest().provenance.clone();
+        let known = self.kept_out_by.map(|known| known.epoch);
+        if provenance.removed_in > known { Err(Error::RemovedMeanwhile) } else { Ok(provenance) }
+    }
+
     fn in_range(&self, context: &Context) -> RangeLength {
         context.base.as_ref().map_or(self.in_range, |base| base.in_range())
     }
@@ -228,8 +236,8 @@ impl Work for Build {
                 let read = states.iter().flat_map(|state| state.inputs.clone()).collect();
                 inputs.push(write_inputs(&context.row, read)?);
                 let version = env!("CARGO_PKG_VERSION").to_owned();
-                let provenance =
-                    Provenance { version, options: self.meaning.options(), removals: self.removals.clone(), inputs };
+                let options = self.meaning.options();
+                let provenance = Provenance { version, options, inputs, ..self.removals(writer.current(), context)? };
                 writer.commit(NewEpoch { rows, in_range: self.in_range(context), provenance, translation: None })?
             }
         };
@@ -272,12 +280,14 @@ pub fn build(options: &BuildOptions, progress: &Progress) -> Result<BuildReport,
         requested.or(Meaning::default())
     };
     // What was taken out stays out of a store that is built anew, too.
-    let removals = match Store::open(&run.store) {
-        Ok(store) => store.manifest().provenance.removals.clone(),
-        Err(webstrata_layers::Error::NotAStore { .. }) if !update => Vec::new(),
+    let before = match Store::open(&run.store) {
+        Ok(store) => Some(store),
+        Err(webstrata_layers::Error::NotAStore { .. }) if !update => None,
         Err(error) => return Err(error.into()),
     };
-    let kept_out = Removals::new(if options.with_removed { Vec::new() } else { removals.clone() })?;
+    let kept_out_by = before.as_ref().map(Store::id);
+    let kept_out = before.filter(|_| !options.with_removed).map(|store| store.manifest().removals());
+    let kept_out = kept_out.unwrap_or_default();
     let (process, processes) = run.cluster.as_ref().map_or((0, 1), |it| (it.process, it.hosts.len()));
     let mut inputs = webstrata_datasets::inputs(&options.inputs)?;
     inputs.extend(options.generate.iter().flat_map(|&crawl| webstrata_datasets::generated(crawl)));
@@ -298,7 +308,7 @@ pub fn build(options: &BuildOptions, progress: &Progress) -> Result<BuildReport,
         meaning,
         in_range,
         partition_urls,
-        removals,
+        kept_out_by,
     };
     engine::run(work, &identity, run, progress)
 }

@@ -15,6 +15,9 @@ pub enum Error {
     /// A removal that selects nothing.
     #[error("a removal: {0}")]
     Removal(#[from] webstrata_layers::NotAHost),
+    /// Something was taken out of the store after the job had looked at what to leave out.
+    #[error("something was removed from the store while this command started: run the command again")]
+    RemovedMeanwhile,
     /// Temporary files cannot be written or read.
     #[error(
         "temporary files in {}: {source}; free some space there, or choose another directory with --spill",

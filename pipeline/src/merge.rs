@@ -253,9 +253,12 @@ impl Work for Merge {
         })?;
         let translation = Some(translation.finish()?);
         let report = report(manifest.epoch + 1, rows.len(), &entry);
-        let all = manifest.rows[..rows.start].iter().cloned().chain([entry]).collect();
+        let all: Vec<RowEntry> = manifest.rows[..rows.start].iter().cloned().chain([entry]).collect();
         let version = env!("CARGO_PKG_VERSION").to_owned();
-        let provenance = Provenance { version, ..manifest.provenance.clone() };
+        // What older rows have in their files, and no answer has, is gone from the files now.
+        let cleans = manifest.removes() && !all.iter().any(|row| row.removes);
+        let retires_before = if cleans { Some(manifest.epoch + 1) } else { manifest.provenance.retires_before };
+        let provenance = Provenance { version, retires_before, ..manifest.provenance.clone() };
         let epoch = writer.commit(NewEpoch { rows: all, in_range: manifest.in_range, provenance, translation })?;
         Ok(MergeReport { epoch, ..report })
     }

@@ -41,8 +41,8 @@ use webstrata_layers::record::join::{Contribution, Weave};
 use webstrata_layers::record::presence;
 use webstrata_layers::record::status::push_status;
 use webstrata_layers::{
-    Effort, Evidence, FileEntry, Links, NewEpoch, Page, Precision, Provenance, Reader, Removal, Removals, Revisit,
-    Status, Uid, UrlWriter, Window,
+    Effort, Evidence, FileEntry, Links, NewEpoch, Page, Precision, Provenance, Reader, Removal, Revisit, Status, Uid,
+    UrlWriter, Window,
 };
 
 /// What to take out of which store.
@@ -52,6 +52,8 @@ pub struct RemoveOptions {
     pub run: RunOptions,
     /// What is taken out.
     pub rules: Vec<Removal>,
+    /// Whether the store keeps the texts of the rules, and not only their hashes.
+    pub keep_names: bool,
 }
 
 /// What was taken out.
@@ -116,6 +118,7 @@ impl JobStage for Stage {
 /// What a removal does.
 struct Remove {
     rules: Arc<Vec<Removal>>,
+    keep_names: bool,
 }
 
 impl Work for Remove {
@@ -175,9 +178,18 @@ impl Work for Remove {
         let manifest = context.store()?.store().manifest();
         let rows = manifest.rows.iter().cloned().chain([entry]).collect();
         let mut removals = manifest.provenance.removals.clone();
-        removals.extend(self.rules.iter().filter(|rule| !manifest.provenance.removals.contains(rule)).cloned());
+        let root = context.store()?.store().root().to_string();
+        for rule in self.rules.iter() {
+            let rule = rule.kept(&root, self.keep_names)?;
+            match removals.iter_mut().find(|known| known.is_same(&rule)) {
+                // With or without its name, as it was asked for last.
+                Some(known) => *known = rule,
+                None => removals.push(rule),
+            }
+        }
         let version = env!("CARGO_PKG_VERSION").to_owned();
-        let provenance = Provenance { version, removals, ..manifest.provenance.clone() };
+        let (removed_in, retires_before) = (Some(manifest.epoch + 1), Some(manifest.epoch + 1));
+        let provenance = Provenance { version, removals, removed_in, retires_before, ..manifest.provenance.clone() };
         let epoch = writer.commit(NewEpoch { rows, in_range: manifest.in_range, provenance, translation: None })?;
         Ok(RemoveReport { epoch, removed })
     }
@@ -193,9 +205,10 @@ pub fn remove(options: &RemoveOptions, progress: &Progress) -> Result<RemoveRepo
     let mut rules = options.rules.clone();
     rules.sort();
     rules.dedup();
-    Removals::new(rules.iter().cloned())?;
-    let identity = Identity { bytes: format!("{rules:?}"), times: String::new() };
-    engine::run(Remove { rules: Arc::new(rules) }, &identity, &options.run, progress)
+    rules.iter().try_for_each(|rule| rule.select.keys().map(drop))?;
+    let keep_names = options.keep_names;
+    let identity = Identity { bytes: format!("{rules:?} {keep_names}"), times: String::new() };
+    engine::run(Remove { rules: Arc::new(rules), keep_names }, &identity, &options.run, progress)
 }
 
 /// The UIDs that each rule selects, by the number of the rule.

@@ -135,7 +135,9 @@ impl Clerk {
         options: ClerkOptions,
         local: (String, Arc<dyn LocalCells>),
     ) -> Self {
-        Self { shared: Arc::new(Shared::of(map, dialer, Some(local), None)), options }
+        let shared = Arc::new(Shared::of(map, dialer, Some(local), None));
+        tokio::spawn(around::backlinks::forget_retired(Arc::downgrade(&shared)));
+        Self { shared, options }
     }
 
     /// The same clerk with another deadline for each call.

@@ -39,6 +39,7 @@ mod keeper;
 mod members;
 pub mod placement;
 mod readiness;
+mod retiring;
 mod scrub;
 mod survey;
 
@@ -69,6 +70,9 @@ pub struct ClusterOptions {
     pub watch: Duration,
     /// How long an epoch is served after the next epoch is current.
     pub grace: Duration,
+    /// How long the epoch before is answered after an epoch appeared that takes something out of the store, while its
+    /// cells are being loaded; then nothing is answered until they are.
+    pub removal_max: Duration,
     /// How long a cell placed elsewhere is kept, and how long the members must be stable before cells move.
     pub settle: Duration,
     /// The interval between rounds of gossip.
@@ -97,6 +101,7 @@ impl ClusterOptions {
             data: data.into(),
             watch: Duration::from_secs(2),
             grace: Duration::from_secs(60),
+            removal_max: Duration::from_secs(60),
             settle: Duration::from_secs(3),
             gossip: Duration::from_millis(200),
             scrub: 8 << 20,
@@ -179,6 +184,8 @@ struct State {
     superseded: BTreeMap<u64, Instant>,
     /// When each epoch began to be loaded.
     opened: BTreeMap<u64, Instant>,
+    /// The newest epoch that takes something out, by what other servers say, and since when.
+    told: Option<(u64, Instant)>,
     /// No epoch up to this number is served any more.
     retired: u64,
     /// Epochs whose cells need not be in memory.
@@ -340,6 +347,11 @@ impl Cluster {
         }
         let store = self.newest_with(cell.row)?;
         self.shelf.image(Some(&store), cell.row, cell.partition, source).ok().flatten()
+    }
+
+    /// Whether anything was ever taken out of the store.
+    pub fn has_removals(&self) -> bool {
+        self.state().removal().is_some()
     }
 
     /// The store at an epoch that is served or being loaded.

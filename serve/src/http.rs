@@ -134,6 +134,8 @@ pub fn routes(shared: Shared) -> Router {
         let mut handler = (route.handler)().fallback(wrong_method);
         if route.is_of_epoch {
             handler = handler.layer(from_fn_with_state(shared.clone(), caching::cached));
+        } else if !route.method.open {
+            handler = handler.layer(from_fn_with_state(shared.clone(), caching::changing));
         }
         router = router.route(route.path, handler);
     }

@@ -74,7 +74,8 @@ fn without(oracle: &Oracle, rules: &[Removal]) -> Oracle {
 fn take_out(store: &Path, rules: &[Removal], workers: usize) -> Removed {
     let mut run = run_options(store);
     run.workers = workers;
-    let report = remove(&RemoveOptions { run, rules: rules.to_vec() }, &Progress::default()).unwrap();
+    let report =
+        remove(&RemoveOptions { run, rules: rules.to_vec(), keep_names: false }, &Progress::default()).unwrap();
     sound(store);
     report.removed
 }

@@ -332,7 +332,7 @@ fn what_was_taken_out_lends_nothing() {
     add(&store, vec![write("one.warc", &records[..1])], 1, 1 << 20);
     let rule = |select| Removal { select, removed_as: RemovedAs::Both, from: None, to: None, reason: None };
     let rules = vec![rule(Selection::Url(PAGES[1].to_owned()))];
-    remove(&RemoveOptions { run: run_options(&store), rules }, &Progress::default()).unwrap();
+    remove(&RemoveOptions { run: run_options(&store), rules, keep_names: false }, &Progress::default()).unwrap();
     for inputs in [vec![write("other.warc", &records[1..])], vec![write("both.warc", &records)]] {
         add(&store, inputs, 1, 1 << 20);
         let opened = reader(&store);
@@ -343,7 +343,7 @@ fn what_was_taken_out_lends_nothing() {
     let store = dir.path().join("copies");
     add(&store, vec![write("copy.warc", &records[1..])], 1, 1 << 20);
     let rules = vec![rule(Selection::Url(PAGES[3].to_owned()))];
-    remove(&RemoveOptions { run: run_options(&store), rules }, &Progress::default()).unwrap();
+    remove(&RemoveOptions { run: run_options(&store), rules, keep_names: false }, &Progress::default()).unwrap();
     let mut again = options(&store, vec![write("original.warc", &records[..1])]);
     (again.update, again.with_removed) = (true, true);
     build(&again, &Progress::default()).unwrap();

@@ -79,11 +79,11 @@ fn take_out(store: &Path, random: &mut Random) {
         Removal { select, removed_as: RemovedAs::Both, from: None, to: None, reason: None }
     };
     let rules = (0..3).map(rule).collect();
-    remove(&RemoveOptions { run: run_options(store), rules }, &Progress::default()).unwrap();
+    remove(&RemoveOptions { run: run_options(store), rules, keep_names: false }, &Progress::default()).unwrap();
 }
 
 fn reader(store: &Path, epoch: u64) -> Reader {
-    Reader::new(Store::open_epoch(store, epoch).unwrap(), 1 << 20)
+    Reader::new(Store::inspect(store, epoch).unwrap(), 1 << 20)
 }
 
 fn current(store: &Path) -> u64 {
@@ -254,17 +254,21 @@ fn every_epoch_has_what_a_recomputation_says() {
         let store = dir.path().join("store");
         make(&store, seed);
         let last = current(&store);
+        // Epochs from which something was taken out later are passed over, but for the first one.
+        let first = Store::open(&store).unwrap().manifest().provenance.retires_before.unwrap_or(1);
         let mut results = Vec::new();
         for standing in all() {
-            let expected: Vec<Result> =
-                (1..=last).map(|epoch| unnamed(&recomputed(&standing, &reader(&store, epoch)))).collect();
+            let followed = [1].into_iter().chain(first.max(2)..=last);
+            let expected: Vec<(u64, Result)> =
+                followed.map(|epoch| (epoch, unnamed(&recomputed(&standing, &reader(&store, epoch))))).collect();
             let runs = [1, 2].map(|workers| told(&store, &standing, Start::At(1), workers, Result::new()));
             assert_eq!(runs[0].parts, runs[1].parts, "{standing}: two workers tell something else than one");
-            for (epoch, expected) in (1..).zip(&expected) {
-                assert_eq!(unnamed(&runs[0].results[&epoch]), *expected, "seed {seed}, {standing}, epoch {epoch}");
+            assert!(runs[0].results.keys().eq(expected.iter().map(|(epoch, _)| epoch)));
+            for (epoch, expected) in &expected {
+                assert_eq!(unnamed(&runs[0].results[epoch]), *expected, "seed {seed}, {standing}, epoch {epoch}");
             }
             // Whoever begins later, or goes on, hears the same.
-            let middle = 1 + seed % last;
+            let middle = first + seed % (last + 1 - first);
             let later = told(&store, &standing, Start::At(middle), 1, Result::new());
             assert!(later.results.iter().all(|(epoch, result)| runs[0].results[epoch] == *result));
             let known = runs[0].results[&middle].clone();
@@ -283,13 +287,8 @@ fn every_epoch_has_what_a_recomputation_says() {
         let lease = reader(&store, 1);
         gc::collect(&*store, "test", 1).unwrap();
         for (standing, results) in results {
-            let jumped = told(
-                &store,
-                &standing,
-                Start::After(Store::open_epoch(&store, 1).unwrap().id()),
-                1,
-                results[&1].clone(),
-            );
+            let jumped =
+                told(&store, &standing, Start::After(Store::inspect(&*store, 1).unwrap().id()), 1, results[&1].clone());
             assert_eq!(
                 jumped.parts[0].0,
                 Changeset { id: Store::open_epoch(&store, last).unwrap().id(), since: Some(1) }

@@ -24,7 +24,8 @@ read.
 Exit code 0: no problems. 1: problems, one line each, with the name of the file.
 
 With --removed, check reads the files of all epochs, not only of the current
-one, and lists the URLs of FILE that a file still contains.
+one, and lists the URLs that a file still contains: those of FILE, or without
+FILE those that the rules of `webstrata remove STORE --list` name.
 
 Examples:
   webstrata check STORE
@@ -37,23 +38,23 @@ pub(crate) struct CheckArgs {
     /// Verify the files of all epochs, not only of the current one
     #[arg(long, conflicts_with = "removed")]
     pub(crate) all: bool,
-    /// Look for the URLs in this file, one per line, in every file of the store, or - for standard
-    /// input
-    #[arg(long, value_name = "FILE")]
-    pub(crate) removed: Option<PathBuf>,
+    /// Look for the URLs in this file (one per line; - for standard input) in every file of the
+    /// store; without FILE, for what was removed
+    #[arg(long, value_name = "FILE", num_args = 0..=1)]
+    pub(crate) removed: Option<Option<PathBuf>>,
     #[command(flatten)]
     pub(crate) format: FormatArgs,
 }
 
 pub(crate) fn run(args: &CheckArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     if let Some(list) = &args.removed {
-        return removed::run(&args.store, list, args.format.format, out);
+        return removed::run(&args.store, list.as_deref(), args.format.format, out);
     }
     let store = &args.store;
     let report = if args.all { check_all(store)? } else { check(store)? };
     let mut cells = CellsReport::default();
     for &epoch in &report.epochs {
-        match Store::open_epoch(store, epoch) {
+        match Store::inspect(store, epoch) {
             // Removed meanwhile.
             Err(LayersError::RetiredEpoch { .. }) => {}
             opened => check_cells(&opened?, ENCODINGS, &mut cells),

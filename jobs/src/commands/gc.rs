@@ -92,7 +92,7 @@ fn print_text(collected: &Collected, args: &GcArgs, out: &mut dyn Write) -> anyh
 }
 
 /// Rising numbers as text: `1-4 6`.
-fn ranges(numbers: &[u64]) -> String {
+pub(crate) fn ranges(numbers: &[u64]) -> String {
     let mut ranges: Vec<(u64, u64)> = Vec::new();
     for &number in numbers {
         match ranges.last_mut() {

@@ -1,8 +1,10 @@
 //! `webstrata remove`: takes pages and links out of a store, and keeps them out.
 
-use crate::args::{Format, FormatArgs, Outcome, Usage, interval, location, time_from, time_to};
+use crate::args::{Format, FormatArgs, Outcome, Usage, interval, location, seconds, time_from, time_to};
 use crate::ask::{host, note};
+use crate::commands::gc::ranges;
 use crate::commands::merge;
+use crate::commands::removed::Search;
 use crate::running::{RunArgs, write_json};
 use anyhow::{Context, anyhow};
 use clap::{Args, ValueEnum};
@@ -10,20 +12,25 @@ use indicatif::HumanCount;
 use serde_json::json;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use webstrata_layers::{Location, Removal, RemovedAs, Selection, Store, format_time};
-use webstrata_pipeline::{MergeOptions, RemoveOptions, RemoveReport, Removed, remove};
+use std::time::{Duration, Instant};
+use webstrata_layers::store::gc::{collect, holders};
+use webstrata_layers::{Error as StoreError, Location, Removal, RemovalRule, RemovedAs, Selection, Store, format_time};
+use webstrata_pipeline::{Error as JobError, MergeOptions, RemoveOptions, RemoveReport, Removed, RunOptions, remove};
 use webstrata_url::{canonical, meant};
 
 const EXAMPLES: &str = "\
-remove makes a new epoch in which no query finds what was removed. Then it
-merges all rows, so that the files of the newest epoch do not contain it either.
-With --no-merge, the merge is left to a later `webstrata merge --rows all`:
-until then the removed URLs stay in the list of URLs. Earlier epochs and their
-cells keep everything until `webstrata gc STORE --keep 1`.
+remove makes a new epoch in which no query finds what was removed, and merges
+all rows, so that no file of the newest epoch contains it. Earlier epochs are
+retired: servers stop to answer them and drop their cells, and remove deletes
+their files when no reader has them open. At the end, remove searches every file
+of the store for what was removed. Exit code 1: a reader still has an earlier
+epoch open after --wait seconds, or a file still contains what was removed.
 
-The store remembers what was removed. Builds and updates leave it out and count
-it, except with --with-removed. `webstrata check STORE --removed FILE` looks
-for URLs in every file of a store.
+With --no-merge, the files keep what was removed until `webstrata remove STORE
+--finish`, which also goes on after a remove that was stopped.
+
+The store remembers what was removed, as hashes without the names. Builds and
+updates leave it out and count it, except with --with-removed.
 
 A URL without a scheme means http and https. Other spellings of the page, with
 or without www, are other URLs: --prefix and --host cover more.
@@ -32,8 +39,12 @@ Examples:
   webstrata remove STORE --url http://example.org/private.html
   webstrata remove STORE --host example.org --as page --reason 'case 17'
   webstrata remove STORE --prefix http://example.org/people/ --to 2012
-  webstrata remove STORE --urls list.txt --no-merge
+  webstrata remove STORE --urls list.txt --wait 60
+  webstrata remove STORE --finish
   webstrata remove STORE --list";
+
+/// The wait between two looks at who has an epoch open: the first, and the longest.
+const LOOKS: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(2)];
 
 /// Arguments of `remove`.
 #[derive(Args, Debug)]
@@ -69,12 +80,23 @@ pub(crate) struct RemoveArgs {
     /// Note with the rule, for `webstrata remove STORE --list`
     #[arg(long, value_name = "TEXT")]
     pub(crate) reason: Option<String>,
+    /// Keep the URLs and hosts themselves with the rule, not only hashes of them
+    #[arg(long)]
+    pub(crate) keep_names: bool,
     /// List what was removed, and remove nothing
     #[arg(long, conflicts_with_all = ["url", "urls", "host", "domain", "prefix", "from", "to", "reason"])]
+    #[arg(conflicts_with_all = ["keep_names", "no_merge", "finish", "wait"])]
     pub(crate) list: bool,
     /// Do not merge rows after the removal
     #[arg(long)]
     pub(crate) no_merge: bool,
+    /// Finish earlier removals: merge, delete earlier epochs and search the files
+    #[arg(long, conflicts_with_all = ["url", "urls", "host", "domain", "prefix", "from", "to", "reason"])]
+    #[arg(conflicts_with_all = ["keep_names", "no_merge"])]
+    pub(crate) finish: bool,
+    /// Maximum seconds to wait for another writer, and for the readers of earlier epochs
+    #[arg(long, value_name = "SECONDS", default_value_t = 300.0, value_parser = seconds)]
+    pub(crate) wait: f64,
     #[command(flatten)]
     pub(crate) run: RunArgs,
     #[command(flatten)]
@@ -108,19 +130,76 @@ pub(crate) fn run(args: &RemoveArgs, out: &mut dyn Write) -> anyhow::Result<Outc
     }
     interval(args.from, args.to)?;
     let rules: Vec<Removal> = selections(args)?.into_iter().map(|select| rule(select, args)).collect();
-    if rules.is_empty() {
+    if rules.is_empty() && !args.finish {
         return Err(Usage("say what to remove: --url, --urls, --host, --domain or --prefix").into());
     }
-    let options = RemoveOptions { run: args.run.options(&args.store)?, rules };
-    let (removed, run) = args.run.shown(|progress| remove(&options, progress))?;
-    if let Some(path) = &args.run.report {
-        let (epoch, error) = match &removed {
-            Ok(report) => (Some(report.epoch), None),
-            Err(error) => (None, Some(error.to_string())),
-        };
-        write_json(path, &json!({"epoch": epoch, "error": error, "seconds": run.seconds, "stages": run.stages}))?;
+    let run = args.run.options(&args.store)?;
+    if !args.finish {
+        take_out(&run, rules.clone(), args, out)?;
     }
-    let report = removed?;
+    let started = Instant::now();
+    let manifest = Store::open(&args.store)?.manifest().clone();
+    if !args.no_merge && (manifest.rows.len() > 1 || manifest.removes()) {
+        let options = MergeOptions { run, rows: None, partition_urls: None };
+        let quiet = RunArgs { metrics: None, report: None, ..args.run.clone() };
+        args.patiently(|| merge::run_shown(&options, &quiet, args.format.format, out))?;
+    }
+    let held = collect_all(args, started, out)?;
+    let store = Store::open(&args.store)?;
+    let mut search = if args.finish { Search::of_store(&store, |_| true) } else { Search::of_rules(&store, &rules) };
+    if !args.no_merge {
+        search.run(&args.store)?;
+        match args.format.format {
+            Format::Text => search.print(&args.store, out)?,
+            Format::Json => writeln!(out, "{}", search.as_json(&args.store))?,
+        }
+    }
+    out.flush()?;
+    if args.no_merge {
+        note("the files keep what was removed until `webstrata remove STORE --finish`");
+    } else if held {
+        note("when these readers are gone, run `webstrata remove STORE --finish`");
+    }
+    Ok(if held || !args.no_merge && !search.is_clean() { Outcome::Failed } else { Outcome::Done })
+}
+
+impl RemoveArgs {
+    /// Runs what needs the lock of the store, again and again while another process writes, for a time.
+    fn patiently<T>(&self, mut run: impl FnMut() -> anyhow::Result<T>) -> anyhow::Result<T> {
+        let until = Instant::now() + Duration::from_secs_f64(self.wait);
+        loop {
+            match run() {
+                Err(error) if is_locked(&error) && Instant::now() < until => std::thread::sleep(LOOKS[0]),
+                done => return done,
+            }
+        }
+    }
+}
+
+/// Whether another process writes the store, or has the temporary files of one that does.
+fn is_locked(error: &anyhow::Error) -> bool {
+    let is = |error: &StoreError| matches!(error, StoreError::Locked { .. });
+    error.chain().any(|cause| match cause.downcast_ref() {
+        Some(JobError::Store(error)) => is(error),
+        Some(JobError::ScratchInUse { .. }) => true,
+        _ => cause.downcast_ref().is_some_and(is),
+    })
+}
+
+/// Commits the epoch that takes something out.
+fn take_out(run: &RunOptions, rules: Vec<Removal>, args: &RemoveArgs, out: &mut dyn Write) -> anyhow::Result<()> {
+    let options = RemoveOptions { run: run.clone(), rules, keep_names: args.keep_names };
+    let (report, run) = args.patiently(|| {
+        let (removed, run) = args.run.shown(|progress| remove(&options, progress))?;
+        if let Some(path) = &args.run.report {
+            let (epoch, error) = match &removed {
+                Ok(report) => (Some(report.epoch), None),
+                Err(error) => (None, Some(error.to_string())),
+            };
+            write_json(path, &json!({"epoch": epoch, "error": error, "seconds": run.seconds, "stages": run.stages}))?;
+        }
+        Ok((removed?, run))
+    })?;
     match args.format.format {
         Format::Text => print_text(&report, run.seconds, args, out)?,
         Format::Json => {
@@ -132,14 +211,46 @@ pub(crate) fn run(args: &RemoveArgs, out: &mut dyn Write) -> anyhow::Result<Outc
             writeln!(out, "{value}")?;
         }
     }
-    out.flush()?;
-    if !args.no_merge {
-        let options = MergeOptions { run: options.run, rows: None, partition_urls: None };
-        let quiet = RunArgs { metrics: None, report: None, ..args.run.clone() };
-        merge::run_shown(&options, &quiet, args.format.format, out)?;
+    Ok(out.flush()?)
+}
+
+/// Deletes all epochs but the current one, as their readers go; whether some stay after the time to wait.
+fn collect_all(args: &RemoveArgs, started: Instant, out: &mut dyn Write) -> anyhow::Result<bool> {
+    let until = Instant::now() + Duration::from_secs_f64(args.wait);
+    let (mut removed, mut pause) = (Vec::new(), LOOKS[0]);
+    let owner = format!("remove, process {}", std::process::id());
+    let leased = loop {
+        let collected = args.patiently(|| Ok(collect(&args.store, &owner, 1)?))?;
+        removed.extend(collected.removed);
+        if collected.leased.is_empty() || Instant::now() >= until {
+            break collected.leased;
+        }
+        std::thread::sleep(pause.min(until.saturating_duration_since(Instant::now())));
+        pause = (pause * 2).min(LOOKS[1]);
+    };
+    let mut held = Vec::new();
+    for epoch in leased {
+        held.push((epoch, holders(&args.store, epoch)?));
     }
-    note("earlier epochs and their cells keep what was removed until `webstrata gc STORE --keep 1`");
-    Ok(Outcome::Done)
+    let seconds = started.elapsed().as_secs_f64();
+    match args.format.format {
+        Format::Text => {
+            let epochs = ranges(&removed);
+            writeln!(out, "{}: earlier epochs deleted: {epochs}, {seconds:.1} s after the removal", args.store)?;
+            for (epoch, by) in &held {
+                let by = if by.is_empty() { "a reader".to_owned() } else { by.join(", ") };
+                writeln!(out, "{}: epoch {epoch} is still open: {by}", args.store)?;
+            }
+        }
+        Format::Json => {
+            let held: Vec<_> = held.iter().map(|(epoch, by)| json!({"epoch": epoch, "by": by})).collect();
+            let value = json!({
+                "store": args.store.to_string(), "removed_epochs": removed, "seconds": seconds, "still_open": held,
+            });
+            writeln!(out, "{value}")?;
+        }
+    }
+    Ok(!held.is_empty())
 }
 
 fn rule(select: Selection, args: &RemoveArgs) -> Removal {
@@ -207,20 +318,19 @@ fn print_text(report: &RemoveReport, seconds: f64, args: &RemoveArgs, out: &mut 
 /// Prints the rules of the current epoch.
 fn list(args: &RemoveArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     let store = Store::open(&args.store)?;
-    for Removal { select, removed_as, from, to, reason } in &store.manifest().provenance.removals {
-        let (kind, text) = match select {
-            Selection::Url(text) => ("url", text),
-            Selection::Host(text) => ("host", text),
-            Selection::Domain(text) => ("domain", text),
-            Selection::Prefix(text) => ("prefix", text),
-        };
+    for rule in &store.manifest().provenance.removals {
+        let RemovalRule { select, hash, bytes: _, name, removed_as, from, to, reason } = rule;
+        let kind = select.name();
         let time = |time: &Option<i64>| time.map(format_time);
         if args.format.format == Format::Json {
             let (from, to) = (time(from), time(to));
-            let value = json!({"select": kind, kind: text, "as": removed_as, "from": from, "to": to, "reason": reason});
+            let value = json!({
+                "select": kind, "hash": hash, "name": name, "as": removed_as, "from": from, "to": to, "reason": reason,
+            });
             writeln!(out, "{value}")?;
             continue;
         }
+        let text = name.clone().unwrap_or_else(|| hash.to_string());
         let removed_as = match removed_as {
             RemovedAs::Page => "page",
             RemovedAs::Target => "target",

@@ -1,76 +1,156 @@
-//! `webstrata check --removed`: looks for URLs in every file of a store.
+//! `webstrata check --removed`, and the proof at the end of `webstrata remove`: looks for URLs in every file of a
+//! store.
 //!
-//! Reads the URLs of each row of each epoch that is there, of the cells beside them, and the first keys in manifests;
-//! translations, watches, overviews and lists of inputs are searched as bytes. UIDs are in the other layers, and lead
-//! nowhere without these. Rows and cells that no epoch names cannot be read, and are problems. Memory: the list; a row
-//! group.
+//! What is looked for is a list of URLs, or what rules select that the store keeps, by their hashes. Reads the URLs of
+//! each row of each epoch that is there, of the cells beside them, and the first keys in manifests; in translations,
+//! watches, overviews and lists of inputs, each word that may be a URL or a host. UIDs are in the other layers, and
+//! lead nowhere without these. Rows and cells that no epoch names cannot be read, and are problems.
+//!
+//! Rules for pages only, for links only, or for a period leave their URLs in the store. Of these, the captures and the
+//! links of the current epoch are looked at. Memory: the list; a row group.
 
 use crate::args::{Format, Outcome};
 use crate::commands::remove::read_urls;
-use anyhow::Context;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::collections::{BTreeSet, HashSet};
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use webstrata_cells::image::check::for_each_url;
 use webstrata_codecs::ENCODINGS;
 use webstrata_layers::read::scan;
-use webstrata_layers::record::key::key_of;
+use webstrata_layers::record::key::{key, key_of};
+use webstrata_layers::store::beside::{for_each_small_file, of_no_row};
 use webstrata_layers::store::log::log;
-use webstrata_layers::{Layer, Location, RowEntry, Selection, Store};
+use webstrata_layers::{
+    Layer, Links, Location, Precision, Reader, Removal, RemovalRule, Removals, RowEntry, Selection, Store, TIMES, Uid,
+    Window,
+};
+use webstrata_url::canonical;
 
-/// What was looked at, and what was found.
+/// Memory for the blocks of the store, where captures and links are looked at.
+const BLOCKS: usize = 64 << 20;
+
+/// What is looked for, and what was found.
 #[derive(Default)]
-struct Search {
+pub(crate) struct Search {
     urls: BTreeSet<String>,
-    /// Keys of these URLs, as manifests have them.
-    keys: HashSet<String>,
+    /// Keys of these URLs.
+    keys: HashSet<Vec<u8>>,
+    /// Rules whose URLs must not be there at all.
+    whole: Removals,
+    /// Rules that leave something of their URLs.
+    parts: Removals,
+    rules: usize,
     files: u64,
     /// File and URL.
-    found: BTreeSet<(String, String)>,
+    pub(crate) found: BTreeSet<(String, String)>,
     /// What could not be looked at.
-    problems: BTreeSet<String>,
+    pub(crate) problems: BTreeSet<String>,
 }
 
-/// Looks for the URLs of a file in a store.
-pub(crate) fn run(store: &Location, list: &Path, format: Format, out: &mut dyn Write) -> anyhow::Result<Outcome> {
-    let mut search = Search::default();
-    for selection in read_urls(list)? {
-        if let Selection::Url(url) = selection {
-            search.keys.insert(key_of(&url).iter().map(|byte| format!("{byte:02x}")).collect());
-            search.urls.insert(url);
-        }
+/// Looks for the URLs of a file, or for what the store says that was taken out.
+pub(crate) fn run(
+    store: &Location,
+    list: Option<&Path>,
+    format: Format,
+    out: &mut dyn Write,
+) -> anyhow::Result<Outcome> {
+    let mut search = match list {
+        Some(list) => Search::of_urls(read_urls(list)?),
+        None => Search::of_store(&Store::open(store)?, |_| true),
+    };
+    search.run(store)?;
+    match format {
+        Format::Json => writeln!(out, "{}", search.as_json(store))?,
+        Format::Text => search.print(store, out)?,
     }
-    let mut rows = BTreeSet::new();
-    for committed in log(store.clone())? {
-        let committed = committed?;
-        let opened = Store::open_epoch(store, committed.id.epoch)?;
-        for row in &opened.manifest().rows {
-            search.first_keys(row, committed.id.epoch);
-            if rows.insert(row.row) {
-                search.row(&opened, row)?;
-            }
-        }
-        let urls = &search.urls;
-        let mut found = Vec::new();
-        for_each_url(&opened, ENCODINGS, |path, url| {
-            if urls.contains(url) {
-                found.push((path.display().to_string(), url.to_owned()));
-            }
-        })?;
-        search.found.extend(found);
-    }
-    if let Some(directory) = store.directory() {
-        search.directory(directory, &rows)?;
-    }
-    search.print(store, format, out)?;
-    Ok(if search.found.is_empty() && search.problems.is_empty() { Outcome::Done } else { Outcome::Failed })
+    Ok(if search.is_clean() { Outcome::Done } else { Outcome::Failed })
 }
 
 impl Search {
+    fn of_urls(selections: Vec<Selection>) -> Self {
+        let mut search = Search::default();
+        for selection in selections {
+            if let Selection::Url(url) = selection {
+                search.keys.insert(key_of(&url));
+                search.urls.insert(url);
+            }
+        }
+        search
+    }
+
+    /// For the rules of a store that are chosen.
+    pub(crate) fn of_store(store: &Store, is_chosen: impl Fn(&RemovalRule) -> bool) -> Self {
+        let root = store.root().to_string();
+        let rules = store.manifest().provenance.removals.iter().filter(|rule| is_chosen(rule)).cloned();
+        let (whole, parts): (Vec<_>, Vec<_>) = rules.partition(RemovalRule::is_whole);
+        let rules = whole.len() + parts.len();
+        Self { whole: Removals::new(&root, whole), parts: Removals::new(&root, parts), rules, ..Self::default() }
+    }
+
+    /// For rules that were just carried out.
+    pub(crate) fn of_rules(store: &Store, rules: &[Removal]) -> Self {
+        let root = store.root().to_string();
+        let kept: Vec<RemovalRule> = rules.iter().filter_map(|rule| rule.kept(&root, false).ok()).collect();
+        Self::of_store(store, |rule| kept.iter().any(|kept| kept.is_same(rule)))
+    }
+
+    pub(crate) fn is_clean(&self) -> bool {
+        self.found.is_empty() && self.problems.is_empty()
+    }
+
+    /// Looks at the whole store.
+    pub(crate) fn run(&mut self, location: &Location) -> anyhow::Result<()> {
+        let mut rows = BTreeSet::new();
+        let newest = Store::open(location)?;
+        for committed in log(location.clone())? {
+            let epoch = committed?.id.epoch;
+            let opened = if epoch == newest.id().epoch { newest.clone() } else { Store::inspect(location, epoch)? };
+            for row in &opened.manifest().rows {
+                self.first_keys(row, epoch);
+                if rows.insert(row.row) {
+                    self.row(&opened, row)?;
+                }
+            }
+            let mut found = Vec::new();
+            for_each_url(&opened, ENCODINGS, |path, url| {
+                if self.is_wanted(url) {
+                    found.push((path.display().to_string(), url.to_owned()));
+                }
+            })?;
+            self.found.extend(found);
+        }
+        if !self.parts.is_empty() {
+            self.captures_and_links(newest)?;
+        }
+        for path in of_no_row(location, &rows)? {
+            let text = format!("{}: no epoch names it: run webstrata gc, then check again", path.display());
+            self.problems.insert(text);
+        }
+        let (mut files, mut found) = (0, Vec::new());
+        for_each_small_file(location, |path, bytes| {
+            files += 1;
+            found.extend(self.words(&String::from_utf8_lossy(bytes)).map(|word| (path.display().to_string(), word)));
+        })?;
+        self.files += files;
+        self.found.extend(found);
+        Ok(())
+    }
+
+    fn is_wanted(&self, url: &str) -> bool {
+        self.urls.contains(url) || !self.whole.is_empty() && self.is_wanted_key(&key_of(url))
+    }
+
+    fn is_wanted_key(&self, url_key: &[u8]) -> bool {
+        self.keys.contains(url_key) || !self.whole.of(url_key).is_empty()
+    }
+
     fn first_keys(&mut self, row: &RowEntry, epoch: u64) {
-        for partition in row.partitions.iter().filter(|partition| self.keys.contains(&partition.first_key)) {
-            self.found.insert((format!("the manifest of epoch {epoch}"), format!("key {}", partition.first_key)));
+        for partition in &row.partitions {
+            let Some(first) = partition.first_key_bytes().filter(|key| !key.is_empty()) else { continue };
+            if self.is_wanted_key(&first) {
+                self.found.insert((format!("the manifest of epoch {epoch}"), format!("key {}", partition.first_key)));
+            }
         }
     }
 
@@ -79,7 +159,7 @@ impl Search {
             self.files += 1;
             for url in scan::urls(store, partition) {
                 let url = url?;
-                if self.urls.contains(&url) {
+                if self.is_wanted(&url) {
                     let file = partition.file(Layer::Url).map(|file| file.path.clone());
                     self.found.insert((file.unwrap_or_default(), url));
                 }
@@ -88,60 +168,70 @@ impl Search {
         Ok(())
     }
 
-    /// Looks at what manifests do not name.
-    fn directory(&mut self, store: &Path, rows: &BTreeSet<u32>) -> anyhow::Result<()> {
-        for folder in ["rows", "cells"] {
-            for path in entries(&store.join(folder))? {
-                let number = path.file_name().and_then(|name| name.to_str()).and_then(|name| name.parse().ok());
-                if number.is_none_or(|number| !rows.contains(&number)) {
-                    let text = format!("{}: no epoch names it: run webstrata gc, then check again", path.display());
-                    self.problems.insert(text);
+    /// Looks for captures and links that rules for a part of their URLs have taken out.
+    fn captures_and_links(&mut self, store: Store) -> anyhow::Result<()> {
+        let epoch = format!("epoch {}", store.id().epoch);
+        let reader = Reader::new(store, BLOCKS);
+        let mut url_key = Vec::new();
+        for uid in Uid::each(Uid::below(reader.urls())) {
+            let url = reader.url(uid)?;
+            key(&url, &mut url_key);
+            for rule in self.parts.of(&url_key) {
+                let (from, to) = (rule.from.unwrap_or(*TIMES.start()), rule.to.unwrap_or(*TIMES.end()));
+                if rule.of_pages() && reader.captures(uid)?.iter().any(|capture| rule.covers(capture.time)) {
+                    self.found.insert((epoch.clone(), format!("a capture of {url}")));
                 }
-            }
-        }
-        for folder in ["translations", "watches", "overviews", "inputs"] {
-            for path in entries(&store.join(folder))? {
-                self.files += 1;
-                let bytes = std::fs::read(&path).with_context(|| format!("reading {}", path.display()))?;
-                let text = String::from_utf8_lossy(&bytes);
-                let inside = self.urls.iter().filter(|url| text.contains(url.as_str()));
-                self.found.extend(inside.map(|url| (path.display().to_string(), url.clone())));
+                let window = Window::Seen { from, to };
+                if rule.of_targets() && !reader.in_links(uid, window, Precision::Exact)?.is_empty() {
+                    self.found.insert((epoch.clone(), format!("a link to {url}")));
+                }
             }
         }
         Ok(())
     }
 
-    fn print(&self, store: &Location, format: Format, out: &mut dyn Write) -> anyhow::Result<()> {
-        let Search { urls, files, found, problems, .. } = self;
-        if format == Format::Json {
-            let found: Vec<_> = found.iter().map(|(file, url)| json!({"file": file, "url": url})).collect();
-            let value = json!({
-                "store": store.to_string(), "urls": urls.len(), "files": files, "found": found, "problems": problems,
-            });
-            writeln!(out, "{value}")?;
-            return Ok(());
-        }
+    /// The words of a text that are among what is looked for: URLs, and hosts of which every URL is.
+    fn words<'a>(&'a self, text: &'a str) -> impl Iterator<Item = String> + 'a {
+        let listed = self.urls.iter().filter(move |url| text.contains(url.as_str())).cloned();
+        let ends = |c: char| c.is_whitespace() || c.is_control() || "\"'<>\\,\u{fffd}".contains(c);
+        let words = text.split(ends).filter(move |word| !self.whole.is_empty() && word.contains('.'));
+        let found = words.filter(move |word| {
+            let url = ["http://", "https://"].iter().filter_map(|scheme| word.find(scheme)).min().map(|at| &word[at..]);
+            match url {
+                Some(url) => canonical(None, url).is_ok_and(|url| self.is_wanted(&url)),
+                None => !self.whole.of_host(word).is_empty(),
+            }
+        });
+        listed.chain(found.map(str::to_owned))
+    }
+
+    pub(crate) fn as_json(&self, store: &Location) -> Value {
+        let Search { urls, rules, files, found, problems, .. } = self;
+        let found: Vec<_> = found.iter().map(|(file, url)| json!({"file": file, "url": url})).collect();
+        json!({
+            "store": store.to_string(), "urls": urls.len(), "rules": rules, "files": files, "found": found,
+            "problems": problems,
+        })
+    }
+
+    pub(crate) fn print(&self, store: &Location, out: &mut dyn Write) -> anyhow::Result<()> {
+        let Search { urls, files, found, problems, rules, .. } = self;
         for (file, url) in found {
             writeln!(out, "{file}: {url}")?;
         }
         for problem in problems {
             writeln!(out, "{problem}")?;
         }
-        let count = urls.len();
+        let (what, sought) = match (urls.len(), rules) {
+            (0, 1) => ("what 1 rule removed".to_owned(), "1 rule".to_owned()),
+            (0, rules) => (format!("what {rules} rules removed"), format!("{rules} rules")),
+            (1, _) => ("the URL".to_owned(), "1 URL".to_owned()),
+            (count, _) => (format!("any of the {count} URLs"), format!("{count} URLs")),
+        };
         match found.len() + problems.len() {
-            0 => writeln!(out, "{store}: no file contains any of the {count} URLs ({files} files)")?,
-            found => writeln!(out, "{store}: {found} problems ({count} URLs, {files} files)")?,
+            0 => writeln!(out, "{store}: no file contains {what} ({files} files)")?,
+            found => writeln!(out, "{store}: {found} problems ({sought}, {files} files)")?,
         }
         Ok(())
     }
-}
-
-/// The files of a directory; none where it is not there.
-fn entries(directory: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    if !directory.exists() {
-        return Ok(Vec::new());
-    }
-    let read =
-        || -> std::io::Result<Vec<PathBuf>> { std::fs::read_dir(directory)?.map(|entry| Ok(entry?.path())).collect() };
-    read().with_context(|| format!("reading {}", directory.display()))
 }

@@ -1,6 +1,6 @@
 //! `webstrata serve`: answers questions about a store over the network, alone or in a cluster.
 
-use crate::args::{Outcome, Usage, location, size};
+use crate::args::{Outcome, Usage, location, seconds, size};
 use crate::ask::{self, CallerArgs};
 use clap::Args;
 use std::io::Write;
@@ -87,6 +87,9 @@ pub(crate) struct ServeArgs {
     /// Seconds to serve an epoch after the next one is ready
     #[arg(long, value_name = "SECONDS", default_value_t = 60.0, value_parser = seconds)]
     grace: f64,
+    /// Seconds to serve the epoch before one that `webstrata remove` made, until that one is ready
+    #[arg(long, value_name = "SECONDS", default_value_t = 60.0, value_parser = seconds)]
+    removal_grace: f64,
     /// Seconds between checks for a new epoch
     #[arg(long, value_name = "SECONDS", default_value_t = 2.0, value_parser = seconds)]
     watch: f64,
@@ -165,12 +168,6 @@ fn address(text: &str) -> Result<SocketAddr, String> {
     let found: Vec<SocketAddr> = found.collect();
     let first = found.iter().find(|address| address.is_ipv4()).or(found.first());
     first.copied().ok_or_else(|| format!("no address of {host}"))
-}
-
-/// A number of seconds.
-fn seconds(text: &str) -> Result<f64, String> {
-    let seconds = text.parse().ok().filter(|seconds: &f64| (0.001..=1e6).contains(seconds));
-    seconds.ok_or_else(|| format!("not a number of seconds from 0.001 to 1000000: {text:?}"))
 }
 
 pub(crate) fn run(args: &ServeArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
@@ -327,6 +324,7 @@ fn options(args: &ServeArgs) -> anyhow::Result<ServerOptions> {
             epoch: args.epoch,
             watch: period(args.watch),
             grace: period(args.grace),
+            removal_max: period(args.removal_grace),
             settle: period(args.settle),
             gossip: period(args.gossip),
             scrub: args.scrub as u64,

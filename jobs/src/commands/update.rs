@@ -8,7 +8,7 @@ use crate::running::RunArgs;
 use clap::Args;
 use indicatif::HumanCount;
 use std::io::{self, Write};
-use webstrata_layers::{Location, RangeLength, Store};
+use webstrata_layers::{Error as StoreError, Location, RangeLength, Store};
 use webstrata_pipeline::{BuildOptions, BuildReport, MergeOptions, build, scheduled};
 
 const EXAMPLES: &str = "\
@@ -72,7 +72,12 @@ pub(crate) fn run(args: &UpdateArgs, out: &mut dyn Write) -> anyhow::Result<Outc
     out.flush()?;
     // Also where nothing was new: an update that was killed in its merge is given again. Of a cluster every process
     // sees the epoch that all have made.
-    let rows = scheduled(&Store::open_epoch(&args.store, report.epoch)?.manifest().rows);
+    let rows = match Store::open_epoch(&args.store, report.epoch) {
+        Ok(store) => scheduled(&store.manifest().rows),
+        // Something was taken out since, and what takes it out merges all rows.
+        Err(StoreError::RetiredEpoch { .. }) => 1,
+        Err(error) => return Err(error.into()),
+    };
     if rows > 1 && !args.no_merge {
         let options = MergeOptions { run: options.run, rows: Some(rows), partition_urls: args.partition_urls };
         // The report is that of the update, and what serves its figures still does.

@@ -3,7 +3,7 @@
 //! Follows the store until it is told to end; writes tables, or prints lines, of each epoch, and notes in the store how
 //! far that is.
 
-use crate::args::{Format, FormatArgs, Outcome, Usage, location, processors, size};
+use crate::args::{Format, FormatArgs, Outcome, Usage, location, processors, seconds, size};
 use crate::ask;
 use crate::progress::stop_when_asked;
 use anyhow::{Context, bail};
@@ -107,12 +107,6 @@ pub(crate) struct WatchArgs {
     format: FormatArgs,
 }
 
-/// A number of seconds.
-fn seconds(text: &str) -> Result<f64, String> {
-    let seconds = text.parse().ok().filter(|seconds: &f64| (0.001..=1e6).contains(seconds));
-    seconds.ok_or_else(|| format!("not a number of seconds from 0.001 to 1000000: {text:?}"))
-}
-
 pub(crate) fn run(args: &WatchArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     let Some(name) = &args.name else {
         return list(args, out);
@@ -155,7 +149,11 @@ pub(crate) fn run(args: &WatchArgs, out: &mut dyn Write) -> anyhow::Result<Outco
             )
             .into());
         }
-        (None, Some(epoch)) => Start::At(epoch),
+        (None, Some(epoch)) => {
+            // Not one from which something was taken out since.
+            webstrata_layers::Store::open_epoch(&args.store, epoch)?;
+            Start::At(epoch)
+        }
         (None, None) => Start::Now,
     };
     registered.write(&registration)?;

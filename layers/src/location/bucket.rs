@@ -258,6 +258,10 @@ impl Storage for Bucket {
         self.has_lease(epoch)
     }
 
+    fn holders(&self, epoch: u64) -> Result<Vec<String>, Error> {
+        self.lease_holders(epoch)
+    }
+
     fn retire(&self, epoch: u64) -> Result<Option<Retiring>, Error> {
         self.retire_after(epoch, leases::DEAD_AFTER)
     }

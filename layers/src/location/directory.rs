@@ -207,6 +207,24 @@ impl Storage for Directory {
         Ok(self.lock_manifest(epoch, File::options().read(true))?.is_none())
     }
 
+    /// By the list of locks of the system, where it has one: it names files by their numbers.
+    fn holders(&self, epoch: u64) -> Result<Vec<String>, Error> {
+        let path = self.path(&manifest_name(epoch));
+        let Ok(locks) = fs::read_to_string("/proc/locks") else { return Ok(Vec::new()) };
+        let number = match fs::metadata(&path) {
+            Ok(metadata) => file_number(&metadata),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(source) => return Err(Error::Io { path, source }),
+        };
+        let processes = locks.lines().filter_map(|line| {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let file = words.get(5)?.rsplit(':').next()?.parse::<u64>().ok()?;
+            (words[1] == "FLOCK" && words[3] == "READ" && Some(file) == number).then(|| words[4].to_owned())
+        });
+        let processes: std::collections::BTreeSet<String> = processes.collect();
+        Ok(processes.into_iter().map(|process| described(&process)).collect())
+    }
+
     /// Some network file systems want a file that is locked alone to be open for writing.
     fn retire(&self, epoch: u64) -> Result<Option<Retiring>, Error> {
         Ok(self.lock_manifest(epoch, File::options().read(true).write(true))?.map(Retiring::new))
@@ -245,6 +263,26 @@ impl Directory {
         let _ = lock.write(owner);
         Ok(Box::new(lock))
     }
+}
+
+/// The number by which the list of locks names a file.
+fn file_number(metadata: &fs::Metadata) -> Option<u64> {
+    #[cfg(unix)]
+    return Some(std::os::unix::fs::MetadataExt::ino(metadata));
+    #[cfg(not(unix))]
+    {
+        let _ = metadata;
+        None
+    }
+}
+
+/// A process and how it was called: the program and its first words.
+fn described(process: &str) -> String {
+    let command = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
+    let words: Vec<String> =
+        command.split(|&byte| byte == 0).take(3).map(|word| String::from_utf8_lossy(word).into_owned()).collect();
+    let words = words.join(" ");
+    if words.trim().is_empty() { format!("process {process}") } else { format!("process {process} ({})", words.trim()) }
 }
 
 /// The lock of the operating system goes when the file is closed.

@@ -110,7 +110,7 @@ fn check_epochs(location: &Location, all: bool) -> Result<CheckReport, Error> {
         let Some(manifest) = manifest else { continue };
         named.add(&manifest);
         if all {
-            match Store::open_epoch(location, past.epoch) {
+            match Store::inspect(location, past.epoch) {
                 Err(Error::RetiredEpoch { .. }) => {}
                 opened => _ = report.keep(opened).map(|earlier| checked.epoch(&earlier, &mut report)),
             }

@@ -1,23 +1,34 @@
 //! What is taken out of a store: which URLs, in which time, as pages or as targets of links.
 //!
-//! A rule ([`Removal`]) stands in the manifest ([`crate::Manifest::removals`]) from the epoch on that carries it out,
-//! so that a later update does not bring back what was taken out. Rules select URLs by the order of their keys
-//! ([`crate::record::key`]): one URL, or all whose keys begin alike.
+//! A rule as it is asked for is a [`Removal`], with the text of what must go. The manifest
+//! ([`crate::Provenance::removals`]) keeps it as a [`RemovalRule`], from the epoch on that carries it out, so that a
+//! later update does not bring back what was taken out. A rule that is kept has a hash in the place of the text: the
+//! list of what must go would itself be a copy of it.
+//!
+//! Rules select URLs by the order of their keys ([`crate::record::key`]): one URL, or all whose keys begin alike. What
+//! is hashed is that beginning, so a URL is compared by the hashes of the beginnings of its key at which rules can end:
+//! the whole key for a URL, the end of the host for a host, the end of each label for a domain, and as many bytes as a
+//! rule says for a prefix. The hash is SHA-256, salted with the digest of the first epoch: no list of hashes that was
+//! made beforehand, and no other store, says what a rule means; who guesses a URL can test the guess.
 //!
 //! A row carries a rule out as it says everything, by saying captures again ([`crate::record::precedence`]): removed
 //! ones with [`crate::record::status::Status::REMOVED`], and those that linked to a removed URL without the link. When
 //! all rows become one, removed captures are dropped ([`crate::record::join::without_removed`]), and so are URLs that
 //! nothing uses any more.
 //!
-//! Cost of a look-up: searches among the rules, as many as there are rules that begin alike.
+//! Cost of a look-up: a hash of the whole key, one a label of its host, and one for each length of prefixes; each kind
+//! only where there are rules of it.
 
-use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use sha2::{Digest, Sha256};
 
 use crate::record::key::{domain_prefix, host_prefix, key_of, url_prefix};
 
 /// Which URLs.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Selection {
     /// This one.
     Url(String),
@@ -42,11 +53,60 @@ pub enum RemovedAs {
     Both,
 }
 
-/// A rule: what is taken out.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+/// By what a rule selects URLs; as text `url`, `host`, `domain`, `prefix`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SelectedBy {
+    /// One URL.
+    Url,
+    /// The URLs of a host.
+    Host,
+    /// The URLs of a host and its subdomains.
+    Domain,
+    /// The URLs that begin alike.
+    Prefix,
+}
+
+impl SelectedBy {
+    /// As the manifest writes it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Url => "url",
+            Self::Host => "host",
+            Self::Domain => "domain",
+            Self::Prefix => "prefix",
+        }
+    }
+}
+
+/// A rule as it is asked for: what is taken out.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Removal {
     /// Which URLs.
     pub select: Selection,
+    /// As what.
+    pub removed_as: RemovedAs,
+    /// Captures from this second on; all where `None`.
+    pub from: Option<i64>,
+    /// Captures up to this second; all where `None`.
+    pub to: Option<i64>,
+    /// Why.
+    pub reason: Option<String>,
+}
+
+/// A rule as the manifest keeps it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RemovalRule {
+    /// By what it selects.
+    pub select: SelectedBy,
+    /// The hash of what the keys of its URLs begin with.
+    pub hash: KeyHash,
+    /// How many bytes are hashed; of a prefix only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u32>,
+    /// What it selects, for who wants to read that in a list; not written unless it was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     /// As what.
     #[serde(rename = "as")]
     pub removed_as: RemovedAs,
@@ -56,9 +116,42 @@ pub struct Removal {
     /// Captures up to this second; all where `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<i64>,
-    /// Why.
+    /// Why, in the words of the operator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+}
+
+/// The hash of the beginning of a key; as text 64 hexadecimal digits.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct KeyHash([u8; 32]);
+
+impl fmt::Display for KeyHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for KeyHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl Serialize for KeyHash {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'a> Deserialize<'a> for KeyHash {
+    fn deserialize<D: Deserializer<'a>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let digit = |digit: u8| b"0123456789abcdef".iter().zip(0u8..).find(|(known, _)| **known == digit);
+        let byte = |pair: &[u8]| Some(digit(pair[0])?.1 << 4 | digit(*pair.get(1)?)?.1);
+        let bytes: Option<Vec<u8>> = text.as_bytes().chunks(2).map(byte).collect();
+        let hash = bytes.and_then(|bytes| bytes.try_into().ok()).map(Self);
+        hash.ok_or_else(|| serde::de::Error::custom("not a hash: expected 64 hexadecimal digits in lower case"))
+    }
 }
 
 /// A rule that selects nothing: its host is no host that URLs can have.
@@ -66,20 +159,87 @@ pub struct Removal {
 #[error("{0:?} is not the name of a host")]
 pub struct NotAHost(pub String);
 
+/// When and as what rules hold, whether they are asked for or kept.
+macro_rules! scope {
+    ($rule:ty) => {
+        impl $rule {
+            /// Whether a capture of this second is meant.
+            pub fn covers(&self, time: i64) -> bool {
+                self.from.is_none_or(|from| from <= time) && self.to.is_none_or(|to| time <= to)
+            }
+
+            /// Whether captures of the URLs are meant.
+            pub fn of_pages(&self) -> bool {
+                self.removed_as != RemovedAs::Target
+            }
+
+            /// Whether links to the URLs are meant.
+            pub fn of_targets(&self) -> bool {
+                self.removed_as != RemovedAs::Page
+            }
+        }
+    };
+}
+
+scope!(Removal);
+scope!(RemovalRule);
+
 impl Removal {
-    /// Whether a capture of this second is meant.
-    pub fn covers(&self, time: i64) -> bool {
-        self.from.is_none_or(|from| from <= time) && self.to.is_none_or(|to| time <= to)
+    /// The rule as the manifest of a store keeps it, whose first epoch has this digest.
+    ///
+    /// # Errors
+    /// A text that is no host.
+    pub fn kept(&self, root: &str, with_name: bool) -> Result<RemovalRule, NotAHost> {
+        let (beginning, _) = self.select.keys()?;
+        let (select, name) = match &self.select {
+            Selection::Url(text) => (SelectedBy::Url, text),
+            Selection::Host(text) => (SelectedBy::Host, text),
+            Selection::Domain(text) => (SelectedBy::Domain, text),
+            Selection::Prefix(text) => (SelectedBy::Prefix, text),
+        };
+        let length = || u32::try_from(beginning.len()).unwrap_or(u32::MAX);
+        Ok(RemovalRule {
+            select,
+            hash: Salted::of(root).with(&beginning).hash(),
+            bytes: (select == SelectedBy::Prefix).then(length),
+            name: with_name.then(|| name.clone()),
+            removed_as: self.removed_as,
+            from: self.from,
+            to: self.to,
+            reason: self.reason.clone(),
+        })
+    }
+}
+
+impl RemovalRule {
+    /// Whether another rule takes out the same.
+    pub fn is_same(&self, other: &Self) -> bool {
+        let what = |rule: &Self| (rule.select, rule.hash, rule.bytes, rule.removed_as, rule.from, rule.to);
+        what(self) == what(other)
     }
 
-    /// Whether captures of the URLs are meant.
-    pub fn of_pages(&self) -> bool {
-        self.removed_as != RemovedAs::Target
+    /// Whether nothing of its URLs may be left, neither captures nor links, of no time.
+    pub fn is_whole(&self) -> bool {
+        self.removed_as == RemovedAs::Both && self.from.is_none() && self.to.is_none()
+    }
+}
+
+/// A hash that goes on: SHA-256 of the digits of a digest, a space, and bytes.
+#[derive(Clone, Default)]
+struct Salted(Sha256);
+
+impl Salted {
+    fn of(root: &str) -> Self {
+        Self(Sha256::new_with_prefix(format!("{root} ")))
     }
 
-    /// Whether links to the URLs are meant.
-    pub fn of_targets(&self) -> bool {
-        self.removed_as != RemovedAs::Page
+    fn with(mut self, bytes: &[u8]) -> Self {
+        self.0.update(bytes);
+        self
+    }
+
+    fn hash(self) -> KeyHash {
+        KeyHash(self.0.finalize().into())
     }
 }
 
@@ -101,53 +261,90 @@ impl Selection {
     }
 }
 
-/// Rules, ready to be looked up.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// Rules of one store, ready to be looked up.
+#[derive(Clone, Default)]
 pub struct Removals {
-    /// In order of the beginnings of keys.
-    rules: Vec<(Vec<u8>, bool, Removal)>,
+    salted: Salted,
+    whole: ByHash,
+    hosts: ByHash,
+    domains: ByHash,
+    /// Those of prefixes, by their length.
+    prefixes: BTreeMap<usize, ByHash>,
 }
 
-impl Removals {
-    /// Makes rules ready.
-    ///
-    /// # Errors
-    /// A rule of something that is no host.
-    pub fn new(rules: impl IntoIterator<Item = Removal>) -> Result<Self, NotAHost> {
-        let ready = |rule: Removal| rule.select.keys().map(|(prefix, is_whole)| (prefix, is_whole, rule));
-        let mut rules = rules.into_iter().map(ready).collect::<Result<Vec<_>, _>>()?;
+/// Adds the rules with a hash.
+fn look<'a>(found: &mut Vec<&'a RemovalRule>, rules: &'a ByHash, salted: Salted) {
+    found.extend(rules.get(&salted.hash()).into_iter().flatten());
+}
+
+impl fmt::Debug for Removals {
+    /// In an order of their own, the same whatever the order in which they came.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut rules: Vec<String> = self.iter().map(|rule| format!("{rule:?}")).collect();
         rules.sort();
-        Ok(Self { rules })
+        f.debug_list().entries(rules).finish()
+    }
+}
+
+/// The rules with a hash.
+type ByHash = HashMap<KeyHash, Vec<RemovalRule>>;
+
+impl Removals {
+    /// Makes the rules of a store ready, whose first epoch has this digest.
+    pub fn new(root: &str, rules: impl IntoIterator<Item = RemovalRule>) -> Self {
+        let mut removals = Self { salted: Salted::of(root), ..Self::default() };
+        for rule in rules {
+            let by_hash = match rule.select {
+                SelectedBy::Url => &mut removals.whole,
+                SelectedBy::Host => &mut removals.hosts,
+                SelectedBy::Domain => &mut removals.domains,
+                SelectedBy::Prefix => removals.prefixes.entry(rule.bytes.unwrap_or(0) as usize).or_default(),
+            };
+            by_hash.entry(rule.hash).or_default().push(rule);
+        }
+        removals
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.rules.is_empty()
+        self.iter().next().is_none()
     }
 
-    /// The rules, with the beginnings of the keys that each selects, and whether that is one whole key.
-    pub fn iter(&self) -> impl Iterator<Item = (&[u8], bool, &Removal)> {
-        self.rules.iter().map(|(prefix, is_whole, rule)| (&prefix[..], *is_whole, rule))
+    /// The rules, in no order.
+    pub fn iter(&self) -> impl Iterator<Item = &RemovalRule> {
+        let [whole, hosts, domains] = [&self.whole, &self.hosts, &self.domains];
+        [whole, hosts, domains].into_iter().chain(self.prefixes.values()).flat_map(HashMap::values).flatten()
     }
 
     /// The rules that select the URL with this key.
-    pub fn of<'a>(&'a self, url_key: &'a [u8]) -> impl Iterator<Item = &'a Removal> {
-        let mut end = self.rules.partition_point(|(prefix, ..)| &prefix[..] <= url_key);
-        std::iter::from_fn(move || {
-            loop {
-                let (prefix, is_whole, rule) = &self.rules[end.checked_sub(1)?];
-                if url_key.starts_with(prefix) {
-                    end -= 1;
-                    if !is_whole || prefix.len() == url_key.len() {
-                        return Some(rule);
-                    }
-                    continue;
-                }
-                // What begins the key and lies before this begins what the two share.
-                let shared = prefix.iter().zip(url_key).take_while(|(one, other)| one == other).count();
-                end = self.rules[..end].partition_point(|(prefix, ..)| prefix[..] <= url_key[..shared]);
+    pub fn of(&self, url_key: &[u8]) -> Vec<&RemovalRule> {
+        let mut found = Vec::new();
+        if !self.whole.is_empty() {
+            look(&mut found, &self.whole, self.salted.clone().with(url_key));
+        }
+        let host = if url_key.first() == Some(&b'!') { None } else { url_key.iter().position(|&byte| byte == b')') };
+        if let Some(end) = host.filter(|_| !self.hosts.is_empty()) {
+            look(&mut found, &self.hosts, self.salted.clone().with(&url_key[..=end]));
+        }
+        if let Some(end) = host.filter(|_| !self.domains.is_empty()) {
+            let mut salted = self.salted.clone();
+            for label in url_key[..end].split_inclusive(|&byte| byte == b',') {
+                salted = salted.with(label);
+                look(&mut found, &self.domains, salted.clone());
             }
-        })
+        }
+        let (mut salted, mut hashed) = (self.salted.clone(), 0);
+        for (&length, rules) in self.prefixes.range(..=url_key.len()) {
+            salted = salted.with(&url_key[hashed..length]);
+            hashed = length;
+            look(&mut found, rules, salted.clone());
+        }
+        found
+    }
+
+    /// The rules that select the URLs of a host, whichever they are.
+    pub fn of_host(&self, host: &str) -> Vec<&RemovalRule> {
+        host_prefix(host).map(|beginning| self.of(&beginning)).unwrap_or_default()
     }
 }
 
@@ -156,8 +353,12 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn rule(select: Selection) -> Removal {
-        Removal { select, removed_as: RemovedAs::Both, from: None, to: None, reason: None }
+    const FORMAT: &str = include_str!("../format.md");
+    const ROOT: &str = "0123456789abcdef0123456789abcdef";
+
+    fn rule(select: Selection) -> RemovalRule {
+        let removal = Removal { select, removed_as: RemovedAs::Both, from: None, to: None, reason: None };
+        removal.kept(ROOT, true).unwrap()
     }
 
     fn selection() -> impl Strategy<Value = Selection> {
@@ -173,23 +374,25 @@ mod tests {
     }
 
     proptest! {
-        /// Against each rule by itself.
+        /// Against each rule by itself, by its text.
         #[test]
         fn rules_are_found_among_others(
             selections in proptest::collection::vec(selection(), 0..12),
             host in prop_oneof![Just("a.example"), Just("c.b.a.example"), Just("b.a.example"), Just("ab.example")],
-            path in "[xy/]{0,4}",
-            scheme in prop_oneof![Just("http"), Just("https")],
+            path in "[xy/),]{0,4}",
+            scheme in prop_oneof![Just("http"), Just("https"), Just("ftp")],
         ) {
-            let rules = Removals::new(selections.iter().cloned().map(rule)).unwrap();
+            let rules = Removals::new(ROOT, selections.iter().cloned().map(rule));
             let url_key = key_of(&format!("{scheme}://{host}/{path}"));
-            let mut found: Vec<Selection> = rules.of(&url_key).map(|rule| rule.select.clone()).collect();
+            let shown = |rule: &RemovalRule| (rule.select, rule.name.clone());
+            let mut found: Vec<_> = rules.of(&url_key).into_iter().map(shown).collect();
             found.sort();
             let selects = |selection: &&Selection| {
                 let (prefix, is_whole) = selection.keys().unwrap();
                 if is_whole { prefix == url_key } else { url_key.starts_with(&prefix) }
             };
-            let mut expected: Vec<Selection> = selections.iter().filter(selects).cloned().collect();
+            let mut expected: Vec<_> =
+                selections.iter().filter(selects).map(|selection| shown(&rule(selection.clone()))).collect();
             expected.sort();
             prop_assert_eq!(found, expected);
         }
@@ -197,7 +400,26 @@ mod tests {
 
     #[test]
     fn what_is_no_host_is_refused() {
-        let not_a_host = Selection::Host("a b".to_owned());
-        assert_eq!(Removals::new([rule(not_a_host)]), Err(NotAHost("a b".to_owned())));
+        let select = Selection::Host("a b".to_owned());
+        let removal = Removal { select, removed_as: RemovedAs::Both, from: None, to: None, reason: None };
+        assert_eq!(removal.kept(ROOT, false), Err(NotAHost("a b".to_owned())));
+    }
+
+    /// The example of the format: `printf '%s example,b,)' DIGEST | sha256sum`.
+    #[test]
+    fn the_hash_is_the_one_of_the_format() {
+        let mut host = rule(Selection::Host("b.example".to_owned()));
+        host.name = None;
+        let json = serde_json::to_string(&host).unwrap();
+        let hash = "994734a8f5fd4544811ea4fc6e6b6eb1c0e3f536e090cecc32f613d8dc749e4a";
+        let expected = &format!(r#"{{"select":"host","hash":"{hash}","as":"both"}}"#);
+        assert_eq!(json, *expected);
+        assert!(FORMAT.contains(expected) && FORMAT.contains(ROOT));
+        assert_eq!(serde_json::from_str::<RemovalRule>(&json).unwrap(), host);
+        let prefix = rule(Selection::Prefix("http://b.example/people/".to_owned()));
+        assert_eq!(prefix.bytes, Some(19));
+        for wrong in [&expected.replace("both\"", "none\""), &expected.replace("\"hash\":\"", "\"hash\":\"A")] {
+            assert!(serde_json::from_str::<RemovalRule>(wrong).is_err(), "{wrong}");
+        }
     }
 }

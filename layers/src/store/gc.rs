@@ -23,7 +23,7 @@ use crate::store::sealed::Sealed;
 use crate::store::{current, manifests};
 
 /// Where the cells of rows lie.
-const CELLS: &str = "cells";
+pub(crate) const CELLS: &str = "cells";
 
 /// What was removed and what was kept; of a dry run, what would be.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -88,6 +88,14 @@ pub fn foretell(location: impl Into<Location>, keep: usize) -> Result<Collected,
     let is_free = |&epoch: &u64| location.storage().is_leased(epoch).map(|leased| (!leased).then_some(epoch));
     let free: Vec<Option<u64>> = plan.old.iter().map(is_free).collect::<Result<_, _>>()?;
     Ok(plan.finish(&location, free.into_iter().flatten().collect())?.0)
+}
+
+/// Who has an epoch open, as far as the place tells: processes of this machine, or leases in S3.
+///
+/// # Errors
+/// What the disk or the server refuses.
+pub fn holders(location: &Location, epoch: u64) -> Result<Vec<String>, Error> {
+    location.storage().holders(epoch)
 }
 
 /// What no manifest names.

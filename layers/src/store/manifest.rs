@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::file::schema::Layer;
 use crate::record::page::Page;
-use crate::record::removal::{NotAHost, Removal, Removals};
+use crate::record::removal::{RemovalRule, Removals, SelectedBy};
 use crate::record::status::Status;
 use crate::record::time::RangeLength;
 use crate::record::uid::Uid;
@@ -186,7 +186,14 @@ pub struct Provenance {
     pub options: BTreeMap<String, String>,
     /// What was taken out, in order, and is kept out of later inputs; not written where nothing was.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub removals: Vec<Removal>,
+    pub removals: Vec<RemovalRule>,
+    /// The last epoch that took something out of answers; not written where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub removed_in: Option<u64>,
+    /// The last epoch that took something out of answers, or out of files that an earlier one had taken out of answers:
+    /// all epochs before are retired; not written where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retires_before: Option<u64>,
     /// The inputs of each job since the last that built anew, the oldest first.
     #[serde(default)]
     pub inputs: Vec<InputsEntry>,
@@ -287,9 +294,12 @@ pub enum ManifestFlaw {
     /// Epochs before this one are not numbered one after the other, or a translation is not one from the epoch before.
     #[error("the history of its UIDs does not fit its epochs and rows")]
     History,
-    /// A rule of something that is no host.
-    #[error("a removal: {0}")]
-    Removal(#[from] NotAHost),
+    /// A rule with a length that is not of a prefix, or without one that is.
+    #[error("a removal by {}: {} length of a prefix", .0.name(), if *.0 == SelectedBy::Prefix { "no" } else { "a" })]
+    Removal(SelectedBy),
+    /// Epochs after this one are said to be retired.
+    #[error("it says that epochs before {0} are retired")]
+    Retired(u64),
     /// The number inside is not that of the file's name.
     #[error("it says that it is epoch {0}")]
     Epoch(u64),
@@ -314,6 +324,19 @@ impl Manifest {
     /// counts but that of URLs are *at most*.
     pub fn counts_are_exact(&self) -> bool {
         !self.removes() && self.rows.iter().filter(|row| row.counts.captures > 0).count() <= 1
+    }
+
+    /// Whether an epoch may no longer be answered, although its files may be there: it is before one that took
+    /// something out.
+    pub fn has_retired(&self, epoch: u64) -> bool {
+        self.provenance.retires_before.is_some_and(|first| epoch < first)
+    }
+
+    /// What was taken out, ready to be looked up.
+    pub fn removals(&self) -> Removals {
+        // Rules are made on a store that has an epoch.
+        let root = self.history.first().map(|first| first.digest.to_string()).unwrap_or_default();
+        Removals::new(&root, self.provenance.removals.iter().cloned())
     }
 
     /// All files of the epoch.
@@ -359,7 +382,14 @@ impl Manifest {
         if let Some(entry) = self.provenance.inputs.iter().find(|entry| !is_plain(&entry.path)) {
             return Err(ManifestFlaw::Path(entry.path.clone()));
         }
-        Removals::new(self.provenance.removals.iter().cloned())?;
+        let is_odd = |rule: &&RemovalRule| rule.bytes.is_some() != (rule.select == SelectedBy::Prefix);
+        if let Some(rule) = self.provenance.removals.iter().find(is_odd) {
+            return Err(ManifestFlaw::Removal(rule.select));
+        }
+        let Provenance { removed_in, retires_before, .. } = self.provenance;
+        if removed_in > retires_before || retires_before.is_some_and(|epoch| epoch > self.epoch) {
+            return Err(ManifestFlaw::Retired(retires_before.or(removed_in).unwrap_or(0)));
+        }
         if counts == self.counts { self.history_sound() } else { Err(ManifestFlaw::Counts) }
     }
 }

@@ -21,8 +21,9 @@ use webstrata_layers::{EpochId, Error, Store};
 use super::fetch::{Brought, bring};
 use super::members::Member;
 use super::readiness::{CellFailure, Lacks};
-use super::survey::{Holders, Layout, Survey, epoch_of, epochs_of, layouts, pairs_of};
-use super::{Cluster, KeeperCounts, State, blocking};
+use super::retiring::{URGENCY, forget_retired, removed_in};
+use super::survey::{Holders, Layout, REMOVED, Survey, epoch_of, epochs_of, layouts, pairs_of};
+use super::{Cluster, KeeperCounts, blocking};
 use crate::map::Map;
 use crate::protocol::proto::{CellName, TopologyResponse};
 use webstrata_cells::Row;
@@ -77,6 +78,8 @@ struct Keeper {
     version: u64,
     /// The newest epoch that was opened.
     newest: EpochId,
+    /// Whether an image came for a row that is no longer wanted.
+    is_littered: bool,
 }
 
 /// The version of maps. It starts at the time in microseconds, so that a restarted server never reuses a version.
@@ -108,8 +111,10 @@ pub(super) async fn keep(cluster: Arc<Cluster>, mut stop: watch::Receiver<bool>)
         counts: KeeperCounts::default(),
         version: 0,
         newest,
+        is_littered: false,
         cluster: cluster.clone(),
     };
+    forget_retired(&cluster).await;
     let tick = cluster.options.gossip.min(Duration::from_millis(200));
     loop {
         keeper.look().await;
@@ -131,6 +136,7 @@ impl Keeper {
     async fn look(&mut self) {
         self.open_epochs().await;
         let survey = self.survey().await;
+        self.listen(&survey);
         let stores: Vec<Arc<Store>> = self.cluster.state().stores.values().cloned().collect();
         for layout in stores.iter().flat_map(|store| layouts(store)) {
             self.layouts.entry(layout.row).or_insert(layout);
@@ -227,6 +233,19 @@ impl Keeper {
         (self.counts.damaged_files, self.counts.scrubbed_bytes) = self.cluster.scrubbed.counts();
     }
 
+    /// Takes in what other servers know of the store: a newer epoch, which this server then looks for at once, and an
+    /// epoch that takes something out.
+    fn listen(&mut self, survey: &Survey) {
+        if survey.epochs().last().is_some_and(|id| id.epoch > self.newest.epoch) {
+            self.looked = None;
+        }
+        let first = survey.removed_in();
+        let mut state = self.cluster.state();
+        if first > state.removal().unwrap_or(0) {
+            state.told = Some((first, Instant::now()));
+        }
+    }
+
     /// Opens a new epoch of the store in the background.
     async fn open_epochs(&mut self) {
         if let Some(opening) = self.opening.take() {
@@ -237,8 +256,8 @@ impl Keeper {
             match opening.await {
                 Ok(Ok(Some(store))) => self.add(store),
                 Ok(Ok(None)) => {}
-                Ok(Err(error @ Error::Replaced { .. })) => {
-                    tracing::error!(%error, "the store was replaced; this server stops");
+                Ok(Err(error @ (Error::Replaced { .. } | Error::RetiredEpoch { .. }))) => {
+                    tracing::error!(%error, "what this server serves is no more; it stops");
                     self.cluster.exchanged.send_replace(Some(error.to_string()));
                 }
                 Ok(Err(error)) => tracing::warn!(%error, "cannot read the store"),
@@ -246,9 +265,9 @@ impl Keeper {
             }
         }
         let due = self.looked.is_none_or(|looked| looked.elapsed() >= self.cluster.options.watch);
-        if due && self.cluster.options.epoch.is_none() {
+        if due {
             self.looked = Some(Instant::now());
-            let (location, known) = (self.cluster.location.clone(), self.newest);
+            let (location, known, only) = (self.cluster.location.clone(), self.newest, self.cluster.options.epoch);
             self.opening = Some(tokio::spawn(async move {
                 let opened = blocking(move || {
                     let store = Store::open(&location)?;
@@ -257,7 +276,11 @@ impl Keeper {
                         let found = found.or((store.id().epoch == known.epoch).then_some(store.id()));
                         return Err(Error::Replaced { path: location.to_string().into(), known, found });
                     }
-                    Ok((store.id() != known).then_some(store))
+                    if let Some(epoch) = only.filter(|&epoch| store.manifest().has_retired(epoch)) {
+                        let current = store.id().epoch;
+                        return Err(Error::RetiredEpoch { path: location.to_string().into(), epoch, current });
+                    }
+                    Ok((store.id() != known && only.is_none()).then_some(store))
                 });
                 opened.await.map_err(|_| Error::Elsewhere("a task of the server panicked; see its log".into()))?
             }));
@@ -314,7 +337,8 @@ impl Keeper {
             let cells = || store.manifest().rows.iter().filter_map(|row| holders.get(&row.row)).flatten();
             let is_complete = cells().all(|cell| !cell.ready.is_empty());
             let is_settled = || cells().all(Holders::is_settled);
-            let is_overdue = state.opened.get(&epoch).is_some_and(|opened| opened.elapsed() > PATIENCE);
+            let patience = if removed_in(store) > state.current { URGENCY } else { PATIENCE };
+            let is_overdue = state.opened.get(&epoch).is_some_and(|opened| opened.elapsed() > patience);
             if is_complete && (is_calm && is_settled() || epoch <= published || is_overdue) {
                 tracing::info!(epoch, "an epoch became current");
                 let old: Vec<u64> = state.stores.keys().copied().filter(|&older| older < epoch).collect();
@@ -324,36 +348,30 @@ impl Keeper {
                 break;
             }
         }
-        self.counts.current = state.current;
+        self.counts.current = state.answered(self.cluster.options.removal_max).1;
     }
 
-    /// Retires old epochs, and drops the rows that only these epochs had.
+    /// Retires old epochs, and drops the rows that only these epochs had. Their leases end last: who waits for them
+    /// finds no image here.
     async fn retire(&mut self) {
-        let rows = self.rows_left();
+        let (rows, retired) = self.rows_left();
         self.layouts.retain(|row, _| rows.contains(row));
         self.again.retain(|(row, _), _| rows.contains(row));
         self.damages.retain(|(row, _), _| rows.contains(row));
         self.failures.retain(|(row, _), _| rows.contains(row));
+        self.missing_since.retain(|(row, _), _| rows.contains(row));
         let unneeded: Vec<CellKey> = self.held.keys().copied().filter(|(row, _)| !rows.contains(row)).collect();
-        self.remove(&unneeded).await;
+        if !unneeded.is_empty() || std::mem::take(&mut self.is_littered) {
+            self.remove(&unneeded).await;
+        }
+        drop(retired);
     }
 
-    /// Retires epochs after their grace period, and returns the rows of the remaining epochs.
-    fn rows_left(&self) -> BTreeSet<u32> {
+    /// Retires epochs after their grace period, and returns the rows of the remaining epochs, and the retired epochs.
+    fn rows_left(&self) -> (BTreeSet<u32>, Vec<Arc<Store>>) {
         let mut state = self.cluster.state();
-        let grace = self.cluster.options.grace;
-        let expired: Vec<u64> =
-            state.superseded.iter().filter(|(_, since)| since.elapsed() >= grace).map(|(&epoch, _)| epoch).collect();
-        for epoch in expired {
-            tracing::info!(epoch, "retired an epoch");
-            let State { stores, superseded, opened, relinquished, retired, .. } = &mut *state;
-            stores.remove(&epoch);
-            superseded.remove(&epoch);
-            opened.remove(&epoch);
-            relinquished.remove(&epoch);
-            *retired = epoch.max(*retired);
-        }
-        state.stores.values().flat_map(|store| store.manifest().rows.iter().map(|row| row.row)).collect()
+        let retired = state.retire(self.cluster.options.grace);
+        (state.stores.values().flat_map(|store| store.manifest().rows.iter().map(|row| row.row)).collect(), retired)
     }
 
     /// Starts to get the cells placed on this server that are missing, or that must move to or from memory.
@@ -454,8 +472,11 @@ impl Keeper {
                     .cluster
                     .newest_with(name.0)
                     .and_then(|store| store.manifest().rows.iter().find(|row| row.row == name.0).map(Row::of));
-                // The row may have been retired meanwhile.
-                let Some(empty) = entry else { return };
+                // The row may have been retired meanwhile; then its image must not stay.
+                let Some(empty) = entry else {
+                    self.is_littered = true;
+                    return;
+                };
                 let mut held = crate::held::Held::clone(&self.cluster.held.load());
                 let row = held.rows.get(&name.0).map_or(empty, |row| Row::clone(row));
                 held.rows.insert(name.0, Arc::new(row.with(Arc::new(cell))));
@@ -499,13 +520,12 @@ impl Keeper {
                 }
             }
         }
-        self.remove(&unneeded).await;
+        if !unneeded.is_empty() {
+            self.remove(&unneeded).await;
+        }
     }
 
     async fn remove(&mut self, names: &[CellKey]) {
-        if names.is_empty() {
-            return;
-        }
         let mut held = crate::held::Held::clone(&self.cluster.held.load());
         for name in names {
             self.held.remove(name);
@@ -540,13 +560,15 @@ impl Keeper {
                 row.into_iter().flat_map(|row| row.cells()).map(|cell| cell.label().partition).collect()
             };
             let rows: Vec<(&Layout, BTreeSet<u32>)> = self.layouts.values().map(|row| (row, partitions(row))).collect();
-            let pairs = pairs_of(state.current, &epochs, &rows, state.leaving);
+            let mut pairs = pairs_of(state.current, &epochs, &rows, state.leaving);
+            pairs.extend(state.removal().map(|first| (REMOVED.to_owned(), first.to_string())));
+            let (first, current) = state.answered(self.cluster.options.removal_max);
             let replicas = self.cluster.options.replicas;
             let topology = TopologyResponse {
                 version: 0,
-                current: state.current,
-                // An epoch that is still being loaded is not served.
-                epochs: state.stores.range(..=state.current).map(|(_, store)| epoch_of(store)).collect(),
+                current,
+                // An epoch that is still being loaded is not served, nor one from which something was taken out.
+                epochs: state.stores.range(first..=current).map(|(_, store)| epoch_of(store)).collect(),
                 servers: survey.servers.clone(),
                 rows: self.layouts.values().map(|row| Survey::row(row, &survey.holders(row, replicas))).collect(),
                 store: self.cluster.store.clone(),

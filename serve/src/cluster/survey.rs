@@ -6,6 +6,7 @@
 //! current              7                      the epoch that the server calls current
 //! epochs               5 01ab…,7 23cd…        the epochs that the server serves, with their digests
 //! cells/3/9f0c…        0-4,7                  its cells of row 3, whose layers have this hash, by partition
+//! removed              6                      the newest epoch that takes something out
 //! leaving              1                      the server is shutting down
 //! ```
 
@@ -20,6 +21,9 @@ use super::placement::{Load, place};
 use crate::protocol::proto::{Cell, Epoch, Row, Server};
 use webstrata_cells::image::label::range_number;
 use webstrata_cells::image::label::{partitions, source_of};
+
+/// The name of what a server says of removals.
+pub(super) const REMOVED: &str = "removed";
 
 /// What all servers publish, by index in `servers`.
 pub(super) struct Survey {
@@ -129,6 +133,11 @@ impl Survey {
     /// The newest epoch that a live server calls current.
     pub(super) fn current(&self) -> u64 {
         self.live_pairs().filter_map(|pairs| pairs.get("current")?.parse().ok()).max().unwrap_or(0)
+    }
+
+    /// The newest epoch that takes something out, by what live servers say.
+    pub(super) fn removed_in(&self) -> u64 {
+        self.live_pairs().filter_map(|pairs| pairs.get(REMOVED)?.parse().ok()).max().unwrap_or(0)
     }
 
     /// The epochs that live servers serve.

@@ -1,51 +1,105 @@
-//! Answers that callers may keep: an answer depends on the epoch, the question and the version of the program alone.
+//! Which answers callers may keep, and for how long: decided here for all answers.
 //!
-//! An answer of an epoch that the question names never changes; it is kept for a day and not for ever, because what is
-//! taken out of a store must not be answered from caches for ever. An answer of the current epoch is kept for a minute;
-//! after that the caller asks with its tag, and the server looks only at the epoch. Random samples have no tag.
+//! An answer depends on the epoch, the question, the options of the server and the version of the program. Its tag is
+//! made of these, so a caller who asks again with the tag gets 304 while the epoch is answered.
+//!
+//! No answer is kept for long without asking again, also of an epoch that the question names: whatever is in a store
+//! may be taken out of it at any moment, and must not be answered from caches then. An answer is kept for a minute;
+//! where anything was ever taken out, a caller asks again each time. An answer that depends on the clock (`at=now`) has
+//! no tag, and is asked for again each time. So is one that changes within an epoch. Random samples and refusals are
+//! not kept.
+
+use std::cell::Cell;
+use std::future::Future;
 
 use axum::extract::{Request, State};
-use axum::http::header::{AUTHORIZATION, CACHE_CONTROL, ETAG, IF_NONE_MATCH, VARY};
+use axum::http::header::{ACCEPT_ENCODING, AUTHORIZATION, CACHE_CONTROL, ETAG, IF_NONE_MATCH, VARY};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::question::home::home;
+use super::question::home::{VARIES, home};
 use crate::server::Shared;
 
-/// How long an answer is kept, in seconds: of the current epoch, and of an epoch that the question names.
-const AGES: [u32; 2] = [60, 86_400];
+/// How long an answer may be kept where nothing was ever taken out, in seconds.
+const AGE: u32 = 60;
 
-/// Answers 304 to a caller who has the answer; else adds a tag and an age to it.
+tokio::task_local! {
+    /// Whether the question at hand looked at the clock.
+    static OF_CLOCK: Cell<bool>;
+}
+
+/// Says that the answer at hand depends on the clock.
+pub(super) fn of_clock() {
+    // Nobody asks outside of a path whose answers are kept.
+    let _ = OF_CLOCK.try_with(|is_of_clock| is_of_clock.set(true));
+}
+
+/// Runs a question; whether it looked at the clock.
+async fn watched(question: impl Future<Output = Response>) -> (Response, bool) {
+    let question = async {
+        let response = question.await;
+        (response, OF_CLOCK.with(Cell::get))
+    };
+    OF_CLOCK.scope(Cell::new(false), question).await
+}
+
+/// Answers 304 to a caller who has the answer, and says how long an answer may be kept.
 pub(super) async fn cached(State(shared): State<Shared>, request: Request, next: Next) -> Response {
     let query = request.uri().query().unwrap_or_default();
     let value = |name: &str| query.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='));
     if value("random").is_some_and(|random| random != "false") {
-        return next.run(request).await;
+        return finished(&shared, next.run(request).await, "no-store", None);
     }
     let map = shared.clerk.map();
-    let named = value("epoch").and_then(|epoch| epoch.parse().ok());
-    let epoch = named.unwrap_or(map.current);
+    let epoch = value("epoch").and_then(|epoch| epoch.parse().ok()).unwrap_or(map.current);
     let tag = tag(&shared, epoch, &request);
-    let is_fixed = named.is_some() || value("resumeKey").is_some();
-    let is_known = matches(request.headers(), &tag) && map.epochs.contains_key(&epoch);
+    let (is_known, has_any) = matches(request.headers(), &tag);
+    let is_known = is_known && map.epochs.contains_key(&epoch);
     drop(map);
-    let mut response = match is_known {
-        true => StatusCode::NOT_MODIFIED.into_response(),
-        false => next.run(request).await,
+    let (mut response, is_of_clock) = match is_known {
+        true => (StatusCode::NOT_MODIFIED.into_response(), false),
+        false => watched(next.run(request)).await,
     };
-    if !response.status().is_success() && !is_known {
-        return response;
+    let is_answer = is_known || response.status().is_success();
+    if !is_answer {
+        let is_refusal = response.status().is_client_error() || response.status().is_server_error();
+        return finished(&shared, response, if is_refusal { "no-store" } else { "no-cache" }, None);
     }
+    if is_of_clock {
+        return finished(&shared, response, "no-cache", None);
+    }
+    if has_any && !is_known {
+        // The caller has some answer, and asks only whether there is one.
+        response = StatusCode::NOT_MODIFIED.into_response();
+    }
+    let age = if shared.cluster.has_removals() { "no-cache".to_owned() } else { format!("max-age={AGE}") };
+    finished(&shared, response, &age, Some(tag))
+}
+
+/// Says that an answer changes within an epoch.
+pub(super) async fn changing(State(shared): State<Shared>, request: Request, next: Next) -> Response {
+    let response = next.run(request).await;
+    let age = if response.status().is_success() { "no-cache" } else { "no-store" };
+    finished(&shared, response, age, None)
+}
+
+/// Adds how long an answer may be kept, its tag, and what else decides about it; the same for 304 as for the answer.
+fn finished(shared: &Shared, mut response: Response, age: &str, tag: Option<String>) -> Response {
+    let is_not_modified = response.status() == StatusCode::NOT_MODIFIED;
     let who = if shared.http.is_private { "private, " } else { "" };
-    let [current, fixed] = AGES;
-    let age = if is_fixed { format!("{who}max-age={fixed}, immutable") } else { format!("{who}max-age={current}") };
     let fields = response.headers_mut();
-    fields.extend([(CACHE_CONTROL, HeaderValue::try_from(age)), (ETAG, HeaderValue::try_from(tag))].map(
-        // Digits and words are always valid in a header.
-        |(name, value)| (name, value.unwrap_or(HeaderValue::from_static(""))),
-    ));
+    let value = |text: String| HeaderValue::try_from(text).unwrap_or(HeaderValue::from_static("no-store"));
+    fields.insert(CACHE_CONTROL, value(format!("{who}{age}")));
+    if let Some(tag) = tag {
+        fields.insert(ETAG, value(tag));
+    }
+    if is_not_modified {
+        // Compression, and paths with absolute URLs, say so of answers with a body.
+        fields.append(VARY, ACCEPT_ENCODING.into());
+        fields.append(VARY, VARIES);
+    }
     if shared.http.is_private {
         fields.append(VARY, AUTHORIZATION.into());
     }
@@ -56,13 +110,17 @@ pub(super) async fn cached(State(shared): State<Shared>, request: Request, next:
 fn tag(shared: &Shared, epoch: u64, request: &Request) -> String {
     let home = home(shared, request.uri(), request.headers()).unwrap_or_default();
     let path = request.uri().path_and_query().map(|path| path.as_str()).unwrap_or_default();
-    let parts =
-        [shared.cluster.store().as_bytes(), env!("CARGO_PKG_VERSION").as_bytes(), home.as_bytes(), path.as_bytes()];
+    let of_epoch = shared.cluster.epoch_store(epoch).map(|store| store.id().to_string()).unwrap_or_default();
+    let (version, replay) = (env!("CARGO_PKG_VERSION"), &shared.http.replay);
+    let parts = [of_epoch.as_str(), version, replay.as_str(), home.as_str(), path].map(str::as_bytes);
     format!("W/\"{epoch}-{:016x}\"", xxh3_64(&parts.join(&b'\n')))
 }
 
-/// Whether a caller has the answer with a tag.
-fn matches(headers: &HeaderMap, tag: &str) -> bool {
+/// Whether a caller has the answer with a tag, and whether it asks for any answer (`*`). Tags are compared as weak
+/// ones.
+fn matches(headers: &HeaderMap, tag: &str) -> (bool, bool) {
+    let bare = |tag: &str| tag.trim().strip_prefix("W/").unwrap_or(tag.trim()).to_owned();
     let known = headers.get_all(IF_NONE_MATCH).into_iter().filter_map(|value| value.to_str().ok());
-    known.flat_map(|value| value.split(',')).any(|known| known.trim() == tag)
+    let known: Vec<String> = known.flat_map(|value| value.split(',')).map(bare).collect();
+    (known.contains(&bare(tag)), known.iter().any(|known| known == "*"))
 }

@@ -119,6 +119,21 @@ impl Bucket {
         Ok(Self::any_alive(&self.leases(epoch)?, Utc::now(), DEAD_AFTER))
     }
 
+    /// See [`Storage::holders`]: what each wrote of itself, and when.
+    pub(super) fn lease_holders(&self, epoch: u64) -> Result<Vec<String>, Error> {
+        let now = Utc::now();
+        let objects = self.leases(epoch)?.into_iter();
+        let leases = objects.filter(|object| object.location.filename().is_some_and(|name| name.starts_with(READER)));
+        leases
+            .map(|object| {
+                let name = format!("{}/{}", lease_dir(epoch), object.location.filename().unwrap_or_default());
+                let text = self.read(&name)?.unwrap_or_default();
+                let age = now.signed_duration_since(object.last_modified).num_seconds();
+                Ok(format!("{} ({name}, written {age} s ago)", String::from_utf8_lossy(&text).trim()))
+            })
+            .collect()
+    }
+
     /// See [`Storage::retire`].
     pub(super) fn retire_after(&self, epoch: u64, dead_after: Duration) -> Result<Option<Retiring>, Error> {
         let dir = lease_dir(epoch);
@@ -155,6 +170,9 @@ mod tests {
         assert_eq!(bucket.leases(7).unwrap().len(), 2);
         assert!(bucket.is_leased(7).unwrap() && !bucket.is_leased(8).unwrap());
         assert!(bucket.retire(7).unwrap().is_none());
+        let holders = bucket.holders(7).unwrap();
+        let process = format!("process {} (leases/000007/reader-", std::process::id());
+        assert!(holders.len() == 2 && holders.iter().all(|holder| holder.starts_with(&process)), "{holders:?}");
         drop((lease.clone(), second));
         assert!(bucket.retire(7).unwrap().is_none());
         assert_eq!(bucket.leases(7).unwrap().len(), 1, "what said retired must be gone");

@@ -99,7 +99,7 @@ impl Feed {
         let known = self.numbers.len();
         self.numbers.advance(older, newer)?;
         self.learn(newer, known, job)?;
-        let [before, now] = [older, newer].map(|epoch| &epoch.store().manifest().provenance.removals);
+        let [before, now] = [older, newer].map(|epoch| epoch.store().manifest().provenance.removed_in);
         if before != now {
             return self.read_again(newer, job, give);
         }

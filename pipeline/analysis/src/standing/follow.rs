@@ -207,8 +207,12 @@ impl Leader<'_> {
         let mut began = Instant::now();
         let store = match options.start {
             Start::Now => Store::open(&options.store)?,
-            Start::At(epoch) => Store::open_epoch(&options.store, epoch)?,
-            Start::After(known) => Store::open_known(&options.store, known)?,
+            // What changed since is told from there, also if something was taken out since.
+            Start::At(epoch) => Store::inspect(&options.store, epoch)?,
+            Start::After(known) => match Store::inspect(&options.store, known.epoch)? {
+                store if store.id() == known => store,
+                _ => Store::open_known(&options.store, known)?,
+            },
         };
         let mut at = self.reader(store);
         self.fits(&at)?;

@@ -7,18 +7,18 @@
 //! Memory: the keys of the URLs that rules select, as far as they were read.
 
 use std::collections::HashMap;
-use webstrata_layers::{Removal, Removals};
+use webstrata_layers::{RemovalRule, Removals};
 
 /// A URL that some rule selects.
 pub(super) struct Named {
     pub(super) key: Box<[u8]>,
-    rules: Vec<Removal>,
+    rules: Vec<RemovalRule>,
 }
 
 impl Named {
     /// Whether it is not to be read as a page, or else as a link, in a capture of this second.
     pub(super) fn is_kept_out(&self, is_page: bool, time: i64) -> bool {
-        let means = |rule: &&Removal| if is_page { rule.of_pages() } else { rule.of_targets() };
+        let means = |rule: &&RemovalRule| if is_page { rule.of_pages() } else { rule.of_targets() };
         self.rules.iter().filter(means).any(|rule| rule.covers(time))
     }
 }
@@ -33,7 +33,7 @@ pub(super) struct KeptOut {
 
 impl KeptOut {
     pub(super) fn new(removals: &Removals) -> Self {
-        let ends = removals.iter().flat_map(|(_, _, rule)| [rule.from, rule.to.and_then(|to| to.checked_add(1))]);
+        let ends = removals.iter().flat_map(|rule| [rule.from, rule.to.and_then(|to| to.checked_add(1))]);
         let mut bounds: Vec<i64> = ends.flatten().collect();
         bounds.sort_unstable();
         bounds.dedup();
@@ -45,7 +45,7 @@ impl KeptOut {
         if self.removals.is_empty() {
             return false;
         }
-        let rules: Vec<Removal> = self.removals.of(key).cloned().collect();
+        let rules: Vec<RemovalRule> = self.removals.of(key).into_iter().cloned().collect();
         let is_named = !rules.is_empty();
         if is_named {
             self.named.entry(fingerprint).or_insert_with(|| Named { key: key.into(), rules });

@@ -10,7 +10,7 @@
 
 use std::collections::VecDeque;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use futures_util::future::try_join_all;
 use tonic::Status;
@@ -26,9 +26,9 @@ use webstrata_url::domain_of;
 use crate::clerk::call::{CellQuestion, other_kind};
 use crate::clerk::links::{chosen, taken};
 use crate::clerk::lists::Lists;
-use crate::clerk::lock;
 use crate::clerk::pinned::Pinned;
 use crate::clerk::split::Split;
+use crate::clerk::{Shared, lock};
 use crate::protocol::backlinks::take_backlinks;
 use crate::protocol::proto::answer::Answer as AnswerKind;
 use crate::protocol::proto::question::Question as QuestionKind;
@@ -121,6 +121,16 @@ impl Remembered {
         while self.0.len() > REMEMBERED_TARGETS || pages(&self.0) > REMEMBERED_PAGES && !self.0.is_empty() {
             self.0.pop_front();
         }
+    }
+}
+
+/// Forgets targets of epochs that are no longer served, as the map changes.
+pub(in crate::clerk) async fn forget_retired(clerk: Weak<Shared>) {
+    let Some(mut maps) = clerk.upgrade().map(|shared| shared.map.clone()) else { return };
+    while maps.changed().await.is_ok() {
+        let Some(shared) = clerk.upgrade() else { return };
+        let map = maps.borrow_and_update().clone();
+        lock(&shared.remembered).0.retain(|(known, _)| map.epochs.contains_key(&known.epoch));
     }
 }
 

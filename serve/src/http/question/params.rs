@@ -8,6 +8,7 @@ use std::ops::RangeInclusive;
 use tonic::Status;
 use webstrata_layers::{AsOf, Failures, Window, interval, parse_age, parse_time};
 
+use crate::http::caching::of_clock;
 use crate::protocol::resume::Fingerprint;
 use crate::protocol::status::bad;
 
@@ -144,6 +145,10 @@ impl Params {
     /// A time; a short one is its first second, or its last one.
     pub(in crate::http) fn time(&self, name: &str, end: bool) -> Result<Option<i64>, Status> {
         let Some(text) = self.get(name)? else { return Ok(None) };
+        // Times that begin with a year are the same whenever they are asked for; all other words count from now.
+        if !text.bytes().take(4).all(|byte| byte.is_ascii_digit()) {
+            of_clock();
+        }
         let time = parse_time(text, end).map_err(|error| {
             let hint = if text.contains(' ') { "; write a + as %2B" } else { "" };
             bad(format!("{name}: {error}{hint}"))
