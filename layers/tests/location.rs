@@ -156,7 +156,7 @@ fn notes_are_written_by_who_holds_them_and_are_no_part_of_the_store() {
     let (_dir, places) = places();
     for place in &places {
         model().write(place, 1);
-        let notes = Notes::of(place, "watches");
+        let notes = Notes::of(place, Sealed::Watches);
         assert_eq!((notes.names().unwrap(), notes.read("top").unwrap()), (vec![], None));
         let held = notes.hold("top").unwrap();
         assert!(notes.names().unwrap().is_empty(), "a lock is no note");
