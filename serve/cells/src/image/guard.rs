@@ -201,7 +201,7 @@ impl Section {
     }
 
     /// What begins at a place.
-    pub fn from(&self, start: usize) -> Self {
+    pub fn starting_at(&self, start: usize) -> Self {
         let start = start.min(self.bytes.len());
         Self { bytes: self.bytes.slice(start..), guard: self.guard.after(start) }
     }
@@ -239,7 +239,7 @@ mod tests {
 
     #[test]
     fn a_block_is_compared_when_it_is_read_first_and_when_the_file_has_changed() {
-        let mut bytes: Vec<u8> = (0..3 * BLOCK + 100).map(|at| (at % 251) as u8).collect();
+        let mut bytes: Vec<u8> = (0..3 * BLOCK + 100).map(|at| u8::try_from(at % 251).unwrap()).collect();
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), &bytes).unwrap();
         let metadata = file.as_file().metadata().unwrap();
@@ -258,7 +258,7 @@ mod tests {
         let section = Section::new(map.slice(100..), &guard, 100);
         assert_eq!(section.check(0, BLOCK - 100), Ok(()));
         assert_eq!(section.check(0, BLOCK - 99), Err(Damage::Changed { block: 1 }));
-        assert_eq!(section.from(2 * BLOCK).check(0, usize::MAX), Ok(()));
+        assert_eq!(section.starting_at(2 * BLOCK).check(0, usize::MAX), Ok(()));
         assert_eq!(guard.verify(0..4), Err(Damage::Changed { block: 1 }));
         // A file that is too short is not read.
         std::fs::File::options().write(true).open(file.path()).unwrap().set_len(BLOCK as u64).unwrap();

@@ -199,7 +199,7 @@ impl Backward {
         let ranks = section.resident(sections.take(ranks, 1)?);
         let packed = sources.checked_mul(width).and_then(|bits| usize::try_from(bits.div_ceil(8)).ok());
         let numbers = section.resident(sections.take(packed.ok_or(Damage::Ends { part: PART })?, 1)?);
-        let strata = section.from(section.bytes().len() - sections.rest().len());
+        let strata = section.starting_at(section.bytes().len() - sections.rest().len());
         let words_of =
             |bytes: &Bytes| -> Vec<u64> { bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect() };
         let table: Vec<i64> = words_of(&table).into_iter().map(u64::cast_signed).collect();

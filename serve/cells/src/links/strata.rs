@@ -161,7 +161,7 @@ impl Strata {
         }
         Ok(Self {
             index: section.resident(bytes.slice(..blocks)),
-            data: section.from(blocks),
+            data: section.starting_at(blocks),
             first,
             nodes,
             records,
