@@ -213,7 +213,7 @@ fn cells_answer_as_the_layers_while_they_are_of_them() {
 
     // Another build has other layers: its answers do not come from the old cells.
     fs::write(dir.path().join("more.jsonl"), CRAWL.replace("c.example", "new.example")).unwrap();
-    succeeds(dir.path(), "build --out {}/store {}/more.jsonl");
+    succeeds(dir.path(), "build --replace --out {}/store {}/more.jsonl");
     assert!(succeeds(dir.path(), questions[0]).contains("new.example"));
 }
 
@@ -490,6 +490,7 @@ fn the_demo_shows_commands_that_work() {
         let command = command.trim().strip_prefix("webstrata ").expect("a command");
         assert!(!succeeds(dir.path(), &command.replace('\'', "")).is_empty(), "{command}");
     }
+    assert!(succeeds(dir.path(), "demo --dir {}/demo").contains("--replace"), "a second demo begins again");
 }
 
 /// Writes a crawl that takes a while to build.
@@ -511,7 +512,8 @@ fn a_build_killed_at_any_moment_leaves_the_old_epoch_or_none() {
         let fresh = format!("fresh-{round}");
         for store in ["store", &fresh] {
             let before = run(dir.path(), &format!("info {{}}/{store} --format json"));
-            let words = ["build".to_owned(), "--out".into(), dir.path().join(store).display().to_string()];
+            let words =
+                ["build".to_owned(), "--replace".into(), "--out".into(), dir.path().join(store).display().to_string()];
             let crawl = dir.path().join("large.jsonl").display().to_string();
             let mut child = webstrata(words.into_iter().chain([crawl]))
                 .env("TMPDIR", dir.path())
@@ -538,6 +540,6 @@ fn a_build_killed_at_any_moment_leaves_the_old_epoch_or_none() {
         }
     }
     assert!(killed >= 4, "only {killed} builds were killed in time");
-    succeeds(dir.path(), "build --out {}/store {}/large.jsonl");
+    succeeds(dir.path(), "build --replace --out {}/store {}/large.jsonl");
     succeeds(dir.path(), "check {}/store");
 }

@@ -173,9 +173,12 @@ fn uids_go_through_merges_and_back() {
         assert!(text(&output.stderr).contains(line), "{output:?}");
     }
     assert!(fails(dir.path(), "uids {}/store --translate 5 1").ends_with("store has no epoch 5"));
-    succeeds(dir.path(), "build --out {}/store {}/crawl.jsonl");
+    succeeds(dir.path(), "build --replace --out {}/store {}/crawl.jsonl");
     let error = fails(dir.path(), "uids {}/store --translate 4 1");
-    assert!(error.ends_with("cannot translate UIDs of epoch 4: epoch 5 gave all URLs new UIDs"), "{error}");
+    assert!(
+        error.ends_with("cannot translate UIDs of epoch 4: epoch 5 replaced the store and gave all URLs new UIDs"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -264,8 +267,9 @@ fn a_diff_shows_what_an_epoch_added() {
     assert!(fails(dir.path(), "diff {}/store --from 4").contains("has no epoch 4"));
     let usage = start(&mut command(dir.path(), "diff {}/store --from 2 --to 1")).wait_with_output().unwrap();
     assert_eq!(usage.status.code(), Some(2), "{usage:?}");
-    succeeds(dir.path(), "build --out {}/store {}/more.jsonl");
-    assert!(fails(dir.path(), "diff {}/store").contains("cannot translate UIDs of epoch 3: epoch "));
+    succeeds(dir.path(), "build --replace --out {}/store {}/more.jsonl");
+    let error = fails(dir.path(), "diff {}/store");
+    assert!(error.contains("epoch 4 replaced everything that the store had (a build with --replace)"), "{error}");
     succeeds(dir.path(), "gc {}/store --keep 1");
     let error = fails(dir.path(), "diff {}/store");
     assert!(error.contains("epoch 3 of ") && error.ends_with("is retired; the current one is 4"), "{error}");
@@ -300,7 +304,7 @@ fn an_epoch_stays_for_a_process_that_reads_it_until_that_ends() {
             succeeds(dir.path(), "cells {}/store");
         }
         let mut reader = Asking::start(dir.path());
-        succeeds(dir.path(), "build --out {}/store {}/crawl.jsonl");
+        succeeds(dir.path(), "build --replace --out {}/store {}/crawl.jsonl");
         let gc =
             |options: &str| json_of(&succeeds(dir.path(), &format!("gc {{}}/store --keep 1 --format json{options}")));
         for options in [" --dry-run", "", ""] {

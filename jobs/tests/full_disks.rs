@@ -108,7 +108,7 @@ fn a_full_disk_of_a_build_leaves_the_old_epoch() {
         succeeds(dir.path(), "build --out {}/disk/store {}/crawl.jsonl");
         let before = succeeds(dir.path(), "info {}/disk/store");
         succeeds(dir.path(), "generate uk:occurrences=500000,seed=3 --out {}/large.jsonl");
-        let output = run(dir.path(), "build --out {}/disk/store {}/large.jsonl");
+        let output = run(dir.path(), "build --replace --out {}/disk/store {}/large.jsonl");
         let said = String::from_utf8(output.stderr).unwrap();
         assert_eq!(said.lines().count(), 1, "{said}");
         is_full(&(output.status.code(), said), &disk.0.join("store"), "");

@@ -161,7 +161,7 @@ fn a_page_of_many_captures_fits_into_little_and_is_the_same() {
     let place = Place::new();
     giant_page(&place.path("giant.jsonl"), 200_000);
     let layers = |memory: &str| {
-        let output = place.build(&format!("-w 1 --memory {memory} {{}}/giant.jsonl")).output().unwrap();
+        let output = place.build(&format!("--replace -w 1 --memory {memory} {{}}/giant.jsonl")).output().unwrap();
         assert!(output.status.success(), "{}", said(&output));
         let row = fs::read_dir(place.path("store/rows")).unwrap().map(|entry| entry.unwrap().path()).max().unwrap();
         ["ol", "ts", "bv", "il", "tr", "ibv"].map(|layer| fs::read(row.join(layer).join("part-00000.parquet")).unwrap())

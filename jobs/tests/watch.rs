@@ -254,7 +254,7 @@ fn what_cannot_be_watched_is_said() {
     assert!(fails(dir, "watch {}/store degrees", 1).contains("another process watches this result"));
     running.end();
     // What epoch 1 had is lost with it, and numbers of epoch 2 are others.
-    succeeds(dir, "build --out {}/store {}/crawl.jsonl");
+    succeeds(dir, "build --replace --out {}/store {}/crawl.jsonl");
     let error = fails(dir, "watch {}/store hosts --once", 1);
     assert!(error.contains("the changes since epoch 1 are no longer known; use --anew"), "{error}");
     succeeds(dir, "gc {}/store --keep 1");

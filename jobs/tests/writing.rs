@@ -159,7 +159,7 @@ fn nothing_is_made_of_inputs_that_hold_nothing() {
         // A directory that was there is not taken away.
         place.fails(&format!("build --out {{}}/made {inputs}"), 1);
         assert!(place.names("made").is_empty(), "{inputs}: {:?}", place.names("made"));
-        for command in ["update {}/store", "build --out {}/store"] {
+        for command in ["update {}/store", "build --replace --out {}/store"] {
             place.fails(&format!("{command} {inputs}"), 1);
             assert!(fs::read_to_string(place.path("store/CURRENT")).unwrap().starts_with("1 "));
             assert_eq!((place.names("store/epochs").len(), place.names("store/rows").len()), (1, 1), "{command}");
@@ -169,6 +169,29 @@ fn nothing_is_made_of_inputs_that_hold_nothing() {
     place.succeeds("check {}/store");
     // What holds something beside them is read.
     place.succeeds("build --out {}/new {}/junk {}/empty {}/crawl.jsonl");
+}
+
+#[test]
+fn a_second_build_is_refused_and_takes_nothing_from_a_job_that_was_stopped() {
+    let place = Place::built();
+    place.succeeds("generate uk:occurrences=60000,seed=3 --out {}/more.jsonl");
+    let update = "update {}/store {}/more.jsonl --no-merge --log info";
+    let mut stopped = place.command(update);
+    let mut child = stopped.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::piped()).spawn().unwrap();
+    let lines = std::io::BufRead::lines(std::io::BufReader::new(child.stderr.take().unwrap()));
+    assert!(lines.map_while(Result::ok).any(|line| line.contains("stage begins") && line.contains("\"uids\"")));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let error = place.fails("build --out {}/store {}/crawl.jsonl", 1);
+    for word in ["is already a store", "epoch is 1", "`webstrata update ", "--replace"] {
+        assert!(error.contains(word), "{word}: {error}");
+    }
+    let said = String::from_utf8(place.command(update).output().unwrap().stderr).unwrap();
+    assert!(said.contains("going on with an unfinished job"), "{said}");
+    place.succeeds("build --replace --out {}/store {}/crawl.jsonl");
+    assert!(place.succeeds("log {}/store").lines().nth(1).unwrap().starts_with("3 "));
+    let error = place.fails("diff {}/store", 1);
+    assert!(error.contains("epoch 3 replaced everything that the store had"), "{error}");
 }
 
 #[test]

@@ -155,9 +155,23 @@ pub enum Error {
         /// The current one.
         current: u64,
     },
+    /// Two epochs cannot be compared: all was built anew between them.
+    #[error(
+        "{path}: epoch {first} replaced everything that the store had (a build with --replace), so there is nothing \
+         to compare between epoch {from} and later epochs; compare epochs from {first} on",
+        path = path.display()
+    )]
+    ReplacedBetween {
+        /// The store.
+        path: PathBuf,
+        /// The earlier epoch.
+        from: u64,
+        /// The epoch that was built anew.
+        first: u64,
+    },
     /// UIDs of an epoch cannot be translated: all was built anew since.
     #[error(
-        "{path} cannot translate UIDs of epoch {from}: epoch {first} gave all URLs new UIDs",
+        "{path} cannot translate UIDs of epoch {from}: epoch {first} replaced the store and gave all URLs new UIDs",
         path = path.display()
     )]
     NoTranslation {

@@ -200,7 +200,8 @@ fn epochs_without_a_way_are_named() {
     assert_eq!(between(2).unwrap().backward(Uid(3)), Some(Uid(5)));
     assert_eq!(rebuild(&place, 6), 4);
     let text = between(3).unwrap_err().to_string();
-    let expected = format!("{place} cannot translate UIDs of epoch 3: epoch 4 gave all URLs new UIDs");
+    let expected =
+        format!("{place} cannot translate UIDs of epoch 3: epoch 4 replaced the store and gave all URLs new UIDs");
     assert_eq!(text, expected);
     assert_eq!(between(4).unwrap().forward(Uid(5)), Some(Uid(5)));
     // An epoch that is open keeps its own view.

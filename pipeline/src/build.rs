@@ -38,8 +38,7 @@ use webstrata_layers::{
 /// What to build, from what, with what.
 #[derive(Clone, Debug)]
 pub struct BuildOptions {
-    /// Where and with what. A build into a store that is there makes a new epoch, which replaces what the old one
-    /// answers.
+    /// Where and with what.
     pub run: RunOptions,
     /// Crawl files, directories of them, patterns, or `-`; every process of a cluster is given the same.
     pub inputs: Vec<PathBuf>,
@@ -47,6 +46,9 @@ pub struct BuildOptions {
     pub generate: Vec<GenerateOptions>,
     /// Whether to add a row to what the store has: an update.
     pub update: bool,
+    /// Whether a build may take the place of a store that is there: the new epoch has only what this build reads. A
+    /// build that is to make a store refuses where there is one, unless it goes on from where it was killed.
+    pub replace: bool,
     /// Which links of a page count; `None` for anchors, of an update for what the store has.
     pub kinds: Option<LinkKinds>,
     /// Bytes of a URL, at most; pages and links that are longer are left out. `None` for
@@ -57,7 +59,7 @@ pub struct BuildOptions {
     /// URLs that were never captured and that fewer pages link to are left out; 0 and 1 leave out none; `None` for 0,
     /// of an update for what the store has. An update counts its own pages, and leaves out none that the store knows.
     pub min_sources: Option<u64>,
-    /// About how many URLs make a partition; `None` for [`crate::PARTITION_URLS`].
+    /// About how many URLs make a partition; `None` for [`crate::PARTITION_URLS`], of an update for what the store has.
     pub partition_urls: Option<u64>,
     /// Whether inputs may bring back what was taken out of the store ([`crate::remove`]).
     pub with_removed: bool,
@@ -71,6 +73,7 @@ impl BuildOptions {
             inputs,
             generate: Vec::new(),
             update: false,
+            replace: false,
             kinds: None,
             url_bytes_max: None,
             in_range: RangeLength::Month,
@@ -106,9 +109,9 @@ struct Build {
     paths: Vec<PathBuf>,
     inputs: Arc<Inputs>,
     update: bool,
+    replace: bool,
     meaning: Meaning,
     in_range: RangeLength,
-    partition_urls: Option<u64>,
     /// The epoch of the store that said what to keep out of inputs.
     kept_out_by: Option<EpochId>,
 }
@@ -167,6 +170,10 @@ impl Work for Build {
         self.update
     }
 
+    fn needs_no_store(&self) -> bool {
+        !self.update && !self.replace
+    }
+
     fn effort(&self, _: Option<&Reader>) -> Effort {
         if self.update { Effort::Quick } else { Effort::Thorough }
     }
@@ -192,7 +199,7 @@ impl Work for Build {
                 sources(worker, context, self.meaning.min_sources, state)
             }
             Stage::Sources => Ok(()),
-            Stage::Uids => uids(worker, context, self.partition_urls, state),
+            Stage::Uids => uids(worker, context, self.meaning.partition_urls, state),
             Stage::Replace => replace(worker, context, state),
             Stage::Outlinks => outlinks(worker, context, self.in_range(context), Origin::Inputs, state),
             Stage::Inlinks => inlinks(worker, context, state),
@@ -249,7 +256,7 @@ impl Work for Build {
 ///
 /// # Errors
 /// Inputs that are not there or cannot be read, a store that another process writes, a full disk, a process that has
-/// gone; no store to update; inputs without a record that can be read ([`Error::NothingRead`]), of which no store and
+/// gone; no store to update, or one where a new one is to be made ([`Error::StoreExists`]); inputs without a record that can be read ([`Error::NothingRead`]), of which no store and
 /// no epoch is made. Damage inside inputs is counted in the report. After an error the store answers as before, and the
 /// same call goes on after the last finished stage.
 ///
@@ -271,8 +278,9 @@ impl Work for Build {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn build(options: &BuildOptions, progress: &Progress) -> Result<BuildReport, Error> {
-    let &BuildOptions { ref run, update, kinds, url_bytes_max, in_range, min_sources, partition_urls, .. } = options;
-    let requested = MeaningOptions { kinds, min_sources, url_bytes_max };
+    let &BuildOptions { ref run, update, replace, kinds, url_bytes_max, in_range, min_sources, partition_urls, .. } =
+        options;
+    let requested = MeaningOptions { kinds, min_sources, url_bytes_max, partition_urls };
     let meaning = if update {
         let store = Store::open(&run.store)?;
         Meaning::of_store(&run.store, &store.manifest().provenance.options, requested)?
@@ -295,19 +303,17 @@ pub fn build(options: &BuildOptions, progress: &Progress) -> Result<BuildReport,
         return Err(Error::NothingRead { paths: options.inputs.clone(), inputs: 0, first: Vec::new() });
     }
     let files: Vec<_> = inputs.iter().map(|input| (&input.path, &input.part, input.bytes)).collect();
-    let identity = Identity {
-        bytes: format!("{update} {meaning:?} {in_range:?} {partition_urls:?} {files:?} {kept_out:?}"),
-        times: times(&inputs),
-    };
+    let identity =
+        Identity { bytes: format!("{update} {meaning:?} {in_range:?} {files:?} {kept_out:?}"), times: times(&inputs) };
     let inputs = share(inputs, process, processes);
     progress.set_inputs(inputs.len() as u64, inputs.iter().map(|input| input.bytes).sum());
     let work = Build {
         paths: options.inputs.clone(),
         inputs: Arc::new(Inputs { inputs, meaning, kept_out, next: 0.into() }),
         update,
+        replace,
         meaning,
         in_range,
-        partition_urls,
         kept_out_by,
     };
     engine::run(work, &identity, run, progress)

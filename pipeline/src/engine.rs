@@ -100,6 +100,11 @@ pub(crate) trait Work: Send + Sync + 'static {
     /// Whether it reads the current epoch of the store, which must be there then.
     fn reads_store(&self) -> bool;
 
+    /// Whether it makes a store: it begins only where there is none.
+    fn needs_no_store(&self) -> bool {
+        false
+    }
+
     /// How hard its row is to be compressed.
     fn effort(&self, base: Option<&Reader>) -> Effort;
 
@@ -169,6 +174,8 @@ struct Known {
 
 /// What process 0 knows: it goes on with the row that it had begun, unless another job has made another epoch.
 fn know<W: Work>(
+    work: &W,
+    store: &Location,
     writer: &StoreWriter,
     scratch: &Scratch,
     kept: Option<JobFile>,
@@ -176,6 +183,7 @@ fn know<W: Work>(
 ) -> Result<Known, Error> {
     let current = writer.current();
     let begin = || -> Result<Known, Error> {
+        may_begin(work, store, current)?;
         scratch.retain(&BTreeSet::new())?;
         Ok(Known { row: Some(writer.begin_row()?.row()), base: current, committed: false })
     };
@@ -189,6 +197,23 @@ fn know<W: Work>(
     let states: Option<Vec<_>> = (0..workers).map(|worker| scratch.load::<W::State>(worker, all)).collect();
     let ours = states.is_some_and(|states| states.iter().flat_map(W::State::files).all(is_in_epoch));
     if ours { Ok(known(true)) } else { begin() }
+}
+
+/// Whether work may begin where this epoch is current.
+fn may_begin<W: Work>(work: &W, store: &Location, current: Option<EpochId>) -> Result<(), Error> {
+    match current.filter(|_| work.needs_no_store()) {
+        Some(EpochId { epoch, .. }) => Err(Error::StoreExists { store: store.to_string(), epoch }),
+        None => Ok(()),
+    }
+}
+
+/// The current epoch of a store; `None` where there is no store.
+fn current_epoch(store: &Location) -> Result<Option<EpochId>, Error> {
+    match Store::open(store) {
+        Ok(store) => Ok(Some(store.id())),
+        Err(webstrata_layers::Error::NotAStore { .. }) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Part of the memory that blocks of the store may take, besides those that are needed at once.
@@ -496,7 +521,12 @@ pub(crate) fn run<W: Work>(
     let job = format!("{} {version} {} {workers} {processes} {}", W::NAME, options.store, identity.bytes);
     let hash = |text: &str| format!("{:032x}", xxh3_128(text.as_bytes()));
     let (id, known_as) = (hash(&job), hash(&format!("{job} {} {boot}", identity.times)));
-    let scratch = Scratch::open(&scratch_directory(options)?, process, &known_as, progress.spill_counters())?;
+    let directory = scratch_directory(options)?;
+    // Before anything is touched: what other jobs have left to go on from stays.
+    if work.needs_no_store() && !Scratch::is_of(&directory, process, &known_as) {
+        may_begin(&work, &options.store, current_epoch(&options.store)?)?;
+    }
+    let scratch = Scratch::open(&directory, process, &known_as, progress.spill_counters())?;
     scratch.clear_others(processes);
     let kept = scratch.job();
     let row = kept.as_ref().map(|job| job.row);
@@ -508,7 +538,7 @@ pub(crate) fn run<W: Work>(
             Store::open(&options.store)?;
         }
         let opened = StoreWriter::open(&options.store, &format!("{} {known_as}", W::NAME), row)?;
-        known = know::<W>(&opened, &scratch, kept, workers)?;
+        known = know(&work, &options.store, &opened, &scratch, kept, workers)?;
         writer = Some(opened);
     }
     let plan = Plan {

@@ -35,6 +35,17 @@ pub enum Error {
          now removed: run the command again"
     )]
     LostState,
+    /// A build was to make a store where there is one.
+    #[error(
+        "{store} is already a store, and its current epoch is {epoch}: `webstrata update {store} INPUT...` adds \
+         captures; `build --replace` makes a new epoch with only the captures of this build"
+    )]
+    StoreExists {
+        /// The store.
+        store: String,
+        /// Its current epoch.
+        epoch: u64,
+    },
     /// An option of an update is not that of the store.
     #[error(
         "{store} was built with --{name} \"{store_has}\", and this update has --{name} \"{given}\": \

@@ -2,6 +2,10 @@
 //!
 //! They stand in the manifest, under `provenance.options`, and hold for all rows of a store: an update takes them from
 //! there. Were a page's links of another kind from one crawl to the next, they would seem to have died.
+//!
+//! The size of partitions stands with them. It changes the bytes alone, so a job may be given another one, which then
+//! is that of the store; a job that is given none takes that of the store, or its rows would not come to the bytes of
+//! one build.
 
 use crate::Error;
 use std::collections::BTreeMap;
@@ -14,6 +18,9 @@ const DEFAULT_LINKS: &str = "anchors";
 const LINKS: &str = "links";
 const MIN_SOURCES: &str = "min-sources";
 const URL_BYTES_MAX: &str = "url-bytes";
+const PARTITION_URLS: &str = "partition-urls";
+
+const NAMES: [&str; 4] = [LINKS, MIN_SOURCES, URL_BYTES_MAX, PARTITION_URLS];
 
 /// See the head of this file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +31,8 @@ pub(crate) struct Meaning {
     pub(crate) min_sources: u64,
     /// Bytes of a URL that is kept, at most.
     pub(crate) url_bytes_max: usize,
+    /// About how many URLs make a partition; not in the manifest where it is `None`.
+    pub(crate) partition_urls: Option<u64>,
 }
 
 /// The options that a caller gives.
@@ -32,6 +41,7 @@ pub(crate) struct MeaningOptions {
     pub(crate) kinds: Option<LinkKinds>,
     pub(crate) min_sources: Option<u64>,
     pub(crate) url_bytes_max: Option<usize>,
+    pub(crate) partition_urls: Option<u64>,
 }
 
 impl MeaningOptions {
@@ -41,6 +51,7 @@ impl MeaningOptions {
             kinds: self.kinds.unwrap_or(other.kinds),
             min_sources: self.min_sources.unwrap_or(other.min_sources),
             url_bytes_max: self.url_bytes_max.unwrap_or(other.url_bytes_max),
+            partition_urls: self.partition_urls.or(other.partition_urls),
         }
     }
 }
@@ -48,12 +59,12 @@ impl MeaningOptions {
 /// What a new store means where nothing is asked for.
 impl Default for Meaning {
     fn default() -> Self {
-        Self { kinds: LinkKinds::default(), min_sources: 0, url_bytes_max: URL_BYTES }
+        Self { kinds: LinkKinds::default(), min_sources: 0, url_bytes_max: URL_BYTES, partition_urls: None }
     }
 }
 
 impl Meaning {
-    /// What the options of a store say.
+    /// What the options of a store say, with the size of partitions that the caller gives.
     ///
     /// # Errors
     /// Options of the caller that are others, and options of the store that this version does not know.
@@ -67,9 +78,7 @@ impl Meaning {
             name: name.to_owned(),
             value: value.to_owned(),
         };
-        if let Some((name, value)) =
-            options.iter().find(|(name, _)| ![LINKS, MIN_SOURCES, URL_BYTES_MAX].contains(&name.as_str()))
-        {
+        if let Some((name, value)) = options.iter().find(|(name, _)| !NAMES.contains(&name.as_str())) {
             return Err(unknown(name, value));
         }
         let links = options.get(LINKS).map_or(DEFAULT_LINKS, String::as_str);
@@ -81,6 +90,10 @@ impl Meaning {
         if let Some((name, bytes)) = read(URL_BYTES_MAX) {
             known.url_bytes_max = bytes.parse().map_err(|_| unknown(name, bytes))?;
         }
+        if let Some((name, urls)) = read(PARTITION_URLS) {
+            known.partition_urls = Some(urls.parse().map_err(|_| unknown(name, urls))?);
+        }
+        known.partition_urls = requested.partition_urls.or(known.partition_urls);
         let (have, want) = (known.options(), requested.or(known).options());
         match have.into_iter().zip(want).find(|(have, want)| have != want) {
             Some(((name, store_has), (_, given))) => {
@@ -92,13 +105,14 @@ impl Meaning {
 
     /// As manifests have them.
     pub(crate) fn options(&self) -> BTreeMap<String, String> {
-        let Self { kinds, min_sources, url_bytes_max } = self;
+        let Self { kinds, min_sources, url_bytes_max, partition_urls } = self;
         let options = [
-            (LINKS, names(*kinds).join(",")),
-            (MIN_SOURCES, min_sources.to_string()),
-            (URL_BYTES_MAX, url_bytes_max.to_string()),
+            Some((LINKS, names(*kinds).join(","))),
+            Some((MIN_SOURCES, min_sources.to_string())),
+            Some((URL_BYTES_MAX, url_bytes_max.to_string())),
+            partition_urls.map(|urls| (PARTITION_URLS, urls.to_string())),
         ];
-        options.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+        options.into_iter().flatten().map(|(name, value)| (name.to_owned(), value)).collect()
     }
 }
 
@@ -138,13 +152,20 @@ mod tests {
     fn options_come_back_from_a_manifest() {
         let store = Location::from(std::path::Path::new("store"));
         for kinds in all_kinds() {
-            for min_sources in [0, 4, u64::MAX] {
-                let meaning = Meaning { kinds, min_sources, url_bytes_max: 7 };
+            for (min_sources, partition_urls) in [(0, None), (4, Some(40)), (u64::MAX, Some(1))] {
+                let meaning = Meaning { kinds, min_sources, url_bytes_max: 7, partition_urls };
                 let options = meaning.options();
                 assert_eq!(Meaning::of_store(&store, &options, MeaningOptions::default()).unwrap(), meaning);
-                let same =
-                    MeaningOptions { kinds: Some(kinds), min_sources: Some(min_sources), url_bytes_max: Some(7) };
+                let same = MeaningOptions {
+                    kinds: Some(kinds),
+                    min_sources: Some(min_sources),
+                    url_bytes_max: Some(7),
+                    partition_urls,
+                };
                 assert_eq!(Meaning::of_store(&store, &options, same).unwrap(), meaning);
+                let other = MeaningOptions { partition_urls: Some(9), ..MeaningOptions::default() };
+                let expected = Meaning { partition_urls: Some(9), ..meaning };
+                assert_eq!(Meaning::of_store(&store, &options, other).unwrap(), expected);
             }
         }
         let default = Meaning::of_store(&store, &BTreeMap::new(), MeaningOptions::default()).unwrap();
@@ -163,9 +184,13 @@ mod tests {
         assert!(text.contains("--min-sources") && text.contains("\"3\"") && text.contains("\"4\""), "{text}");
         let text = message(MeaningOptions { url_bytes_max: Some(9), ..MeaningOptions::default() });
         assert!(text.contains("--url-bytes") && text.contains("\"9\"") && text.contains("\"65536\""), "{text}");
-        for (name, value) in
-            [("links", "anchors,frames"), ("min-sources", "few"), ("url-bytes", "-1"), ("colour", "blue")]
-        {
+        for (name, value) in [
+            ("links", "anchors,frames"),
+            ("min-sources", "few"),
+            ("url-bytes", "-1"),
+            ("partition-urls", "x"),
+            ("colour", "blue"),
+        ] {
             let options = BTreeMap::from([(name.to_owned(), value.to_owned())]);
             let error = Meaning::of_store(&store, &options, MeaningOptions::default()).unwrap_err().to_string();
             assert!(error.contains(name) && error.contains(value), "{error}");

@@ -28,6 +28,7 @@ use crate::engine::state::Runs;
 use crate::engine::state::{JobStage, JobState};
 use crate::engine::wire;
 use crate::engine::{self, Committing, Context, Identity, RunOptions, Work};
+use crate::meaning::{Meaning, MeaningOptions};
 use crate::row::{RowState, row_of};
 use crate::{Error, Progress};
 use serde::{Deserialize, Serialize};
@@ -36,7 +37,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use timely::worker::Worker;
 use translation::Translation;
 use webstrata_datasets::Tally;
-use webstrata_layers::{Counts, Effort, FileEntry, NewEpoch, Provenance, Reader, RowEntry, TranslationWriter, Uid};
+use webstrata_layers::{
+    Counts, Effort, FileEntry, NewEpoch, Provenance, Reader, RowEntry, Store, TranslationWriter, Uid,
+};
 
 /// Which rows to merge, with what.
 #[derive(Clone, Debug)]
@@ -45,7 +48,7 @@ pub struct MergeOptions {
     pub run: RunOptions,
     /// How many of the newest rows; all where `None`.
     pub rows: Option<usize>,
-    /// About how many URLs make a partition.
+    /// About how many URLs make a partition, from now on; `None` for what the store has.
     pub partition_urls: Option<u64>,
 }
 
@@ -133,7 +136,10 @@ impl JobStage for Stage {
 
 /// What a merge does.
 struct Merge {
-    options: MergeOptions,
+    /// How many of the newest rows; all where `None`.
+    rows: Option<usize>,
+    /// The options of the store, and of its next epoch.
+    meaning: Meaning,
     /// Of the process, for one stage after the other.
     translation: Mutex<Option<Arc<Translation>>>,
 }
@@ -142,7 +148,7 @@ impl Merge {
     /// The rows that are merged, by their places in the store.
     fn rows(&self, store: &Reader) -> Range<usize> {
         let rows = store.rows();
-        rows - self.options.rows.unwrap_or(rows).min(rows)..rows
+        rows - self.rows.unwrap_or(rows).min(rows)..rows
     }
 
     /// How UIDs are replaced; read once a process.
@@ -208,7 +214,7 @@ impl Work for Merge {
             return Ok(());
         }
         match stage {
-            Stage::Sample => sample::sample(worker, job, &store, rows, self.options.partition_urls, state),
+            Stage::Sample => sample::sample(worker, job, &store, rows, self.meaning.partition_urls, state),
             Stage::Urls => urls::urls(worker, context, &store, rows, state),
             Stage::Outlinks => {
                 let translation = job.check(self.translation(context, &store, state))?;
@@ -258,7 +264,8 @@ impl Work for Merge {
         // What older rows have in their files, and no answer has, is gone from the files now.
         let cleans = manifest.removes() && !all.iter().any(|row| row.removes);
         let retires_before = if cleans { Some(manifest.epoch + 1) } else { manifest.provenance.retires_before };
-        let provenance = Provenance { version, retires_before, ..manifest.provenance.clone() };
+        let options = self.meaning.options();
+        let provenance = Provenance { version, options, retires_before, ..manifest.provenance.clone() };
         let epoch = writer.commit(NewEpoch { rows: all, in_range: manifest.in_range, provenance, translation })?;
         Ok(MergeReport { epoch, ..report })
     }
@@ -270,7 +277,10 @@ impl Work for Merge {
 /// No store, one that another process writes, a damaged one, a full disk, a process that has gone. After an error the
 /// store answers as before, and the same call goes on after the last finished stage.
 pub fn merge(options: &MergeOptions, progress: &Progress) -> Result<MergeReport, Error> {
-    let identity = Identity { bytes: format!("{:?} {:?}", options.rows, options.partition_urls), times: String::new() };
-    let work = Merge { options: options.clone(), translation: Mutex::new(None) };
-    engine::run(work, &identity, &options.run, progress)
+    let &MergeOptions { ref run, rows, partition_urls } = options;
+    let store = Store::open(&run.store)?;
+    let requested = MeaningOptions { partition_urls, ..MeaningOptions::default() };
+    let meaning = Meaning::of_store(&run.store, &store.manifest().provenance.options, requested)?;
+    let identity = Identity { bytes: format!("{rows:?} {:?}", meaning.partition_urls), times: String::new() };
+    engine::run(Merge { rows, meaning, translation: Mutex::new(None) }, &identity, run, progress)
 }

@@ -111,7 +111,7 @@ class Places:
         return out if code == 0 else err
 
     def start_build(self, *inputs):
-        return self.start("build", "--out", self.objects_at, "-w", 2, "--spill", self.spill(), *inputs)
+        return self.start("build", "--replace", "--out", self.objects_at, "-w", 2, "--spill", self.spill(), *inputs)
 
     def spill(self):
         spill = os.path.join(self.work, "spill")
@@ -119,7 +119,9 @@ class Places:
         return spill
 
     def build(self, place, *inputs, workers=2, urls=500):
-        self.run("build", "--out", place, "-w", workers, "--spill", self.spill(), "--partition-urls", urls, *inputs)
+        """A new epoch with only these inputs, also where there is a store."""
+        self.run("build", "--replace", "--out", place, "-w", workers, "--spill", self.spill(), "--partition-urls", urls,
+                 *inputs)
 
     def keys(self, under=""):
         pages = self.s3.get_paginator("list_objects_v2").paginate(Bucket=BUCKET, Prefix=f"{self.prefix}/{under}")
@@ -223,13 +225,13 @@ def killed(places, crawl):
     require(left and places.object("CURRENT") == before["CURRENT"], "the kill came too late")
     places.run("check", places.objects_at)
     owner = places.object("LOCK").decode()
-    error = places.run("build", "--out", places.objects_at, "-w", 1, crawl, code=1)
+    error = places.run("build", "--replace", "--out", places.objects_at, "-w", 1, crawl, code=1)
     told = owner in error and f"remove {places.objects_at}/LOCK" in error
     require(told, f"the lock error does not say what to do: {error}")
     build = places.start_build("--log", "info", crawl)
     _, said = build.communicate()
     require(build.returncode == 0 and "going on with an unfinished job" in said, f"the same command: {said}")
-    places.run("build", "--out", places.directory, crawl)
+    places.run("build", "--replace", "--out", places.directory, crawl)
     places.require_same()
     places.run("check", places.objects_at)
     print(f"kill: the same command goes on from {len(left)} objects, equal; another was told {error.strip()!r}")
@@ -245,7 +247,7 @@ def two_processes(places, crawl):
     with open(hosts, "w", encoding="utf-8") as file:
         file.writelines(f"127.0.0.1:{port}\n" for port in ports)
     options = ["--partition-urls", 500, "--spill", places.spill(), crawl]
-    command = ["build", "--out", places.objects_at, "--hosts", hosts]
+    command = ["build", "--replace", "--out", places.objects_at, "--hosts", hosts]
     processes = [places.start(*command, "--process", number, "-w", 1, *options) for number in range(2)]
     for process in processes:
         _, said = process.communicate()
@@ -260,7 +262,7 @@ def two_writers(places, crawl):
     wait_for("the lock", lambda: "LOCK" in places.keys("LOCK"))
     build.send_signal(signal.SIGSTOP)  # or it might end before the other begins
     try:
-        error = places.run("build", "--out", places.objects_at, "-w", 1, crawl, code=1)
+        error = places.run("build", "--replace", "--out", places.objects_at, "-w", 1, crawl, code=1)
         require(places.object("LOCK").decode() in error, f"the lock does not name its writer: {error}")
     finally:
         build.send_signal(signal.SIGCONT)

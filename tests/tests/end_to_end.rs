@@ -9,9 +9,9 @@ use std::time::{Duration, UNIX_EPOCH};
 use tempfile::TempDir;
 use webstrata_datasets::{Finding, LinkKinds};
 use webstrata_layers::{Links, Window, parse_time};
-use webstrata_pipeline::{Error, Progress, build};
+use webstrata_pipeline::{BuildOptions, Error, Progress, build};
 use webstrata_tests::crawls::{Crawl, Random, Size};
-use webstrata_tests::stores::{assert_answers, bytes, options, reader, totals};
+use webstrata_tests::stores::{assert_answers, bytes, options, reader, run_options, totals};
 
 const SMALL: Size = Size { pages: 60, captures: 700, links: 14 };
 const LARGER: Size = Size { pages: 400, captures: 4000, links: 25 };
@@ -215,16 +215,30 @@ fn many_partitions_answer_as_one() {
 }
 
 #[test]
-fn a_second_build_is_a_new_epoch_that_replaces_the_first() {
+fn a_second_build_is_refused_unless_it_may_replace_the_first() {
     let dir = temporary();
     let store = dir.path().join("store");
-    for (epoch, seed) in [(1, 31), (2, 32)] {
-        let crawl = Crawl::random(seed, SMALL);
-        let inputs = files(dir.path(), &format!("crawl{seed}-"), "jsonl", &[&lines(&crawl)]);
-        let report = build(&options(&store, inputs), &Progress::default()).unwrap();
-        assert_eq!(report.epoch, epoch);
-        assert_answers(&store, &crawl.oracle());
+    let crawls = [31, 32].map(|seed| Crawl::random(seed, SMALL));
+    let [first, second] = [0, 1].map(|at| {
+        let inputs = files(dir.path(), &format!("crawl{at}-"), "jsonl", &[&lines(&crawls[at])]);
+        options(&store, inputs)
+    });
+    assert_eq!(build(&first, &Progress::default()).unwrap().epoch, 1);
+    let before = bytes(&store);
+    for again in [&first, &second] {
+        let error = build(again, &Progress::default()).unwrap_err();
+        assert!(matches!(error, Error::StoreExists { epoch: 1, .. }), "{error}");
+        assert!(error.to_string().contains("`webstrata update ") && error.to_string().contains("--replace"), "{error}");
+        assert_same(&before, &bytes(&store), "after a build that was refused");
     }
+    assert_answers(&store, &crawls[0].oracle());
+    let replacing = BuildOptions { replace: true, ..second };
+    assert_eq!(build(&replacing, &Progress::default()).unwrap().epoch, 2);
+    assert_answers(&store, &crawls[1].oracle());
+    // Where there is no store, there is nothing to replace.
+    let elsewhere = dir.path().join("elsewhere");
+    let made = BuildOptions { run: run_options(&elsewhere), ..replacing };
+    assert_eq!(build(&made, &Progress::default()).unwrap().epoch, 1);
 }
 
 /// A WARC record with an HTTP block.

@@ -83,7 +83,7 @@ fn take_out(store: &Path, rules: &[Removal], workers: usize) -> Removed {
 fn merge_rows(store: &Path, rows: Option<usize>, workers: usize) {
     let mut run = run_options(store);
     run.workers = workers;
-    merge(&MergeOptions { run, rows, partition_urls: Some(40) }, &Progress::default()).unwrap();
+    merge(&MergeOptions { run, rows, partition_urls: None }, &Progress::default()).unwrap();
     sound(store);
 }
 
@@ -102,7 +102,7 @@ fn add(store: &Path, lines: &str, workers: usize, with_removed: bool) {
     options.update = store.exists();
     options.kinds = (!options.update).then_some(REDIRECTS);
     options.run.workers = workers;
-    options.partition_urls = Some(40);
+    options.partition_urls = (!options.update).then_some(40);
     options.with_removed = with_removed;
     build(&options, &Progress::default()).unwrap();
     sound(store);
@@ -175,6 +175,7 @@ fn what_is_taken_out_is_gone_whatever_comes_before_and_after() {
         let mut anew = options(&store, vec![dir.path().join("all.jsonl")]);
         anew.partition_urls = Some(40);
         anew.kinds = Some(REDIRECTS);
+        anew.replace = true;
         build(&anew, &Progress::default()).unwrap();
         same_bytes(seed, &row_bytes(&store), &row_bytes(&once));
         add(&store, &everything, workers, true);

@@ -19,13 +19,13 @@ use webstrata_tests::stores::{assert_urls, options, reader, row_bytes, run_optio
 
 const SMALL: Size = Size { pages: 60, captures: 700, links: 14 };
 
-/// Adds captures to a store, or begins it.
+/// Adds captures to a store, or begins it; only then the size of partitions is said, and every later job knows it.
 fn add(store: &Path, input: PathBuf, workers: usize, partition_urls: u64) -> BuildReport {
     let mut options = options(store, vec![input]);
     options.update = store.exists();
     options.kinds = (!options.update).then(|| LinkKinds { redirects: true, ..LinkKinds::default() });
     options.run.workers = workers;
-    options.partition_urls = Some(partition_urls);
+    options.partition_urls = (!options.update).then_some(partition_urls);
     let report = build(&options, &Progress::default()).unwrap();
     assert_eq!(report.tally.damaged(), 0, "{:?}", report.tally);
     let checked = check::check(store).unwrap();
@@ -34,10 +34,10 @@ fn add(store: &Path, input: PathBuf, workers: usize, partition_urls: u64) -> Bui
 }
 
 /// Merges rows of a store.
-fn merge(store: &Path, rows: Option<usize>, workers: usize, partition_urls: u64) -> MergeReport {
+fn merge(store: &Path, rows: Option<usize>, workers: usize) -> MergeReport {
     let mut run = run_options(store);
     run.workers = workers;
-    let options = MergeOptions { run, rows, partition_urls: Some(partition_urls) };
+    let options = MergeOptions { run, rows, partition_urls: None };
     let report = webstrata_pipeline::merge(&options, &Progress::default()).unwrap();
     let checked = check::check(store).unwrap();
     assert!(checked.is_sound(), "{:?}", checked.problems);
@@ -77,7 +77,7 @@ fn random_batches_in_any_order_are_answered_as_the_oracle_answers() {
             assert_urls(&store, &crawl.oracle_of(&known));
             if random.once_in(3) {
                 let rows = usize::try_from(2 + random.below(2)).unwrap();
-                merge(&store, Some(rows), workers, partition_urls);
+                merge(&store, Some(rows), workers);
                 assert_urls(&store, &crawl.oracle_of(&known));
             }
             if step > 0 {
@@ -86,7 +86,7 @@ fn random_batches_in_any_order_are_answered_as_the_oracle_answers() {
                 assert!(again.captures_stored > 0);
             }
         }
-        merge(&store, None, workers, partition_urls);
+        merge(&store, None, workers);
         assert_urls(&store, &crawl.oracle());
         let (all, scratch) = (dir.path().join("all"), dir.path().join("scratch"));
         fs::write(&all, records.concat()).unwrap();
@@ -203,7 +203,7 @@ fn urls_that_nothing_uses_go_in_a_merge() {
     with_unused(&store);
     fs::write(&batch, r#"{"url":"http://bb.example/","ts":"19700101000020","links":["http://a.example/"]}"#).unwrap();
     add(&store, batch, 1, 1 << 19);
-    assert_eq!(merge(&store, None, 1, 1 << 19).dropped, 1);
+    assert_eq!(merge(&store, None, 1).dropped, 1);
     let merged = reader(&store);
     let uids = ["a", "b", "bb", "c"].map(|name| merged.uid(&format!("http://{name}.example/")).unwrap());
     assert_eq!(uids, [Some(0), None, Some(1), Some(2)].map(|uid| uid.map(Uid)));
@@ -212,5 +212,5 @@ fn urls_that_nothing_uses_go_in_a_merge() {
     let old = Translations::between(&Store::open(&store).unwrap(), 2).unwrap();
     let forward = [0, 1, 2, 3].map(|uid| old.forward(Uid(uid)));
     assert_eq!(forward, [Some(0), None, Some(2), Some(1)].map(|uid| uid.map(Uid)));
-    assert_eq!(merge(&store, None, 1, 1 << 19).rows, 0, "one row is merged already");
+    assert_eq!(merge(&store, None, 1).rows, 0, "one row is merged already");
 }

@@ -37,6 +37,7 @@ Examples:
   webstrata build --out STORE --links redirects,embeds --strict crawl.warc.gz
   webstrata build --out STORE --generate uk:occurrences=10000000,seed=9
   webstrata build --out STORE --hosts hosts.txt --process 0 crawl/
+  webstrata build --out STORE --replace crawl/
   zcat captures.jsonl.gz | webstrata build --out STORE -";
 
 /// Arguments of `build`.
@@ -45,17 +46,19 @@ Examples:
 pub(crate) struct BuildArgs {
     #[command(flatten)]
     pub(crate) read: ReadArgs,
-    /// Store to write: a directory, or s3://bucket/prefix; an existing store gets a new epoch with
-    /// only these captures (update adds captures)
+    /// Store to make: a directory, or s3://bucket/prefix; to add captures to a store, use update
     #[arg(long, value_name = "STORE", value_parser = location())]
     pub(crate) out: Location,
+    /// If STORE is already a store, make a new epoch in it that has only the captures of this build
+    #[arg(long)]
+    pub(crate) replace: bool,
     #[command(flatten)]
     pub(crate) run: RunArgs,
     /// Length of the time ranges of in-links: month, day, year, or a number of days
     #[arg(long, value_name = "LENGTH", default_value = "month")]
     pub(crate) in_range: RangeLength,
-    /// Approximate number of URLs per partition [default: 8 partitions per row, of 8192 to 524288
-    /// URLs each]
+    /// Approximate number of URLs per partition, also of later jobs [default: 8 partitions per row,
+    /// of 8192 to 524288 URLs each]
     #[arg(long, value_name = "URLS")]
     pub(crate) partition_urls: Option<u64>,
     #[command(flatten)]
@@ -131,6 +134,7 @@ pub(crate) fn run(args: &BuildArgs, out: &mut dyn Write) -> anyhow::Result<Outco
         inputs: args.read.inputs.clone(),
         generate: args.read.generate.clone(),
         update: false,
+        replace: args.replace,
         kinds: kinds(&args.read.links),
         url_bytes_max: args.read.url_bytes,
         in_range: args.in_range,

@@ -17,7 +17,7 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use webstrata_layers::Store;
+use webstrata_layers::{Store, store_around};
 use webstrata_pipeline::{Progress, RunOptions};
 
 /// How many lines of what `build` says are shown.
@@ -57,7 +57,9 @@ pub(crate) fn run(args: &DemoArgs, out: &mut dyn Write) -> anyhow::Result<Outcom
     let (crawl, store) = (quoted(&path), quoted(&dir.join("store")));
 
     writeln!(out, "A made-up web around a harbour, captured now and then for ten years:")?;
-    step(out, &format!("webstrata build --out {store} {crawl}"), LINES_SHOWN)?;
+    // In a directory that has seen the demo before, the store begins again.
+    let replace = if store_around(&dir.join("store")).is_some() { " --replace" } else { "" };
+    step(out, &format!("webstrata build --out {store}{replace} {crawl}"), LINES_SHOWN)?;
     writeln!(out, "\nWhat did its front page link to, and when?\n")?;
     step(out, &format!("webstrata links {store} {FRONT} --bars"), usize::MAX)?;
     if args.serve {

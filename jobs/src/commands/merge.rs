@@ -34,8 +34,7 @@ pub(crate) struct MergeArgs {
     pub(crate) rows: Option<Rows>,
     #[command(flatten)]
     pub(crate) run: RunArgs,
-    /// Approximate number of URLs per partition [default: 8 partitions per row, of 8192 to 524288
-    /// URLs each]
+    /// Approximate number of URLs per partition, from now on [default: that of the store]
     #[arg(long, value_name = "URLS")]
     pub(crate) partition_urls: Option<u64>,
     #[command(flatten)]

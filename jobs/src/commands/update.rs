@@ -39,8 +39,7 @@ pub(crate) struct UpdateArgs {
     /// Do not merge rows after the update
     #[arg(long)]
     pub(crate) no_merge: bool,
-    /// Approximate number of URLs per partition [default: 8 partitions per row, of 8192 to 524288
-    /// URLs each]
+    /// Approximate number of URLs per partition, from now on [default: that of the store]
     #[arg(long, value_name = "URLS")]
     pub(crate) partition_urls: Option<u64>,
     #[command(flatten)]
@@ -53,6 +52,7 @@ pub(crate) fn run(args: &UpdateArgs, out: &mut dyn Write) -> anyhow::Result<Outc
         inputs: args.read.inputs.clone(),
         generate: args.read.generate.clone(),
         update: true,
+        replace: false,
         kinds: kinds(&args.read.links),
         url_bytes_max: args.read.url_bytes,
         in_range: RangeLength::Month,

@@ -133,10 +133,13 @@ impl<'a> Diff<'a> {
     /// What has changed from `older` to `newer`, two epochs of one store.
     ///
     /// # Errors
-    /// [`Error::NoTranslation`] where all was built anew after the older one, [`Error::MissingEpoch`] where it is the
+    /// [`Error::ReplacedBetween`] where all was built anew after the older one, [`Error::MissingEpoch`] where it is the
     /// later one; translations and files that cannot be read or are damaged.
     pub fn between(older: &'a Reader, newer: &'a Reader) -> Result<Self, Error> {
-        let translations = Translations::between(newer.store(), older.epoch())?;
+        let translations = Translations::between(newer.store(), older.epoch()).map_err(|error| match error {
+            Error::NoTranslation { path, from, first } => Error::ReplacedBetween { path, from, first },
+            error => error,
+        })?;
         let before = &older.store().manifest().rows;
         let rows = newer.store().manifest().rows.iter().enumerate();
         let is_new = |row: u32| before.iter().all(|before| before.row != row);

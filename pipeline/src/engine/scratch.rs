@@ -81,6 +81,11 @@ impl Scratch {
         Ok(scratch)
     }
 
+    /// Whether the directory of a process has files of the job `id`.
+    pub(crate) fn is_of(around: &Path, process: usize, id: &str) -> bool {
+        job_in(&around.join(format!("{PROCESS}{process}"))).is_some_and(|job| job.id == id)
+    }
+
     /// Removes what dead processes with numbers from `processes` on have left: they were of a larger cluster.
     pub fn clear_others(&self, processes: usize) {
         let entries = self.0.directory.parent().and_then(|around| fs::read_dir(around).ok());
@@ -160,7 +165,7 @@ impl Scratch {
 
     /// The job whose files are here.
     pub fn job(&self) -> Option<JobFile> {
-        serde_json::from_slice(&fs::read(self.0.directory.join(JOB)).ok()?).ok()
+        job_in(&self.0.directory)
     }
 
     /// Says whose files are here.
@@ -248,6 +253,10 @@ impl Scratch {
         }
         Ok(())
     }
+}
+
+fn job_in(directory: &Path) -> Option<JobFile> {
+    serde_json::from_slice(&fs::read(directory.join(JOB)).ok()?).ok()
 }
 
 fn state_name(worker: usize, stages: usize) -> String {
