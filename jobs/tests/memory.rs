@@ -201,6 +201,31 @@ fn a_page_that_is_too_large_keeps_its_captures_and_is_named() {
 }
 
 #[test]
+#[ignore = "2,200,000 captures of one page: cargo test --workspace --test memory -- --ignored --nocapture"]
+fn a_page_of_any_number_of_captures_keeps_them_all() {
+    const CAPTURES: u64 = 2_200_000;
+    let place = Place::new();
+    place.input("captures.jsonl", |out| {
+        (0..CAPTURES).try_for_each(|second| capture(out, START + second, second / 100_000..second / 100_000 + 1))
+    });
+    let report = place.take("build", "captures.jsonl");
+    let counts = &report["counts"];
+    let got = ["captures", "unknown_captures", "links"].map(|name| counts[name].as_u64().unwrap());
+    assert_eq!(got, [CAPTURES, 0, 23], "{report}");
+    assert!(report["left_out"].as_array().unwrap().is_empty(), "{report}");
+    assert_eq!(place.lines("check {}/store").len(), 1);
+    let last = place.lines("links {}/store http://a.example/ --at now");
+    assert_eq!(last, ["http://b.example/21", "http://c.example/"]);
+    place.input("more.jsonl", |out| capture(out, START + CAPTURES, 3..4));
+    let added = place.take("update", "more.jsonl");
+    assert_eq!(added["counts"]["captures"], 1);
+    place.lines("merge {}/store --rows all");
+    let info = place.lines("info {}/store --format json").concat();
+    let info: serde_json::Value = serde_json::from_str(&info).unwrap();
+    assert_eq!(info["counts"]["captures"], CAPTURES + 1);
+}
+
+#[test]
 fn a_page_that_only_all_rows_make_too_large_comes_to_that_of_one_build() {
     // Each update has captures between those of the other, so that each link changes with each capture.
     let (all, steps) = (Place::new(), Place::new());

@@ -33,6 +33,7 @@ use webstrata_layers::read::rows::RowPages;
 use webstrata_layers::record::form::{self, link_of};
 use webstrata_layers::record::join::Joined;
 use webstrata_layers::record::join::without_removed;
+use webstrata_layers::record::status::push_status;
 use webstrata_layers::record::{join, precedence};
 use webstrata_layers::{Error as LayersError, Evidence, Flaw, Links, OutlinksWriter, Page, Reader, Status, Uid};
 
@@ -153,9 +154,11 @@ fn merge<S: Records<Record = (Page, Evidence)>>(
             let mut page = Page { uid, ..Page::default() };
             let times: Vec<_> = pages.iter().map(|page| &page.timestamps[..]).collect();
             precedence::for_each_time(&times, |time, captures| {
-                let newest = captures.last().map(|&(row, at)| pages[row].status(at));
-                if !is_all || newest != Some(Status::REMOVED) {
+                let newest = captures.last().map_or(Status::OK, |&(row, at)| pages[row].status(at));
+                if !is_all || newest != Status::REMOVED {
+                    let capture = u32::try_from(page.timestamps.len()).unwrap_or(u32::MAX);
                     page.timestamps.push(time);
+                    push_status(&mut page.statuses, capture, newest);
                 }
             });
             large_pages::leave_out(&mut page, &mut evidence);

@@ -1,9 +1,9 @@
 //! Pages that are too large: which these are, and what a store has of them.
 //!
-//! A record of a page has at most [`VALUES_MAX`] values, as many as a row group of layers: so every stage, every merge
-//! and every reader can hold it. Of a page that would have more, all captures are kept (the first [`VALUES_MAX`] of
-//! them), and the links of all are unknown. What is left out follows from the captures alone, never from the memory
-//! that is there.
+//! The links of a page take at most [`VALUES_MAX`] values in its record, as many as a row group of layers: so every
+//! stage, every merge and every reader can hold them. Of a page that would have more, the links of all captures are
+//! unknown. What is left out follows from the captures alone, never from the memory that is there. Captures, their
+//! times and statuses are always kept, however many there are.
 //!
 //! Such a page is known by captures of unknown links that are no revisits; it stays one whatever is added, since more
 //! captures never make a record smaller. So the rows of updates, each within the bound, come to the same as one build
@@ -14,16 +14,16 @@ use crate::row::{Offsets, url_of};
 use webstrata_datasets::{Finding, Tally};
 use webstrata_layers::{Evidence, Page, Reader, RowDir};
 
-/// Values of a record of a page, at most: links, captures, changes, and for each revisit [`REVISIT_VALUES`].
+/// Values that the links of a page take, at most: links, changes, and for each revisit [`REVISIT_VALUES`] and its own
+/// links.
 pub(crate) const VALUES_MAX: usize = 1 << 21;
 /// What a revisit takes more than a capture, in values, besides its own links.
 pub(crate) const REVISIT_VALUES: usize = 8;
 
-/// Values of a record.
+/// Values that the links of a page take.
 pub(crate) fn values(page: &Page, evidence: &Evidence) -> usize {
     let revisits = evidence.revisits.iter().map(|revisit| REVISIT_VALUES + revisit.links.len());
-    let of_captures = page.timestamps.len() + page.statuses.len();
-    of_captures + page.links.len() + page.changes.len() + revisits.sum::<usize>()
+    page.links.len() + page.changes.len() + revisits.sum::<usize>()
 }
 
 /// Whether the links of a page were left out.
@@ -33,9 +33,7 @@ pub(crate) fn is_left_out(page: &Page, evidence: &Evidence) -> bool {
 
 /// Leaves out the links of a page.
 pub(crate) fn leave_out(page: &mut Page, evidence: &mut Evidence) {
-    page.timestamps.truncate(VALUES_MAX);
     page.blank = (0u32..).zip(&page.timestamps).map(|(capture, _)| capture).collect();
-    page.statuses.retain(|change| (change.capture as usize) < page.timestamps.len());
     page.links = Vec::new();
     page.changes = Vec::new();
     *evidence = Evidence::default();

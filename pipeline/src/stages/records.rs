@@ -107,19 +107,15 @@ pub(crate) fn fingerprint_of(payload: &[u8]) -> (&[u8], bool) {
 
 /// Days since 1970. Time ranges begin with whole ones, whatever their length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Day(i64);
+pub(crate) struct Day(i32);
 
 impl Day {
     const SECONDS: i64 = 24 * 60 * 60;
 
     /// The day of a second since 1970.
     pub(crate) fn of(seconds: i64) -> Self {
-        Self(seconds.div_euclid(Self::SECONDS))
-    }
-
-    /// Its first second, since 1970.
-    fn start(self) -> i64 {
-        self.0.saturating_mul(Self::SECONDS)
+        let day = seconds.div_euclid(Self::SECONDS);
+        Self(i32::try_from(day).unwrap_or(if day < 0 { i32::MIN } else { i32::MAX }))
     }
 }
 
@@ -128,9 +124,9 @@ pub(crate) fn append_starts(out: &mut Vec<u8>, days: impl Iterator<Item = Option
     let mut last = None;
     for Day(day) in days.flatten() {
         match last {
-            None => wire::put_signed(out, day),
+            None => wire::put_signed(out, day.into()),
             Some(last) if last == day => continue,
-            Some(last) => wire::put(out, day.abs_diff(last)),
+            Some(last) => wire::put(out, day.abs_diff(last).into()),
         }
         last = Some(day);
     }
@@ -144,7 +140,7 @@ pub(crate) fn read_starts(mut bytes: &[u8], starts: &mut Vec<i64>) {
             None => wire::take_signed(&mut bytes),
             Some(day) => wire::take(&mut bytes).cast_signed().saturating_add(day),
         };
-        starts.push(Day(next).start());
+        starts.push(next.saturating_mul(Day::SECONDS));
         day = Some(next);
     }
 }

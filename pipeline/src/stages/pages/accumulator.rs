@@ -8,8 +8,8 @@
 //! ([`crate::stages::outlinks::revisits`]). Only a revisit of another URL has the links that it was lent
 //! ([`crate::stages::ingest`]), if no other record of its second has links.
 //!
-//! A page whose record would have more than [`VALUES_MAX`] values has captures of unknown links alone
-//! ([`crate::stages::large_pages`]).
+//! A page whose links take more than [`VALUES_MAX`] values has captures of unknown links alone
+//! ([`crate::stages::large_pages`]). No number of captures is too large.
 //!
 //! Memory: the captures of one page within a budget, beyond it their links go to disk
 //! ([`crate::stages::pages::accumulator::large`]); and what the record takes. Cost: linear in their links, 16 bytes a
@@ -123,7 +123,7 @@ pub(crate) struct PageAccumulator {
     values_max: usize,
     /// Values of revisits and of their links.
     revisit_values: usize,
-    /// The page has too many captures and revisits, whatever its links are.
+    /// The page has too many revisits, whatever its links are.
     is_too_large: bool,
 }
 
@@ -162,10 +162,7 @@ impl PageAccumulator {
         let digest = short(u128::from_be_bytes(wire::take_array(&mut payload)));
         if self.moments.last().is_none_or(|last| last.time != time) {
             // The captures of one second come in an order that says nothing: only whole seconds count.
-            self.is_too_large |= self.moments.len() + self.revisit_values > self.values_max;
-            if self.moments.len() > self.values_max {
-                return Ok(());
-            }
+            self.is_too_large |= self.revisit_values > self.values_max;
             self.moments.push(Moment {
                 time,
                 status: None,
@@ -370,9 +367,7 @@ impl PageAccumulator {
         page.changes.clear();
         page.is_left_out = self.is_too_large || !self.finish_links(page)?;
         if page.is_left_out {
-            page.timestamps.truncate(self.values_max);
             page.blank = (0u32..).zip(&page.timestamps).map(|(capture, _)| capture).collect();
-            page.statuses.retain(|change| (change.capture as usize) < page.timestamps.len());
             (page.links, page.changes) = (Vec::new(), Vec::new());
             (page.evidence, page.revisit_links) = (Evidence::default(), Vec::new());
         }
@@ -396,9 +391,7 @@ impl PageAccumulator {
         page.blank
             .extend((0u32..).zip(&self.moments).filter(|(_, moment)| !moment.has_links()).map(|(number, _)| number));
         let revisits: usize = page.evidence.revisits.iter().map(|revisit| REVISIT_VALUES + revisit.links.len()).sum();
-        let Some(values_left) = self.values_max.checked_sub(self.moments.len() + page.statuses.len() + revisits) else {
-            return Ok(false);
-        };
+        let Some(values_left) = self.values_max.checked_sub(revisits) else { return Ok(false) };
         if let Some(large) = self.large.take() {
             let known: Vec<bool> = self.moments.iter().map(Moment::has_links).collect();
             return large.finish(&known, values_left, page);

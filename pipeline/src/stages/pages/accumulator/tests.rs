@@ -257,24 +257,31 @@ proptest! {
         let small = accumulate_within(&records, 1 << 20, values_max);
         prop_assert_eq!(&accumulate_within(&records, 0, values_max), &small);
         prop_assert_eq!(&accumulate_within(&records, 100, values_max), &small);
-        let AccumulatedPage { links, timestamps, statuses, changes, evidence, .. } = &in_memory.clone();
+        let AccumulatedPage { links, statuses, changes, evidence, .. } = &in_memory.clone();
         let revisit_values: usize = evidence.revisits.iter().map(|revisit| REVISIT_VALUES + revisit.links.len()).sum();
-        let of_captures = timestamps.len() + statuses.len();
-        let fits = links.len() + of_captures + changes.len() + revisit_values <= values_max;
+        let fits = links.len() + changes.len() + revisit_values <= values_max;
         prop_assert!(!in_memory.is_left_out);
-        let expected = if fits { in_memory } else { left_out(&records, values_max, statuses.clone()) };
+        let expected = if fits { in_memory } else { left_out(&records, statuses.clone()) };
         prop_assert_eq!(small, expected);
     }
 }
 
-/// What is kept of a page that is too large.
-fn left_out(records: &[(i64, Vec<u8>)], values_max: usize, mut statuses: Vec<StatusChange>) -> AccumulatedPage {
+/// What is kept of a page that is too large: all its captures.
+fn left_out(records: &[(i64, Vec<u8>)], statuses: Vec<StatusChange>) -> AccumulatedPage {
     let mut timestamps: Vec<i64> = records.iter().map(|record| record.0).collect();
     timestamps.dedup();
-    timestamps.truncate(values_max);
     let blank = (0..u32::try_from(timestamps.len()).unwrap()).collect();
-    statuses.retain(|change| (change.capture as usize) < timestamps.len());
     AccumulatedPage { fingerprint: 7, timestamps, blank, statuses, is_left_out: true, ..AccumulatedPage::default() }
+}
+
+#[test]
+fn no_number_of_captures_is_too_large() {
+    let record = |time: i64| (time, payload(kind::LINKS, 0, None, &[1, 2]));
+    for bytes_max in [0, 1 << 20] {
+        let page = accumulate_within(&(0..1000).map(record).collect::<Vec<_>>(), bytes_max, 2);
+        assert_eq!((page.timestamps.len(), page.blank.len(), page.is_left_out), (1000, 0, false));
+        assert_eq!(page.links, [1, 2]);
+    }
 }
 
 #[test]
