@@ -73,6 +73,8 @@ pub enum Finding {
     RemovedPage,
     /// A link to a URL that was taken out of the store, and is kept out.
     RemovedLink,
+    /// A URL that was never captured, and that fewer pages link to than the option asks for.
+    FewSources,
     /// A page whose record would be too large: its links stay unknown.
     LargePage,
     /// A request record.
@@ -87,7 +89,7 @@ pub enum Finding {
 
 impl Finding {
     /// All kinds: damage, then whole files, then what is left out or changed, then what is skipped.
-    pub const ALL: [Finding; 32] = [
+    pub const ALL: [Finding; 33] = [
         Finding::Truncated,
         Finding::BadCompression,
         Finding::BadHeader,
@@ -115,6 +117,7 @@ impl Finding {
         Finding::LongLink,
         Finding::RemovedPage,
         Finding::RemovedLink,
+        Finding::FewSources,
         Finding::LargePage,
         Finding::Request,
         Finding::FileInfo,
@@ -152,6 +155,7 @@ impl Finding {
             Finding::LongLink => "link too long",
             Finding::RemovedPage => "removed capture",
             Finding::RemovedLink => "removed link",
+            Finding::FewSources => "URL with few sources",
             Finding::LargePage => "page too large",
             Finding::Request => "request record",
             Finding::FileInfo => "warcinfo record",

@@ -5,6 +5,8 @@
 //! that links to the URL, and one of slot 0 where it is a page itself. URLs that stay are sampled again, so that
 //! boundaries depend on them alone. Requests for URLs that are left out find no UID later, and the link is dropped.
 //!
+//! URLs that are left out are counted; those of an update by `uids`, which knows whether the store has them.
+//!
 //! An update leaves out no URL that the store knows: its links would seem to have died. So it marks records of rare
 //! URLs, by a byte after the fingerprint, and `uids`, which looks them up, leaves out those that the store does not
 //! have.
@@ -21,6 +23,7 @@ use crate::stages::records::Request;
 use crate::stages::records::owner;
 use crate::stages::state::BuildState;
 use timely::worker::Worker;
+use webstrata_datasets::Finding;
 
 /// Leaves out rare URLs; see the head of this file.
 pub(crate) fn sources(
@@ -46,25 +49,28 @@ pub(crate) fn sources(
         },
         owned.consumer(),
     )?;
-    let (urls, sample) =
-        job.check(owned.into_inner().and_then(|owned| keep(job, owned.finish()?, requests, min_sources, update)))?;
+    let kept = owned.into_inner().and_then(|owned| keep(job, owned.finish()?, requests, min_sources, update));
+    let ((urls, sample), rare) = job.check(kept)?;
+    state.row.tally.count_many(Finding::FewSources, rare);
     state.urls = job.check(urls.into_runs())?;
     state.sample = job.check(sample.into_runs(job.scratch()))?;
     Ok(())
 }
 
-/// The URL records of the URLs that stay, and a sample of them; for an update also those of rare ones, marked.
+/// The URL records of the URLs that stay, and a sample of them; for an update also those of rare ones, marked. Else how
+/// many these are.
 fn keep(
     job: &Job,
     mut urls: Sorted,
     mut requests: Sorted,
     min_sources: u64,
     update: bool,
-) -> Result<(Sorter, Sample), Error> {
+) -> Result<((Sorter, Sample), u64), Error> {
     let mut kept = (Sorter::new(job.scratch(), "urls", job.budget(30)), Sample::default());
-    let (mut key, mut sources, mut is_page) = (Vec::new(), 0, false);
+    let (mut key, mut sources, mut is_page, mut rare) = (Vec::new(), 0, false, 0);
     let mut take_urls = |up_to: &[u8], sources: u64, is_page: bool, kept: &mut (Sorter, Sample)| -> Result<(), Error> {
         // URL records have one or more lines a fingerprint, all before the first line of the next one.
+        let mut is_rare = false;
         while let Some((fingerprint, url_key)) = urls.peek()? {
             if fingerprint > up_to {
                 break;
@@ -77,9 +83,12 @@ fn keep(
                 kept.0.push(url_key, fingerprint)?;
             } else if is_requested && update {
                 kept.0.push(url_key, &[fingerprint, &[RARE]].concat())?;
+            } else {
+                is_rare |= is_requested;
             }
             urls.next()?;
         }
+        rare += u64::from(is_rare);
         Ok(())
     };
     while let Some((fingerprint, payload)) = requests.next()? {
@@ -97,5 +106,5 @@ fn keep(
         job.go_on()?;
     }
     take_urls(&key, sources, is_page, &mut kept)?;
-    Ok(kept)
+    Ok((kept, rare))
 }

@@ -27,6 +27,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use timely::worker::Worker;
+use webstrata_datasets::Finding;
 use webstrata_layers::read::rows::UrlCursor;
 use webstrata_layers::{FileEntry, Links, Reader, RowDir, Uid, UrlWriter, url_of_key};
 
@@ -65,6 +66,8 @@ struct Distinct {
     /// Sampled ones that the store has, by UID, and that it does not, by partition and place there; and their work.
     sampled_known: Vec<(Uid, u64)>,
     sampled_new: Vec<(usize, u64, u64)>,
+    /// How many the store does not have, and the row neither, because too few pages link to them.
+    rare: u64,
 }
 
 /// Keeps each URL once, and looks it up in the store.
@@ -80,7 +83,7 @@ fn distinct(
     let mut cursors: Vec<_> =
         base.iter().flat_map(|base| (0..base.rows()).map(|row| UrlCursor::new(base, row))).collect();
     let mut counts = vec![0; boundaries.partitions()];
-    let (mut sampled_known, mut sampled_new) = (Vec::new(), Vec::new());
+    let (mut sampled_known, mut sampled_new, mut rare_urls) = (Vec::new(), Vec::new(), 0);
     let (mut last, mut payload) = (Vec::new(), Vec::new());
     while let Some((key, record)) = urls.next()? {
         if key == last {
@@ -104,7 +107,9 @@ fn distinct(
             wire::put(&mut payload, uid.0);
             known.push(fingerprint, &payload)?;
             sampled_known.extend(weight.map(|weight| (uid, weight)));
-        } else if !rare {
+        } else if rare {
+            rare_urls += 1;
+        } else {
             let partition = boundaries.of(key);
             new.push(key, fingerprint)?;
             sampled_new.extend(weight.map(|weight| (partition, counts[partition], weight)));
@@ -112,7 +117,7 @@ fn distinct(
         }
         job.go_on()?;
     }
-    Ok(Distinct { new: new.finish()?, counts, known: known.finish()?, sampled_known, sampled_new })
+    Ok(Distinct { new: new.finish()?, counts, known: known.finish()?, sampled_known, sampled_new, rare: rare_urls })
 }
 
 /// Adds up the counts of all workers.
@@ -207,7 +212,8 @@ pub(crate) fn uids(
     let ranged = by_range(worker, job, &std::mem::take(&mut state.urls), &boundaries)?;
     let ranged = job.check(ranged.finish())?;
     let distinct = job.check(distinct(job, ranged, &boundaries, &weights, base))?;
-    let Distinct { new, counts, known, sampled_known: mut sampled, sampled_new } = distinct;
+    let Distinct { new, counts, known, sampled_known: mut sampled, sampled_new, rare } = distinct;
+    state.row.tally.count_many(Finding::FewSources, rare);
     let offsets = offsets(worker, job, Uid(base.map_or(0, Links::urls)), counts)?;
     state.row.records = if base.is_some() {
         sampled.extend(sampled_new.into_iter().map(|(partition, at, weight)| (offsets.0[partition] + at, weight)));
