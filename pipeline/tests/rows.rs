@@ -135,7 +135,11 @@ fn rows_come_to_the_bytes_of_one_build() {
         let rule =
             Removal { select: Selection::Url(url(3)), removed_as: RemovedAs::Both, from: None, to: None, reason: None };
         let before = partitions(&store);
-        remove(&RemoveOptions { run: RunOptions::new(&store), rules: vec![rule] }, &Progress::default()).unwrap();
+        remove(
+            &RemoveOptions { run: RunOptions::new(&store), rules: vec![rule], keep_names: false },
+            &Progress::default(),
+        )
+        .unwrap();
         merged(&store, None);
         assert!(partitions(&store) + 1 >= before, "seed {seed}: {} of {before}", partitions(&store));
     }
