@@ -126,11 +126,6 @@ impl Dictionary {
         Dictionary { id: NEXT.fetch_add(1, Relaxed), texts }
     }
 
-    /// Whether it is of these very texts, in memory.
-    pub(crate) fn is(&self, texts: &StringArray) -> bool {
-        self.texts.value_data().as_ptr() == texts.value_data().as_ptr() && self.texts.len() == texts.len()
-    }
-
     /// Unique in this process.
     pub fn id(&self) -> u64 {
         self.id
@@ -206,27 +201,6 @@ impl Texts {
         text.clear();
         ends.clear();
         overflow.as_mut().map_or(Ok(false), |overflow| overflow.next(text, ends))
-    }
-
-    /// Adds many texts: `text` is all of them end to end, `lengths` their lengths in bytes.
-    pub(crate) fn extend(&mut self, text: &str, lengths: impl IntoIterator<Item = usize>) {
-        if self.overflow.as_ref().is_some_and(|overflow| text.len() > overflow.bytes_max / 2) {
-            let mut rest = text;
-            for length in lengths {
-                let (text, after) = rest.split_at(length);
-                self.push(text);
-                rest = after;
-            }
-            return;
-        }
-        let start = self.text.len();
-        self.text.push_str(text);
-        let mut end = start;
-        self.ends.extend(lengths.into_iter().map(|length| {
-            end += length;
-            end
-        }));
-        debug_assert_eq!(end, self.text.len());
     }
 
     /// Makes these the texts of keys.
@@ -340,11 +314,10 @@ mod tests {
         let all: Vec<String> = (0..500).map(|number| "é".repeat(number % 40)).collect();
         let dictionary = Arc::new(Dictionary::new(StringArray::from_iter_values(&all)));
         let mut texts = Texts::within(1000, directory.path());
-        for turn in 0..3 {
+        for turn in 0..2 {
             texts.clear();
             match turn {
                 0 => all.iter().for_each(|text| texts.push(text)),
-                1 => texts.extend(&all.concat(), all.iter().map(String::len)),
                 _ => texts.set_keys(&dictionary, &(0..500).collect::<Vec<_>>()),
             }
             let (mut got, mut turns) = (Vec::new(), 0);

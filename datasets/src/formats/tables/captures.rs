@@ -1,249 +1,246 @@
 //! The capture table: `url`, `ts`, and the optional columns.
 //!
-//! The links of a row are adjacent in the text buffer of the batch, so a row without null links is one copy. For a
-//! column with dictionary encoding, the reader copies keys.
+//! Links of a column with a dictionary stay keys, up to [`KEYS_MAX`] of a capture; the others are texts, which
+//! [`Capture::links`] holds within its bound.
 
-use super::Batches;
-use super::cells::{Times, integers, texts};
+use super::Columns;
+use super::cells::{Numbers, Texts, Times};
+use super::column::{Column, NO_TEXT, Text};
 use crate::capture::Dictionary;
 use crate::capture::date::Date;
 use crate::capture::digest::digest_of;
 use crate::capture::meaning::Seen;
 use crate::formats::record;
 use crate::{Capture, CaptureReader, Error, Finding, Revisit, Tally};
-use arrow_array::cast::AsArray;
-use arrow_array::types::Int32Type;
-use arrow_array::{Array, ArrayRef, DictionaryArray, Int32Array, Int64Array, RecordBatch, StringArray};
-use arrow_buffer::{NullBuffer, OffsetBuffer};
+use arrow_schema::DataType;
+use std::io;
 use std::sync::Arc;
 
 /// The columns that need not be there.
 pub(super) const OPTIONAL: [&str; 5] = ["links", "status", "digest", "revisit", "redirect"];
+/// Keys of the links of a capture that are held.
+const KEYS_MAX: usize = 1 << 18;
 
 pub(super) struct Captures {
-    batches: Batches,
-    /// Where the optional columns are in a batch.
-    optional: [Option<usize>; OPTIONAL.len()],
-    /// Whether redirects are links.
-    redirects: bool,
-    batch: Option<Batch>,
-    /// Next row inside the batch.
-    next: usize,
-}
-
-struct Batch {
-    /// Row number in the file of the first row.
-    row: u64,
-    urls: StringArray,
+    columns: Columns,
+    urls: Texts,
     times: Times,
     links: Option<Lists>,
-    statuses: Option<Int64Array>,
-    digests: Option<StringArray>,
+    statuses: Option<Numbers>,
+    digests: Option<Texts>,
     revisits: Option<Revisits>,
-    redirects: Option<StringArray>,
+    targets: Option<Texts>,
+    /// Whether redirects are links.
+    redirects: bool,
 }
 
 /// A column of lists of links.
 struct Lists {
-    /// Row i has the links `ends[i]..ends[i + 1]`.
-    ends: OffsetBuffer<i32>,
-    nulls: Option<NullBuffer>,
-    links: Links,
+    column: Column,
+    /// The definition level from which on an entry is one of a list.
+    of_link: u32,
+    keys: Vec<i32>,
+    text: Vec<u8>,
 }
 
-/// A column of what revisits refer to.
-struct Revisits {
-    nulls: Option<NullBuffer>,
-    profiles: Option<StringArray>,
-    urls: Option<StringArray>,
-    dates: Option<Times>,
-}
-
-impl Revisits {
-    fn new(column: &ArrayRef) -> Option<Revisits> {
-        let columns = column.as_struct_opt()?;
-        let texts_of = |name: &str| columns.column_by_name(name).map_or(Some(None), |column| texts(column).map(Some));
-        let dates = columns.column_by_name("refers_to_date").map_or(Some(None), |column| Times::new(column).map(Some));
-        let (profiles, urls) = (texts_of("profile")?, texts_of("refers_to_target_uri")?);
-        Some(Revisits { nulls: columns.nulls().cloned(), profiles, urls, dates: dates? })
-    }
-
-    fn get(&self, row: usize) -> Option<Revisit> {
-        if self.nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
-            return None;
-        }
-        let mut revisit = record::revisit(text_in(&self.profiles, row), text_in(&self.urls, row), None);
-        revisit.time = self.dates.as_ref().and_then(|dates| dates.get(row).ok()).map(Date::seconds);
-        Some(revisit)
-    }
-}
-
-/// The text in a row of a column, if there are such a column and such a text.
-fn text_in(column: &Option<StringArray>, row: usize) -> Option<&str> {
-    column.as_ref().filter(|column| column.is_valid(row)).map(|column| column.value(row))
-}
-
-enum Links {
-    Texts(StringArray),
-    Keys(Arc<Dictionary>, Int32Array),
-}
-
-impl Links {
-    fn new(values: &ArrayRef, last: Option<Arc<Dictionary>>) -> Option<Links> {
-        let Some(coded) = values.as_any().downcast_ref::<DictionaryArray<Int32Type>>() else {
-            return texts(values).map(Links::Texts);
-        };
-        let texts = coded.values().as_string_opt::<i32>()?;
-        // A key outside its dictionary, or a null inside it, is met before the links are used.
-        let sound = texts.null_count() == 0
-            && coded.keys().iter().flatten().all(|key| usize::try_from(key).is_ok_and(|key| key < texts.len()));
-        let dictionary = last.filter(|last| last.is(texts)).unwrap_or_else(|| Arc::new(Dictionary::new(texts.clone())));
-        sound.then(|| Links::Keys(dictionary, coded.keys().clone()))
-    }
+/// What came of the list of a row.
+#[derive(Default)]
+struct List {
+    is_there: bool,
+    null_links: u64,
 }
 
 impl Lists {
-    /// `last` is the dictionary of the batch before.
-    fn new(column: &ArrayRef, last: Option<Arc<Dictionary>>) -> Option<Lists> {
-        let list = column.as_list_opt::<i32>()?;
-        let links = Links::new(list.values(), last)?;
-        Some(Lists { ends: list.offsets().clone(), nulls: list.nulls().cloned(), links })
-    }
-
-    fn range(&self, row: usize) -> (usize, usize) {
-        let index = |end: i32| usize::try_from(end).unwrap_or(0);
-        (index(self.ends[row]), index(self.ends[row + 1]))
-    }
-
-    /// Fills `capture` with the links of a row; whether there is a list.
-    fn read(&self, row: usize, capture: &mut Capture) -> Result<bool, (Finding, String)> {
-        if self.nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
-            return Ok(false);
+    fn new(column: Column, data_type: &DataType) -> Option<Lists> {
+        let DataType::List(item) = data_type else { return None };
+        if !matches!(item.data_type(), DataType::Utf8 | DataType::Binary) {
+            return None;
         }
-        let index = |end: i32| usize::try_from(end).unwrap_or(0);
-        let (start, end) = self.range(row);
-        match &self.links {
-            Links::Keys(dictionary, keys) if keys.null_count() == 0 => {
-                capture.links.set_keys(dictionary, &keys.values()[start..end]);
-            }
-            Links::Keys(dictionary, keys) => {
-                let valid = (start..end).filter(|&link| keys.is_valid(link));
-                valid.for_each(|link| capture.links.push(dictionary.get(keys.value(link))));
-            }
-            Links::Texts(links) if links.null_count() == 0 => {
-                let ends = &links.value_offsets()[start..=end];
-                let text = &links.value_data()[index(ends[0])..index(ends[end - start])];
-                let text = std::str::from_utf8(text).map_err(|error| (Finding::BadRow, error.to_string()))?;
-                capture.links.extend(text, ends.windows(2).map(|pair| index(pair[1] - pair[0])));
-            }
-            Links::Texts(links) => {
-                (start..end)
-                    .filter(|&link| links.is_valid(link))
-                    .for_each(|link| capture.links.push(links.value(link)));
-            }
-        }
-        Ok(true)
+        let of_link = column.levels_max().definition.checked_sub(u32::from(item.is_nullable()))?;
+        Some(Lists { column, of_link, keys: Vec::new(), text: Vec::new() })
     }
 
-    /// How many links of a row are null.
-    fn null_links(&self, row: usize) -> usize {
-        let (start, end) = self.range(row);
-        let nulls = match &self.links {
-            Links::Texts(links) => links.nulls(),
-            Links::Keys(_, keys) => keys.nulls(),
-        };
-        nulls.map_or(0, |nulls| nulls.slice(start, end - start).null_count())
+    /// Gives `capture` the links of the next row.
+    fn read(&mut self, capture: &mut Capture) -> io::Result<List> {
+        let mut list = List::default();
+        let mut levels = self.column.next()?.ok_or(io::ErrorKind::UnexpectedEof)?;
+        list.is_there = levels.definition + 1 >= self.of_link;
+        self.keys.clear();
+        let mut are_keys = true;
+        loop {
+            if self.column.has_value(levels) {
+                match self.column.text(&mut self.text)? {
+                    Text::Key(key) if self.column.text_of(key) == NO_TEXT => list.null_links += 1,
+                    Text::Key(key) if are_keys && self.keys.len() < KEYS_MAX => self.keys.push(key),
+                    Text::Key(key) => {
+                        self.spell(capture);
+                        are_keys = false;
+                        capture.links.push(self.column.text_of(key));
+                    }
+                    Text::Spelt => {
+                        self.spell(capture);
+                        are_keys = false;
+                        match str::from_utf8(&self.text) {
+                            Ok(text) => capture.links.push(text),
+                            Err(_) => list.null_links += 1,
+                        }
+                    }
+                }
+            } else if levels.definition >= self.of_link {
+                list.null_links += 1;
+            }
+            match self.column.peek()? {
+                Some(next) if next.repetition > 0 => levels = next,
+                _ => break,
+            }
+            self.column.next()?;
+        }
+        if !self.keys.is_empty() {
+            let none = Arc::new(Dictionary::none());
+            capture.links.set_keys(self.column.dictionary().unwrap_or(&none), &self.keys);
+        }
+        Ok(list)
+    }
+
+    /// Makes the keys that are held texts.
+    fn spell(&mut self, capture: &mut Capture) {
+        for key in self.keys.drain(..) {
+            capture.links.push(self.column.text_of(key));
+        }
     }
 }
 
-impl Batch {
-    /// `last` is the dictionary of the batch before.
-    fn new(
-        row: u64,
-        batch: &RecordBatch,
-        optional: [Option<usize>; OPTIONAL.len()],
-        last: Option<Arc<Dictionary>>,
-    ) -> Option<Batch> {
-        /// What `read` makes of a column, if there is one; `None` where it holds something else.
-        fn read<T>(column: Option<&ArrayRef>, read: impl FnOnce(&ArrayRef) -> Option<T>) -> Option<Option<T>> {
-            column.map_or(Some(None), |column| read(column).map(Some))
-        }
-        let [links, statuses, digests, revisits, redirects] =
-            optional.map(|index| index.map(|index| batch.column(index)));
-        Some(Batch {
-            row,
-            urls: texts(batch.column(0))?,
-            times: Times::new(batch.column(1))?,
-            links: read(links, |column| Lists::new(column, last))?,
-            statuses: read(statuses, integers)?,
-            digests: read(digests, texts)?,
-            revisits: read(revisits, Revisits::new)?,
-            redirects: read(redirects, texts)?,
-        })
+/// The columns of what revisits refer to.
+struct Revisits {
+    profiles: Option<Texts>,
+    urls: Option<Texts>,
+    dates: Option<Times>,
+    /// The definition level from which on there is a revisit.
+    is_there: u32,
+}
+
+impl Revisits {
+    fn new(columns: &Columns, root: usize) -> Option<Revisits> {
+        let field = columns.field(root);
+        let DataType::Struct(fields) = field.data_type() else { return None };
+        let open = |name: &str| {
+            let field = fields.iter().find(|field| field.name() == name)?;
+            Some((columns.leaf(root, Some(name))?, field.data_type()))
+        };
+        let texts = |name: &str| open(name).map_or(Some(None), |(column, of)| Texts::new(column, of).map(Some));
+        let dates = open("refers_to_date").map_or(Some(None), |(column, of)| Times::new(column, of).map(Some));
+        let (profiles, urls, dates) = (texts("profile")?, texts("refers_to_target_uri")?, dates?);
+        let is_there = u32::from(field.is_nullable());
+        Some(Revisits { profiles, urls, dates, is_there }).filter(|own| own.profiles.is_some() || own.urls.is_some())
     }
 
-    /// Fills `capture` with a row; whether it is a capture, or what stands against it.
-    fn read(
-        &self,
-        row: usize,
-        redirects: bool,
-        capture: &mut Capture,
-        tally: &mut Tally,
-    ) -> Result<bool, (Finding, String)> {
-        if self.urls.is_null(row) {
-            return Err((Finding::BadRow, "url is null".to_owned()));
+    /// What the next row refers to.
+    fn next(&mut self) -> io::Result<Option<Revisit>> {
+        let first = self.profiles.as_mut().or(self.urls.as_mut());
+        let levels = first.map_or(Ok(None), |texts| texts.column.peek())?;
+        let is_there = levels.is_some_and(|levels| levels.definition >= self.is_there);
+        let text = |texts: &mut Option<Texts>| texts.as_mut().map_or(Ok(None), Texts::next);
+        let (profile, url) = (text(&mut self.profiles)?, text(&mut self.urls)?);
+        let date = self.dates.as_mut().map(Times::next).transpose()?.and_then(Result::ok);
+        if !is_there {
+            return Ok(None);
         }
-        let date = self.times.get(row)?;
-        capture.url.push_str(self.urls.value(row));
-        capture.digest = text_in(&self.digests, row).and_then(digest_of);
-        let status = self.statuses.as_ref().filter(|statuses| statuses.is_valid(row)).map(|own| own.value(row));
-        let has_links = self.links.as_ref().map_or(Ok(false), |links| links.read(row, capture))?;
-        let revisit = self.revisits.as_ref().and_then(|revisits| revisits.get(row));
-        let target = text_in(&self.redirects, row).filter(|url| !matches!(*url, "" | "-"));
-        if !(Seen { status, has_links, revisit, target }).settle(redirects, capture, tally) {
-            return Ok(false);
-        }
-        capture.time = date.counted(tally);
-        Ok(true)
+        let revisit = record::revisit(profile.as_deref(), url.as_deref(), None);
+        Ok(Some(Revisit { time: date.map(Date::seconds), ..revisit }))
     }
+}
+
+/// What a row says, besides the links.
+struct Row {
+    has_url: bool,
+    date: Result<Date, (Finding, String)>,
+    list: List,
+    status: Option<i64>,
+    digest: Option<String>,
+    revisit: Option<Revisit>,
+    target: Option<String>,
 }
 
 impl Captures {
-    pub(super) fn new(batches: Batches, optional: [Option<usize>; OPTIONAL.len()], redirects: bool) -> Self {
-        Captures { batches, optional, redirects, batch: None, next: 0 }
+    /// The roots of `url`, `ts` and the optional columns; `None` where a column has another type.
+    pub(super) fn new(
+        columns: Columns,
+        [url, time]: [usize; 2],
+        optional: [Option<usize>; OPTIONAL.len()],
+        redirects: bool,
+    ) -> Result<Self, Columns> {
+        /// What `open` makes of a column, if there is one; `None` where it holds something else.
+        fn opened<T>(
+            columns: &Columns,
+            root: Option<usize>,
+            open: fn(Column, &DataType) -> Option<T>,
+        ) -> Option<Option<T>> {
+            let Some(root) = root else { return Some(None) };
+            open(columns.leaf(root, None)?, columns.field(root).data_type()).map(Some)
+        }
+        let open = || {
+            let [links, statuses, digests, revisits, targets] = optional;
+            let revisits = revisits.map_or(Some(None), |root| Revisits::new(&columns, root).map(Some));
+            Some((
+                opened(&columns, Some(url), Texts::new)??,
+                opened(&columns, Some(time), Times::new)??,
+                opened(&columns, links, Lists::new)?,
+                opened(&columns, statuses, Numbers::new)?,
+                opened(&columns, digests, Texts::new)?,
+                revisits?,
+                opened(&columns, targets, Texts::new)?,
+            ))
+        };
+        let Some((urls, times, links, statuses, digests, revisits, targets)) = open() else { return Err(columns) };
+        Ok(Captures { columns, urls, times, links, statuses, digests, revisits, targets, redirects })
+    }
+
+    /// Reads a row: all of its columns, whatever is in them.
+    fn row(&mut self, capture: &mut Capture) -> io::Result<Row> {
+        let text = |texts: &mut Option<Texts>| texts.as_mut().map_or(Ok(None), Texts::next);
+        Ok(Row {
+            has_url: self.urls.read(&mut capture.url)?,
+            date: self.times.next()?,
+            list: self.links.as_mut().map_or(Ok(List::default()), |links| links.read(capture))?,
+            status: self.statuses.as_mut().map_or(Ok(None), Numbers::next)?,
+            digest: text(&mut self.digests)?,
+            revisit: self.revisits.as_mut().map_or(Ok(None), Revisits::next)?,
+            target: text(&mut self.targets)?,
+        })
     }
 }
 
 impl CaptureReader for Captures {
     fn read(&mut self, capture: &mut Capture, tally: &mut Tally) -> Result<bool, Error> {
-        loop {
+        while self.columns.begin_row() {
             capture.clear();
-            let Some(batch) = self.batch.as_ref().filter(|batch| self.next < batch.urls.len()) else {
-                let Some((row, batch)) = self.batches.next(tally) else {
-                    self.batch = None;
-                    return Ok(false);
-                };
-                self.next = 0;
-                let last = self.batch.take().and_then(|batch| match batch.links?.links {
-                    Links::Keys(dictionary, _) => Some(dictionary),
-                    Links::Texts(_) => None,
-                });
-                self.batch =
-                    Batch::new(row, &batch, self.optional, last).or_else(|| self.batches.wrong_types(&batch, tally));
-                continue;
-            };
-            let row = self.next;
-            self.next += 1;
-            for _ in 0..batch.links.as_ref().map_or(0, |links| links.null_links(row)) {
-                tally.damage(Finding::BadRow, &self.batches.path, batch.row + row as u64, "a link is null");
-            }
-            match batch.read(row, self.redirects, capture, tally) {
-                Ok(true) => return Ok(true),
-                Ok(false) => {}
-                Err((finding, detail)) => {
-                    tally.damage(finding, &self.batches.path, batch.row + row as u64, detail);
+            let Row { has_url, date, list, status, digest, revisit, target } = match self.row(capture) {
+                Ok(row) => row,
+                Err(error) => {
+                    self.columns.give_up(&error, tally)?;
+                    break;
                 }
+            };
+            for _ in 0..list.null_links {
+                self.columns.damage(Finding::BadRow, "a link is null".to_owned(), tally);
+            }
+            let date = if has_url { date } else { Err((Finding::BadRow, "url is null".to_owned())) };
+            let date = match date {
+                Ok(date) => date,
+                Err((finding, detail)) => {
+                    self.columns.damage(finding, detail, tally);
+                    continue;
+                }
+            };
+            capture.digest = digest.as_deref().and_then(digest_of);
+            let target = target.as_deref().filter(|url| !matches!(*url, "" | "-"));
+            let seen = Seen { status, has_links: list.is_there, revisit, target };
+            if seen.settle(self.redirects, capture, tally) {
+                capture.time = date.counted(tally);
+                return Ok(true);
             }
         }
+        capture.clear();
+        Ok(false)
     }
 }

@@ -4,75 +4,87 @@
 //! These tools write the rows of one capture next to each other. If the rows are apart, the page has several captures
 //! of one second, and later stages merge the captures.
 
-use super::Batches;
-use super::cells::{Times, texts};
+use super::Columns;
+use super::cells::{Texts, Times};
+use crate::capture::date::Date;
 use crate::capture::meaning::Seen;
 use crate::{Capture, CaptureReader, Error, Finding, Tally};
-use arrow_array::{Array, RecordBatch, StringArray};
+use std::io;
 
 pub(super) struct Webgraph {
-    batches: Batches,
-    batch: Option<Batch>,
-    /// Next row inside the batch.
-    next: usize,
-}
-
-struct Batch {
-    /// Row number in the file of the first row.
-    row: u64,
-    sources: StringArray,
+    columns: Columns,
+    sources: Texts,
     times: Times,
-    links: StringArray,
+    links: Texts,
+    row: Row,
+    /// `row` belongs to the next capture.
+    is_held: bool,
 }
 
-impl Batch {
-    fn new(row: u64, batch: &RecordBatch) -> Option<Batch> {
-        let [source, time, link] = [0, 1, 2].map(|column| batch.column(column));
-        Some(Batch { row, sources: texts(source)?, times: Times::new(time)?.of_digits(), links: texts(link)? })
-    }
+/// A row as it was read.
+#[derive(Default)]
+struct Row {
+    source: String,
+    link: String,
+    date: Option<Date>,
 }
 
 impl Webgraph {
-    pub(super) fn new(batches: Batches) -> Self {
-        Webgraph { batches, batch: None, next: 0 }
+    /// The roots of source, date and destination; the columns again where one has another type.
+    pub(super) fn new(columns: Columns, [source, date, link]: [usize; 3]) -> Result<Self, Columns> {
+        let texts = |root: usize| Texts::new(columns.leaf(root, None)?, columns.field(root).data_type());
+        let times = columns.leaf(date, None).and_then(|column| Times::new(column, columns.field(date).data_type()));
+        let (Some(sources), Some(times), Some(links)) = (texts(source), times, texts(link)) else {
+            return Err(columns);
+        };
+        let times = times.of_digits();
+        Ok(Webgraph { columns, sources, times, links, row: Row::default(), is_held: false })
+    }
+
+    /// Reads a row; what stands against it otherwise.
+    fn read_row(&mut self) -> io::Result<Result<Date, (Finding, String)>> {
+        let Row { source, link, .. } = &mut self.row;
+        source.clear();
+        link.clear();
+        let are_there = [self.sources.read(source)?, self.links.read(link)?];
+        let date = self.times.next()?;
+        let null = || (Finding::BadRow, "the source or the destination is null".to_owned());
+        Ok(if are_there == [true; 2] { date } else { Err(null()) })
     }
 }
 
 impl CaptureReader for Webgraph {
     fn read(&mut self, capture: &mut Capture, tally: &mut Tally) -> Result<bool, Error> {
         capture.clear();
-        let mut begun = false;
+        let mut is_begun = false;
         loop {
-            let Some(batch) = self.batch.as_ref().filter(|batch| self.next < batch.sources.len()) else {
-                let Some((row, batch)) = self.batches.next(tally) else {
-                    self.batch = None;
-                    return Ok(begun && Seen::links().settle(false, capture, tally));
-                };
-                self.next = 0;
-                self.batch = Batch::new(row, &batch).or_else(|| self.batches.wrong_types(&batch, tally));
-                continue;
-            };
-            let row = self.next;
-            let read = || {
-                if batch.sources.is_null(row) || batch.links.is_null(row) {
-                    return Err((Finding::BadRow, "the source or the destination is null".to_owned()));
+            if !std::mem::take(&mut self.is_held) {
+                if !self.columns.begin_row() {
+                    break;
                 }
-                Ok((batch.sources.value(row), batch.times.get(row)?, batch.links.value(row)))
-            };
-            match read() {
-                Ok((source, date, link)) => {
-                    if !begun {
-                        begun = true;
-                        capture.url.push_str(source);
-                        capture.time = date.counted(tally);
-                    } else if capture.url != source || capture.time != date.seconds() {
-                        return Ok(Seen::links().settle(false, capture, tally));
+                match self.read_row() {
+                    Ok(Ok(date)) => self.row.date = Some(date),
+                    Ok(Err((finding, detail))) => {
+                        self.columns.damage(finding, detail, tally);
+                        continue;
                     }
-                    capture.links.push(link);
+                    Err(error) => {
+                        self.columns.give_up(&error, tally)?;
+                        break;
+                    }
                 }
-                Err((finding, detail)) => tally.damage(finding, &self.batches.path, batch.row + row as u64, detail),
             }
-            self.next += 1;
+            let Some(date) = self.row.date else { continue };
+            if !is_begun {
+                is_begun = true;
+                capture.url.push_str(&self.row.source);
+                capture.time = date.counted(tally);
+            } else if capture.url != self.row.source || capture.time != date.seconds() {
+                self.is_held = true;
+                break;
+            }
+            capture.links.push(&self.row.link);
         }
+        Ok(is_begun && Seen::links().settle(false, capture, tally))
     }
 }

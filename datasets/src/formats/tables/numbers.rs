@@ -1,0 +1,125 @@
+//! The encodings of numbers in Parquet: runs and packed bits ([`Hybrid`]: levels and keys), and packed differences
+//! ([`differences`]). Source: the Parquet format, `Encodings.md`.
+
+use super::pages::{broken, varint, zigzag};
+use std::io::{self, BufRead, Read};
+
+/// RLE and bit-packing: numbers of up to 32 bits.
+pub(super) struct Hybrid<R> {
+    input: R,
+    width: u32,
+    /// What is left of a run of one number.
+    run: (u64, u32),
+    /// Groups of 8 numbers that are still packed.
+    groups: u64,
+    unpacked: [u32; 8],
+    /// Numbers of the group at hand that were handed out.
+    used: usize,
+}
+
+impl<R: Read> Hybrid<R> {
+    pub(super) fn new(input: R, width: u32) -> io::Result<Self> {
+        if width > 32 {
+            return Err(broken("numbers have more than 32 bits"));
+        }
+        Ok(Hybrid { input, width, run: (0, 0), groups: 0, unpacked: [0; 8], used: 8 })
+    }
+
+    /// The next number.
+    #[inline]
+    pub(super) fn next(&mut self) -> io::Result<u32> {
+        if self.used < 8 {
+            self.used += 1;
+            return Ok(self.unpacked[self.used - 1]);
+        }
+        if self.run.0 > 0 {
+            self.run.0 -= 1;
+            return Ok(self.run.1);
+        }
+        self.refill()?;
+        self.next()
+    }
+
+    fn refill(&mut self) -> io::Result<()> {
+        let bytes = self.width.div_ceil(8) as usize;
+        if self.groups == 0 {
+            let head = varint(&mut self.input)?;
+            if head & 1 == 0 {
+                let mut number = [0; 4];
+                self.input.read_exact(&mut number[..bytes])?;
+                self.run = (head >> 1, u32::from_le_bytes(number));
+                return if self.run.0 > 0 { Ok(()) } else { Err(broken("a run is empty")) };
+            }
+            self.groups = head >> 1;
+            if self.groups == 0 {
+                return Err(broken("a run is empty"));
+            }
+        }
+        self.groups -= 1;
+        let mut packed = [0; 36];
+        // The last group may be cut.
+        let (mut read, wanted) = (0, self.width as usize);
+        while read < wanted {
+            match self.input.read(&mut packed[read..wanted])? {
+                0 if read > 0 => break,
+                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                bytes => read += bytes,
+            }
+        }
+        let mask = u64::from(u32::MAX >> (32 - self.width).min(31)) * u64::from(self.width > 0);
+        for (number, out) in self.unpacked.iter_mut().enumerate() {
+            let bit = number * self.width as usize;
+            let mut window = [0; 8];
+            let end = (bit / 8 + 8).min(packed.len());
+            window[..end - bit / 8].copy_from_slice(&packed[bit / 8..end]);
+            #[expect(clippy::cast_possible_truncation, reason = "the mask has at most 32 bits")]
+            let unpacked = (u64::from_le_bytes(window) >> (bit % 8) & mask) as u32;
+            *out = unpacked;
+        }
+        self.used = 0;
+        Ok(())
+    }
+}
+
+/// Most numbers of a page that are held.
+const HELD_MAX: u64 = 4 << 20;
+
+/// Numbers as packed differences (`DELTA_BINARY_PACKED`); all of them are held.
+pub(super) fn differences(input: &mut dyn BufRead) -> io::Result<Vec<i64>> {
+    let (block, pieces, count) = (varint(input)?, varint(input)?, varint(input)?);
+    let mut number = zigzag(varint(input)?);
+    if count > HELD_MAX || pieces == 0 || pieces > 1 << 10 || block / pieces % 32 != 0 || block / pieces > 1 << 16 {
+        return Err(broken("packed differences are too many"));
+    }
+    let (wanted, in_piece) = (usize::try_from(count).unwrap_or(0), block / pieces);
+    let mut numbers = Vec::new();
+    if wanted > 0 {
+        numbers.push(number);
+    }
+    while numbers.len() < wanted {
+        let least = zigzag(varint(input)?);
+        let mut widths = vec![0; usize::try_from(pieces).unwrap_or(0)];
+        input.read_exact(&mut widths)?;
+        for width in widths {
+            if numbers.len() == wanted {
+                break;
+            }
+            if width > 64 {
+                return Err(broken("a difference has more than 64 bits"));
+            }
+            let mut packed = vec![0; usize::try_from(in_piece / 8).unwrap_or(0) * usize::from(width)];
+            input.read_exact(&mut packed)?;
+            packed.extend([0; 16]);
+            for at in 0..usize::try_from(in_piece).unwrap_or(0).min(wanted - numbers.len()) {
+                let bit = at * usize::from(width);
+                let mut window = [0; 16];
+                window.copy_from_slice(&packed[bit / 8..bit / 8 + 16]);
+                let mask = (1u128 << width) - 1;
+                let difference = u64::try_from(u128::from_le_bytes(window) >> (bit % 8) & mask).unwrap_or(0);
+                number = number.wrapping_add(least).wrapping_add(difference.cast_signed());
+                numbers.push(number);
+            }
+        }
+    }
+    Ok(numbers)
+}

@@ -1,0 +1,313 @@
+//! The pages of a column of a row group, as streams: no page is held, whatever its size.
+//!
+//! Reads page headers (Thrift, compact protocol) and the bytes after them. Gives the levels of a page, and its values
+//! as a stream of decompressed bytes. Only what is read of a column is decompressed.
+//!
+//! Memory: the levels of a page, at most [`LEVEL_BYTES_MAX`]; buffers of 64 KiB; the window of a decompressor, at most
+//! 16 MiB. Source: the Parquet format, `README.md` and `src/main/thrift/parquet.thrift`.
+
+use super::snappy::Snappy;
+use parquet::basic::Compression;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Error, ErrorKind, Read, Seek, SeekFrom};
+
+/// Bytes of the levels of a page: a few bits a value.
+const LEVEL_BYTES_MAX: usize = 16 << 20;
+/// Base 2 logarithm of the largest window of Zstandard.
+const WINDOW_LOG_MAX: u32 = 24;
+const BUFFER_BYTES: usize = 64 << 10;
+/// Bytes that are read to find a page header, which is longer only with long statistics.
+const HEADER_BYTES: u64 = 4 << 10;
+
+/// What a page has: its decompressed bytes.
+pub(super) type Stream = Box<dyn BufRead + Send>;
+
+/// Where a column of a row group lies, and how it is written.
+pub(super) struct Chunk {
+    pub(super) file: File,
+    pub(super) start: u64,
+    pub(super) bytes: u64,
+    pub(super) compression: Compression,
+    /// Largest levels of its values.
+    pub(super) max_repetition: i16,
+    pub(super) max_definition: i16,
+}
+
+/// A page of values.
+pub(super) struct Page {
+    pub(super) is_dictionary: bool,
+    /// Values, with those that are null.
+    pub(super) values: u32,
+    pub(super) encoding: i64,
+    /// Empty where all levels are 0.
+    pub(super) repetition: Vec<u8>,
+    pub(super) definition: Vec<u8>,
+    pub(super) stream: Stream,
+}
+
+/// The pages of a chunk, in order.
+pub(super) struct Pages {
+    chunk: Chunk,
+    /// Offset of the next page header.
+    next: u64,
+}
+
+pub(super) fn broken(what: &str) -> Error {
+    Error::new(ErrorKind::InvalidData, what)
+}
+
+/// The fields of a page header that matter.
+#[derive(Default)]
+struct Header {
+    kind: i64,
+    compressed: i64,
+    values: i64,
+    encoding: i64,
+    /// Of pages of version 2.
+    definition_bytes: i64,
+    repetition_bytes: i64,
+    is_plain: bool,
+}
+
+const DATA: i64 = 0;
+const DICTIONARY: i64 = 2;
+const DATA_2: i64 = 3;
+
+impl Pages {
+    pub(super) fn new(chunk: Chunk) -> Self {
+        Pages { next: chunk.start, chunk }
+    }
+
+    /// The next page with values; `None` at the end of the chunk.
+    pub(super) fn next(&mut self) -> io::Result<Option<Page>> {
+        let end = self.chunk.start.saturating_add(self.chunk.bytes);
+        while self.next < end {
+            let mut file = self.chunk.file.try_clone()?;
+            file.seek(SeekFrom::Start(self.next))?;
+            // Clones of a file share its offset: each page has a reader of its own, at an offset of its own.
+            let mut input = At { file, at: self.next, end, buffer: Vec::new(), used: 0, fill: HEADER_BYTES };
+            let header = Header::read(&mut input)?;
+            let bytes = u64::try_from(header.compressed).map_err(|_| broken("a page has no length"))?;
+            let body = input.offset();
+            self.next = body.checked_add(bytes).filter(|&next| next <= end).ok_or_else(|| broken("a page is cut"))?;
+            input.end = self.next;
+            let values = u32::try_from(header.values).map_err(|_| broken("a page has no number of values"))?;
+            if matches!(header.kind, DATA | DATA_2 | DICTIONARY) {
+                return self.page(&header, values, input).map(Some);
+            }
+        }
+        Ok(None)
+    }
+
+    fn page(&self, header: &Header, values: u32, mut input: At) -> io::Result<Page> {
+        let Chunk { compression, max_repetition, max_definition, .. } = self.chunk;
+        let (mut repetition, mut definition) = (Vec::new(), Vec::new());
+        if header.kind == DATA_2 {
+            repetition = levels(&mut input, header.repetition_bytes)?;
+            definition = levels(&mut input, header.definition_bytes)?;
+        }
+        let compression =
+            if header.kind == DATA_2 && header.is_plain { Compression::UNCOMPRESSED } else { compression };
+        let mut stream = decompressed(compression, input)?;
+        if header.kind == DATA {
+            for (max, levels_of) in [(max_repetition, &mut repetition), (max_definition, &mut definition)] {
+                if max > 0 {
+                    let mut length = [0; 4];
+                    stream.read_exact(&mut length)?;
+                    *levels_of = levels(&mut stream, u32::from_le_bytes(length).into())?;
+                }
+            }
+        }
+        let is_dictionary = header.kind == DICTIONARY;
+        Ok(Page { is_dictionary, values, encoding: header.encoding, repetition, definition, stream })
+    }
+}
+
+fn levels(input: &mut dyn Read, bytes: i64) -> io::Result<Vec<u8>> {
+    let bytes = usize::try_from(bytes).ok().filter(|&bytes| bytes <= LEVEL_BYTES_MAX);
+    let mut levels = Vec::new();
+    let wanted = bytes.ok_or_else(|| broken("the levels of a page are too long"))?;
+    input.take(wanted as u64).read_to_end(&mut levels)?;
+    if levels.len() == wanted { Ok(levels) } else { Err(ErrorKind::UnexpectedEof.into()) }
+}
+
+fn decompressed(compression: Compression, input: At) -> io::Result<Stream> {
+    let buffered = |input| BufReader::with_capacity(BUFFER_BYTES, input);
+    Ok(match compression {
+        Compression::UNCOMPRESSED => Box::new(input),
+        Compression::SNAPPY => Box::new(buffered(Box::new(Snappy::new(input)?) as Box<dyn Read + Send>)),
+        Compression::ZSTD(_) => {
+            let mut decoder = zstd::stream::read::Decoder::with_buffer(input)?;
+            decoder.window_log_max(WINDOW_LOG_MAX)?;
+            Box::new(buffered(Box::new(decoder)))
+        }
+        Compression::GZIP(_) => Box::new(buffered(Box::new(flate2::bufread::MultiGzDecoder::new(input)))),
+        Compression::BROTLI(_) => {
+            Box::new(buffered(Box::new(brotli_decompressor::Decompressor::new(input, BUFFER_BYTES))))
+        }
+        other => return Err(Error::other(format!("the compression {other} is not read"))),
+    })
+}
+
+/// The bytes of a file from one offset to another.
+struct At {
+    file: File,
+    /// Offset behind what is in the buffer.
+    at: u64,
+    end: u64,
+    buffer: Vec<u8>,
+    used: usize,
+    /// Bytes that are read at once: first those of a header.
+    fill: u64,
+}
+
+impl At {
+    /// Offset of the next byte.
+    fn offset(&self) -> u64 {
+        self.at - (self.buffer.len() - self.used) as u64
+    }
+}
+
+impl BufRead for At {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        if self.used == self.buffer.len() {
+            let wanted = self.end.saturating_sub(self.at).min(self.fill);
+            self.fill = BUFFER_BYTES as u64;
+            self.buffer.clear();
+            self.used = 0;
+            self.file.seek(SeekFrom::Start(self.at))?;
+            (&self.file).take(wanted).read_to_end(&mut self.buffer)?;
+            self.at += self.buffer.len() as u64;
+        }
+        // The buffer may hold bytes of the next page.
+        let here = usize::try_from(self.end.saturating_sub(self.offset())).unwrap_or(usize::MAX);
+        let left = &self.buffer[self.used..];
+        Ok(&left[..left.len().min(here)])
+    }
+
+    fn consume(&mut self, bytes: usize) {
+        self.used += bytes;
+    }
+}
+
+impl Read for At {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let bytes = self.fill_buf()?.read(out)?;
+        self.consume(bytes);
+        Ok(bytes)
+    }
+}
+
+impl Header {
+    fn read(input: &mut At) -> io::Result<Header> {
+        let mut header = Header::default();
+        fields(input, |id, field, input| {
+            match (id, field) {
+                (1, Field::Number(kind)) => header.kind = kind,
+                (3, Field::Number(bytes)) => header.compressed = bytes,
+                (5 | 7 | 8, Field::Struct) => {
+                    let outer = id;
+                    fields(input, |id, field, input| {
+                        match (outer, id, field) {
+                            (_, 1, Field::Number(values)) => header.values = values,
+                            (5 | 7, 2, Field::Number(encoding)) | (8, 4, Field::Number(encoding)) => {
+                                header.encoding = encoding;
+                            }
+                            (8, 5, Field::Number(bytes)) => header.definition_bytes = bytes,
+                            (8, 6, Field::Number(bytes)) => header.repetition_bytes = bytes,
+                            (8, 7, Field::Bool(is_compressed)) => header.is_plain = !is_compressed,
+                            (_, _, Field::Struct) => fields(input, skip)?,
+                            _ => {}
+                        }
+                        Ok(())
+                    })?;
+                }
+                (_, Field::Struct) => fields(input, skip)?,
+                _ => {}
+            }
+            Ok(())
+        })?;
+        Ok(header)
+    }
+}
+
+enum Field {
+    Bool(bool),
+    Number(i64),
+    /// Its fields come next.
+    Struct,
+    /// Passed over.
+    Other,
+}
+
+/// Passes over the fields of a structure.
+fn skip(_: i64, field: Field, input: &mut At) -> io::Result<()> {
+    if let Field::Struct = field { fields(input, skip) } else { Ok(()) }
+}
+
+/// Calls `each` with the fields of a structure.
+fn fields(input: &mut At, mut each: impl FnMut(i64, Field, &mut At) -> io::Result<()>) -> io::Result<()> {
+    let mut id = 0;
+    loop {
+        let head = byte(input)?;
+        if head == 0 {
+            return Ok(());
+        }
+        id = if head >> 4 == 0 { zigzag(varint(input)?) } else { id + i64::from(head >> 4) };
+        let field = match head & 15 {
+            1 => Field::Bool(true),
+            2 => Field::Bool(false),
+            3 => Field::Number(byte(input)?.cast_signed().into()),
+            4..=6 => Field::Number(zigzag(varint(input)?)),
+            7 => {
+                pass(input, 8)?;
+                Field::Other
+            }
+            8 => {
+                let bytes = varint(input)?;
+                pass(input, bytes)?;
+                Field::Other
+            }
+            12 => Field::Struct,
+            _ => return Err(broken("a page header is not understood")),
+        };
+        each(id, field, input)?;
+    }
+}
+
+fn byte(input: &mut dyn Read) -> io::Result<u8> {
+    let mut byte = [0];
+    input.read_exact(&mut byte)?;
+    Ok(byte[0])
+}
+
+/// Passes over bytes.
+pub(super) fn pass(input: &mut dyn BufRead, bytes: u64) -> io::Result<()> {
+    let mut left = bytes;
+    while left > 0 {
+        let here = usize::try_from(left).unwrap_or(usize::MAX).min(input.fill_buf()?.len());
+        if here == 0 {
+            return Err(ErrorKind::UnexpectedEof.into());
+        }
+        input.consume(here);
+        left -= here as u64;
+    }
+    Ok(())
+}
+
+/// A number in LEB128.
+pub(super) fn varint(input: &mut dyn Read) -> io::Result<u64> {
+    let mut number = 0;
+    for shift in (0..64).step_by(7) {
+        let byte = byte(input)?;
+        number |= u64::from(byte & 0x7f) << shift;
+        if byte < 0x80 {
+            return Ok(number);
+        }
+    }
+    Err(broken("a number has more than 64 bits"))
+}
+
+pub(super) fn zigzag(number: u64) -> i64 {
+    (number >> 1).cast_signed() ^ -(number & 1).cast_signed()
+}
