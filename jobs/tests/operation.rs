@@ -114,7 +114,7 @@ fn figures_while_it_runs_and_a_report_after() {
     let words = format!("{CRAWL} --metrics {address} --report {{}}/report.json");
     let (child, _stderr) = until(place.build(&words), "pages");
     let mut stream = TcpStream::connect(address).unwrap();
-    stream.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").unwrap();
+    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
     let mut figures = String::new();
     stream.read_to_string(&mut figures).unwrap();
     let figure = |name: &str| -> f64 {

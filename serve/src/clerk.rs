@@ -22,6 +22,7 @@ use tonic::Status;
 use tonic::transport::Channel;
 
 use crate::dial::Dialer;
+use crate::guard::memory::Budget;
 use crate::map::{Graph, Map};
 use crate::protocol::proto::cells_client::CellsClient;
 use crate::protocol::proto::links_client::LinksClient;
@@ -45,7 +46,7 @@ mod texts;
 mod urls;
 mod watching;
 
-pub use around::backlinks::{BacklinkAnswer, BacklinkQuestion, BacklinkRow};
+pub use around::backlinks::{BacklinkAnswer, BacklinkQuestion};
 pub use around::neighbourhood::{NeighbourhoodAnswer, Node};
 pub(crate) use links::UidInWindow;
 pub use pinned::Pinned;
@@ -112,6 +113,8 @@ struct Shared {
     remembered: Mutex<around::backlinks::Remembered>,
     /// The name and the cells of the server that the clerk belongs to, if any.
     local: Option<(String, Arc<dyn LocalCells>)>,
+    /// The memory of the calls of that server.
+    budget: Budget,
     /// The task that updates the map; it ends with the last clone.
     watching: Option<watching::Watching>,
 }
@@ -125,7 +128,8 @@ impl Clerk {
     /// server answers within the deadline; INVALID_ARGUMENT for text that is not an address.
     pub async fn connect(addresses: &[String], dialer: Dialer, options: ClerkOptions) -> Result<Self, Status> {
         let (watching, map) = watching::Watching::start(addresses.to_vec(), dialer.clone(), &options).await?;
-        Ok(Self { shared: Arc::new(Shared::of(map, dialer, None, Some(watching))), options })
+        let shared = Shared::of(map, dialer, (None, Budget::default()), Some(watching));
+        Ok(Self { shared: Arc::new(shared), options })
     }
 
     /// The clerk of a server.
@@ -133,9 +137,9 @@ impl Clerk {
         map: watch::Receiver<Arc<Map>>,
         dialer: Dialer,
         options: ClerkOptions,
-        local: (String, Arc<dyn LocalCells>),
+        (local, budget): ((String, Arc<dyn LocalCells>), Budget),
     ) -> Self {
-        let shared = Arc::new(Shared::of(map, dialer, Some(local), None));
+        let shared = Arc::new(Shared::of(map, dialer, (Some(local), budget), None));
         tokio::spawn(around::backlinks::forget_retired(Arc::downgrade(&shared)));
         Self { shared, options }
     }
@@ -162,7 +166,8 @@ impl Clerk {
     /// EPOCH_RETIRED, EPOCH_UNKNOWN; NOT_READY if no epoch is ready yet.
     pub fn at(&self, epoch: Option<u64>) -> Result<Pinned, Status> {
         let map = self.map();
-        graph_of(&map, epoch).map(|graph| Pinned { clerk: self.clone(), graph, map })
+        let charge = Arc::new(self.shared.budget.charge());
+        graph_of(&map, epoch).map(|graph| Pinned { clerk: self.clone(), graph, map, charge })
     }
 
     /// As [`Clerk::at`], but waits until the deadline for an epoch that is not served yet.
@@ -266,7 +271,7 @@ impl Shared {
     fn of(
         map: watch::Receiver<Arc<Map>>,
         dialer: Dialer,
-        local: Option<(String, Arc<dyn LocalCells>)>,
+        (local, budget): (Option<(String, Arc<dyn LocalCells>)>, Budget),
         watching: Option<watching::Watching>,
     ) -> Self {
         Self {
@@ -278,6 +283,7 @@ impl Shared {
             allowance: Mutex::new(100),
             remembered: Mutex::default(),
             local,
+            budget,
             watching,
         }
     }

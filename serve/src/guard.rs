@@ -1,16 +1,17 @@
 //! The guards around every call of a server, in their order, and the credentials of the server's calls to peers.
 //!
 //! ```text
-//! call -> spans -> metrics -> tokens -> deadline -> admission -> drain -> method
+//! call -> spans -> metrics -> host -> tokens -> deadline -> admission -> drain -> method
 //! ```
 //!
 //! This order has three effects. Refused calls are traced and counted. A call without a token does not wait in a queue.
 //! The time of a call includes its wait in the queue. Unknown paths are refused here, in the caller's protocol.
 //!
-//! Map: [`spans`] tracing; [`metrics`] counters; [`security`] tokens and certificates, with [`tls`]; `deadline` the
-//! caller's deadline; [`limits`] how many calls run and wait; [`connections`] and [`incoming`] how many connections are
-//! open; [`origin`] the caller that both limits are shared by; [`drain`] shutdown; [`methods`] the list of methods;
-//! [`refusal`] errors in each protocol; `attend` state that lives until a call ends; `pace` limits for slow callers.
+//! Map: [`spans`] tracing; [`metrics`] counters; [`host`] the name by which the server is called; [`security`] tokens
+//! and certificates, with [`tls`]; `deadline` the caller's deadline; [`limits`] how many calls run and wait; [`memory`]
+//! what they hold; [`connections`] and [`incoming`] how many connections are open; [`origin`] the caller that both
+//! limits are shared by; [`drain`] shutdown; [`methods`] the list of methods; [`refusal`] errors in each protocol;
+//! `attend` state that lives until a call ends; `pace` limits for slow callers.
 
 use axum::Router;
 use axum::extract::Request;
@@ -19,6 +20,7 @@ use tonic::Status;
 use tonic::service::Interceptor;
 
 use self::drain::Drain;
+use self::host::Hosts;
 use self::limits::Admission;
 use self::methods::Methods;
 use self::metrics::Metrics;
@@ -31,7 +33,9 @@ pub mod connections;
 mod deadline;
 pub mod drain;
 
+pub mod host;
 pub mod limits;
+pub mod memory;
 pub mod methods;
 pub mod metrics;
 
@@ -47,6 +51,8 @@ mod trial;
 pub struct Guard {
     /// The methods that exist.
     pub methods: Methods,
+    /// The host names by which the server may be called.
+    pub hosts: Hosts,
     /// The bearer tokens that callers need.
     pub tokens: Tokens,
     /// The limit on concurrent calls.
@@ -71,6 +77,7 @@ impl Guard {
         let router = self.admission.around(router, methods);
         let router = deadline::around(router);
         let router = self.tokens.around(router, methods);
+        let router = self.hosts.around(router);
         let router = self.metrics.around(router, methods);
         spans::around(router, methods)
     }

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use tonic::Status;
 use webstrata_layers::read::spellings::in_order;
 use webstrata_layers::record::capture::deciding;
+use webstrata_layers::record::key;
 use webstrata_layers::{
     AsOf, Backlink, CaptureTime, Direction as LinkDirection, Failures as FailureRule, Lifespan, Precision, Sample,
     Sampling, Spelled, Status as CaptureStatus, TIMES, Uid, Window as TimeWindow, interval,
@@ -144,6 +145,31 @@ impl Held {
         Scratch::lend(|scratch| questions.iter().map(|question| self.answer(question, scratch, &mut values)).collect())
     }
 
+    /// Bytes of memory that the answer to a question is made in, at most: those for the longest list in the cell.
+    pub(crate) fn work_bytes(&self, question: &Question) -> usize {
+        let row = question.cell.and_then(|name| Some((self.rows.get(&name.row)?, name.partition)));
+        let Some(cell) = row.and_then(|(row, partition)| row.cell(partition).ok()) else { return 0 };
+        let counts = cell.counts();
+        let (longest, bytes) = match &question.question {
+            // Sources, their masks, the list, and its coded form.
+            Some(QuestionKind::Links(links)) if links.direction != 0 => {
+                let is_whole = window_of(links.window.as_ref()).is_ok_and(|window| window == TimeWindow::ALWAYS);
+                (counts.max_in_degree, if is_whole { 24 } else { 40 })
+            }
+            Some(QuestionKind::Sources(_)) => (counts.max_in_degree, 24),
+            Some(QuestionKind::InRecords(_)) => (counts.max_in_degree, 80),
+            Some(
+                QuestionKind::Links(_)
+                | QuestionKind::Lifespans(_)
+                | QuestionKind::Pages(_)
+                | QuestionKind::HasLinks(_)
+                | QuestionKind::Backlinks(_),
+            ) => (counts.max_out_degree, 40),
+            _ => (0, 0),
+        };
+        usize::try_from(longest).unwrap_or(usize::MAX).saturating_mul(bytes)
+    }
+
     fn answer(&self, question: &Question, scratch: &mut Scratch, values: &mut usize) -> Result<Answer, Status> {
         let cell = question.cell.ok_or_else(|| bad("question.cell: missing; name a row and a partition"))?;
         let row = self.rows.get(&cell.row).ok_or_else(|| not_here(cell.row, cell.partition))?;
@@ -224,18 +250,30 @@ impl CellAnswer<'_> {
     }
 
     fn hosts_of(&mut self, uids: &[Uid]) -> Result<HostList, Status> {
-        let known = self.cell.hosts().map_err(|error| status_of(&error))?;
-        let mut hosts = Vec::new();
+        let (mut hosts, mut url) = (Vec::new(), String::new());
+        let cell = self.cell;
+        // URLs without a host, and those of one host, lie together in the order of keys.
+        let mut host_at = |uid: Uid| {
+            url_of(cell, uid, &mut url)?;
+            let host = key::host_of(&url).filter(|host| key::host_prefix(host).is_some());
+            Ok::<_, Status>(host.unwrap_or_default().to_owned())
+        };
         let mut rest = uids;
         while let Some(&uid) = rest.first() {
-            let after = known.partition_point(|host| host.first <= uid);
-            let own = after.checked_sub(1).map(|at| &known[at]).filter(|host| uid < host.first + host.urls);
-            let next = known.get(after).map_or(Uid(u64::MAX), |host| host.first);
-            let end = own.map_or(next, |host| host.first + host.urls);
-            let count = rest.partition_point(|&uid| uid < end).max(1);
-            rest = &rest[count..];
-            self.spend(2 + own.map_or(0, |host| host.host.len() / size_of::<u64>()))?;
-            hosts.push(Host { host: own.map_or_else(String::new, |host| host.host.to_string()), urls: count as u64 });
+            let host = host_at(uid)?;
+            // Steps, each twice as long, lead to an interval with the last page of the host.
+            let (mut same, mut other, mut step) = (0, rest.len(), 1);
+            while same + 1 < other {
+                let at = if other == rest.len() { (same + step).min(other - 1) } else { same + (other - same) / 2 };
+                if host_at(rest[at])? == host {
+                    (same, step) = (at, 2 * step);
+                } else {
+                    other = at;
+                }
+            }
+            self.spend(2 + host.len() / size_of::<u64>())?;
+            hosts.push(Host { host, urls: (same + 1) as u64 });
+            rest = &rest[same + 1..];
         }
         Ok(HostList { hosts })
     }
@@ -247,16 +285,10 @@ impl CellAnswer<'_> {
     }
 
     fn urls(&mut self, uids: &[Uid]) -> Result<UrlList, Status> {
-        let cell = self.cell;
-        let label = cell.label();
-        let cell_uids = label.first_uid..label.first_uid + label.urls;
         let mut urls = Vec::with_capacity(uids.len());
         for &uid in uids {
-            if !cell_uids.contains(&uid) {
-                return Err(bad(format!("urls: cell {} does not hold the URL of UID {uid}", label.partition)));
-            }
             let mut url = String::new();
-            cell.url(uid, &mut url).map_err(|error| status_of(&error))?;
+            url_of(self.cell, uid, &mut url)?;
             // Count one value for each eight bytes of the URL.
             self.spend(1 + url.len() / size_of::<u64>())?;
             urls.push(url);
@@ -273,7 +305,7 @@ impl CellAnswer<'_> {
         for &uid in Uid::slice(&request.uids) {
             links.clear();
             unsure.clear();
-            let (mut found, mut time) = (false, 0);
+            let (mut found, mut time, mut count) = (false, 0, 0);
             if let Some(node) = cell.node(uid) {
                 match direction {
                     LinkDirection::Out => {
@@ -287,6 +319,20 @@ impl CellAnswer<'_> {
                             found = latest.is_some();
                             time = latest.map_or(0, |latest| latest.time);
                         }
+                    }
+                    // Each source of the row counts, so that only those that are asked for are held.
+                    LinkDirection::In(_) if window == TimeWindow::ALWAYS => {
+                        let most = usize::try_from(request.most).ok().filter(|&most| most > 0).unwrap_or(usize::MAX);
+                        let mut visit = |source: Uid| {
+                            if source >= Uid(request.first) && links.len() < most {
+                                if request.count {
+                                    count += 1;
+                                } else {
+                                    links.push(source);
+                                }
+                            }
+                        };
+                        self.row.each_source(uid, self.scratch, &mut visit).map_err(|error| status_of(&error))?;
                     }
                     LinkDirection::In(precision) => self
                         .row
@@ -310,7 +356,7 @@ impl CellAnswer<'_> {
             }
             self.spend(1 + if request.count { 0 } else { links.len() })?;
             if request.count {
-                lists.degrees.push(links.len() as u64);
+                lists.degrees.push((count + links.len()) as u64);
                 continue;
             }
             lists.unsure.extend(unsure.iter().map(|&index| narrow(answered + index)));
@@ -324,26 +370,35 @@ impl CellAnswer<'_> {
 
     fn sources(&mut self, request: &SourcesOf) -> Result<LinkLists, Status> {
         let label = self.cell.label();
-        let (mut all, mut sources, mut unsure) = (Vec::new(), Vec::new(), Vec::new());
+        let most = usize::try_from(request.most).ok().filter(|&most| most > 0).unwrap_or(usize::MAX);
+        // Of the sources, in order, the first `most` from `first` on. All sources up to `end` may still be among them.
+        let (mut sources, mut end): (Vec<Uid>, Uid) = (Vec::new(), Uid(u64::MAX));
+        let first = |sources: &mut Vec<Uid>, end: &mut Uid| {
+            *sources = in_order(std::mem::take(sources));
+            if sources.len() > most {
+                sources.truncate(most);
+                *end = sources.last().map_or(*end, |&last| last);
+            }
+        };
         for range in &request.target {
             let own = Uid(range.first).max(label.first_record)..Uid(range.end).min(label.end_record);
             for uid in Uid::each(own) {
-                sources.clear();
-                self.row
-                    .sources_into(uid, TimeWindow::ALWAYS, Precision::Range, self.scratch, (&mut sources, &mut unsure))
-                    .map_err(|error| status_of(&error))?;
-                all.extend_from_slice(&sources);
+                let mut visit = |source: Uid| {
+                    if source >= Uid(request.first) && source < end {
+                        sources.push(source);
+                        if sources.len() >= most.saturating_mul(2) {
+                            first(&mut sources, &mut end);
+                        }
+                    }
+                };
+                self.row.each_source(uid, self.scratch, &mut visit).map_err(|error| status_of(&error))?;
             }
         }
-        let mut all = in_order(all);
-        all.drain(..all.partition_point(|&source| source < Uid(request.first)));
-        if request.most > 0 {
-            all.truncate(usize::try_from(request.most).unwrap_or(usize::MAX));
-        }
-        self.spend(1 + all.len())?;
-        let mut lists = LinkLists { counts: vec![narrow(all.len())], ..LinkLists::default() };
+        first(&mut sources, &mut end);
+        self.spend(1 + sources.len())?;
+        let mut lists = LinkLists { counts: vec![narrow(sources.len())], ..LinkLists::default() };
         let mut bytes = Vec::new();
-        gaps::put(Uid::numbers(&all), &mut bytes);
+        gaps::put(Uid::numbers(&sources), &mut bytes);
         lists.links = bytes.into();
         Ok(lists)
     }
@@ -495,6 +550,15 @@ impl CellAnswer<'_> {
         let uids = self.cell.prefix(prefix).map_err(|error| status_of(&error))?;
         Ok(Range { first: uids.start.0, end: uids.end.0 })
     }
+}
+
+/// Replaces the contents of `url` by the URL of a UID of a cell.
+fn url_of(cell: &Cell, uid: Uid, url: &mut String) -> Result<(), Status> {
+    let label = cell.label();
+    if !(label.first_uid..label.first_uid + label.urls).contains(&uid) {
+        return Err(bad(format!("urls: cell {} does not hold the URL of UID {uid}", label.partition)));
+    }
+    cell.url(uid, url).map_err(|error| status_of(&error))
 }
 
 /// Cuts a list, and the indexes `unsure` into it, to the links that a request is about.

@@ -14,8 +14,6 @@
 //! Callers that accept gzip or zstd get compressed answers. Every answer names its epoch. Errors are those of
 //! [`crate::guard::refusal`]. The server keeps no state between calls.
 
-use std::time::Duration;
-
 use axum::Router;
 use axum::extract::{Path, Request, State};
 use axum::http::header::{ACCEPT, CONTENT_TYPE, VARY};
@@ -54,9 +52,6 @@ mod suggest;
 const PAGE: &str = include_str!("http/page.txt");
 /// The list of paths for programs.
 const OPENAPI: &str = include_str!("http/openapi.json");
-/// How long a call waits for an epoch that this server does not know yet.
-const PATIENCE: Duration = Duration::from_secs(2);
-
 /// A path and its handler.
 struct Route {
     path: &'static str,
@@ -204,10 +199,9 @@ async fn wrong_method(request: Request) -> Response {
     response
 }
 
-/// The epoch to ask (0: the current epoch). Waits [`PATIENCE`] for a new epoch that another server may already serve.
+/// Pins the epoch to ask (0: the current epoch).
 async fn pinned(shared: &Shared, epoch: u64) -> Result<Pinned, Status> {
-    let patient = shared.clerk.with_deadline(PATIENCE).at_last(Some(epoch)).await?;
-    shared.clerk.at(Some(patient.epoch()))
+    shared.pinned(epoch).await
 }
 
 /// Adds the key of the next page to an answer.

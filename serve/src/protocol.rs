@@ -1,8 +1,9 @@
-//! The protocol: messages ([`proto`]), the encoding of lists of links ([`gaps`]), errors ([`status`]), backlinks
-//! ([`backlinks`]), and the tokens that continue paged answers (`resume`).
+//! The protocol: messages ([`proto`]) and the memory that they take (`measure`), the encoding of lists of links
+//! ([`gaps`]), errors ([`status`]), backlinks ([`backlinks`]), and the tokens that continue paged answers (`resume`).
 
 pub mod backlinks;
 pub mod gaps;
+pub(crate) mod measure;
 pub mod proto;
 pub(crate) mod resume;
 pub mod status;

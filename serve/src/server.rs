@@ -10,10 +10,12 @@
 //! that the server holds; `run` starts and ends the server.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::watch;
+use tonic::Status;
 
-use crate::clerk::Clerk;
+use crate::clerk::{Clerk, Pinned};
 use crate::cluster::Cluster;
 use crate::guard::limits::Bounds;
 use crate::protocol::proto::TopologyResponse;
@@ -53,7 +55,21 @@ pub(crate) struct HttpManner {
     pub(crate) is_private: bool,
 }
 
+/// How long a call waits for an epoch that this server does not know yet.
+const PATIENCE: Duration = Duration::from_secs(2);
+
 impl Shared {
+    /// Pins the epoch to ask (0: the current epoch). The next epoch may already be served by another server, from which
+    /// the caller knows it, so a call waits for it, at most [`PATIENCE`]. Later epochs cannot exist yet.
+    pub(crate) async fn pinned(&self, epoch: u64) -> Result<Pinned, Status> {
+        let newest = self.cluster.counts().borrow().newest;
+        if epoch <= newest.max(self.clerk.map().current) + 1 {
+            let pinned = self.clerk.with_deadline(PATIENCE).at_last(Some(epoch)).await?;
+            return self.clerk.at(Some(pinned.epoch()));
+        }
+        self.clerk.at(Some(epoch))
+    }
+
     /// The newest map, as a message.
     pub fn topology(&self) -> watch::Receiver<Arc<TopologyResponse>> {
         self.cluster.topology()

@@ -18,6 +18,7 @@ use tonic_types::StatusExt;
 use webstrata_serve::guard::connections::ConnectionLimits;
 use webstrata_serve::guard::connections::incoming::LimitedIncoming;
 use webstrata_serve::guard::drain::{Drain, End};
+use webstrata_serve::guard::host::Hosts;
 use webstrata_serve::guard::limits::{Admission, Limits};
 use webstrata_serve::guard::methods::{Method, Methods, Pool};
 use webstrata_serve::guard::metrics::Metrics;
@@ -64,6 +65,7 @@ async fn start(security: &Security, limits: &Limits) -> Running {
     let connections = incoming.connections();
     let (drain, health) = Drain::new(Duration::ZERO, Duration::from_secs(60)).await;
     let guard = Guard {
+        hosts: Hosts::default(),
         methods: Methods::default().with("/v1/ask", Method::of("Cells/Ask", Pool::Links)),
         tokens: security.tokens(),
         admission: Admission::new(limits),

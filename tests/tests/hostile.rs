@@ -4,20 +4,21 @@
 //! Seeded; some thousands of requests by default, in seconds. `WEBSTRATA_HOSTILE=100000,7` sends so many, of that seed,
 //! and prints how many were answered how, and the memory of the process before and after.
 
-#![expect(unsafe_code, reason = "an allocator that counts what it hands on")]
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 #[path = "hostile/callers.rs"]
 mod callers;
+#[path = "hostile/counting.rs"]
+mod counting;
 
-use std::alloc::{GlobalAlloc, Layout, System};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use counting::{Counting, LIVE, PEAK};
 use futures_util::future::join_all;
 use prost::Message;
 use tempfile::TempDir;
@@ -66,30 +67,6 @@ fn count_panics() {
         }));
     });
     PANICS.store(0, Ordering::SeqCst);
-}
-
-/// Bytes that are allocated now.
-static LIVE: AtomicIsize = AtomicIsize::new(0);
-
-/// The most bytes that were allocated at once since a test set it.
-static PEAK: AtomicIsize = AtomicIsize::new(0);
-
-struct Counting;
-
-// SAFETY: hands all on to the system's allocator as it is.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let before = LIVE.fetch_add(layout.size().cast_signed(), Ordering::Relaxed);
-        PEAK.fetch_max(before + layout.size().cast_signed(), Ordering::Relaxed);
-        // SAFETY: as the caller promises.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
-        LIVE.fetch_sub(layout.size().cast_signed(), Ordering::Relaxed);
-        // SAFETY: as the caller promises.
-        unsafe { System.dealloc(place, layout) }
-    }
 }
 
 #[global_allocator]

@@ -409,7 +409,7 @@ async fn what_is_not_understood_is_refused() {
 async fn the_port_of_a_server_answers() {
     let (_dir, served) = Served::example().await;
     let call = async |request: String| served.port(request).await;
-    let end = "host: one\r\nconnection: close\r\n";
+    let end = "host: localhost\r\nconnection: close\r\n";
     let answer = call(format!("GET /v1/epochs HTTP/1.1\r\n{end}\r\n")).await;
     assert!(answer.starts_with("HTTP/1.1 200 ") && answer.contains("{\"epoch\":1,\"epochs\":[1]}"), "{answer}");
     let question = "{\"op\": \"captures\", \"url\": \"http://a.example/\"}";

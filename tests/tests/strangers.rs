@@ -21,7 +21,7 @@ async fn pages_of_other_sites_read_answers_where_they_may() {
     .await;
     let ask = async |method: &str, fields: &str| {
         let path = "/v1/links?url=a.example";
-        let request = format!("{method} {path} HTTP/1.1\r\nhost: one\r\nconnection: close\r\n{fields}\r\n");
+        let request = format!("{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{fields}\r\n");
         served.port(request).await.to_lowercase()
     };
     let wanted = "access-control-request-method: GET\r\naccess-control-request-headers: authorization\r\n";
@@ -38,7 +38,7 @@ async fn pages_of_other_sites_read_answers_where_they_may() {
     let answer = ask("GET", &format!("origin: https://other.example\r\n{token}")).await;
     assert!(answer.starts_with("http/1.1 200 ") && !answer.contains("access-control-allow-origin"), "{answer}");
     let (_other_dir, closed) = Served::example().await;
-    let request = format!("GET /v1/epochs HTTP/1.1\r\nhost: one\r\nconnection: close\r\norigin: {site}\r\n\r\n");
+    let request = format!("GET /v1/epochs HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\norigin: {site}\r\n\r\n");
     let answer = closed.port(request).await;
     assert!(answer.starts_with("HTTP/1.1 200 ") && !answer.contains("access-control"), "{answer}");
 }

@@ -1,7 +1,7 @@
 //! `webstrata backlinks`: who links to a URL, a host or a domain, and since when.
 //!
 //! Without `--by` it prints rows: pages, hosts or domains. With `--by` it prints how many of them link, period by
-//! period. Memory: when each page linked, and the URLs of all these pages.
+//! period. Memory: the UIDs of the pages that link, and the rows that are printed.
 
 use crate::args::{Outcome, interval, time_from, time_to};
 use crate::ask::{self, SourceArgs};
@@ -11,11 +11,8 @@ use indicatif::HumanCount;
 use serde_json::json;
 use std::io::Write;
 use std::ops::Range;
-use webstrata_layers::read::around::referrers::{keep_first, series};
 use webstrata_layers::record::key::{domain_prefix, host_of, host_prefix, url_prefix};
-use webstrata_layers::{
-    Event, Linking, Links, Order, Period, RangeLength, Referrer, Referrers, Uid, Unit, format_time,
-};
+use webstrata_layers::{Event, Linking, Links, Order, Period, RangeLength, Ranking, Referrer, Uid, Unit, format_time};
 use webstrata_url::{domain_of, meant};
 
 const ABOUT: &str = "\
@@ -143,38 +140,34 @@ pub(crate) fn run(args: &BacklinksArgs, out: &mut dyn Write) -> anyhow::Result<O
     };
     let links = args.source.open(ask::READ_MEMORY)?;
     let (target, except) = target_of(&*links, args)?;
-    let pages = links.backlinks(&target, &except)?;
-    let urls = links.urls_of(&pages.iter().map(|(page, _)| *page).collect::<Vec<_>>())?;
-    let referrers = Referrers::new(pages, urls.iter().map(|url| host_of(url).unwrap_or_default()));
     let unit = match args.unit {
         UnitArg::Page => Unit::Page,
         UnitArg::Host => Unit::Host,
         UnitArg::Domain => Unit::Domain,
     };
-    let count = referrers.len();
-    let mut rows = referrers.rows(unit, domain_of);
+    let period = match args.by {
+        Some(PeriodArg::Day) => RangeLength::Days(1),
+        Some(PeriodArg::Month) | None => RangeLength::Month,
+        Some(PeriodArg::Year) => RangeLength::Year,
+    };
+    let limit = args.limit.unwrap_or(if args.format == TableFormat::Text { 20 } else { 0 });
+    let limit = match limit {
+        _ if args.by.is_some() => 0,
+        0 => usize::MAX,
+        limit => limit,
+    };
+    let (event, order) = (event_of(args), if args.first { Order::First } else { Order::Most });
+    let ranking = Ranking { unit, domain_of, period, event, interval, order, after: None, limit };
+    let found = links.referrers(&target, &except, ranking)?;
     if let Some(period) = args.by {
-        let length = match period {
-            PeriodArg::Day => RangeLength::Days(1),
-            PeriodArg::Month => RangeLength::Month,
-            PeriodArg::Year => RangeLength::Year,
-        };
-        print_series(&series(&rows, length), (period, args.format), out)?;
+        print_series(&found.periods, (period, args.format), out)?;
         return Ok(Outcome::Done);
     }
-    let total = rows.len();
-    let event = event_of(args);
-    if (event, interval) != (Event::Any, (i64::MIN, i64::MAX)) {
-        rows.retain(|row| row.has(event, interval));
-    }
-    let selected = rows.len();
-    let limit = args.limit.unwrap_or(if args.format == TableFormat::Text { 20 } else { 0 });
-    let order = if args.first { Order::First } else { Order::Most };
-    keep_first(&mut rows, order, if limit == 0 { usize::MAX } else { limit });
+    let rows = &found.rows;
     let urls = links.urls_of(&rows.iter().map(|row| row.page).collect::<Vec<_>>())?;
-    print_rows(&rows, &urls, (args.format, interval.1), out)?;
+    print_rows(rows, &urls, (args.format, interval.1), out)?;
     if args.format == TableFormat::Text {
-        let [total, count, selected] = [total, count, selected].map(|number| HumanCount(number as u64));
+        let [total, count, selected] = [found.total, found.pages, found.selected].map(HumanCount);
         let of = if unit == Unit::Page { String::new() } else { format!(" with {count} pages") };
         let text = match rows.len() {
             shown if shown < usize::try_from(selected.0).unwrap_or(usize::MAX) => {
@@ -275,7 +268,7 @@ fn print_series(
 
 /// Prints rows, each with whether it links as of a time.
 fn print_rows(
-    rows: &[Referrer<'_>],
+    rows: &[Referrer],
     urls: &[String],
     (format, to): (TableFormat, i64),
     out: &mut dyn Write,

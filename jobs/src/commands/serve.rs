@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use webstrata_layers::Location;
+use webstrata_pipeline::engine::meter;
 use webstrata_serve::cluster::ClusterOptions;
 use webstrata_serve::guard::drain::End;
 use webstrata_serve::guard::limits::Limits;
@@ -138,6 +139,10 @@ pub(crate) struct ServeArgs {
     /// URL at which callers reach this server, for links in TimeMaps [default: the host that they name]
     #[arg(long, value_name = "URL")]
     public_url: Option<String>,
+    /// Host name at which callers reach a server that listens on a loopback address, as a proxy passes
+    /// it on; localhost, --advertise and the host of --public-url always do; * for all; repeat for more
+    #[arg(long, value_name = "NAME")]
+    host: Vec<String>,
     /// Log to standard error at this level: off, error, warn, info, debug or trace; other modules
     /// by name, as in info,h2=debug
     #[arg(long, value_name = "LEVEL", default_value = "warn", value_parser = spans::filter)]
@@ -187,6 +192,8 @@ pub(crate) fn run(args: &ServeArgs, out: &mut dyn Write) -> anyhow::Result<Outco
         (_, true) => Some(Alone::Unsigned),
         _ => None,
     };
+    // What a large answer needed goes back to the system when the answer is sent.
+    meter::give_back_large();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let signals = Arc::new(Signals::default());
     signals::watch(&signals)?;
@@ -312,8 +319,10 @@ fn options(args: &ServeArgs) -> anyhow::Result<ServerOptions> {
         http: HttpOptions {
             replay: args.replay.clone(),
             public_url: args.public_url.as_ref().map(|url| url.trim_end_matches('/').to_owned()),
+            hosts: args.host.clone(),
             origins: args.cors.clone(),
         },
+        give_back: meter::give_back,
         ..ServerOptions::new(ClusterOptions {
             name: args.name.clone(),
             address,

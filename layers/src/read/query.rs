@@ -9,6 +9,7 @@ use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
 use crate::error::Error;
+use crate::read::around::tally::{self, Ranked, Ranking};
 use crate::read::dates::{ChangedLinks, differing, is_unknown_at};
 use crate::read::spellings::{Spelled, deciding, in_order};
 use crate::record::backlink::Backlink;
@@ -47,6 +48,49 @@ pub enum Direction {
     Out,
     /// The pages that link to a URL.
     In(Precision),
+}
+
+/// The pages that link to a target at range precision, by UID, without those in `except`.
+pub(crate) fn sources_of<L: Links + ?Sized>(
+    links: &L,
+    target: &[Range<Uid>],
+    except: &[Range<Uid>],
+) -> Result<Vec<Uid>, Error> {
+    let mut sources = Vec::new();
+    for uid in target.iter().cloned().flat_map(Uid::each) {
+        sources.extend(links.in_links(uid, Window::ALWAYS, Precision::Range)?);
+    }
+    let mut sources = in_order(sources);
+    sources.retain(|source| !except.iter().any(|uids| uids.contains(source)));
+    Ok(sources)
+}
+
+/// Asks when pages linked to a target, one after the other.
+pub(crate) struct AskedBacklinks<'a> {
+    target: &'a [Range<Uid>],
+    lifespans: Vec<Lifespan>,
+    captures: Vec<CaptureTime>,
+    times: Vec<(i64, i64)>,
+}
+
+impl<'a> AskedBacklinks<'a> {
+    pub(crate) fn of(target: &'a [Range<Uid>]) -> Self {
+        Self { target, lifespans: Vec::new(), captures: Vec::new(), times: Vec::new() }
+    }
+
+    /// When a page linked; `None` if it never did.
+    pub(crate) fn ask<L: Links + ?Sized>(&mut self, links: &L, source: Uid) -> Result<Option<Backlink>, Error> {
+        let Self { target, lifespans, captures, times } = self;
+        links.lifespans_into(source, lifespans)?;
+        let targets = times_of(lifespans, target, times);
+        if times.is_empty() {
+            return Ok(None);
+        }
+        links.captures_into(source, captures)?;
+        let mut backlink = Backlink { targets, ..Backlink::default() };
+        backlink.set(captures.iter().copied(), times);
+        Ok(Some(backlink))
+    }
 }
 
 /// A link graph over time.
@@ -202,27 +246,22 @@ pub trait Links {
     /// # Errors
     /// As of all questions.
     fn backlinks(&self, target: &[Range<Uid>], except: &[Range<Uid>]) -> Result<Vec<(Uid, Backlink)>, Error> {
-        let mut sources = Vec::new();
-        for uid in target.iter().cloned().flat_map(Uid::each) {
-            sources.extend(self.in_links(uid, Window::ALWAYS, Precision::Range)?);
-        }
-        let (mut lifespans, mut captures, mut times) = (Vec::new(), Vec::new(), Vec::new());
         let mut backlinks = Vec::new();
-        for source in in_order(sources) {
-            if except.iter().any(|uids| uids.contains(&source)) {
-                continue;
-            }
-            self.lifespans_into(source, &mut lifespans)?;
-            let targets = times_of(&lifespans, target, &mut times);
-            if times.is_empty() {
-                continue;
-            }
-            self.captures_into(source, &mut captures)?;
-            let mut backlink = Backlink { targets, ..Backlink::default() };
-            backlink.set(captures.iter().copied(), &mut times);
-            backlinks.push((source, backlink));
+        let mut asking = AskedBacklinks::of(target);
+        for source in sources_of(self, target, except)? {
+            backlinks.extend(asking.ask(self, source)?.map(|backlink| (source, backlink)));
         }
         Ok(backlinks)
+    }
+
+    /// Who links to a target: [`Links::backlinks`] counted, selected and in an order.
+    ///
+    /// Memory: the UIDs of the sources, and the rows of the answer.
+    ///
+    /// # Errors
+    /// As of all questions.
+    fn referrers(&self, target: &[Range<Uid>], except: &[Range<Uid>], ranking: Ranking) -> Result<Ranked, Error> {
+        tally::count(self, target, except, ranking)
     }
 
     /// The URLs of the store that are spellings of a page, in order.

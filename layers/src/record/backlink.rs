@@ -23,6 +23,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+pub mod united;
+
 use crate::record::capture::{CaptureTime, Linking};
 use crate::record::status::Failures;
 use crate::record::time::RangeLength;
@@ -118,78 +120,6 @@ impl Backlink {
         }
         self.unknown.extend(unknown_since.map(|since| (since, i64::MAX)));
         self.stays.extend(open);
-    }
-
-    /// When any of several pages linked: the pages of a host, say. The first stay began as that of the page that began
-    /// it, all others have returned; it is unknown while that is so of one of them and none stands. `targets` is the
-    /// largest number of one page.
-    #[must_use]
-    pub fn united<'a>(pages: impl IntoIterator<Item = &'a Backlink>) -> Self {
-        // What changes at a second: pages in a stay, those that stand, and those of which that is unknown.
-        let mut events: Vec<(i64, [i64; 3])> = Vec::new();
-        let (mut united, mut first) = (Self::default(), None::<(i64, Began)>);
-        let mut lasts: Vec<(i64, i64)> = Vec::new();
-        for page in pages {
-            united.targets = united.targets.max(page.targets);
-            for stay in &page.stays {
-                let is_earlier = |&(time, began): &(i64, Began)| (stay.first, stay.began) < (time, began);
-                if first.as_ref().is_none_or(is_earlier) {
-                    first = Some((stay.first, stay.began));
-                }
-                events.push((stay.first, [1, 0, 0]));
-                events.extend(stay.gone.map(|gone| (gone, [-1, 0, 0])));
-                lasts.push((stay.first, stay.last));
-            }
-            page.each_standing(|first, end| {
-                events.push((first, [0, 1, 0]));
-                events.extend((end < i64::MAX).then_some((end, [0, -1, 0])));
-            });
-            for &(since, until) in &page.unknown {
-                events.push((since, [0, 0, 1]));
-                events.extend((until < i64::MAX).then(|| (until + 1, [0, 0, -1])));
-            }
-        }
-        events.sort_unstable_by_key(|event| event.0);
-        lasts.sort_unstable();
-        let mut lasts = lasts.into_iter().peekable();
-        let mut now = [0_i64; 3];
-        let mut open: Option<i64> = None;
-        let mut unknown_since: Option<i64> = None;
-        let mut close = |since: i64, gone: Option<i64>, stays: &mut Vec<Stay>| {
-            let mut last = since;
-            while let Some(ended) = lasts.next_if(|&(first, _)| gone.is_none_or(|gone| first < gone)) {
-                last = last.max(ended.1);
-            }
-            let began = if stays.is_empty() { first.map_or(Began::Found, |(_, began)| began) } else { Began::Returned };
-            stays.push(Stay { first: since, last, gone, began });
-        };
-        for at in events.chunk_by(|one, other| one.0 == other.0) {
-            let time = at[0].0;
-            at.iter().for_each(|event| (0..3).for_each(|number| now[number] += event.1[number]));
-            let [there, standing, unknown] = now;
-            let (is_there, is_unknown) = (there > 0, standing == 0 && unknown > 0);
-            match (unknown_since, is_unknown) {
-                (None, true) => unknown_since = Some(time),
-                (Some(since), false) => {
-                    united.unknown.push((since, time - 1));
-                    unknown_since = None;
-                }
-                _ => {}
-            }
-            match (open, is_there) {
-                (None, true) => open = Some(time),
-                (Some(since), false) => {
-                    close(since, Some(time), &mut united.stays);
-                    open = None;
-                }
-                _ => {}
-            }
-        }
-        united.unknown.extend(unknown_since.map(|since| (since, i64::MAX)));
-        if let Some(since) = open {
-            close(since, None, &mut united.stays);
-        }
-        united
     }
 
     /// The first capture that linked; the end of time without one.

@@ -2,7 +2,7 @@
 //!
 //! A [`Scratch`] belongs to one caller at a time. It holds nothing that outlives a call, so any scratch does for any
 //! cell, and a new one gives the same answers. [`Scratch::lend`] keeps one for each thread, for callers that have
-//! nowhere to keep their own.
+//! nowhere to keep their own, and nothing of it that is large.
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -78,7 +78,54 @@ impl RowsScratch {
     pub(crate) fn lend<T>(ask: impl FnOnce(&mut Self) -> T) -> T {
         let mut scratch = KEPT.take().unwrap_or_default();
         let answer = ask(&mut scratch);
-        KEPT.set(Some(scratch));
+        KEPT.set((scratch.bytes() <= KEPT_BYTES).then_some(scratch));
         answer
+    }
+
+    fn bytes(&self) -> usize {
+        let Self { row, links, counted, key } = self;
+        row.bytes() + bytes_of(links) + bytes_of(counted) + key.capacity()
+    }
+}
+
+/// What a thread keeps of a scratch, at most. What a hub needed goes back when its answer is made.
+const KEPT_BYTES: usize = 1 << 20;
+
+/// Bytes that a vector holds.
+pub(crate) fn bytes_of<T>(values: &Vec<T>) -> usize {
+    values.capacity() * size_of::<T>()
+}
+
+impl Scratch {
+    fn bytes(&self) -> usize {
+        let Self { store, numbers, lifespans, ranges, links, times, captures, statuses, unsure } = self;
+        let StoreScratch { strata, answer, times: store_times, blank, links: store_links } = store;
+        strata.bytes()
+            + answer.bytes()
+            + bytes_of(store_times)
+            + bytes_of(blank)
+            + bytes_of(store_links)
+            + bytes_of(numbers)
+            + bytes_of(lifespans)
+            + bytes_of(ranges)
+            + bytes_of(links)
+            + bytes_of(times)
+            + bytes_of(captures)
+            + bytes_of(statuses)
+            + bytes_of(unsure)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_keeps_little_of_what_a_large_answer_needed() {
+        let capacity = || Scratch::lend(|scratch| scratch.numbers.capacity());
+        Scratch::lend(|scratch| scratch.numbers.reserve(1000));
+        assert!(capacity() >= 1000);
+        Scratch::lend(|scratch| scratch.numbers.reserve(KEPT_BYTES));
+        assert_eq!(capacity(), 0);
     }
 }

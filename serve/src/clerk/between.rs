@@ -24,6 +24,7 @@ impl Pinned {
         let after = self.links_of_any_length(uids, direction, Window::AsOf(dates[1])).await?;
         let changed: Vec<ChangedLinks> =
             before.iter().zip(after.iter()).map(|(before, after)| differing(before, after)).collect();
+        self.charge().keep(24 * changed.iter().map(|changed| changed.links().len()).sum::<usize>()).await?;
         let asked = if is_inward { distinct(changed.iter().flat_map(ChangedLinks::links)) } else { uids.to_vec() };
         let mut unknown = HashSet::new();
         let (mut rest, mut step) = (&asked[..], PAGES);
@@ -53,6 +54,7 @@ impl Pinned {
     pub async fn first(&self, uids: &[Uid]) -> Result<Vec<Vec<(i64, Uid)>>, Status> {
         let sources = self.links_of_any_length(uids, Direction::In(Precision::Exact), Window::ALWAYS).await?;
         let asked = distinct(sources.values().iter().copied());
+        self.charge().keep(24 * sources.values().len()).await?;
         let mut firsts = vec![Vec::new(); uids.len()];
         let (mut rest, mut step) = (&asked[..], PAGES);
         while !rest.is_empty() {

@@ -76,7 +76,11 @@ fn is_of_transport(status: &Status) -> bool {
 fn is_passing(status: &Status) -> bool {
     match status.code() {
         _ if is_of_transport(status) => true,
-        Code::InvalidArgument | Code::FailedPrecondition | Code::Unauthenticated | Code::PermissionDenied => false,
+        Code::InvalidArgument
+        | Code::FailedPrecondition
+        | Code::OutOfRange
+        | Code::Unauthenticated
+        | Code::PermissionDenied => false,
         Code::ResourceExhausted => Reason::of(status) == Some(Reason::Overloaded),
         _ => true,
     }

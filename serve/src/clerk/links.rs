@@ -26,6 +26,9 @@ use crate::protocol::status::Reason;
 /// Links asked for in one call if a list is too long for one answer.
 const LIST_MAX: usize = 1 << 20;
 
+/// Pairs of a page and a link that are asked for together.
+const PAIRS: usize = 1 << 13;
+
 /// A UID, and the window of the question.
 pub(crate) type UidInWindow = (Uid, Window);
 
@@ -96,10 +99,22 @@ impl Pinned {
         let (mut links, mut next) = (Vec::new(), Some(Uid(0)));
         while let Some(first) = next {
             let (page, after) = self.links_from(uid, direction, window, first, LIST_MAX).await?;
+            self.charge().keep(page.len() * size_of::<Uid>()).await?;
             links.extend(page);
             next = after;
         }
         Ok(links)
+    }
+
+    /// How many links [`Pinned::all_links`] gives. Memory: a part of the list.
+    async fn count_links(&self, uid: Uid, direction: Direction, window: Window) -> Result<u64, Status> {
+        let (mut count, mut next) = (0, Some(Uid(0)));
+        while let Some(first) = next {
+            let (page, after) = self.links_from(uid, direction, window, first, LIST_MAX).await?;
+            count += page.len() as u64;
+            next = after;
+        }
+        Ok(count)
     }
 
     /// As [`Pinned::links`]; the list of a single UID may have any length.
@@ -147,9 +162,17 @@ impl Pinned {
             }
         }
         let other_uids: Vec<Uid> = others.iter().map(|&item| uids[item]).collect();
-        let links = self.lists(&other_uids, direction, window).await?;
-        for (&item, list) in others.iter().zip(links.iter()) {
-            degrees[item] = list.len() as u64;
+        match self.links(&other_uids, direction, window).await {
+            Err(status) if Reason::of(&status) == Some(Reason::AnswerTooLarge) => {
+                for (&item, &uid) in others.iter().zip(&other_uids) {
+                    degrees[item] = self.count_links(uid, direction, window).await?;
+                }
+            }
+            links => {
+                for (&item, list) in others.iter().zip(links?.iter()) {
+                    degrees[item] = list.len() as u64;
+                }
+            }
         }
         Ok(degrees)
     }
@@ -347,16 +370,24 @@ impl Pinned {
         // A row that takes a link out cannot say so in ranges.
         let is_sure = |window: Window| if exact { self.graph.overlaps.none_in(window) } else { !self.graph.removes };
         let checked = |window: Window| if exact { window } else { Window::ALWAYS };
-        let pairs: Vec<(Uid, Uid, Window)> = items
-            .iter()
-            .zip(links.iter())
-            .filter(|((_, window), _)| !is_sure(*window))
-            .flat_map(|(&(uid, window), list)| list.iter().map(move |&source| (source, uid, checked(window))))
-            .collect();
-        if pairs.is_empty() {
+        let (mut pairs, mut holds) = (Vec::new(), Vec::new());
+        for (item, &(uid, window)) in items.iter().enumerate() {
+            let list = if is_sure(window) { &[][..] } else { links.get(item) };
+            for &source in list {
+                pairs.push((source, uid, checked(window)));
+                if pairs.len() == PAIRS {
+                    holds.append(&mut self.has_links_in_windows(&pairs).await?);
+                    pairs.clear();
+                }
+            }
+        }
+        if !pairs.is_empty() {
+            holds.append(&mut self.has_links_in_windows(&pairs).await?);
+        }
+        if holds.is_empty() {
             return Ok((links, next));
         }
-        let mut holds = self.has_links_in_windows(&pairs).await?.into_iter();
+        let mut holds = holds.into_iter();
         let mut sure = Batch::default();
         for (&(_, window), all_sources) in items.iter().zip(links.iter()) {
             sources.clear();
@@ -368,33 +399,29 @@ impl Pinned {
 
     /// Asks the cells of unsure sources, and removes the sources that do not link.
     async fn settle(&self, items: &[UidInWindow], split: &Split<'_>, lists: &mut [Lists]) -> Result<(), Status> {
-        let mut sources = Split::of(&self.graph);
-        let mut pairs = Vec::new();
-        let mut sites = Vec::new();
-        for (question, (question_items, list)) in split.questions.iter().zip(&*lists).enumerate() {
-            for &index in &list.unsure {
-                let index = index as usize;
-                let source = *list.links.get(index).ok_or_else(other_kind)?;
-                let (uid, _) = items[*question_items.items.get(list.list_with(index)).ok_or_else(other_kind)?];
-                // A row mirrors its out-links by its in-links: the source has its page in the same row.
-                let cell = self.graph.rows[question_items.row].cell_of(source).ok_or_else(other_kind)?;
-                sources.add_in(question_items.row, cell, question_items.window, pairs.len());
-                pairs.push((source, uid, question_items.window));
-                sites.push((question, index));
+        for (question_items, list) in split.questions.iter().zip(lists) {
+            let mut removed = Vec::new();
+            for indexes in list.unsure.chunks(PAIRS) {
+                let mut sources = Split::of(&self.graph);
+                let mut pairs = Vec::with_capacity(indexes.len());
+                for &index in indexes {
+                    let index = index as usize;
+                    let source = *list.links.get(index).ok_or_else(other_kind)?;
+                    let item = question_items.items.get(list.list_with(index)).ok_or_else(other_kind)?;
+                    // A row mirrors its out-links by its in-links: the source has its page in the same row.
+                    let cell = self.graph.rows[question_items.row].cell_of(source).ok_or_else(other_kind)?;
+                    sources.add_in(question_items.row, cell, question_items.window, pairs.len());
+                    pairs.push((source, items[*item].0, question_items.window));
+                }
+                let answers = self.ask(&sources.cell_questions(|question| pairs_of(&pairs, question))).await?;
+                for position in &sources.positions {
+                    if !truth_of(&answers, position)? {
+                        removed.push(indexes[position.item] as usize);
+                    }
+                }
             }
+            list.without(&removed);
         }
-        if pairs.is_empty() {
-            return Ok(());
-        }
-        let answers = self.ask(&sources.cell_questions(|question| pairs_of(&pairs, question))).await?;
-        let mut removed: Vec<Vec<usize>> = vec![Vec::new(); lists.len()];
-        for position in &sources.positions {
-            if !truth_of(&answers, position)? {
-                let (question, index) = sites[position.item];
-                removed[question].push(index);
-            }
-        }
-        lists.iter_mut().zip(removed).for_each(|(list, indexes)| list.without(&indexes));
         Ok(())
     }
 

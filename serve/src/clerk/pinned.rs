@@ -7,7 +7,9 @@ use tonic::Status;
 
 use super::Clerk;
 use super::call::CellQuestion;
+use crate::guard::memory::Charge;
 use crate::map::{Graph, Map};
+use crate::protocol::measure::{memory_of, memory_of_question};
 use crate::protocol::proto::answer::Answer as AnswerKind;
 use crate::protocol::status::{Reason, refuse};
 
@@ -21,6 +23,8 @@ pub struct Pinned {
     pub(super) graph: Arc<Graph>,
     /// The map when the epoch was pinned.
     pub(super) map: Arc<Map>,
+    /// The memory of the call that pinned the epoch.
+    pub(super) charge: Arc<Charge>,
 }
 
 impl Pinned {
@@ -46,7 +50,16 @@ impl Pinned {
 
     /// Asks cells of the epoch. Returns the answers in order.
     pub(super) async fn ask(&self, questions: &[CellQuestion]) -> Result<Vec<AnswerKind>, Status> {
-        self.clerk.ask(&self.map, questions).await
+        let asked: usize = questions.iter().map(|question| memory_of_question(&question.question)).sum();
+        self.charge.cover(asked).await?;
+        let answers = self.clerk.ask(&self.map, questions).await?;
+        self.charge.cover(asked + answers.iter().map(memory_of).sum::<usize>()).await?;
+        Ok(answers)
+    }
+
+    /// The memory of the call.
+    pub(crate) fn charge(&self) -> &Charge {
+        &self.charge
     }
 
     /// As [`Pinned::ask`]; if the answers are too large together, asks for each in a call of its own. Records of one

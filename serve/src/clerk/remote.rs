@@ -10,10 +10,10 @@ use tokio::runtime::Runtime;
 use tonic::Status;
 use webstrata_layers::{
     AsOf, Backlink, CaptureTime, ChangedLinks, Direction, Error, InLinks, Lifespan, Links, Page, Precision,
-    RangeLength, Sample, Spelled, Uid, Window,
+    RangeLength, Ranked, Ranking, Sample, Spelled, Uid, Window,
 };
 
-use super::{Clerk, ClerkOptions, Pinned};
+use super::{BacklinkQuestion, Clerk, ClerkOptions, Pinned};
 use crate::dial::Dialer;
 
 /// URLs asked for in one batch; so many URLs always fit into one answer.
@@ -160,7 +160,15 @@ impl Links for Remote {
     }
 
     fn backlinks(&self, target: &[Range<Uid>], except: &[Range<Uid>]) -> Result<Vec<(Uid, Backlink)>, Error> {
-        self.answer(self.pinned.backlinks(target, except))
+        let mut found = Vec::new();
+        self.answer(self.pinned.backlinks(target, except, |page, backlink| found.push((page, backlink))))?;
+        found.sort_unstable_by_key(|(page, _)| *page);
+        Ok(found)
+    }
+
+    fn referrers(&self, target: &[Range<Uid>], except: &[Range<Uid>], ranking: Ranking) -> Result<Ranked, Error> {
+        let question = BacklinkQuestion { target: target.to_vec(), except: except.to_vec(), ranking };
+        Ok(self.answer(self.pinned.who_links(question))?.ranked)
     }
 
     fn spellings(&self, page: &Spelled) -> Result<Vec<Uid>, Error> {

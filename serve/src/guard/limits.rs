@@ -15,8 +15,8 @@
 //!
 //! Promises: at most `calls` of a pool run and at most `queue` wait. A permit is held until the answer's body ends, the
 //! caller goes away, or the caller reads too slowly ([`crate::guard::limits::pace`]). Memory in the worst case:
-//! `calls` times the sum of `request_bytes` and `answer_bytes`, for each of the pools `links` and `ask`. Costs of a
-//! call: four atomic operations, a lock, and an allocation for the body.
+//! `memory` ([`crate::guard::memory`]), and `calls` times the sum of `request_bytes` and `answer_bytes`, for each of
+//! the pools `links` and `ask`. Costs of a call: four atomic operations, a lock, and an allocation for the body.
 
 mod pace;
 
@@ -38,6 +38,7 @@ use crate::guard::attend::{Attendant, attended};
 use crate::guard::connections::origin::{Link, Origin};
 use crate::guard::connections::{Busy, ConnectionLimits};
 use crate::guard::limits::pace::{Answers, timely};
+use crate::guard::memory::Budget;
 use crate::guard::methods::{Methods, Pool};
 use crate::guard::refusal::{answer, is_grpc};
 use crate::protocol::status::{Reason, refuse};
@@ -66,6 +67,9 @@ pub struct Limits {
     pub connections: usize,
     /// How long a connection may have no calls.
     pub idle: Duration,
+    /// Bytes of memory that all calls hold together for what they are about: half for answers, of which one call may
+    /// have half, and half for the work in cells.
+    pub memory: usize,
     /// One caller may have at most one `sharers`-th of the permits, of the waiting calls and of the connections.
     pub sharers: usize,
 }
@@ -98,6 +102,7 @@ impl Limits {
             stall: Duration::from_secs(30),
             connections: (32 * calls).clamp(1024, 1 << 14),
             idle: Duration::from_secs(300),
+            memory: calls * (16 << 20),
             sharers: 2,
         }
     }
@@ -113,6 +118,13 @@ impl Limits {
     #[must_use]
     pub fn streams(&self) -> u32 {
         u32::try_from(4 * self.calls).unwrap_or(u32::MAX).clamp(128, 1024)
+    }
+
+    /// The memory for answers, and the memory for work in cells.
+    #[must_use]
+    pub fn budgets(&self) -> [Budget; 2] {
+        let half = self.memory / 2;
+        [half / 2, half].map(|of_call| Budget::new(half, of_call, self.queue_wait))
     }
 
     /// The bounds of one call.

@@ -98,7 +98,8 @@ pub fn name(code: Code) -> &'static str {
 pub fn http_status(code: Code) -> StatusCode {
     match code {
         Code::Ok => StatusCode::OK,
-        Code::InvalidArgument | Code::FailedPrecondition | Code::OutOfRange => StatusCode::BAD_REQUEST,
+        Code::InvalidArgument | Code::FailedPrecondition => StatusCode::BAD_REQUEST,
+        Code::OutOfRange => StatusCode::PAYLOAD_TOO_LARGE,
         Code::Unauthenticated => StatusCode::UNAUTHORIZED,
         Code::PermissionDenied => StatusCode::FORBIDDEN,
         Code::NotFound => StatusCode::NOT_FOUND,
@@ -127,7 +128,8 @@ pub(crate) fn code_of(response: &Response<Body>) -> Code {
         405 | 501 => Code::Unimplemented,
         408 | 504 => Code::DeadlineExceeded,
         409 => Code::Aborted,
-        413 | 429 => Code::ResourceExhausted,
+        413 => Code::OutOfRange,
+        429 => Code::ResourceExhausted,
         499 => Code::Cancelled,
         400..=498 => Code::InvalidArgument,
         503 => Code::Unavailable,

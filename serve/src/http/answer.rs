@@ -23,6 +23,8 @@ const LIMIT: u64 = 10_000;
 const LIMIT_MAX: u64 = 1_000_000;
 /// Values whose URLs are looked up in one batch.
 const BATCH: usize = 4096;
+/// Bytes of memory for each counted byte: the values, and their text in JSON.
+const SHOWN: usize = 4;
 /// Bytes counted for a value in addition to its texts.
 const BESIDE: usize = 32;
 
@@ -42,6 +44,7 @@ pub(in crate::http) struct Answer<V> {
     begin: PagePosition,
     values_left: usize,
     bytes_left: usize,
+    bytes_max: usize,
 }
 
 /// The values of one list that go into the answer.
@@ -76,7 +79,7 @@ impl<V> Answer<V> {
 
     /// An empty answer from a position on, of at most so many values and about so many bytes.
     pub(in crate::http) fn sized(begin: PagePosition, limit: usize, bytes: usize) -> Self {
-        Self { items: Vec::new(), next_page: None, begin, values_left: limit, bytes_left: bytes }
+        Self { items: Vec::new(), next_page: None, begin, values_left: limit, bytes_left: bytes, bytes_max: bytes }
     }
 
     /// Whether no more values fit.
@@ -140,6 +143,7 @@ impl<V> Answer<V> {
             for piece in batch {
                 self.put(uids[piece.list], values(piece), &texts);
             }
+            pinned.charge().cover(SHOWN * (self.bytes_max - self.bytes_left)).await?;
         }
         Ok(())
     }

@@ -49,6 +49,8 @@ pub(super) const LIFESPANS: &[&str] = &["url", "direction", "from", "to", "limit
 const SAMPLE_MAX: u64 = 1_000_000;
 /// Sources whose lifespans are asked for in one batch.
 const SOURCES: usize = 1000;
+/// Pages that link to a URL and are held together. Each part of the list reads all of it.
+const STRETCH: usize = 1 << 17;
 
 /// All links, their number, or a sample.
 #[derive(Clone, Copy)]
@@ -383,25 +385,28 @@ pub(super) async fn lifespans(State(shared): State<Shared>, RawQuery(query): Raw
     let is_in_window = |lifespan: &Lifespan| lifespan.first <= to && lifespan.last >= from;
     if inward {
         // A source may have had the link before and after the interval without a capture inside: its lifespan counts.
-        let sources = pinned.all_links(uid, question.direction, Window::ALWAYS).await?;
-        let first = start.position.unwrap_or_default().uid;
-        let (mut waiting, mut step) = (&sources[sources.partition_point(|&source| source < first)..], SOURCES);
-        while !waiting.is_empty() && !answer.is_full() {
-            let (sources, rest) = waiting.split_at(step.min(waiting.len()));
-            let found = match pinned.lifespans(sources).await {
-                Err(status) if Reason::of(&status) == Some(Reason::AnswerTooLarge) && sources.len() > 1 => {
-                    step = sources.len() / 2;
-                    continue;
+        let mut next = Some(start.position.unwrap_or_default().uid);
+        while let (Some(first), false) = (next, answer.is_full()) {
+            let (sources, after) = pinned.links_from(uid, question.direction, Window::ALWAYS, first, STRETCH).await?;
+            next = after;
+            let (mut waiting, mut step) = (&sources[..], SOURCES);
+            while !waiting.is_empty() && !answer.is_full() {
+                let (sources, rest) = waiting.split_at(step.min(waiting.len()));
+                let found = match pinned.lifespans(sources).await {
+                    Err(status) if Reason::of(&status) == Some(Reason::AnswerTooLarge) && sources.len() > 1 => {
+                        step = sources.len() / 2;
+                        continue;
+                    }
+                    found => found?,
+                };
+                let mut lifespans = Batch::default();
+                for (&source, found) in sources.iter().zip(found.iter()) {
+                    let to_url = found.iter().filter(|lifespan| lifespan.link == uid && is_in_window(lifespan));
+                    lifespans.push(&to_url.map(|lifespan| Lifespan { link: source, ..*lifespan }).collect::<Vec<_>>());
                 }
-                found => found?,
-            };
-            let mut lifespans = Batch::default();
-            for (&source, found) in sources.iter().zip(found.iter()) {
-                let to_url = found.iter().filter(|lifespan| lifespan.link == uid && is_in_window(lifespan));
-                lifespans.push(&to_url.map(|lifespan| Lifespan { link: source, ..*lifespan }).collect::<Vec<_>>());
+                answer.add(&pinned, sources, &lifespans).await?;
+                waiting = rest;
             }
-            answer.add(&pinned, sources, &lifespans).await?;
-            waiting = rest;
         }
     } else {
         let found = pinned.lifespans(&[uid]).await?;

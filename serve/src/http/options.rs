@@ -16,13 +16,21 @@ pub struct HttpOptions {
     pub replay: String,
     /// Where callers reach the server, without a slash at the end; `None`: at the host that they name.
     pub public_url: Option<String>,
+    /// Names by which callers reach a server that listens on a loopback address, beside `localhost` and those of its
+    /// addresses and its public URL; `*`: every name.
+    pub hosts: Vec<String>,
     /// Whose pages may read answers in a browser; without any, only those of this server.
     pub origins: Vec<Origin>,
 }
 
 impl Default for HttpOptions {
     fn default() -> Self {
-        Self { replay: "https://web.archive.org/web/".to_owned(), public_url: None, origins: Vec::new() }
+        Self {
+            replay: "https://web.archive.org/web/".to_owned(),
+            public_url: None,
+            hosts: Vec::new(),
+            origins: Vec::new(),
+        }
     }
 }
 

@@ -36,6 +36,8 @@ pub enum Reason {
     Overloaded,
     /// The call has no valid bearer token.
     BadToken,
+    /// The call names a host that is not this server's.
+    OtherHost,
     /// No epoch is ready, or no server answers for a cell.
     NotReady,
     /// The server does not have the cell.
@@ -46,7 +48,7 @@ pub enum Reason {
 
 impl Reason {
     /// All reasons.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::BadRequest,
         Self::UnknownUid,
         Self::NotInStore,
@@ -60,6 +62,7 @@ impl Reason {
         Self::AnswerTooLarge,
         Self::Overloaded,
         Self::BadToken,
+        Self::OtherHost,
         Self::NotReady,
         Self::CellNotHere,
         Self::Damaged,
@@ -81,6 +84,7 @@ impl Reason {
             Self::AnswerTooLarge => "ANSWER_TOO_LARGE",
             Self::Overloaded => "OVERLOADED",
             Self::BadToken => "BAD_TOKEN",
+            Self::OtherHost => "OTHER_HOST",
             Self::NotReady => "NOT_READY",
             Self::CellNotHere => "CELL_NOT_HERE",
             Self::Damaged => "DAMAGED",
@@ -96,8 +100,11 @@ impl Reason {
             Self::EpochRetired | Self::EpochUnknown | Self::NoTranslation | Self::OtherStore => {
                 Code::FailedPrecondition
             }
-            Self::BatchTooLarge | Self::AnswerTooLarge | Self::Overloaded => Code::ResourceExhausted,
+            // A repeat cannot succeed: not the code that clients and proxies repeat a call after.
+            Self::BatchTooLarge | Self::AnswerTooLarge => Code::OutOfRange,
+            Self::Overloaded => Code::ResourceExhausted,
             Self::BadToken => Code::Unauthenticated,
+            Self::OtherHost => Code::PermissionDenied,
             Self::NotReady | Self::CellNotHere => Code::Unavailable,
             Self::Damaged => Code::DataLoss,
         }

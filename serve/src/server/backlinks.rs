@@ -1,11 +1,12 @@
 //! The call that tells who links to a target, and since when.
 
 use tonic::Status;
-use webstrata_layers::{Event, Order, Period, RangeLength, ReferringHost, Stay, interval};
+use webstrata_layers::{Event, Order, Period, RangeLength, Ranking, Referrer, ReferringHost, Stay, interval};
+use webstrata_url::domain_of;
 
 use super::around::unit_of;
 use super::links::{match_of, matching};
-use crate::clerk::{BacklinkQuestion, BacklinkRow, Pinned};
+use crate::clerk::{BacklinkAnswer, BacklinkQuestion, Pinned};
 use crate::protocol::backlinks::began_to;
 use crate::protocol::proto;
 use crate::protocol::status::{Reason, bad, refuse};
@@ -15,7 +16,12 @@ pub(super) async fn backlinks(
     pinned: &Pinned,
     request: &proto::GetBacklinksRequest,
 ) -> Result<proto::GetBacklinksResponse, Status> {
-    let answer = pinned.who_links(backlink_question(pinned, request).await?).await?;
+    let offset = usize::try_from(request.offset).unwrap_or(usize::MAX);
+    let BacklinkAnswer { ranked: mut answer, mut urls } =
+        pinned.who_links(backlink_question(pinned, request).await?).await?;
+    let skipped = offset.min(answer.rows.len());
+    answer.rows.drain(..skipped);
+    urls.drain(..skipped);
     let column = |of: fn(&Period) -> u64| answer.periods.iter().map(|(_, period)| of(period)).collect();
     Ok(proto::GetBacklinksResponse {
         epoch: pinned.epoch(),
@@ -26,11 +32,11 @@ pub(super) async fn backlinks(
         new: column(|period| period.new),
         returned: column(|period| period.returned),
         lost: column(|period| period.lost),
-        pages: answer.pages as u64,
-        rows_total: answer.total as u64,
-        rows_selected: answer.selected as u64,
+        pages: answer.pages,
+        rows_total: answer.total,
+        rows_selected: answer.selected,
         hosts: answer.hosts.into_iter().map(referring_host).collect(),
-        rows: answer.rows.into_iter().map(referrer).collect(),
+        rows: answer.rows.into_iter().zip(urls).map(referrer).collect(),
     })
 }
 
@@ -71,8 +77,10 @@ async fn backlink_question(pinned: &Pinned, request: &proto::GetBacklinksRequest
         proto::Match::Host | proto::Match::Domain => target.clone(),
         _ => matching(pinned, &request.url, proto::Match::Host).await?,
     };
-    let offset = usize::try_from(request.offset).unwrap_or(usize::MAX);
-    Ok(BacklinkQuestion { target, except, unit, period, event, interval, order, offset, limit: request.limit as usize })
+    // Rows that are skipped are found, too: HTTP has keys that continue an answer.
+    let limit = (request.limit as usize).saturating_add(usize::try_from(request.offset).unwrap_or(usize::MAX));
+    let ranking = Ranking { unit, domain_of, period, event, interval, order, after: None, limit };
+    Ok(BacklinkQuestion { target, except, ranking })
 }
 
 fn referring_host(host: ReferringHost) -> proto::ReferringHost {
@@ -80,8 +88,8 @@ fn referring_host(host: ReferringHost) -> proto::ReferringHost {
     proto::ReferringHost { host, pages, standing, first }
 }
 
-fn referrer(row: BacklinkRow) -> proto::Referrer {
-    let BacklinkRow { page: uid, url: page, name, pages, backlink } = row;
+fn referrer((row, page): (Referrer, String)) -> proto::Referrer {
+    let Referrer { page: uid, name, pages, backlink } = row;
     let stay = |stay: &Stay| proto::Stay {
         first: stay.first,
         last: stay.last,

@@ -14,6 +14,7 @@ use tonic::{Request, Response, Status};
 use crate::clerk::LocalCells;
 use crate::cluster::Cluster;
 use crate::guard::limits::Bounds;
+use crate::guard::memory::{Budget, FREE};
 use crate::protocol::proto::cells_server::Cells;
 use crate::protocol::proto::question::Question as QuestionKind;
 use crate::protocol::proto::{
@@ -32,6 +33,8 @@ const ITEMS_INLINE: usize = 64;
 pub struct CellsService {
     cluster: Arc<Cluster>,
     bounds: Bounds,
+    /// The memory for work in cells.
+    work: Budget,
     /// Permits for threads that answer. A thread keeps its permit even if its caller goes away.
     threads: Arc<Semaphore>,
     /// Why no other server may join this server; `None` if other servers may join.
@@ -41,10 +44,11 @@ pub struct CellsService {
 }
 
 impl CellsService {
-    /// The service for the cells of a server, with at most this many threads that answer.
-    pub fn new(cluster: Arc<Cluster>, bounds: Bounds, threads: usize, alone: Option<Alone>) -> Self {
+    /// The service for the cells of a server: with bounds for one call, memory for all, and at most this many threads
+    /// that answer.
+    pub fn new(cluster: Arc<Cluster>, (bounds, work): (Bounds, Budget), threads: usize, alone: Option<Alone>) -> Self {
         let threads = Arc::new(Semaphore::new(threads.clamp(1, Semaphore::MAX_PERMITS)));
-        Self { cluster, bounds, threads, alone, warned: Arc::new(Once::new()) }
+        Self { cluster, bounds, work, threads, alone, warned: Arc::new(Once::new()) }
     }
 }
 
@@ -85,16 +89,20 @@ fn is_heavy(question: &Question) -> bool {
 impl LocalCells for CellsService {
     fn ask(&self, questions: Vec<Question>) -> BoxFuture<'static, Result<Vec<Answer>, Status>> {
         let (held, bounds, threads) = (self.cluster.held(), self.bounds, self.threads.clone());
+        let work = self.work.clone();
         Box::pin(async move {
             let count: usize = questions.iter().map(items).sum();
             // A clerk joins the questions of one caller and adds questions about sources, so the batch may be larger.
             Bounds { batch: bounds.batch.saturating_mul(64), ..bounds }.admit(count)?;
-            if count < ITEMS_INLINE && !questions.iter().any(is_heavy) {
+            // The questions are answered one after the other, in the same memory.
+            let needed = questions.iter().map(|question| held.work_bytes(question)).max().unwrap_or(0);
+            if count < ITEMS_INLINE && needed <= FREE && !questions.iter().any(is_heavy) {
                 return held.ask(&questions);
             }
+            let charge = work.at_most(needed).await;
             let permit = threads.acquire_owned().await.map_err(|_| Status::unavailable("the server stops"))?;
             let answered = tokio::task::spawn_blocking(move || {
-                let _permit = permit;
+                let _held = (permit, charge);
                 held.ask(&questions)
             });
             answered.await.map_err(|_| Status::internal("the server panicked on this question; see its log"))?

@@ -53,14 +53,7 @@ impl LinksService {
 
     async fn pinned(&self, epoch: u64, items: usize) -> Result<Pinned, Status> {
         self.shared.bounds.admit(items)?;
-        let newest = self.shared.cluster.counts().borrow().newest;
-        if epoch > newest + 1 {
-            return self.shared.clerk.at(Some(epoch));
-        }
-        // The caller may know from another server an epoch that this server does not know yet.
-        let clerk = self.shared.clerk.with_deadline(std::time::Duration::from_secs(2));
-        let pinned = clerk.at_last(Some(epoch)).await?;
-        self.shared.clerk.at(Some(pinned.epoch()))
+        self.shared.pinned(epoch).await
     }
 }
 

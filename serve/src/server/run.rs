@@ -22,14 +22,16 @@ use tonic::transport::server::Connected;
 use webstrata_layers::Location;
 
 use super::{CellsService, HttpManner, LinksService, Shared};
-use crate::clerk::{Clerk, ClerkOptions};
+use crate::clerk::{Clerk, ClerkOptions, LocalCells};
 use crate::cluster::{Cluster, ClusterOptions};
 use crate::dial::{Connect, Dialer};
 use crate::guard::Guard;
 use crate::guard::connections::incoming::LimitedIncoming;
 use crate::guard::connections::{ConnectionLimits, Connections};
 use crate::guard::drain::{Drain, End};
+use crate::guard::host::{Hosts, host_of};
 use crate::guard::limits::{Admission, Limits};
+use crate::guard::memory::Budget;
 use crate::guard::methods::Methods;
 use crate::guard::metrics::Metrics;
 use crate::guard::security::Security;
@@ -71,6 +73,8 @@ pub struct ServerOptions {
     pub alone: Option<Alone>,
     /// How answers over HTTP are.
     pub http: HttpOptions,
+    /// Gives memory that is free in this process back to the system; called after large calls.
+    pub give_back: fn(),
 }
 
 /// Why a server accepts no other servers.
@@ -112,6 +116,7 @@ impl ServerOptions {
             admin: None,
             alone: None,
             http: HttpOptions::default(),
+            give_back: || {},
         }
     }
 }
@@ -202,9 +207,12 @@ impl Server {
             Some(address) => Some(bound(address).await?),
             None => None,
         };
-        let prepared = PreparedServer::start(location, options).await.map_err(ServerError::Start)?;
+        let give_back = options.give_back;
+        let prepared = PreparedServer::start((location, address), options).await.map_err(ServerError::Start)?;
         prepared.metrics.watch_connections(&connections);
-        tokio::spawn(tidy(prepared.limits, prepared.admission.clone(), connections.clone(), prepared.stop.subscribe()));
+        let given_back = (prepared.budgets.clone(), give_back);
+        let tidied = (prepared.limits, prepared.admission.clone(), given_back, connections.clone());
+        tokio::spawn(tidy(tidied, prepared.stop.subscribe()));
         let admin = admin.map(|(listener, address)| {
             tokio::spawn(serve_admin(listener, prepared.admin_router.clone(), prepared.stop.subscribe()));
             address
@@ -320,8 +328,12 @@ async fn serve_admin(listener: TcpListener, router: Router, mut stop: watch::Rec
     }
 }
 
-/// Closes idle connections and drops answers that nobody reads, until the server stops.
-async fn tidy(limits: Limits, admission: Admission, connections: Connections, mut stop: watch::Receiver<bool>) {
+/// What is tidied up.
+type Tidied = (Limits, Admission, ([Budget; 2], fn()), Connections);
+
+/// Closes idle connections, drops answers that nobody reads, and gives memory of large calls back to the system, until
+/// the server stops.
+async fn tidy((limits, admission, (budgets, give_back), connections): Tidied, mut stop: watch::Receiver<bool>) {
     let interval = (limits.stall / 4).min(limits.idle / 4).clamp(Duration::from_millis(10), Duration::from_secs(1));
     loop {
         tokio::select! {
@@ -329,6 +341,10 @@ async fn tidy(limits: Limits, admission: Admission, connections: Connections, mu
             _ = stop.wait_for(|stopped| *stopped) => return,
         }
         admission.give_up();
+        if budgets.each_ref().map(Budget::was_used).contains(&true) {
+            // The allocator may look through all free memory.
+            let _ = tokio::task::spawn_blocking(give_back).await;
+        }
         connections.close_idle(limits.idle);
     }
 }
@@ -349,6 +365,7 @@ struct PreparedServer {
     router: Router,
     admin_router: Router,
     admission: Admission,
+    budgets: [Budget; 2],
     shared: Shared,
     drain: Drain,
     metrics: Metrics,
@@ -358,7 +375,7 @@ struct PreparedServer {
 }
 
 impl PreparedServer {
-    async fn start(location: Location, options: ServerOptions) -> Result<Self, Status> {
+    async fn start((location, listen): (Location, SocketAddr), options: ServerOptions) -> Result<Self, Status> {
         let ServerOptions {
             cluster: cluster_options,
             clerk,
@@ -373,6 +390,10 @@ impl PreparedServer {
             ..
         } = options;
         let tokens = security.tokens();
+        let mut names = http_options.hosts;
+        names.push(cluster_options.address.ip().to_string());
+        names.extend(http_options.public_url.as_deref().and_then(host_of));
+        let hosts = Hosts::of(listen, names);
         let mut dialer = Dialer::default().secured(security.client_tls(&peer_name), tokens.clone());
         if let Some(connect) = connect {
             dialer = dialer.over(connect);
@@ -381,8 +402,10 @@ impl PreparedServer {
         let (stop, stopped) = watch::channel(false);
         let bounds = limits.bounds();
         let cluster = Cluster::start(location, cluster_options, bounds, dialer.clone(), stopped.clone()).await?;
-        let cells = CellsService::new(cluster.clone(), bounds, limits.calls, alone);
-        let clerk = Clerk::of_server(cluster.maps(), dialer, clerk, (name, Arc::new(cells.clone())));
+        let [answers, work] = limits.budgets();
+        let cells = CellsService::new(cluster.clone(), (bounds, work.clone()), limits.calls, alone);
+        let local: (String, Arc<dyn LocalCells>) = (name, Arc::new(cells.clone()));
+        let clerk = Clerk::of_server(cluster.maps(), dialer, clerk, (local, answers.clone()));
         let manner = HttpManner {
             replay: http_options.replay,
             public_url: http_options.public_url,
@@ -422,14 +445,21 @@ impl PreparedServer {
             .add_service(older)
             .into_axum_router()
             .merge(http::routes(shared.clone()));
-        let guard =
-            Guard { methods, tokens, admission: admission.clone(), metrics: metrics.clone(), drain: drain.clone() };
+        let guard = Guard {
+            methods,
+            hosts,
+            tokens,
+            admission: admission.clone(),
+            metrics: metrics.clone(),
+            drain: drain.clone(),
+        };
         let admin_router = Routes::new(health).into_axum_router().merge(guard.beside());
         let mut router = guard.around(router);
         if let Some(cors) = cors(&http_options.origins) {
             router = router.layer(cors);
         }
-        Ok(Self { router, admin_router, admission, shared, drain, metrics, limits, stop, patience })
+        let budgets = [answers, work];
+        Ok(Self { router, admin_router, admission, budgets, shared, drain, metrics, limits, stop, patience })
     }
 
     fn running(

@@ -74,7 +74,7 @@ async fn from(last: u8, to: SocketAddr) -> std::io::Result<TcpStream> {
 async fn get(to: SocketAddr, path: &str) -> String {
     let asked = async {
         let mut stream = TcpStream::connect(to).await.unwrap();
-        let request = format!("GET {path} HTTP/1.1\r\nhost: a.example\r\nconnection: close\r\n\r\n");
+        let request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
         stream.write_all(request.as_bytes()).await.unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).await.map(|_| answer)
@@ -106,7 +106,7 @@ fn idle_connections_lock_out_nobody() {
             match round % 4 {
                 0 => {}
                 1 => stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0").await.unwrap(),
-                _ => stream.write_all(b"GET /livez HTTP/1.1\r\nhost: a.example\r\n\r\n").await.unwrap(),
+                _ => stream.write_all(b"GET /livez HTTP/1.1\r\nhost: localhost\r\n\r\n").await.unwrap(),
             }
             idle.push(stream);
             if round % 40 == 0 {
@@ -238,7 +238,7 @@ fn answers_are_compressed_for_who_wants_that_and_questions_may_be() {
         for (accepted, expected) in [("gzip", true), ("identity", false)] {
             let mut stream = TcpStream::connect(at).await.unwrap();
             let request = format!(
-                "GET /v1/openapi.json HTTP/1.1\r\nhost: a.example\r\nconnection: close\r\naccept-encoding: \
+                "GET /v1/openapi.json HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\naccept-encoding: \
                  {accepted}\r\n\r\n"
             );
             stream.write_all(request.as_bytes()).await.unwrap();

@@ -21,6 +21,7 @@ use std::collections::{HashMap, HashSet};
 use crate::error::Error;
 use crate::read::query::{Direction, Lifespan, Links, Precision};
 use crate::read::spellings::in_order;
+use crate::record::backlink::Backlink;
 use crate::record::capture::{CaptureTime, Linking, gone_after, telling, unknown_since};
 use crate::record::page::InLinks;
 use crate::record::time::{AsOf, RangeLength, Window};
@@ -328,12 +329,30 @@ impl Sources {
     pub fn of(record: &InLinks, in_range: RangeLength, links: Option<&[Uid]>, question: Near) -> Self {
         let lives = record.lives(in_range);
         let is_asked = |page: &Uid| links.is_none_or(|links| links.binary_search(page).is_ok());
-        let mut pages: Vec<(i64, Uid)> =
-            lives.into_iter().zip(record.sources.iter().copied()).filter(|(_, page)| is_asked(page)).collect();
+        let pages = lives.into_iter().zip(record.sources.iter().copied()).filter(|(_, page)| is_asked(page)).collect();
+        let mut sources = Self { pages, left_out: 0 };
+        sources.cut(question);
+        sources
+    }
+
+    /// Adds a source, given when it linked; the longest-lived ones stay. So a hub is read one source after the other.
+    pub fn add(&mut self, page: Uid, backlink: &Backlink, question: Near) {
+        if question.at.is_some_and(|at| backlink.links_at(at) == Linking::No) {
+            return;
+        }
+        let life = backlink.stays.iter().map(|stay| stay.last - stay.first + 1).sum();
+        self.pages.push((life, page));
+        if self.pages.len() >= 2 * question.near_max().max(1) {
+            self.cut(question);
+        }
+    }
+
+    /// Leaves out those for which there is no room.
+    pub fn cut(&mut self, question: Near) {
+        let Self { pages, left_out } = self;
         pages.sort_unstable_by_key(|&(life, page)| (Reverse(life), page));
-        let left_out = pages.len().saturating_sub(question.near_max());
+        *left_out += pages.len().saturating_sub(question.near_max());
         pages.truncate(question.near_max());
-        Self { pages, left_out }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Stays and series against what is so at each second.
 
+use super::united::United;
 use super::*;
 use crate::record::status::Status;
 use proptest::prelude::*;
@@ -81,7 +82,9 @@ proptest! {
     #[test]
     fn pages_together_stand_while_one_of_them_does(pages in prop::collection::vec(captures(), 0..5)) {
         let backlinks: Vec<Backlink> = pages.iter().map(|captures| backlink_of(captures)).collect();
-        let united = Backlink::united(&backlinks);
+        let mut all = United::default();
+        backlinks.iter().for_each(|backlink| all.add(backlink));
+        let united = all.backlink();
         for time in -1..=END {
             let each: Vec<_> = backlinks.iter().map(|backlink| backlink.links_at(time)).collect();
             let expected = [Linking::Yes, Linking::Unknown].into_iter().find(|state| each.contains(state));

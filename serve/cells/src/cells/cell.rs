@@ -442,6 +442,20 @@ impl Cell {
     }
 }
 
+impl Cell {
+    /// Calls `visit` with each source of a node, rising, that ever links.
+    pub(crate) fn each_source(
+        &self,
+        node: Node,
+        scratch: &mut StoreScratch,
+        visit: &mut dyn FnMut(Uid),
+    ) -> Result<(), LayersError> {
+        let mut uids = self.numbers.uids();
+        let mut visit = |number: Number| visit(uids.of(number));
+        self.backward.each_source(node, scratch, &mut visit).map_err(|damage| self.damaged(damage))
+    }
+}
+
 impl KeyOrder for Cell {
     fn seek(&self, key: &[u8]) -> Result<Uid, LayersError> {
         let at = self.urls.lower_bound(key).map_err(|damage| self.damaged(damage))?;

@@ -191,6 +191,15 @@ impl Row {
         Ok(found)
     }
 
+    /// Calls `visit` with each page that ever links to the URL of `uid`, rising, as far as this row tells.
+    ///
+    /// # Errors
+    /// [`Error::NotHere`] where the cell with the in-links of `uid` is not held, and damaged images.
+    pub fn each_source(&self, uid: Uid, scratch: &mut Scratch, visit: &mut dyn FnMut(Uid)) -> Result<(), LayersError> {
+        let Some(record) = self.record_of(uid)? else { return Ok(()) };
+        record.cell.each_source(record.node, &mut scratch.store, visit)
+    }
+
     /// Replaces the contents of `sources` by what links to the URL of `uid` in the window, rising, as far as this row
     /// tells. Replaces the contents of `unsure_sources` by the indexes, rising, of those sources that may or may not
     /// link, because a cell that is not held knows: [`Cell::has_link`] of that cell tells. With all cells held, and at

@@ -25,10 +25,12 @@ use crate::coding::bits::BitReader;
 use crate::coding::sections::Sections;
 use crate::error::Damage;
 use crate::image::guard::Section;
+use crate::links::codec::LinkCodec;
 use crate::links::lists::Sizes;
 use crate::links::strata::ranks::{self, Nodes};
 use crate::links::strata::{Phased, Profile, Strata, StrataBuffers, encode_numbered};
 use crate::numbers::{Node, Number};
+use crate::scratch::{StoreScratch, bytes_of};
 
 use activity::Activity;
 
@@ -177,6 +179,13 @@ pub(crate) struct AnswerBuffers {
     edges: [Cut; 2],
 }
 
+impl AnswerBuffers {
+    /// Bytes that the longest lists hold.
+    pub(crate) fn bytes(&self) -> usize {
+        self.phased.bytes() + bytes_of(&self.table_indexes)
+    }
+}
+
 impl Backward {
     /// Opens what [`encode`] wrote for a cell of `nodes` nodes from UID `first` on.
     ///
@@ -280,6 +289,21 @@ impl Backward {
             };
             visit(self.ranking.source(Rank(rank), &mut nodes), found);
         }
+        Ok(())
+    }
+
+    /// Calls `visit` with each source of a node, rising, that ever links. Memory: eight bytes for each, without its
+    /// presence.
+    pub(crate) fn each_source(
+        &self,
+        node: Node,
+        scratch: &mut StoreScratch,
+        ranks: &mut Vec<u64>,
+        visit: &mut dyn FnMut(Number),
+    ) -> Result<(), Damage> {
+        self.strata.list(node.0, scratch, ranks)?;
+        let mut nodes = Nodes::new(&self.ranks);
+        ranks.iter().for_each(|&rank| visit(self.ranking.source(Rank(rank), &mut nodes)));
         Ok(())
     }
 

@@ -107,6 +107,18 @@ pub trait BackwardStore: Send + Sync {
         visit: &mut dyn FnMut(Number, Found),
     ) -> Result<(), Damage>;
 
+    /// Calls `visit` with each source of a node, rising, that ever links.
+    ///
+    /// # Errors
+    /// See [`BackwardStore`].
+    fn each_source(&self, node: Node, scratch: &mut StoreScratch, visit: &mut dyn FnMut(Number)) -> Result<(), Damage> {
+        let all = |ranges: &[i64]| {
+            let all = (0, ranges.len().checked_sub(1)?);
+            Some(Wanted { ranges: all, inner: Some(all) })
+        };
+        self.sources(node, &all, scratch, &mut |source, _| visit(source))
+    }
+
     /// The record of a node as the layers have it; `None` where nothing links to it.
     ///
     /// # Errors

@@ -39,6 +39,7 @@ use crate::coding::bits::BitReader;
 use crate::error::Damage;
 use crate::image::guard::Section;
 use crate::links::lists::Sizes;
+use crate::scratch::bytes_of;
 
 use blocks::Blocks;
 use symbols::{Context, Tables};
@@ -97,6 +98,17 @@ pub(crate) struct StrataBuffers {
     /// Links of a page, and the times of its known captures.
     links: Vec<u64>,
     known: Vec<i64>,
+}
+
+impl StrataBuffers {
+    /// Bytes that the longest lists hold, about: those of links and of captures.
+    pub(crate) fn bytes(&self) -> usize {
+        let list = |(times, blank): &List| bytes_of(times) + bytes_of(blank);
+        let level =
+            |level: &Level| list(&level.list) + bytes_of(&level.events) + bytes_of(&level.rest) + level.phases.bytes();
+        let Self { levels, masks, links, known } = self;
+        levels.iter().map(level).sum::<usize>() + bytes_of(masks) + bytes_of(links) + bytes_of(known)
+    }
 }
 
 /// A record and its node.

@@ -1,12 +1,14 @@
 //! When pages linked to a target, and from which hosts ([`webstrata_layers::record::backlink`] has the rule).
 //!
 //! ```text
-//! UIDs of the target --[cells of the target]--> pages that link --[cells of the pages]--> their stays
-//!                                                        \--[a few of their URLs]--> their hosts
+//! UIDs of the target --[cells of the target]--> pages that link --[cells of the pages]--> their stays --+--> Tally
+//!      (a part at a time, for each row of URLs)            \--[cells of their URLs]--> their hosts ------/
 //! ```
 //!
 //! A page with captures in one row is answered by its cell; pages of several rows are fetched and joined here. Pages
-//! are asked for in batches of [`PAGES`], several at once. Memory: the stays of all pages.
+//! are asked for in batches of [`PAGES`], several at once, and [`webstrata_layers::Tally`] counts them as they come.
+//! Memory, charged to the call: [`SOURCES`] UIDs, a few batches, and the rows of the answer, however many pages link.
+//! Cost: each part of the sources reads all in-links of the target.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -14,14 +16,9 @@ use std::sync::{Arc, Weak};
 
 use futures_util::future::try_join_all;
 use tonic::Status;
-use webstrata_layers::read::around::referrers::{keep_first, series};
 use webstrata_layers::read::query::times_of;
 use webstrata_layers::read::spellings::in_order;
-use webstrata_layers::{
-    Backlink, Direction, Event, Order, Period, RangeLength, Referrer, Referrers, ReferringHost, Uid, Unit, Window,
-    lifespans_of,
-};
-use webstrata_url::domain_of;
+use webstrata_layers::{Backlink, Direction, Ranked, Ranking, Referrer, Tally, Uid, Window, lifespans_of};
 
 use crate::clerk::call::{CellQuestion, other_kind};
 use crate::clerk::links::{chosen, taken};
@@ -42,52 +39,17 @@ pub struct BacklinkQuestion {
     pub target: Vec<Range<Uid>>,
     /// UIDs of pages that do not count.
     pub except: Vec<Range<Uid>>,
-    /// What a row is.
-    pub unit: Unit,
-    /// The length of the periods.
-    pub period: RangeLength,
-    /// Rows without such an event in the interval are not selected.
-    pub event: Event,
-    /// A closed interval of seconds.
-    pub interval: (i64, i64),
-    /// The order of the rows.
-    pub order: Order,
-    /// Rows to skip.
-    pub offset: usize,
-    /// The most rows in the answer.
-    pub limit: usize,
-}
-
-/// A row of an answer, and the URL of its page.
-#[derive(Clone, Debug)]
-pub struct BacklinkRow {
-    /// The page; of a host or a domain the page that linked first.
-    pub page: Uid,
-    /// Its URL.
-    pub url: String,
-    /// The host or the domain; `None` for a page.
-    pub name: Option<String>,
-    /// How many pages of it ever linked.
-    pub pages: u64,
-    /// When it linked.
-    pub backlink: Backlink,
+    /// What is asked of the pages that link.
+    pub ranking: Ranking,
 }
 
 /// Who links to a target.
 #[derive(Clone, Debug)]
 pub struct BacklinkAnswer {
-    /// How many link, by the first second of each period.
-    pub periods: Vec<(i64, Period)>,
-    /// How many pages ever linked.
-    pub pages: usize,
-    /// How many rows there are.
-    pub total: usize,
-    /// How many of these are selected.
-    pub selected: usize,
-    /// The hosts with the most pages, at most 50.
-    pub hosts: Vec<ReferringHost>,
-    /// Selected rows.
-    pub rows: Vec<BacklinkRow>,
+    /// Counts, hosts and rows.
+    pub ranked: Ranked,
+    /// The URL of the page of each row.
+    pub urls: Vec<String>,
 }
 
 /// What a target is in one epoch of one store.
@@ -99,12 +61,22 @@ struct TargetKey {
     except: Vec<Range<Uid>>,
 }
 
-/// The referrers of the targets that were asked for last, the latest at the end.
+/// Pages of one row that follow one another, and their hosts: for pages that follow one another, a host and a number.
 #[derive(Default)]
-pub(in crate::clerk) struct Remembered(VecDeque<(TargetKey, Arc<Referrers>)>);
+struct Part {
+    pages: Vec<(Uid, Backlink)>,
+    hosts: Vec<(String, u64)>,
+}
+
+/// All pages that link to a target, by row of their URLs.
+type Parts = Vec<(usize, Part)>;
+
+/// The pages that link to the targets that were asked for last, the latest at the end; targets with few pages only.
+#[derive(Default)]
+pub(in crate::clerk) struct Remembered(VecDeque<(TargetKey, Arc<Parts>)>);
 
 impl Remembered {
-    fn get(&mut self, key: &TargetKey) -> Option<Arc<Referrers>> {
+    fn get(&mut self, key: &TargetKey) -> Option<Arc<Parts>> {
         let at = self.0.iter().position(|(known, _)| known == key)?;
         let entry = self.0.remove(at)?;
         let found = entry.1.clone();
@@ -112,11 +84,11 @@ impl Remembered {
         Some(found)
     }
 
-    fn put(&mut self, key: TargetKey, referrers: Arc<Referrers>) {
+    fn put(&mut self, key: TargetKey, parts: Arc<Parts>) {
         self.0.retain(|(known, _)| *known != key);
-        self.0.push_back((key, referrers));
-        let pages = |entries: &VecDeque<(TargetKey, Arc<Referrers>)>| {
-            entries.iter().map(|(_, referrers)| referrers.len()).sum::<usize>()
+        self.0.push_back((key, parts));
+        let pages = |entries: &VecDeque<(TargetKey, Arc<Parts>)>| {
+            entries.iter().flat_map(|(_, parts)| &**parts).map(|(_, part)| part.pages.len()).sum::<usize>()
         };
         while self.0.len() > REMEMBERED_TARGETS || pages(&self.0) > REMEMBERED_PAGES && !self.0.is_empty() {
             self.0.pop_front();
@@ -134,23 +106,83 @@ pub(in crate::clerk) async fn forget_retired(clerk: Weak<Shared>) {
     }
 }
 
-/// The most targets that are remembered, and the most pages of all of them; a page takes about 150 bytes.
+/// The most targets that are remembered, the most pages of one of them, and of all of them; a page takes about 200
+/// bytes.
 const REMEMBERED_TARGETS: usize = 32;
-const REMEMBERED_PAGES: usize = 1 << 19;
-/// The most hosts in an answer.
-const HOSTS: usize = 50;
+const TARGET_PAGES: usize = 1 << 14;
+const REMEMBERED_PAGES: usize = 1 << 17;
 /// URLs looked up in one batch.
 const URLS: usize = 4096;
 /// Pages asked for in one batch.
-const PAGES: usize = 1 << 14;
+const PAGES: usize = 1 << 12;
 /// Batches that are asked for at once.
 const BATCHES: usize = 4;
-/// Sources asked for in one answer.
-const SOURCES_MAX: usize = 1 << 20;
+/// Bytes of a page while it is asked for, about.
+const PAGE_BYTES: usize = 512;
+/// Sources that are held of all rows together, and the fewest that are asked for in one answer.
+const SOURCES: usize = 1 << 20;
+const SOURCES_MIN: usize = 1 << 14;
+
+/// The pages with URLs of one row that link, as far as they were asked for.
+struct Sources {
+    /// Those that were not.
+    uids: Range<Uid>,
+    /// Those that wait.
+    waiting: VecDeque<Uid>,
+}
 
 impl Pinned {
-    /// When each page linked to URLs of the target, by UID; without pages that never did, and without those in
-    /// `except`.
+    /// Who links to a target, and since when.
+    ///
+    /// # Errors
+    /// See [`Pinned`].
+    pub async fn who_links(&self, question: BacklinkQuestion) -> Result<BacklinkAnswer, Status> {
+        let BacklinkQuestion { target, except, ranking } = question;
+        let key = TargetKey { store: self.map.store.clone(), epoch: self.graph.epoch, target, except };
+        let mut tally = Tally::new(ranking, self.graph.rows.len());
+        // People ask about one target in many ways, and an epoch never changes.
+        let known = lock(&self.clerk.shared.remembered).get(&key);
+        if let Some(parts) = known {
+            for (row, Part { pages, hosts }) in parts.iter() {
+                tally.feed(*row, pages.iter().cloned(), hosts.iter().cloned());
+            }
+            (0..self.graph.rows.len()).for_each(|row| tally.feed(row, [], []));
+        } else {
+            self.count_into(&mut tally, key).await?;
+        }
+        let ranked = tally.finish();
+        let mut urls = Vec::with_capacity(ranked.rows.len());
+        for rows in ranked.rows.chunks(URLS) {
+            urls.extend(self.urls(&rows.iter().map(|row: &Referrer| row.page).collect::<Vec<_>>()).await?);
+        }
+        Ok(BacklinkAnswer { ranked, urls })
+    }
+
+    /// Counts all pages that link to a target, and remembers them if they are few.
+    async fn count_into(&self, tally: &mut Tally, key: TargetKey) -> Result<(), Status> {
+        let (mut parts, mut sources) = (Some(Parts::new()), self.sources_by_row());
+        while let Some(row) = tally.needs() {
+            let part = self.next_pages(&mut sources[row], (&key.target, &key.except)).await?;
+            let waiting: usize = sources.iter().map(|sources| sources.waiting.len()).sum();
+            let needed = tally.bytes() + waiting * size_of::<Uid>() + part.pages.len() * PAGE_BYTES;
+            self.charge().cover(needed).await?;
+            if let Some(known) = &mut parts {
+                known.push((row, Part { pages: part.pages.clone(), hosts: part.hosts.clone() }));
+                if known.iter().map(|(_, part)| part.pages.len()).sum::<usize>() > TARGET_PAGES {
+                    parts = None;
+                }
+            }
+            tally.feed(row, part.pages, part.hosts);
+        }
+        if let Some(mut parts) = parts {
+            parts.retain(|(_, part)| !part.pages.is_empty());
+            lock(&self.clerk.shared.remembered).put(key, Arc::new(parts));
+        }
+        Ok(())
+    }
+
+    /// Calls `visit` with each page that ever linked to URLs of the target and is not in `except`, and when it did:
+    /// row by row, in order of UIDs.
     ///
     /// # Errors
     /// See [`Pinned`].
@@ -158,73 +190,71 @@ impl Pinned {
         &self,
         target: &[Range<Uid>],
         except: &[Range<Uid>],
+        mut visit: impl FnMut(Uid, Backlink),
+    ) -> Result<(), Status> {
+        for mut sources in self.sources_by_row() {
+            loop {
+                let found = self.next_backlinks(&mut sources, (target, except)).await?;
+                if found.is_empty() {
+                    break;
+                }
+                found.into_iter().for_each(|(page, backlink)| visit(page, backlink));
+            }
+        }
+        Ok(())
+    }
+
+    /// For each row the UIDs of its URLs.
+    fn sources_by_row(&self) -> Vec<Sources> {
+        let mut start = Uid(0);
+        let rows = self.graph.rows.iter().map(|row| {
+            let uids = start..row.end_uid;
+            start = row.end_uid;
+            Sources { uids, waiting: VecDeque::new() }
+        });
+        rows.collect()
+    }
+
+    /// The next pages that link, with their hosts; none at the end.
+    async fn next_pages(&self, sources: &mut Sources, target: (&[Range<Uid>], &[Range<Uid>])) -> Result<Part, Status> {
+        let pages = self.next_backlinks(sources, target).await?;
+        let mut hosts = Vec::new();
+        for some in pages.chunks(PAGES) {
+            hosts.extend(self.hosts_of(&some.iter().map(|(page, _)| *page).collect::<Vec<_>>()).await?);
+        }
+        Ok(Part { pages, hosts })
+    }
+
+    /// The next pages that link to URLs of the target and are not in `except`; none at the end.
+    async fn next_backlinks(
+        &self,
+        sources: &mut Sources,
+        (target, except): (&[Range<Uid>], &[Range<Uid>]),
     ) -> Result<Vec<(Uid, Backlink)>, Status> {
-        let mut pages = self.sources_of(target).await?;
-        pages.retain(|page| !except.iter().any(|uids| uids.contains(page)));
-        let mut found = Vec::with_capacity(pages.len());
-        for some in pages.chunks(PAGES * BATCHES) {
-            let batches = some.chunks(PAGES).map(|pages| self.backlinks_of_any_size(pages, target));
+        let mut found = Vec::new();
+        while found.is_empty() {
+            if sources.waiting.is_empty() {
+                if sources.uids.is_empty() {
+                    break;
+                }
+                let (some, next) = self.sources_of(target, &sources.uids).await?;
+                sources.uids.start = next;
+                sources.waiting = some.into();
+            }
+            let end = sources.waiting.len().min(PAGES * BATCHES);
+            let pages = sources.waiting.drain(..end);
+            let pages: Vec<Uid> = pages.filter(|page| !except.iter().any(|uids| uids.contains(page))).collect();
+            let batches = pages.chunks(PAGES).map(|pages| self.backlinks_of_any_size(pages, target));
             let backlinks = try_join_all(batches).await?.into_iter().flatten();
             let linking = |(_, backlink): &(Uid, Backlink)| !backlink.stays.is_empty();
-            found.extend(some.iter().copied().zip(backlinks).filter(linking));
+            found.extend(pages.iter().copied().zip(backlinks).filter(linking));
         }
         Ok(found)
     }
 
-    /// Who links to a target, and since when.
-    ///
-    /// # Errors
-    /// See [`Pinned`].
-    pub async fn who_links(&self, question: BacklinkQuestion) -> Result<BacklinkAnswer, Status> {
-        let BacklinkQuestion { target, except, unit, period, event, interval, order, offset, limit } = question;
-        let referrers = self.remembered(target, except).await?;
-        let (pages, mut hosts) = (referrers.len(), referrers.hosts());
-        hosts.truncate(HOSTS);
-        let mut rows = referrers.rows(unit, domain_of);
-        let (periods, total) = (series(&rows, period), rows.len());
-        if (event, interval) != (Event::Any, (i64::MIN, i64::MAX)) {
-            rows.retain(|row| row.has(event, interval));
-        }
-        let selected = rows.len();
-        keep_first(&mut rows, order, offset.saturating_add(limit));
-        rows.drain(..offset.min(rows.len()));
-        let mut urls = Vec::with_capacity(rows.len());
-        for rows in rows.chunks(URLS) {
-            urls.extend(self.urls(&rows.iter().map(|row| row.page).collect::<Vec<_>>()).await?);
-        }
-        let row = |(row, url): (Referrer<'_>, String)| {
-            let Referrer { page, name, pages, backlink } = row;
-            BacklinkRow { page, url, name, pages, backlink: backlink.into_owned() }
-        };
-        let rows = rows.into_iter().zip(urls).map(row).collect();
-        Ok(BacklinkAnswer { periods, pages, total, selected, hosts, rows })
-    }
-
-    /// The referrers of a target; those of the last targets are kept, since people ask about one target in many ways,
-    /// and an epoch never changes.
-    async fn remembered(&self, target: Vec<Range<Uid>>, except: Vec<Range<Uid>>) -> Result<Arc<Referrers>, Status> {
-        let key = TargetKey { store: self.map.store.clone(), epoch: self.graph.epoch, target, except };
-        let known = lock(&self.clerk.shared.remembered).get(&key);
-        if let Some(known) = known {
-            return Ok(known);
-        }
-        let found = Arc::new(self.referrers(&key.target, &key.except).await?);
-        lock(&self.clerk.shared.remembered).put(key, found.clone());
-        Ok(found)
-    }
-
-    /// As [`Pinned::backlinks`], with the host of each page.
-    ///
-    /// # Errors
-    /// See [`Pinned`].
-    pub async fn referrers(&self, target: &[Range<Uid>], except: &[Range<Uid>]) -> Result<Referrers, Status> {
-        let pages = self.backlinks(target, except).await?;
-        let hosts = self.hosts_of(&pages.iter().map(|(page, _)| *page).collect::<Vec<_>>()).await?;
-        Ok(Referrers::new(pages, hosts.iter().flat_map(|(host, count)| (0..*count).map(move |_| host))))
-    }
-
-    /// The pages that link to URLs of these UIDs in some row, in order.
-    async fn sources_of(&self, target: &[Range<Uid>]) -> Result<Vec<Uid>, Status> {
+    /// Pages of an interval of UIDs that link to URLs of the target in some row, in order, and the UID where the list
+    /// continues.
+    async fn sources_of(&self, target: &[Range<Uid>], uids: &Range<Uid>) -> Result<(Vec<Uid>, Uid), Status> {
         let mut cells = Vec::new();
         for row in &self.graph.rows {
             for cell in &row.cells {
@@ -235,9 +265,10 @@ impl Pinned {
             }
         }
         let target = ranges_of(target);
-        let (mut sources, mut first, mut most) = (Vec::new(), Some(Uid(0)), SOURCES_MAX);
-        while let Some(from) = first {
-            let request = SourcesOf { target: target.clone(), first: from.0, most: most as u64 };
+        let lists_max = cells.len().max(1) * self.graph.rows.len().max(1);
+        let mut most = (SOURCES / lists_max).max(SOURCES_MIN);
+        loop {
+            let request = SourcesOf { target: target.clone(), first: uids.start.0, most: most as u64 };
             let question = |&cell: &CellName| CellQuestion { cell, question: QuestionKind::Sources(request.clone()) };
             let questions: Vec<CellQuestion> = cells.iter().map(question).collect();
             // Asked one by one, so that a server answers several at once.
@@ -255,11 +286,12 @@ impl Pinned {
             let lists = lists.into_iter().map(Lists::of).collect::<Result<Vec<_>, _>>()?;
             // After the end of the first list that was cut, the union is incomplete.
             let cut = lists.iter().filter(|list| list.links.len() >= most);
-            first = cut.filter_map(|list| list.links.last()?.0.checked_add(1)).min().map(Uid);
-            let complete = |link: &Uid| first.is_none_or(|first| *link < first);
-            sources.extend(lists.iter().flat_map(|list| &list.links).copied().filter(complete));
+            let next = cut.filter_map(|list| list.links.last()?.0.checked_add(1)).min().map_or(uids.end, Uid);
+            let end = next.min(uids.end);
+            let within = |link: &Uid| *link < end;
+            let sources = lists.iter().flat_map(|list| &list.links).copied().filter(within).collect();
+            return Ok((in_order(sources), end));
         }
-        Ok(in_order(sources))
     }
 
     /// The backlinks of pages, in smaller batches if an answer would be too large.
@@ -324,7 +356,7 @@ impl Pinned {
         }
         // UIDs rise, so the questions are in the order of the cells, and each is about UIDs that follow one another.
         let questions = split.cell_questions(|question| QuestionKind::HostsOf(chosen(uids, &question.items)));
-        let lists = taken(self.ask(&questions).await?, |answer| match answer {
+        let lists = taken(self.ask_apart(&questions).await?, |answer| match answer {
             AnswerKind::Stretches(hosts) => Some(hosts.hosts),
             _ => None,
         })?;

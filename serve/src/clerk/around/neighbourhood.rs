@@ -4,7 +4,7 @@ use tonic::Status;
 use webstrata_layers::read::around::neighbourhood::{Groups, Sources};
 use webstrata_layers::read::spellings::in_order;
 use webstrata_layers::record::key::host_of;
-use webstrata_layers::{AsOf, Direction, Edge, Near, Precision, Surroundings, Uid, Unit};
+use webstrata_layers::{AsOf, Backlink, Direction, Edge, Near, Precision, Surroundings, Uid, Unit, Window};
 use webstrata_url::domain_of;
 
 use crate::clerk::pinned::Pinned;
@@ -12,6 +12,8 @@ use crate::protocol::status::Reason;
 
 /// Pages of the first ring that are asked for in one batch.
 const PAGES: usize = 512;
+/// Of more pages that link to the centre the record is not fetched: they are asked one after the other.
+const RECORD_SOURCES_MAX: u64 = 1 << 15;
 /// URLs looked up, or pages asked whether they were captured, in one batch.
 const URLS: usize = 4096;
 
@@ -86,21 +88,10 @@ impl Pinned {
     /// See [`Pinned`].
     pub async fn surroundings(&self, question: Near) -> Result<Surroundings, Status> {
         let centre = question.centre;
-        let asked = match question.at {
-            Some(at) => {
-                let direction = Direction::In(Precision::Exact);
-                let mut asked = self.all_links(centre, direction, question.window()).await?;
-                asked.extend(self.unknown(&[centre], direction, AsOf::new(at)).await?.into_values());
-                Some(in_order(asked))
-            }
-            None => None,
-        };
-        let record = self.in_records(&[centre]).await?.pop().flatten();
-        let sources = record.map(|record| Sources::of(&record, self.graph().in_range, asked.as_deref(), question));
+        let sources = self.longest_sources(question).await?;
         let middle = [centre];
         let (lifespans, captures) = tokio::try_join!(self.lifespans(&middle), self.captures(&middle))?;
-        let mut found =
-            Surroundings::new(question, (lifespans.values(), captures.values()), sources.unwrap_or_default());
+        let mut found = Surroundings::new(question, (lifespans.values(), captures.values()), sources);
         let near = found.near().to_vec();
         let (mut waiting, mut step) = (&near[..], PAGES);
         while !waiting.is_empty() && !found.is_full() {
@@ -122,5 +113,30 @@ impl Pinned {
         }
         found.skip(waiting.len());
         Ok(found)
+    }
+
+    /// The pages that link to the centre whose links stood longest.
+    async fn longest_sources(&self, question: Near) -> Result<Sources, Status> {
+        let centre = question.centre;
+        let by_range = Direction::In(Precision::Range);
+        if self.degrees(&[centre], by_range, Window::ALWAYS).await?.iter().any(|&count| count > RECORD_SOURCES_MAX) {
+            let (mut sources, target) = (Sources::default(), centre..centre + 1);
+            let add = |page, backlink: Backlink| sources.add(page, &backlink, question);
+            self.backlinks(std::slice::from_ref(&target), &[], add).await?;
+            sources.cut(question);
+            return Ok(sources);
+        }
+        let asked = match question.at {
+            Some(at) => {
+                let direction = Direction::In(Precision::Exact);
+                let mut asked = self.all_links(centre, direction, question.window()).await?;
+                asked.extend(self.unknown(&[centre], direction, AsOf::new(at)).await?.into_values());
+                Some(in_order(asked))
+            }
+            None => None,
+        };
+        let record = self.in_records(&[centre]).await?.pop().flatten();
+        let sources = record.map(|record| Sources::of(&record, self.graph().in_range, asked.as_deref(), question));
+        Ok(sources.unwrap_or_default())
     }
 }

@@ -29,7 +29,11 @@ impl Pinned {
             let mut lists = Vec::with_capacity(pages.len());
             for some in pages.chunks(PAGES) {
                 match self.links(some, direction, Window::AsOf(as_of)).await {
-                    Ok(found) => lists.extend(found.iter().map(<[Uid]>::to_vec)),
+                    Ok(found) => {
+                        // The search remembers each page that it has seen.
+                        self.charge().keep(32 * (found.values().len() + found.len())).await?;
+                        lists.extend(found.iter().map(<[Uid]>::to_vec));
+                    }
                     // A page with more links than an answer may have ends the search, not the call.
                     Err(status) if Reason::of(&status) == Some(Reason::AnswerTooLarge) => {
                         search.cut();

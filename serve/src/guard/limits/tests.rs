@@ -251,7 +251,7 @@ fn limits_fit_the_machine() {
     bounds.admit(100_000).expect("as many as may be");
     let refused = bounds.admit(100_001).expect_err("one more");
     let info = refused.get_details_error_info().expect("an ErrorInfo");
-    assert_eq!((refused.code(), info.reason.as_str()), (Code::ResourceExhausted, "BATCH_TOO_LARGE"));
+    assert_eq!((refused.code(), info.reason.as_str()), (Code::OutOfRange, "BATCH_TOO_LARGE"));
     assert_eq!((info.metadata["given"].as_str(), info.metadata["most"].as_str()), ("100001", "100000"));
     bounds.admit_values(2 << 20).expect("as many as may be");
     let refused = bounds.admit_values((2 << 20) + 1).expect_err("one more");

@@ -3,18 +3,22 @@
 //!
 //! The series counts all rows; the table has those with an event in an interval, as many as `limit` says. Periods are
 //! columns, so that a picture of many years is small. Cost: the stays of every page that links; pages of the table add
-//! the look-ups of their URLs. Each page of the table costs as much as the first one.
+//! the look-ups of their URLs. Each page of the table costs as much as the first one. Memory: a few thousand pages that
+//! link, and the rows of one page of the table.
 
 use axum::Json;
 use axum::extract::{RawQuery, State};
 use serde_json::{Value as Shown, json};
-use webstrata_layers::{Backlink, Event, Order, Period, RangeLength, ReferringHost, Stay, Unit, format_time};
+use webstrata_layers::{
+    Backlink, Event, Order, Period, RangeLength, Ranking, Referrer, ReferringHost, Stay, Unit, format_time,
+};
+use webstrata_url::domain_of;
 
-use crate::clerk::{BacklinkQuestion, BacklinkRow};
+use crate::clerk::{BacklinkAnswer, BacklinkQuestion};
 use crate::http::answer::walk::Match;
 use crate::http::question::params::Params;
-use crate::http::question::resume::{PagePosition, Start};
-use crate::http::{Refused, pinned, resume_key};
+use crate::http::question::resume::Start;
+use crate::http::{Refused, pinned};
 use crate::protocol::status::{Reason, refuse};
 use crate::server::Shared;
 
@@ -53,10 +57,11 @@ pub(in crate::http) async fn backlinks(
         Match::Host | Match::Domain => target.clone(),
         _ => Match::Host.uid_intervals(&pinned, url).await.unwrap_or_else(|_| target.clone()),
     };
-    let offset = start.position.unwrap_or_default().sent;
     let targets: u64 = target.iter().map(|uids| uids.end.0 - uids.start.0).sum();
-    let question = BacklinkQuestion { target, except, unit, period, event, interval, order, offset, limit };
-    let answer = pinned.who_links(question).await?;
+    // A page of the table begins after the last row of the page before, which the key names by its place in the order.
+    let ranking = Ranking { unit, domain_of, period, event, interval, order, after: start.place(), limit };
+    let question = BacklinkQuestion { target, except, ranking };
+    let BacklinkAnswer { ranked: answer, urls } = pinned.who_links(question).await?;
     let column = |of: fn(&Period) -> u64| answer.periods.iter().map(|(_, period)| of(period)).collect::<Vec<_>>();
     let mut shown = json!({
         "epoch": pinned.epoch(), "url": url, "matchType": matched.name(), "unit": unit.name(),
@@ -66,11 +71,11 @@ pub(in crate::http) async fn backlinks(
         "found": column(|period| period.found), "new": column(|period| period.new),
         "returned": column(|period| period.returned), "lost": column(|period| period.lost),
         "hosts": answer.hosts.iter().map(host_shown).collect::<Vec<_>>(),
-        "rows": answer.rows.iter().map(|row| row_shown(row, interval.1)).collect::<Vec<_>>(),
+        "rows": answer.rows.iter().zip(&urls).map(|row| row_shown(row, interval.1)).collect::<Vec<_>>(),
     });
-    let sent = offset.saturating_add(answer.rows.len());
-    let next = (limit > 0 && sent < answer.selected).then_some(PagePosition { sent, ..PagePosition::default() });
-    resume_key(&mut shown, &start, &pinned, next);
+    if let Some(last) = answer.rows.last().filter(|_| answer.left > 0) {
+        shown["resumeKey"] = json!(start.key_after(pinned.epoch(), order.place(last)));
+    }
     Ok(Json(shown))
 }
 
@@ -78,8 +83,8 @@ fn host_shown(host: &ReferringHost) -> Shown {
     json!({"host": host.host, "pages": host.pages, "standing": host.standing, "first": format_time(host.first)})
 }
 
-/// A row, and whether it links as of a time.
-fn row_shown(row: &BacklinkRow, to: i64) -> Shown {
+/// A row and the URL of its page, and whether it links as of a time.
+fn row_shown((row, url): (&Referrer, &String), to: i64) -> Shown {
     let Backlink { stays, unknown, targets } = &row.backlink;
     let stay = |stay: &Stay| {
         json!({"first": format_time(stay.first), "last": format_time(stay.last), "gone": stay.gone.map(format_time),
@@ -87,7 +92,7 @@ fn row_shown(row: &BacklinkRow, to: i64) -> Shown {
     };
     let interval =
         |&(first, last): &(i64, i64)| json!([format_time(first), (last < i64::MAX).then(|| format_time(last))]);
-    let mut shown = json!({"page": row.url, "uid": row.page, "targets": targets, "links": row.backlink.links_at(to),
+    let mut shown = json!({"page": url, "uid": row.page, "targets": targets, "links": row.backlink.links_at(to),
                            "stays": stays.iter().map(stay).collect::<Vec<_>>()});
     if let Some(name) = &row.name {
         (shown["name"], shown["pages"]) = (json!(name), json!(row.pages));

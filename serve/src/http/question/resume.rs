@@ -2,7 +2,7 @@
 //! [`crate::protocol::resume`] says what a key holds and when it is refused.
 
 use tonic::Status;
-use webstrata_layers::Uid;
+use webstrata_layers::{Place, Uid};
 
 use super::params::Params;
 use crate::protocol::resume::{Fingerprint, resumed, token};
@@ -38,6 +38,17 @@ impl Start {
         let (epoch, [uid, sent, seed]) = resumed("resumeKey", key, question, epoch)?;
         let position = PagePosition { uid: Uid(uid), sent: usize::try_from(sent).unwrap_or(usize::MAX) };
         Ok(Self { epoch, position: Some(position), seed: Some(seed), question })
+    }
+
+    /// The place of the last row of an answer that is in an order of its own; `None` at the beginning.
+    pub(in crate::http) fn place(&self) -> Option<Place> {
+        let PagePosition { uid, sent } = self.position?;
+        Some(Place([uid.0, sent as u64, self.seed?]))
+    }
+
+    /// The key for the rows after a place.
+    pub(in crate::http) fn key_after(&self, epoch: u64, Place(place): Place) -> String {
+        token(epoch, place, self.question)
     }
 
     /// The first UID of the answer.

@@ -286,7 +286,7 @@ pub struct GetBacklinksRequest {
     /// Most rows; 0: none.
     #[prost(uint32, tag = "11")]
     pub limit: u32,
-    /// Rows to skip.
+    /// Rows to skip. They are found too, and take memory as rows of the answer do.
     #[prost(uint64, tag = "12")]
     pub offset: u64,
 }

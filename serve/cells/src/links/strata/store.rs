@@ -185,6 +185,13 @@ impl BackwardStore for Backward {
         Backward::sources(self, node, (&mut scratch.strata, &mut scratch.answer), select_ranges, visit)
     }
 
+    fn each_source(&self, node: Node, scratch: &mut StoreScratch, visit: &mut dyn FnMut(Number)) -> Result<(), Damage> {
+        let mut ranks = std::mem::take(&mut scratch.links);
+        let read = self.each_source(node, scratch, &mut ranks, visit);
+        scratch.links = ranks;
+        read
+    }
+
     fn record(&self, node: Node) -> Result<Option<InLinks<Number>>, Damage> {
         Backward::record(self, node)
     }

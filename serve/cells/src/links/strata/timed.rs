@@ -11,6 +11,7 @@ use crate::error::Damage;
 use super::presence::{self, PHASES_MAX, PhaseMap};
 use super::{Head, Level, PART, RecordAt, Strata, StrataBuffers, links};
 use crate::links::strata::record::Shape;
+use crate::scratch::bytes_of;
 
 const STILL: usize = Shape::Still as usize;
 const ROWS: usize = Shape::Rows as usize;
@@ -47,6 +48,11 @@ pub(super) struct Phases {
 }
 
 impl Phases {
+    /// Bytes that the longest lists hold.
+    pub(super) fn bytes(&self) -> usize {
+        bytes_of(&self.starts) + bytes_of(&self.rest) + bytes_of(&self.rest_masks)
+    }
+
     /// Each phase but the first begins with an event, an index among known captures.
     pub(super) fn set(&mut self, captures: Captures<'_>, events: &[u32]) {
         self.starts.clear();
@@ -297,6 +303,14 @@ pub(crate) struct Phased {
     pub(crate) events: Vec<u32>,
     pub(crate) links: Vec<u64>,
     pub(crate) masks: Vec<u64>,
+}
+
+impl Phased {
+    /// Bytes that the lists hold.
+    pub(crate) fn bytes(&self) -> usize {
+        let Self { times, events, links, masks } = self;
+        bytes_of(times) + bytes_of(events) + bytes_of(links) + bytes_of(masks)
+    }
 }
 
 impl Strata {

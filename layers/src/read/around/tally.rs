@@ -1,0 +1,360 @@
+//! Counts who links to a target while the pages come: a program without input and output.
+//!
+//! ```text
+//! pages of a row, by UID --[feed]--> in order of hosts, over all rows --+--> periods: counters
+//!                                                                       +--> hosts: the HOSTS with the most pages
+//!                                                                       +--> rows: a heap of those that are asked for
+//! ```
+//!
+//! Inside a row the order of UIDs is the order of URL keys, in which the pages of a host lie together, and so do those
+//! of a domain but for the domains inside. The pages of several rows are merged by host. So a host is complete when the
+//! next one comes, and a domain when a host comes that is not below it. Memory: the rows that are asked for, what was
+//! fed of the rows that wait for others, and the intervals of the groups that are open, never all pages. Cost: linear
+//! in the pages, times the logarithm of the rows that are asked for.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::ops::Range;
+
+use super::referrers::{Event, Order, Referrer, ReferringHost, Unit};
+use crate::error::Error;
+use crate::read::query::{AskedBacklinks, Links, sources_of};
+use crate::record::backlink::united::United;
+use crate::record::backlink::{Backlink, Period, Series, Stay};
+use crate::record::capture::Linking;
+use crate::record::key::{domain_prefix, host_of, host_prefix};
+use crate::record::time::RangeLength;
+use crate::record::uid::Uid;
+
+/// The most hosts in an answer.
+const HOSTS: usize = 50;
+
+/// What is asked of the pages that link to a target.
+#[derive(Clone, Copy, Debug)]
+pub struct Ranking {
+    /// What a row is.
+    pub unit: Unit,
+    /// The registrable domain of a host.
+    pub domain_of: fn(&str) -> &str,
+    /// The length of the periods.
+    pub period: RangeLength,
+    /// Rows without such an event in the interval are not selected.
+    pub event: Event,
+    /// A closed interval of seconds.
+    pub interval: (i64, i64),
+    /// The order of the rows.
+    pub order: Order,
+    /// Only rows after this place in the order.
+    pub after: Option<Place>,
+    /// The most rows in the answer.
+    pub limit: usize,
+}
+
+/// The place of a row in an order: places compare as the rows do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place(pub [u64; 3]);
+
+/// Who links to a target.
+#[derive(Clone, Debug, Default)]
+pub struct Ranked {
+    /// How many link, by the first second of each period.
+    pub periods: Vec<(i64, Period)>,
+    /// How many pages ever linked.
+    pub pages: u64,
+    /// How many rows there are.
+    pub total: u64,
+    /// How many of these are selected.
+    pub selected: u64,
+    /// How many selected rows come after the last one of the answer.
+    pub left: u64,
+    /// The hosts with the most pages.
+    pub hosts: Vec<ReferringHost>,
+    /// Selected rows, in order.
+    pub rows: Vec<Referrer>,
+}
+
+/// Pages of one host that follow one another in a row.
+struct Stretch {
+    prefix: Vec<u8>,
+    host: String,
+    pages: usize,
+}
+
+/// What came of a row and waits for other rows.
+#[derive(Default)]
+struct Feed {
+    stretches: VecDeque<Stretch>,
+    pages: VecDeque<(Uid, Backlink)>,
+    has_ended: bool,
+}
+
+/// A host or a domain, as far as its pages came.
+struct Group {
+    /// With what the keys of its URLs begin.
+    prefix: Vec<u8>,
+    name: String,
+    pages: u64,
+    first: (i64, Uid),
+    united: United,
+}
+
+/// A row, and its place in the order that is asked for.
+struct Placed(Place, Referrer);
+
+impl PartialEq for Placed {
+    fn eq(&self, other: &Self) -> bool {
+        self.0 == other.0
+    }
+}
+
+impl Eq for Placed {}
+
+impl PartialOrd for Placed {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Placed {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.0.cmp(&other.0)
+    }
+}
+
+/// How the hosts of an answer are in order: the largest number of pages first.
+type HostPlace = (Reverse<u64>, i64, String, u64);
+
+/// The count so far.
+pub struct Tally {
+    ranking: Ranking,
+    feeds: Vec<Feed>,
+    /// The host of the last page, with what the keys of its URLs begin.
+    host: Option<(Vec<u8>, ReferringHost)>,
+    /// Each inside the one before.
+    groups: Vec<Group>,
+    /// The last one comes first.
+    hosts: BinaryHeap<HostPlace>,
+    rows: BinaryHeap<Placed>,
+    series: Series,
+    answer: Ranked,
+    /// Selected rows after the place that was asked for.
+    after: u64,
+    /// Bytes of `rows` and of the pages in `feeds`, about.
+    bytes: usize,
+}
+
+impl Tally {
+    /// Nothing yet, of pages of so many rows of a store.
+    pub fn new(ranking: Ranking, rows: usize) -> Self {
+        Self {
+            feeds: std::iter::repeat_with(Feed::default).take(rows).collect(),
+            host: None,
+            groups: Vec::new(),
+            hosts: BinaryHeap::new(),
+            rows: BinaryHeap::new(),
+            series: Series::new(ranking.period),
+            answer: Ranked::default(),
+            after: 0,
+            bytes: 0,
+            ranking,
+        }
+    }
+
+    /// The row whose next pages are needed; `None` if no page is left.
+    pub fn needs(&self) -> Option<usize> {
+        self.feeds.iter().position(|feed| !feed.has_ended && feed.stretches.is_empty())
+    }
+
+    /// Takes the next pages of a row, in order of UIDs, and their hosts: for pages that follow one another, the name of
+    /// their host (empty for URLs without one) and their number. Without pages the row has ended.
+    pub fn feed(
+        &mut self,
+        row: usize,
+        pages: impl IntoIterator<Item = (Uid, Backlink)>,
+        hosts: impl IntoIterator<Item = (String, u64)>,
+    ) {
+        let Some(feed) = self.feeds.get_mut(row) else { return };
+        let (before, mut bytes) = (feed.pages.len(), 0);
+        feed.pages.extend(pages.into_iter().inspect(|(_, backlink)| bytes += bytes_of(backlink)));
+        self.bytes += bytes;
+        feed.stretches.extend(hosts.into_iter().map(|(host, pages)| {
+            // Keys of URLs without a host begin with "!".
+            let prefix = host_prefix(&host).unwrap_or_else(|| b"!".to_vec());
+            Stretch { prefix, host, pages: usize::try_from(pages).unwrap_or(usize::MAX) }
+        }));
+        feed.has_ended = feed.pages.len() == before;
+        debug_assert_eq!(
+            feed.stretches.iter().map(|stretch| stretch.pages).sum::<usize>(),
+            feed.pages.len(),
+            "a host for each page"
+        );
+        while self.needs().is_none() {
+            let heads = self.feeds.iter().enumerate().filter_map(|(row, feed)| Some((feed.stretches.front()?, row)));
+            let Some((_, row)) = heads.min_by(|one, other| one.0.prefix.cmp(&other.0.prefix)) else { return };
+            let Some(stretch) = self.feeds[row].stretches.pop_front() else { return };
+            self.enter(&stretch);
+            for _ in 0..stretch.pages {
+                let Some((page, backlink)) = self.feeds[row].pages.pop_front() else { break };
+                self.bytes = self.bytes.saturating_sub(bytes_of(&backlink));
+                self.count(page, backlink);
+            }
+        }
+    }
+
+    /// The answer. All rows must have ended.
+    #[must_use]
+    pub fn finish(mut self) -> Ranked {
+        self.leave(|_| true);
+        self.leave_host();
+        let Self { hosts, rows, series, mut answer, after, .. } = self;
+        answer.periods = series.periods();
+        answer.hosts = hosts.into_sorted_vec().into_iter().map(referring).collect();
+        answer.rows = rows.into_sorted_vec().into_iter().map(|Placed(_, row)| row).collect();
+        answer.left = after - answer.rows.len() as u64;
+        answer
+    }
+
+    /// Bytes of memory, about.
+    pub fn bytes(&self) -> usize {
+        self.bytes + self.groups.iter().map(|group| group.united.bytes()).sum::<usize>()
+    }
+
+    /// Goes to pages of a host: ends the host before and the groups that it is not in.
+    fn enter(&mut self, stretch: &Stretch) {
+        let Stretch { prefix, host, .. } = stretch;
+        if self.host.as_ref().is_some_and(|(known, _)| known == prefix) {
+            return;
+        }
+        self.leave_host();
+        let begun = ReferringHost { host: host.clone(), pages: 0, standing: 0, first: i64::MAX };
+        self.host = Some((prefix.clone(), begun));
+        let (name, of_group) = match self.ranking.unit {
+            Unit::Page => return,
+            Unit::Host => (host.as_str(), prefix.clone()),
+            Unit::Domain => {
+                let domain = (self.ranking.domain_of)(host);
+                (domain, domain_prefix(domain).unwrap_or_else(|| prefix.clone()))
+            }
+        };
+        self.leave(|group| !prefix.starts_with(&group.prefix));
+        // The innermost group comes last.
+        let known = self.groups.iter().position(|group| group.prefix == of_group);
+        let mut group = known.map(|at| self.groups.remove(at)).unwrap_or_else(|| Group {
+            prefix: of_group,
+            name: name.to_owned(),
+            pages: 0,
+            first: (i64::MAX, Uid(u64::MAX)),
+            united: United::default(),
+        });
+        group.name = name.to_owned();
+        self.groups.push(group);
+    }
+
+    fn leave_host(&mut self) {
+        let Some((_, ReferringHost { host, pages, standing, first })) = self.host.take() else { return };
+        self.hosts.push((Reverse(pages), first, host, standing));
+        if self.hosts.len() > HOSTS {
+            self.hosts.pop();
+        }
+    }
+
+    /// Ends groups.
+    fn leave(&mut self, is_over: impl Fn(&Group) -> bool) {
+        let (over, open) = std::mem::take(&mut self.groups).into_iter().partition(is_over);
+        self.groups = open;
+        let over: Vec<Group> = over;
+        for Group { name, pages, first, united, .. } in over {
+            self.row(Referrer { page: first.1, name: Some(name), pages, backlink: united.backlink() });
+        }
+    }
+
+    /// Counts a page of the host that was entered.
+    fn count(&mut self, page: Uid, backlink: Backlink) {
+        self.answer.pages += 1;
+        let first = backlink.first();
+        if let Some((_, host)) = &mut self.host {
+            host.pages += 1;
+            host.standing += u64::from(backlink.links_at(i64::MAX) == Linking::Yes);
+            host.first = host.first.min(first);
+        }
+        match self.groups.last_mut() {
+            Some(group) => {
+                group.pages += 1;
+                group.first = group.first.min((first, page));
+                group.united.add(&backlink);
+            }
+            None => self.row(Referrer { page, name: None, pages: 1, backlink }),
+        }
+    }
+
+    fn row(&mut self, row: Referrer) {
+        let Ranking { event, interval, order, after, limit, .. } = self.ranking;
+        self.answer.total += 1;
+        self.series.add(&row.backlink);
+        let is_all = (event, interval) == (Event::Any, (i64::MIN, i64::MAX));
+        if !is_all && !row.has(event, interval) {
+            return;
+        }
+        self.answer.selected += 1;
+        let place = order.place(&row);
+        if after.is_some_and(|after| place <= after) {
+            return;
+        }
+        self.after += 1;
+        if self.rows.len() >= limit {
+            match self.rows.peek() {
+                Some(Placed(last, _)) if place < *last => {}
+                _ => return,
+            }
+            if let Some(Placed(_, last)) = self.rows.pop() {
+                self.bytes = self.bytes.saturating_sub(bytes_of(&last.backlink));
+            }
+        }
+        self.bytes += bytes_of(&row.backlink);
+        self.rows.push(Placed(place, row));
+    }
+}
+
+/// Bytes of a page or a row in memory, about.
+fn bytes_of(backlink: &Backlink) -> usize {
+    size_of::<Placed>()
+        + backlink.stays.capacity() * size_of::<Stay>()
+        + backlink.unknown.capacity() * size_of::<(i64, i64)>()
+}
+
+fn referring((Reverse(pages), first, host, standing): HostPlace) -> ReferringHost {
+    ReferringHost { host, pages, standing, first }
+}
+
+/// Pages whose URLs are looked up together.
+const PAGES: usize = 4096;
+
+/// Counts the pages that link to a target, as any form of a graph gives them.
+pub(crate) fn count<L: Links + ?Sized>(
+    links: &L,
+    target: &[Range<Uid>],
+    except: &[Range<Uid>],
+    ranking: Ranking,
+) -> Result<Ranked, Error> {
+    let sources = sources_of(links, target, except)?;
+    let mut asking = AskedBacklinks::of(target);
+    let place = |uid: Uid| sources.partition_point(|&source| source < uid);
+    // Every key begins with nothing.
+    let rows = links.with_prefix(&[])?;
+    let mut waiting: Vec<&[Uid]> = rows.iter().map(|uids| &sources[place(uids.start)..place(uids.end)]).collect();
+    let mut tally = Tally::new(ranking, waiting.len());
+    while let Some(row) = tally.needs() {
+        let mut pages = Vec::new();
+        while let (Some((&source, rest)), true) = (waiting[row].split_first(), pages.len() < PAGES) {
+            pages.extend(asking.ask(links, source)?.map(|backlink| (source, backlink)));
+            waiting[row] = rest;
+        }
+        let urls = links.urls_of(&pages.iter().map(|(page, _)| *page).collect::<Vec<_>>())?;
+        let hosts = urls.iter().map(|url| host_of(url).filter(|host| host_prefix(host).is_some()).unwrap_or_default());
+        tally.feed(row, pages, hosts.map(|host| (host.to_owned(), 1)));
+    }
+    Ok(tally.finish())
+}
+
+#[cfg(test)]
+mod tests;

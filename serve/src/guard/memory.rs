@@ -1,0 +1,217 @@
+//! The memory of calls: a [`Budget`] of the server that each call is charged against.
+//!
+//! What a call needs depends on what it asks about: a page with three links, or a URL with ten million. A [`Charge`]
+//! belongs to one call. It is free up to [`FREE`] bytes, so that small calls cost nothing here; beyond that it takes
+//! from the budget, and gives all back when it is dropped. Who fetches or makes something large says so before, or as
+//! soon as the size is known: [`Charge::cover`] for what is needed at the moment, [`Charge::keep`] for what stays until
+//! the call ends. If the budget is taken, a charge waits for a while and is then refused with `OVERLOADED`: a retry may
+//! succeed. A call that needs more than one call may have is refused at once with `ANSWER_TOO_LARGE`: a retry never
+//! succeeds.
+//!
+//! Promises: all calls together hold at most the budget, and [`FREE`] bytes each. Sizes are estimates of what this
+//! crate allocates, not of what allocators add. Costs of a call that stays below [`FREE`]: a lock.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
+use tonic::Status;
+
+use crate::protocol::status::{Reason, refuse};
+
+/// Bytes of one permit.
+const UNIT: usize = 64 << 10;
+/// Bytes that a call may hold beside the budget.
+pub const FREE: usize = 1 << 20;
+
+/// Memory that calls share. Clones share it too. The default has no bound, for questions within a process.
+#[derive(Clone, Debug, Default)]
+pub struct Budget(Option<Arc<Pot>>);
+
+#[derive(Debug)]
+struct Pot {
+    units: Arc<Semaphore>,
+    units_max: usize,
+    /// What one call may have.
+    call_units_max: usize,
+    wait: Duration,
+    /// Whether a call took or gave back something since [`Budget::was_used`] was last asked.
+    used: AtomicBool,
+}
+
+impl Budget {
+    /// A budget of so many bytes, of which one call may have so many. A call waits so long if the budget is taken.
+    #[must_use]
+    pub fn new(bytes: usize, call_bytes: usize, wait: Duration) -> Self {
+        let most = Semaphore::MAX_PERMITS.min(u32::MAX as usize);
+        let units_max = bytes.div_ceil(UNIT).clamp(1, most);
+        let call_units_max = call_bytes.div_ceil(UNIT).clamp(1, units_max);
+        let (units, used) = (Arc::new(Semaphore::new(units_max)), AtomicBool::new(false));
+        Self(Some(Arc::new(Pot { units, units_max, call_units_max, wait, used })))
+    }
+
+    /// A charge of a new call, of nothing yet.
+    #[must_use]
+    pub fn charge(&self) -> Charge {
+        Charge { budget: self.clone(), held: Mutex::default() }
+    }
+
+    /// A charge of so many bytes at once, or of the whole budget if that is less. Waits without an end: only for work
+    /// that waits for nothing else.
+    pub(crate) async fn at_most(&self, bytes: usize) -> Charge {
+        let charge = self.charge();
+        if let (Some(pot), true) = (&self.0, bytes > FREE) {
+            let units = bytes.div_ceil(UNIT).min(pot.units_max);
+            // The semaphore is never closed.
+            let permit = pot.units.clone().acquire_many_owned(u32::try_from(units).unwrap_or(u32::MAX)).await.ok();
+            pot.used.store(true, Ordering::Relaxed);
+            *charge.lock() = Held { permit, kept: bytes };
+        }
+        charge
+    }
+
+    /// Bytes that calls hold at the moment.
+    #[must_use]
+    pub fn held_bytes(&self) -> usize {
+        self.0.as_ref().map_or(0, |pot| (pot.units_max - pot.units.available_permits()) * UNIT)
+    }
+
+    /// Whether a call took or gave back anything since the last time that this was asked.
+    #[must_use]
+    pub fn was_used(&self) -> bool {
+        self.0.as_ref().is_some_and(|pot| pot.used.swap(false, Ordering::Relaxed))
+    }
+}
+
+/// What one call holds of a budget.
+#[derive(Debug, Default)]
+pub struct Charge {
+    budget: Budget,
+    held: Mutex<Held>,
+}
+
+#[derive(Debug, Default)]
+struct Held {
+    permit: Option<OwnedSemaphorePermit>,
+    /// Bytes that stay until the call ends.
+    kept: usize,
+}
+
+impl Charge {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Charges for so many bytes beside those that stay. What is needed one after the other is charged for once.
+    ///
+    /// # Errors
+    /// `ANSWER_TOO_LARGE` for more than one call may have, `OVERLOADED` if other calls hold the budget.
+    pub async fn cover(&self, bytes: usize) -> Result<(), Status> {
+        let Some(pot) = &self.budget.0 else { return Ok(()) };
+        let missing = {
+            let held = self.lock();
+            let units = held.kept.saturating_add(bytes).saturating_sub(FREE).div_ceil(UNIT);
+            if units > pot.call_units_max {
+                return Err(too_large(pot.call_units_max));
+            }
+            units.saturating_sub(held.permit.as_ref().map_or(0, OwnedSemaphorePermit::num_permits))
+        };
+        if missing == 0 {
+            return Ok(());
+        }
+        let more = pot.units.clone().acquire_many_owned(u32::try_from(missing).unwrap_or(u32::MAX));
+        let Ok(Ok(more)) = timeout(pot.wait, more).await else {
+            let most = (pot.units_max * UNIT) >> 20;
+            let message =
+                format!("other calls hold the {most} MiB of memory that this server has for answers; retry later");
+            return Err(refuse(Reason::Overloaded, message, &[]));
+        };
+        pot.used.store(true, Ordering::Relaxed);
+        let mut held = self.lock();
+        match &mut held.permit {
+            Some(permit) => permit.merge(more),
+            none => *none = Some(more),
+        }
+        Ok(())
+    }
+
+    /// Charges for so many bytes more that stay until the call ends.
+    ///
+    /// # Errors
+    /// See [`Charge::cover`].
+    pub async fn keep(&self, bytes: usize) -> Result<(), Status> {
+        self.lock().kept += bytes;
+        self.cover(0).await
+    }
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        // What was held is free from now on.
+        if let (Some(pot), Some(permit)) = (&self.budget.0, self.lock().permit.take()) {
+            drop(permit);
+            pot.used.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+fn too_large(units_max: usize) -> Status {
+    let most = units_max * UNIT + FREE;
+    let message = format!(
+        "the answer needs more than the {} MiB of memory that a call may have; ask about fewer URLs, a shorter \
+         interval or with a limit",
+        most >> 20
+    );
+    refuse(Reason::AnswerTooLarge, message, &[("most", most as u64)])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: usize = 1 << 20;
+
+    fn budget() -> Budget {
+        Budget::new(8 * MIB, 6 * MIB, Duration::from_millis(20))
+    }
+
+    #[tokio::test]
+    async fn a_charge_takes_what_is_needed_at_once_and_gives_it_back() {
+        let budget = budget();
+        let charge = budget.charge();
+        charge.cover(FREE).await.unwrap();
+        assert_eq!((budget.held_bytes(), budget.was_used()), (0, false));
+        charge.cover(3 * MIB).await.unwrap();
+        charge.cover(2 * MIB).await.unwrap();
+        assert_eq!(budget.held_bytes(), 2 * MIB);
+        charge.keep(2 * MIB).await.unwrap();
+        charge.cover(3 * MIB).await.unwrap();
+        assert_eq!(budget.held_bytes(), 4 * MIB);
+        drop(charge);
+        assert_eq!((budget.held_bytes(), budget.was_used(), budget.was_used()), (0, true, false));
+    }
+
+    #[tokio::test]
+    async fn what_never_fits_is_refused_at_once_and_what_does_not_fit_now_after_a_wait() {
+        let budget = budget();
+        let (one, other) = (budget.charge(), budget.charge());
+        one.cover(6 * MIB).await.unwrap();
+        let refused = other.cover(8 * MIB).await.unwrap_err();
+        assert_eq!(Reason::of(&refused), Some(Reason::AnswerTooLarge));
+        let refused = other.cover(5 * MIB).await.unwrap_err();
+        assert_eq!(Reason::of(&refused), Some(Reason::Overloaded));
+        assert_eq!(budget.held_bytes(), 5 * MIB);
+        let waiting = tokio::spawn({
+            let budget = Budget(budget.0.clone());
+            async move { budget.at_most(100 * MIB).await }
+        });
+        tokio::task::yield_now().await;
+        drop(one);
+        let whole = waiting.await.unwrap();
+        assert_eq!(budget.held_bytes(), 8 * MIB);
+        drop(whole);
+        Budget::default().charge().cover(usize::MAX).await.unwrap();
+    }
+}

@@ -1,0 +1,148 @@
+//! Questions about a hub take the memory of their answers, however many pages link to it, and give it back.
+//!
+//! A hub of 100,000 pages in two rows, each page on a host of its own. `WEBSTRATA_HUB=1000000` makes it larger: the
+//! bounds stay. `tests/interop/hubs.py` measures the process of a server.
+
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
+#[path = "hostile/counting.rs"]
+mod counting;
+
+use std::fmt::Write;
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use counting::{Counting, LIVE, PEAK};
+use futures_util::future::join_all;
+use serde_json::Value;
+use webstrata_layers::format_digits;
+use webstrata_pipeline::{Progress, build};
+use webstrata_serve::guard::limits::Limits;
+use webstrata_serve::server::ServerOptions;
+use webstrata_tests::number;
+use webstrata_tests::served::Served;
+use webstrata_tests::stores::options;
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+const HUB: &str = "http%3A%2F%2Fhub.test%2F";
+/// What a call may allocate beside what is there, whatever the hub; and what may stay after it.
+const CALL_BYTES: isize = 24 << 20;
+const KEPT_BYTES: isize = 4 << 20;
+
+/// Pages, each captured twice; a tenth has lost the link in the second capture.
+fn crawl(pages: impl Iterator<Item = u64>) -> String {
+    let mut lines = String::new();
+    for number in pages {
+        let hour = i64::try_from(number % 5000).unwrap() * 3600;
+        let left = if number % 10 == 0 { "" } else { "\"http://hub.test/\"" };
+        for (time, links) in [(1_100_000_000 + hour, "\"http://hub.test/\""), (1_140_000_000 + hour, left)] {
+            let ts = format_digits(time);
+            writeln!(lines, "{{\"url\":\"http://h{number:07}.example/\",\"ts\":\"{ts}\",\"links\":[{links}]}}")
+                .unwrap();
+        }
+    }
+    lines
+}
+
+/// A store of a hub, in two rows whose hosts lie between one another.
+fn store(directory: &Path, pages: u64) -> std::path::PathBuf {
+    let store = directory.join("store");
+    for row in 0..2 {
+        let input = directory.join(format!("{row}.jsonl"));
+        std::fs::write(&input, crawl((0..pages).filter(|number| number % 7 % 2 == row))).unwrap();
+        let mut options = options(&store, vec![input]);
+        options.update = row > 0;
+        build(&options, &Progress::default()).unwrap();
+    }
+    store
+}
+
+/// Bytes that stay allocated when nothing is asked: the least of a while.
+async fn live() -> isize {
+    let mut least = isize::MAX;
+    for _ in 0..20 {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        least = least.min(LIVE.load(Ordering::Relaxed));
+    }
+    least
+}
+
+/// The answers of calls at once; checks what they allocate.
+async fn asked(served: &Served, path: &str, at_once: usize) -> Vec<Value> {
+    let before = live().await;
+    PEAK.store(before, Ordering::Relaxed);
+    let begun = Instant::now();
+    let answers = join_all((0..at_once).map(|_| served.get(path))).await;
+    let (took, most) = (begun.elapsed(), PEAK.load(Ordering::Relaxed) - before);
+    let answer_bytes: usize = answers.iter().map(|answer| answer.to_string().len()).sum();
+    let kept = live().await - before - 32 * answer_bytes.cast_signed();
+    println!("{path}: {at_once} in {took:.2?}, {} KiB at most, {} KiB kept", most >> 10, kept >> 10);
+    let most_allowed = at_once.cast_signed() * CALL_BYTES + 64 * answer_bytes.cast_signed();
+    assert!(most <= most_allowed, "{path}: {most} bytes for {at_once} calls");
+    assert!(kept <= KEPT_BYTES, "{path}: {kept} bytes stay");
+    answers
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn calls_about_a_hub_take_the_memory_of_their_answers() {
+    let pages = number("WEBSTRATA_HUB", 100_000);
+    let directory = tempfile::tempdir().unwrap();
+    let usual = |options: &mut ServerOptions| options.limits.batch = Limits::default().batch;
+    let served = Served::start_with(&store(directory.path(), pages), 16 << 20, usual).await;
+    let backlinks = format!("/v1/backlinks?url={HUB}");
+    // Whatever is made once.
+    served.get(&format!("{backlinks}&limit=1")).await;
+    let sum = |answer: &Value, field: &str| {
+        answer[field].as_array().unwrap().iter().map(|count| count.as_u64().unwrap()).sum::<u64>()
+    };
+    for at_once in [1, 4] {
+        for rest in [
+            "unit=page&limit=200&order=last",
+            "unit=host&limit=0&by=year",
+            "unit=domain&event=lost&from=2006&limit=1000&order=key",
+        ] {
+            for answer in asked(&served, &format!("{backlinks}&{rest}"), at_once).await {
+                assert_eq!(answer["pages"], pages);
+                assert_eq!((sum(&answer, "found"), sum(&answer, "lost")), (pages, pages.div_ceil(10)));
+                let selected = if rest.contains("lost") { pages.div_ceil(10) } else { pages };
+                assert_eq!(answer["rowsSelected"], selected);
+                assert_eq!(answer["hosts"].as_array().unwrap().len(), 50);
+            }
+        }
+        for path in [
+            format!("/v1/links?url={HUB}&direction=in&limit=1000"),
+            format!("/v1/links?url={HUB}&direction=in&count=true"),
+            format!("/v1/links?url={HUB}&direction=in&sample=10"),
+            format!("/v1/links?url={HUB}&direction=in&at=2005-06&limit=1000"),
+            format!("/v1/lifespans?url={HUB}&direction=in&limit=1000"),
+            format!("/v1/first?url={HUB}"),
+            format!("/v1/neighbourhood?url={HUB}&limit=100"),
+            format!("/v1/ways?from=http%3A%2F%2Fh0000001.example%2F&to={HUB}"),
+        ] {
+            asked(&served, &path, at_once).await;
+        }
+    }
+    // One part of the table after the other is the whole table.
+    let path = format!("{backlinks}&order=most&limit=10000&event=lost&from=2006");
+    let (rows, parts) = served.all(&path, "rows").await;
+    assert_eq!((rows.len() as u64, parts as u64), (pages.div_ceil(10), pages.div_ceil(10).div_ceil(10_000)));
+    let uids: std::collections::BTreeSet<u64> = rows.iter().map(|row| row["uid"].as_u64().unwrap()).collect();
+    assert_eq!(uids.len(), rows.len());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_never_fits_is_refused_for_good() {
+    let directory = tempfile::tempdir().unwrap();
+    let small = |options: &mut ServerOptions| {
+        options.limits.batch = Limits::default().batch;
+        options.limits.memory = 4 << 20;
+    };
+    let served = Served::start_with(&store(directory.path(), 100_000), 16 << 20, small).await;
+    let (status, reason, _) = served.refused(&format!("/v1/backlinks?url={HUB}")).await;
+    assert_eq!((status, reason.as_str()), (413, "ANSWER_TOO_LARGE"));
+    // Smaller calls are answered.
+    assert_eq!(served.get("/v1/links?url=http%3A%2F%2Fh0000001.example%2F").await["links"][0], "http://hub.test/");
+}
