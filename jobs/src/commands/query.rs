@@ -23,8 +23,9 @@ use webstrata_url::canonical;
 const FORMS: &str = r#"Each input line is one query:
   {"id", "op": "links", "url", "direction": "out"|"in", "from", "to"}
         links of captures in [from, to]; "from" and "to" may be omitted
-  {"id", "op": "links", "url", "direction": "out"|"in", "at"}
-        links of the latest capture at or before "at"
+  {"id", "op": "links", "url", "direction": "out"|"in", "at", "max_age", "failures"}
+        links of the latest capture at or before "at"; "max_age" (as "30d") and
+        "failures" ("end", "ignore", "all") may be omitted
   {"id", "op": "captures", "url"}
         times of the captures of a page
 With "match": "surt", a query asks all spellings of the page together.

@@ -1,0 +1,275 @@
+//! What the documents show is what the program prints: every console block of the README and the manual is run, in
+//! the order of the document and in one directory, as a reader would. Options that the documents name exist.
+//!
+//! A line that begins with `$ ` is a command. The lines below are its output, on either stream; `...` stands for any
+//! lines. Seconds, times of commits and sizes of temporary files may differ.
+
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
+mod commands;
+mod servers;
+
+use commands::succeeds;
+use servers::Server;
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Commands that a test cannot run inside itself: they build this program, or run this test.
+const LEFT_TO_THE_READER: [&str; 2] = ["cargo install --path jobs --locked", "cargo test --workspace --locked"];
+/// How the documents run the program before it is installed.
+const BY_CARGO: &str = "cargo run --release --locked -p webstrata --";
+/// Where the documents have their server; the test takes any free port.
+const SERVED_AT: &str = "127.0.0.1:7400";
+
+/// A command of a console block and the lines that the document shows below it.
+struct Shown {
+    line: usize,
+    command: String,
+    output: Vec<String>,
+}
+
+fn workspace() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
+}
+
+fn document(name: &str) -> String {
+    fs::read_to_string(workspace().join(name)).unwrap()
+}
+
+/// The commands of all console blocks of a document.
+fn commands_of(text: &str) -> Vec<Shown> {
+    let mut all: Vec<Shown> = Vec::new();
+    let mut is_inside = false;
+    for (number, line) in text.lines().enumerate() {
+        if line.starts_with("```") {
+            is_inside = line == "```console";
+        } else if let Some(command) = line.strip_prefix("$ ").filter(|_| is_inside) {
+            all.push(Shown { line: number + 1, command: command.to_owned(), output: Vec::new() });
+        } else if is_inside
+            && !line.starts_with("# ")
+            && let Some(last) = all.last_mut()
+        {
+            last.output.push(line.to_owned());
+        }
+    }
+    // Between the commands of one block stand empty lines and comments, which are no output.
+    for shown in &mut all {
+        while shown.output.last().is_some_and(String::is_empty) {
+            shown.output.pop();
+        }
+    }
+    all
+}
+
+/// A line without what differs from run to run.
+fn steady(line: &str) -> String {
+    let mut words: Vec<String> = line.trim_end().split(' ').map(str::to_owned).collect();
+    for at in 0..words.len() {
+        let is_number = words[at].parse::<f64>().is_ok();
+        let next = words.get(at + 1).map_or("", |word| word.trim_end_matches([',', ':', ';']));
+        let is_spilt = next.ends_with("iB") && words.get(at + 2).is_some_and(|word| word == "written");
+        if is_number && next == "s" {
+            words[at] = "N".to_owned();
+        } else if is_spilt {
+            (words[at], words[at + 1]) = ("N".to_owned(), "B".to_owned());
+        }
+    }
+    let line = words.join(" ");
+    match line.split_once("\"seconds\":") {
+        Some((before, after)) => {
+            let rest = after.find([',', '}']).map_or("", |at| &after[at..]);
+            format!("{before}\"seconds\":N{rest}")
+        }
+        None => line,
+    }
+}
+
+/// The same of the lines of `log`, whose times are those of this run.
+fn steady_all(command: &str, lines: &[String]) -> Vec<String> {
+    let is_log = command.starts_with("webstrata log ");
+    let without_time = |word: &str| if word.ends_with('Z') && word.contains('T') { "T".into() } else { word.to_owned() };
+    let steady = lines.iter().map(|line| steady(line));
+    if is_log {
+        steady.map(|line| line.split_whitespace().map(without_time).collect::<Vec<_>>().join(" ")).collect()
+    } else {
+        steady.collect()
+    }
+}
+
+/// Whether the lines are those that the document shows, where `...` stands for any.
+fn fits(shown: &[String], printed: &[String]) -> bool {
+    match shown.split_first() {
+        None => printed.is_empty(),
+        Some((dots, rest)) if dots == "..." => (0..=printed.len()).any(|at| fits(rest, &printed[at..])),
+        Some((line, rest)) => printed.first() == Some(line) && fits(rest, &printed[1..]),
+    }
+}
+
+/// A reader at a shell, who begins with the examples of the repository and nothing else.
+struct Shell {
+    directory: tempfile::TempDir,
+    server: Option<Server>,
+}
+
+impl Shell {
+    fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let examples = directory.path().join("docs/example");
+        fs::create_dir_all(&examples).unwrap();
+        for entry in fs::read_dir(workspace().join("docs/example")).unwrap() {
+            let path = entry.unwrap().path();
+            fs::copy(&path, examples.join(path.file_name().unwrap())).unwrap();
+        }
+        Shell { directory, server: None }
+    }
+
+    fn run(&mut self, command: &str) -> String {
+        let command = command.replacen(BY_CARGO, "webstrata", 1);
+        if command.starts_with("webstrata serve ") {
+            return self.serve(&command);
+        }
+        let address = self.server.as_ref().map(|server| server.address.to_string());
+        let at_home = |text: &str, from: &str, to: &str| text.replace(from, to);
+        let command = address.iter().fold(command, |command, address| at_home(&command, SERVED_AT, address));
+        let printed = if command.starts_with("curl ") { self.ask(&command) } else { self.shell(&command) };
+        address.iter().fold(printed, |printed, address| at_home(&printed, address, SERVED_AT))
+    }
+
+    fn path() -> std::ffi::OsString {
+        let program = Path::new(env!("CARGO_BIN_EXE_webstrata")).parent().unwrap().to_owned();
+        let others = std::env::var_os("PATH").unwrap_or_default();
+        std::env::join_paths([program].into_iter().chain(std::env::split_paths(&others))).unwrap()
+    }
+
+    fn shell(&self, command: &str) -> String {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &format!("exec 2>&1; {command}")]).current_dir(self.directory.path());
+        let output = shell.env("PATH", Self::path()).env("TMPDIR", self.directory.path()).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    fn serve(&mut self, command: &str) -> String {
+        let words: Vec<_> = command.split(' ').skip(1).collect();
+        let mut program = Command::new(env!("CARGO_BIN_EXE_webstrata"));
+        program.args(words).args(["--listen", "127.0.0.1:0", "--data", "cells"]);
+        program.current_dir(self.directory.path());
+        let log = self.directory.path().join("server.log");
+        let server = Server::start(&mut program, log);
+        server.until(200);
+        let address = server.address.to_string();
+        let printed = format!("listening on {address}\n{}\n", server.says("ready: "));
+        self.server = Some(server);
+        printed.replace(&address, SERVED_AT)
+    }
+
+    /// What `curl -s [--data-binary @FILE] ADDRESS/PATH` prints; curl itself may not be there.
+    fn ask(&self, command: &str) -> String {
+        let words: Vec<_> = command.split(' ').map(|word| word.trim_matches('\'')).collect();
+        let (address, path) = words.last().unwrap().split_once('/').unwrap();
+        let body = match words[1..words.len() - 1] {
+            ["-s"] => None,
+            ["-s", "--data-binary", file] => {
+                let file = file.strip_prefix('@').unwrap();
+                Some(fs::read(self.directory.path().join(file)).unwrap())
+            }
+            _ => panic!("{command}: this test knows `curl -s` and `--data-binary @FILE`"),
+        };
+        let mut stream = TcpStream::connect(address).unwrap();
+        let method = if body.is_some() { "POST" } else { "GET" };
+        let body = body.unwrap_or_default();
+        let head = format!(
+            "{method} /{path} HTTP/1.0\r\nHost: {address}\r\nConnection: close\r\nContent-Length: {}\r\n\r\n",
+            body.len()
+        );
+        stream.write_all(&[head.as_bytes(), &body].concat()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer.split_once("\r\n\r\n").unwrap().1.to_owned()
+    }
+}
+
+/// Runs the commands of a document; every difference at once, so that a document is mended in one go.
+fn check(name: &str) {
+    let mut shell = Shell::new();
+    let mut problems = Vec::new();
+    let commands = commands_of(&document(name));
+    assert!(commands.len() > 5, "{name} has {} commands", commands.len());
+    for Shown { line, command, output } in &commands {
+        if LEFT_TO_THE_READER.contains(&command.as_str()) {
+            continue;
+        }
+        let printed = shell.run(command);
+        let printed: Vec<_> = printed.lines().map(str::to_owned).collect();
+        if !fits(&steady_all(command, output), &steady_all(command, &printed)) {
+            let (shown, printed) = (output.join("\n"), printed.join("\n"));
+            problems.push(format!("{name}:{line}: $ {command}\n--- shown\n{shown}\n--- printed\n{printed}\n"));
+        }
+    }
+    assert!(problems.is_empty(), "\n{}", problems.join("\n"));
+}
+
+#[test]
+fn the_readme_shows_what_the_program_prints() {
+    check("README.md");
+}
+
+#[test]
+fn the_manual_shows_what_the_program_prints() {
+    check("docs/manual.md");
+}
+
+/// The options in a text: `--name`.
+fn options_in(text: &str) -> BTreeSet<String> {
+    let ends = |letter: char| !(letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-');
+    let after = text.match_indices("--").filter(|(at, _)| !text[..*at].ends_with(['-', '<', '|']));
+    after
+        .map(|(at, _)| text[at + 2..].split(ends).next().unwrap_or_default())
+        .filter(|name| name.starts_with(|letter: char| letter.is_ascii_lowercase()))
+        .map(|name| format!("--{}", name.trim_end_matches('-')))
+        .collect()
+}
+
+/// The subcommands that a help lists, with those below them.
+fn subcommands(dir: &Path, above: &str) -> Vec<String> {
+    let help = succeeds(dir, format!("{above} --help").trim());
+    let listed = help.lines().filter_map(|line| line.strip_prefix("  ")).filter(|line| !line.starts_with([' ', '-']));
+    let names: Vec<_> = listed.filter_map(|line| line.split(' ').next()).filter(|name| !name.is_empty()).collect();
+    names.iter().map(|name| format!("{above} {name}").trim().to_owned()).collect()
+}
+
+#[test]
+fn options_that_the_documents_name_exist() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut known = BTreeSet::new();
+    let names = subcommands(dir.path(), "");
+    assert!(names.len() > 20, "{names:?}");
+    for name in names.iter().filter(|name| *name != "help") {
+        known.extend(options_in(&succeeds(dir.path(), &format!("{name} --help"))));
+    }
+    for name in ["bench codecs", "bench cells"] {
+        known.extend(options_in(&succeeds(dir.path(), &format!("{name} --help"))));
+    }
+    // Of cargo, curl, spark-sql and pip, which the documents run, too.
+    let others = [
+        "--workspace", "--locked", "--path", "--features", "--release", "--test", "--ignored", "--include-ignored",
+        "--lib", "--bin", "--example", "--data-binary", "--data-urlencode",
+    ];
+    let otel = ["--otlp"];
+    let mut problems = Vec::new();
+    for document in ["README.md", "docs/manual.md", "docs/sql.md", "docs/exports.md"] {
+        for option in options_in(&self::document(document)) {
+            if !known.contains(&option) && !others.contains(&&*option) && !otel.contains(&&*option) {
+                problems.push(format!("{document}: no command has {option}"));
+            }
+        }
+    }
+    let manual = options_in(&document("docs/manual.md"));
+    problems.extend(known.iter().filter(|option| !manual.contains(*option) && *option != "--help").map(|option| {
+        format!("docs/manual.md does not name {option}")
+    }));
+    assert!(problems.is_empty(), "\n{}", problems.join("\n"));
+}
