@@ -120,7 +120,7 @@ async fn calls_about_a_hub_take_the_memory_of_their_answers() {
             format!("/v1/lifespans?url={HUB}&direction=in&limit=1000"),
             format!("/v1/first?url={HUB}"),
             format!("/v1/neighbourhood?url={HUB}&limit=100"),
-            format!("/v1/ways?from=http%3A%2F%2Fh0000001.example%2F&to={HUB}"),
+            format!("/v1/ways?url=http%3A%2F%2Fh0000001.example%2F&target={HUB}"),
         ] {
             asked(&served, &path, at_once).await;
         }
