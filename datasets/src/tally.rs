@@ -4,8 +4,8 @@
 //!
 //! - *Damage*: the input is broken. `--strict` turns damage into an error. The tally keeps file and offset of the first
 //!   [`EXAMPLES_PER_KIND_MAX`] places of each kind.
-//! - *Files that are not read*: an index, a text, or a crawl file in a form that this program does not read. Only the last
-//!   is an error with `--strict`. The tally keeps the first files of each kind.
+//! - *Files that are not read*: an index, a text, or a crawl file in a form that this program does not read. Only the
+//!   last is an error with `--strict`. The tally keeps the first files of each kind.
 //! - *Left out or changed*: sound input that the options exclude, or that the reader has to alter.
 //! - *Skipped*: a record without a page, so that skipping the record loses nothing.
 

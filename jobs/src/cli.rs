@@ -50,8 +50,8 @@ impl Cli {
     }
 }
 
-/// A command takes its STORE from before the URL, or none with `--server`. Of `links STORE`, clap says that the STORE is
-/// missing, as if the one argument were the URL. What a person left out is what follows the STORE.
+/// A command takes its STORE from before the URL, or none with `--server`. Of `links STORE`, clap says that the STORE
+/// is missing, as if the one argument were the URL. What a person left out is what follows the STORE.
 fn said_missing(mut error: clap::Error) -> clap::Error {
     const STORE: &str = "<STORE>";
     let is_store =

@@ -6,10 +6,10 @@
 //! STORE/watches/top.lock     of the process that holds it
 //! ```
 //!
-//! A note has its digest ([`Sealed`]) and is written as a whole by the process that holds it, and is durable then; everybody may read it. In a
-//! directory the lock is one of the operating system: it goes with its process, and meanwhile nobody else gets the
-//! note. In S3 the lock of a killed process would stay, so there the last process that asks holds the note, and the one
-//! before is told when it writes.
+//! A note has its digest ([`Sealed`]) and is written as a whole by the process that holds it, and is durable then;
+//! everybody may read it. In a directory the lock is one of the operating system: it goes with its process, and
+//! meanwhile nobody else gets the note. In S3 the lock of a killed process would stay, so there the last process that
+//! asks holds the note, and the one before is told when it writes.
 
 use std::fmt;
 use std::path::PathBuf;
