@@ -152,7 +152,7 @@ fn manifests_that_lie_are_refused() {
     // A newer format may look quite different: the version is still what is said.
     assert!(matches!(open("{\"format\": 4, \"strata\": []}"), Err(Error::NewerFormat { found: 4, .. })));
     let older = with("\"format\": 3", "\"format\": 1").unwrap_err();
-    assert!(older.to_string().ends_with("has format 1; this program reads format 3: build the store again"), "{older}");
+    assert!(older.to_string().ends_with("has format 1; this program reads format 4: build the store again"), "{older}");
     for (from, to) in [
         ("rows/000001/url/part-00000", "rows/../../url/part-00000"),
         ("rows/000001/url/part-00000", "/rows/000001/url/part-00000"),

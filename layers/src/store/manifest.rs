@@ -23,7 +23,7 @@ use crate::store::identity::Digest;
 use crate::store::manifest::history::{PastEpoch, TranslationEntry};
 
 /// The newest format that this version reads, and the one that it writes.
-pub const FORMAT: u32 = 3;
+pub const FORMAT: u32 = 4;
 
 /// A file of one layer and partition.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

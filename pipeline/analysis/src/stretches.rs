@@ -81,7 +81,8 @@ pub(crate) fn captures_selected(page: &Page, window: Window) -> Range<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use webstrata_layers::{Change, Status, StatusChange};
+    use webstrata_layers::record::status::StatusChange;
+    use webstrata_layers::{Change, Status};
 
     /// Captures 0 to 5, of which 0 and 3 are unknown; link 7 is in 1 and 2, and in 5; link 9 in all.
     fn page() -> Page {
