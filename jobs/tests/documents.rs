@@ -91,7 +91,8 @@ fn steady(line: &str) -> String {
 /// The same of the lines of `log`, whose times are those of this run.
 fn steady_all(command: &str, lines: &[String]) -> Vec<String> {
     let is_log = command.starts_with("webstrata log ");
-    let without_time = |word: &str| if word.ends_with('Z') && word.contains('T') { "T".into() } else { word.to_owned() };
+    let without_time =
+        |word: &str| if word.ends_with('Z') && word.contains('T') { "T".into() } else { word.to_owned() };
     let steady = lines.iter().map(|line| steady(line));
     if is_log {
         steady.map(|line| line.split_whitespace().map(without_time).collect::<Vec<_>>().join(" ")).collect()
@@ -255,8 +256,19 @@ fn options_that_the_documents_name_exist() {
     }
     // Of cargo, curl, spark-sql and pip, which the documents run, too.
     let others = [
-        "--workspace", "--locked", "--path", "--features", "--release", "--test", "--ignored", "--include-ignored",
-        "--lib", "--bin", "--example", "--data-binary", "--data-urlencode",
+        "--workspace",
+        "--locked",
+        "--path",
+        "--features",
+        "--release",
+        "--test",
+        "--ignored",
+        "--include-ignored",
+        "--lib",
+        "--bin",
+        "--example",
+        "--data-binary",
+        "--data-urlencode",
     ];
     let otel = ["--otlp"];
     let mut problems = Vec::new();
@@ -268,8 +280,11 @@ fn options_that_the_documents_name_exist() {
         }
     }
     let manual = options_in(&document("docs/manual.md"));
-    problems.extend(known.iter().filter(|option| !manual.contains(*option) && *option != "--help").map(|option| {
-        format!("docs/manual.md does not name {option}")
-    }));
+    problems.extend(
+        known
+            .iter()
+            .filter(|option| !manual.contains(*option) && *option != "--help")
+            .map(|option| format!("docs/manual.md does not name {option}")),
+    );
     assert!(problems.is_empty(), "\n{}", problems.join("\n"));
 }
