@@ -124,6 +124,7 @@ fn a_monthly_crawl_with_compressed_bodies_and_revisits() {
                 assert!(capture.links.is_empty() && revisit.profile == Profile::IdenticalDigest);
                 first[&(revisit.url.clone().unwrap(), digest)]
             }
+            Content::Unknown => panic!("{}: a crawl file has the links of its captures", capture.url),
         };
         let links: BTreeSet<_> = resolved(of).into_iter().collect();
         assert_eq!(listed.get(&day((capture.url.clone(), capture.time))), Some(&links), "{}", capture.url);

@@ -31,7 +31,7 @@ const OPTIONS: &str = "--watch 0.2 --gossip 0.1 --settle 0.3 --replicas 2 --log 
 /// Captures of a month: pages of many hosts that link to the one that is to go, and its own pages.
 fn lines(month: u32) -> String {
     let line = |page: u32| {
-        let host = if page % 10 == 0 { HOST.to_owned() } else { format!("h{}.example", page % 17) };
+        let host = if page.is_multiple_of(10) { HOST.to_owned() } else { format!("h{}.example", page % 17) };
         let (own, other) = (page % 7 * 10, (page + month) % 300);
         let links = format!(r#"["http://{HOST}/p{own}","http://h{}.example/p{other}"]"#, other % 17);
         format!(r#"{{"url":"http://{host}/p{page}","ts":"2008{month:02}01120000","links":{links}}}"#)

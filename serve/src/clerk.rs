@@ -112,7 +112,7 @@ struct Shared {
     allowance: Mutex<u32>,
     remembered: Mutex<around::backlinks::Remembered>,
     /// The name and the cells of the server that the clerk belongs to, if any.
-    local: Option<(String, Arc<dyn LocalCells>)>,
+    local: Local,
     /// The memory of the calls of that server.
     budget: Budget,
     /// The task that updates the map; it ends with the last clone.
@@ -267,11 +267,14 @@ impl Clerk {
 /// A connection that sends the token and the trace.
 pub(crate) type Authorized = tonic::service::interceptor::InterceptedService<Channel, crate::guard::Caller>;
 
+/// The name of the server that a clerk lives in, and its cells; `None` in a client.
+type Local = Option<(String, Arc<dyn LocalCells>)>;
+
 impl Shared {
     fn of(
         map: watch::Receiver<Arc<Map>>,
         dialer: Dialer,
-        (local, budget): (Option<(String, Arc<dyn LocalCells>)>, Budget),
+        (local, budget): (Local, Budget),
         watching: Option<watching::Watching>,
     ) -> Self {
         Self {

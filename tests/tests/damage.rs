@@ -71,6 +71,7 @@ fn store_in(dir: &Path) -> PathBuf {
 }
 
 /// What a store says of a URL.
+#[expect(clippy::large_enum_variant, reason = "a few hundred answers are held, one of them an overview")]
 #[derive(Debug, PartialEq)]
 enum Answer {
     Url(String),

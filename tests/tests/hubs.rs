@@ -4,6 +4,7 @@
 //! bounds stay. `tests/interop/hubs.py` measures the process of a server.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+#![expect(clippy::print_stdout, reason = "who measures asks for the figures")]
 
 #[path = "hostile/counting.rs"]
 mod counting;

@@ -1,7 +1,5 @@
 //! Callers who are not ours: caches, pages of other sites, proxies, and clients of Memento.
 
-#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
-
 use axum::body::Body;
 use axum::http::{StatusCode, header};
 use webstrata_serve::guard::security::{Security, SecurityOptions};
@@ -156,7 +154,7 @@ async fn absolute_urls_lead_to_where_the_caller_asked() {
         let varies = headers.get_all(header::VARY).iter().any(|value| value.as_bytes().starts_with(b"x-forwarded"));
         assert!(varies, "{path}");
         let tag = headers.get(header::ETAG).cloned();
-        (links.unwrap_or_default() + &String::from_utf8(body.to_vec()).unwrap(), tag)
+        (links.unwrap_or_default() + std::str::from_utf8(&body).unwrap(), tag)
     };
     let (_dir, served) = Served::example().await;
     for path in ["/timemap/link/a.example", "/timemap/json/a.example", "/timegate/a.example", "/v1/openapi.json"] {

@@ -92,7 +92,7 @@ pub(crate) fn format(head: &[u8]) -> Format {
     if let Some(kind) = index::kind(&head) {
         return Format::NotRead(Finding::IndexFile, kind);
     }
-    let readers: [(fn(&Head<'_>) -> bool, Format); 6] = [
+    let readers: [(IsOwn, Format); 6] = [
         (warc::is_own, Format::Warc),
         (arc::is_own, Format::Arc),
         (lga::is_own, Format::Lga),
@@ -103,6 +103,9 @@ pub(crate) fn format(head: &[u8]) -> Format {
     let own = readers.into_iter().find(|(is_own, _)| is_own(&head));
     own.map_or(Format::NotRead(Finding::OtherFile, other(&head)), |(_, format)| format)
 }
+
+/// Whether a file that begins so is one of a reader's.
+type IsOwn = fn(&Head<'_>) -> bool;
 
 /// Files that hold other files.
 fn container(head: &[u8]) -> Option<(Finding, &'static str)> {

@@ -73,7 +73,7 @@ pub(crate) fn is_own(head: &Head<'_>) -> bool {
     let mut lines = head.lines().map(|(line, _)| String::from_utf8_lossy(line));
     let length = |line: &str| Header::parse(line).and_then(|header| header.len);
     let Some(bytes) = lines.next().and_then(|line| length(&line)) else { return false };
-    bytes == 0 || !lines.next().is_some_and(|line| length(&line).is_some())
+    bytes == 0 || lines.next().is_none_or(|line| length(&line).is_none())
 }
 
 fn ip(text: &str) -> bool {

@@ -35,11 +35,14 @@ pub struct Registration {
 #[derive(Debug)]
 pub struct Registered(HeldNote);
 
+/// A registration under its name, or what is wrong with its file.
+pub type Listed = (String, Result<Registration, Error>);
+
 /// All registrations of a store, in order of their names; instead of one that is damaged, what is said of it.
 ///
 /// # Errors
 /// A directory that cannot be read.
-pub fn registered(store: &Location) -> Result<Vec<(String, Result<Registration, Error>)>, Error> {
+pub fn registered(store: &Location) -> Result<Vec<Listed>, Error> {
     let notes = Notes::of(store, WATCHES);
     let names = notes.names()?;
     // One that is removed meanwhile is not there.
