@@ -7,16 +7,15 @@
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 mod commands;
-mod servers;
 
 use commands::succeeds;
-use servers::Server;
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
+use std::thread;
 
 /// Commands that a test cannot run inside itself: they build this program, or run this test.
 const LEFT_TO_THE_READER: [&str; 2] = ["cargo install --path jobs --locked", "cargo test --workspace --locked"];
@@ -113,7 +112,17 @@ fn fits(shown: &[String], printed: &[String]) -> bool {
 /// A reader at a shell, who begins with the examples of the repository and nothing else.
 struct Shell {
     directory: tempfile::TempDir,
-    server: Option<Server>,
+    /// The server in another terminal, and its address.
+    server: Option<(Child, String)>,
+}
+
+impl Drop for Shell {
+    fn drop(&mut self) {
+        if let Some((child, _)) = &mut self.server {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
 }
 
 impl Shell {
@@ -133,7 +142,7 @@ impl Shell {
         if command.starts_with("webstrata serve ") {
             return self.serve(&command);
         }
-        let address = self.server.as_ref().map(|server| server.address.to_string());
+        let address = self.server.as_ref().map(|(_, address)| address.clone());
         let at_home = |text: &str, from: &str, to: &str| text.replace(from, to);
         let command = address.iter().fold(command, |command, address| at_home(&command, SERVED_AT, address));
         let printed = if command.starts_with("curl ") { self.ask(&command) } else { self.shell(&command) };
@@ -153,17 +162,24 @@ impl Shell {
         String::from_utf8(output.stdout).unwrap()
     }
 
+    /// What the server prints until it is ready.
     fn serve(&mut self, command: &str) -> String {
-        let words: Vec<_> = command.split(' ').skip(1).collect();
         let mut program = Command::new(env!("CARGO_BIN_EXE_webstrata"));
-        program.args(words).args(["--listen", "127.0.0.1:0", "--data", "cells"]);
-        program.current_dir(self.directory.path());
-        let log = self.directory.path().join("server.log");
-        let server = Server::start(&mut program, log);
-        server.until(200);
-        let address = server.address.to_string();
-        let printed = format!("listening on {address}\n{}\n", server.says("ready: "));
-        self.server = Some(server);
+        program.args(command.split(' ').skip(1)).args(["--listen", "127.0.0.1:0", "--data", "cells"]);
+        let mut child = program.current_dir(self.directory.path()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+        let mut printed = String::new();
+        for line in lines.by_ref() {
+            printed = printed + &line + "\n";
+            if line.starts_with("ready: ") {
+                break;
+            }
+        }
+        // A server that nobody listens to would end.
+        thread::spawn(move || lines.for_each(drop));
+        let address = printed.lines().find_map(|line| line.strip_prefix("listening on ")).map(str::to_owned);
+        let address = address.unwrap_or_else(|| panic!("{command}: {printed}"));
+        self.server = Some((child, address.clone()));
         printed.replace(&address, SERVED_AT)
     }
 
@@ -237,7 +253,8 @@ fn options_in(text: &str) -> BTreeSet<String> {
 /// The subcommands that a help lists, with those below them.
 fn subcommands(dir: &Path, above: &str) -> Vec<String> {
     let help = succeeds(dir, format!("{above} --help").trim());
-    let listed = help.lines().filter_map(|line| line.strip_prefix("  ")).filter(|line| !line.starts_with([' ', '-']));
+    let listed =
+        help.lines().take_while(|line| !line.starts_with("Options:")).filter_map(|line| line.strip_prefix("  "));
     let names: Vec<_> = listed.filter_map(|line| line.split(' ').next()).filter(|name| !name.is_empty()).collect();
     names.iter().map(|name| format!("{above} {name}").trim().to_owned()).collect()
 }

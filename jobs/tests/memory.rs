@@ -51,7 +51,7 @@ impl Place {
     /// Builds or updates a store from an input; what was counted, and what was left out of which URL.
     fn take(&self, job: &str, input: &str) -> serde_json::Value {
         let words = match job {
-            "build" => format!("build --out {{}}/store --memory {MEMORY}M -w 1 --format json {{}}/{input}"),
+            "build" => format!("build --replace --out {{}}/store --memory {MEMORY}M -w 1 --format json {{}}/{input}"),
             _ => format!("update {{}}/store --memory {MEMORY}M -w 1 --no-merge --format json {{}}/{input}"),
         };
         self.within_memory(input, self.command(&words))
@@ -201,7 +201,7 @@ fn a_page_that_is_too_large_keeps_its_captures_and_is_named() {
 }
 
 #[test]
-#[ignore = "2,200,000 captures of one page: cargo test --workspace --test memory -- --ignored --nocapture"]
+#[ignore = "2,200,000 captures of one page: cargo test --test memory -- --ignored"]
 fn a_page_of_any_number_of_captures_keeps_them_all() {
     const CAPTURES: u64 = 2_200_000;
     let place = Place::new();
@@ -209,7 +209,7 @@ fn a_page_of_any_number_of_captures_keeps_them_all() {
         (0..CAPTURES).try_for_each(|second| capture(out, START + second, second / 100_000..second / 100_000 + 1))
     });
     // The captures of one page are in memory, whatever the budget is.
-    let words = format!("build --out {{}}/store --memory {MEMORY}M -w 1 --format json {{}}/captures.jsonl");
+    let words = format!("build --replace --out {{}}/store --memory {MEMORY}M -w 1 --format json {{}}/captures.jsonl");
     let (output, most) = watched(&mut place.command(&words));
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     println!("captures.jsonl: {} MiB of {MEMORY}", most >> 20);
@@ -358,7 +358,8 @@ fn the_readme_tells_the_memory_that_is_needed() {
     assert!(readme.contains(&told), "{told}");
     let place = Place::new();
     let build = |memory: usize, workers: u8| {
-        let words = format!("build --out {{}}/store --memory {memory}M -w {workers} --generate uk:occurrences=1000");
+        let words =
+            format!("build --replace --out {{}}/store --memory {memory}M -w {workers} --generate uk:occurrences=1000");
         String::from_utf8(place.command(&words).output().unwrap().stderr).unwrap()
     };
     for (workers, least) in [(1, one), (2, two)] {

@@ -71,7 +71,7 @@ fn rows_of_store(dir: &Path) -> BTreeSet<u32> {
 /// How long an answer may be kept.
 fn kept(address: SocketAddr, path: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
-    write!(stream, "GET {path} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n").unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
     let mut text = String::new();
     stream.read_to_string(&mut text).unwrap();
     let field = text.lines().find_map(|line| line.strip_prefix("cache-control: "));

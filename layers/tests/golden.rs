@@ -109,14 +109,14 @@ fn the_worked_example_has_always_the_same_bytes() {
     let checksums: Vec<String> =
         store.manifest().files().map(|file| format!("{} {} {}", file.layer, file.bytes, file.checksum)).collect();
     let expected = [
-        "url 465 ea3c790537869cc8",
-        "ol 352 1a62a6d7e66b1683",
-        "ts 875 ddb079f96e6f1de8",
-        "bv 293 96f1db0f0fcad879",
-        "rv 1731 6a67b46b95aa386d",
-        "il 347 673b7e833d8d392e",
-        "tr 401 655be6aee946a8a1",
-        "ibv 292 f8a04d398e3f85d4",
+        "url 465 997956279baa8e97",
+        "ol 352 565de2e5377a0e30",
+        "ts 875 ab15a379c20e0219",
+        "bv 293 5f527efce11f3ce3",
+        "rv 1731 041e5a15c3c04290",
+        "il 347 203ad880e9517991",
+        "tr 401 7c6a8559e2b38966",
+        "ibv 292 6cad5fa5525f0443",
     ];
     assert_eq!(checksums, expected);
     let manifest = std::fs::read_to_string(dir.path().join("epochs/000001.json")).unwrap();

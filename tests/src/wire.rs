@@ -253,7 +253,7 @@ pub fn headers(path: &str) -> Vec<u8> {
         (":method", "POST"),
         (":scheme", "http"),
         (":path", path),
-        (":authority", "a.example"),
+        (":authority", "localhost"),
         ("content-type", "application/grpc"),
         ("te", "trailers"),
     ];

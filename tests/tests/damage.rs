@@ -341,7 +341,7 @@ fn cells_damaged_under_a_server_give_right_answers_or_errors_and_are_made_anew()
 
 /// CPU of the same questions on mapped cells, which are checked by block, and on cells in memory, which are not.
 #[test]
-#[ignore = "a measurement, for a machine with nothing else to do"]
+#[ignore = "a measurement, for a machine with nothing else to do: cargo test --test damage -- --ignored"]
 fn checks_by_block_cost_little() {
     let dir = tempfile::tempdir().unwrap();
     let (input, store) = (dir.path().join("crawl.jsonl"), dir.path().join("store"));

@@ -242,7 +242,7 @@ async fn browsers_get_the_page_and_others_the_list() {
     assert_eq!((status, &headers["content-type"]), (StatusCode::OK, &"text/html; charset=utf-8".parse().unwrap()));
     assert!(headers["content-security-policy"].to_str().unwrap().starts_with("default-src 'self';"));
     // The page names its files, each of which is there, and no other server.
-    let files: BTreeSet<&str> = page.split("/explorer/").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+    let files: BTreeSet<&str> = page.split("\"explorer/").skip(1).filter_map(|rest| rest.split('"').next()).collect();
     assert!(files.len() >= 2 && !page.contains("https://"), "{page}");
     for file in files {
         let path = format!("/explorer/{file}");

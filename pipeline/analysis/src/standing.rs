@@ -34,7 +34,7 @@ mod registry;
 mod tables;
 
 pub use follow::{Changeset, Event, FollowOptions, Seconds, Start, follow};
-pub use registry::{Registered, Registration, registered};
+pub use registry::{Listed, Registered, Registration, registered};
 pub use tables::Tables;
 
 use crate::Error;

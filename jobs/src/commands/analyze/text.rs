@@ -173,11 +173,11 @@ fn print_table(names: &[&str], rows: &[(String, Vec<String>)], out: &mut dyn Wri
     Ok(())
 }
 
-/// A name in lines of about eight characters, broken between words.
+/// A name in lines of about seven characters, broken between words.
 fn short_lines(name: &str) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in name.split([' ', '_']) {
-        match lines.last_mut().filter(|line| line.len() + 1 + word.len() <= 8) {
+        match lines.last_mut().filter(|line| line.len() + 1 + word.len() <= 7) {
             Some(line) => {
                 line.push(' ');
                 line.push_str(word);
