@@ -239,9 +239,12 @@ fn built(input: &Path) -> Vec<usize> {
     result.1.split(' ').map(|number| number.parse().unwrap()).collect()
 }
 
+/// Writes captures that exceed something in a format.
+type Writes<'a> = &'a dyn Fn(&Path, Excess);
+
 #[test]
 fn every_format_is_read_within_its_memory() {
-    let formats: [(&str, &dyn Fn(&Path, Excess)); 9] = [
+    let formats: [(&str, Writes<'_>); 9] = [
         ("JSON lines", &|path, excess| json_lines(path, captures(excess))),
         ("links file", &|path, excess| links_file(path, captures(excess))),
         ("AUT, CSV", &|path, excess| aut_csv(path, captures(excess))),

@@ -86,7 +86,12 @@ fn layers_of(store: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 
 fn url(random: &mut Random, below: u64) -> String {
     let number = random.below(below);
-    format!("http://{}.example/{number}", ["a", "b", "c"][number as usize % 3])
+    let host = match number % 3 {
+        0 => "a",
+        1 => "b",
+        _ => "c",
+    };
+    format!("http://{host}.example/{number}")
 }
 
 fn captures(random: &mut Random, family: Family, count: usize) -> Vec<Seen> {
