@@ -27,6 +27,8 @@ const SERVED_AT: &str = "127.0.0.1:7400";
 /// A command of a console block and the lines that the document shows below it.
 struct Shown {
     line: usize,
+    /// How many titles of the second level stand above it.
+    section: usize,
     command: String,
     output: Vec<String>,
 }
@@ -42,12 +44,14 @@ fn document(name: &str) -> String {
 /// The commands of all console blocks of a document.
 fn commands_of(text: &str) -> Vec<Shown> {
     let mut all: Vec<Shown> = Vec::new();
-    let mut is_inside = false;
+    let (mut is_inside, mut section) = (false, 0);
     for (number, line) in text.lines().enumerate() {
-        if line.starts_with("```") {
+        if line.starts_with("## ") {
+            section += 1;
+        } else if line.starts_with("```") {
             is_inside = line == "```console";
         } else if let Some(command) = line.strip_prefix("$ ").filter(|_| is_inside) {
-            all.push(Shown { line: number + 1, command: command.to_owned(), output: Vec::new() });
+            all.push(Shown { line: number + 1, section, command: command.to_owned(), output: Vec::new() });
         } else if is_inside
             && !line.starts_with("# ")
             && let Some(last) = all.last_mut()
@@ -73,6 +77,9 @@ fn steady(line: &str) -> String {
         let is_spilt = next.ends_with("iB") && words.get(at + 2).is_some_and(|word| word == "written");
         if is_number && next == "s" {
             words[at] = "N".to_owned();
+        } else if words[at].len() == 64 && words[at].bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            // Of a rule of a removal, with the store as salt.
+            words[at] = "HASH".to_owned();
         } else if is_spilt {
             (words[at], words[at + 1]) = ("N".to_owned(), "B".to_owned());
         }
@@ -112,16 +119,19 @@ fn fits(shown: &[String], printed: &[String]) -> bool {
 /// A reader at a shell, who begins with the examples of the repository and nothing else.
 struct Shell {
     directory: tempfile::TempDir,
-    /// The server in another terminal, and its address.
-    server: Option<(Child, String)>,
+    server: Option<Server>,
 }
 
-impl Drop for Shell {
+/// The server in another terminal.
+struct Server {
+    child: Child,
+    address: String,
+}
+
+impl Drop for Server {
     fn drop(&mut self) {
-        if let Some((child, _)) = &mut self.server {
-            let _ = child.kill();
-            let _ = child.wait();
-        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
@@ -142,7 +152,7 @@ impl Shell {
         if command.starts_with("webstrata serve ") {
             return self.serve(&command);
         }
-        let address = self.server.as_ref().map(|(_, address)| address.clone());
+        let address = self.server.as_ref().map(|server| server.address.clone());
         let at_home = |text: &str, from: &str, to: &str| text.replace(from, to);
         let command = address.iter().fold(command, |command, address| at_home(&command, SERVED_AT, address));
         let printed = if command.starts_with("curl ") { self.ask(&command) } else { self.shell(&command) };
@@ -179,7 +189,7 @@ impl Shell {
         thread::spawn(move || lines.for_each(drop));
         let address = printed.lines().find_map(|line| line.strip_prefix("listening on ")).map(str::to_owned);
         let address = address.unwrap_or_else(|| panic!("{command}: {printed}"));
-        self.server = Some((child, address.clone()));
+        self.server = Some(Server { child, address: address.clone() });
         printed.replace(&address, SERVED_AT)
     }
 
@@ -215,7 +225,12 @@ fn check(name: &str) {
     let mut problems = Vec::new();
     let commands = commands_of(&document(name));
     assert!(commands.len() > 5, "{name} has {} commands", commands.len());
-    for Shown { line, command, output } in &commands {
+    let mut served_in = 0;
+    for Shown { line, section, command, output } in &commands {
+        // Who reads on has ended the server of the section before.
+        if *section != served_in {
+            (shell.server, served_in) = (None, *section);
+        }
         if LEFT_TO_THE_READER.contains(&command.as_str()) {
             continue;
         }
@@ -271,7 +286,7 @@ fn options_that_the_documents_name_exist() {
     for name in ["bench codecs", "bench cells"] {
         known.extend(options_in(&succeeds(dir.path(), &format!("{name} --help"))));
     }
-    // Of cargo, curl, spark-sql and pip, which the documents run, too.
+    // Of cargo, curl and the scripts of tests, which the documents run, too.
     let others = [
         "--workspace",
         "--locked",
@@ -286,6 +301,8 @@ fn options_that_the_documents_name_exist() {
         "--example",
         "--data-binary",
         "--data-urlencode",
+        "--webstrata",
+        "--time",
     ];
     let otel = ["--otlp"];
     let mut problems = Vec::new();
