@@ -257,8 +257,8 @@ impl Work for Build {
 /// # Errors
 /// Inputs that are not there or cannot be read, a store that another process writes, a full disk, a process that has
 /// gone; no store to update, or one where a new one is to be made ([`Error::StoreExists`]); inputs without a record
-/// that can be read ([`Error::NothingRead`]), of which no store and no epoch is made. Damage inside inputs is counted in
-/// the report. After an error the store answers as before, and the same call goes on after the last finished stage.
+/// that can be read ([`Error::NothingRead`]), of which no store and no epoch is made. Damage inside inputs is counted
+/// in the report. After an error the store answers as before, and the same call goes on after the last finished stage.
 ///
 /// ```
 /// use webstrata_layers::{Links, Reader, Store, Window};
