@@ -4,6 +4,7 @@
 //! failed, or what was asked for was not found; 2: the command line makes no sense. A reader of the output that goes
 //! away early is no failure.
 
+mod advice;
 mod args;
 mod ask;
 mod bars;
@@ -33,7 +34,7 @@ fn main() -> ExitCode {
         Err(error) => {
             // Earlier output must stand before the error. A failure to print that output is no second error.
             let _ = out.flush();
-            let _ = writeln!(io::stderr(), "error: {}", one_line(&error));
+            let _ = writeln!(io::stderr(), "error: {}{}", one_line(&error), advice::advice(&error));
             if error.is::<args::Usage>() { ExitCode::from(2) } else { ExitCode::FAILURE }
         }
     }

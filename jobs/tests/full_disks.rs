@@ -189,7 +189,11 @@ fn a_full_disk_of_temporary_files() {
                 if ended.0 == Some(0) {
                     break ended;
                 }
-                is_full(&ended, &disk.0, "free some space there, or choose another directory with --spill");
+                is_full(
+                    &ended,
+                    &disk.0,
+                    "free some space there, or choose another directory with --spill, and run the same",
+                );
                 expected.inspect(&store);
                 failed += 1;
                 kib += kib.max(64) / 4;
@@ -245,7 +249,7 @@ fn a_full_disk_of_results() {
             for part in [0, 4, 7] {
                 // In whole pages, of which a file has several.
                 disk.resize((needed * part / 32 * 4).max(4));
-                is_full(&webstrata(words), &disk.0, "cannot be written");
+                is_full(&webstrata(words), &disk.0, "free some space there and run the same command again");
                 assert!(files().is_empty(), "{words} leaves {:?}", files());
             }
             disk.resize(1 << 20);

@@ -17,7 +17,7 @@ pub enum Error {
     #[error(transparent)]
     Elsewhere(Box<dyn std::error::Error + Send + Sync>),
     /// The operating system refused to read, write, sync, rename or lock.
-    #[error("{path}: {source}{}", disk_advice(source), path = path.display())]
+    #[error("{path}: {source}", path = path.display())]
     Io {
         /// The file or directory; a URL for one in S3, as in all errors.
         path: PathBuf,
@@ -422,16 +422,6 @@ pub enum Damage {
     /// The range start is not the start of a range of the manifest's length.
     #[error("time {0} is not the start of a range")]
     NotRangeStart(i64),
-}
-
-/// What to do about a full disk.
-fn disk_advice(source: &io::Error) -> &'static str {
-    match source.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            "; free some space there and run the same command again"
-        }
-        _ => "",
-    }
 }
 
 /// Who has a lock, and what to do about it.

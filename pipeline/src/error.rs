@@ -19,10 +19,7 @@ pub enum Error {
     #[error("something was removed from the store while this command started: run the command again")]
     RemovedMeanwhile,
     /// Temporary files cannot be written or read.
-    #[error(
-        "temporary files in {}: {source}; free some space there, or choose another directory with --spill",
-        directory.display()
-    )]
+    #[error("temporary files in {}: {source}", directory.display())]
     Spill {
         /// The directory.
         directory: PathBuf,

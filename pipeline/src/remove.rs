@@ -72,7 +72,7 @@ pub struct Removed {
 /// What a removal did, all processes together.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RemoveReport {
-    /// The new epoch.
+    /// The new epoch; where all had been taken out before, the one before.
     pub epoch: u64,
     /// What was taken out.
     pub removed: Removed,
@@ -173,10 +173,9 @@ impl Work for Remove {
             Committing::Open(writer) => writer,
             Committing::Done(epoch) => return Ok(RemoveReport { epoch, removed }),
         };
-        let (mut entry, _) = row_of(context, 1, &states.iter().map(|state| &state.build.row).collect::<Vec<_>>());
-        entry.removes = true;
+        let (mut row, _) = row_of(context, 1, &states.iter().map(|state| &state.build.row).collect::<Vec<_>>());
+        row.removes = true;
         let manifest = context.store()?.store().manifest();
-        let rows = manifest.rows.iter().cloned().chain([entry]).collect();
         let mut removals = manifest.provenance.removals.clone();
         let root = context.store()?.store().root().to_string();
         for rule in self.rules.iter() {
@@ -187,6 +186,12 @@ impl Work for Remove {
                 None => removals.push(rule),
             }
         }
+        if removed == Removed::default() && removals == manifest.provenance.removals {
+            // All of it was taken out before: the epoch stays.
+            writer.abandon(&context.row)?;
+            return Ok(RemoveReport { epoch: manifest.epoch, removed });
+        }
+        let rows = manifest.rows.iter().cloned().chain([row]).collect();
         let version = env!("CARGO_PKG_VERSION").to_owned();
         let (removed_in, retires_before) = (Some(manifest.epoch + 1), Some(manifest.epoch + 1));
         let provenance = Provenance { version, removals, removed_in, retires_before, ..manifest.provenance.clone() };

@@ -9,12 +9,13 @@ use serde_json::json;
 use std::io::Write;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use webstrata_analysis::Error as AnalysisError;
 use webstrata_cells::image::label::{directory, partitions};
 use webstrata_cells::image::load::{Options, Written, find_cell, write_cell};
 use webstrata_cells::url_store;
 use webstrata_codecs::CodecTag;
 use webstrata_layers::{Location, Store};
-use webstrata_pipeline::{Progress, RunOptions};
+use webstrata_pipeline::{Error as JobError, Progress, RunOptions};
 
 const ABOUT: &str = "\
 A cell is the compressed image of one partition of a row: its URLs, and its
@@ -96,10 +97,26 @@ pub(crate) fn run(args: &CellsArgs, out: &mut dyn Write) -> anyhow::Result<Outco
     let done = done.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     let written = done.into_iter().collect::<anyhow::Result<Vec<_>>>()?;
     let run = RunOptions { workers, ..RunOptions::new(&args.store) };
-    if let Err(error) = overview::kept(&store, &run, &Progress::default()) {
-        note(&format!("no overview was written: {error:#}\nTry `webstrata overview {} --memory SIZE`", args.store));
+    let not_kept = match overview::kept(&store, &run, &Progress::default()) {
+        Ok((_, not_kept)) => not_kept.map(anyhow::Error::from),
+        Err(error) if needs_memory(&error) => {
+            note(&format!("no overview was written: {error:#}\nTry `webstrata overview {} --memory SIZE`", args.store));
+            None
+        }
+        Err(error) => Some(error.into()),
+    };
+    let outcome = report(args, &store, (&written, made.into_inner()), out)?;
+    match not_kept {
+        Some(error) => Err(error.context("no overview was written")),
+        None => Ok(outcome),
     }
-    report(args, &store, (&written, made.into_inner()), out)
+}
+
+/// Whether an overview takes more memory than cells do by themselves.
+fn needs_memory(error: &AnalysisError) -> bool {
+    let too_little =
+        |error: &JobError| matches!(error, JobError::TooLittleMemory { .. } | JobError::TooLittleAddressSpace { .. });
+    matches!(error, AnalysisError::GraphTooLarge { .. }) || matches!(error, AnalysisError::Job(job) if too_little(job))
 }
 
 /// Says what all cells take, and how many of them were made now.

@@ -81,7 +81,8 @@ pub(crate) fn run(args: &DemoArgs, out: &mut dyn Write) -> anyhow::Result<Outcom
 fn serve_it(args: &DemoArgs, store: &Path, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     let address = args.listen;
     // One view of the page is of the whole store.
-    overview::kept(&Store::open(store)?, &RunOptions::new(store), &Progress::default())?;
+    let (_, not_kept) = overview::kept(&Store::open(store)?, &RunOptions::new(store), &Progress::default())?;
+    not_kept.map_or(Ok(()), Err)?;
     writeln!(out, "\nThe same in a browser: http://{address}/?url={FRONT}  (Ctrl-C ends it)\n")?;
     let words = ["serve", &store.display().to_string(), "--listen", &address.to_string()].map(str::to_owned);
     if args.open {

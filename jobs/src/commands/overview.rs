@@ -54,7 +54,10 @@ pub(crate) fn run(args: &OverviewArgs, out: &mut dyn Write) -> anyhow::Result<Ou
     let options = args.run.options(&args.store)?;
     let (found, run) = args.run.shown(|progress| kept(&store, &options, progress))?;
     args.run.write_report(&run, found.as_ref().err())?;
-    let found = found?;
+    let (found, not_kept) = found?;
+    if let Some(error) = not_kept {
+        note(&format!("the overview is not kept: {error}"));
+    }
     if args.format.format == Format::Json {
         let counts = counts_of(store.manifest());
         writeln!(out, "{}", json!({"epoch": store.manifest().epoch, "counts": counts, "overview": found}))?;
@@ -64,22 +67,23 @@ pub(crate) fn run(args: &OverviewArgs, out: &mut dyn Write) -> anyhow::Result<Ou
     Ok(Outcome::Done)
 }
 
-/// The overview of a store: the one that lies with it, or a new one, which process 0 writes there if it can.
-pub(crate) fn kept(store: &Store, options: &RunOptions, progress: &Progress) -> Result<Overview, Error> {
+/// The overview of a store: the one that lies with it, or a new one, which process 0 writes there; and why it could not.
+/// Where a store cannot be written to, its numbers can still be read.
+pub(crate) fn kept(
+    store: &Store,
+    options: &RunOptions,
+    progress: &Progress,
+) -> Result<(Overview, Option<StoreError>), Error> {
     match Overview::read(store) {
-        Ok(Some(found)) => return Ok(found),
+        Ok(Some(found)) => return Ok((found, None)),
         Ok(None) => {}
         Err(error @ StoreError::Unsealed { .. }) => note(&format!("{error}: that is done now")),
         Err(error) => return Err(error.into()),
     }
     let found = overview(options, progress)?;
-    if options.cluster.as_ref().is_none_or(|cluster| cluster.process == 0) {
-        // Where a store cannot be written to, its numbers can still be read.
-        if let Err(error) = found.write(store.location()) {
-            note(&format!("the overview is not kept: {error}"));
-        }
-    }
-    Ok(found)
+    let writes = options.cluster.as_ref().is_none_or(|cluster| cluster.process == 0);
+    let not_kept = if writes { found.write(store.location()).err() } else { None };
+    Ok((found, not_kept))
 }
 
 fn print(store: &Location, manifest: &Manifest, found: &Overview, out: &mut dyn Write) -> anyhow::Result<()> {

@@ -128,11 +128,8 @@ pub(crate) fn run(args: &WatchArgs, out: &mut dyn Write) -> anyhow::Result<Outco
     if !is_sound(name) {
         return Err(Usage("the name of a watch may contain letters, digits, - and _ only").into());
     }
-    if args.forget || requested.is_none() {
-        let all = registered(&args.store)?;
-        if all.iter().all(|(known, _)| known != name) {
-            bail!("{}: there is no watch {name}; `webstrata watch STORE` lists the watches", args.store);
-        }
+    if (args.forget || requested.is_none()) && !Registered::is_there(&args.store, name)? {
+        bail!("{}: there is no watch {name}; `webstrata watch STORE` lists the watches", args.store);
     }
     let registered = Registered::take(&args.store, name)?;
     if args.forget {

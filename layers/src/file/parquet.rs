@@ -26,7 +26,6 @@ use parquet::arrow::arrow_writer::{
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::properties::{DeltaBinaryPackedEncoderOptions, EnabledStatistics, WriterProperties, WriterVersion};
-use parquet::file::reader::ChunkReader;
 use parquet::file::statistics::Statistics;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::ColumnPath;
@@ -41,8 +40,10 @@ use crate::record::uid::Uid;
 use crate::store::manifest::FileEntry;
 use crate::store::{Effort, RowDir};
 
+mod reading;
 mod table;
 
+use reading::{Reading, reading};
 pub(crate) use table::{TableWriter, read_table};
 
 /// Larger than any page: pages end where row groups end.
@@ -255,13 +256,8 @@ impl Footer {
         if got != entry.bytes {
             return Err(Error::Size { path, expected: entry.bytes, got });
         }
-        let options = ArrowReaderOptions::new();
-        let metadata = match body {
-            Body::File(file) => ArrowReaderMetadata::load(&file.open()?, options),
-            #[cfg(feature = "s3")]
-            Body::Fetched(bytes) => ArrowReaderMetadata::load(bytes, options),
-        };
-        let metadata = metadata.map_err(Error::parquet(&path))?;
+        let load = |file| ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()).map_err(Error::parquet(&path));
+        let metadata = reading(&path, body, load)?;
         let expected = entry.layer.schema();
         if metadata.schema().fields() != expected.fields() {
             return Err(Error::Schema { got: columns_of(metadata.schema()), expected: columns_of(&expected), path });
@@ -306,7 +302,7 @@ impl Footer {
     }
 
     /// See [`LayerFile::read`].
-    fn batch(&self, from: impl ChunkReader + 'static, group: usize, columns: usize) -> Result<RecordBatch, Error> {
+    fn batch(&self, from: Reading, group: usize, columns: usize) -> Result<RecordBatch, Error> {
         let Group { first_row, rows, .. } = self.groups[group];
         let mask = ProjectionMask::roots(
             self.metadata.metadata().file_metadata().schema_descr(),
@@ -348,10 +344,6 @@ impl LayerFile {
 
     /// The first `columns` columns of a row group (all, where it has fewer).
     pub(crate) fn read(&self, group: usize, columns: usize) -> Result<RecordBatch, Error> {
-        match &self.body {
-            Body::File(file) => self.footer.batch(file.open()?, group, columns),
-            #[cfg(feature = "s3")]
-            Body::Fetched(bytes) => self.footer.batch(bytes.clone(), group, columns),
-        }
+        reading(&self.footer.path, &self.body, |file| self.footer.batch(file, group, columns))
     }
 }

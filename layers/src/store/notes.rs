@@ -42,6 +42,19 @@ impl Notes {
         format!("{}/{name}{ENDING}", self.kind.directory())
     }
 
+    fn lock(&self, name: &str) -> String {
+        format!("{}/{name}.lock", self.kind.directory())
+    }
+
+    /// Whether there is a note of this name, or a part of one whose removal was stopped.
+    ///
+    /// # Errors
+    /// What the place refuses.
+    pub fn has(&self, name: &str) -> Result<bool, Error> {
+        let is_there = |name: &str| Ok(self.store.storage().modified(name)?.is_some());
+        Ok(is_there(&self.file(name))? || is_there(&self.lock(name))?)
+    }
+
     /// The names of all notes, in order.
     ///
     /// # Errors
@@ -70,7 +83,7 @@ impl Notes {
     /// # Errors
     /// In a directory one that another process holds ([`Error::Locked`]); what the place refuses.
     pub fn hold(&self, name: &str) -> Result<HeldNote, Error> {
-        let lock = self.store.storage().hold(&format!("{}/{name}.lock", self.kind.directory()))?;
+        let lock = self.store.storage().hold(&self.lock(name))?;
         Ok(HeldNote { notes: self.clone(), name: name.to_owned(), lock })
     }
 }
@@ -110,7 +123,10 @@ impl HeldNote {
         self.lock.check()?;
         let storage = self.notes.store.storage();
         storage.remove(&self.notes.file(&self.name))?;
-        storage.remove(&format!("{}/{}.lock", self.notes.kind.directory(), self.name))
+        let lock = self.notes.lock(&self.name);
+        let removed = storage.remove(&lock);
+        // A crash may bring it back, as one that nobody holds.
+        if matches!(storage.modified(&lock), Ok(None)) { Ok(()) } else { removed }
     }
 }
 

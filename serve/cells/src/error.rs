@@ -53,6 +53,12 @@ pub enum Damage {
         /// The block, of 4 KiB.
         block: u64,
     },
+    /// The disk does not give a block of a mapped image, or the file has become shorter.
+    #[error("the system cannot read block {block} of the image")]
+    Unreadable {
+        /// The block, of 4 KiB; where many are read, the first of those that were asked for at once.
+        block: u64,
+    },
     /// The file of a mapped image is shorter than when it was opened.
     #[error("the image was cut off while it was in use")]
     Cut,

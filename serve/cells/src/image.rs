@@ -24,6 +24,7 @@ pub mod check;
 pub mod guard;
 pub mod label;
 pub mod load;
+mod pages;
 pub mod shelf;
 
 use std::convert::Infallible;
@@ -40,6 +41,7 @@ use crate::links::encoding::Tag;
 
 use guard::{Guard, Section};
 use label::{Label, number_range, range_number};
+use pages::Pages;
 
 const MAGIC: &[u8; 8] = b"WSCELL\r\n";
 /// The version that is written and read.
@@ -206,11 +208,10 @@ impl Image {
             return Self::guarded(path, bytes, Guard::default()).and_then(|image| image.tight(path));
         }
         let file = regular::open(path).map_err(failed)?;
-        #[expect(unsafe_code, reason = "maps a file; images are renamed into place and never written again")]
-        // SAFETY: nobody changes the file while it is mapped: writers make new files, and what is removed stays mapped.
-        let map = unsafe { memmap2::Mmap::map(&file) }.map_err(failed)?;
-        let bytes = Bytes::from_owner(map);
-        let guard = Guard::of(path, &file.metadata().map_err(failed)?, &bytes);
+        let pages = Pages::map(&file).map_err(failed)?;
+        let bytes = Bytes::from_owner(pages.clone());
+        let guard = Guard::of(path, &file.metadata().map_err(failed)?, &bytes, Some(pages));
+        let guard = guard.map_err(|damage| Error::Damaged { path: path.to_owned(), damage })?;
         Self::guarded(path, bytes, guard)?.tight(path)
     }
 

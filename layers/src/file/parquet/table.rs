@@ -90,15 +90,11 @@ pub(crate) fn read_table<const N: usize>(
     columns: [&str; N],
     visit: impl FnMut([&[u64]; N]) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    match body {
-        Body::File(file) => read_from(file.open()?, path, columns, visit),
-        #[cfg(feature = "s3")]
-        Body::Fetched(bytes) => read_from(bytes.clone(), path, columns, visit),
-    }
+    reading(path, body, |file| read_from(file, path, columns, visit))
 }
 
 fn read_from<const N: usize>(
-    from: impl ChunkReader + 'static,
+    from: Reading,
     path: &Path,
     columns: [&str; N],
     mut visit: impl FnMut([&[u64]; N]) -> Result<(), Error>,

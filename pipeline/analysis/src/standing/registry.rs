@@ -51,6 +51,14 @@ pub fn registered(store: &Location) -> Result<Vec<Listed>, Error> {
 }
 
 impl Registered {
+    /// Whether a watch is registered under this name, or one whose [`forget`](Self::forget) was stopped.
+    ///
+    /// # Errors
+    /// What the place refuses.
+    pub fn is_there(store: &Location, name: &str) -> Result<bool, Error> {
+        Ok(Notes::of(store, WATCHES).has(name)?)
+    }
+
     /// Takes a name in a store that is there, whether a watch is registered under it or not.
     ///
     /// # Errors

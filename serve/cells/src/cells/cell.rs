@@ -157,7 +157,7 @@ impl Cell {
     #[cold]
     fn damaged(&self, damage: Damage) -> LayersError {
         // Other damage is in what was asked, or in what no sum covers.
-        if matches!(damage, Damage::Changed { .. } | Damage::Cut) {
+        if matches!(damage, Damage::Changed { .. } | Damage::Unreadable { .. } | Damage::Cut) {
             self.is_damaged.store(true, Ordering::Relaxed);
         }
         LayersError::Elsewhere(Box::new(Error::Damaged { path: self.path.clone(), damage }))

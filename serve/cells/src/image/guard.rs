@@ -4,13 +4,13 @@
 //! A mapped file may change under its reader: a disk returns other bytes when the system reads a page again, somebody
 //! writes to the file or cuts it. So stores of a mapped cell keep their small parts (indexes, tables, numbers) in
 //! memory and read the large ones, records and blocks of URLs, through a [`Section`], which compares a block before its
-//! bytes are used. A block that was compared is not compared again until [`Guard::recheck`], which a server calls every
+//! bytes are used. What the system cannot read is an error, and the process goes on ([`super::pages`]). A block that was compared is not compared again until [`Guard::recheck`], which a server calls every
 //! few seconds, or until the file has another time or size, which [`Guard::refresh`] looks for. Between two comparisons
 //! a page that the system drops and reads again is not seen: what is left is a window of seconds, and what nobody
 //! reads, which [`Guard::verify`] is for.
 //!
 //! Memory: 4 bytes and a bit for each block of 4 KiB. Cost: a bit that is looked up for each record or block that is
-//! read; the checksum of 4 KiB the first time.
+//! read; the checksum of 4 KiB and a call to the system the first time.
 
 use std::fmt;
 use std::fs::Metadata;
@@ -24,9 +24,13 @@ use bytes::Bytes;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::error::Damage;
+use crate::image::pages::Pages;
 
 /// Bytes of a block: a page of most systems, which is what they read again.
 pub const BLOCK: usize = 4096;
+
+/// Blocks that the system is asked for at once where all are read.
+const ASKED_AT_ONCE: usize = 256;
 
 /// Checks an image, or what begins at a place in it. Without an image, all is sound. Clones share what they know.
 #[derive(Clone, Default)]
@@ -46,6 +50,8 @@ impl fmt::Debug for Guard {
 struct Blocks {
     path: PathBuf,
     bytes: Bytes,
+    /// To ask for the bytes before they are read.
+    pages: Option<Pages>,
     /// The low halves of the blocks' checksums.
     sums: Box<[u32]>,
     /// A bit for each block: whether it was compared.
@@ -81,11 +87,22 @@ fn sum_of(block: &[u8]) -> u32 {
 impl Guard {
     /// Guards an image that is mapped from a file. The bytes must be verified after this call, so that what the sums
     /// are of is what was written.
-    pub(crate) fn of(path: &Path, file: &Metadata, bytes: &Bytes) -> Self {
-        let sums: Box<[u32]> = bytes.chunks(BLOCK).map(sum_of).collect();
+    ///
+    /// # Errors
+    /// [`Damage::Unreadable`].
+    pub(crate) fn of(path: &Path, file: &Metadata, bytes: &Bytes, pages: Option<Pages>) -> Result<Self, Damage> {
+        let mut sums = Vec::with_capacity(bytes.len().div_ceil(BLOCK));
+        for blocks in bytes.chunks(ASKED_AT_ONCE * BLOCK) {
+            let start = sums.len() * BLOCK;
+            if pages.as_ref().is_some_and(|pages| !pages.can_be_read(start..start + blocks.len())) {
+                return Err(Damage::Unreadable { block: sums.len() as u64 });
+            }
+            sums.extend(blocks.chunks(BLOCK).map(sum_of));
+        }
         let seen = (0..sums.len().div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
         let (path, file, is_cut) = (path.to_owned(), Mutex::new(FileState::of(file)), AtomicBool::new(false));
-        Self { image: Some(Arc::new(Blocks { path, bytes: bytes.clone(), sums, seen, file, is_cut })), start: 0 }
+        let (bytes, sums) = (bytes.clone(), sums.into_boxed_slice());
+        Ok(Self { image: Some(Arc::new(Blocks { path, bytes, pages, sums, seen, file, is_cut })), start: 0 })
     }
 
     /// The guard of what begins so many bytes further on.
@@ -96,7 +113,7 @@ impl Guard {
     /// Compares the blocks of these bytes, as far as they were not compared yet.
     ///
     /// # Errors
-    /// [`Damage::Changed`] and [`Damage::Cut`].
+    /// [`Damage::Changed`], [`Damage::Unreadable`] and [`Damage::Cut`].
     #[inline]
     fn check(&self, bytes: Range<usize>) -> Result<(), Damage> {
         let Some(image) = &self.image else { return Ok(()) };
@@ -145,7 +162,7 @@ impl Guard {
     /// Compares blocks, whether they were compared before or not.
     ///
     /// # Errors
-    /// [`Damage::Changed`] and [`Damage::Cut`].
+    /// [`Damage::Changed`], [`Damage::Unreadable`] and [`Damage::Cut`].
     pub fn verify(&self, blocks: Range<usize>) -> Result<(), Damage> {
         self.refresh()?;
         let Some(image) = &self.image else { return Ok(()) };
@@ -164,7 +181,11 @@ impl Blocks {
             return Err(Damage::Cut);
         }
         let start = (block * BLOCK).min(self.bytes.len());
-        let bytes = &self.bytes[start..(start + BLOCK).min(self.bytes.len())];
+        let end = (start + BLOCK).min(self.bytes.len());
+        if self.pages.as_ref().is_some_and(|pages| start < end && !pages.can_be_read(start..end)) {
+            return Err(Damage::Unreadable { block: block as u64 });
+        }
+        let bytes = &self.bytes[start..end];
         // Beyond the end there is no block, and nothing to read.
         if self.sums.get(block).is_some_and(|&sum| sum != sum_of(bytes)) {
             return Err(Damage::Changed { block: block as u64 });
@@ -220,7 +241,7 @@ impl Section {
     /// Compares the blocks of these bytes, as far as that is not known. Bytes beyond the end are not there.
     ///
     /// # Errors
-    /// [`Damage::Changed`] and [`Damage::Cut`].
+    /// [`Damage::Changed`], [`Damage::Unreadable`] and [`Damage::Cut`].
     #[inline]
     pub fn check(&self, start: usize, end: usize) -> Result<(), Damage> {
         self.guard.check(start..end.min(self.bytes.len()))
@@ -243,7 +264,7 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), &bytes).unwrap();
         let metadata = file.as_file().metadata().unwrap();
-        let guard = |bytes: &[u8]| Guard::of(file.path(), &metadata, &Bytes::copy_from_slice(bytes));
+        let guard = |bytes: &[u8]| Guard::of(file.path(), &metadata, &Bytes::copy_from_slice(bytes), None).unwrap();
         let sound = guard(&bytes);
         assert_eq!((sound.blocks(), sound.verify(0..9), sound.refresh()), (4, Ok(()), Ok(())));
         // The sums of the sound bytes over damaged ones: what a map shows of a file that was written to.
@@ -253,7 +274,7 @@ mod tests {
         let seen = (0..1).map(|_| AtomicU64::new(0)).collect();
         let file_state = Mutex::new(FileState::of(&metadata));
         let (path, sums, is_cut) = (file.path().to_owned(), image.sums.clone(), AtomicBool::new(false));
-        let blocks = Blocks { path, bytes: map.clone(), sums, seen, file: file_state, is_cut };
+        let blocks = Blocks { path, bytes: map.clone(), pages: None, sums, seen, file: file_state, is_cut };
         let guard = Guard { image: Some(Arc::new(blocks)), start: 0 };
         let section = Section::new(map.slice(100..), &guard, 100);
         assert_eq!(section.check(0, BLOCK - 100), Ok(()));
@@ -265,6 +286,19 @@ mod tests {
         assert_eq!(section.check(0, 9), Ok(()));
         assert_eq!(guard.refresh(), Err(Damage::Cut));
         assert_eq!(section.check(0, 9), Err(Damage::Cut));
+        #[cfg(target_os = "linux")]
+        {
+            let file = tempfile::tempfile().unwrap();
+            file.set_len(4 * BLOCK as u64).unwrap();
+            let pages = Pages::map(&file).unwrap();
+            let bytes = Bytes::from_owner(pages.clone());
+            let guard = Guard::of(Path::new("unnamed"), &metadata, &bytes, Some(pages)).unwrap();
+            let section = Section::new(bytes.clone(), &guard, 0);
+            // Nobody has looked at the file since.
+            file.set_len(BLOCK as u64).unwrap();
+            assert_eq!(section.check(0, 9), Ok(()));
+            assert_eq!(section.check(0, BLOCK + 1), Err(Damage::Unreadable { block: 1 }));
+        }
         let plain = Section::from(Bytes::from_static(b"in memory"));
         assert_eq!(plain.check(0, 100), Ok(()));
     }

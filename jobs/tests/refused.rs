@@ -1,0 +1,105 @@
+//! What commands say and do where the operating system refuses: real refusals, of devices, limits and places that are
+//! taken. `tests/interop/faults.py` injects any other.
+
+#![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
+mod commands;
+
+use commands::{command, run, succeeds};
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+/// A store of one page.
+fn store(dir: &Path) {
+    let page = r#"{"url":"http://a.example/","ts":"20060115120000","links":["http://b.example/x"]}"#;
+    fs::write(dir.join("crawl.jsonl"), page).unwrap();
+    succeeds(dir, "build --out {}/store {}/crawl.jsonl");
+}
+
+/// It failed with one error, which has all of these parts in this order.
+fn says(output: &Output, parts: &[&str]) {
+    let said = String::from_utf8_lossy(&output.stderr);
+    let errors: Vec<&str> = said.lines().filter(|line| line.starts_with("error: ")).collect();
+    let [error] = errors[..] else { panic!("{said}") };
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    let mut rest = error;
+    for part in parts {
+        let (_, after) = rest.split_once(part).unwrap_or_else(|| panic!("{part:?} is not in {rest:?}: {error}"));
+        rest = after;
+    }
+}
+
+const AGAIN: &str = "and run the same command again";
+
+#[test]
+fn a_disk_that_fails_is_named_with_what_to_do() {
+    let dir = tempfile::tempdir().unwrap();
+    // Memory of the process at the address 0: a file that cannot be read, as on a disk that fails.
+    let output = run(dir.path(), "build --out {}/store /proc/self/mem");
+    says(&output, &["/proc/self/mem: ", "Input/output error", "check that disk", AGAIN]);
+    store(dir.path());
+    let output = run(dir.path(), "export {}/store --format csv --out /dev/full");
+    says(&output, &["/dev/full", "No space left", "free some space there", AGAIN]);
+}
+
+#[test]
+fn too_few_files_are_named_with_what_to_do() {
+    let dir = tempfile::tempdir().unwrap();
+    store(dir.path());
+    let links = command(dir.path(), "links {}/store http://a.example/");
+    let mut limited = Command::new("sh");
+    limited.args(["-c", "ulimit -n 4; exec \"$@\"", "sh"]).arg(links.get_program()).args(links.get_args());
+    let output = limited.output().unwrap();
+    says(&output, &[dir.path().to_str().unwrap(), "Too many open files", "ulimit -n", AGAIN]);
+}
+
+/// Cells without their overview are not all that was asked for; an overview that cannot be kept is still an answer.
+#[test]
+fn an_overview_that_cannot_be_written_fails_cells_and_not_overview() {
+    let dir = tempfile::tempdir().unwrap();
+    store(dir.path());
+    // Nothing is there, and no directory can be made.
+    std::os::unix::fs::symlink("nowhere", dir.path().join("store/overviews")).unwrap();
+    let output = run(dir.path(), "cells {}/store");
+    says(&output, &["no overview was written", "store/overviews"]);
+    let output = run(dir.path(), "overview {}/store");
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success() && said.contains("note: the overview is not kept"), "{said}");
+    assert!(!output.stdout.is_empty());
+    fs::remove_file(dir.path().join("store/overviews")).unwrap();
+    succeeds(dir.path(), "cells {}/store");
+    assert!(dir.path().join("store/overviews/000001.json").exists());
+}
+
+/// What a `watch --forget` leaves that was stopped between its two files.
+#[test]
+fn forgetting_a_watch_goes_on_where_it_was_stopped() {
+    let dir = tempfile::tempdir().unwrap();
+    store(dir.path());
+    succeeds(dir.path(), "watch {}/store top --once");
+    let watches = dir.path().join("store/watches");
+    fs::remove_file(watches.join("top.json")).unwrap();
+    succeeds(dir.path(), "watch {}/store top --forget");
+    assert_eq!(fs::read_dir(&watches).unwrap().count(), 0);
+    says(&run(dir.path(), "watch {}/store top --forget"), &["there is no watch top"]);
+}
+
+/// A removal that was stopped after its first epoch, and is given again, comes to the store of one that was not.
+#[test]
+fn a_removal_goes_on_where_it_was_stopped() {
+    let dir = tempfile::tempdir().unwrap();
+    store(dir.path());
+    let removal = "--host b.example --reason case-17";
+    succeeds(dir.path(), &format!("remove {{}}/store --no-merge {removal}"));
+    succeeds(dir.path(), &format!("remove {{}}/store {removal}"));
+    let stopped = succeeds(dir.path(), "info {}/store --format json");
+    fs::remove_dir_all(dir.path().join("store")).unwrap();
+    store(dir.path());
+    succeeds(dir.path(), &format!("remove {{}}/store {removal}"));
+    let whole = succeeds(dir.path(), "info {}/store --format json");
+    let epoch = |info: &str| serde_json::from_str::<serde_json::Value>(info).unwrap()["epoch"].clone();
+    assert_eq!(epoch(&stopped), epoch(&whole));
+    assert_eq!(epoch(&whole), 3);
+}
