@@ -67,8 +67,8 @@ pub(crate) fn run(args: &OverviewArgs, out: &mut dyn Write) -> anyhow::Result<Ou
     Ok(Outcome::Done)
 }
 
-/// The overview of a store: the one that lies with it, or a new one, which process 0 writes there; and why it could not.
-/// Where a store cannot be written to, its numbers can still be read.
+/// The overview of a store: the one that lies with it, or a new one, which process 0 writes there; and why it could
+/// not. Where a store cannot be written to, its numbers can still be read.
 pub(crate) fn kept(
     store: &Store,
     options: &RunOptions,

@@ -4,10 +4,11 @@
 //! A mapped file may change under its reader: a disk returns other bytes when the system reads a page again, somebody
 //! writes to the file or cuts it. So stores of a mapped cell keep their small parts (indexes, tables, numbers) in
 //! memory and read the large ones, records and blocks of URLs, through a [`Section`], which compares a block before its
-//! bytes are used. What the system cannot read is an error, and the process goes on ([`super::pages`]). A block that was compared is not compared again until [`Guard::recheck`], which a server calls every
-//! few seconds, or until the file has another time or size, which [`Guard::refresh`] looks for. Between two comparisons
-//! a page that the system drops and reads again is not seen: what is left is a window of seconds, and what nobody
-//! reads, which [`Guard::verify`] is for.
+//! bytes are used. What the system cannot read is an error, and the process goes on ([`super::pages`]). A block that
+//! was compared is not compared again until [`Guard::recheck`], which a server calls every few seconds, or until the
+//! file has another time or size, which [`Guard::refresh`] looks for. Between two comparisons a page that the system
+//! drops and reads again is not seen: what is left is a window of seconds, and what nobody reads, which
+//! [`Guard::verify`] is for.
 //!
 //! Memory: 4 bytes and a bit for each block of 4 KiB. Cost: a bit that is looked up for each record or block that is
 //! read; the checksum of 4 KiB and a call to the system the first time.
