@@ -100,3 +100,31 @@ fn wrong_arguments_take_out_nothing() {
     }
     assert_eq!(succeeds(dir.path(), "log {}/store").lines().count(), 2, "one epoch");
 }
+
+#[test]
+fn links_that_are_held_are_taken_out_of_their_files() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path();
+    // One page links to what is to go, and what is to go links to one URL.
+    let lines = [
+        r#"{"url":"http://a.example/","ts":"20080101120000","links":["http://secret.example/x","http://c.example/"]}"#,
+        r#"{"url":"http://b.example/","ts":"20080101120000","links":["http://d.example/"]}"#,
+    ];
+    fs::write(path.join("in.jsonl"), lines.map(|line| format!("{line}\n")).concat()).unwrap();
+    fs::write(path.join("list"), "http://secret.example/x\nhttp://b.example/\n").unwrap();
+    succeeds(path, "build --out {}/store --min-sources 2 {}/in.jsonl");
+    let found = run(path, "check {}/store --removed {}/list");
+    let text = String::from_utf8(found.stdout).unwrap();
+    assert!(!found.status.success() && text.contains("held/000001-00000.parquet: http://secret.example/x"), "{text}");
+    succeeds(path, "remove {}/store --host secret.example");
+    succeeds(path, "remove {}/store --url http://b.example/");
+    let clean = succeeds(path, "check {}/store --removed {}/list");
+    assert!(clean.contains("no file contains"), "{clean}");
+    succeeds(path, "check {}/store");
+    // What stays is held on.
+    let more = r#"{"url":"http://e.example/","ts":"20080201120000","links":["http://c.example/","http://d.example/"]}"#;
+    fs::write(path.join("more.jsonl"), format!("{more}\n")).unwrap();
+    succeeds(path, "update {}/store {}/more.jsonl");
+    assert_eq!(succeeds(path, "links {}/store http://a.example/"), "http://c.example/\n");
+    assert_eq!(succeeds(path, "links {}/store http://e.example/"), "http://c.example/\n");
+}

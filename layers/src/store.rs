@@ -15,6 +15,7 @@
 
 pub mod beside;
 pub mod gc;
+pub mod held;
 pub(crate) mod identity;
 pub(crate) mod inputs;
 pub mod lease;
@@ -36,6 +37,7 @@ use crate::file::schema::Layer;
 use crate::location::body::Body;
 use crate::location::{Location, Lock, draft};
 use crate::names::{CURRENT, EPOCHS, LOCK, ROWS, manifest_name, row_name};
+use crate::store::held::{HELD, row_of_held};
 use crate::store::identity::{Digest, EpochId};
 use crate::store::inputs::{INPUTS, inputs_name, row_of_inputs};
 use crate::store::lease::{Lease, Leased};
@@ -229,7 +231,7 @@ impl StoreWriter {
         let made = location.storage().prepare()?;
         if current(&location)?.is_none() {
             let ours = |name: &str| {
-                [CURRENT, LOCK, EPOCHS, ROWS, TRANSLATIONS, INPUTS].contains(&name) || draft::is_of(name, CURRENT)
+                [CURRENT, LOCK, EPOCHS, ROWS, TRANSLATIONS, INPUTS, HELD].contains(&name) || draft::is_of(name, CURRENT)
             };
             if let Some(found) = location.storage().names("")?.into_iter().find(|name| !ours(name)) {
                 return Err(Error::NotEmpty { path: location.path(""), found });
@@ -299,8 +301,11 @@ impl StoreWriter {
         self.lock.check()?;
         let storage = self.location.storage();
         storage.remove_all(&row_name(row.row()))?;
+        for name in storage.names(HELD)?.into_iter().filter(|name| row_of_held(name) == Some(row.row())) {
+            storage.remove(&format!("{HELD}/{name}"))?;
+        }
         if self.current.is_none() {
-            [ROWS, EPOCHS, TRANSLATIONS].iter().try_for_each(|name| storage.remove_all(name))?;
+            [ROWS, EPOCHS, TRANSLATIONS, HELD].iter().try_for_each(|name| storage.remove_all(name))?;
             drop(self.lock);
             storage.forsake(self.made)?;
         }
@@ -332,7 +337,8 @@ impl StoreWriter {
         let files = manifest.files().map(|entry| (entry.path.as_str(), entry.bytes));
         let files = files.chain(manifest.translations().map(|entry| (entry.path.as_str(), entry.bytes)));
         let inputs = manifest.provenance.inputs.iter().map(|entry| (entry.path.as_str(), entry.bytes));
-        let files: Vec<_> = files.chain(inputs).collect();
+        let held = manifest.provenance.held.iter().map(|entry| (entry.path.as_str(), entry.bytes));
+        let files: Vec<_> = files.chain(inputs).chain(held).collect();
         storage.settle(&files)?;
         self.lock.check()?;
         // A manifest with these bytes is ours: the answer to the first try may have been lost on the way.
@@ -526,6 +532,7 @@ fn clean(location: &Location, current: Option<EpochId>, keep: Option<u32>) -> Re
         rows.extend(manifest.rows.iter().map(|row| row.row));
         files.extend(manifest.translations().map(|entry| entry.path.clone()));
         files.extend(manifest.provenance.inputs.iter().map(|entry| entry.path.clone()));
+        files.extend(manifest.provenance.held.iter().map(|entry| entry.path.clone()));
     }
     for epoch in epochs(location)? {
         if current.is_none_or(|current| epoch > current.epoch) {
@@ -545,7 +552,9 @@ fn clean(location: &Location, current: Option<EpochId>, keep: Option<u32>) -> Re
     let translations = storage.names(TRANSLATIONS)?.into_iter().filter(|name| is_translation(name));
     let inputs = storage.names(INPUTS)?.into_iter().filter(|name| row_of_inputs(name).is_some());
     let inputs = inputs.map(|name| format!("{INPUTS}/{name}"));
-    for path in translations.map(|name| format!("{TRANSLATIONS}/{name}")).chain(inputs) {
+    let held = storage.names(HELD)?.into_iter().filter(|name| row_of_held(name).is_some_and(|row| keep != Some(row)));
+    let held = held.map(|name| format!("{HELD}/{name}"));
+    for path in translations.map(|name| format!("{TRANSLATIONS}/{name}")).chain(inputs).chain(held) {
         if !files.contains(&path) {
             storage.remove(&path)?;
         }

@@ -1,7 +1,7 @@
 //! The jobs `build` and `update`: crawl files in, one row of layers and a new epoch out.
 //!
 //! ```text
-//! inputs -> ingest -> pages -> (sources) -> uids -> replace -> outlinks -> inlinks -> commit
+//! inputs -> ingest -> pages -> (sources) -> uids -> replace -> outlinks -> inlinks -> (held) -> commit
 //! ```
 //!
 //! The same set of captures gives the same bytes whatever the number of workers and processes and the order of the
@@ -16,6 +16,7 @@ use crate::engine::state::JobStage;
 use crate::engine::{self, Committing, Context, Identity, RunOptions, Work};
 use crate::meaning::{Meaning, MeaningOptions};
 use crate::row::row_of;
+use crate::stages::held::{entries, held};
 use crate::stages::ingest::{Inputs, ingest, share};
 use crate::stages::inlinks::inlinks;
 use crate::stages::outlinks::{Origin, outlinks};
@@ -57,7 +58,7 @@ pub struct BuildOptions {
     /// Length of the time ranges of in-links; of an update that of the store.
     pub in_range: RangeLength,
     /// URLs that were never captured and that fewer pages link to are left out; 0 and 1 leave out none; `None` for 0,
-    /// of an update for what the store has. An update counts its own pages, and leaves out none that the store knows.
+    /// of an update for what the store has. All pages of the store count, whatever updates they came in.
     pub min_sources: Option<u64>,
     /// About how many URLs make a partition; `None` for [`crate::PARTITION_URLS`], of an update for what the store has.
     pub partition_urls: Option<u64>,
@@ -140,11 +141,20 @@ enum Stage {
     Replace,
     Outlinks,
     Inlinks,
+    Held,
 }
 
 impl JobStage for Stage {
-    const ALL: &'static [Self] =
-        &[Self::Ingest, Self::Pages, Self::Sources, Self::Uids, Self::Replace, Self::Outlinks, Self::Inlinks];
+    const ALL: &'static [Self] = &[
+        Self::Ingest,
+        Self::Pages,
+        Self::Sources,
+        Self::Uids,
+        Self::Replace,
+        Self::Outlinks,
+        Self::Inlinks,
+        Self::Held,
+    ];
 
     fn name(self) -> &'static str {
         match self {
@@ -155,6 +165,7 @@ impl JobStage for Stage {
             Self::Replace => "replace",
             Self::Outlinks => "outlinks",
             Self::Inlinks => "inlinks",
+            Self::Held => "held",
         }
     }
 }
@@ -185,6 +196,7 @@ impl Work for Build {
             Stage::Replace => state.requests.bytes() + state.uids.bytes() + state.pages.bytes(),
             Stage::Outlinks => state.page_records.bytes(),
             Stage::Inlinks => state.in_links.bytes(),
+            Stage::Held => state.held_links.bytes(),
             Stage::Ingest | Stage::Sources => 0,
         }
     }
@@ -203,6 +215,8 @@ impl Work for Build {
             Stage::Replace => replace(worker, context, state),
             Stage::Outlinks => outlinks(worker, context, self.in_range(context), Origin::Inputs, state),
             Stage::Inlinks => inlinks(worker, context, state),
+            Stage::Held if self.meaning.min_sources > 1 => held(worker, context, state),
+            Stage::Held => Ok(()),
         }
     }
 
@@ -244,7 +258,9 @@ impl Work for Build {
                 inputs.push(write_inputs(&context.row, read)?);
                 let version = env!("CARGO_PKG_VERSION").to_owned();
                 let options = self.meaning.options();
-                let provenance = Provenance { version, options, inputs, ..self.removals(writer.current(), context)? };
+                let held = entries(states.iter().map(|state| &state.held));
+                let provenance =
+                    Provenance { version, options, inputs, held, ..self.removals(writer.current(), context)? };
                 writer.commit(NewEpoch { rows, in_range: self.in_range(context), provenance, translation: None })?
             }
         };

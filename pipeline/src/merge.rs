@@ -2,7 +2,7 @@
 //! section 5; Najork 2009, section 4).
 //!
 //! ```text
-//! url layers -> sample -> urls -----------> outlinks -> inlinks -> commit
+//! url layers -> sample -> urls -----------> outlinks -> inlinks -> held -> commit
 //!                          \ translation ->/          ->/
 //! ```
 //!
@@ -15,6 +15,7 @@
 //!
 //! Memory: the translation, 9 bytes a shift (UIDs that stay together), and a row group of each row that is read.
 
+mod held;
 mod inlinks;
 mod outlinks;
 mod sample;
@@ -30,6 +31,7 @@ use crate::engine::wire;
 use crate::engine::{self, Committing, Context, Identity, RunOptions, Work};
 use crate::meaning::{Meaning, MeaningOptions};
 use crate::row::{RowState, row_of};
+use crate::stages::held::entries;
 use crate::{Error, Progress};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -37,6 +39,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use timely::worker::Worker;
 use translation::Translation;
 use webstrata_datasets::Tally;
+use webstrata_layers::store::held::HeldEntry;
 use webstrata_layers::{
     Counts, Effort, FileEntry, NewEpoch, Provenance, Reader, RowEntry, Store, TranslationWriter, Uid,
 };
@@ -98,13 +101,17 @@ struct MergeState {
     dropped: u64,
     /// How UIDs are replaced, the same on every worker: from `urls` on.
     translation: Runs,
+    /// Links that are held from now on: `outlinks` to `held`.
+    held_records: Runs,
+    /// The files of held links that this worker has written; `None` where they stay.
+    held: Option<Vec<HeldEntry>>,
     /// Corrections of in-link records of the partitions that this worker writes: `outlinks` to `inlinks`.
     corrections: Runs,
 }
 
 impl JobState for MergeState {
     fn collections(&self) -> Vec<&Runs> {
-        vec![&self.translation, &self.corrections]
+        vec![&self.translation, &self.corrections, &self.held_records]
     }
 
     fn files(&self) -> &[FileEntry] {
@@ -119,10 +126,11 @@ enum Stage {
     Urls,
     Outlinks,
     Inlinks,
+    Held,
 }
 
 impl JobStage for Stage {
-    const ALL: &'static [Self] = &[Self::Sample, Self::Urls, Self::Outlinks, Self::Inlinks];
+    const ALL: &'static [Self] = &[Self::Sample, Self::Urls, Self::Outlinks, Self::Inlinks, Self::Held];
 
     fn name(self) -> &'static str {
         match self {
@@ -130,6 +138,7 @@ impl JobStage for Stage {
             Self::Urls => "urls",
             Self::Outlinks => "outlinks",
             Self::Inlinks => "inlinks",
+            Self::Held => "held",
         }
     }
 }
@@ -214,16 +223,17 @@ impl Work for Merge {
             return Ok(());
         }
         match stage {
-            Stage::Sample => sample::sample(worker, job, &store, rows, self.meaning.partition_urls, state),
+            Stage::Sample => sample::sample(worker, job, &store, rows, &self.meaning, state),
             Stage::Urls => urls::urls(worker, context, &store, rows, state),
             Stage::Outlinks => {
                 let translation = job.check(self.translation(context, &store, state))?;
-                outlinks::outlinks(worker, context, &store, rows, &translation, state)
+                outlinks::outlinks(worker, context, &store, rows, &translation, self.meaning.min_sources > 1, state)
             }
             Stage::Inlinks => {
                 let translation = job.check(self.translation(context, &store, state))?;
                 job.check(inlinks::inlinks(worker, context, &store, rows, &translation, state))
             }
+            Stage::Held => held::held(worker, context, &store, state),
         }
     }
 
@@ -265,7 +275,10 @@ impl Work for Merge {
         let cleans = manifest.removes() && !all.iter().any(|row| row.removes);
         let retires_before = if cleans { Some(manifest.epoch + 1) } else { manifest.provenance.retires_before };
         let options = self.meaning.options();
-        let provenance = Provenance { version, options, retires_before, ..manifest.provenance.clone() };
+        let mut provenance = Provenance { version, options, retires_before, ..manifest.provenance.clone() };
+        if states.iter().any(|state| state.held.is_some()) {
+            provenance.held = entries(states.iter().flat_map(|state| &state.held));
+        }
         let epoch = writer.commit(NewEpoch { rows: all, in_range: manifest.in_range, provenance, translation })?;
         Ok(MergeReport { epoch, ..report })
     }

@@ -1,7 +1,7 @@
 //! The job `remove`: takes captures and links out of a store, as a row that says them again.
 //!
 //! ```text
-//! rules, store -> select -> outlinks -> inlinks -> commit
+//! rules, store -> select -> outlinks -> inlinks -> held -> commit
 //! ```
 //!
 //! The row has a record of each page that the rules touch, with those of its captures that they touch: removed ones
@@ -19,12 +19,15 @@
 //! Cost: the UIDs that the rules select, the in-links of those removed as targets, and the records of the pages that
 //! they lead to.
 
+mod held;
+
 use crate::engine::external_sort::{Collector, Sorted, Sorter};
 use crate::engine::job::Stopped;
 use crate::engine::shuffle::{Outbox, shuffle};
 use crate::engine::state::{JobStage, JobState, Runs};
 use crate::engine::{self, Committing, Context, Identity, RunOptions, Work, wire};
 use crate::row::{Offsets, partition_number, row_of, share};
+use crate::stages::held::entries;
 use crate::stages::inlinks::inlinks;
 use crate::stages::outlinks::{Origin, outlinks};
 use crate::stages::page_record;
@@ -40,6 +43,7 @@ use webstrata_layers::record::form::{self, link_of};
 use webstrata_layers::record::join::{Contribution, Weave};
 use webstrata_layers::record::presence;
 use webstrata_layers::record::status::push_status;
+use webstrata_layers::store::held::HeldEntry;
 use webstrata_layers::{
     Effort, Evidence, FileEntry, Links, NewEpoch, Page, Precision, Provenance, Reader, Removal, Revisit, Status, Uid,
     UrlWriter, Window,
@@ -83,6 +87,8 @@ pub struct RemoveReport {
 struct RemoveState {
     build: BuildState,
     removed: Removed,
+    /// The files of held links that this worker has written; `None` where they stay.
+    held: Option<Vec<HeldEntry>>,
 }
 
 impl JobState for RemoveState {
@@ -101,16 +107,18 @@ enum Stage {
     Select,
     Outlinks,
     Inlinks,
+    Held,
 }
 
 impl JobStage for Stage {
-    const ALL: &'static [Self] = &[Self::Select, Self::Outlinks, Self::Inlinks];
+    const ALL: &'static [Self] = &[Self::Select, Self::Outlinks, Self::Inlinks, Self::Held];
 
     fn name(self) -> &'static str {
         match self {
             Self::Select => "select",
             Self::Outlinks => "outlinks",
             Self::Inlinks => "inlinks",
+            Self::Held => "held",
         }
     }
 }
@@ -138,7 +146,7 @@ impl Work for Remove {
 
     fn input_bytes(&self, stage: Stage, state: &RemoveState) -> u64 {
         match stage {
-            Stage::Select => 0,
+            Stage::Select | Stage::Held => 0,
             Stage::Outlinks => state.build.page_records.bytes(),
             Stage::Inlinks => state.build.in_links.bytes(),
         }
@@ -158,6 +166,11 @@ impl Work for Remove {
                 outlinks(worker, context, store.in_range(), Origin::Store, &mut state.build)
             }
             Stage::Inlinks => inlinks(worker, context, &mut state.build),
+            Stage::Held => {
+                let store = context.job.check(context.store())?;
+                state.held = held::held(worker, context, store, &self.rules)?;
+                Ok(())
+            }
         }
     }
 
@@ -194,7 +207,11 @@ impl Work for Remove {
         let rows = manifest.rows.iter().cloned().chain([row]).collect();
         let version = env!("CARGO_PKG_VERSION").to_owned();
         let (removed_in, retires_before) = (Some(manifest.epoch + 1), Some(manifest.epoch + 1));
-        let provenance = Provenance { version, removals, removed_in, retires_before, ..manifest.provenance.clone() };
+        let mut provenance =
+            Provenance { version, removals, removed_in, retires_before, ..manifest.provenance.clone() };
+        if states.iter().any(|state| state.held.is_some()) {
+            provenance.held = entries(states.iter().flat_map(|state| &state.held));
+        }
         let epoch = writer.commit(NewEpoch { rows, in_range: manifest.in_range, provenance, translation: None })?;
         Ok(RemoveReport { epoch, removed })
     }

@@ -9,10 +9,12 @@
 //! | `replace` | pages and UIDs by fingerprint | pages and links as UIDs |
 //! | `outlinks` | pages | out-links, times, presence; in-links on their way |
 //! | `inlinks` | in-links | the layers of in-links |
+//! | `held` | links that were left out | the files of held links |
 //!
-//! `state` is what a worker has after each. `records`, `page_record` and `large_pages` say how records are written
-//! between stages.
+//! `state` is what a worker has after each. `records`, `page_record`, `held` and `large_pages` say how records are
+//! written between stages.
 
+pub(crate) mod held;
 pub(crate) mod ingest;
 pub(crate) mod inlinks;
 pub(crate) mod large_pages;

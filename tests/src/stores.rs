@@ -310,6 +310,11 @@ pub fn row_bytes(store: &Path) -> BTreeMap<String, Vec<u8>> {
             files.insert(format!("{}/{}", file.layer, file.partition), content);
         }
     }
+    // What is held has the number of the job in its name.
+    for held in &opened.manifest().provenance.held {
+        let part = held.path.split_once('-').map_or("", |(_, part)| part);
+        files.insert(format!("held/{part}"), fs::read(store.join(&held.path)).expect("a file"));
+    }
     files
 }
 

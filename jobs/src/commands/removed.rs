@@ -2,9 +2,9 @@
 //! store.
 //!
 //! What is looked for is a list of URLs, or what rules select that the store keeps, by their hashes. Reads the URLs of
-//! each row of each epoch that is there, of the cells beside them, and the first keys in manifests; in translations,
-//! watches, overviews and lists of inputs, each word that may be a URL or a host. UIDs are in the other layers, and
-//! lead nowhere without these. Rows and cells that no epoch names cannot be read, and are problems.
+//! each row of each epoch that is there, of held links, of the cells beside them, and the first keys in manifests; in
+//! translations, watches, overviews and lists of inputs, each word that may be a URL or a host. UIDs are in the other
+//! layers, and lead nowhere without these. Rows and cells that no epoch names cannot be read, and are problems.
 //!
 //! Rules for pages only, for links only, or for a period leave their URLs in the store. Of these, the captures and the
 //! links of the current epoch are looked at. Memory: the list; a row group.
@@ -20,6 +20,7 @@ use webstrata_codecs::ENCODINGS;
 use webstrata_layers::read::scan;
 use webstrata_layers::record::key::{key, key_of};
 use webstrata_layers::store::beside::{for_each_small_file, of_no_row};
+use webstrata_layers::store::held::HeldFile;
 use webstrata_layers::store::log::log;
 use webstrata_layers::{
     Layer, Links, Location, Precision, Reader, Removal, RemovalRule, Removals, RowEntry, Selection, Store, TIMES, Uid,
@@ -41,6 +42,8 @@ pub(crate) struct Search {
     /// Rules that leave something of their URLs.
     parts: Removals,
     rules: usize,
+    /// Files of held links that were looked at.
+    held: BTreeSet<String>,
     files: u64,
     /// File and URL.
     pub(crate) found: BTreeSet<(String, String)>,
@@ -112,6 +115,7 @@ impl Search {
                     self.row(&opened, row)?;
                 }
             }
+            self.held(&opened)?;
             let mut found = Vec::new();
             for_each_url(&opened, ENCODINGS, |path, url| {
                 if self.is_wanted(url) {
@@ -168,10 +172,57 @@ impl Search {
         Ok(())
     }
 
+    /// Looks at the links that are held.
+    fn held(&mut self, store: &Store) -> anyhow::Result<()> {
+        for entry in &store.manifest().provenance.held {
+            if !self.held.insert(entry.path.clone()) {
+                continue;
+            }
+            self.files += 1;
+            let file = HeldFile::open(store.location(), entry)?;
+            for group in 0..file.groups() {
+                for held in file.read(group)? {
+                    for url in [held.page, held.link].into_iter().filter(|url| self.is_wanted(url)).collect::<Vec<_>>()
+                    {
+                        self.found.insert((entry.path.clone(), url));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks for held links that rules for a part of their URLs have taken out.
+    fn held_parts(&mut self, reader: &Reader) -> anyhow::Result<()> {
+        let store = reader.store();
+        for entry in &store.manifest().provenance.held {
+            let file = HeldFile::open(store.location(), entry)?;
+            for group in 0..file.groups() {
+                for held in file.read(group)? {
+                    let (page_key, link_key) = (key_of(&held.page), key_of(&held.link));
+                    let of_page = self.parts.of(&page_key).into_iter().filter(|rule| rule.of_pages());
+                    let of_link = self.parts.of(&link_key).into_iter().filter(|rule| rule.of_targets());
+                    let rules: Vec<&RemovalRule> = of_page.chain(of_link).collect();
+                    if rules.is_empty() {
+                        continue;
+                    }
+                    let uid = reader.uid(&held.page)?;
+                    let captures = uid.map_or(Ok(Vec::new()), |uid| reader.captures(uid))?;
+                    let mut times = captures.iter().map(|capture| capture.time).filter(|&time| held.is_at(time));
+                    if times.any(|time| rules.iter().any(|rule| rule.covers(time))) {
+                        self.found.insert((entry.path.clone(), format!("a link of {} to {}", held.page, held.link)));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Looks for captures and links that rules for a part of their URLs have taken out.
     fn captures_and_links(&mut self, store: Store) -> anyhow::Result<()> {
         let epoch = format!("epoch {}", store.id().epoch);
         let reader = Reader::new(store, BLOCKS);
+        self.held_parts(&reader)?;
         let mut url_key = Vec::new();
         for uid in Uid::each(Uid::below(reader.urls())) {
             let url = reader.url(uid)?;

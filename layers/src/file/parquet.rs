@@ -44,7 +44,7 @@ mod reading;
 mod table;
 
 use reading::{Reading, reading};
-pub(crate) use table::{TableWriter, read_table};
+pub(crate) use table::{TableFile, TableWriter, read_table};
 
 /// Larger than any page: pages end where row groups end.
 const PAGE_MAX: usize = 1 << 30;

@@ -27,6 +27,7 @@ use crate::record::page::{InLinks, Page};
 use crate::record::presence;
 use crate::record::time::RangeLength;
 use crate::record::uid::Uid;
+use crate::store::held::HeldFile;
 use crate::store::identity::Digest;
 use crate::store::inputs::read_inputs;
 use crate::store::manifest::{Counts, PartitionEntry, RowEntry};
@@ -168,6 +169,11 @@ impl Checked {
         for entry in &manifest.provenance.inputs {
             if self.is_new(&entry.path, entry.bytes, report) {
                 report.keep(read_inputs(store, entry));
+            }
+        }
+        for entry in &manifest.provenance.held {
+            if self.is_new(&entry.path, entry.bytes, report) {
+                report.keep(HeldFile::check(store.location(), entry));
             }
         }
         let (mut counts, mut out, mut into, mut incomplete) = <(Counts, Triples, Triples, bool)>::default();

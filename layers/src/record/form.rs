@@ -53,8 +53,8 @@ fn has_forms(page: &Page) -> bool {
     page.links.last().is_some_and(|&last| form_of(last) > 0)
 }
 
-/// The changes of each number of a formed page.
-fn changes_of_each(page: &Page) -> Vec<(Uid, &[Change])> {
+/// The links of a page, formed or not, each with its changes.
+pub fn each_link(page: &Page) -> Vec<(Uid, &[Change])> {
     let mut rest = &page.changes[..];
     let each = (0u32..).zip(&page.links).map(|(at, &link)| {
         let (own, after) = rest.split_at(rest.iter().take_while(|change| change.link == at).count());
@@ -66,7 +66,7 @@ fn changes_of_each(page: &Page) -> Vec<(Uid, &[Change])> {
 
 /// What a formed page has, link by link, the forms of a link rising.
 fn by_link(page: &Page) -> Vec<(Uid, &[Change])> {
-    let mut each = changes_of_each(page);
+    let mut each = each_link(page);
     each.sort_by_key(|&(number, _)| (link_of(number), number));
     each
 }
@@ -150,7 +150,7 @@ pub fn restore(page: Page, mut coded: &[u8]) -> Option<Page> {
         codes.resize(codes.len() + count, code);
     }
     let mut numbers: Vec<(Uid, Cow<'_, [Change]>)> = Vec::with_capacity(page.links.len());
-    for ((link, own), code) in changes_of_each(&page).into_iter().zip(codes) {
+    for ((link, own), code) in each_link(&page).into_iter().zip(codes) {
         if code != SEVERAL {
             numbers.push((formed(link, code), own.into()));
             continue;

@@ -2,9 +2,9 @@
 //!
 //! Works under the lock of the one writer. Kept are the newest epochs, as many as asked for, and every older one on
 //! which a reader has a [`crate::store::lease`]. Of all others the manifests go first, oldest first, each while no
-//! reader can take a lease on it; then, once that is durable, the rows, cells, translations, overviews and leases that
-//! no manifest names. So no manifest ever names a file that is gone. What a collection that was killed leaves over is
-//! removed by the next one or by the next writer.
+//! reader can take a lease on it; then, once that is durable, the rows, cells, translations, held links, overviews and
+//! leases that no manifest names. So no manifest ever names a file that is gone. What a collection that was killed
+//! leaves over is removed by the next one or by the next writer.
 //!
 //! A row that was begun after all that are committed is not touched: a job that was killed may go on with it; nor is
 //! the translation that would lead away from the current epoch. Translations outlive their epochs: every manifest names
@@ -15,6 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::error::Error;
 use crate::location::Location;
 use crate::names::{LEASES, ROWS, manifest_name, row_name};
+use crate::store::held::{HELD, row_of_held};
 use crate::store::inputs::{INPUTS, row_of_inputs};
 use crate::store::manifest::Manifest;
 use crate::store::manifest::history::{TRANSLATIONS, is_translation, translation_name};
@@ -158,6 +159,12 @@ impl Plan {
         let below = |name: &&String| row_of_inputs(name).is_some_and(|row| row < last_row);
         let inputs = names.iter().filter(below).map(|name| format!("{INPUTS}/{name}"));
         let inputs: Vec<String> = inputs.filter(|path| !listed.contains(path)).collect();
+        let listed: BTreeSet<&String> =
+            remaining.iter().flat_map(|(_, manifest)| &manifest.provenance.held).map(|entry| &entry.path).collect();
+        let names = location.storage().names(HELD)?;
+        let held = names.iter().filter(|name| row_of_held(name).is_some_and(|row| row < last_row));
+        let held = held.map(|name| format!("{HELD}/{name}"));
+        let held: Vec<String> = held.filter(|path| !listed.contains(path)).collect();
 
         let files = gone.iter().flat_map(|(_, manifest)| manifest.rows.iter().filter(|row| !rows.contains(&row.row)));
         let files = files.flat_map(|row| &row.partitions).flat_map(|partition| &partition.files);
@@ -172,7 +179,7 @@ impl Plan {
         let directory = |dir: &str, row: &u32| Orphan::Directory(format!("{dir}/{row:06}"));
         let mut orphans: Vec<Orphan> = collected.rows.iter().map(|row| directory(ROWS, row)).collect();
         orphans.extend(collected.cells.iter().map(|row| directory(CELLS, row)));
-        orphans.extend(collected.translations.iter().cloned().chain(inputs).map(Orphan::File));
+        orphans.extend(collected.translations.iter().cloned().chain(inputs).chain(held).map(Orphan::File));
         let leases = location.storage().names(LEASES)?.into_iter().filter(|name| {
             name.parse::<u64>()
                 .is_ok_and(|epoch| epoch < current && !remaining.iter().any(|(remaining, _)| **remaining == epoch))

@@ -19,6 +19,7 @@ use crate::record::removal::{RemovalRule, Removals, SelectedBy};
 use crate::record::status::Status;
 use crate::record::time::RangeLength;
 use crate::record::uid::Uid;
+use crate::store::held::HeldEntry;
 use crate::store::identity::Digest;
 use crate::store::manifest::history::{PastEpoch, TranslationEntry};
 
@@ -194,6 +195,10 @@ pub struct Provenance {
     /// all epochs before are retired; not written where there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retires_before: Option<u64>,
+    /// The links that `--min-sources` has left out so far, as [`crate::store::held`] has them; not written where there
+    /// are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub held: Vec<HeldEntry>,
     /// The inputs of each job since the last that built anew, the oldest first.
     #[serde(default)]
     pub inputs: Vec<InputsEntry>,
@@ -379,8 +384,10 @@ impl Manifest {
             }
             counts.add(&row.counts);
         }
-        if let Some(entry) = self.provenance.inputs.iter().find(|entry| !is_plain(&entry.path)) {
-            return Err(ManifestFlaw::Path(entry.path.clone()));
+        let beside = self.provenance.inputs.iter().map(|entry| &entry.path);
+        let mut beside = beside.chain(self.provenance.held.iter().map(|entry| &entry.path));
+        if let Some(path) = beside.find(|path| !is_plain(path)) {
+            return Err(ManifestFlaw::Path(path.clone()));
         }
         let is_odd = |rule: &&RemovalRule| rule.bytes.is_some() != (rule.select == SelectedBy::Prefix);
         if let Some(rule) = self.provenance.removals.iter().find(is_odd) {

@@ -12,6 +12,7 @@
 //! time range where it has it no more.
 
 use super::MergeState;
+use super::held::Holding;
 use super::streams::{DROPPED, Records, Replacing, Streams, intervals};
 use super::translation::Translation;
 use crate::Error;
@@ -22,6 +23,7 @@ use crate::engine::shuffle::{Outbox, shuffle};
 use crate::row::{Offsets, partition_number, url_of};
 use crate::stages::large_pages::{self, VALUES_MAX};
 use crate::stages::outlinks::{Ranges, elsewhere};
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -44,7 +46,6 @@ impl Replacing<'_> {
         page.links = self.links(std::mem::take(&mut page.links), &mut page.changes);
         for revisit in &mut evidence.revisits {
             revisit.links = self.links(std::mem::take(&mut revisit.links), &mut []);
-            revisit.links.retain(|&link| link < DROPPED);
         }
     }
 }
@@ -56,6 +57,7 @@ pub(super) fn outlinks(
     store: &Arc<Reader>,
     rows: Range<usize>,
     translation: &Arc<Translation>,
+    holds: bool,
     state: &mut MergeState,
 ) -> Result<(), Stopped> {
     let job = &context.job;
@@ -67,6 +69,8 @@ pub(super) fn outlinks(
     // The producer of a shuffle owns what it works with.
     let corrections = Collector::new(Sorter::new(job.scratch(), "corrections", job.budget_beside_writers(40)));
     let written = Rc::new(RefCell::new(std::mem::take(state)));
+    let holding = Rc::new(RefCell::new(holds.then(|| Holding::new(job, store))));
+    let hold = Rc::clone(&holding);
     let (out, store, translation, context) =
         (Rc::clone(&written), Arc::clone(store), Arc::clone(translation), (context.row.clone(), job.clone()));
     let mut waiting = waiting;
@@ -83,7 +87,8 @@ pub(super) fn outlinks(
             let mut writer = OutlinksWriter::create(&context.0, partition_number(partition)?)?;
             let mut state = out.borrow_mut();
             let mut ranges = Ranges::new(store.in_range());
-            let work = merge(streams, &translation, rows.start == 0, |page, evidence, replaced| {
+            let hold = &mut *hold.borrow_mut();
+            let work = merge(streams, &translation, rows.start == 0, hold, |page, evidence, replaced| {
                 if page.links.last().is_some_and(|&link| link >= DROPPED) {
                     return Err(Error::Internal("a link to a UID that is gone"));
                 }
@@ -109,6 +114,8 @@ pub(super) fn outlinks(
         corrections.consumer(),
     )?;
     *state = written.take();
+    let held = holding.take().map(|holding| holding.into_sorter().into_runs()).transpose();
+    state.held_records = job.check(held)?.unwrap_or_default();
     state.corrections = job.check(corrections.into_inner().and_then(Sorter::into_runs))?;
     Ok(())
 }
@@ -119,19 +126,31 @@ fn merge<S: Records<Record = (Page, Evidence)>>(
     mut streams: Streams<'_, S>,
     translation: &Translation,
     is_all: bool,
+    holding: &mut Option<Holding>,
     mut visit: impl FnMut(&Page, &Evidence, Option<BTreeSet<Uid>>) -> Result<(), Error>,
 ) -> Result<u64, Error> {
     let (mut replacing, mut records) = (Replacing::new(translation), Vec::new());
     let mut links = 0;
     while let Some(uid) = streams.next(&mut records)? {
+        let mut before = None;
         for record in &mut records {
             let (page, evidence) = (std::mem::take(&mut record.0), &mut record.1);
             let old = page.uid;
+            before = Some(old);
             let formed = form::restore(page, &std::mem::take(&mut evidence.forms));
             record.0 = formed.ok_or(LayersError::BadRecord { uid: old, flaw: Flaw::Forms })?;
             replacing.page(uid, record);
         }
         let mut visit = |page: &Page, evidence: &mut Evidence, had| {
+            let mut page = Cow::Borrowed(page);
+            if let (Some(holding), Some(before)) = (&mut *holding, before)
+                && has_dropped(&page, evidence)
+            {
+                holding.hold(before, page.to_mut(), evidence)?;
+            }
+            // A newer row has said that these are not there.
+            evidence.revisits.iter_mut().for_each(|revisit| revisit.links.retain(|&link| link < DROPPED));
+            let page = &*page;
             evidence.forms = form::encode(page);
             let page = form::plain(page);
             links += page.links.len() as u64;
@@ -171,6 +190,12 @@ fn merge<S: Records<Record = (Page, Evidence)>>(
         visit(&page, &mut evidence, replaced.then(all))?;
     }
     Ok(links)
+}
+
+/// Whether captures of a page, or its revisits, have links to URLs that are dropped.
+fn has_dropped(page: &Page, evidence: &Evidence) -> bool {
+    let is_dropped = |link: Option<&Uid>| link.is_some_and(|&link| link >= DROPPED);
+    is_dropped(page.links.last()) || evidence.revisits.iter().any(|revisit| is_dropped(revisit.links.last()))
 }
 
 /// Sends what is so of all links that the page has or had.

@@ -1,5 +1,8 @@
 //! Stage 1 of a merge: URLs that nothing uses, and the boundaries of the new row's partitions.
 //!
+//! With `--min-sources`, URLs that too few pages use since something was removed go with them, and their links are held
+//! ([`super::held`]).
+//!
 //! A row that takes something out ([`crate::remove`]) leaves URLs behind that older rows still name. Where all rows are
 //! merged, such URLs are looked at one by one: those that a page with a record in that row is, or ever named.
 //!
@@ -8,13 +11,14 @@
 //! ([`crate::stages::partition`]); of some rows, whose records may be of URLs of older rows, URLs count alike and
 //! records are cut by their row groups.
 
-use super::MergeState;
+use super::{MergeState, held};
 use crate::Error;
 use crate::engine::gather;
 use crate::engine::job::{Job, Stopped};
+use crate::meaning::Meaning;
 use crate::row::{Offsets, share};
 use crate::stages::partition::{Sample, Weights, join_sample, record_bounds, share_weights};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use timely::worker::Worker;
 use webstrata_datasets::Fingerprint;
@@ -65,34 +69,39 @@ fn doubtful(store: &Reader, rows: &Range<usize>, index: usize, peers: usize) -> 
     Ok(doubtful)
 }
 
-/// Whether a URL is a page, or a link of one, once what is removed is gone; links of revisits' own are not looked at.
-fn is_used(store: &Reader, uid: Uid) -> Result<bool, Error> {
+/// The pages that link to a URL once what is removed is gone, if these are fewer than `least` and it is no page itself;
+/// links of revisits' own are not looked at.
+fn few_sources(store: &Reader, uid: Uid, least: usize) -> Result<Option<BTreeSet<Uid>>, Error> {
+    let mut sources = BTreeSet::new();
     if store.page(uid)?.is_some() {
-        return Ok(true);
+        return Ok(None);
     }
-    let Some(record) = store.in_record(uid)? else { return Ok(false) };
+    let Some(record) = store.in_record(uid)? else { return Ok(Some(sources)) };
     for &source in &record.sources {
         if store.has_link(source, uid, Window::ALWAYS)? {
-            return Ok(true);
+            sources.insert(source);
+            if sources.len() >= least {
+                return Ok(None);
+            }
         }
     }
-    Ok(false)
+    Ok(Some(sources))
 }
 
-/// Of these URLs, those that a page of this worker's share has as links of its revisits.
+/// Of these URLs, those that pages of this worker's share have as links of their revisits, with the pages.
 fn used_by_revisits(
     store: &Reader,
     rows: &Range<usize>,
-    unused: &BTreeSet<Uid>,
+    few: &BTreeMap<Uid, BTreeSet<Uid>>,
     (index, peers): (usize, usize),
-) -> Result<BTreeSet<Uid>, Error> {
+) -> Result<BTreeSet<(Uid, Uid)>, Error> {
     let (mut used, mut pages) = (BTreeSet::new(), BTreeSet::new());
     let share = share_of(Uid(0)..Uid(store.urls()), index, peers);
     for row in rows.clone() {
         store.row_named_by_revisits(
             row,
             share.clone(),
-            |uid| unused.contains(&uid),
+            |uid| few.contains_key(&uid),
             |page, _| {
                 pages.insert(page);
             },
@@ -100,19 +109,23 @@ fn used_by_revisits(
     }
     for page in pages {
         let Some((_, evidence)) = store.page_with_evidence(page)? else { continue };
-        used.extend(evidence.revisits.iter().flat_map(|revisit| &revisit.links).filter(|uid| unused.contains(uid)));
+        let links = evidence.revisits.iter().flat_map(|revisit| &revisit.links);
+        used.extend(links.filter(|uid| few.contains_key(uid)).map(|&uid| (uid, page)));
     }
     Ok(used)
 }
 
 /// What a merge of all rows has to look at closely: URLs that may have lost a use, and of these the ones that nothing
-/// uses any more. Both are empty where no row takes something out, and where older rows stay.
+/// uses any more, or fewer pages than the store asks for. Both are empty where no row takes something out, and where
+/// older rows stay.
 fn lost(
     worker: &mut Worker,
     job: &Job,
     store: &Reader,
     rows: &Range<usize>,
+    min_sources: u64,
 ) -> Result<(BTreeSet<Uid>, BTreeSet<Uid>), Stopped> {
+    let least = usize::try_from(min_sources).unwrap_or(usize::MAX).max(1);
     let (index, peers) = (worker.index(), worker.peers());
     if rows.start > 0 || !store.store().manifest().removes() {
         return Ok(Default::default());
@@ -120,21 +133,19 @@ fn lost(
     let my_doubtful = job.check(doubtful(store, rows, index, peers))?;
     let doubtful: BTreeSet<Uid> = gather(worker, job, None, &my_doubtful)?.into_iter().flatten().collect();
     let my_share = share(doubtful.len() as u64, index, peers);
-    let my_unused = job.check(
-        (0..)
-            .zip(&doubtful)
-            .filter(|(at, _)| my_share.contains(at))
-            .map(|(_, &uid)| Ok((uid, is_used(store, uid)?)))
-            .filter(|found| !matches!(found, Ok((_, true))))
-            .map(|found| found.map(|(uid, _)| uid))
-            .collect::<Result<Vec<Uid>, Error>>(),
-    )?;
-    let mut unused: BTreeSet<Uid> = gather(worker, job, None, &my_unused)?.into_iter().flatten().collect();
-    let my_used = job.check(used_by_revisits(store, rows, &unused, (index, peers)))?;
-    for uid in gather(worker, job, None, &my_used)?.into_iter().flatten() {
-        unused.remove(&uid);
+    let my_doubtful = (0..).zip(&doubtful).filter(|(at, _)| my_share.contains(at));
+    let my_few = my_doubtful
+        .map(|(_, &uid)| Ok(few_sources(store, uid, least)?.map(|sources| (uid, sources))))
+        .filter_map(Result::transpose)
+        .collect::<Result<Vec<(Uid, BTreeSet<Uid>)>, Error>>();
+    let my_few = job.check(my_few)?;
+    let mut few: BTreeMap<Uid, BTreeSet<Uid>> = gather(worker, job, None, &my_few)?.into_iter().flatten().collect();
+    let my_used = job.check(used_by_revisits(store, rows, &few, (index, peers)))?;
+    for (uid, page) in gather(worker, job, None, &my_used)?.into_iter().flatten() {
+        few.entry(uid).or_default().insert(page);
     }
-    Ok((doubtful, unused))
+    few.retain(|_, sources| sources.len() < least);
+    Ok((doubtful, few.into_keys().collect()))
 }
 
 /// Finds what the head of this file says: `state.sample` has the boundaries, `state.unused` the UIDs that go.
@@ -143,7 +154,7 @@ pub(super) fn sample(
     job: &Job,
     store: &Reader,
     rows: Range<usize>,
-    partition_urls: Option<u64>,
+    meaning: &Meaning,
     state: &mut MergeState,
 ) -> Result<(), Stopped> {
     let (index, peers) = (worker.index(), worker.peers());
@@ -154,7 +165,7 @@ pub(super) fn sample(
     for uid in all.iter().flat_map(|(_, seen)| seen) {
         dropped.remove(uid);
     }
-    let (doubtful, lost) = lost(worker, job, store, &rows)?;
+    let (doubtful, lost) = lost(worker, job, store, &rows, meaning.min_sources)?;
     dropped.extend(lost);
     let mut sample = Sample::default();
     job.check::<_, Error>((|| {
@@ -174,7 +185,8 @@ pub(super) fn sample(
     })())?;
     let sample = join_sample(worker, job, &job.check(sample.into_runs(job.scratch()))?)?;
     let weights = if rows.start == 0 {
-        let my_weights = job.check(weights(store, &rows, &sample, &doubtful, (index, peers)))?;
+        let mut my_weights = job.check(weights(store, &rows, &sample, &doubtful, (index, peers)))?;
+        my_weights.extend(job.check(held::degrees(worker, store, &sample))?);
         let weights = share_weights(worker, job, my_weights)?;
         // The stages that follow read streams, and need the memory.
         store.forget_blocks();
@@ -182,7 +194,7 @@ pub(super) fn sample(
     } else {
         Weights::new()
     };
-    state.boundaries = sample.boundaries(partition_urls, &weights).keys();
+    state.boundaries = sample.boundaries(meaning.partition_urls, &weights).keys();
     state.unused = dropped.into_iter().collect();
     Ok(())
 }

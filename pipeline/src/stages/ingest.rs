@@ -16,6 +16,7 @@
 //! A revisit under another URL than that of the capture that it refers to has that capture's links resolved against its
 //! own URL: see [`lending`].
 
+mod held;
 mod kept_out;
 pub(crate) mod known_links;
 mod lending;
@@ -27,6 +28,7 @@ use crate::engine::job::{Job, Stopped};
 use crate::engine::shuffle::{Outbox, shuffle};
 use crate::engine::wire;
 use crate::meaning::Meaning;
+use crate::stages::ingest::held::Names;
 use crate::stages::ingest::kept_out::KeptOut;
 use crate::stages::ingest::known_links::{Known, KnownLinks, Memo, Missed, hash_of};
 use crate::stages::ingest::lending::{Offering, Want, lend};
@@ -43,7 +45,10 @@ use webstrata_datasets::{
     Interner, Profile, Tally, Texts, open_metered,
 };
 use webstrata_layers::{InputRecord, Removals, Status};
+use webstrata_url::canonical;
 use xxhash_rust::xxh3::xxh3_128;
+
+type SharedMaker = Rc<RefCell<Option<RecordMaker>>>;
 
 const HASH_BYTES: usize = 16;
 
@@ -99,6 +104,8 @@ struct RecordMaker {
     memo: Memo,
     url_bytes_max: usize,
     kept_out: KeptOut,
+    /// Where links are held: the pages that were lately named.
+    names: Option<Names>,
     /// Links of the last capture whose form is [`Form::OTHER`].
     other_forms: usize,
 }
@@ -111,7 +118,8 @@ struct Use {
 }
 
 impl RecordMaker {
-    fn new(job: &Job, url_bytes_max: usize, removals: &Removals) -> Self {
+    fn new(job: &Job, meaning: &Meaning, removals: &Removals) -> Self {
+        let url_bytes_max = meaning.url_bytes_max;
         let slots = (job.budget_beside_reader(10) / INTERNER_SLOT_BYTES).max(INTERNER_SLOTS_MIN);
         RecordMaker {
             interner: Interner::new(slots, url_bytes_max),
@@ -126,6 +134,7 @@ impl RecordMaker {
             memo: Memo::default(),
             url_bytes_max,
             kept_out: KeptOut::new(removals),
+            names: (meaning.min_sources > 1).then(Names::new),
             other_forms: 0,
         }
     }
@@ -177,6 +186,7 @@ impl RecordMaker {
                 return Ok(false);
             }
         };
+        self.name_page(page, &capture.url, outbox);
         let digest = capture.digest.map_or(0, |digest| digest.0).to_be_bytes();
         let mut key = [0; 24];
         key[..16].copy_from_slice(&page.to_be_bytes());
@@ -235,6 +245,18 @@ impl RecordMaker {
         }
         self.send_split(owner(page, outbox.workers()), &key, outbox);
         Ok(true)
+    }
+
+    /// Tells the owner of a page its key, where links are held.
+    #[inline]
+    fn name_page(&mut self, page: u128, url: &str, outbox: &mut Outbox) {
+        if self.names.as_mut().is_some_and(|names| names.is_new(page))
+            && let Ok(url) = canonical(None, url)
+        {
+            let mut key = Vec::new();
+            webstrata_layers::key(&url, &mut key);
+            self.name(page, &key, outbox);
+        }
     }
 
     /// Appends the status, the digest and the links of a capture.
@@ -342,6 +364,7 @@ impl RecordMaker {
         let Ok(page) = self.fingerprint(None, &capture.url, Use { is_page: true, time: capture.time })? else {
             return Ok(());
         };
+        self.name_page(page, &capture.url, outbox);
         let mut key = [0; 24];
         key[..16].copy_from_slice(&page.to_be_bytes());
         key[16..].copy_from_slice(&wire::time_key(capture.time));
@@ -464,8 +487,7 @@ pub(crate) fn ingest(
     state: &mut BuildState,
 ) -> Result<(), Stopped> {
     let job = &context.job;
-    let record_maker =
-        Rc::new(RefCell::new(Some(RecordMaker::new(job, inputs.meaning.url_bytes_max, &inputs.kept_out))));
+    let record_maker = Rc::new(RefCell::new(Some(RecordMaker::new(job, &inputs.meaning, &inputs.kept_out))));
     let captures = Collector::new(Sorter::new(job.scratch(), "captures", job.budget_beside_reader(50)));
     let reading = Rc::new(RefCell::new(Reading {
         inputs: Arc::clone(inputs),
@@ -489,6 +511,7 @@ pub(crate) fn ingest(
         (std::mem::take(&mut reading.wants), std::mem::take(&mut reading.offering))
     };
     lend(worker, context, inputs.meaning.kinds, (&record_maker, &captures), wants, offering)?;
+    held::bring_back(worker, context, (&record_maker, &captures))?;
     let RecordMaker { urls, sample, tally, .. } = record_maker.take().ok_or(Stopped)?;
     state.row.tally = tally;
     state.captures = job.check(captures.into_inner().and_then(Sorter::into_runs))?;

@@ -17,6 +17,8 @@ use crate::engine::job::Stopped;
 use crate::engine::shuffle::{Outbox, shuffle};
 use crate::engine::{meter, wire};
 use crate::row::{Offsets, partition_number};
+use crate::stages::held::links::{HeldLink, is_held};
+use crate::stages::held::{links, pages, push_links};
 use crate::stages::records::{Day, append_starts};
 use crate::stages::state::BuildState;
 use crate::stages::{large_pages, page_record};
@@ -49,6 +51,11 @@ struct Writing {
     stored: u64,
     page: Page,
     evidence: Evidence,
+    /// Its key and the links that the store has held of it, where links are held.
+    key: Vec<u8>,
+    held: Vec<HeldLink>,
+    /// Links that are held from now on.
+    held_links: Sorter,
     ranges: Ranges,
     /// In-links of the page at hand are still to be sent.
     is_sending: bool,
@@ -87,7 +94,8 @@ impl Writing {
         }
         let Some((mut uid, payload)) = self.pages.next()? else { return Ok(false) };
         self.page.uid = wire::take_uid(&mut uid);
-        page_record::read(payload, &mut self.page, &mut self.evidence);
+        let rest = page_record::read(payload, &mut self.page, &mut self.evidence);
+        links::read(rest, &mut self.key, &mut self.held);
         if !self.add()? {
             return Ok(true);
         }
@@ -119,6 +127,9 @@ impl Writing {
         if self.origin == Origin::Store {
             return self.check();
         }
+        if self.may_hold() {
+            return self.add_held();
+        }
         let Writing { page, evidence, base, .. } = self;
         let base = base.as_ref().filter(|base| page.uid.0 < base.urls());
         let is_apart = base.map_or(Ok(true), |base| base.stands_apart(page.uid, &page.timestamps))?;
@@ -133,6 +144,41 @@ impl Writing {
         if let Some(new) = added.page {
             (*page, *evidence) = new;
             self.check()?;
+        }
+        Ok(is_new)
+    }
+
+    /// Whether some link of the page is held, or was.
+    fn may_hold(&self) -> bool {
+        let of_revisits = self.evidence.revisits.iter().flat_map(|revisit| &revisit.links);
+        let is_some_held = || self.page.links.iter().chain(of_revisits).any(|&link| is_held(link));
+        !self.key.is_empty() && (!self.held.is_empty() || is_some_held())
+    }
+
+    /// The same of a page with held links: it is put together with them, and written without those that still are.
+    fn add_held(&mut self) -> Result<bool, Error> {
+        let mut released: Vec<Uid> = self.held.iter().map(|held| held.link).filter(|&link| !is_held(link)).collect();
+        if self.page.timestamps.is_empty() && released.is_empty() {
+            push_links(&mut self.held_links, &self.key, &self.held)?;
+            return Ok(false);
+        }
+        released.sort_unstable();
+        let base = self.base.as_ref().filter(|base| self.page.uid.0 < base.urls());
+        let stored = base.map_or(Ok(None), |base| base.formed_page(self.page.uid))?;
+        let stored = stored.map(|stored| pages::put_in(stored, &self.held));
+        let stored = stored.as_ref().map(|(page, evidence)| (page, evidence));
+        let added = revisits::add_and_release(stored, (&self.page, &self.evidence), &released);
+        self.stored += added.stored;
+        if let Some((mut page, mut evidence)) = added.whole.filter(|(page, said)| !large_pages::is_left_out(page, said))
+        {
+            let held = pages::take_out(&mut page, &mut evidence, is_held);
+            push_links(&mut self.held_links, &self.key, &held)?;
+        }
+        let is_new = added.page.is_some();
+        if let Some(new) = added.page {
+            (self.page, self.evidence) = new;
+            self.check()?;
+            pages::take_out(&mut self.page, &mut self.evidence, is_held);
         }
         Ok(is_new)
     }
@@ -244,6 +290,9 @@ pub(crate) fn outlinks(
         stored: 0,
         page: Page::default(),
         evidence: Evidence::default(),
+        key: Vec::new(),
+        held: Vec::new(),
+        held_links: Sorter::new(job.scratch(), "held-links", job.budget_beside_writers(10)),
         ranges: Ranges::new(in_range),
         is_sending: false,
         origin,
@@ -256,6 +305,8 @@ pub(crate) fn outlinks(
     let write = Rc::clone(&writing);
     shuffle(worker, job, "outlinks", move |outbox| write.borrow_mut().step(outbox), in_links.consumer())?;
     let mut writing = writing.borrow_mut();
+    let held_links = Sorter::new(job.scratch(), "held-links", 0);
+    state.held_links = job.check(std::mem::replace(&mut writing.held_links, held_links).into_runs())?;
     // After the shuffle, so that workers who have no page left go on with their own meanwhile.
     while job.check(writing.begin_next())? {}
     state.row.files.append(&mut writing.files);

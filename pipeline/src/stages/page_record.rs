@@ -168,17 +168,18 @@ fn read_evidence<L>(bytes: &mut &[u8], evidence: &mut Evidence<L>, link_of: fn(u
 }
 
 /// Reads a spooled page: all but UID and links. Gives the links without URLs, and the number of those that revisits
-/// have, to which their links are indexes.
-pub(crate) fn read_spooled(
-    mut bytes: &[u8],
+/// have, to which their links are indexes; and what was held.
+pub(crate) fn read_spooled<'a>(
+    mut bytes: &'a [u8],
     page: &mut Page,
     evidence: &mut Evidence<RevisitLink>,
-) -> (SpooledLinks, usize) {
+) -> (SpooledLinks, usize, &'a [u8]) {
     read_times(&mut bytes, page);
     let links = read_forms(&mut bytes);
     read_changes(&mut bytes, &mut page.changes);
     read_evidence(&mut bytes, evidence, RevisitLink);
-    (links, wire::take_usize(&mut bytes))
+    let of_revisits = wire::take_usize(&mut bytes);
+    (links, of_revisits, bytes)
 }
 
 /// Appends all of a page, which may be formed, but its UID.
@@ -189,13 +190,14 @@ pub(crate) fn write(out: &mut Vec<u8>, page: &Page, evidence: &Evidence) {
     write_evidence(out, evidence);
 }
 
-/// Reads what [`write`] wrote.
-pub(crate) fn read(mut bytes: &[u8], page: &mut Page, evidence: &mut Evidence) {
+/// Reads what [`write`] wrote; gives what stands behind.
+pub(crate) fn read<'a>(mut bytes: &'a [u8], page: &mut Page, evidence: &mut Evidence) -> &'a [u8] {
     read_times(&mut bytes, page);
     page.links.clear();
     read_rising(&mut bytes, |link| page.links.push(Uid(link)));
     read_changes(&mut bytes, &mut page.changes);
     read_evidence(&mut bytes, evidence, Uid);
+    bytes
 }
 
 #[cfg(test)]

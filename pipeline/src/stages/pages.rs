@@ -7,7 +7,8 @@
 //!
 //! Request record: key = fingerprint; payload = [`Request`], each number in LEB128. Spooled page: timestamps, blank
 //! captures, statuses, links without URLs, changes, evidence ([`crate::stages::page_record`] without UIDs), number of
-//! links that revisits have. A URL is requested once, in however many forms captures spell it.
+//! links that revisits have, and what was held ([`crate::stages::held::links`]). A URL is requested once, in however
+//! many forms captures spell it.
 
 pub(crate) mod accumulator;
 
@@ -79,6 +80,7 @@ impl PageStage {
         page_record::write_changes(&mut self.record, &page.changes);
         page_record::write_evidence(&mut self.record, &page.evidence);
         wire::put(&mut self.record, page.revisit_links.len() as u64);
+        page.held.write(&mut self.record);
         let number = self.spool.push(&[], &self.record)?;
         self.asking = Some((number, 0));
         Ok(true)
@@ -86,20 +88,27 @@ impl PageStage {
 
     /// Sends requests for a page from a slot on; where it goes on, `None` when it has asked for all.
     fn ask(&mut self, number: u64, from: usize, outbox: &mut Outbox) -> Option<(u64, usize)> {
-        let AccumulatedPage { fingerprint, links, revisit_links, .. } = &self.page;
+        let AccumulatedPage { fingerprint, links, revisit_links, held, .. } = &self.page;
         let forms = links.chunk_by(|one, other| without_form(*one) == without_form(*other));
         let urls = forms.map(|forms| without_form(forms[0]));
         let all = if links.iter().all(|&link| form_of(link) == 0) { links.len() } else { urls.clone().count() } as u64;
         let slots = [*fingerprint].into_iter().chain(urls).chain(revisit_links.iter().copied());
-        let slots = (0u64..).zip(slots);
+        let slots = (0u64..).zip(slots.chain(held.urls.iter().copied()));
+        let of_held = 1 + all + revisit_links.len() as u64;
+        let is_in = |list: &[u128], url: u128| {
+            list.get(list.partition_point(|&link| without_form(link) < url))
+                .is_some_and(|&link| without_form(link) == url)
+        };
         for (slot, fingerprint) in slots.skip(from).take(REQUESTS) {
             let links = if slot == 0 { all } else { u64::from(slot <= all) };
-            Request { worker: self.worker, number, slot, links }.write(&mut self.record);
+            let is_again = slot > all
+                && (is_in(&self.page.links, fingerprint) || slot >= of_held && is_in(revisit_links, fingerprint));
+            Request { worker: self.worker, number, slot, links, is_first: !is_again }.write(&mut self.record);
             let owner = owner(fingerprint, outbox.workers());
             outbox.send(owner, &fingerprint.to_be_bytes(), &self.record);
         }
         let next = from + REQUESTS;
-        (next as u64 <= all + revisit_links.len() as u64).then_some((number, next))
+        (next as u64 <= all + (revisit_links.len() + held.urls.len()) as u64).then_some((number, next))
     }
 }
 

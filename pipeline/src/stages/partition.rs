@@ -52,6 +52,11 @@ impl Sample {
         !full || self.keys.last_key_value().is_some_and(|(&largest, _)| fingerprint <= largest)
     }
 
+    /// Whether a fingerprint is in the sample.
+    pub(crate) fn has(&self, fingerprint: u128) -> bool {
+        self.keys.contains_key(&fingerprint)
+    }
+
     pub(crate) fn offer(&mut self, fingerprint: u128, key: &[u8]) {
         if !self.may_have(fingerprint) {
             return;
@@ -218,7 +223,7 @@ pub(crate) fn share_weights(worker: &mut Worker, job: &Job, my_weights: Vec<(u12
             for_each(&block, |mut fingerprint, mut weight| {
                 let fingerprint = u128::from_be_bytes(wire::take_array(&mut fingerprint));
                 let weight = u64::from_be_bytes(wire::take_array(&mut weight));
-                received.borrow_mut().insert(fingerprint, weight);
+                *received.borrow_mut().entry(fingerprint).or_default() += weight;
             });
             Ok(())
         },

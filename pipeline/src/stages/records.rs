@@ -25,6 +25,10 @@ pub(crate) mod kind {
     /// Links of another capture for a revisit of another URL, after all other records of its second; then 16 bytes of
     /// digest.
     pub(crate) const LENT: u8 = 7;
+    /// The key of the page, only with `--min-sources`; no capture.
+    pub(crate) const NAME: u8 = 8;
+    /// A link that the store has held ([`crate::stages::held::links`]); no capture.
+    pub(crate) const HELD: u8 = 9;
 }
 
 /// What is kept of a digest.
@@ -65,11 +69,16 @@ pub(crate) struct Request {
     pub(crate) worker: usize,
     /// The number of the page on that worker.
     pub(crate) number: u64,
-    /// 0 is the page itself, n + 1 its n-th link; after these come the links that only revisits have.
+    /// 0 is the page itself, n + 1 its n-th link; after these come the links of revisits, and those that were held.
     pub(crate) slot: u64,
-    /// For the page itself: how many links it has; else 1 for a link of a capture, 0 for one of a revisit.
+    /// For the page itself: how many links it has; else 1 for a link of a capture, 0 for others.
     pub(crate) links: u64,
+    /// Whether it is the first of the page for this URL.
+    pub(crate) is_first: bool,
 }
+
+/// In the place of the number of links: the page has asked for this URL before.
+const ASKED_BEFORE: u64 = 2;
 
 impl Request {
     pub(crate) fn write(self, out: &mut Vec<u8>) {
@@ -79,7 +88,7 @@ impl Request {
         wire::put(out, self.slot);
         // One link is the rule, and takes no byte.
         if self.slot == 0 || self.links == 0 {
-            wire::put(out, self.links);
+            wire::put(out, if self.is_first { self.links } else { ASKED_BEFORE });
         }
     }
 
@@ -87,7 +96,8 @@ impl Request {
         let (worker, number) = (wire::take_usize(&mut bytes), wire::take(&mut bytes));
         let slot = wire::take(&mut bytes);
         let links = if slot > 0 && bytes.is_empty() { 1 } else { wire::take(&mut bytes) };
-        Request { worker, number, slot, links }
+        let is_first = slot == 0 || links != ASKED_BEFORE;
+        Request { worker, number, slot, links: if is_first { links } else { 0 }, is_first }
     }
 
     /// What the URL has to do for this request: an in-link, or its out-links.

@@ -16,6 +16,7 @@ use crate::engine::runs::RunReader;
 use crate::engine::shuffle::{Outbox, shuffle};
 use crate::engine::wire;
 use crate::row::{Offsets, url_of};
+use crate::stages::held::links as held_links;
 use crate::stages::page_record::{self, RevisitLink};
 use crate::stages::records::Request;
 use crate::stages::state::BuildState;
@@ -56,6 +57,9 @@ impl Join {
     }
 
     fn url(&self, uid: Uid) -> Result<String, Error> {
+        if held_links::is_held(uid) {
+            return Ok("a URL that is held".to_owned());
+        }
         url_of(&self.row, self.base.as_deref(), &self.offsets, uid)
     }
 
@@ -100,6 +104,8 @@ struct Assembly {
     /// UID with form, and number, of the links of the page.
     slots: Vec<(Uid, usize)>,
     changes: Vec<Change>,
+    /// What was spooled of held links.
+    held: Vec<u8>,
     record: Vec<u8>,
 }
 
@@ -115,10 +121,12 @@ impl Assembly {
 
     fn step(&mut self, outbox: &mut Outbox) -> Result<bool, Error> {
         let Some((_, spooled)) = self.pages.next()? else { return Ok(false) };
-        let (links, revisit_links) = page_record::read_spooled(spooled, &mut self.page, &mut self.evidence);
+        let (links, revisit_links, held) = page_record::read_spooled(spooled, &mut self.page, &mut self.evidence);
         let urls = links.urls();
         self.uids.clear();
-        self.uids.resize(urls + revisit_links, None);
+        self.uids.resize(urls + revisit_links + held_links::urls_of(held), None);
+        self.held.clear();
+        self.held.extend_from_slice(held);
         let mut uid = None;
         while let Some((number, slot, answer)) = self.at.filter(|at| at.0 == self.number) {
             debug_assert_eq!(number, self.number);
@@ -138,6 +146,7 @@ impl Assembly {
         let evidence = self.with_uids(urls);
         self.record.clear();
         page_record::write(&mut self.record, &self.page, &evidence);
+        held_links::write_with_uids(&mut self.record, &self.held, &self.uids[urls + revisit_links..]);
         let worker = Offsets::worker(self.records.of(self.page.uid), outbox.workers());
         outbox.send(worker, &self.page.uid.0.to_be_bytes(), &self.record);
         Ok(true)
@@ -200,6 +209,7 @@ pub(crate) fn replace(worker: &mut Worker, context: &Context, state: &mut BuildS
         uids: Vec::new(),
         slots: Vec::new(),
         changes: Vec::new(),
+        held: Vec::new(),
         record: Vec::new(),
     };
     job.check(assembly.advance())?;

@@ -1,15 +1,14 @@
 //! Stage 3, only with `--min-sources`, or where links of captures do not count: leaves out URLs that were never
 //! captured and that too few pages link to (Link Database, section 2.2: misspelt URLs that nobody ever crawled).
 //!
-//! URL records go to the owners of their fingerprints, where the requests for them already are: one request a page
-//! that links to the URL, and one of slot 0 where it is a page itself. URLs that stay are sampled again, so that
-//! boundaries depend on them alone. Requests for URLs that are left out find no UID later, and the link is dropped.
+//! URL records go to the owners of their fingerprints, where the requests for them already are: first ones
+//! ([`Request::is_first`]), one for each page that links to the URL, and one of slot 0 where it is a page itself. URLs
+//! that stay are sampled again, so that boundaries depend on them alone. Records of rare URLs are marked, by a byte
+//! after the fingerprint.
 //!
-//! URLs that are left out are counted; those of an update by `uids`, which knows whether the store has them.
-//!
-//! An update leaves out no URL that the store knows: its links would seem to have died. So it marks records of rare
-//! URLs, by a byte after the fingerprint, and `uids`, which looks them up, leaves out those that the store does not
-//! have.
+//! A URL that is rare is no URL of the store, unless that knows it already: then all its links are in rows, so `uids`,
+//! which looks it up, keeps it. Links to other rare URLs are held ([`crate::stages::held`]), and come back with the
+//! inputs of the next update: so a URL is judged by all pages of the store, whatever updates they came in.
 
 use crate::Error;
 use crate::engine::Context;
@@ -23,7 +22,6 @@ use crate::stages::records::Request;
 use crate::stages::records::owner;
 use crate::stages::state::BuildState;
 use timely::worker::Worker;
-use webstrata_datasets::Finding;
 
 /// Leaves out rare URLs; see the head of this file.
 pub(crate) fn sources(
@@ -32,7 +30,7 @@ pub(crate) fn sources(
     min_sources: u64,
     state: &mut BuildState,
 ) -> Result<(), Stopped> {
-    let (job, update) = (&context.job, context.base.is_some());
+    let job = &context.job;
     let mut urls = job.check(Sorted::of(&std::mem::take(&mut state.urls), job.scratch()))?;
     let requests = job.check(Sorted::of(&state.requests, job.scratch()))?;
     let owned = Collector::new(Sorter::new(job.scratch(), "owned-urls", job.budget(30)));
@@ -49,28 +47,19 @@ pub(crate) fn sources(
         },
         owned.consumer(),
     )?;
-    let kept = owned.into_inner().and_then(|owned| keep(job, owned.finish()?, requests, min_sources, update));
-    let ((urls, sample), rare) = job.check(kept)?;
-    state.row.tally.count_many(Finding::FewSources, rare);
+    let kept = owned.into_inner().and_then(|owned| keep(job, owned.finish()?, requests, min_sources));
+    let (urls, sample) = job.check(kept)?;
     state.urls = job.check(urls.into_runs())?;
     state.sample = job.check(sample.into_runs(job.scratch()))?;
     Ok(())
 }
 
-/// The URL records of the URLs that stay, and a sample of them; for an update also those of rare ones, marked. Else how
-/// many these are.
-fn keep(
-    job: &Job,
-    mut urls: Sorted,
-    mut requests: Sorted,
-    min_sources: u64,
-    update: bool,
-) -> Result<((Sorter, Sample), u64), Error> {
+/// The URL records of the URLs that stay, and a sample of them; and the records of rare ones, marked.
+fn keep(job: &Job, mut urls: Sorted, mut requests: Sorted, min_sources: u64) -> Result<(Sorter, Sample), Error> {
     let mut kept = (Sorter::new(job.scratch(), "urls", job.budget(30)), Sample::default());
-    let (mut key, mut sources, mut is_page, mut rare) = (Vec::new(), 0, false, 0);
+    let (mut key, mut sources, mut is_page) = (Vec::new(), 0, false);
     let mut take_urls = |up_to: &[u8], sources: u64, is_page: bool, kept: &mut (Sorter, Sample)| -> Result<(), Error> {
         // URL records have one or more lines a fingerprint, all before the first line of the next one.
-        let mut is_rare = false;
         while let Some((fingerprint, url_key)) = urls.peek()? {
             if fingerprint > up_to {
                 break;
@@ -81,14 +70,11 @@ fn keep(
                 let mut number = fingerprint;
                 kept.1.offer(u128::from_be_bytes(wire::take_array(&mut number)), url_key);
                 kept.0.push(url_key, fingerprint)?;
-            } else if is_requested && update {
+            } else if is_requested {
                 kept.0.push(url_key, &[fingerprint, &[RARE]].concat())?;
-            } else {
-                is_rare |= is_requested;
             }
             urls.next()?;
         }
-        rare += u64::from(is_rare);
         Ok(())
     };
     while let Some((fingerprint, payload)) = requests.next()? {
@@ -98,13 +84,11 @@ fn keep(
             key.extend_from_slice(fingerprint);
             (sources, is_page) = (0, false);
         }
-        if Request::read(payload).slot == 0 {
-            is_page = true;
-        } else {
-            sources += 1;
-        }
+        let Request { slot, is_first, .. } = Request::read(payload);
+        is_page |= slot == 0;
+        sources += u64::from(slot > 0 && is_first);
         job.go_on()?;
     }
     take_urls(&key, sources, is_page, &mut kept)?;
-    Ok((kept, rare))
+    Ok(kept)
 }

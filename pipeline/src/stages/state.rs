@@ -1,6 +1,7 @@
 //! What a worker of a build or an update has after each stage.
 
 use serde::{Deserialize, Serialize};
+use webstrata_layers::store::held::HeldEntry;
 use webstrata_layers::{FileEntry, InputRecord};
 
 use crate::engine::state::JobState;
@@ -34,14 +35,22 @@ pub(crate) struct BuildState {
     pub(crate) uids: Runs,
     /// Page records of the partitions that this worker writes: `replace` to `outlinks`.
     pub(crate) page_records: Runs,
+    /// Held URLs, in order of their numbers on this worker: `uids` to `held`. At most one run.
+    pub(crate) held_urls: Runs,
+    /// Links of pages to held URLs: `outlinks` to `held`.
+    pub(crate) held_links: Runs,
+    /// The files of held links that this worker has written.
+    pub(crate) held: Vec<HeldEntry>,
     /// In-link records of the partitions that this worker writes: `outlinks` to `inlinks`.
     pub(crate) in_links: Runs,
 }
 
 impl JobState for BuildState {
     fn collections(&self) -> Vec<&Runs> {
-        let Self { captures, urls, sample, pages, requests, uids, page_records, in_links, .. } = self;
-        vec![captures, urls, sample, pages, requests, uids, page_records, in_links]
+        let Self {
+            captures, urls, sample, pages, requests, uids, page_records, in_links, held_urls, held_links, ..
+        } = self;
+        vec![captures, urls, sample, pages, requests, uids, page_records, in_links, held_urls, held_links]
     }
 
     fn files(&self) -> &[FileEntry] {

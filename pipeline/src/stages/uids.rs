@@ -5,6 +5,8 @@
 //! many URLs its partitions have, so each knows all offsets. Then the URL layer is written and each (fingerprint, UID)
 //! goes to the owner of the fingerprint.
 //!
+//! Rare URLs ([`crate::stages::sources`]) that the store does not have get numbers of their own, and are in no layer.
+//!
 //! An update looks each URL up in the rows of the store, which is a merge of sorted streams: what is there keeps its
 //! UID, the others go on from the last UID of the store.
 //!
@@ -19,6 +21,7 @@ use crate::engine::state::{Run, Runs};
 use crate::engine::wire::{self, for_each};
 use crate::engine::{self, Context};
 use crate::row::{Offsets, partition_number};
+use crate::stages::held::links::held_number;
 use crate::stages::partition::{Boundaries, Weights, boundaries, record_bounds};
 use crate::stages::records::fingerprint_of;
 use crate::stages::records::owner;
@@ -66,8 +69,8 @@ struct Distinct {
     /// Sampled ones that the store has, by UID, and that it does not, by partition and place there; and their work.
     sampled_known: Vec<(Uid, u64)>,
     sampled_new: Vec<(usize, u64, u64)>,
-    /// How many the store does not have, and the row neither, because too few pages link to them.
-    rare: u64,
+    /// Those that neither it nor the row has, because too few pages link to them: key and fingerprint, in order.
+    held: Option<Run>,
 }
 
 /// Keeps each URL once, and looks it up in the store.
@@ -83,7 +86,7 @@ fn distinct(
     let mut cursors: Vec<_> =
         base.iter().flat_map(|base| (0..base.rows()).map(|row| UrlCursor::new(base, row))).collect();
     let mut counts = vec![0; boundaries.partitions()];
-    let (mut sampled_known, mut sampled_new, mut rare_urls) = (Vec::new(), Vec::new(), 0);
+    let (mut sampled_known, mut sampled_new, mut held) = (Vec::new(), Vec::new(), None);
     let (mut last, mut payload) = (Vec::new(), Vec::new());
     while let Some((key, record)) = urls.next()? {
         if key == last {
@@ -108,7 +111,11 @@ fn distinct(
             known.push(fingerprint, &payload)?;
             sampled_known.extend(weight.map(|weight| (uid, weight)));
         } else if rare {
-            rare_urls += 1;
+            let held = match &mut held {
+                Some(held) => held,
+                none => none.insert(RunWriter::create("held-urls", job.scratch())?),
+            };
+            held.push(key, fingerprint)?;
         } else {
             let partition = boundaries.of(key);
             new.push(key, fingerprint)?;
@@ -117,7 +124,8 @@ fn distinct(
         }
         job.go_on()?;
     }
-    Ok(Distinct { new: new.finish()?, counts, known: known.finish()?, sampled_known, sampled_new, rare: rare_urls })
+    let held = held.map(RunWriter::finish).transpose()?;
+    Ok(Distinct { new: new.finish()?, counts, known: known.finish()?, sampled_known, sampled_new, held })
 }
 
 /// Adds up the counts of all workers.
@@ -163,6 +171,9 @@ struct Writing {
     urls: RunReader,
     /// URLs that the store has: they come first.
     known: RunReader,
+    /// URLs that are held come after them, with the number of the next one.
+    held: Option<RunReader>,
+    next_held: Uid,
     offsets: Offsets,
     /// The partition being written, its writer, and the UID of its next URL.
     current: Option<(usize, UrlWriter, Uid)>,
@@ -177,6 +188,11 @@ impl Writing {
     fn next(&mut self) -> Result<Option<(u128, Uid)>, Error> {
         if let Some((mut fingerprint, mut uid)) = self.known.next()? {
             return Ok(Some((u128::from_be_bytes(wire::take_array(&mut fingerprint)), Uid(wire::take(&mut uid)))));
+        }
+        if let Some((_, mut fingerprint)) = self.held.as_mut().map_or(Ok(None), RunReader::next)? {
+            let number = self.next_held;
+            self.next_held += 1;
+            return Ok(Some((u128::from_be_bytes(wire::take_array(&mut fingerprint)), number)));
         }
         while self.current.as_ref().is_none_or(|current| current.2 == self.offsets.0[current.0 + 1]) {
             if let Some((partition, writer, _)) = self.current.take() {
@@ -212,8 +228,8 @@ pub(crate) fn uids(
     let ranged = by_range(worker, job, &std::mem::take(&mut state.urls), &boundaries)?;
     let ranged = job.check(ranged.finish())?;
     let distinct = job.check(distinct(job, ranged, &boundaries, &weights, base))?;
-    let Distinct { new, counts, known, sampled_known: mut sampled, sampled_new, rare } = distinct;
-    state.row.tally.count_many(Finding::FewSources, rare);
+    let Distinct { new, counts, known, sampled_known: mut sampled, sampled_new, held } = distinct;
+    state.row.tally.count_many(Finding::FewSources, held.as_ref().map_or(0, |held| held.records));
     let offsets = offsets(worker, job, Uid(base.map_or(0, Links::urls)), counts)?;
     state.row.records = if base.is_some() {
         sampled.extend(sampled_new.into_iter().map(|(partition, at, weight)| (offsets.0[partition] + at, weight)));
@@ -227,6 +243,8 @@ pub(crate) fn uids(
         row: context.row.clone(),
         urls: job.check(RunReader::open(&new, job.scratch()))?,
         known: job.check(RunReader::open(&known, job.scratch()))?,
+        held: job.check(held.as_ref().map(|held| RunReader::open(held, job.scratch())).transpose())?,
+        next_held: held_number(index, 0),
         current: None,
         waiting: my_partitions.collect(),
         first_keys: BTreeMap::new(),
@@ -252,6 +270,7 @@ pub(crate) fn uids(
         uids.consumer(),
     )?;
     state.uids = job.check(uids.into_inner().and_then(Sorter::into_runs))?;
+    state.held_urls = Runs(held.into_iter().collect());
     state.row.offsets = offsets;
     state.row.first_keys = std::mem::take(&mut writing.borrow_mut().first_keys);
     state.row.files = std::mem::take(&mut writing.borrow_mut().files);

@@ -1,7 +1,8 @@
-//! Parquet files that are no layer: columns of uint64 without nulls, written and read a batch at a time.
+//! Parquet files that are no layer: columns without nulls, written and read a row group at a time.
 //!
-//! Columns are delta packed and compressed, a row group a batch. Memory: a batch and what Parquet holds of it; of a
-//! file in S3 that is read, the file. The same rows in the same batches give the same bytes.
+//! Numbers are delta packed, texts front coded, and lists have dictionaries; all is compressed. Memory: a row group and
+//! what Parquet holds of it; of a file in S3 that is read, the file. The same rows in the same row groups give the same
+//! bytes.
 
 use super::*;
 
@@ -23,6 +24,31 @@ fn schema_of(columns: &[&str]) -> Arc<Schema> {
     Arc::new(Schema::new(columns.iter().map(|&name| Field::new(name, DataType::UInt64, false)).collect::<Vec<_>>()))
 }
 
+fn properties_of(schema: &Schema) -> Result<WriterProperties, ParquetError> {
+    let mut builder = WriterProperties::builder()
+        .set_writer_version(WriterVersion::PARQUET_1_0)
+        .set_created_by("webstrata layers".to_owned())
+        .set_compression(Compression::ZSTD(ZstdLevel::try_new(9)?))
+        .set_statistics_enabled(EnabledStatistics::None)
+        .set_offset_index_disabled(true)
+        .set_data_page_size_limit(PAGE_MAX)
+        .set_data_page_row_count_limit(PAGE_MAX)
+        .set_max_row_group_row_count(None)
+        .set_dictionary_enabled(false)
+        .set_encoding(Encoding::DELTA_BINARY_PACKED);
+    for field in schema.fields() {
+        let column = |path: &[&str]| ColumnPath::new(path.iter().map(|&name| name.to_owned()).collect());
+        builder = match field.data_type() {
+            DataType::Utf8 => builder.set_column_encoding(column(&[field.name()]), Encoding::DELTA_BYTE_ARRAY),
+            DataType::List(_) => {
+                builder.set_column_dictionary_enabled(column(&[field.name(), "list", "element"]), true)
+            }
+            _ => builder,
+        };
+    }
+    Ok(builder.build())
+}
+
 /// Writes a file. It is there when it is finished; in a directory, a part of it is before.
 pub(crate) struct TableWriter {
     file: ArrowWriter<Sink>,
@@ -35,25 +61,18 @@ pub(crate) struct TableWriter {
 }
 
 impl TableWriter {
-    /// Begins the file `name` in the store of `row`; a file of that name is replaced.
+    /// Begins the file `name` of columns of uint64 in the store of `row`; a file of that name is replaced.
     pub(crate) fn create(row: &RowDir, name: String, columns: &[&str]) -> Result<Self, Error> {
+        Self::with_schema(row, name, schema_of(columns))
+    }
+
+    /// The same of columns of any type.
+    pub(crate) fn with_schema(row: &RowDir, name: String, schema: Arc<Schema>) -> Result<Self, Error> {
         let location = row.location().clone();
         let (file, path) = location.storage().begin(&name, row.staging())?;
-        let schema = schema_of(columns);
         let options = || -> Result<_, ParquetError> {
-            let properties = WriterProperties::builder()
-                .set_writer_version(WriterVersion::PARQUET_1_0)
-                .set_created_by("webstrata layers".to_owned())
-                .set_compression(Compression::ZSTD(ZstdLevel::try_new(9)?))
-                .set_statistics_enabled(EnabledStatistics::None)
-                .set_offset_index_disabled(true)
-                .set_data_page_size_limit(PAGE_MAX)
-                .set_data_page_row_count_limit(PAGE_MAX)
-                .set_max_row_group_row_count(None)
-                .set_dictionary_enabled(false)
-                .set_encoding(Encoding::DELTA_BINARY_PACKED);
             Ok(ArrowWriterOptions::new()
-                .with_properties(properties.build())
+                .with_properties(properties_of(&schema)?)
                 .with_skip_arrow_metadata(true)
                 .with_schema_root("webstrata".to_owned()))
         };
@@ -66,11 +85,20 @@ impl TableWriter {
 
     /// Writes rows, given by columns of one length.
     pub(crate) fn write(&mut self, columns: impl IntoIterator<Item = Vec<u64>>) -> Result<(), Error> {
-        let columns = columns.into_iter().map(|column| Arc::new(UInt64Array::from(column)) as ArrayRef).collect();
+        self.write_group(columns.into_iter().map(|column| Arc::new(UInt64Array::from(column)) as ArrayRef).collect())
+    }
+
+    /// Writes a row group.
+    pub(crate) fn write_group(&mut self, columns: Vec<ArrayRef>) -> Result<(), Error> {
         let batch = RecordBatch::try_new(Arc::clone(&self.schema), columns).map_err(Error::arrow(&self.path))?;
         self.rows += batch.num_rows() as u64;
         let written = self.file.write(&batch).and_then(|()| self.file.flush());
         written.map_err(Error::parquet(&self.path))
+    }
+
+    /// For errors.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
     }
 
     /// Writes the footer, puts the file where it belongs, and says what was written.
@@ -83,34 +111,63 @@ impl TableWriter {
     }
 }
 
-/// Reads a file whose checksum was verified (see [`Footer::read`]), and shows its `N` columns, some rows at a time.
+/// A file that is open for reading.
+pub(crate) struct TableFile {
+    path: PathBuf,
+    body: Body,
+    metadata: ArrowReaderMetadata,
+}
+
+impl TableFile {
+    /// Opens a file whose checksum was verified (see [`Footer::read`]), and which has these columns.
+    pub(crate) fn open(path: PathBuf, body: Body, expected: &Schema) -> Result<Self, Error> {
+        let load = |file| ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()).map_err(Error::parquet(&path));
+        let metadata = reading(&path, &body, load)?;
+        if metadata.schema().fields() != expected.fields() {
+            return Err(Error::Schema { got: columns_of(metadata.schema()), expected: columns_of(expected), path });
+        }
+        Ok(Self { path, body, metadata })
+    }
+
+    /// How many row groups it has.
+    pub(crate) fn groups(&self) -> usize {
+        self.metadata.metadata().num_row_groups()
+    }
+
+    /// For errors.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// A row group.
+    pub(crate) fn read(&self, group: usize) -> Result<RecordBatch, Error> {
+        reading(&self.path, &self.body, |file| self.batch(file, group))
+    }
+
+    fn batch(&self, from: Reading, group: usize) -> Result<RecordBatch, Error> {
+        let rows = self.metadata.metadata().row_group(group).num_rows();
+        let rows = usize::try_from(rows).unwrap_or(usize::MAX);
+        let damaged = || Error::Damaged { path: self.path.clone(), row: 0, damage: Damage::NotAligned };
+        let mut batches = ParquetRecordBatchReaderBuilder::new_with_metadata(from, self.metadata.clone())
+            .with_row_groups(vec![group])
+            .with_batch_size(rows.max(1))
+            .build()
+            .map_err(Error::parquet(&self.path))?;
+        batches.next().ok_or_else(damaged)?.map_err(Error::arrow(&self.path))
+    }
+}
+
+/// Reads a file of columns of uint64 whose checksum was verified, and shows its `N` columns, a row group at a time.
 pub(crate) fn read_table<const N: usize>(
     path: &Path,
     body: &Body,
     columns: [&str; N],
-    visit: impl FnMut([&[u64]; N]) -> Result<(), Error>,
-) -> Result<(), Error> {
-    reading(path, body, |file| read_from(file, path, columns, visit))
-}
-
-fn read_from<const N: usize>(
-    from: Reading,
-    path: &Path,
-    columns: [&str; N],
     mut visit: impl FnMut([&[u64]; N]) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    let reader = ParquetRecordBatchReaderBuilder::try_new(from).map_err(Error::parquet(path))?;
-    let expected = schema_of(&columns);
-    if reader.schema().fields() != expected.fields() {
-        return Err(Error::Schema {
-            got: columns_of(reader.schema()),
-            expected: columns_of(&expected),
-            path: path.into(),
-        });
-    }
+    let file = TableFile::open(path.to_owned(), body.clone(), &schema_of(&columns))?;
     let mut row = 0;
-    for batch in reader.with_batch_size(1 << 16).build().map_err(Error::parquet(path))? {
-        let batch = batch.map_err(Error::arrow(path))?;
+    for group in 0..file.groups() {
+        let batch = file.read(group)?;
         let mut values: [&[u64]; N] = [&[]; N];
         for (values, column) in values.iter_mut().zip(batch.columns()) {
             let column = column.as_primitive_opt::<UInt64Type>().filter(|column| column.null_count() == 0);

@@ -9,6 +9,7 @@ use crate::error::Error;
 use crate::file::schema::Layer;
 use crate::location::{Location, draft};
 use crate::names::{CURRENT, EPOCHS, LEASES, LOCK, ROWS, manifest_name, row_name};
+use crate::store::held::HELD;
 use crate::store::inputs::INPUTS;
 use crate::store::manifest::Manifest;
 use crate::store::manifest::history::TRANSLATIONS;
@@ -55,6 +56,7 @@ impl Named {
         let files = manifest.files().map(|entry| &entry.path);
         let files = files.chain(manifest.translations().map(|entry| &entry.path));
         let files = files.chain(manifest.provenance.inputs.iter().map(|entry| &entry.path));
+        let files = files.chain(manifest.provenance.held.iter().map(|entry| &entry.path));
         self.epochs.push((manifest.epoch, files.cloned().collect()));
         self.rows.extend(manifest.rows.iter().map(|row| row.row));
     }
@@ -73,7 +75,7 @@ impl Named {
         unread.files = left.len() as u64;
         let storage = location.storage();
         let [overviews, watches] = Sealed::ALL.map(Sealed::directory);
-        let known = [CURRENT, LOCK, EPOCHS, ROWS, TRANSLATIONS, INPUTS, CELLS, LEASES, overviews, watches];
+        let known = [CURRENT, LOCK, EPOCHS, ROWS, TRANSLATIONS, INPUTS, HELD, CELLS, LEASES, overviews, watches];
         let mut others = Vec::new();
         for name in storage.names("")? {
             if !known.contains(&name.as_str()) && !draft::is_of(&name, CURRENT) {
@@ -88,7 +90,7 @@ impl Named {
         };
         let manifests: BTreeSet<String> = self.epochs.iter().map(|(epoch, _)| manifest_name(*epoch)).collect();
         below(EPOCHS, &|path| manifests.contains(path))?;
-        [TRANSLATIONS, INPUTS].iter().try_for_each(|directory| below(directory, &|path| all.contains(path)))?;
+        [TRANSLATIONS, INPUTS, HELD].iter().try_for_each(|directory| below(directory, &|path| all.contains(path)))?;
         let rows: BTreeSet<String> = self.rows.iter().map(|&row| row_name(row)).collect();
         below(ROWS, &|path| rows.contains(path))?;
         for row in &rows {

@@ -12,7 +12,7 @@
 //! kept: inputs are read a second time, only where something of them is wanted (standard input cannot be), and of the
 //! store's captures the texts are made anew from links and forms ([`webstrata_datasets::Form`]). A capture lends its
 //! links if its status is 200 and no link has a form of which nothing can be said under another URL. A page that is too
-//! large, and a capture that was taken out, have no links to lend.
+//! large, and a capture that was taken out, have no links to lend. Held links are lent as all others.
 //!
 //! Records that meet: key = digest (8 bytes), a byte ([`OFFERED`], [`STORED`], [`NEW`]); payload = nothing; UID of the
 //! page; time in [`wire::time_key`] and URL of the page. Offer: key = digest, hash of the payload (16 bytes), so that a
@@ -22,7 +22,7 @@
 //! of the store, a sort of the digests of the inputs and the layer rv of the rows that have them; with new ones, the
 //! layer rv of all rows that have digests, and the pages whose captures are wanted.
 
-use super::RecordMaker;
+use super::SharedMaker;
 use crate::Error;
 use crate::engine::external_sort::{Collector, Sorted, Sorter};
 use crate::engine::job::{Job, Stopped};
@@ -43,6 +43,7 @@ use webstrata_datasets::{
 };
 use webstrata_layers::record::form::{form_of, link_of};
 use webstrata_layers::record::presence;
+use webstrata_layers::store::held::{HeldLink, HeldPages};
 use webstrata_layers::{Error as LayersError, Evidence, Flaw, Links, Page, Reader, Status, Uid};
 use webstrata_url::canonical;
 use xxhash_rust::xxh3::xxh3_128;
@@ -125,8 +126,6 @@ fn owner_of(key: &[u8], workers: usize) -> usize {
     usize::try_from(digest_of(key) % workers as u64).unwrap_or(0)
 }
 
-type SharedMaker = Rc<RefCell<Option<RecordMaker>>>;
-
 /// Sends links to revisits of other URLs, as capture records; see the head of this file.
 pub(super) fn lend(
     worker: &mut Worker,
@@ -164,6 +163,7 @@ pub(super) fn lend(
         record_maker: Rc::clone(record_maker),
         job: job.clone(),
         share: (worker.index(), worker.peers()),
+        held: None,
     };
     shuffle(worker, job, "ingest", move |outbox| source.step(outbox), offers.consumer())?;
     let offers = job.check(offers.into_inner().and_then(Sorter::finish))?;
@@ -274,6 +274,8 @@ struct Source {
     record_maker: SharedMaker,
     job: Job,
     share: (usize, usize),
+    /// The links that the store has held, where there are some.
+    held: Option<HeldPages>,
 }
 
 impl Source {
@@ -339,14 +341,28 @@ impl Source {
         pages.finish()
     }
 
+    /// What the store has held of a page.
+    fn held_of(&mut self, url: &str) -> Result<Vec<HeldLink>, Error> {
+        let store = self.base.as_ref().map(|base| base.store());
+        let Some(store) = store.filter(|store| !store.manifest().provenance.held.is_empty()) else {
+            return Ok(Vec::new());
+        };
+        let held = match &mut self.held {
+            Some(held) => held,
+            none => none.insert(HeldPages::open(store.location(), &store.manifest().provenance.held)?),
+        };
+        Ok(held.of_page(url)?)
+    }
+
     /// Offers what the next page of the store has.
     fn offer_page(&mut self, outbox: &mut Outbox) -> Result<bool, Error> {
         let Some((mut key, _)) = self.pages.as_mut().map_or(Ok(None), Sorted::next)? else { return Ok(false) };
         let uid = wire::take_uid(&mut key);
-        let Some(base) = self.base.as_ref().filter(|_| self.last != Some(uid)) else { return Ok(true) };
+        let Some(base) = self.base.clone().filter(|_| self.last != Some(uid)) else { return Ok(true) };
         self.last = Some(uid);
         let Some((page, evidence)) = base.formed_page(uid)? else { return Ok(true) };
         let url = base.url(uid)?;
+        let held = self.held_of(&url)?;
         let mut offered = HashSet::new();
         for (at, _) in (0u32..).zip(&page.timestamps) {
             let digest = evidence.digest(at as usize);
@@ -355,15 +371,26 @@ impl Source {
             }
             let present = presence::in_any(&page.changes, page.links.len(), at, at);
             let links: Vec<Uid> = present.into_iter().map(|at| page.links[at as usize]).collect();
-            let is_other = |link: &Uid| form_of(*link) == Form::OTHER.code();
-            if links.iter().any(is_other) || !offered.insert((digest, links.clone())) {
+            let time = page.timestamps[at as usize];
+            let held: Vec<&HeldLink> = held.iter().filter(|held| held.is_at(time)).collect();
+            let is_other = |form: u8| form == Form::OTHER.code();
+            if links.iter().any(|&link| is_other(form_of(link)))
+                || held.iter().any(|held| is_other(held.form))
+                || !offered.insert((digest, links.clone(), held.clone()))
+            {
                 continue;
             }
             let mut offer = Offer::new(digest, "");
-            for link in links {
-                let target = base.url(link_of(link))?;
-                let text = Form::of_code(form_of(link)).and_then(|form| form.reference(&url, &target));
+            let mut push = |form: u8, target: &str| {
+                let text = Form::of_code(form).and_then(|form| form.reference(&url, target));
                 offer.push(&text.ok_or(LayersError::BadRecord { uid, flaw: Flaw::Forms })?, outbox);
+                Ok::<_, Error>(())
+            };
+            for link in links {
+                push(form_of(link), &base.url(link_of(link))?)?;
+            }
+            for held in held {
+                push(held.form, &held.link)?;
             }
             offer.end(outbox);
         }

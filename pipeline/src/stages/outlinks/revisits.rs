@@ -16,7 +16,7 @@ use crate::stages::large_pages::{self, VALUES_MAX};
 use std::collections::HashMap;
 use webstrata_layers::record::join::{self, Contribution, Weave};
 use webstrata_layers::record::status::push_status;
-use webstrata_layers::record::{precedence, presence};
+use webstrata_layers::record::{form, precedence, presence};
 use webstrata_layers::{Evidence, Page, Revisit, Status, Uid};
 
 /// What a page adds to a store.
@@ -26,6 +26,8 @@ pub(crate) struct Added {
     pub(crate) page: Option<(Page, Evidence)>,
     /// New captures that the store has already.
     pub(crate) stored: u64,
+    /// All captures of the page, as they are now; only where it was asked for.
+    pub(crate) whole: Option<(Page, Evidence)>,
 }
 
 /// A capture of the page, whoever has it.
@@ -178,6 +180,36 @@ fn simplify(moments: &mut [Moment], stored: &Page, new: &Page) {
 
 /// What new captures of a page add to those that are stored.
 pub(crate) fn add(stored: Option<(&Page, &Evidence)>, new: (&Page, &Evidence)) -> Added {
+    add_released(stored, new, &[])
+}
+
+/// The same, and all captures of the page, where the stored page has links that were held and are not any more: rising.
+/// Captures that have them are written again.
+pub(crate) fn add_and_release(stored: Option<(&Page, &Evidence)>, new: (&Page, &Evidence), released: &[Uid]) -> Added {
+    let mut added = add_released(stored, new, released);
+    let no_page = (&Page::default(), &Evidence::default());
+    let versions = [stored.unwrap_or(no_page), new];
+    let mut moments = moments(versions);
+    simplify(&mut moments, versions[STORED].0, versions[NEW].0);
+    resolve(&mut moments);
+    let all: Vec<&Moment> = moments.iter().collect();
+    added.whole = Some(write(versions[NEW].0.uid, versions.map(|(page, _)| page), &all));
+    added
+}
+
+/// Whether each capture of a stored page has a link that was held.
+fn with_released(page: &Page, released: &[Uid]) -> Vec<bool> {
+    let captures = u32::try_from(page.timestamps.len()).unwrap_or(u32::MAX);
+    let mut found = vec![false; page.timestamps.len()];
+    for (_, changes) in form::each_link(page).into_iter().filter(|(link, _)| released.binary_search(link).is_ok()) {
+        for (first, last) in presence::intervals(changes, captures) {
+            found[first as usize..=last as usize].fill(true);
+        }
+    }
+    found
+}
+
+fn add_released(stored: Option<(&Page, &Evidence)>, new: (&Page, &Evidence), released: &[Uid]) -> Added {
     let no_page = (&Page::default(), &Evidence::default());
     let versions = [stored.unwrap_or(no_page), new];
     let mut moments = moments(versions);
@@ -198,13 +230,24 @@ pub(crate) fn add(stored: Option<(&Page, &Evidence)>, new: (&Page, &Evidence)) -
             is_same && revisits[0] == revisits[1] && is_left_out
         })
     };
+    let with_released = if released.is_empty() { Vec::new() } else { with_released(versions[STORED].0, released) };
+    let is_released = |moment: &Moment| {
+        let is_one = |link: &Uid| released.binary_search(link).is_ok();
+        let of_capture =
+            |&(version, at): &(usize, u32)| version == STORED && with_released.get(at as usize) == Some(&true);
+        moment
+            .links
+            .as_ref()
+            .is_some_and(|links| links.owners.iter().any(of_capture) || links.revisit_links.iter().any(is_one))
+            || moment.revisit.as_ref().is_some_and(|revisit| revisit.links.iter().any(is_one))
+    };
     let count = |selects: &dyn Fn(&Moment) -> bool| moments.iter().filter(|moment| selects(moment)).count();
     let stored = count(&|moment| moment.new.is_some() && is_same(moment)) as u64;
-    let kept: Vec<&Moment> = moments.iter().filter(|moment| !is_same(moment)).collect();
+    let kept: Vec<&Moment> = moments.iter().filter(|moment| !is_same(moment) || is_released(moment)).collect();
     if kept.is_empty() {
-        return Added { page: None, stored };
+        return Added { page: None, stored, whole: None };
     }
-    Added { page: Some(write(versions[NEW].0.uid, versions.map(|(page, _)| page), &kept)), stored }
+    Added { page: Some(write(versions[NEW].0.uid, versions.map(|(page, _)| page), &kept)), stored, whole: None }
 }
 
 fn reference_of(revisit: &Revisit) -> (bool, bool, bool, Option<i64>, &[Uid]) {
@@ -346,7 +389,7 @@ mod tests {
                 let stored = joined(&rows);
                 let stored = stored.as_ref().map(|(page, evidence)| (page, evidence));
                 let again = add(stored, (&page, &evidence));
-                prop_assert_eq!(again, Added { page: None, stored: page.timestamps.len() as u64 });
+                prop_assert_eq!(again, Added { page: None, stored: page.timestamps.len() as u64, whole: None });
             }
             let all: Vec<Capture> = captures.into_iter().map(|(capture, _)| capture).collect();
             let (page, evidence) = accumulate(&all);

@@ -20,6 +20,7 @@ mod large;
 use crate::Error;
 use crate::engine::scratch::Scratch;
 use crate::engine::wire;
+use crate::stages::held::links::Accumulated;
 use crate::stages::ingest::known_links::hash_of;
 use crate::stages::large_pages::{REVISIT_VALUES, VALUES_MAX};
 use crate::stages::page_record::RevisitLink;
@@ -53,6 +54,8 @@ pub(crate) struct AccumulatedPage {
     pub(crate) evidence: Evidence<RevisitLink>,
     /// Fingerprints of the links of revisits, rising, each once.
     pub(crate) revisit_links: Vec<u128>,
+    /// What the store has held of it.
+    pub(crate) held: Accumulated,
     /// Its links are left out.
     pub(crate) is_left_out: bool,
 }
@@ -125,6 +128,8 @@ pub(crate) struct PageAccumulator {
     revisit_values: usize,
     /// The page has too many revisits, whatever its links are.
     is_too_large: bool,
+    /// What the store has held of the page.
+    held: Accumulated,
 }
 
 impl PageAccumulator {
@@ -143,6 +148,7 @@ impl PageAccumulator {
             values_max: VALUES_MAX,
             revisit_values: 0,
             is_too_large: false,
+            held: Accumulated::default(),
         }
     }
 
@@ -153,6 +159,15 @@ impl PageAccumulator {
     /// What the disk refuses.
     pub(crate) fn add(&mut self, time: i64, mut payload: &[u8]) -> Result<(), Error> {
         let [kind] = wire::take_array(&mut payload);
+        match kind {
+            kind::NAME => payload.clone_into(&mut self.held.key),
+            kind::HELD => self.held.add(payload),
+            kind => self.add_capture(kind, time, payload)?,
+        }
+        Ok(())
+    }
+
+    fn add_capture(&mut self, kind: u8, time: i64, mut payload: &[u8]) -> Result<(), Error> {
         let undated = (kind == kind::UNDATED).then(|| wire::take_falling(&mut payload));
         let status = match kind {
             kind::STATUS | kind::UNDATED => Status::new(u16::from_be_bytes(wire::take_array(&mut payload))),
@@ -370,7 +385,10 @@ impl PageAccumulator {
             page.blank = (0u32..).zip(&page.timestamps).map(|(capture, _)| capture).collect();
             (page.links, page.changes) = (Vec::new(), Vec::new());
             (page.evidence, page.revisit_links) = (Evidence::default(), Vec::new());
+            self.held.forget_links();
         }
+        page.held.clear();
+        std::mem::swap(&mut page.held, &mut self.held);
         self.moments.clear();
         self.links.clear();
         self.sets.clear();

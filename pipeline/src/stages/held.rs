@@ -1,0 +1,196 @@
+//! Stage 8, only with `--min-sources`: the links that are left out, to the files of held links
+//! ([`webstrata_layers::store::held`]), from which the next update brings them back.
+//!
+//! `outlinks` has taken them out of the pages. They go to the workers that have the texts of their targets, and then,
+//! with these, by range of the page's key to the files. How many files there are follows from the pages that have held
+//! links, where they are cut from a sample of these by hash. So they depend on what is held alone.
+//!
+//! Link record: key = number of the target (8 bytes, [`links`]); payload = length of the page's key and the key, the
+//! form, times. Held record: key = key of the page, key of the target, form; payload = length of the page's key, times.
+//! No URL key is the beginning of another one.
+
+pub(crate) mod links;
+pub(crate) mod pages;
+
+use crate::Error;
+use crate::engine::Context;
+use crate::engine::external_sort::{Collector, Sorted, Sorter};
+use crate::engine::job::{Job, Stopped};
+use crate::engine::runs::RunReader;
+use crate::engine::shuffle::{Outbox, shuffle};
+use crate::engine::wire;
+use crate::row::{Offsets, partition_number};
+use crate::stages::held::links::{HeldLink, place_of, read_times, write_times};
+use crate::stages::partition::{Boundaries, Sample, Weights, join_sample};
+use crate::stages::state::BuildState;
+use timely::worker::Worker;
+use webstrata_layers::record::form::{form_of, link_of};
+use webstrata_layers::store::held::{HeldEntry, HeldWriter, OF_REVISITS};
+use webstrata_layers::{RowDir, url_of_key};
+use xxhash_rust::xxh3::xxh3_128;
+
+/// Pages of a file, about.
+const PAGES: u64 = 1 << 17;
+
+/// Adds the link records of a page.
+pub(crate) fn push_links(links: &mut Sorter, page_key: &[u8], held: &[HeldLink]) -> Result<(), Error> {
+    let mut payload = Vec::new();
+    for HeldLink { link, of_revisits, times } in held {
+        payload.clear();
+        wire::put(&mut payload, page_key.len() as u64);
+        payload.extend_from_slice(page_key);
+        payload.push(if *of_revisits { OF_REVISITS } else { form_of(*link) });
+        write_times(&mut payload, times);
+        links.push(&link_of(*link).0.to_be_bytes(), &payload)?;
+    }
+    Ok(())
+}
+
+/// Held records of this worker, on their way to the files.
+pub(crate) struct HeldRecords {
+    records: Sorter,
+    sample: Sample,
+    key: Vec<u8>,
+    payload: Vec<u8>,
+}
+
+impl HeldRecords {
+    pub(crate) fn new(job: &Job, percent: usize) -> Self {
+        let records = Sorter::new(job.scratch(), "held", job.budget_beside_record(percent));
+        Self { records, sample: Sample::default(), key: Vec::new(), payload: Vec::new() }
+    }
+
+    /// Adds a link of a page; `times` as in link records.
+    fn push_coded(&mut self, page: &[u8], link: &[u8], form: u8, times: &[u8]) -> Result<(), Error> {
+        let Self { records, sample, key, payload } = self;
+        sample.offer(xxh3_128(page), page);
+        key.clear();
+        key.extend_from_slice(page);
+        key.extend_from_slice(link);
+        key.push(form);
+        payload.clear();
+        wire::put(payload, page.len() as u64);
+        payload.extend_from_slice(times);
+        records.push(key, payload)
+    }
+
+    /// Adds a held record.
+    pub(crate) fn push_record(&mut self, key: &[u8], payload: &[u8]) -> Result<(), Error> {
+        let (page, _) = split(key, &mut &*payload);
+        self.sample.offer(xxh3_128(page), page);
+        self.records.push(key, payload)
+    }
+
+    /// The records, for a later stage.
+    pub(crate) fn into_sorter(self) -> Sorter {
+        self.records
+    }
+
+    /// Adds a link, given by the keys of its page and of its target.
+    pub(crate) fn push(&mut self, page: &[u8], link: &[u8], form: u8, times: &[i64]) -> Result<(), Error> {
+        let mut coded = Vec::new();
+        write_times(&mut coded, times);
+        self.push_coded(page, link, form, &coded)
+    }
+}
+
+/// Writes what is held; see the head of this file.
+pub(crate) fn held(worker: &mut Worker, context: &Context, state: &mut BuildState) -> Result<(), Stopped> {
+    let job = &context.job;
+    let mut links = job.check(Sorted::of(&std::mem::take(&mut state.held_links), job.scratch()))?;
+    let named = Collector::new(Sorter::new(job.scratch(), "held-links", job.budget_beside_record(40)));
+    let send = move |outbox: &mut Outbox| {
+        let Some((key, payload)) = links.next()? else { return Ok(false) };
+        let mut number = key;
+        outbox.send(place_of(wire::take_uid(&mut number)).0, key, payload);
+        Ok(true)
+    };
+    shuffle(worker, job, "held", send, named.consumer())?;
+    let urls = std::mem::take(&mut state.held_urls);
+    let mut records = HeldRecords::new(job, 40);
+    job.check(named.into_inner().and_then(Sorter::finish).and_then(|mut named| {
+        let mut urls = urls.0.first().map(|run| RunReader::open(run, job.scratch())).transpose()?;
+        let mut next = 0;
+        let mut target = Vec::new();
+        while let Some((mut number, mut payload)) = named.next()? {
+            let (_, place) = place_of(wire::take_uid(&mut number));
+            while next <= place {
+                let url = urls.as_mut().map_or(Ok(None), RunReader::next)?;
+                let (key, _) = url.ok_or(Error::Internal("a held URL without a text"))?;
+                target.clear();
+                target.extend_from_slice(key);
+                next += 1;
+            }
+            let length = wire::take_usize(&mut payload);
+            let (page, mut rest) = payload.split_at(length.min(payload.len()));
+            let [form] = wire::take_array(&mut rest);
+            records.push_coded(page, &target, form, rest)?;
+            job.go_on()?;
+        }
+        Ok(())
+    }))?;
+    state.held = write(worker, job, &context.row, records)?;
+    Ok(())
+}
+
+/// Writes held records to the files of this worker's ranges.
+pub(crate) fn write(
+    worker: &mut Worker,
+    job: &Job,
+    row: &RowDir,
+    records: HeldRecords,
+) -> Result<Vec<HeldEntry>, Stopped> {
+    let HeldRecords { records, sample, .. } = records;
+    let mut records = job.check(records.finish())?;
+    let sample = join_sample(worker, job, &job.check(sample.into_runs(job.scratch()))?)?;
+    let boundaries = sample.boundaries(Some(PAGES), &Weights::new());
+    let ranged = Collector::new(Sorter::new(job.scratch(), "held", job.budget_beside_record(40)));
+    let of_send = boundaries.clone();
+    let send = move |outbox: &mut Outbox| {
+        let Some((key, payload)) = records.next()? else { return Ok(false) };
+        let (page, _) = split(key, &mut &*payload);
+        outbox.send(Offsets::worker(of_send.of(page), outbox.workers()), key, payload);
+        Ok(true)
+    };
+    shuffle(worker, job, "held", send, ranged.consumer())?;
+    job.check(
+        ranged.into_inner().and_then(Sorter::finish).and_then(|ranged| write_files(job, row, &boundaries, ranged)),
+    )
+}
+
+/// The keys of page and target, the latter with its form.
+fn split<'a>(key: &'a [u8], payload: &mut &[u8]) -> (&'a [u8], &'a [u8]) {
+    let length = wire::take_usize(payload);
+    key.split_at(length.min(key.len()))
+}
+
+fn write_files(job: &Job, row: &RowDir, boundaries: &Boundaries, mut records: Sorted) -> Result<Vec<HeldEntry>, Error> {
+    let mut entries = Vec::new();
+    let mut current: Option<(usize, HeldWriter)> = None;
+    let text = |key: &[u8]| url_of_key(key).ok_or(Error::Internal("a URL key that is no URL"));
+    while let Some((key, mut payload)) = records.next()? {
+        let (page, rest) = split(key, &mut payload);
+        let part = boundaries.of(page);
+        let mut writer = match current.take() {
+            Some((of, writer)) if of == part => writer,
+            before => {
+                entries.extend(before.map(|(_, writer)| writer.finish()).transpose()?);
+                HeldWriter::create(row, partition_number(part)?)?
+            }
+        };
+        let (link, form) = rest.split_at(rest.len().saturating_sub(1));
+        let form = form.first().copied().unwrap_or(0);
+        writer.push(&text(page)?, &text(link)?, form, &read_times(&mut payload))?;
+        current = Some((part, writer));
+        job.go_on()?;
+    }
+    entries.extend(current.map(|(_, writer)| writer.finish()).transpose()?);
+    Ok(entries)
+}
+
+/// The files that all workers wrote.
+pub(crate) fn entries<'a>(states: impl Iterator<Item = &'a Vec<HeldEntry>>) -> Vec<HeldEntry> {
+    let mut all: Vec<HeldEntry> = states.flatten().cloned().collect();
+    all.sort_unstable_by(|one, other| one.path.cmp(&other.path));
+    all
+}
