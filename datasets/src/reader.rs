@@ -1,8 +1,8 @@
 //! The entry points of the crate: [`inputs`] lists the inputs, and [`open`] returns a reader of captures for each.
 
 use std::collections::BTreeSet;
-use std::fs::File;
-use std::io::Read;
+use std::fs::{File, Metadata};
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -55,12 +55,11 @@ pub fn inputs(paths: &[PathBuf]) -> Result<Vec<Input>, Error> {
     let matching = glob::MatchOptions { require_literal_leading_dot: true, ..Default::default() };
     let mut files = BTreeSet::new();
     for path in paths {
-        if path.as_os_str() == STDIN || path.is_file() {
-            files.insert(path.clone());
-        } else if path.is_dir() {
+        let found = look(path)?;
+        if path.as_os_str() == STDIN || found.as_ref().is_some_and(|found| !found.is_dir()) {
+            files.insert(path.clone()); // a pipe or a device, too
+        } else if found.is_some() {
             files_below(path, &mut files)?;
-        } else if path.exists() {
-            files.insert(path.clone()); // a pipe or a device
         } else {
             let before = files.len();
             let mut named = false;
@@ -71,7 +70,7 @@ pub fn inputs(paths: &[PathBuf]) -> Result<Vec<Input>, Error> {
                     Error::io(&path, error.into())
                 })?;
                 named = true;
-                if path.is_dir() {
+                if look(&path)?.is_some_and(|found| found.is_dir()) {
                     files_below(&path, &mut files)?;
                 } else {
                     files.insert(path);
@@ -84,15 +83,18 @@ pub fn inputs(paths: &[PathBuf]) -> Result<Vec<Input>, Error> {
     }
     let mut inputs = Vec::new();
     for path in files {
-        let bytes = std::fs::metadata(&path).map_or(0, |file| file.len());
-        let groups = if is_parquet(&path) { crate::formats::tables::row_groups(&path).ok() } else { None };
+        let found = look(&path)?;
+        let bytes = found.as_ref().map_or(0, Metadata::len);
+        let groups = match found {
+            Some(found) if found.is_file() && is_parquet(&path)? => Some(crate::formats::tables::row_groups(&path)?),
+            _ => None,
+        };
         match groups {
             Some(groups) => inputs.extend(groups.into_iter().enumerate().map(|(group, bytes)| Input {
                 path: path.clone(),
                 part: InputSplit::RowGroup(group),
                 bytes,
             })),
-            // A broken Parquet file is reported when it is opened.
             None => inputs.push(Input { path, part: InputSplit::Whole, bytes }),
         }
     }
@@ -100,6 +102,22 @@ pub fn inputs(paths: &[PathBuf]) -> Result<Vec<Input>, Error> {
 }
 
 const STDIN: &str = "-";
+
+/// What a path leads to; `None` where it leads nowhere. A pattern may be a name that no file can have.
+fn look(path: &Path) -> Result<Option<Metadata>, Error> {
+    /// Of links that lead in circles, on Linux and on macOS.
+    const CIRCLE: [i32; 2] = [40, 62];
+    match std::fs::metadata(path) {
+        Ok(found) => Ok(Some(found)),
+        Err(error) => match error.kind() {
+            ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::InvalidFilename | ErrorKind::InvalidInput => {
+                Ok(None)
+            }
+            _ if error.raw_os_error().is_some_and(|code| CIRCLE.contains(&code)) => Ok(None),
+            _ => Err(Error::io(path, error)),
+        },
+    }
+}
 
 fn files_below(directory: &Path, files: &mut BTreeSet<PathBuf>) -> Result<(), Error> {
     let entries = std::fs::read_dir(directory).map_err(|error| Error::io(directory, error))?;
@@ -111,16 +129,20 @@ fn files_below(directory: &Path, files: &mut BTreeSet<PathBuf>) -> Result<(), Er
         let kind = entry.file_type().map_err(|error| Error::io(&entry.path(), error))?;
         if kind.is_dir() {
             files_below(&entry.path(), files)?;
-        } else if kind.is_file() || entry.path().is_file() {
+        } else if kind.is_file() || look(&entry.path())?.is_some_and(|found| found.is_file()) {
             files.insert(entry.path()); // links to directories are not followed: they may lead in circles
         }
     }
     Ok(())
 }
 
-fn is_parquet(path: &Path) -> bool {
+fn is_parquet(path: &Path) -> Result<bool, Error> {
     let mut magic = [0; 4];
-    path.is_file() && File::open(path).and_then(|mut file| file.read_exact(&mut magic)).is_ok() && &magic == b"PAR1"
+    match File::open(path).and_then(|mut file| file.read_exact(&mut magic)) {
+        Ok(()) => Ok(&magic == b"PAR1"),
+        Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok(false),
+        Err(error) => Err(Error::io(path, error)),
+    }
 }
 
 /// Opens an input. [`open`] detects the format from the first bytes, not from the name.

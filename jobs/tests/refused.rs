@@ -44,15 +44,53 @@ fn a_disk_that_fails_is_named_with_what_to_do() {
     says(&output, &["/dev/full", "No space left", "free some space there", AGAIN]);
 }
 
+/// A command that may have so many files open.
+fn with_few_files(dir: &Path, files: u32, line: &str) -> Output {
+    let command = command(dir, line);
+    let mut limited = Command::new("sh");
+    limited.args(["-c", &format!("ulimit -n {files}; exec \"$@\""), "sh"]).env("TMPDIR", dir);
+    limited.arg(command.get_program()).args(command.get_args()).output().unwrap()
+}
+
 #[test]
 fn too_few_files_are_named_with_what_to_do() {
     let dir = tempfile::tempdir().unwrap();
     store(dir.path());
-    let links = command(dir.path(), "links {}/store http://a.example/");
-    let mut limited = Command::new("sh");
-    limited.args(["-c", "ulimit -n 4; exec \"$@\"", "sh"]).arg(links.get_program()).args(links.get_args());
-    let output = limited.output().unwrap();
+    let output = with_few_files(dir.path(), 4, "links {}/store http://a.example/");
     says(&output, &[dir.path().to_str().unwrap(), "Too many open files", "ulimit -n", AGAIN]);
+}
+
+/// A file that cannot be opened is no damage, whatever part of an input is in it: columns of a table, the texts of a
+/// graph, what a link leads to.
+#[test]
+fn too_few_files_lose_no_capture() {
+    let dir = tempfile::tempdir().unwrap();
+    let crawls = dir.path().join("crawls");
+    fs::create_dir(&crawls).unwrap();
+    fs::write(crawls.join("graph.json"), r#"{"id":1,"timestamp":"20060130204826","outlink_ids":[2]}"#).unwrap();
+    let map = "{\"url\":\"http://a.example/\",\"id\":1}\n{\"url\":\"http://b.example/\",\"id\":2}\n";
+    fs::write(crawls.join("map.json"), map).unwrap();
+    succeeds(dir.path(), "generate hard:occurrences=300,seed=2 --out {}/crawls/table.parquet");
+    succeeds(dir.path(), "generate uk:occurrences=60 --out {}/elsewhere.jsonl");
+    std::os::unix::fs::symlink("../elsewhere.jsonl", crawls.join("link.jsonl")).unwrap();
+    let build = |store: &str| format!("build -w 1 --memory 300M --out {{}}/{store} {{}}/crawls");
+    let counts = |store: &str| {
+        let info = succeeds(dir.path(), &format!("info {{}}/{store} --format json"));
+        let info = serde_json::from_str::<serde_json::Value>(&info).unwrap();
+        (info["counts"].clone(), info["provenance"]["inputs"].clone())
+    };
+    succeeds(dir.path(), &build("whole"));
+    let mut refused = 0;
+    for files in 4.. {
+        let output = with_few_files(dir.path(), files, &build("store"));
+        if output.status.success() {
+            break;
+        }
+        says(&output, &["Too many open files", AGAIN]);
+        refused += 1;
+    }
+    assert!(refused > 5, "{refused}");
+    assert_eq!(counts("store"), counts("whole"));
 }
 
 /// Cells without their overview are not all that was asked for; an overview that cannot be kept is still an answer.

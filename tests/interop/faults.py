@@ -50,6 +50,7 @@ Command = collections.namedtuple("Command", "name place words steps")
 WORKS = "-w 1 --memory 300M"
 COMMANDS = [
     Command("build", "empty", f"build --out STORE {WORKS} --partition-urls 8 CRAWLS/1.jsonl CRAWLS/2.jsonl", []),
+    Command("formats", "empty", f"build --out STORE {WORKS} --partition-urls 8 CRAWLS/more CRAWLS/3*l", []),
     Command("replace", "full", f"build --replace --out STORE {WORKS} CRAWLS/1.jsonl CRAWLS/4.jsonl", []),
     Command("update", "full", f"update STORE {WORKS} CRAWLS/4.jsonl", ["update STORE --no-merge CRAWLS/4.jsonl"]),
     Command("no-merge", "full", f"update STORE {WORKS} --no-merge CRAWLS/4.jsonl", []),

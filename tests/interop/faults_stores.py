@@ -3,6 +3,7 @@
 `Workplace` is one directory, always of the same name, because a watch remembers the absolute path of its tables:
 
     crawls/1.jsonl .. 4.jsonl   captures with links, unknown links, failures and revisits
+    crawls/more                 the same in other formats: WARC, Parquet, LGA; and a link to a file
     store                       epochs of a build, a removal and two updates; cells, an overview and two watches of the
                                 epoch before the last
     out, tables, spill          what commands write besides: exports, tables of watches, temporary files
@@ -37,8 +38,19 @@ def capture(draw, url, month):
     return line | {"links": draw.sample(URLS, draw.randrange(6)), "digest": f"sha1:{draw.randrange(1000)}"}
 
 
+LGA = {
+    "graph.json": ['{"id":1,"timestamp":"20060130204826","outlink_ids":[1,2]}'],
+    "map.json": ['{"surt_url":"example,a)/","url":"http://a.example/","id":1}',
+                 '{"surt_url":"example,e)/","url":"http://e.example/","id":2}'],
+}
+
+
 def write_crawls(directory):
-    directory.mkdir()
+    more = directory / "more"
+    more.mkdir(parents=True)
+    for name, lines in LGA.items():
+        (more / name).write_text("".join(line + "\n" for line in lines))
+    (more / "link.jsonl").symlink_to("../2.jsonl")
     draw = random.Random(5)
     for month in range(1, 5):
         pages = draw.sample(URLS, 9)
@@ -90,6 +102,8 @@ class Workplace:
         for name in ("out", "tables", "spill"):
             (self.root / name).mkdir()
         write_crawls(self.root / "crawls")
+        for name in ("warc.gz", "parquet"):
+            self.succeeds(f"generate uk:occurrences=60,months=2 --out CRAWLS/more/uk.{name}")
         self.save("empty")
         for words in (
             "build --partition-urls 8 --out STORE CRAWLS/1.jsonl",

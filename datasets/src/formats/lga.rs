@@ -19,7 +19,7 @@ use serde::Deserialize;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, ErrorKind};
 use std::path::{Path, PathBuf};
 
 pub(crate) fn open(text: Box<dyn BufRead + Send>, path: &Path) -> Box<dyn CaptureReader> {
@@ -130,10 +130,14 @@ fn parse<'a>(lines: &'a Lines, tally: &mut Tally) -> Option<Line<'a>> {
 /// The map beside a graph, empty where there is none.
 fn load_map(graph: &Path, tally: &mut Tally) -> Result<Map, Error> {
     let mut map = Map::default();
-    let found = candidates(graph).into_iter().find_map(|path| File::open(&path).ok().map(|file| (path, file)));
-    let Some((path, file)) = found else {
+    let open = |path: PathBuf| match File::open(&path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => None,
+        opened => Some(opened.map_err(|source| Error::io(&path, source)).map(|file| (path, file))),
+    };
+    let Some(opened) = candidates(graph).into_iter().find_map(open) else {
         return Ok(map);
     };
+    let (path, file) = opened?;
     let mut text = BufReader::new(file);
     let is_gzip = text.fill_buf().map_err(|source| Error::io(&path, source))?.starts_with(&[0x1f, 0x8b]);
     let text: Box<dyn BufRead + Send> =

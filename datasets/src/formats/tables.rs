@@ -41,13 +41,13 @@ use parquet::errors::ParquetError;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 /// Bytes of each row group. An invalid Parquet file counts as one row group, so that [`open`] reports the file.
 pub(crate) fn row_groups(path: &Path) -> Result<Vec<u64>, Error> {
     let file = File::open(path).map_err(|source| Error::io(path, source))?;
-    let Ok(metadata) = metadata(path, &file) else {
+    let Ok(metadata) = metadata(path, &file)? else {
         let bytes = file.metadata().map_err(|source| Error::io(path, source))?.len();
         return Ok(vec![bytes]);
     };
@@ -66,7 +66,7 @@ pub(crate) fn open(
     let broken = |finding, detail| -> Result<Box<dyn CaptureReader>, Error> {
         Ok(Box::new(Broken { path: path.to_owned(), report: Some((finding, detail)) }))
     };
-    let metadata = match metadata(path, &file) {
+    let metadata = match metadata(path, &file)? {
         Ok(metadata) => metadata,
         Err(error) => return broken(Finding::BadHeader, format!("Parquet footer: {error}")),
     };
@@ -85,7 +85,16 @@ pub(crate) fn open(
     let rows = |rows: i64| u64::try_from(rows).unwrap_or(0);
     let row = groups[..row_group].iter().map(|group| rows(group.num_rows())).sum();
     let row_end = row + rows(group.num_rows());
-    let columns = Columns { metadata: metadata.clone(), row_group, path: path.to_owned(), row, row_end, ended: false };
+    let refused = Refused::default();
+    let columns = Columns {
+        metadata: metadata.clone(),
+        row_group,
+        path: path.to_owned(),
+        refused: Arc::clone(&refused),
+        row,
+        row_end,
+        ended: false,
+    };
     let (opened, roots): (Result<Box<dyn CaptureReader>, Columns>, Vec<usize>) = match (
         [index_of("url"), index_of("ts")],
         [index_of("src").or(index_of("source")), index_of("crawl_date"), index_of("dest").or(index_of("target"))],
@@ -111,9 +120,14 @@ pub(crate) fn open(
             return broken(Finding::OtherFile, format!("a table with the columns {}", names.join(", ")));
         }
     };
-    // A file that ends too early is reported when the group is read.
-    if let Ok(of_group) = digest_of(&file, first..end.max(first)) {
-        digest.get_or_init(|| of_group);
+    if let Some(source) = refused.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        return Err(Error::io(path, source));
+    }
+    match digest_of(&file, first..end.max(first)) {
+        Ok(of_group) => _ = digest.get_or_init(|| of_group),
+        Err(source) if source.raw_os_error().is_some() => return Err(Error::io(path, source)),
+        // A file that ends too early is reported when the group is read.
+        Err(_) => {}
     }
     opened.or_else(|_| {
         let types = roots.iter().map(|&root| format!("{} {}", fields[root].name(), fields[root].data_type()));
@@ -128,30 +142,48 @@ type Read = (PathBuf, u64, Option<SystemTime>, ArrowReaderMetadata);
 /// Footers that are kept.
 const FOOTERS_KEPT: usize = 4;
 
-/// The footer of a file. A file has as many inputs as row groups, so those read last are kept.
-fn metadata(path: &Path, file: &File) -> Result<ArrowReaderMetadata, ParquetError> {
+/// The footer of a file, or what is wrong with it. A file has as many inputs as row groups, so those read last are kept.
+///
+/// # Errors
+/// Errors of the system, which are no damage.
+fn metadata(path: &Path, file: &File) -> Result<Result<ArrowReaderMetadata, ParquetError>, Error> {
     static LAST: Mutex<Vec<Read>> = Mutex::new(Vec::new());
-    let (bytes, changed) = file.metadata().map_or((0, None), |file| (file.len(), file.modified().ok()));
+    let found = file.metadata().map_err(|source| Error::io(path, source))?;
+    let (bytes, changed) = (found.len(), found.modified().ok());
     let is_it = |read: &Read| read.0 == path && read.1 == bytes && read.2 == changed && changed.is_some();
-    let mut last = LAST.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(at) = last.iter().position(is_it) {
         let read = last.remove(at);
         last.push(read.clone());
-        return Ok(read.3);
+        return Ok(Ok(read.3));
     }
-    let metadata = ArrowReaderMetadata::load(file, ArrowReaderOptions::new().with_skip_arrow_metadata(true))?;
+    let metadata = match ArrowReaderMetadata::load(file, ArrowReaderOptions::new().with_skip_arrow_metadata(true)) {
+        Ok(metadata) => metadata,
+        Err(flaw) => return refusal(&flaw).map_or(Ok(Err(flaw)), |source| Err(Error::io(path, source))),
+    };
     if last.len() == FOOTERS_KEPT {
         last.remove(0);
     }
     last.push((path.to_owned(), bytes, changed, metadata.clone()));
-    Ok(metadata)
+    Ok(Ok(metadata))
 }
+
+/// What the system said, where the Parquet library could not read because of that.
+fn refusal(flaw: &ParquetError) -> Option<io::Error> {
+    let ParquetError::External(inner) = flaw else { return None };
+    let code = inner.downcast_ref::<io::Error>()?.raw_os_error()?;
+    Some(io::Error::from_raw_os_error(code))
+}
+
+/// What the system said when a column was to be opened, if it refused that.
+type Refused = Arc<Mutex<Option<io::Error>>>;
 
 /// A row group and where its reader stands in it.
 struct Columns {
     metadata: ArrowReaderMetadata,
     row_group: usize,
     path: PathBuf,
+    refused: Refused,
     /// Row number in the file of the next row.
     row: u64,
     row_end: u64,
@@ -164,7 +196,8 @@ impl Columns {
         &self.metadata.schema().fields()[root]
     }
 
-    /// Opens the column of a root, or that of a field of it; `None` where there is none, or not exactly one.
+    /// Opens the column of a root, or that of a field of it; `None` where there is none, or not exactly one, and where
+    /// the system refuses to open it, which is kept.
     fn leaf(&self, root: usize, field: Option<&str>) -> Option<Column> {
         let schema = self.metadata.parquet_schema();
         let mut leaves = (0..schema.num_columns()).filter(|&leaf| {
@@ -177,7 +210,8 @@ impl Columns {
         let column = schema.column(leaf);
         let chunk = self.metadata.metadata().row_group(self.row_group).column(leaf);
         let (start, bytes) = chunk.byte_range();
-        let file = File::open(&self.path).ok()?;
+        let keep = |error| self.refused.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error).kind();
+        let file = File::open(&self.path).map_err(keep).ok()?;
         let (max_repetition, max_definition) = (column.max_rep_level(), column.max_def_level());
         let compression = chunk.compression();
         let chunk = Chunk { file, start, bytes, compression, max_repetition, max_definition };

@@ -26,8 +26,7 @@ pub(crate) struct Directory(pub(crate) PathBuf);
 impl Directory {
     /// Creates the directories on the way to a file.
     fn make_room(&self, path: &Path) -> Result<(), Error> {
-        let dir = path.parent().unwrap_or(&self.0);
-        fs::create_dir_all(dir).map_err(Error::io(dir))
+        make_directory(path.parent().unwrap_or(&self.0))
     }
 
     /// Syncs the directories on the way to a file, the innermost first, the store's last.
@@ -67,8 +66,8 @@ impl Storage for Directory {
 
     fn prepare(&self) -> Result<bool, Error> {
         self.check_is_no_file()?;
-        let is_missing = !self.0.exists();
-        fs::create_dir_all(&self.0).map_err(Error::io(&self.0))?;
+        let is_missing = !self.0.try_exists().map_err(Error::io(&self.0))?;
+        make_directory(&self.0)?;
         Ok(is_missing)
     }
 
@@ -307,6 +306,19 @@ impl Drop for DirectoryLock {
     fn drop(&mut self) {
         // The next writer writes its own.
         let _ = self.write("");
+    }
+}
+
+/// Makes a directory, where there is none, and those above it.
+fn make_directory(dir: &Path) -> Result<(), Error> {
+    match fs::create_dir_all(dir) {
+        // Something is there: a directory that the system did not let be looked at, or no directory.
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => match fs::metadata(dir) {
+            Ok(found) if found.is_dir() => Ok(()),
+            Err(refused) if refused.kind() != ErrorKind::NotFound => Err(Error::io(dir)(refused)),
+            _ => Err(Error::io(dir)(error)),
+        },
+        made => made.map_err(Error::io(dir)),
     }
 }
 

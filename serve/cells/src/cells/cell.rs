@@ -68,7 +68,7 @@ impl Cell {
         (residence, encodings): (Residence, Encodings),
     ) -> Result<Option<Self>, Error> {
         let path = path_of(directory, row.row, partition.partition);
-        if !path.exists() {
+        if !path.try_exists().map_err(|source| Error::Io { path: path.clone(), source })? {
             return Ok(None);
         }
         let image = Image::open(&path, residence)?;

@@ -63,7 +63,7 @@ pub fn for_each_url(store: &Store, encodings: Encodings, mut visit: impl FnMut(&
     let Some(directory) = store.location().directory() else { return Ok(()) };
     for (row, partition) in partitions(store) {
         let path = path_of(directory, row.row, partition.partition);
-        if !path.exists() {
+        if !path.try_exists().map_err(|source| Error::Io { path: path.clone(), source })? {
             continue;
         }
         let image = Image::open(&path, Residence::Mapped)?;

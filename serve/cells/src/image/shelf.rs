@@ -49,7 +49,7 @@ impl Shelf {
     pub fn open(directory: PathBuf, encodings: Encodings) -> Result<Self, Error> {
         let wrong = |what| Error::Shelf { path: directory.clone(), what };
         let failed = |source| Error::Io { path: directory.clone(), source };
-        if directory.join("CURRENT").exists() {
+        if directory.join("CURRENT").try_exists().map_err(failed)? {
             return Err(wrong("it is a store, and cells of a server need a directory of their own"));
         }
         std::fs::create_dir_all(directory.join(CELLS)).map_err(failed)?;
