@@ -142,7 +142,8 @@ type Read = (PathBuf, u64, Option<SystemTime>, ArrowReaderMetadata);
 /// Footers that are kept.
 const FOOTERS_KEPT: usize = 4;
 
-/// The footer of a file, or what is wrong with it. A file has as many inputs as row groups, so those read last are kept.
+/// The footer of a file, or what is wrong with it. A file has as many inputs as row groups, so those read last are
+/// kept.
 ///
 /// # Errors
 /// Errors of the system, which are no damage.
