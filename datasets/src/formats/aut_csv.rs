@@ -4,35 +4,29 @@
 //! matter. Spark leaves the header out: then the columns are date, source, destination. Crawl dates have 8 or 14
 //! digits. Consecutive rows with one source and date form one capture. The offset of damage counts bytes of the
 //! uncompressed text.
+//!
+//! Memory: three fields of a row, each cut after [`TEXT_BYTES_MAX`] bytes; the reader passes over the others.
 
 use crate::capture::date::{self, Date};
 use crate::capture::meaning::Seen;
 use crate::files::detect::Head;
 use crate::files::lines::broken;
+use crate::url::reference::{TEXT_BYTES_MAX, cut_to_text};
 use crate::{Capture, CaptureReader, Error, Finding, Tally};
-use csv::{ByteRecord, ErrorKind, ReaderBuilder};
-use std::io::BufRead;
+use csv_core::ReadFieldResult;
+use std::io::{self, BufRead};
 use std::path::{Path, PathBuf};
 
 pub(crate) fn open(text: Box<dyn BufRead + Send>, path: &Path) -> Box<dyn CaptureReader> {
-    let rows = ReaderBuilder::new().has_headers(false).flexible(true).from_reader(text);
-    Box::new(WebgraphCsv {
-        rows,
-        path: path.to_owned(),
-        columns: None,
-        row: ByteRecord::new(),
-        is_held: false,
-        ended: false,
-    })
+    Box::new(WebgraphCsv { rows: Rows::new(text), path: path.to_owned(), columns: None, is_held: false, ended: false })
 }
 
 struct WebgraphCsv {
-    rows: csv::Reader<Box<dyn BufRead + Send>>,
+    rows: Rows<Box<dyn BufRead + Send>>,
     path: PathBuf,
     /// Where date, source and destination stand; none before the first row.
     columns: Option<[usize; 3]>,
-    row: ByteRecord,
-    /// `row` belongs to the next capture.
+    /// The row at hand belongs to the next capture.
     is_held: bool,
     ended: bool,
 }
@@ -46,7 +40,7 @@ impl CaptureReader for WebgraphCsv {
                 return Ok(is_begun && Seen::links().settle(false, capture, tally));
             }
             let Some(columns) = self.columns.or_else(|| self.begin(tally)) else { continue };
-            match link(&self.row, columns) {
+            match self.rows.row.link(columns) {
                 Ok((date, source, link)) => {
                     if !is_begun {
                         is_begun = true;
@@ -70,16 +64,13 @@ impl WebgraphCsv {
         if self.ended {
             return Ok(false);
         }
-        match self.rows.read_byte_record(&mut self.row) {
+        match self.rows.read(self.columns.as_ref()) {
             Ok(more) => self.ended = !more,
             Err(error) => {
                 self.ended = true;
-                match error.into_kind() {
-                    ErrorKind::Io(error) => match broken(&error) {
-                        Some(finding) => self.damage(finding, error.to_string(), tally),
-                        None => return Err(Error::io(&self.path, error)),
-                    },
-                    other => self.damage(Finding::BadRow, format!("{other:?}"), tally),
+                match broken(&error) {
+                    Some(finding) => self.damage(finding, error.to_string(), tally),
+                    None => return Err(Error::io(&self.path, error)),
                 }
             }
         }
@@ -89,7 +80,7 @@ impl WebgraphCsv {
     /// Learns the columns from the first row that has them. They are returned only where that row is no header but a
     /// link.
     fn begin(&mut self, tally: &mut Tally) -> Option<[usize; 3]> {
-        let Some((columns, is_header)) = columns_of(&self.row) else {
+        let Some((columns, is_header)) = self.rows.row.columns() else {
             self.damage(Finding::BadRow, "the row is neither a header nor a link".to_owned(), tally);
             return None;
         };
@@ -98,50 +89,147 @@ impl WebgraphCsv {
     }
 
     fn damage(&self, finding: Finding, detail: String, tally: &mut Tally) {
-        let position = self.row.position().map_or_else(|| self.rows.position().byte(), csv::Position::byte);
-        tally.damage(finding, &self.path, position, detail);
+        tally.damage(finding, &self.path, self.rows.row.offset, detail);
     }
 }
 
-/// Where date, source and destination stand by a first row, and whether that row is a header.
-fn columns_of(row: &ByteRecord) -> Option<([usize; 3], bool)> {
-    let fields: Vec<String> =
-        row.iter().map(|field| String::from_utf8_lossy(field).trim().to_ascii_lowercase()).collect();
-    let index_of = |name: &str| fields.iter().position(|field| field.trim_start_matches('\u{feff}') == name);
-    let indices =
-        [index_of("crawl_date"), index_of("src").or(index_of("source")), index_of("dest").or(index_of("target"))];
-    if let [Some(date), Some(source), Some(link)] = indices {
-        return Some(([date, source, link], true));
-    }
-    let is_link = fields.len() >= 3 && date::parse(&fields[0]).is_some() && fields[1].contains("://");
-    is_link.then_some(([0, 1, 2], false))
+/// Rows of CSV as a stream, one row at a time.
+struct Rows<R> {
+    text: R,
+    parser: csv_core::Reader,
+    row: Row,
+    /// Bytes of the text that were read.
+    offset: u64,
 }
+
+/// The fields of a row, as far as they are kept.
+#[derive(Default)]
+struct Row {
+    bytes: Vec<u8>,
+    /// Where each kept field ends in `bytes`.
+    ends: Vec<usize>,
+    /// Fields, with those that are not kept.
+    fields: usize,
+    /// Where the row begins in the text.
+    offset: u64,
+}
+
+/// Fields that are kept of a row without known columns. A header names the columns among them.
+const FIELDS_MAX: usize = 64;
+/// Bytes of them that are kept beyond the first three: more than the name of a column.
+const NAME_BYTES_MAX: usize = 32;
+/// Bytes that are parsed at once.
+const PIECE_BYTES: usize = 8 << 10;
+
+impl<R: BufRead> Rows<R> {
+    fn new(text: R) -> Self {
+        Rows { text, parser: csv_core::Reader::new(), row: Row::default(), offset: 0 }
+    }
+
+    /// Reads the next row that is not empty; `false` at the end. Keeps the fields of the columns, or the first
+    /// [`FIELDS_MAX`] fields.
+    fn read(&mut self, columns: Option<&[usize; 3]>) -> io::Result<bool> {
+        let Rows { text, parser, row, offset } = self;
+        row.clear(*offset);
+        let mut piece = [0; PIECE_BYTES];
+        loop {
+            let input = text.fill_buf()?;
+            let (result, read, written) = parser.read_field(input, &mut piece);
+            text.consume(read);
+            *offset += read as u64;
+            let kept_max = match columns {
+                Some(columns) if columns.contains(&row.fields) => TEXT_BYTES_MAX,
+                None if row.fields < 3 => TEXT_BYTES_MAX,
+                None if row.fields < FIELDS_MAX => NAME_BYTES_MAX,
+                _ => 0,
+            };
+            row.append(&piece[..written], kept_max);
+            match result {
+                ReadFieldResult::InputEmpty | ReadFieldResult::OutputFull => {}
+                ReadFieldResult::Field { record_end } => {
+                    row.end_field(columns);
+                    if record_end {
+                        return Ok(true);
+                    }
+                }
+                ReadFieldResult::End => return Ok(false),
+            }
+        }
+    }
+}
+
+impl Row {
+    fn clear(&mut self, offset: u64) {
+        self.bytes.clear();
+        self.ends.clear();
+        (self.fields, self.offset) = (0, offset);
+    }
+
+    /// Appends a piece of the field at hand, as far as it is kept.
+    fn append(&mut self, piece: &[u8], kept_max: usize) {
+        let kept = self.bytes.len() - self.ends.last().copied().unwrap_or(0);
+        self.bytes.extend_from_slice(&piece[..piece.len().min(kept_max.saturating_sub(kept))]);
+    }
+
+    fn end_field(&mut self, columns: Option<&[usize; 3]>) {
+        // Fields keep their numbers: those between and before the columns are empty.
+        if self.fields < columns.map_or(FIELDS_MAX, |columns| columns.iter().max().map_or(0, |last| last + 1)) {
+            let start = self.ends.last().copied().unwrap_or(0);
+            cut_to_text(&mut self.bytes, start);
+            self.ends.push(self.bytes.len());
+        }
+        self.fields += 1;
+    }
+
+    fn field(&self, number: usize) -> Option<&[u8]> {
+        let start = if number == 0 { 0 } else { *self.ends.get(number - 1)? };
+        Some(&self.bytes[start..*self.ends.get(number)?])
+    }
+
+    /// Where date, source and destination stand by a first row, and whether that row is a header.
+    fn columns(&self) -> Option<([usize; 3], bool)> {
+        let fields: Vec<String> = (0..self.ends.len())
+            .filter_map(|number| self.field(number))
+            .map(|field| String::from_utf8_lossy(field).trim().to_ascii_lowercase())
+            .collect();
+        let index_of = |name: &str| fields.iter().position(|field| field.trim_start_matches('\u{feff}') == name);
+        let indices =
+            [index_of("crawl_date"), index_of("src").or(index_of("source")), index_of("dest").or(index_of("target"))];
+        if let [Some(date), Some(source), Some(link)] = indices {
+            return Some(([date, source, link], true));
+        }
+        let is_link = fields.len() >= 3 && date::parse(&fields[0]).is_some() && fields[1].contains("://");
+        is_link.then_some(([0, 1, 2], false))
+    }
+
+    /// Date, source and destination.
+    fn link(&self, columns: [usize; 3]) -> Result<(Date, &str, &str), (Finding, String)> {
+        let field = |column: usize| {
+            let field = self
+                .field(columns[column])
+                .ok_or_else(|| (Finding::BadRow, format!("the row has only {} fields", self.fields)))?;
+            std::str::from_utf8(field).map(str::trim).map_err(|error| (Finding::BadRow, error.to_string()))
+        };
+        let [date, source, link] = [field(0)?, field(1)?, field(2)?];
+        let date = date::parse(date).ok_or_else(|| (Finding::BadDate, date.chars().take(SHOWN_CHARS).collect()))?;
+        if source.is_empty() {
+            return Err((Finding::BadRow, "no source".to_owned()));
+        }
+        Ok((date, source, link))
+    }
+}
+
+/// The most of a text that a message shows.
+const SHOWN_CHARS: usize = 40;
 
 /// Whether a text begins with rows of such a table.
 pub(crate) fn is_own(head: &Head<'_>) -> bool {
-    let mut rows = ReaderBuilder::new().has_headers(false).flexible(true).from_reader(head.text);
-    let mut row = ByteRecord::new();
-    (0..ROWS_MAX).any(|_| rows.read_byte_record(&mut row).is_ok_and(|more| more && columns_of(&row).is_some()))
+    let mut rows = Rows::new(head.text);
+    (0..ROWS_MAX).any(|_| rows.read(None).is_ok_and(|more| more && rows.row.columns().is_some()))
 }
 
 /// Rows that [`is_own`] looks at.
 const ROWS_MAX: usize = 3;
-
-/// Date, source and destination of a row.
-fn link(row: &ByteRecord, columns: [usize; 3]) -> Result<(Date, &str, &str), (Finding, String)> {
-    let field = |column: usize| {
-        let field = row
-            .get(columns[column])
-            .ok_or_else(|| (Finding::BadRow, format!("the row has only {} fields", row.len())))?;
-        std::str::from_utf8(field).map(str::trim).map_err(|error| (Finding::BadRow, error.to_string()))
-    };
-    let [date, source, link] = [field(0)?, field(1)?, field(2)?];
-    let date = date::parse(date).ok_or_else(|| (Finding::BadDate, date.to_owned()))?;
-    if source.is_empty() {
-        return Err((Finding::BadRow, "no source".to_owned()));
-    }
-    Ok((date, source, link))
-}
 
 #[cfg(test)]
 mod tests {
@@ -182,5 +270,22 @@ mod tests {
         assert_eq!(offsets, [60, 41, 77]);
         let (captures, tally) = read_all("crawl_data,src,dest\n20080501,http://a/,x\n");
         assert_eq!((captures.len(), tally.of(Finding::BadRow), tally.damaged()), (1, 1, 1));
+    }
+
+    #[test]
+    fn long_fields_and_many_fields_are_cut() {
+        let (long, many) = ("x".repeat(5 << 20), ",".repeat(1 << 20));
+        let rows = format!(
+            "crawl_date,src,dest{many}\n20080501,http://a/,x,{long}\n20080501,http://a/,\"y{long}\"\n\
+             20080501,http://a/,z{many}\n{long},http://a/,z\n"
+        );
+        let mut rows = Rows::new(rows.as_bytes());
+        let mut read = || rows.read(Some(&[0, 1, 2])).unwrap().then(|| (rows.row.bytes.len(), rows.row.fields));
+        assert_eq!(read(), Some((17, 3 + (1 << 20))));
+        assert_eq!(read(), Some((18, 4)));
+        assert_eq!(read(), Some((17 + TEXT_BYTES_MAX, 3)));
+        assert_eq!(read(), Some((18, 3 + (1 << 20))));
+        assert_eq!(read(), Some((10 + TEXT_BYTES_MAX, 3)));
+        assert_eq!(read(), None);
     }
 }

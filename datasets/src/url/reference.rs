@@ -10,6 +10,21 @@ pub const URL_BYTES: usize = 64 << 10;
 /// The most that may be asked for.
 pub const URL_BYTES_MAX: usize = 1 << 20;
 
+/// Bytes that a reader keeps of a text that may be a URL: a text of this length is no URL that is kept, and whoever
+/// looks at it finds it too long.
+pub(crate) const TEXT_BYTES_MAX: usize = URL_BYTES_MAX + 8;
+
+/// Takes the beginning of a character away from the end of a text, which starts at `start`, where cutting it to
+/// [`TEXT_BYTES_MAX`] bytes has left one.
+pub(crate) fn cut_to_text(text: &mut Vec<u8>, start: usize) {
+    if text.len() - start >= TEXT_BYTES_MAX
+        && let Err(error) = str::from_utf8(&text[start..])
+        && error.error_len().is_none()
+    {
+        text.truncate(start + error.valid_up_to());
+    }
+}
+
 /// As [`canonical`], for URLs of at most `bytes_max` bytes, as spelt and as the result. A longer text is not parsed.
 ///
 /// # Errors

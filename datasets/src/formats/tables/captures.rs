@@ -5,8 +5,7 @@
 
 use super::Columns;
 use super::cells::{Numbers, Texts, Times};
-use super::column::{Column, NO_TEXT, Text};
-use crate::capture::Dictionary;
+use super::column::{Column, Text};
 use crate::capture::date::Date;
 use crate::capture::digest::digest_of;
 use crate::capture::meaning::Seen;
@@ -14,7 +13,6 @@ use crate::formats::record;
 use crate::{Capture, CaptureReader, Error, Finding, Revisit, Tally};
 use arrow_schema::DataType;
 use std::io;
-use std::sync::Arc;
 
 /// The columns that need not be there.
 pub(super) const OPTIONAL: [&str; 5] = ["links", "status", "digest", "revisit", "redirect"];
@@ -70,7 +68,7 @@ impl Lists {
         loop {
             if self.column.has_value(levels) {
                 match self.column.text(&mut self.text)? {
-                    Text::Key(key) if self.column.text_of(key) == NO_TEXT => list.null_links += 1,
+                    Text::Key(key) if self.column.is_no_text(key) => list.null_links += 1,
                     Text::Key(key) if are_keys && self.keys.len() < KEYS_MAX => self.keys.push(key),
                     Text::Key(key) => {
                         self.spell(capture);
@@ -89,15 +87,17 @@ impl Lists {
             } else if levels.definition >= self.of_link {
                 list.null_links += 1;
             }
+            if are_keys {
+                self.column.keys(KEYS_MAX.saturating_sub(self.keys.len()), &mut self.keys)?;
+            }
             match self.column.peek()? {
                 Some(next) if next.repetition > 0 => levels = next,
                 _ => break,
             }
             self.column.next()?;
         }
-        if !self.keys.is_empty() {
-            let none = Arc::new(Dictionary::none());
-            capture.links.set_keys(self.column.dictionary().unwrap_or(&none), &self.keys);
+        if let Some(dictionary) = self.column.dictionary().filter(|_| !self.keys.is_empty()) {
+            capture.links.set_keys(dictionary, &self.keys);
         }
         Ok(list)
     }

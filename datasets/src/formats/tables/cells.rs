@@ -3,7 +3,7 @@
 //! [`super::metadata`] ignores the Arrow schema in the file, so the types are the types of the Parquet schema: large,
 //! view and dictionary types do not occur.
 
-use super::column::{Column, NO_TEXT, Text};
+use super::column::{Column, Text};
 use crate::Finding;
 use crate::capture::date::{self, Date};
 use arrow_schema::{DataType, TimeUnit};
@@ -31,7 +31,7 @@ impl Texts {
             return Ok(false);
         }
         let text = match self.column.text(&mut self.buffer)? {
-            Text::Key(key) => Some(self.column.text_of(key)).filter(|text| *text != NO_TEXT),
+            Text::Key(key) => Some(self.column.text_of(key)).filter(|_| !self.column.is_no_text(key)),
             Text::Spelt => str::from_utf8(&self.buffer).ok(),
         };
         out.push_str(text.unwrap_or_default());

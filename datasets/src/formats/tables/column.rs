@@ -8,15 +8,12 @@
 use super::numbers::{Hybrid, differences};
 use super::pages::{Chunk, Page, Pages, Stream, broken, pass};
 use crate::capture::Dictionary;
-use crate::url::reference::URL_BYTES_MAX;
-use arrow_array::StringArray;
+use crate::url::reference::{TEXT_BYTES_MAX, cut_to_text};
 use arrow_array::builder::StringBuilder;
 use parquet::basic::Type;
 use std::io::{self, Cursor, ErrorKind, Read};
 use std::sync::Arc;
 
-/// Bytes of a text that are kept.
-const TEXT_BYTES_MAX: usize = URL_BYTES_MAX + 8;
 /// Bytes of a dictionary, with 24 for each of its texts.
 const DICTIONARY_BYTES_MAX: usize = 24 << 20;
 
@@ -34,6 +31,8 @@ pub(super) struct Column {
     max: Levels,
     page: Option<Open>,
     texts: Option<Arc<Dictionary>>,
+    /// Some of them are [`NO_TEXT`].
+    has_no_texts: bool,
     numbers: Vec<i64>,
     /// The entry that comes next, if it was looked at.
     ahead: Option<Levels>,
@@ -81,7 +80,16 @@ impl Column {
             repetition: chunk.max_repetition.unsigned_abs().into(),
             definition: chunk.max_definition.unsigned_abs().into(),
         };
-        Column { pages: Pages::new(chunk), physical, max, page: None, texts: None, numbers: Vec::new(), ahead: None }
+        Column {
+            pages: Pages::new(chunk),
+            physical,
+            max,
+            page: None,
+            texts: None,
+            has_no_texts: false,
+            numbers: Vec::new(),
+            ahead: None,
+        }
     }
 
     /// The largest levels.
@@ -183,9 +191,34 @@ impl Column {
                 return Err(broken("a dictionary is too large"));
             }
             // What is no text is told by a text that no URL has.
-            texts.append_value(str::from_utf8(&text).unwrap_or(NO_TEXT));
+            let text = str::from_utf8(&text).ok();
+            self.has_no_texts |= text.is_none();
+            texts.append_value(text.unwrap_or(NO_TEXT));
         }
         self.texts = Some(Arc::new(Dictionary::new(texts.finish())));
+        Ok(())
+    }
+
+    /// Reads the next entries of the list at hand, as long as they are keys of texts and so many as are known without
+    /// reading on: most entries of long lists. Those that come after them have to be asked for one by one.
+    #[inline]
+    pub(super) fn keys(&mut self, most: usize, out: &mut Vec<i32>) -> io::Result<()> {
+        let Some(page) = self.page.as_mut().filter(|_| self.ahead.is_none() && !self.has_no_texts) else {
+            return Ok(());
+        };
+        let Values::Keys(keys) = &mut page.values else { return Ok(()) };
+        let Some(repetition) = &mut page.repetition else { return Ok(()) };
+        let mut count = repetition.known(self.max.repetition).min(page.left as usize).min(most);
+        if let Some(definition) = &mut page.definition {
+            count = count.min(definition.known(self.max.definition));
+            definition.pass(count);
+        }
+        repetition.pass(count);
+        page.left -= u32::try_from(count).unwrap_or(0);
+        let length = self.texts.as_ref().map_or(0, |texts| texts.len());
+        for _ in 0..count {
+            out.push(key_within(keys.next()?, length)?);
+        }
         Ok(())
     }
 
@@ -194,12 +227,8 @@ impl Column {
         let page = self.page.as_mut().ok_or_else(|| broken("a value without a page"))?;
         match &mut page.values {
             Values::Keys(keys) => {
-                let key = i32::try_from(keys.next()?).map_err(|_| broken("a key is too large"))?;
                 let length = self.texts.as_ref().map_or(0, |texts| texts.len());
-                if usize::try_from(key).is_ok_and(|key| key < length) {
-                    return Ok(Text::Key(key));
-                }
-                Err(broken("a key is outside its dictionary"))
+                key_within(keys.next()?, length).map(Text::Key)
             }
             Values::Plain(stream) => plain_text(stream, out).map(|()| Text::Spelt),
             Values::Lengths { prefixes, lengths, next, last, stream } => {
@@ -214,7 +243,7 @@ impl Column {
                 if prefixes.is_none() {
                     last.clear();
                 }
-                cut_to_text(out);
+                cut_to_text(out, 0);
                 Ok(Text::Spelt)
             }
             Values::Numbers { .. } => Err(broken("numbers in the place of texts")),
@@ -238,14 +267,26 @@ impl Column {
         }
     }
 
+    /// Whether the text of a key is none.
+    #[inline]
+    pub(super) fn is_no_text(&self, key: i32) -> bool {
+        self.has_no_texts && self.text_of(key) == NO_TEXT
+    }
+
     /// The text of a key.
     pub(super) fn text_of(&self, key: i32) -> &str {
         self.texts.as_ref().map_or("", |texts| texts.get(key))
     }
 }
 
+/// A key of a dictionary of so many texts.
+fn key_within(key: u32, texts: usize) -> io::Result<i32> {
+    let key = i32::try_from(key).ok().filter(|&key| usize::try_from(key).is_ok_and(|key| key < texts));
+    key.ok_or_else(|| broken("a key is outside its dictionary"))
+}
+
 /// Stands for bytes that are no text, in a dictionary.
-pub(super) const NO_TEXT: &str = "\u{0}";
+const NO_TEXT: &str = "\u{0}";
 
 /// A number of a type: nanoseconds since 1970 for those of 96 bits.
 fn plain(physical: Type, stream: &mut Stream) -> io::Result<i64> {
@@ -271,7 +312,7 @@ fn plain_text(stream: &mut Stream, out: &mut Vec<u8>) -> io::Result<()> {
     stream.read_exact(&mut length)?;
     out.clear();
     cut_text(stream, u32::from_le_bytes(length).into(), out)?;
-    cut_to_text(out);
+    cut_to_text(out, 0);
     Ok(())
 }
 
@@ -284,21 +325,4 @@ fn cut_text(stream: &mut Stream, length: u64, out: &mut Vec<u8>) -> io::Result<(
         return Err(ErrorKind::UnexpectedEof.into());
     }
     pass(stream, length - kept)
-}
-
-/// Takes the beginning of a character away that cutting has left.
-fn cut_to_text(text: &mut Vec<u8>) {
-    if text.len() >= TEXT_BYTES_MAX
-        && let Err(error) = str::from_utf8(text)
-        && error.error_len().is_none()
-    {
-        text.truncate(error.valid_up_to());
-    }
-}
-
-impl Dictionary {
-    /// Without texts.
-    pub(super) fn none() -> Self {
-        Dictionary::new(StringArray::from_iter_values([""; 0]))
-    }
 }

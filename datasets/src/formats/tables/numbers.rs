@@ -40,6 +40,22 @@ impl<R: Read> Hybrid<R> {
         self.next()
     }
 
+    /// How many of the next numbers are known to be `number`, before anything more is read.
+    #[inline]
+    pub(super) fn known(&self, number: u32) -> usize {
+        let group = &self.unpacked[self.used..];
+        if group.is_empty() {
+            return if self.run.1 == number { usize::try_from(self.run.0).unwrap_or(usize::MAX) } else { 0 };
+        }
+        group.iter().position(|&other| other != number).unwrap_or(group.len())
+    }
+
+    /// Passes over numbers, at most so many as [`Hybrid::known`] gave.
+    #[inline]
+    pub(super) fn pass(&mut self, count: usize) {
+        if self.used < self.unpacked.len() { self.used += count } else { self.run.0 -= count as u64 }
+    }
+
     fn refill(&mut self) -> io::Result<()> {
         let bytes = self.width.div_ceil(8) as usize;
         if self.groups == 0 {
@@ -69,9 +85,8 @@ impl<R: Read> Hybrid<R> {
         let mask = u64::from(u32::MAX >> (32 - self.width).min(31)) * u64::from(self.width > 0);
         for (number, out) in self.unpacked.iter_mut().enumerate() {
             let bit = number * self.width as usize;
-            let mut window = [0; 8];
-            let end = (bit / 8 + 8).min(packed.len());
-            window[..end - bit / 8].copy_from_slice(&packed[bit / 8..end]);
+            // Of a number at most 7 bits come before it in its first byte, so 8 bytes have all of it.
+            let window = packed[bit / 8..].first_chunk().copied().unwrap_or_default();
             #[expect(clippy::cast_possible_truncation, reason = "the mask has at most 32 bits")]
             let unpacked = (u64::from_le_bytes(window) >> (bit % 8) & mask) as u32;
             *out = unpacked;

@@ -57,7 +57,8 @@ impl KnownLinks {
 
     fn slot(&mut self, page: u128) -> &mut Slot {
         let mask = self.0.len() - 1;
-        &mut self.0[page as usize & mask]
+        // The lowest bits of a fingerprint are those of a form, and the upper half gives all pages of this worker.
+        &mut self.0[(page >> 32) as usize & mask]
     }
 
     /// What these texts came to, where they are those that the page had last.
@@ -114,6 +115,7 @@ impl Memo {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stages::records::{owner, without_form};
 
     #[test]
     fn a_page_is_known_until_another_takes_its_slot() {
@@ -126,6 +128,17 @@ mod tests {
         assert!(known.keep(7, 4, links), "other texts, the same links");
         assert!(!known.keep(7 + (1 << 64), 4, links), "another page in the same slot");
         assert_eq!(known.of(7, 4), None);
+    }
+
+    #[test]
+    fn pages_of_a_worker_spread_over_all_slots() {
+        let mut known = KnownLinks::new(1024 * size_of::<Slot>());
+        let pages = (0..10_000u64).map(|page| without_form(xxh3_128(&page.to_le_bytes())));
+        let pages: Vec<u128> = pages.filter(|&page| owner(page, 2) == 1).take(50).collect();
+        for &page in &pages {
+            known.keep(page, 1, Known::default());
+        }
+        assert!(pages.iter().filter(|&&page| known.of(page, 1).is_some()).count() > 40);
     }
 
     #[test]
