@@ -1,13 +1,20 @@
 //! Connections to servers: opened at the first use, kept alive, with TLS and a token if required.
+//!
+//! All calls of a process to servers go through a [`Dialer`]. A connection that is kept is a [`Peer`], which connects
+//! anew when the certificates were read again.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::http::uri::InvalidUri;
 use tonic::Status;
-use tonic::transport::{Channel, ClientTlsConfig, Endpoint};
+use tonic::transport::{Channel, Endpoint};
 
 use crate::guard::Caller;
 use crate::guard::security::Tokens;
+use crate::guard::security::outgoing::ClientTls;
+
+pub(crate) mod first;
 
 /// Makes the channel to an endpoint. Tests use another transport than TCP.
 pub type Connect = Arc<dyn Fn(Endpoint) -> Channel + Send + Sync>;
@@ -15,7 +22,7 @@ pub type Connect = Arc<dyn Fn(Endpoint) -> Channel + Send + Sync>;
 /// Opens connections to servers.
 #[derive(Clone)]
 pub struct Dialer {
-    tls: Option<ClientTlsConfig>,
+    tls: Option<ClientTls>,
     caller: Caller,
     connect: Connect,
 }
@@ -29,7 +36,7 @@ impl Default for Dialer {
 impl Dialer {
     /// Sets TLS, and the tokens; the first token is sent.
     #[must_use]
-    pub fn secured(self, tls: Option<ClientTlsConfig>, tokens: Tokens) -> Self {
+    pub fn secured(self, tls: Option<ClientTls>, tokens: Tokens) -> Self {
         Self { tls, caller: Caller::new(tokens), ..self }
     }
 
@@ -45,11 +52,11 @@ impl Dialer {
     /// # Errors
     /// INVALID_ARGUMENT for text that is not an address, and for a scheme that does not match the use of TLS.
     pub fn dial(&self, address: &str) -> Result<Channel, Status> {
-        let scheme = if self.tls.is_some() { "https" } else { "http" };
         let host_port = host_port(address, self.tls.is_some()).map_err(Status::invalid_argument)?;
-        let wrong = |error: tonic::transport::Error| Status::invalid_argument(format!("{NO_ADDRESS} ({error})"));
-        let mut endpoint = Endpoint::from_shared(format!("{scheme}://{host_port}"))
-            .map_err(wrong)?
+        let wrong = |error: &dyn std::fmt::Display| Status::invalid_argument(format!("{NO_ADDRESS} ({error})"));
+        // The connection speaks TLS below what tonic sees.
+        let endpoint = Endpoint::from_shared(format!("http://{host_port}"))
+            .map_err(|error| wrong(&error))?
             .connect_timeout(Duration::from_secs(1))
             .tcp_nodelay(true)
             // Without keepalive, a connection does not recover after a network partition heals.
@@ -58,15 +65,48 @@ impl Dialer {
             .keep_alive_while_idle(true)
             .initial_stream_window_size(1 << 20)
             .initial_connection_window_size(8 << 20);
-        if let Some(tls) = &self.tls {
-            endpoint = endpoint.tls_config(tls.clone()).map_err(wrong)?;
-        }
-        Ok((self.connect)(endpoint))
+        let Some(tls) = &self.tls else { return Ok((self.connect)(endpoint)) };
+        let origin = format!("https://{host_port}").parse().map_err(|error| wrong(&error as &InvalidUri))?;
+        Ok(tls.channel(&endpoint.origin(origin)))
+    }
+
+    /// A connection that is kept.
+    ///
+    /// # Errors
+    /// As [`Dialer::dial`].
+    pub(crate) fn peer(&self, address: &str) -> Result<Peer, Status> {
+        Ok(Peer { address: address.to_owned(), version: self.version(), channel: self.dial(address)? })
+    }
+
+    fn version(&self) -> u64 {
+        self.tls.as_ref().map_or(0, ClientTls::version)
+    }
+
+    /// The servers that TLS keeps from being called, each with the reason.
+    pub(crate) fn distrusted(&self) -> Vec<(String, String)> {
+        self.tls.as_ref().map(|tls| tls.trust().failures()).unwrap_or_default()
     }
 
     /// The interceptor that adds the token and the trace to calls.
     pub fn caller(&self) -> Caller {
         self.caller.clone()
+    }
+}
+
+/// A connection that is kept, and made anew when the certificates were read again. Calls that run end on the earlier
+/// connection.
+pub(crate) struct Peer {
+    address: String,
+    version: u64,
+    channel: Channel,
+}
+
+impl Peer {
+    pub(crate) fn channel(&mut self, dialer: &Dialer) -> Result<Channel, Status> {
+        if self.version != dialer.version() {
+            *self = dialer.peer(&self.address)?;
+        }
+        Ok(self.channel.clone())
     }
 }
 

@@ -12,9 +12,10 @@ use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair}
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tonic::service::Routes;
-use tonic::transport::{Channel, Endpoint, Error, Server};
+use tonic::transport::{Channel, Error, Server};
 use tonic::{Code, Request, Response, Status};
 use tonic_types::StatusExt;
+use webstrata_serve::dial::Dialer;
 use webstrata_serve::guard::connections::ConnectionLimits;
 use webstrata_serve::guard::connections::incoming::LimitedIncoming;
 use webstrata_serve::guard::drain::{Drain, End};
@@ -114,12 +115,8 @@ fn secure(dir: &Path) -> SecurityOptions {
 }
 
 fn channel(address: SocketAddr, security: &Security) -> Channel {
-    let scheme = if security.server_tls().is_some() { "https" } else { "http" };
-    let endpoint = Endpoint::try_from(format!("{scheme}://{address}")).expect("an address");
-    match security.client_tls("cluster.example") {
-        Some(tls) => endpoint.tls_config(tls).expect("a certificate").connect_lazy(),
-        None => endpoint.connect_lazy(),
-    }
+    let dialer = Dialer::default().secured(security.client_tls("cluster.example"), security.tokens());
+    dialer.dial(&address.to_string()).expect("an address")
 }
 
 #[tokio::test]

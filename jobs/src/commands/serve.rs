@@ -13,6 +13,7 @@ use webstrata_pipeline::engine::meter;
 use webstrata_serve::cluster::ClusterOptions;
 use webstrata_serve::guard::drain::End;
 use webstrata_serve::guard::limits::Limits;
+use webstrata_serve::guard::security::renewal::{self, Renewal};
 use webstrata_serve::guard::security::{Security, SecurityOptions};
 use webstrata_serve::http::options::{HttpOptions, Origin};
 use webstrata_serve::server::{Alone, Server, ServerOptions};
@@ -31,7 +32,7 @@ epochs of the store automatically.
 
 SIGTERM and Ctrl-C drain the server: other servers take over its cells, and it
 exits when its calls are answered. SIGHUP reloads the certificates, the key and
-the tokens.
+the tokens; files that change are also reloaded without it.
 
 A server without --join needs neither --advertise nor --tls-ca. Without them, a
 server that listens at all addresses or speaks TLS cannot be joined by others.
@@ -203,7 +204,8 @@ pub(crate) fn run(args: &ServeArgs, out: &mut dyn Write) -> anyhow::Result<Outco
             Ok(options) => {
                 warn_of_strangers(args);
                 let options = ServerOptions { alone, ..options };
-                let reloads = tokio::spawn(reload(signals.clone(), options.security.clone(), files(args)));
+                let renewal = Renewal::of(options.security.clone(), files(args));
+                let reloads = tokio::spawn(renew(signals.clone(), renewal));
                 let end = serve(args, options, &signals.end, out).await;
                 reloads.abort();
                 end
@@ -238,15 +240,18 @@ fn warn_of_strangers(args: &ServeArgs) {
     }
 }
 
-/// Reads certificates and tokens again whenever that is asked for.
-async fn reload(signals: Arc<Signals>, security: Security, files: SecurityOptions) {
+/// Reads certificates and tokens again when that is asked for, and certificates when their files have changed. Says
+/// when they expire.
+async fn renew(signals: Arc<Signals>, mut renewal: Renewal) {
     loop {
-        signals.reload.notified().await;
-        match security.reload(&files) {
-            Ok(()) => ask::note(
-                "certificates and tokens were read again; calls to other servers keep the certificate of the start",
-            ),
-            Err(error) => ask::note(&format!("certificates and tokens were not reloaded: {error}")),
+        let outcome = tokio::select! {
+            () = signals.reload.notified() => Some(renewal.read()),
+            () = tokio::time::sleep(renewal::LOOK) => renewal.look(),
+        };
+        match outcome {
+            None => {}
+            Some(Ok(())) => ask::note("certificates and tokens were read again; new connections use them"),
+            Some(Err(error)) => ask::note(&format!("certificates and tokens were not reloaded: {error}")),
         }
     }
 }

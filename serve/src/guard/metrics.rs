@@ -8,6 +8,7 @@
 //! metrics is bounded whatever callers send. Memory: below a megabyte. Costs of a call: three look-ups and a clock.
 
 use std::fmt;
+use std::path::Path;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -61,6 +62,11 @@ struct ByResidence {
     residence: &'static str,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ByFile {
+    file: String,
+}
+
 type Level = Gauge<u64, AtomicU64>;
 
 /// Makes histograms of times.
@@ -97,6 +103,11 @@ struct Figures {
     scrubbed_bytes: Counter,
     clerk_retries: Counter,
     clerk_hedges: Counter,
+    certificates: Family<ByFile, Level>,
+    peers_distrusted: Level,
+    cells_unsettled: Level,
+    replicas: Level,
+    views_differing: Level,
 }
 
 impl Default for Metrics {
@@ -142,6 +153,20 @@ impl Metrics {
             scrubbed_bytes: add_bytes(all, "scrubbed", "Bytes of cells and layers that the scrub has read"),
             clerk_retries: add(all, "clerk_retries", "Questions that the clerk retried at another server"),
             clerk_hedges: add(all, "clerk_hedges", "Questions that the clerk hedged at a second server"),
+            certificates: {
+                let ends = Family::default();
+                let help = "End of the validity of the certificates in a file, in seconds since 1970";
+                all.register_with_unit("certificate_not_after", help, Unit::Seconds, ends.clone());
+                ends
+            },
+            peers_distrusted: add(all, "peers_distrusted", "Servers that TLS keeps from being called"),
+            cells_unsettled: add(
+                all,
+                "cells_unsettled",
+                "Cells of the current epoch that are not on all their servers",
+            ),
+            replicas: add(all, "replicas", "Replicas of each cell, as most servers of the cluster want"),
+            views_differing: add(all, "views_differing", "Servers that see the cluster otherwise"),
             registry: Mutex::new(registry),
         }))
     }
@@ -208,6 +233,24 @@ impl Metrics {
     /// Sets the number of live servers, including this server.
     pub fn servers_alive(&self, servers: u64) {
         self.0.servers.set(servers);
+    }
+
+    /// Sets when the certificates of a file expire, in seconds since 1970.
+    pub fn certificate(&self, file: &Path, last: u64) {
+        self.0.certificates.get_or_create(&ByFile { file: file.display().to_string() }).set(last);
+    }
+
+    /// Sets the number of servers that TLS keeps from being called.
+    pub fn peers_distrusted(&self, servers: u64) {
+        self.0.peers_distrusted.set(servers);
+    }
+
+    /// Sets the number of cells that are not on all their servers, the number of replicas, and the number of servers
+    /// that see the cluster otherwise.
+    pub fn agreement(&self, unsettled: u64, replicas: u64, differing: u64) {
+        self.0.cells_unsettled.set(unsettled);
+        self.0.replicas.set(replicas);
+        self.0.views_differing.set(differing);
     }
 
     /// Adds bytes of images fetched from a peer.

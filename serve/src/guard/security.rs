@@ -1,15 +1,18 @@
 //! Security: certificates of a server and its peers, and bearer tokens of callers.
 //!
-//! PEM files are read at the start and on reload. The token file is read again at most once a second while calls come.
-//! Promises: an unusable file and a certificate that is not valid today are refused at the start, with the path of the
-//! file. A reload that fails changes nothing. If the token file becomes unreadable, the earlier tokens stay valid. The
-//! time of a token comparison depends only on the lengths. No token is ever logged. A server calls its peers with the
-//! same certificate and with its first token.
+//! PEM files are read at the start, on reload, and when they have changed ([`renewal`]). Handshakes of the listening
+//! side ([`tls`]) and of calls to peers ([`outgoing`]) use what was read last. The token file is read again at most
+//! once a second while calls come. Promises: an unusable file and a certificate that is not valid today are refused at
+//! the start, with the path of the file. A reload that fails changes nothing. If the token file becomes unreadable,
+//! the earlier tokens stay valid. The time of a token comparison depends only on the lengths. No token is ever logged.
+//! A server calls its peers with the same certificate and with its first token.
 //!
 //! A token file has one token a line. Empty lines and lines that begin with `#` are ignored. All tokens are valid. To
 //! replace a token, put the new token second on all servers, then first on all servers, then remove the old token.
 //! Costs of a call: a look-up and a comparison with each token. Memory: the files.
 
+pub mod outgoing;
+pub mod renewal;
 pub mod tls;
 
 use std::fs::File;
@@ -27,20 +30,19 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
 use subtle::{Choice, ConstantTimeEq};
 use tonic::metadata::{Ascii, MetadataValue};
-use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity};
 use webstrata_layers::format_time;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::guard::connections::origin::TokenHash;
 use crate::guard::methods::Methods;
 use crate::guard::refusal::{answer, is_grpc};
-use crate::guard::security::tls::{HANDSHAKE_MAX, ServerTls, Validity, Why};
+use crate::guard::security::outgoing::ClientTls;
+use crate::guard::security::renewal::Expiry;
+use crate::guard::security::tls::{ServerTls, Validity, Why};
 use crate::protocol::status::{Reason, refuse};
 
 /// How old the known contents of the token file may be.
 const TOKENS_AGE_MAX: Duration = Duration::from_secs(1);
-/// How long before a certificate expires a warning is logged.
-const ENDS_SOON: Duration = Duration::from_secs(14 * 86_400);
 /// The largest file that is read here, in bytes.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
@@ -146,12 +148,14 @@ pub enum SecurityError {
     },
 }
 
-/// Checked certificates and tokens. The default is plain text, without tokens. Clones share the tokens.
+/// Checked certificates and tokens. The default is plain text, without tokens. Clones share everything, so that a
+/// reload reaches the listening side and all calls.
 #[derive(Clone, Default)]
 pub struct Security {
     server: Option<ServerTls>,
-    client: Option<ClientTlsConfig>,
+    client: Option<ClientTls>,
     tokens: Tokens,
+    expiries: Arc<ArcSwap<Vec<Expiry>>>,
 }
 
 impl Security {
@@ -173,23 +177,24 @@ impl Security {
             (Some(cert), Some(key)) => Some(Pair::open(cert, key)?),
             _ => None,
         };
+        let mut expiries = Vec::new();
         let mut server = identity.as_ref().map(|pair| pair.tls.clone());
+        if let (Some(pair), Some(path)) = (&identity, &options.cert) {
+            expiries.extend(Expiry::own(path, &pair.cert));
+        }
         if let (Some(Pair { cert, key, .. }), Some(path)) = (&identity, &options.client_ca) {
             let ca = pem(path, "CERTIFICATE")?;
             let tls = ServerTls::of(cert, key, Some(&ca));
             server = Some(tls.map_err(|source| SecurityError::Tls { path: path.clone(), source })?);
+            expiries.extend(Expiry::of_signers(path, &ca));
         }
         let client = match &options.server_ca {
             None => None,
             Some(path) => {
-                let ca = Certificate::from_pem(pem(path, "CERTIFICATE")?);
-                let mut config = ClientTlsConfig::new().ca_certificate(ca).timeout(HANDSHAKE_MAX);
-                if let Some(Pair { cert, key, .. }) = &identity {
-                    config = config.identity(Identity::from_pem(cert, key));
-                }
-                let checked = Endpoint::from_static("https://peer").tls_config(config.clone());
-                checked.map_err(|source| SecurityError::Tls { path: path.clone(), source: source.into() })?;
-                Some(config)
+                let ca = pem(path, "CERTIFICATE")?;
+                let tls = ClientTls::of(&ca, identity.as_ref().map(|pair| (&*pair.cert, &*pair.key)));
+                expiries.extend(Expiry::of_signers(path, &ca).filter(|_| options.client_ca.as_ref() != Some(path)));
+                Some(tls.map_err(|source| SecurityError::Tls { path: path.clone(), source })?)
             }
         };
         if options.tokens.is_some() && client.is_none() && server.is_none() {
@@ -198,11 +203,12 @@ impl Security {
             );
         }
         let tokens = options.tokens.as_deref().map(TokenFile::open).transpose()?;
-        Ok(Self { server, client, tokens: Tokens(tokens.map(Arc::new)) })
+        let expiries = Arc::new(ArcSwap::from_pointee(expiries));
+        Ok(Self { server, client, tokens: Tokens(tokens.map(Arc::new)), expiries })
     }
 
-    /// Reads all files again and uses them from the next connection on. Calls to other servers keep the certificate of
-    /// the start.
+    /// Reads all files again and uses them from the next connection on, in both directions. Calls to other servers then
+    /// open new connections.
     ///
     /// # Errors
     /// As [`Security::open`]; nothing changes then.
@@ -211,6 +217,10 @@ impl Security {
         if let (Some(old), Some(new)) = (&self.server, &new.server) {
             old.become_like(new);
         }
+        if let (Some(old), Some(new)) = (&self.client, &new.client) {
+            old.become_like(new);
+        }
+        self.expiries.store(new.expiries.load_full());
         if let (Some(old), Some(new)) = (&self.tokens.0, &new.tokens.0) {
             old.known.store(new.known.load_full());
         }
@@ -225,8 +235,22 @@ impl Security {
 
     /// The TLS configuration for calls to a server with this name (a host or an IP address) in its certificate.
     #[must_use]
-    pub fn client_tls(&self, domain: &str) -> Option<ClientTlsConfig> {
-        self.client.clone().map(|config| config.domain_name(domain))
+    pub fn client_tls(&self, domain: &str) -> Option<ClientTls> {
+        self.client.clone().map(|config| config.named(domain))
+    }
+
+    /// When the certificates of each file expire.
+    #[must_use]
+    pub fn expiries(&self) -> Arc<Vec<Expiry>> {
+        self.expiries.load_full()
+    }
+
+    /// Whether others can call this server, as far as its certificate goes.
+    ///
+    /// # Errors
+    /// The certificate has expired; the message names the file.
+    pub fn readiness(&self) -> Result<(), String> {
+        self.expiries.load().iter().find_map(Expiry::obstacle).map_or(Ok(()), Err)
     }
 
     /// The tokens that callers need. The first token is sent to peers.
@@ -254,7 +278,7 @@ impl Pair {
     }
 }
 
-/// Checks that a certificate is valid now, and logs a warning if it expires soon.
+/// Checks that a certificate is valid now.
 fn is_valid(path: &Path, pem: &str, now: SystemTime) -> Result<(), SecurityError> {
     let Some(Validity { first, last }) = Validity::of(pem) else { return Ok(()) };
     let now = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
@@ -262,10 +286,6 @@ fn is_valid(path: &Path, pem: &str, now: SystemTime) -> Result<(), SecurityError
     if !(first..=last).contains(&now) {
         let (first, last, now) = (signed(first), signed(last), signed(now));
         return Err(SecurityError::Expired { path: path.to_owned(), first, last, now });
-    }
-    if last - now < ENDS_SOON.as_secs() {
-        let (path, last) = (path.display(), format_time(signed(last)));
-        tracing::warn!("{path}: the certificate expires at {last}: renew it, then send this process SIGHUP");
     }
     Ok(())
 }

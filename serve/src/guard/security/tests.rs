@@ -33,12 +33,9 @@ fn options(dir: &TempDir) -> SecurityOptions {
     SecurityOptions { cert: path("cert.pem"), key: path("key.pem"), server_ca: path("ca.pem"), ..Default::default() }
 }
 
-async fn call(address: std::net::SocketAddr, tls: Option<ClientTlsConfig>) -> Result<(), Box<dyn Error>> {
-    let endpoint = match tls {
-        Some(tls) => Endpoint::try_from(format!("https://{address}"))?.tls_config(tls)?,
-        None => Endpoint::try_from(format!("http://{address}"))?,
-    };
-    CellsClient::new(endpoint.connect().await?).ask(slow(0)).await?;
+async fn call(address: std::net::SocketAddr, tls: Option<ClientTls>) -> Result<(), Box<dyn Error>> {
+    let dialer = crate::dial::Dialer::default().secured(tls, Tokens::default());
+    CellsClient::new(dialer.dial(&address.to_string())?).ask(slow(0)).await?;
     Ok(())
 }
 
@@ -60,7 +57,11 @@ async fn servers_and_callers_know_one_another() {
     assert!(call(address, other.client_tls("peer.example")).await.is_err(), "the signer is another");
     let half = SecurityOptions { server_ca: options(&known).server_ca, ..options(&stranger) };
     let half = Security::open(&half).expect("sound files");
-    assert!(call(address, half.client_tls("peer.example")).await.is_err(), "the caller is a stranger");
+    let half = half.client_tls("peer.example").expect("TLS");
+    assert!(call(address, Some(half.clone())).await.is_err(), "the caller is a stranger");
+    let failures = half.trust().failures();
+    let why = "it does not accept the certificate of this side";
+    assert!(failures.len() == 1 && failures[0].1.starts_with(why), "{failures:?}");
 
     // Without a signer of callers, everybody may call.
     let security = Security::open(&options(&known)).expect("sound files");
@@ -137,6 +138,8 @@ async fn certificates_and_tokens_are_read_again_when_that_is_asked_for() {
     let address = serve(router(&Tardy::default()), security.server_tls()).await;
     let old = security.client_tls("peer.example");
     call(address, old.clone()).await.expect("a peer is known");
+    let kept = dir.path().join("kept.pem");
+    fs::copy(dir.path().join("ca.pem"), &kept).expect("a file");
     for name in ["ca.pem", "cert.pem"] {
         fs::copy(other.path().join(name), dir.path().join(name)).expect("a file");
     }
@@ -145,10 +148,16 @@ async fn certificates_and_tokens_are_read_again_when_that_is_asked_for() {
     call(address, old.clone()).await.expect("all is as it was");
     assert_eq!(security.tokens().header().expect("a header").as_bytes(), b"Bearer first");
     fs::copy(other.path().join("key.pem"), dir.path().join("key.pem")).expect("a file");
+    let stale = Security::open(&SecurityOptions { cert: None, key: None, ..options.clone() }).expect("sound files");
+    let elsewhere = Security::open(&SecurityOptions { server_ca: Some(kept), ..options.clone() }).expect("sound files");
     security.reload(&options).expect("sound files");
-    assert!(call(address, old).await.is_err(), "another certificate is shown");
-    let new = Security::open(&options).expect("sound files").client_tls("peer.example");
-    call(address, new).await.expect("a peer is known");
+    call(address, old).await.expect("calls use the files that were read again");
+    call(address, stale.client_tls("peer.example")).await.expect("a peer is known");
+    let refused = elsewhere.client_tls("peer.example").expect("TLS");
+    assert!(call(address, Some(refused.clone())).await.is_err(), "another certificate is shown");
+    let failures = refused.trust().failures();
+    let why = "its certificate is not accepted here";
+    assert!(failures.len() == 1 && failures[0].0 == address.to_string() && failures[0].1.contains(why), "{failures:?}");
     assert_eq!(security.tokens().header().expect("a header").as_bytes(), b"Bearer second");
 }
 
@@ -192,7 +201,7 @@ async fn calls_need_a_token_but_health_checks_do_not() {
     let file = TokenFile { age_max: Duration::ZERO, ..TokenFile::open(&path).expect("a token") };
     let tokens = Tokens(Some(Arc::new(file)));
     let address = serve(tokens.around(router(&Tardy::default()), &Methods::default()), None).await;
-    let channel = Endpoint::try_from(format!("http://{address}")).expect("an address").connect_lazy();
+    let channel = crate::dial::Dialer::default().dial(&address.to_string()).expect("an address");
     let ask = async |header: Option<&str>| {
         let mut request = slow(0);
         if let Some(header) = header {

@@ -16,7 +16,7 @@ use tokio_rustls::rustls::client::verify_server_cert_signed_by_trust_anchor;
 use tokio_rustls::rustls::crypto::ring::default_provider;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
-use tokio_rustls::rustls::server::{ParsedCertificate, WebPkiClientVerifier};
+use tokio_rustls::rustls::server::{NoServerSessionStorage, ParsedCertificate, WebPkiClientVerifier};
 use tokio_rustls::rustls::{CertificateError, Error, RootCertStore, ServerConfig};
 use tokio_rustls::server::TlsStream;
 
@@ -40,11 +40,20 @@ pub(crate) struct Validity {
 }
 
 impl Validity {
-    /// The validity of the first certificate in a PEM file. The dates come from the verifier: it refuses every
-    /// certificate at a time outside its validity, with an error that names the first or the last second.
+    /// The validity of the first certificate in a PEM file.
     pub(crate) fn of(pem: &str) -> Option<Self> {
-        let certificates = certificates(pem).ok()?;
-        let certificate = ParsedCertificate::try_from(certificates.first()?).ok()?;
+        Self::of_all(pem).into_iter().next()
+    }
+
+    /// The validity of each certificate in a PEM file.
+    pub(crate) fn of_all(pem: &str) -> Vec<Self> {
+        certificates(pem).unwrap_or_default().iter().filter_map(Self::of_one).collect()
+    }
+
+    /// The dates come from the verifier: it refuses every certificate at a time outside its validity, with an error
+    /// that names the first or the last second.
+    fn of_one(certificate: &CertificateDer<'_>) -> Option<Self> {
+        let certificate = ParsedCertificate::try_from(certificate).ok()?;
         let algorithms = default_provider().signature_verification_algorithms.all;
         let verify_at = |second| {
             let (roots, time) = (RootCertStore::empty(), UnixTime::since_unix_epoch(Duration::from_secs(second)));
@@ -88,6 +97,11 @@ impl ServerTls {
         let key = PrivateKeyDer::from_pem_slice(key.as_bytes())?;
         let mut config = builder.with_single_cert(certificates(cert)?, key)?;
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        if client_ca.is_some() {
+            // A resumed session would be accepted after the certificate of its caller has expired.
+            config.session_storage = Arc::new(NoServerSessionStorage {});
+            config.send_tls13_tickets = 0;
+        }
         Ok(Self(Arc::new(ArcSwap::from_pointee(config))))
     }
 
@@ -122,7 +136,7 @@ impl ServerTls {
     }
 }
 
-fn certificates(pem: &str) -> Result<Vec<CertificateDer<'static>>, Why> {
+pub(super) fn certificates(pem: &str) -> Result<Vec<CertificateDer<'static>>, Why> {
     Ok(CertificateDer::pem_slice_iter(pem.as_bytes()).collect::<Result<_, _>>()?)
 }
 
