@@ -34,15 +34,18 @@ use webstrata_cells::Encodings;
 use webstrata_cells::Shelf;
 use webstrata_cells::image::load::Options as CellOptions;
 
+mod agreement;
 mod fetch;
 mod keeper;
 mod members;
+mod names;
 pub mod placement;
 mod readiness;
 mod retiring;
 mod scrub;
 mod survey;
 
+use agreement::{Agreement, REPLICAS};
 use members::Members;
 use readiness::Lacks;
 use scrub::Scrubbed;
@@ -58,7 +61,7 @@ pub struct ClusterOptions {
     pub join: Vec<String>,
     /// The name of the cluster. Servers of other clusters are refused.
     pub cluster: String,
-    /// The number of servers that hold each cell.
+    /// The number of servers that hold each cell. If most servers of the cluster have another number, that one counts.
     pub replicas: usize,
     /// The most bytes of cells in memory. Cells that do not fit stay mapped.
     pub memory: u64,
@@ -117,7 +120,7 @@ pub struct Cluster {
     location: Location,
     /// The identity of the store, as in messages.
     store: String,
-    /// Set when the store is found replaced by another store.
+    /// Set when the server must not go on: the store is replaced by another store, or another server has its name.
     exchanged: watch::Sender<Option<String>>,
     dialer: Dialer,
     shelf: Shelf,
@@ -133,6 +136,8 @@ pub struct Cluster {
     translations: Arc<tokio::sync::Mutex<Option<EpochTranslations>>>,
     /// What the scrub has read and found.
     scrubbed: Scrubbed,
+    /// What servers of the cluster do not agree about.
+    agreement: watch::Sender<Agreement>,
     /// Wakes the keeper.
     wake: Notify,
 }
@@ -148,6 +153,8 @@ pub struct KeeperCounts {
     pub missing: u64,
     /// Cells of served epochs that are not yet on all servers they are placed on.
     pub unsettled: u64,
+    /// Those of the current epoch. Earlier epochs are retired by each server at a time of its own.
+    pub unsettled_now: u64,
     /// Cells that must still move between memory and mapped files.
     pub moving: u64,
     /// How many requests to load or unload epochs the keeper has seen.
@@ -170,6 +177,12 @@ pub struct KeeperCounts {
     pub current: u64,
     /// The newest epoch of the store.
     pub newest: u64,
+    /// The newest epoch that a live server serves or loads.
+    pub heard: u64,
+    /// The number of replicas of each cell.
+    pub replicas: u64,
+    /// Servers that see the cluster otherwise than this server.
+    pub differing: u64,
 }
 
 /// The later and the earlier of two epochs, and the translation between them.
@@ -192,6 +205,8 @@ struct State {
     relinquished: BTreeSet<u64>,
     /// How often `relinquished` was changed.
     wishes: u64,
+    /// Cells, by row and partition, that questions wait for and that no server answers for.
+    needed: BTreeSet<(u32, u32)>,
     leaving: bool,
 }
 
@@ -224,7 +239,8 @@ impl Cluster {
             store: store.root().to_string(),
             interval: options.gossip,
         };
-        let members = Members::join(&member, dialer.clone(), BTreeMap::new()).await?;
+        let pairs = BTreeMap::from([(REPLICAS.to_owned(), options.replicas.to_string())]);
+        let members = Members::join(&member, dialer.clone(), pairs).await?;
         let root = member.store;
         let mut state = State::default();
         state.opened.insert(store.manifest().epoch, Instant::now());
@@ -246,6 +262,7 @@ impl Cluster {
             lacks: watch::Sender::new(Lacks { epoch: true, ..Lacks::default() }),
             translations: Arc::default(),
             scrubbed: Scrubbed::default(),
+            agreement: watch::Sender::default(),
             wake: Notify::new(),
         });
         tokio::spawn(scrub::scrub(cluster.clone(), stop.clone()));
@@ -289,20 +306,42 @@ impl Cluster {
         }
     }
 
-    /// What the scrub finds damaged in the store, for people; empty where nothing is.
-    pub fn damage(&self) -> String {
-        self.scrubbed.to_string()
+    /// What is wrong although the server is ready, for people, one line each: files that the scrub finds damaged, what
+    /// servers do not agree about, and servers that TLS keeps from being called.
+    pub fn notes(&self) -> String {
+        let distrusted = self.distrusted().into_iter().map(|(address, why)| format!("TLS: {address}: {why}\n"));
+        let distrusted: String = distrusted.collect();
+        format!("{}{}{distrusted}", self.scrubbed, *self.agreement.borrow())
+    }
+
+    /// The servers that TLS keeps from being called, each with the reason.
+    pub fn distrusted(&self) -> Vec<(String, String)> {
+        self.dialer.distrusted()
     }
 
     /// Why this server is outside the cluster that it should join: it is alone, and it refuses or is refused by a
-    /// server of that cluster.
+    /// server of that cluster; another server has its name; or TLS keeps it from most other servers.
     fn outcast(&self) -> Option<String> {
+        if let Some((address, true)) = self.agreement.borrow().namesake {
+            return Some(format!("the server at {address} has the name of this one: give each its own --name"));
+        }
         let is_alone = !self.options.join.is_empty() && self.counts.borrow().servers <= 1;
-        let (peer, why) = self.members.refusal().filter(|_| is_alone)?;
-        Some(format!("this server could not join its cluster: {peer}: {why}"))
+        if let Some((peer, why)) = self.members.refusal().filter(|_| is_alone) {
+            return Some(format!("this server could not join its cluster: {peer}: {why}"));
+        }
+        let distrusted = self.distrusted();
+        let (address, why) = distrusted.first()?;
+        let own = self.options.address.to_string();
+        let topology = self.topology.borrow().clone();
+        let mut others: BTreeSet<&str> = topology.servers.iter().map(|server| server.address.as_str()).collect();
+        others.extend(distrusted.iter().map(|(address, _)| address.as_str()));
+        others.remove(own.as_str());
+        let (lost, all) = (distrusted.len(), others.len());
+        (2 * lost > all).then(|| format!("TLS keeps this server from {lost} of {all} other servers: {address}: {why}"))
     }
 
-    /// Returns when the served store is replaced by another store, with a message about the found store.
+    /// Returns when the server must not go on, with the reason: the served store is replaced by another store, or
+    /// another server has the name of this one.
     pub async fn exchanged(&self) -> String {
         let mut exchanged = self.exchanged.subscribe();
         match exchanged.wait_for(Option::is_some).await {
@@ -310,6 +349,11 @@ impl Cluster {
             // Cannot happen: the sender lives as long as `self`.
             Err(_) => std::future::pending().await,
         }
+    }
+
+    /// The interval between rounds of gossip.
+    pub(crate) fn gossip_interval(&self) -> Duration {
+        self.options.gossip
     }
 
     /// The identity of the store, as in messages.
@@ -426,6 +470,13 @@ impl Cluster {
         let mut counts = self.counts();
         let _ = tokio::time::timeout(within, counts.wait_for(|counts| counts.unsettled == 0)).await;
         self.members.leave().await;
+    }
+
+    /// Asks the keeper for a cell that no server answers for.
+    pub(crate) fn need(&self, cell: CellName) {
+        if self.state().needed.insert((cell.row, cell.partition)) {
+            self.wake.notify_one();
+        }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

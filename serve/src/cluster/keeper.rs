@@ -5,9 +5,13 @@
 //! epochs, starts to get missing cells, drops cells that the servers they are placed on have, and publishes changes.
 //! Slow work runs in separate tasks, a few at a time.
 
+mod agreement;
 mod damaged;
+mod epochs;
+mod needed;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -21,7 +25,7 @@ use webstrata_layers::{EpochId, Error, Store};
 use super::fetch::{Brought, bring};
 use super::members::Member;
 use super::readiness::{CellFailure, Lacks};
-use super::retiring::{URGENCY, forget_retired, removed_in};
+use super::retiring::forget_retired;
 use super::survey::{Holders, Layout, REMOVED, Survey, epoch_of, epochs_of, layouts, pairs_of};
 use super::{Cluster, KeeperCounts, blocking};
 use crate::map::Map;
@@ -29,12 +33,12 @@ use crate::protocol::proto::{CellName, TopologyResponse};
 use webstrata_cells::Row;
 use webstrata_cells::image::Residence;
 
-/// Cells that are made or fetched at the same time.
+/// Cells that are made or fetched at the same time, and as many that questions wait for.
 const AT_ONCE: usize = 2;
 /// The wait after the first failure to get a cell. Each further failure doubles it, at most `DOUBLINGS_MAX` times.
 const AGAIN: Duration = Duration::from_secs(1);
 const DOUBLINGS_MAX: u32 = 5;
-/// How long the other replicas wait for the first replica to make a cell.
+/// How long the other replicas wait for the first replica to make a cell, and how long an epoch waits for all replicas.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A cell, by row and partition.
@@ -80,6 +84,15 @@ struct Keeper {
     newest: EpochId,
     /// Whether an image came for a row that is no longer wanted.
     is_littered: bool,
+    /// The number of replicas of each cell.
+    replicas: usize,
+    /// Servers that see the cluster otherwise, and since when.
+    differing: BTreeMap<String, Instant>,
+    /// When the keeper began, and since when another server has the name of this one.
+    begun: Instant,
+    namesake: Option<(SocketAddr, Instant)>,
+    /// Whether this server has its name: it has run for some rounds of gossip without another server of the name.
+    has_seat: bool,
 }
 
 /// The version of maps. It starts at the time in microseconds, so that a restarted server never reuses a version.
@@ -112,6 +125,11 @@ pub(super) async fn keep(cluster: Arc<Cluster>, mut stop: watch::Receiver<bool>)
         version: 0,
         newest,
         is_littered: false,
+        replicas: cluster.options.replicas,
+        differing: BTreeMap::new(),
+        begun: Instant::now(),
+        namesake: None,
+        has_seat: false,
         cluster: cluster.clone(),
     };
     forget_retired(&cluster).await;
@@ -142,7 +160,8 @@ impl Keeper {
             self.layouts.entry(layout.row).or_insert(layout);
         }
         self.open_others(&survey).await;
-        let replicas = self.cluster.options.replicas;
+        self.agree(&survey);
+        let replicas = self.replicas;
         let holders: BTreeMap<u32, Vec<Holders>> =
             self.layouts.values().map(|layout| (layout.row, survey.holders(layout, replicas))).collect();
         self.choose(&stores, &survey, &holders);
@@ -151,6 +170,8 @@ impl Keeper {
         self.bring(&survey, &holders);
         self.drop_spare(&survey, &holders).await;
         self.count(&survey, &holders);
+        self.compare(&survey);
+        self.look_for_namesakes().await;
         self.publish_lacks();
         self.publish(&survey).await;
     }
@@ -214,9 +235,13 @@ impl Keeper {
         let state = self.cluster.state();
         let rows = |store: &Arc<Store>| store.manifest().rows.iter().map(|row| row.row).collect::<Vec<_>>();
         let answered: BTreeSet<u32> = state.stores.range(..=state.current).flat_map(|(_, store)| rows(store)).collect();
+        let current = state.stores.get(&state.current).map(rows).unwrap_or_default();
         drop(state);
-        let cells = answered.iter().filter_map(|row| holders.get(row)).flatten();
-        self.counts.unsettled = cells.filter(|cell| !cell.is_settled()).count() as u64;
+        let unsettled = |rows: &mut dyn Iterator<Item = &u32>| {
+            rows.filter_map(|row| holders.get(row)).flatten().filter(|cell| !cell.is_settled()).count() as u64
+        };
+        self.counts.unsettled = unsettled(&mut answered.iter());
+        self.counts.unsettled_now = unsettled(&mut current.iter());
         self.counts.servers = survey.live() as u64;
         let is_alone = survey.live() <= 1 && !self.cluster.options.join.is_empty() && self.is_calm();
         if is_alone && !self.alone {
@@ -231,124 +256,6 @@ impl Keeper {
             self.counts.bytes[index] = cells.map(|(_, bytes)| bytes).sum();
         }
         (self.counts.damaged_files, self.counts.scrubbed_bytes) = self.cluster.scrubbed.counts();
-    }
-
-    /// Takes in what other servers know of the store: a newer epoch, which this server then looks for at once, and an
-    /// epoch that takes something out.
-    fn listen(&mut self, survey: &Survey) {
-        if survey.epochs().last().is_some_and(|id| id.epoch > self.newest.epoch) {
-            self.looked = None;
-        }
-        let first = survey.removed_in();
-        let mut state = self.cluster.state();
-        if first > state.removal().unwrap_or(0) {
-            state.told = Some((first, Instant::now()));
-        }
-    }
-
-    /// Opens a new epoch of the store in the background.
-    async fn open_epochs(&mut self) {
-        if let Some(opening) = self.opening.take() {
-            if !opening.is_finished() {
-                self.opening = Some(opening);
-                return;
-            }
-            match opening.await {
-                Ok(Ok(Some(store))) => self.add(store),
-                Ok(Ok(None)) => {}
-                Ok(Err(error @ (Error::Replaced { .. } | Error::RetiredEpoch { .. }))) => {
-                    tracing::error!(%error, "what this server serves is no more; it stops");
-                    self.cluster.exchanged.send_replace(Some(error.to_string()));
-                }
-                Ok(Err(error)) => tracing::warn!(%error, "cannot read the store"),
-                Err(error) => tracing::error!(%error, "reading the store panicked"),
-            }
-        }
-        let due = self.looked.is_none_or(|looked| looked.elapsed() >= self.cluster.options.watch);
-        if due {
-            self.looked = Some(Instant::now());
-            let (location, known, only) = (self.cluster.location.clone(), self.newest, self.cluster.options.epoch);
-            self.opening = Some(tokio::spawn(async move {
-                let opened = blocking(move || {
-                    let store = Store::open(&location)?;
-                    if !store.follows(known) {
-                        let found = store.manifest().past(known.epoch);
-                        let found = found.or((store.id().epoch == known.epoch).then_some(store.id()));
-                        return Err(Error::Replaced { path: location.to_string().into(), known, found });
-                    }
-                    if let Some(epoch) = only.filter(|&epoch| store.manifest().has_retired(epoch)) {
-                        let current = store.id().epoch;
-                        return Err(Error::RetiredEpoch { path: location.to_string().into(), epoch, current });
-                    }
-                    Ok((store.id() != known && only.is_none()).then_some(store))
-                });
-                opened.await.map_err(|_| Error::Elsewhere("a task of the server panicked; see its log".into()))?
-            }));
-        }
-    }
-
-    /// Opens epochs that other servers serve, so that this server's map covers them.
-    async fn open_others(&mut self, survey: &Survey) {
-        let (retired, known): (u64, BTreeSet<u64>) = {
-            let state = self.cluster.state();
-            (state.retired, state.stores.keys().copied().collect())
-        };
-        let unopened = survey.epochs().into_iter().filter(|id| id.epoch > retired && !known.contains(&id.epoch));
-        for id in unopened.filter(|id| id.epoch < self.counts.newest).collect::<Vec<_>>() {
-            let (location, epoch) = (self.cluster.location.clone(), id.epoch);
-            match blocking(move || Store::open_known(location, id)).await {
-                Ok(Ok(store)) => self.add(store),
-                // The map must not name an epoch that is gone.
-                Ok(Err(Error::RetiredEpoch { .. } | Error::MissingEpoch { .. })) => {
-                    self.cluster.state().retired = epoch.max(retired);
-                }
-                // The next check tries again.
-                Ok(Err(error)) => tracing::warn!(epoch, %error, "cannot open an epoch that peers serve"),
-                Err(status) => tracing::warn!(epoch, %status, "cannot open an epoch that peers serve"),
-            }
-        }
-    }
-
-    fn add(&mut self, store: Store) {
-        let epoch = store.manifest().epoch;
-        self.newest = self.newest.max(store.id());
-        let mut state = self.cluster.state();
-        if state.stores.insert(epoch, Arc::new(store)).is_none() {
-            tracing::info!(epoch, "loading an epoch");
-            state.opened.insert(epoch, Instant::now());
-            if epoch < state.current {
-                state.superseded.insert(epoch, Instant::now());
-            }
-        }
-    }
-
-    /// Chooses the current epoch, which never goes back. Every cell of the epoch must be on some server. In addition,
-    /// the cells are on all servers they are placed on, another server calls the epoch current, or the epoch was opened
-    /// more than [`PATIENCE`] ago. The newest such epoch is chosen.
-    fn choose(&mut self, stores: &[Arc<Store>], survey: &Survey, holders: &BTreeMap<u32, Vec<Holders>>) {
-        let (published, is_calm) = (survey.current(), self.is_calm());
-        let mut state = self.cluster.state();
-        self.counts.newest = state.stores.keys().next_back().copied().unwrap_or(0).max(self.counts.newest);
-        for store in stores.iter().rev() {
-            let epoch = store.manifest().epoch;
-            if epoch <= state.current {
-                break;
-            }
-            let cells = || store.manifest().rows.iter().filter_map(|row| holders.get(&row.row)).flatten();
-            let is_complete = cells().all(|cell| !cell.ready.is_empty());
-            let is_settled = || cells().all(Holders::is_settled);
-            let patience = if removed_in(store) > state.current { URGENCY } else { PATIENCE };
-            let is_overdue = state.opened.get(&epoch).is_some_and(|opened| opened.elapsed() > patience);
-            if is_complete && (is_calm && is_settled() || epoch <= published || is_overdue) {
-                tracing::info!(epoch, "an epoch became current");
-                let old: Vec<u64> = state.stores.keys().copied().filter(|&older| older < epoch).collect();
-                let now = Instant::now();
-                old.into_iter().for_each(|older| _ = state.superseded.entry(older).or_insert(now));
-                state.current = epoch;
-                break;
-            }
-        }
-        self.counts.current = state.answered(self.cluster.options.removal_max).1;
     }
 
     /// Retires old epochs, and drops the rows that only these epochs had. Their leases end last: who waits for them
@@ -435,6 +342,7 @@ impl Keeper {
         for (name, residence, from, may_make) in starts {
             self.start(name, residence, from, may_make);
         }
+        self.bring_needed();
         (self.counts.missing, self.counts.moving, self.counts.wishes) = (missing, moving, wishes);
     }
 
@@ -551,6 +459,7 @@ impl Keeper {
 
     /// Publishes changes in gossip and in the map.
     async fn publish(&mut self, survey: &Survey) {
+        let agreed = self.pairs(survey);
         let (pairs, topology) = {
             let state = self.cluster.state();
             let epochs: Vec<EpochId> = state.stores.values().map(|store| store.id()).collect();
@@ -562,8 +471,9 @@ impl Keeper {
             let rows: Vec<(&Layout, BTreeSet<u32>)> = self.layouts.values().map(|row| (row, partitions(row))).collect();
             let mut pairs = pairs_of(state.current, &epochs, &rows, state.leaving);
             pairs.extend(state.removal().map(|first| (REMOVED.to_owned(), first.to_string())));
+            pairs.extend(agreed);
             let (first, current) = state.answered(self.cluster.options.removal_max);
-            let replicas = self.cluster.options.replicas;
+            let replicas = self.replicas;
             let topology = TopologyResponse {
                 version: 0,
                 current,

@@ -5,7 +5,8 @@
 //! A message is sent once and never awaited, because gossip repeats itself. A message is dropped if the connection to
 //! the peer is busy. Each message begins with a hash of its bytes and of the cluster's name, because chitchat's decoder
 //! trusts its input and would accept forged messages. The hash is not a secret: only tokens keep out a caller who knows
-//! it. A restarted server has a new generation, so that peers forget what the earlier process published.
+//! it. A restarted server has a new generation, so that peers forget what the earlier process published. Of several
+//! live servers with one name, [`super::names`] chooses one.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -16,12 +17,12 @@ use chitchat::{
     ChitchatConfig, ChitchatHandle, ChitchatId, ChitchatMessage, Deserializable, FailureDetectorConfig, NodeState,
     Serializable, spawn_chitchat,
 };
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{mpsc, watch};
 use tonic::{Request, Status};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
+use super::names::{Claim, Namesake, SEAT, namesake, rightful};
 use crate::dial::Dialer;
 use crate::protocol::proto::GossipRequest;
 use crate::protocol::proto::cells_client::CellsClient;
@@ -100,8 +101,6 @@ pub(crate) struct Members {
     inbox: mpsc::Sender<(SocketAddr, ChitchatMessage)>,
     seal: Seal,
     live: watch::Receiver<BTreeMap<ChitchatId, NodeState>>,
-    /// Whether a second server with this server's name has been logged.
-    doubled: AtomicBool,
     refusals: Refusals,
 }
 
@@ -162,7 +161,7 @@ impl Members {
         let handle = spawn_chitchat(config, pairs.into_iter().collect(), &transport).await;
         let handle = handle.map_err(|error| Status::internal(format!("cannot join the gossip: {error}")))?;
         let live = handle.with_chitchat(|chitchat| chitchat.live_nodes_watcher()).await;
-        Ok(Self { handle, inbox, seal, live, doubled: AtomicBool::new(false), refusals })
+        Ok(Self { handle, inbox, seal, live, refusals })
     }
 
     /// Takes in a message from another server.
@@ -204,29 +203,39 @@ impl Members {
 
     /// The live servers by name, including this server.
     pub(crate) async fn live(&self) -> Vec<Member> {
-        let own_id = self.handle.chitchat_id().clone();
+        let own = self.handle.chitchat_id().clone();
+        let mut members = Vec::new();
+        for (_, claims) in self.claims().await {
+            // In its own view, this server has its name.
+            let this_server = claims.iter().find(|(claim, _)| claim.id == own);
+            let first = rightful(&claims.iter().map(|(claim, _)| claim.clone()).collect::<Vec<_>>()).cloned();
+            let first = claims.iter().find(|(claim, _)| first.as_ref().is_some_and(|first| first.id == claim.id));
+            let Some((Claim { id, .. }, pairs)) = this_server.or(first) else { continue };
+            let (name, address) = (id.node_id.to_string(), id.gossip_advertise_addr);
+            members.push(Member { name, address, pairs: pairs.clone() });
+        }
+        members
+    }
+
+    /// Another live server with the name of this one.
+    pub(crate) async fn namesake(&self) -> Option<Namesake> {
+        let own = self.handle.chitchat_id();
+        let claims = self.claims().await.remove(&*own.node_id)?;
+        namesake(own, &claims.into_iter().map(|(claim, _)| claim).collect::<Vec<_>>())
+    }
+
+    /// The live processes by name, each with what it publishes.
+    async fn claims(&self) -> BTreeMap<String, Vec<(Claim, Pairs)>> {
         self.handle
             .with_chitchat(|chitchat| {
-                let mut newest: BTreeMap<String, (u64, Member)> = BTreeMap::new();
-                let live: Vec<ChitchatId> = chitchat.live_nodes().cloned().collect();
-                for id in live {
-                    let is_double =
-                        id.node_id == own_id.node_id && id.gossip_advertise_addr != own_id.gossip_advertise_addr;
-                    if is_double && !self.doubled.swap(true, Ordering::Relaxed) {
-                        let (name, address) = (&own_id.node_id, id.gossip_advertise_addr);
-                        tracing::error!(%name, %address, "another server has this name: give each its own --name");
-                    }
-                    let Some(state) = chitchat.node_state(&id) else { continue };
-                    // A restarted server may appear with two generations for a while.
-                    let generation = if id == own_id { u64::MAX } else { id.generation_id };
-                    let pairs = state.key_values().map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
-                    let member = Member { name: id.node_id.to_string(), address: id.gossip_advertise_addr, pairs };
-                    let entry = newest.entry(member.name.clone()).or_insert((generation, member.clone()));
-                    if entry.0 < generation {
-                        *entry = (generation, member);
-                    }
+                let mut claims: BTreeMap<String, Vec<(Claim, Pairs)>> = BTreeMap::new();
+                for id in chitchat.live_nodes() {
+                    let Some(state) = chitchat.node_state(id) else { continue };
+                    let pairs: Pairs = state.key_values().map(|(key, value)| (key.into(), value.into())).collect();
+                    let claim = Claim { id: id.clone(), has_seat: pairs.contains_key(SEAT) };
+                    claims.entry(id.node_id.to_string()).or_default().push((claim, pairs));
                 }
-                newest.into_values().map(|(_, member)| member).collect()
+                claims
             })
             .await
     }
@@ -302,9 +311,10 @@ impl Sending {
     /// Sends messages to one peer, one after the other. Ends after 60 s without a message.
     async fn send_to(self, to: SocketAddr, mut messages: mpsc::Receiver<Vec<u8>>) {
         let Self { from, store, dialer, refusals } = self;
-        let Ok(channel) = dialer.dial(&to.to_string()) else { return };
-        let mut client = CellsClient::with_interceptor(channel, dialer.caller());
+        let Ok(mut peer) = dialer.peer(&to.to_string()) else { return };
         while let Ok(Some(message)) = tokio::time::timeout(Duration::from_secs(60), messages.recv()).await {
+            let Ok(channel) = peer.channel(&dialer) else { return };
+            let mut client = CellsClient::with_interceptor(channel, dialer.caller());
             let mut request = Request::new(GossipRequest { from: from.to_string(), message, store: store.clone() });
             request.set_timeout(Duration::from_secs(1));
             match tokio::time::timeout(Duration::from_secs(1), client.gossip(request)).await {

@@ -8,6 +8,9 @@
 //! cells/3/9f0c…        0-4,7                  its cells of row 3, whose layers have this hash, by partition
 //! removed              6                      the newest epoch that takes something out
 //! leaving              1                      the server is shutting down
+//! replicas             2                      the replicas that the server was started with
+//! view                 4 9f0c… 2 0            how the server sees the cluster (see `agreement`)
+//! seat                 1                      the server has its name (see `names`)
 //! ```
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -71,7 +74,12 @@ pub(super) struct Holders {
 impl Holders {
     /// Whether all servers that the cell is placed on hold it.
     pub(super) fn is_settled(&self) -> bool {
-        self.placed.iter().all(|server| self.ready.contains(server))
+        self.lacking().next().is_none()
+    }
+
+    /// The servers that the cell is placed on and that do not hold it.
+    pub(super) fn lacking(&self) -> impl Iterator<Item = usize> {
+        self.placed.iter().copied().filter(|server| !self.ready.contains(server))
     }
 }
 
@@ -124,6 +132,16 @@ impl Survey {
     /// The number of live servers.
     pub(super) fn live(&self) -> usize {
         self.lives.iter().filter(|&&lives| lives).count()
+    }
+
+    /// What each live server publishes, with the server.
+    pub(super) fn live_servers(&self) -> impl Iterator<Item = (&Server, &Pairs)> {
+        self.servers.iter().zip(&self.pairs).zip(&self.lives).filter(|(_, lives)| **lives).map(|(server, _)| server)
+    }
+
+    /// What all servers publish, also those that have just become silent.
+    pub(super) fn all_pairs(&self) -> impl Iterator<Item = &Pairs> {
+        self.pairs.iter()
     }
 
     fn live_pairs(&self) -> impl Iterator<Item = &Pairs> {

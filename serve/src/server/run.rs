@@ -136,7 +136,7 @@ pub enum ServerError {
     /// The store or the cluster cannot be opened.
     #[error("{}", .0.message())]
     Start(Status),
-    /// The served store was replaced by another store.
+    /// The served store was replaced by another store, or another server of the cluster has the name of this one.
     #[error("{0}")]
     Exchanged(String),
     /// The transport failed.
@@ -283,10 +283,11 @@ impl Server {
         end.unwrap_or(Ok(End::Whole))
     }
 
-    /// Returns when the server has ended by itself: it can no longer accept connections, or its store was replaced.
+    /// Returns when the server has ended by itself: it can no longer accept connections, its store was replaced, or
+    /// another server has its name.
     ///
     /// # Errors
-    /// [`ServerError::Exchanged`]: the answers until the end are of the earlier store.
+    /// [`ServerError::Exchanged`]: the answers until the end are of the earlier store, where that was replaced.
     pub async fn ended(&mut self) -> Result<End, ServerError> {
         let cluster = self.shared.cluster.clone();
         tokio::select! {
@@ -417,7 +418,7 @@ impl PreparedServer {
         let metrics = Metrics::new();
         let admission = Admission::new(&limits);
         metrics.watch_admission(&admission);
-        tokio::spawn(publish_state(shared.clone(), drain.clone(), metrics.clone(), stopped));
+        tokio::spawn(publish_state(shared.clone(), security, drain.clone(), metrics.clone(), stopped));
         let messages = limits.request_bytes;
         let links = LinksServer::new(LinksService::new(shared.clone()))
             .max_decoding_message_size(messages)
@@ -477,6 +478,7 @@ impl PreparedServer {
 /// server: a task that holds the cluster keeps the server a member.
 async fn publish_state(
     shared: Shared,
+    security: Security,
     drain: Drain,
     metrics: Metrics,
     mut stopped: watch::Receiver<bool>,
@@ -486,12 +488,15 @@ async fn publish_state(
     let (mut damaged, mut scrubbed, mut behind) = (0, 0, None);
     loop {
         let now = *counts.borrow_and_update();
-        drain.set_ready(shared.cluster.readiness()).await;
-        drain.set_notes(shared.cluster.damage());
+        drain.set_ready(shared.cluster.readiness().and(security.readiness())).await;
+        drain.set_notes(shared.cluster.notes());
+        security.expiries().iter().for_each(|expiry| metrics.certificate(&expiry.path, expiry.last()));
+        metrics.peers_distrusted(shared.cluster.distrusted().len() as u64);
         for (residence, index) in [(Residence::Memory, 0), (Residence::Mapped, 1)] {
             metrics.cells(residence, now.cells[index], now.bytes[index]);
         }
         metrics.cells_wanted(now.missing);
+        metrics.agreement(now.unsettled_now, now.replicas, now.differing);
         metrics.servers_alive(now.servers);
         if now.newest > now.current {
             behind.get_or_insert_with(std::time::Instant::now);
