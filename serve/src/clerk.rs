@@ -9,7 +9,8 @@
 //! A clerk is cheap to clone, and all clones share connections and the map. Questions are asked of a [`Pinned`] epoch;
 //! the answers are correct for that epoch, however the cluster changes meanwhile. Each call has a deadline. Until then
 //! the clerk retries and hedges: a server that fails or is slow is replaced by the next replica. Dropping a call
-//! cancels its questions. Each server has a clerk for callers without one, and answers for its cells without a network.
+//! cancels its questions. Each server has a clerk for callers without one, and answers for its cells without a network,
+//! and for all cells if no other server answers.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,13 +22,13 @@ use tokio::time::Instant;
 use tonic::Status;
 use tonic::transport::Channel;
 
-use crate::dial::Dialer;
+use crate::dial::{Dialer, Peer};
 use crate::guard::memory::Budget;
 use crate::map::{Graph, Map};
 use crate::protocol::proto::cells_client::CellsClient;
 use crate::protocol::proto::links_client::LinksClient;
 use crate::protocol::proto::{
-    Answer, Question, RelinquishRequest, RequestRequest, StatsRequest, StatsResponse, TranslateUidsRequest,
+    Answer, CellName, Question, RelinquishRequest, RequestRequest, StatsRequest, StatsResponse, TranslateUidsRequest,
 };
 use crate::protocol::status::{Reason, refuse};
 
@@ -92,6 +93,9 @@ pub struct ClerkCounts {
 pub(crate) trait LocalCells: Send + Sync {
     /// The answers to questions about these cells, in order.
     fn ask(&self, questions: Vec<Question>) -> futures_util::future::BoxFuture<'static, Result<Vec<Answer>, Status>>;
+
+    /// Asks for a cell that no server answers for. If this server can make the cell, a later map says that it has it.
+    fn need(&self, cell: CellName);
 }
 
 /// A client of a cluster.
@@ -104,9 +108,9 @@ pub struct Clerk {
 struct Shared {
     map: watch::Receiver<Arc<Map>>,
     dialer: Dialer,
-    channels: Mutex<HashMap<String, Channel>>,
-    /// The addresses of failed servers, and until when each is asked last.
-    suspects: Mutex<HashMap<String, Instant>>,
+    peers: Mutex<HashMap<String, Peer>>,
+    /// The addresses of failed servers, until when each is asked last, and whether it was found not to be there.
+    suspects: Mutex<HashMap<String, (Instant, bool)>>,
     counts: Mutex<ClerkCounts>,
     /// The hedges that are allowed, in tenths of a hedge, so that hedges stay a small share of all questions.
     allowance: Mutex<u32>,
@@ -280,7 +284,7 @@ impl Shared {
         Self {
             map,
             dialer,
-            channels: Mutex::default(),
+            peers: Mutex::default(),
             suspects: Mutex::default(),
             counts: Mutex::default(),
             allowance: Mutex::new(100),
@@ -292,16 +296,17 @@ impl Shared {
     }
 
     fn channel(&self, address: &str) -> Result<Channel, Status> {
-        let mut channels = lock(&self.channels);
-        if let Some(channel) = channels.get(address) {
-            return Ok(channel.clone());
+        let mut peers = lock(&self.peers);
+        if let Some(peer) = peers.get_mut(address) {
+            return peer.channel(&self.dialer);
         }
-        let channel = self.dialer.dial(address)?;
+        let mut peer = self.dialer.peer(address)?;
+        let channel = peer.channel(&self.dialer);
         // A restarted server may have a new address, so connections to old addresses must be dropped.
         let map = self.map.borrow().clone();
-        channels.retain(|known, _| map.servers.iter().any(|server| server.address == *known));
-        channels.insert(address.to_owned(), channel.clone());
-        Ok(channel)
+        peers.retain(|known, _| map.servers.iter().any(|server| server.address == *known));
+        peers.insert(address.to_owned(), peer);
+        channel
     }
 
     fn cells(&self, address: &str) -> Result<CellsClient<Authorized>, Status> {

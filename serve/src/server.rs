@@ -16,7 +16,7 @@ use tokio::sync::watch;
 use tonic::Status;
 
 use crate::clerk::{Clerk, Pinned};
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, KeeperCounts};
 use crate::guard::limits::Bounds;
 use crate::protocol::proto::TopologyResponse;
 
@@ -55,15 +55,27 @@ pub(crate) struct HttpManner {
     pub(crate) is_private: bool,
 }
 
-/// How long a call waits for an epoch that this server does not know yet.
+/// How long a call waits for an epoch that is being loaded.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// Rounds of gossip within which this server hears of an epoch that another server has.
+const ROUNDS: u32 = 3;
 
 impl Shared {
     /// Pins the epoch to ask (0: the current epoch). The next epoch may already be served by another server, from which
-    /// the caller knows it, so a call waits for it, at most [`PATIENCE`]. Later epochs cannot exist yet.
+    /// the caller knows it. A call waits for an epoch that this server has heard of until it is loaded, at most
+    /// [`PATIENCE`], and for the next one to be heard of, at most [`ROUNDS`] of gossip. Later epochs cannot exist yet.
     pub(crate) async fn pinned(&self, epoch: u64) -> Result<Pinned, Status> {
-        let newest = self.cluster.counts().borrow().newest;
-        if epoch <= newest.max(self.clerk.map().current) + 1 {
+        let mut counts = self.cluster.counts();
+        let current = self.clerk.map().current;
+        let knows = |counts: &KeeperCounts| epoch <= counts.newest.max(counts.heard).max(current);
+        let newest = {
+            let counts = counts.borrow();
+            counts.newest.max(counts.heard).max(current)
+        };
+        if epoch.checked_sub(1) == Some(newest) {
+            let _ = tokio::time::timeout(ROUNDS * self.cluster.gossip_interval(), counts.wait_for(knows)).await;
+        }
+        if knows(&self.cluster.counts().borrow()) {
             let pinned = self.clerk.with_deadline(PATIENCE).at_last(Some(epoch)).await?;
             return self.clerk.at(Some(pinned.epoch()));
         }

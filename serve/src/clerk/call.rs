@@ -6,6 +6,10 @@
 //! map, because the newest map may not know the epoch yet. If all servers have failed, the clerk pauses and reads the
 //! newest map again, until the deadline. Gossip detects a dead server after seconds, a failover takes milliseconds. All
 //! calls of a clerk ask a failed server last for a while.
+//!
+//! If no other replica is left, a slow server is asked whether it is there, by a call without questions. If no replica
+//! of a cell is there, the server that the clerk lives in makes the cell itself: a server that is cut off from all
+//! others, or whose peers are stopped, goes on with the store that it reads.
 
 use std::error::Error;
 use std::time::Duration;
@@ -16,6 +20,7 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 use tonic::{Code, Request, Response, Status};
 
 use super::{Authorized, Clerk, lock};
+use crate::dial::first::first_of;
 use crate::map::Map;
 use crate::protocol::proto::answer::Answer as AnswerKind;
 use crate::protocol::proto::links_client::LinksClient;
@@ -30,6 +35,10 @@ const HEDGE: u32 = 10;
 const ALLOWANCE_MAX: u32 = 500;
 /// After this many hedge times a slow call is hedged even without allowance.
 const LATE: u32 = 3;
+/// After this time without an answer of any other server, this server makes a cell itself.
+const ALONE: Duration = Duration::from_millis(200);
+/// How long a server has to say that it is there.
+const THERE: Duration = Duration::from_millis(80);
 
 /// A question to a cell.
 pub(crate) struct CellQuestion {
@@ -46,6 +55,15 @@ struct Group {
     /// When to hedge the call; `None` after that.
     hedge_at: Option<Instant>,
     is_open: bool,
+    /// Whether the server was asked whether it is there, and whether it did not answer that.
+    presence: Presence,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Presence {
+    Unasked,
+    Asked,
+    Silent,
 }
 
 /// The result of a call, with the index of its group.
@@ -61,8 +79,11 @@ struct Asking<'a> {
     tried: Vec<Vec<String>>,
     groups: Vec<Group>,
     open: FuturesUnordered<BoxFuture<'a, GroupAnswer>>,
+    /// Calls that ask servers whether they are there, each with the index of its group.
+    asked: FuturesUnordered<BoxFuture<'a, (usize, bool)>>,
     /// Questions without another server to ask.
     stuck: Vec<usize>,
+    begun: Instant,
     deadline: Instant,
     last: Option<Status>,
 }
@@ -97,7 +118,9 @@ impl Clerk {
             tried: vec![Vec::new(); questions.len()],
             groups: Vec::new(),
             open: FuturesUnordered::new(),
+            asked: FuturesUnordered::new(),
             stuck: Vec::new(),
+            begun: Instant::now(),
             deadline: Instant::now() + self.options.deadline,
             last: None,
         };
@@ -106,10 +129,12 @@ impl Clerk {
             *allowance = (*allowance + 1).min(ALLOWANCE_MAX);
         }
         asking.send((0..questions.len()).collect());
+        asking.need();
         asking.run().await
     }
 
-    /// Asks the servers of the map one after the other until one answers. Servers that failed recently come last.
+    /// Asks the servers of the map until one answers: the next when one fails or is late. Servers that failed recently
+    /// come last.
     pub(super) async fn anywhere<T, F>(&self, ask: impl Fn(LinksClient<Authorized>) -> F) -> Result<T, Status>
     where
         F: Future<Output = Result<Response<T>, Status>>,
@@ -120,20 +145,31 @@ impl Clerk {
             let map = self.map();
             let mut servers: Vec<&Server> = map.servers.iter().collect();
             servers.sort_by_key(|server| self.is_suspect(&server.address));
-            for server in servers {
-                let answer = match self.shared.links(&server.address) {
-                    Ok(client) => timeout_at(deadline, ask(client)).await,
-                    Err(status) => Ok(Err(status)),
-                };
-                match answer {
-                    Ok(Ok(answer)) => return Ok(answer.into_inner()),
-                    Ok(Err(status)) if is_passing(&status) => {
-                        self.suspect(&server.address);
+            let ask = |server: &Server| {
+                let (client, address) = (self.shared.links(&server.address), server.address.clone());
+                let answer = client.map(|client| ask(client));
+                async move {
+                    let answer = match answer {
+                        Ok(answer) => answer.await,
+                        Err(status) => Err(status),
+                    };
+                    answer.map_err(|status| (address, status))
+                }
+            };
+            let late = LATE * self.options.hedge;
+            let is_final = |(_, status): &(String, Status)| !is_passing(status);
+            match timeout_at(deadline, first_of(servers, late, ask, is_final)).await {
+                Ok(Ok(answer)) => return Ok(answer.into_inner()),
+                Ok(Err(failed)) => {
+                    for (address, status) in failed {
+                        if !is_passing(&status) {
+                            return Err(status);
+                        }
+                        self.suspect(&address);
                         last = status;
                     }
-                    Ok(Err(status)) => return Err(status),
-                    Err(_) => return Err(Status::deadline_exceeded("no answer before the deadline")),
                 }
+                Err(_) => return Err(Status::deadline_exceeded("no answer before the deadline")),
             }
             if Instant::now() + PAUSE >= deadline {
                 return Err(last);
@@ -150,16 +186,27 @@ impl Clerk {
     }
 
     fn suspect(&self, address: &str) {
+        self.suspect_as(address, false);
+    }
+
+    /// Suspects a server, which may not be there at all.
+    fn suspect_as(&self, address: &str, is_silent: bool) {
         let now = Instant::now();
         let mut suspects = lock(&self.shared.suspects);
-        suspects.retain(|_, until| now < *until);
-        suspects.insert(address.to_owned(), now + self.options.suspect);
+        suspects.retain(|_, (until, _)| now < *until);
+        let suspect = suspects.entry(address.to_owned()).or_insert((now, false));
+        *suspect = (now + self.options.suspect, suspect.1 || is_silent);
         drop(suspects);
         self.doubt(Some(address));
     }
 
     fn is_suspect(&self, address: &str) -> bool {
-        lock(&self.shared.suspects).get(address).is_some_and(|&until| Instant::now() < until)
+        lock(&self.shared.suspects).get(address).is_some_and(|&(until, _)| Instant::now() < until)
+    }
+
+    /// Whether a server was found not to be there just now.
+    fn is_gone(&self, address: &str) -> bool {
+        lock(&self.shared.suspects).get(address).is_some_and(|&(until, is_silent)| is_silent && Instant::now() < until)
     }
 
     /// Makes the watcher read the map from another server: always, or only if the map came from this address.
@@ -183,11 +230,13 @@ impl Asking<'_> {
         while self.answers.iter().any(Option::is_none) {
             let now = Instant::now();
             let hedge = self.groups.iter().filter(|group| group.is_open).filter_map(|group| group.hedge_at).min();
-            let again = (!self.stuck.is_empty()).then(|| now + PAUSE);
+            // Questions that wait for this server's own cells are looked at as often as those that wait for a new map.
+            let again = (!self.stuck.is_empty() || self.is_silent()).then(|| now + PAUSE);
             let wake = [hedge, again].into_iter().flatten().min().unwrap_or(self.deadline).min(self.deadline);
             tokio::select! {
                 biased;
                 Some((group, answer)) = self.open.next(), if !self.open.is_empty() => self.take(group, answer)?,
+                Some((group, is_there)) = self.asked.next(), if !self.asked.is_empty() => self.hear(group, is_there),
                 () = sleep_until(wake) => {
                     let now = Instant::now();
                     if now >= self.deadline {
@@ -195,6 +244,7 @@ impl Asking<'_> {
                     }
                     self.hedge(now);
                     if again.is_some_and(|again| again <= now) {
+                        self.need();
                         let stuck = std::mem::take(&mut self.stuck);
                         stuck.iter().for_each(|&question| self.tried[question].clear());
                         self.send(stuck);
@@ -278,7 +328,9 @@ impl Asking<'_> {
         };
         let begun = Instant::now();
         let hedge_at = Some(begun + self.clerk.options.hedge);
-        self.groups.push(Group { server, questions: indexes, begun, hedge_at, is_open: true });
+        // A call may have many batches, and must not find out anew in each who is there.
+        let presence = if self.clerk.is_gone(&server.address) { Presence::Silent } else { Presence::Unasked };
+        self.groups.push(Group { server, questions: indexes, begun, hedge_at, is_open: true, presence });
         self.open.push(Box::pin(async move { (number, answer.await) }));
     }
 
@@ -296,6 +348,7 @@ impl Asking<'_> {
                         self.answers[question] = answer.answer;
                     }
                 }
+                lock(&self.clerk.shared.suspects).remove(&self.groups[group].server.address);
                 // An earlier call that was hedged and is still open is slow.
                 let slow = self.groups[..group].iter().filter(|other| other.is_open && other.hedge_at.is_none());
                 slow.for_each(|other| self.clerk.suspect(&other.server.address));
@@ -340,17 +393,90 @@ impl Asking<'_> {
                 group.questions.iter().copied().filter(|&question| self.answers[question].is_none()).collect();
             let questions: Vec<usize> =
                 questions.into_iter().filter(|&question| self.next_server(&map, question).is_some()).collect();
-            if questions.is_empty() || is_late || self.clerk.may_hedge() {
-                self.groups[number].hedge_at = None;
-            } else {
-                self.groups[number].hedge_at = Some(now + patience);
-                continue;
+            match questions.is_empty() {
+                // Nobody else is left: the server is asked whether it is there when the call is late.
+                true if is_late => {
+                    self.groups[number].hedge_at = None;
+                    let is_slow = |group: &Group| group.is_open && now >= group.begun + patience;
+                    let slow: Vec<usize> = (0..self.groups.len()).filter(|&at| is_slow(&self.groups[at])).collect();
+                    slow.into_iter().for_each(|group| self.ask_presence(group));
+                }
+                false if is_late || self.clerk.may_hedge() => self.groups[number].hedge_at = None,
+                _ => {
+                    self.groups[number].hedge_at = Some(now + patience);
+                    continue;
+                }
             }
             if !questions.is_empty() {
                 lock(&self.clerk.shared.counts).hedges += 1;
                 self.send(questions);
             }
         }
+    }
+}
+
+impl Asking<'_> {
+    /// Asks the server of a slow call whether it is there. A server knows that of itself.
+    fn ask_presence(&mut self, number: usize) {
+        let (shared, group) = (&self.clerk.shared, &mut self.groups[number]);
+        let Some((own, _)) = &shared.local else { return };
+        if *own == group.server.name || group.presence != Presence::Unasked {
+            return;
+        }
+        group.presence = Presence::Asked;
+        let client = shared.cells(&group.server.address);
+        let store = self.pinned.store.clone();
+        self.asked.push(Box::pin(async move {
+            let Ok(mut client) = client else { return (number, false) };
+            let answer = client.ask(AskRequest { questions: Vec::new(), store });
+            let answer = tokio::time::timeout(THERE, answer).await;
+            // Any answer of the server itself will do.
+            (number, answer.is_ok_and(|answer| answer.err().is_none_or(|status| !is_of_transport(&status))))
+        }));
+    }
+
+    fn hear(&mut self, number: usize, is_there: bool) {
+        let group = &mut self.groups[number];
+        if !is_there && group.is_open {
+            group.presence = Presence::Silent;
+            let address = group.server.address.clone();
+            self.clerk.suspect_as(&address, true);
+            // The questions of other calls to the server may have another replica.
+            self.need();
+        }
+    }
+
+    /// Whether a server of an open call is not there.
+    fn is_silent(&self) -> bool {
+        self.groups.iter().any(|group| group.is_open && group.presence == Presence::Silent)
+    }
+
+    /// Asks this server for the cells of questions that no other server answers, and the questions of those that it has
+    /// got meanwhile.
+    fn need(&mut self) {
+        let Some((own, cells)) = &self.clerk.shared.local else { return };
+        if self.begun.elapsed() < ALONE && !self.is_silent() {
+            return;
+        }
+        if self.last.as_ref().is_some_and(|status| Reason::of(status) == Some(Reason::Overloaded)) {
+            return;
+        }
+        let map = self.clerk.map();
+        let mut here = Vec::new();
+        for question in (0..self.questions.len()).filter(|&question| self.answers[question].is_none()) {
+            let mut open = self.groups.iter().filter(|group| group.is_open && group.questions.contains(&question));
+            if open.any(|group| group.presence != Presence::Silent) {
+                continue;
+            }
+            let cell = self.questions[question].cell;
+            match self.next_server(&map, question) {
+                Some(server) if server.name == *own => here.push(question),
+                Some(server) if !self.clerk.is_gone(&server.address) => {}
+                _ => cells.need(cell),
+            }
+        }
+        here.retain(|question| !self.stuck.contains(question));
+        self.send(here);
     }
 }
 

@@ -16,6 +16,7 @@ use tonic::{Code, Request, Status};
 
 use super::{ClerkOptions, lock};
 use crate::dial::Dialer;
+use crate::dial::first::first_of;
 use crate::map::Map;
 use crate::protocol::proto::links_client::LinksClient;
 use crate::protocol::proto::{TopologyRequest, TopologyResponse};
@@ -24,6 +25,8 @@ use crate::protocol::proto::{TopologyRequest, TopologyResponse};
 pub(crate) const WAIT: Duration = Duration::from_secs(5);
 /// The pause between attempts when no server answers.
 const PAUSE: Duration = Duration::from_millis(100);
+/// The time after which the next address is asked too.
+const NEXT: Duration = Duration::from_millis(200);
 /// The time within which a server sends a map that the clerk does not have yet.
 const AT_ONCE: Duration = Duration::from_secs(1);
 
@@ -56,27 +59,29 @@ impl Watching {
         let begun = Instant::now();
         let deadline = begun + options.deadline;
         loop {
-            let mut failed: Vec<(&String, Status)> = Vec::new();
-            for seed in &seeds {
-                match tokio::time::timeout_at(deadline, topology(&dialer, seed, 0)).await {
-                    Ok(Ok(answer)) => {
-                        let (sender, receiver) = watch::channel(Arc::new(map_of(answer, seed)));
-                        let source = Arc::<Source>::default();
-                        let task = tokio::spawn(watch(seed.clone(), seeds, dialer, sender, source.clone()));
-                        return Ok((Self { task, source }, receiver));
-                    }
-                    Ok(Err(status)) => {
-                        let is_final = matches!(status.code(), Code::Unauthenticated | Code::InvalidArgument);
-                        failed.push((seed, status));
-                        if is_final {
-                            return Err(together(&failed));
-                        }
-                    }
-                    Err(_) => {
-                        failed.push((seed, Status::deadline_exceeded("no answer before the deadline")));
-                        return Err(together(&failed));
-                    }
+            let ask = |at: usize| {
+                let (dialer, seed) = (&dialer, &seeds[at]);
+                async move { topology(dialer, seed, 0).await.map(|map| (at, map)).map_err(|status| (at, status)) }
+            };
+            let is_final = |status: &Status| matches!(status.code(), Code::Unauthenticated | Code::InvalidArgument);
+            let first = first_of(0..seeds.len(), NEXT, ask, |(_, status)| is_final(status));
+            let failed: Vec<(&String, Status)> = match tokio::time::timeout_at(deadline, first).await {
+                Ok(Ok((at, answer))) => {
+                    let seed = seeds[at].clone();
+                    let (sender, receiver) = watch::channel(Arc::new(map_of(answer, &seed)));
+                    let source = Arc::<Source>::default();
+                    let task = tokio::spawn(watch(seed, seeds, dialer, sender, source.clone()));
+                    return Ok((Self { task, source }, receiver));
                 }
+                Ok(Err(failed)) => failed.into_iter().map(|(at, status)| (&seeds[at], status)).collect(),
+                Err(_) => {
+                    let late = Status::deadline_exceeded("no answer before the deadline");
+                    let all: Vec<_> = seeds.iter().map(|seed| (seed, late.clone())).collect();
+                    return Err(together(&all));
+                }
+            };
+            if failed.iter().any(|(_, status)| is_final(status)) {
+                return Err(together(&failed));
             }
             // A server that answers with an error may be starting. If no connection succeeds, no server runs there.
             let is_there = failed.iter().any(|(_, status)| status.source().is_none());
@@ -154,11 +159,12 @@ async fn watch(first: String, seeds: Vec<String>, dialer: Dialer, maps: watch::S
     while !maps.is_closed() {
         if client.is_none() {
             lock(&source.address).clone_from(&address);
-            let made = dialer.dial(&address).map(|channel| LinksClient::with_interceptor(channel, dialer.caller()));
-            client = made.ok().map(|client| client.max_decoding_message_size(usize::MAX));
+            client = dialer.peer(&address).ok();
         }
-        let answer = match &mut client {
-            Some(client) => {
+        let answer = match client.as_mut().and_then(|peer| peer.channel(&dialer).ok()) {
+            Some(channel) => {
+                let client = LinksClient::with_interceptor(channel, dialer.caller());
+                let mut client = client.max_decoding_message_size(usize::MAX);
                 let mut request = Request::new(TopologyRequest { after: version });
                 request.set_timeout(2 * WAIT);
                 // A doubt is about a map that is known; it must not interrupt the read of a new map.

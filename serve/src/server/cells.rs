@@ -18,7 +18,7 @@ use crate::guard::memory::{Budget, FREE};
 use crate::protocol::proto::cells_server::Cells;
 use crate::protocol::proto::question::Question as QuestionKind;
 use crate::protocol::proto::{
-    Answer, AskRequest, AskResponse, FetchRequest, FetchResponse, GossipRequest, GossipResponse, Question,
+    Answer, AskRequest, AskResponse, CellName, FetchRequest, FetchResponse, GossipRequest, GossipResponse, Question,
 };
 use crate::protocol::status::{bad, not_here};
 use crate::server::Alone;
@@ -107,6 +107,10 @@ impl LocalCells for CellsService {
             });
             answered.await.map_err(|_| Status::internal("the server panicked on this question; see its log"))?
         })
+    }
+
+    fn need(&self, cell: CellName) {
+        self.cluster.need(cell);
     }
 }
 
