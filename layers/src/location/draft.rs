@@ -83,8 +83,9 @@ impl Draft {
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
                 file => file?,
             };
-            if is_locked(&file, &path) {
-                return Ok(Self { file, path, target, kind: Kind::File });
+            let draft = Self { file, path, target: target.clone(), kind: Kind::File };
+            if is_locked(&draft.file, &draft.path)? {
+                return Ok(draft);
             }
         }
     }
@@ -111,7 +112,7 @@ impl Draft {
                 Err(error) if error.kind() == ErrorKind::NotFound => continue,
                 file => file?,
             };
-            if is_locked(&file, &lock) {
+            if is_locked(&file, &lock)? {
                 return Ok(Self { file, path, target: target.to_owned(), kind: Kind::Directory });
             }
         }
@@ -235,11 +236,12 @@ pub fn clear(directory: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Locks a file that was just made, and says whether it is still there: who clears may have come between.
-fn is_locked(file: &File, path: &Path) -> bool {
+/// Locks a file that was just made, and says whether it is still there: who clears may have come between. Where that
+/// cannot be known, it is an error: whoever began another file for ever would fill the directory.
+fn is_locked(file: &File, path: &Path) -> io::Result<bool> {
     // Without locks nobody clears.
     let _ = file.lock();
-    path.exists()
+    path.try_exists()
 }
 
 fn has_ending(path: &Path) -> bool {
@@ -296,6 +298,14 @@ mod tests {
         assert_eq!(Draft::directory(&place).unwrap_err().kind(), ErrorKind::AlreadyExists);
         drop(Draft::temporary(directory.path()).unwrap());
         assert_eq!(names(directory.path()), ["file", "parts"]);
+    }
+
+    #[test]
+    fn a_draft_that_cannot_be_looked_at_is_an_error() {
+        let file = tempfile::tempfile().unwrap();
+        let [gone, refused] = [1, 5000].map(|length| PathBuf::from("x".repeat(length)));
+        assert!(!is_locked(&file, &gone).unwrap());
+        assert!(is_locked(&file, &refused).is_err());
     }
 
     #[test]
