@@ -6,12 +6,12 @@
 //!
 //! Who asks a store, or servers, gives [`Surroundings`] what it asks for; so the rule stands once. A link stands from
 //! the first capture that has it until the first one after that shows its page without it. Across captures with unknown
-//! links it goes on; if no later capture tells, the link is *unknown* from then on. As of a date, the links are those
-//! that stand; if it is unknown then what a page links to ([`is_unknown`]), each link that it ever had is there as
-//! unknown, with the latest stretch that began until then, or the first one. The first ring is what the page ever
-//! linked to and what ever linked to it; the second is what pages of the first link to. Links of a node to itself are
-//! left out. Of more nodes than an answer has room for, it has those whose links stood longest. Memory: [`LINKS_MAX`]
-//! links. Cost: the lifespans of the pages of the first ring.
+//! links it goes on; if no later capture tells, the link is *unknown* from then on, also one that had ended. As of a
+//! date, the links are those that stand; if it is unknown then what a page links to ([`is_unknown`]), each link that it
+//! ever had is there as unknown, with the latest stretch that began until then, or the first one. The first ring is
+//! what the page ever linked to and what ever linked to it; the second is what pages of the first link to. Links of a
+//! node to itself are left out. Of more nodes than an answer has room for, it has those whose links stood longest.
+//! Memory: [`LINKS_MAX`] links. Cost: the lifespans of the pages of the first ring.
 //!
 //! [`is_unknown`]: crate::record::capture::is_unknown
 
@@ -145,24 +145,24 @@ impl Surroundings {
 
     /// Adds the links of a page.
     pub fn add(&mut self, page: Uid, lifespans: &[Lifespan], captures: &[CaptureTime]) {
-        let (telling, unknown) = (telling(captures), self.question.unknown_since(captures));
+        let question = self.question;
+        let (telling, unknown) = (telling(captures), question.unknown_since(captures));
         let edge = |run: &Lifespan, unknown| {
             let until = gone_after(&telling, run.last);
             Edge { source: page, target: run.link, from: run.first, until, unknown }
         };
         let others = lifespans.chunk_by(|one, next| one.link == next.link).filter(|runs| runs[0].link != page);
-        match (self.question.at, unknown) {
+        match (question.at, unknown) {
             (Some(at), Some(_)) => {
                 let chosen = |runs: &[Lifespan]| runs.partition_point(|run| run.first <= at).saturating_sub(1);
                 self.edges.extend(others.map(|runs| edge(&runs[chosen(runs)], unknown)));
             }
-            _ => {
-                let of_run = |run| Some(edge(run, None)).filter(|edge| self.question.stands(edge.from, edge.until));
-                let found = others.flatten().filter_map(of_run);
-                // A link that a capture shows to be gone is not unknown to this day.
-                let found = found.map(|edge| Edge { unknown: unknown.filter(|_| edge.until.is_none()), ..edge });
-                self.edges.extend(found.collect::<Vec<_>>());
-            }
+            // What is unknown to this day is said at the last stretch, whether that one has ended or not.
+            _ => self.edges.extend(others.flat_map(|runs| {
+                let of_run = |(at, run)| edge(run, unknown.filter(|_| at + 1 == runs.len()));
+                let stands = |edge: &Edge<Uid>| question.stands(edge.from, edge.until);
+                runs.iter().enumerate().map(of_run).filter(stands).collect::<Vec<_>>()
+            })),
         }
     }
 
@@ -263,32 +263,42 @@ fn longest(lives: HashMap<usize, i64>, count: usize) -> impl Iterator<Item = usi
 }
 
 /// Links in order; stretches of one link that meet are one. It stands if one of them does, and is unknown if that is so
-/// of one and none stands. As of a date one that stands is enough, and the unknown ones beside it are left out.
+/// of one and none stands; the last stretch says so. As of a date one that stands is enough, and the unknown ones
+/// beside it are left out.
 fn united(mut edges: Vec<Edge>, has_date: bool) -> Vec<Edge> {
     edges.sort_unstable();
     let ends = |edge: &Edge| (edge.source, edge.target);
     let mut united: Vec<Edge> = Vec::with_capacity(edges.len());
     for of_pair in edges.chunk_by(|one, next| ends(one) == ends(next)) {
-        let stands = has_date && of_pair.iter().any(|edge| edge.unknown.is_none());
+        let stands = of_pair.iter().any(|edge| edge.unknown.is_none() && (has_date || edge.until.is_none()));
+        let unknown = unknown_of_all(of_pair).filter(|_| !stands);
         let before = united.len();
-        for &edge in of_pair.iter().filter(|edge| !stands || edge.unknown.is_none()) {
+        for &edge in of_pair.iter().filter(|edge| !(has_date && stands) || edge.unknown.is_none()) {
             let end = |edge: &Edge| edge.until.unwrap_or(i64::MAX);
             match united[before..].last_mut() {
                 Some(last) if edge.from <= end(last) => {
-                    last.unknown = match (last.unknown, edge.unknown) {
-                        (Some(one), Some(other)) => Some(one.max(other)),
-                        // What ended before a link was unknown makes no difference to it, as long as it ended.
-                        (Some(since), None) => edge.until.map(|until| since.max(until)),
-                        (None, Some(since)) => last.until.map(|until| since.max(until)),
-                        (None, None) => None,
-                    };
                     last.until = if end(last) >= end(&edge) { last.until } else { edge.until };
                 }
                 _ => united.push(edge),
             }
         }
+        let last = united.len() - 1;
+        for (at, edge) in united.iter_mut().enumerate().skip(before) {
+            edge.unknown = unknown.filter(|_| has_date || at == last);
+        }
     }
     united
+}
+
+/// Since when links between two nodes, of which none stands for certain, are unknown together: since one of them is,
+/// and no other stands any more.
+fn unknown_of_all(edges: &[Edge]) -> Option<i64> {
+    let since = edges.iter().filter_map(|edge| edge.unknown).min()?;
+    let stood_until = edges.iter().filter_map(|edge| match edge.unknown {
+        Some(unknown) => (edge.from <= unknown).then_some(edge.until.map_or(unknown, |until| until.min(unknown))),
+        None => edge.until,
+    });
+    Some(stood_until.fold(since, i64::max))
 }
 
 /// Groups of URLs, as hosts: in the order in which their first URLs came.
@@ -457,14 +467,14 @@ mod tests {
             Surroundings::new(question, (&runs, &own), Sources::default()).by_page().edges
         };
         let edge = |target, from, until, unknown| Edge { source: 1, target, from, until, unknown };
-        assert_eq!(found(None), [edge(0, 10, Some(40), None), edge(2, 20, None, Some(50))]);
+        assert_eq!(found(None), [edge(0, 10, Some(40), Some(50)), edge(2, 20, None, Some(50))]);
         assert_eq!(found(Some(35)), [edge(0, 10, Some(40), Some(30)), edge(2, 20, None, Some(30))]);
         assert_eq!(found(Some(60)), [edge(0, 10, Some(40), Some(50)), edge(2, 20, None, Some(50))]);
         assert_eq!(found(Some(45)), [Edge { source: 0, ..edge(1, 20, None, None) }]);
         let linking = |at: Option<i64>| found(at).iter().map(|edge| edge.linking(at)).collect::<Vec<_>>();
-        assert_eq!(linking(None), [Linking::No, Linking::Unknown]);
+        assert_eq!(linking(None), [Linking::Unknown; 2]);
         assert_eq!((linking(Some(45)), linking(Some(35))), (vec![Linking::Yes], vec![Linking::Unknown; 2]));
-        // Of hosts, one page that stands is enough, and of two that are unknown the later one counts.
+        // Of hosts, one page that stands is enough, and of two that are unknown the one that stood for longer counts.
         let pair = |from, until, unknown| Edge { source: 0, target: 1, from, until, unknown };
         let open = [pair(10, None, Some(30)), pair(20, None, Some(50))];
         assert_eq!(united(open.to_vec(), false), [pair(10, None, Some(50))]);
@@ -472,6 +482,10 @@ mod tests {
         assert_eq!(united(known.to_vec(), false), [pair(10, None, None)]);
         assert_eq!(united(vec![pair(10, None, Some(30)), pair(20, Some(40), None)], false), [pair(10, None, Some(40))]);
         assert_eq!(united(vec![pair(10, Some(15), Some(30)), pair(20, None, None)], true), [pair(20, None, None)]);
+        // What ended and is unknown since says so at the last stretch of all.
+        let ended = [pair(10, Some(15), Some(30)), pair(20, Some(25), None), pair(40, Some(50), None)];
+        assert_eq!(united(ended[..2].to_vec(), false), [pair(10, Some(15), None), pair(20, Some(25), Some(30))]);
+        assert_eq!(united(ended.to_vec(), false).last(), Some(&pair(40, Some(50), Some(50))));
     }
 
     #[test]

@@ -5,9 +5,10 @@
 //! ```
 //!
 //! The search goes from both ends, always on from the one with fewer pages, one step at a time ([`Search::asks`]); who
-//! asks a store, or servers, gives it the links. If no way is found, there may be one over pages whose links are
-//! unknown ([`Ways::unknown`]). Memory: [`PAGES_MAX`] pages from each end. Cost: the links of all of
-//! them.
+//! asks a store, or servers, gives it the links. A page whose links are unknown may link to any other, so if no way is
+//! found, there may be one over each such page that is reached from the first one ([`Ways::unknown`]). Where the store
+//! has unknown links, the search then goes on from the first page, to find them all. Memory: [`PAGES_MAX`] pages from
+//! each end. Cost: the links of all of them; without a way also those of [`DOUBTED_MAX`] pages.
 
 use std::collections::HashMap;
 
@@ -19,6 +20,8 @@ use crate::record::uid::Uid;
 
 /// The most pages that are reached from one end.
 pub const PAGES_MAX: usize = 1 << 18;
+/// So many pages are reached from the first one to find those whose links are unknown.
+pub const DOUBTED_MAX: usize = 1 << 14;
 
 /// The ways between two pages.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,8 +32,8 @@ pub struct Ways {
     pub links: Option<usize>,
     /// Whether the search ended at a bound: there may be a longer way than was looked for.
     pub is_cut: bool,
-    /// Where no way was found, the pages over which there may be one, rising: of the pages reached from one of the ends
-    /// those of which it is unknown as of the time what they link to, or those that may link to them.
+    /// Where no way was found, the pages over which there may be one, rising: of the pages reached from the first one
+    /// those of which it is unknown as of the time what they link to.
     pub unknown: Vec<Uid>,
 }
 
@@ -97,29 +100,49 @@ pub struct Search {
     links_max: usize,
     is_backward: bool,
     is_cut: bool,
+    /// Whether the store has unknown links.
+    has_unknown: bool,
+    /// Whether there is no way, and the search goes on for pages whose links are unknown.
+    is_doubting: bool,
 }
 
 impl Search {
-    /// Looks for ways of at most so many links.
-    pub fn new(from: Uid, to: Uid, links_max: usize) -> Self {
-        Self { ends: [End::of(from), End::of(to)], links_max, is_backward: false, is_cut: false }
+    /// Looks for ways of at most so many links, in a store that has unknown links or has none.
+    pub fn new(from: Uid, to: Uid, links_max: usize, has_unknown: bool) -> Self {
+        let ends = [End::of(from), End::of(to)];
+        Self { ends, links_max, is_backward: false, is_cut: false, has_unknown, is_doubting: false }
     }
 
     /// The pages whose links are needed next, and whether these are the links to them; `None` at the end.
     pub fn asks(&mut self) -> Option<(&[Uid], bool)> {
+        if !self.is_doubting {
+            if self.goes_on() {
+                let [ahead, behind] = &self.ends;
+                self.is_backward = behind.edge.len() < ahead.edge.len();
+                return Some((&self.ends[usize::from(self.is_backward)].edge, self.is_backward));
+            }
+            self.is_doubting = self.has_unknown && self.met().is_empty();
+        }
+        let ahead = &self.ends[0];
+        if !self.is_doubting || ahead.edge.is_empty() || ahead.depth + 1 >= self.links_max {
+            return None;
+        }
+        if ahead.reached.len() > DOUBTED_MAX {
+            self.is_cut = true;
+            return None;
+        }
+        self.is_backward = false;
+        Some((&self.ends[0].edge, false))
+    }
+
+    /// Whether there may be a way that is not found yet.
+    fn goes_on(&mut self) -> bool {
         let [ahead, behind] = &self.ends;
         let is_bounded =
             ahead.depth + behind.depth >= self.links_max || ahead.reached.len().min(behind.reached.len()) > PAGES_MAX;
         let has_ended = self.is_cut || ahead.edge.is_empty() || behind.edge.is_empty() || !self.met().is_empty();
-        if has_ended {
-            return None;
-        }
-        if is_bounded {
-            self.is_cut = true;
-            return None;
-        }
-        self.is_backward = behind.edge.len() < ahead.edge.len();
-        Some((&self.ends[usize::from(self.is_backward)].edge, self.is_backward))
+        self.is_cut |= is_bounded && !has_ended;
+        !has_ended && !is_bounded
     }
 
     /// Takes the links of the pages that [`Search::asks`] named, in their order.
@@ -134,23 +157,20 @@ impl Search {
 
     /// The pages that both ends reach and that the last step reached.
     fn met(&self) -> Vec<Uid> {
+        if self.is_doubting {
+            return Vec::new();
+        }
         let [ahead, behind] = &self.ends;
         let (edge, other) = if self.is_backward { (&behind.edge, ahead) } else { (&ahead.edge, behind) };
         edge.iter().copied().filter(|page| other.reached.contains_key(page)).collect()
     }
 
-    /// The pages that were reached from one of the ends, if no way was found: a way that the archive does not know goes
-    /// over one of them. Also, whether these are the pages from which the last one is reached, so that what links to
-    /// them is asked for ([`Links::unknown`]).
-    pub fn doubts(&self) -> Option<(Vec<Uid>, bool)> {
-        if !self.met().is_empty() {
-            return None;
-        }
-        let [ahead, behind] = &self.ends;
-        let is_backward = behind.edge.is_empty() && !ahead.edge.is_empty();
-        let mut reached: Vec<Uid> = self.ends[usize::from(is_backward)].reached.keys().copied().collect();
-        reached.sort_unstable();
-        Some((reached, is_backward))
+    /// The pages that were reached from the first one, if no way was found; of these it is to be asked what is unknown
+    /// ([`Links::unknown`]).
+    pub fn doubts(&self) -> Vec<Uid> {
+        let is_asked = self.has_unknown && self.met().is_empty();
+        let reached = self.ends[0].reached.iter().filter(|(_, (depth, _))| is_asked && *depth < self.links_max);
+        in_order(reached.map(|(&page, _)| page).collect())
     }
 
     /// The ways that were found, at most `count`.
@@ -182,7 +202,7 @@ pub fn ways(
     links_max: usize,
     count: usize,
 ) -> Result<Ways, Error> {
-    let mut search = Search::new(from, to, links_max);
+    let mut search = Search::new(from, to, links_max, links.has_unknown());
     while let Some((pages, is_backward)) = search.asks() {
         let direction = if is_backward { Direction::In(Precision::Exact) } else { Direction::Out };
         let lists = pages.iter().map(|&page| links.links(page, direction, Window::AsOf(as_of)));
@@ -190,11 +210,8 @@ pub fn ways(
         search.add(lists.iter().map(Vec::as_slice));
     }
     let mut unknown = Vec::new();
-    if let Some((pages, is_backward)) = search.doubts().filter(|_| links.has_unknown()) {
-        let direction = if is_backward { Direction::In(Precision::Exact) } else { Direction::Out };
-        for page in pages {
-            unknown.extend(links.unknown(page, direction, as_of)?);
-        }
+    for page in search.doubts() {
+        unknown.extend(links.unknown(page, Direction::Out, as_of)?);
     }
     Ok(Ways { unknown: in_order(unknown), ..search.ways(count) })
 }
@@ -208,7 +225,11 @@ mod tests {
     type Graph = BTreeMap<u64, BTreeSet<u64>>;
 
     fn searched(graph: &Graph, from: u64, to: u64, links_max: usize) -> Ways {
-        let mut search = Search::new(Uid(from), Uid(to), links_max);
+        search(graph, Search::new(Uid(from), Uid(to), links_max, false)).ways(1000)
+    }
+
+    /// The search at its end.
+    fn search(graph: &Graph, mut search: Search) -> Search {
         while let Some((pages, is_backward)) = search.asks() {
             let list = |page: &Uid| -> Vec<Uid> {
                 let ahead = || graph.get(&page.0).into_iter().flatten().copied();
@@ -218,7 +239,7 @@ mod tests {
             let lists: Vec<Vec<Uid>> = pages.iter().map(list).collect();
             search.add(lists.iter().map(Vec::as_slice));
         }
-        search.ways(1000)
+        search
     }
 
     /// All ways of exactly so many links, by trying.
@@ -259,5 +280,26 @@ mod tests {
         let none = searched(&chain, 9, 0, 8);
         assert_eq!((none.links, none.is_cut), (None, false));
         assert_eq!(searched(&chain, 3, 3, 8).ways, [[Uid(3)]]);
+    }
+
+    proptest! {
+        /// A way that is not known goes over a page that the first one leads to, whatever leads to the last one.
+        #[test]
+        fn without_a_way_the_doubts_are_the_pages_that_the_first_one_leads_to(
+            edges in proptest::collection::btree_set((0..8_u64, 0..8_u64), 0..20), from in 0..8_u64, to in 0..8_u64,
+            links_max in 1..7_usize,
+        ) {
+            let mut graph = Graph::new();
+            edges.into_iter().for_each(|(source, target)| { graph.entry(source).or_default().insert(target); });
+            let found = search(&graph, Search::new(Uid(from), Uid(to), links_max, true));
+            let known = searched(&graph, from, to, links_max);
+            prop_assert_eq!(&found.ways(1000).ways, &known.ways);
+            let mut reached = BTreeSet::from([from]);
+            for _ in 1..links_max {
+                reached.extend(reached.clone().iter().flat_map(|page| graph.get(page).cloned().unwrap_or_default()));
+            }
+            let expected = if known.links.is_some() { BTreeSet::new() } else { reached };
+            prop_assert_eq!(found.doubts(), expected.into_iter().map(Uid).collect::<Vec<_>>());
+        }
     }
 }

@@ -22,7 +22,7 @@ impl Pinned {
         links_max: usize,
         count: usize,
     ) -> Result<Ways, Status> {
-        let mut search = Search::new(from, to, links_max);
+        let mut search = Search::new(from, to, links_max, self.graph().has_unknown);
         'steps: while let Some((pages, is_backward)) = search.asks() {
             let direction = if is_backward { Direction::In(Precision::Exact) } else { Direction::Out };
             let pages = pages.to_vec();
@@ -45,11 +45,8 @@ impl Pinned {
             search.add(lists.iter().map(Vec::as_slice));
         }
         let mut unknown = Vec::new();
-        if let Some((pages, is_backward)) = search.doubts().filter(|_| self.graph().has_unknown) {
-            let direction = if is_backward { Direction::In(Precision::Exact) } else { Direction::Out };
-            for some in pages.chunks(PAGES) {
-                unknown.extend(self.unknown(some, direction, as_of).await?.into_values());
-            }
+        for some in search.doubts().chunks(PAGES) {
+            unknown.extend(self.unknown(some, Direction::Out, as_of).await?.into_values());
         }
         Ok(Ways { unknown: in_order(unknown), ..search.ways(count) })
     }
