@@ -1,0 +1,369 @@
+"""What a store holds after builds, updates and removals, in plain dictionaries, written from the manual alone.
+
+Nothing here is fast, and nothing is shared with Webstrata: each rule is the sentence of the manual that it quotes.
+"""
+
+import datetime
+import re
+from dataclasses import dataclass, field
+from urllib.parse import quote, unquote, urljoin, urlsplit
+
+GOOD, END, SERVER = 200, "end", "server"
+FOREVER = 253402300799
+
+
+def second(text):
+    """Seconds since 1970 of 14 digits."""
+    when = datetime.datetime.strptime(text, "%Y%m%d%H%M%S").replace(tzinfo=datetime.timezone.utc)
+    return int(when.timestamp())
+
+
+def moment(seconds):
+    return datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc)
+
+
+def iso(seconds):
+    return moment(seconds).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def digits(seconds):
+    return moment(seconds).strftime("%Y%m%d%H%M%S")
+
+
+def canonical(url, base=None):
+    """The WHATWG form without a fragment, as far as the made-up URLs need it."""
+    parts = urlsplit(urljoin(base, url) if base else url)
+    host = parts.hostname.encode("idna").decode() if not parts.hostname.isascii() else parts.hostname
+    port = parts.port
+    if port and port != {"http": 80, "https": 443}[parts.scheme]:
+        host += f":{port}"
+    path = quote(parts.path or "/", safe="%/:@!$&'()*+,;=~-._|[]")
+    query = "?" + quote(parts.query, safe="%/:@!$&()*+,;=~-._?|[]^") if "?" in url.split("#")[0] else ""
+    return f"{parts.scheme}://{host}{path}{query}"
+
+
+def host(url):
+    return urlsplit(url).hostname
+
+
+SUFFIXES = {"co.uk", "org", "example"}
+
+
+def domain(name):
+    """The registrable domain, for the suffixes of the made-up hosts."""
+    labels = name.split(".")
+    for at in range(1, len(labels)):
+        if ".".join(labels[at:]) in SUFFIXES:
+            return ".".join(labels[at - 1 :])
+    return name
+
+
+def after_host(url):
+    parts = urlsplit(url)
+    return parts.path + ("?" + parts.query if parts.query or url.endswith("?") else "")
+
+
+def below(name, top):
+    return name == top or name.endswith("." + top)
+
+
+def matches(url, how, pattern):
+    """Whether a URL is one of those that a URL, a host, a domain or a prefix means."""
+    if how in ("exact", "url"):
+        return url == pattern
+    if how == "host":
+        return host(url) == host(pattern)
+    if how == "domain":
+        return below(host(url), host(pattern))
+    if how == "prefix":
+        return host(url) == host(pattern) and after_host(url).startswith(after_host(pattern))
+    return urlkey(url) == urlkey(pattern)
+
+
+def urlkey(url):
+    """The urlkey: without the scheme, www., letter case, a slash at the end, and the order of arguments."""
+    parts = urlsplit(re.sub(r"%[2-7][0-9a-fA-F]", lambda match: unquote(match[0]), url).lower())
+    name = re.sub(r"^www\d*\.", "", parts.hostname)
+    port = f":{parts.port}" if parts.port else ""
+    path = parts.path.rstrip("/") or "/"
+    query = "?" + "&".join(sorted(parts.query.split("&"))) if parts.query else ""
+    return ",".join(reversed(name.split("."))) + port + ")" + path + query
+
+
+@dataclass
+class Input:
+    """A capture as a crawl file has it. `links` are spelled as in the page; None: nothing is said of them."""
+
+    url: str
+    ts: int
+    status: int | None = None
+    links: list | None = None
+    digest: str | None = None
+    refers_to: tuple | None = None  # (URL or None, second or None); a revisit
+    is_unmodified: bool = False  # a revisit with the profile server-not-modified
+    redirect: str | None = None
+
+
+@dataclass
+class Capture:
+    """A capture in the store. `links` None: unknown."""
+
+    url: str
+    ts: int
+    status: int
+    links: frozenset | None
+    raw: list = field(default_factory=list)  # spelled links, for revisits of other URLs
+    digests: set = field(default_factory=set)
+    revisits: list = field(default_factory=list)
+    is_fixed: bool = False  # a revisit that keeps what it took from a removed capture
+
+    def tells(self, failures="end"):
+        """What the capture says of its page: None nothing, False that the page is gone, True that it is there."""
+        if self.status < 400:
+            return True
+        counts = {"ignore": False, "all": True, "end": self.status < 500 and self.status != 429}[failures]
+        return False if counts else None
+
+
+class Store:
+    def __init__(self, redirects=False):
+        self.redirects = redirects
+        self.pages = {}
+        self.rules = []
+        self.is_whole = True  # nothing was ever removed
+        self.leftover = set()  # URLs that a removal without a merge leaves in the list
+
+    # Builds, updates and removals.
+
+    def add(self, inputs):
+        for one in inputs:
+            self.put(one)
+        self.resolve()
+
+    def put(self, one):
+        """Statuses: "A status means the same in every format"."""
+        status = one.status or GOOD
+        if not 200 <= status < 1000:
+            return
+        if any(rule.takes_page(one.url, one.ts) for rule in self.rules):
+            return
+        is_revisit = status == 304 or (one.refers_to is not None and status == GOOD)
+        new = Capture(one.url, one.ts, GOOD if is_revisit else status, None)
+        if is_revisit:
+            new.revisits.append(one)
+        elif status >= 400:
+            new.links = frozenset()
+        elif 300 <= status < 400:
+            target = one.redirect or (one.links[0] if one.links and len(one.links) == 1 else None)
+            new.links = self.allowed(one, [target] if self.redirects and target else [])
+        elif status > 200:
+            new.links = frozenset()
+        elif one.links is not None:
+            links = one.links + ([one.redirect] if one.redirect and self.redirects else [])
+            new.links, new.raw = self.allowed(one, links), list(links)
+            new.digests = {one.digest} - {None}
+        captures = self.pages.setdefault(one.url, {})
+        old = captures.get(one.ts)
+        captures[one.ts] = new if old is None else together(old, new)
+
+    def allowed(self, one, links):
+        urls = {canonical(link, one.url) for link in links}
+        return frozenset(u for u in urls if not any(rule.takes_link(u, one.ts) for rule in self.rules))
+
+    def resolve(self):
+        for page in self.pages:
+            for capture in self.captures(page):
+                if capture.revisits and not capture.is_fixed:
+                    capture.status, capture.links = GOOD, None
+                    for one in capture.revisits:
+                        capture.status, capture.links = self.revisited(one)
+
+    def originals(self, one):
+        """The captures that a revisit refers to. One that has a status refers to captures with the status 200."""
+        page, at = (None, None) if one.is_unmodified else one.refers_to or (None, None)
+        own = self.pages.get(one.url, {})
+        known = [c for c in own.values() if c.status == GOOD and c.links is not None]
+        if page and page != one.url:
+            others = [c for captures in self.pages.values() for c in captures.values()]
+            return [c for c in others if c.status == GOOD and not c.revisits and c.links is not None and has(c, one)]
+        if at is None:
+            return sorted((c for c in known if c.ts < one.ts), key=lambda c: c.ts)[-1:]
+        same = sorted((c for c in known if not c.revisits and has(c, one)), key=lambda c: c.ts)
+        if same:
+            return [c for c in same if c.ts < one.ts][-1:] or same[:1]
+        if at in own:
+            fits = own[at].status == GOOD or one.status is None
+            return [own[at]] if fits and (not own[at].revisits or is_copy(own[at])) else []
+        return []
+
+    def revisited(self, one):
+        """The status and the links of a revisit."""
+        status, known = GOOD, None
+        for original in self.originals(one):
+            if original.links is None:
+                continue
+            if original.url == one.url:
+                status, links = original.status, original.links
+            else:
+                # A link that was taken out of the original is out under its URL there.
+                kept = [raw for raw in original.raw if canonical(raw, original.url) in original.links]
+                links = frozenset(canonical(raw, one.url) for raw in kept)
+            links = frozenset(u for u in links if not any(r.takes_link(u, one.ts) for r in self.rules))
+            known = links if known is None else known | links
+        return status, known
+
+    def remove(self, rule, merges=True):
+        self.is_whole = False
+        before = set(self.urls())
+        touched = {
+            (c.url, c.ts)
+            for captures in self.pages.values()
+            for c in captures.values()
+            if rule.takes_page(c.url, c.ts) or (c.links and any(rule.takes_link(u, c.ts) for u in c.links))
+        }
+        for captures in self.pages.values():
+            for capture in captures.values():
+                sources = [o for one in capture.revisits for o in self.originals(one)]
+                if capture.links is not None and any((o.url, o.ts) in touched for o in sources):
+                    capture.is_fixed = True
+        self.rules.append(rule)
+        for url in list(self.pages):
+            kept = {t: c for t, c in self.pages[url].items() if not rule.takes_page(url, t)}
+            for capture in kept.values():
+                if capture.links:
+                    capture.links = frozenset(u for u in capture.links if not rule.takes_link(u, capture.ts))
+            if kept:
+                self.pages[url] = kept
+            else:
+                del self.pages[url]
+        self.leftover |= before
+        if merges:
+            self.merged()
+
+    def merged(self):
+        self.leftover = set()
+
+    # What it holds.
+
+    def used(self):
+        return set(self.pages) | {u for c in self.all() for u in c.links or ()}
+
+    def urls(self):
+        return self.used() | self.leftover
+
+    def all(self):
+        return (c for captures in self.pages.values() for c in captures.values())
+
+    def captures(self, url):
+        return [c for _, c in sorted(self.pages.get(url, {}).items())]
+
+    def deciding(self, captures, at, failures="end", age=None):
+        """As of a time, the latest capture that counts decides."""
+        counting = [c for c in captures if c.ts <= at and c.tells(failures) is not None]
+        latest = max(counting, key=lambda c: c.ts, default=None)
+        return None if latest and age is not None and latest.ts < at - age else latest
+
+    def links_at(self, url, at, failures="end", age=None):
+        """The links of a page as of a time; None: unknown."""
+        latest = self.deciding(self.captures(url), at, failures, age)
+        return frozenset() if latest is None else latest.links
+
+    def links(self, url, window):
+        """Links in a window, and whether they are unknown."""
+        if "at" in window:
+            links = self.links_at(url, window["at"], window.get("failures", "end"), window.get("age"))
+            return (set(), True) if links is None else (set(links), False)
+        first, last = window.get("from", -FOREVER), window.get("to", FOREVER)
+        return {u for c in self.captures(url) if first <= c.ts <= last for u in c.links or ()}, False
+
+    def sources(self, target, window):
+        """Pages that link to a URL in a window, and those of which that is unknown."""
+        yes, unknown = set(), set()
+        for page in self.pages:
+            links, is_unknown = self.links(page, window)
+            if target in links:
+                yes.add(page)
+            elif is_unknown and any(target in (c.links or ()) for c in self.captures(page)):
+                unknown.add(page)
+        return yes, unknown
+
+    def spellings(self, url):
+        return {u for u in self.urls() if urlkey(u) == urlkey(url)}
+
+    def lifespans(self, page, link):
+        """Runs of captures that have a link. They pass over unknown links and failures of the server."""
+        return [(stay["first"], stay["last"]) for stay in self.stays(page, {link})]
+
+    def telling(self, page):
+        """Captures with known links, and failures that end the page."""
+        return [c for c in self.captures(page) if c.tells() is not None and c.links is not None]
+
+    def stays(self, page, targets):
+        stays, is_first = [], True
+        for capture in self.telling(page):
+            if capture.links & targets:
+                if not stays or stays[-1]["gone"] is not None:
+                    began = "returned" if stays else "found" if is_first else "new"
+                    stays.append({"first": capture.ts, "last": capture.ts, "gone": None, "began": began})
+                stays[-1]["last"] = capture.ts
+            elif stays and stays[-1]["gone"] is None:
+                stays[-1]["gone"] = capture.ts
+            is_first = False
+        return stays
+
+    def unknown_intervals(self, page):
+        """From a capture with unknown links up to the next one that tells."""
+        intervals, since = [], None
+        for capture in self.captures(page):
+            if capture.links is None:
+                since = capture.ts if since is None else since
+            elif capture.tells() is not None and since is not None:
+                intervals.append((since, capture.ts - 1))
+                since = None
+        return intervals + ([(since, None)] if since is not None else [])
+
+
+def has(capture, revisit):
+    """Whether a capture has the digest of a revisit."""
+    return revisit.digest is not None and revisit.digest in capture.digests
+
+
+def is_copy(capture):
+    """Whether it is a revisit of another URL."""
+    return any((one.refers_to or (None,))[0] not in (None, one.url) for one in capture.revisits)
+
+
+def together(old, new):
+    """Two captures of a URL in one second are one capture. It has the lower status, and the links of both; a failure
+    adds nothing to what is no failure, and a revisit nothing to a response."""
+    if old.status >= 400 or new.status >= 400:
+        return min(old, new, key=lambda c: c.status)
+    both = [c for c in (old, new) if not c.revisits] or [old, new]
+    known = [c.links for c in both if c.links is not None]
+    return Capture(
+        old.url,
+        old.ts,
+        min(old.status, new.status),
+        frozenset().union(*known) if known else None,
+        [raw for c in both for raw in c.raw],
+        set().union(*(c.digests for c in both)),
+        [] if len(both) == 1 or not both[0].revisits else old.revisits + new.revisits,
+    )
+
+
+@dataclass
+class Rule:
+    how: str  # url, host, domain or prefix
+    what: str  # a URL
+    of: str = "both"  # page, target or both
+    first: int = -FOREVER
+    last: int = FOREVER
+
+    def takes(self, url, ts):
+        return self.first <= ts <= self.last and matches(url, self.how, self.what)
+
+    def takes_page(self, url, ts):
+        return self.of != "target" and self.takes(url, ts)
+
+    def takes_link(self, url, ts):
+        return self.of != "page" and self.takes(url, ts)
