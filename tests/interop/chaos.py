@@ -130,7 +130,7 @@ class Cluster:
         command = [self.args.webstrata, "serve", self.work / "store", "--listen", f"127.0.0.1:{port}", "--admin",
                    "127.0.0.1:0", "--advertise", f"127.0.0.1:{self.cuts.ports[at]}", "--name", f"server-{at}",
                    "--data", place / "data", "--replicas", replicas, "--settle", "1", "--watch", "0.5",
-                   "--drain", "20", "--tls-cert", place / "cert.pem", "--tls-key", place / "key.pem", "--tls-ca",
+                   "--drain", "20", "--grace", "10", "--tls-cert", place / "cert.pem", "--tls-key", place / "key.pem", "--tls-ca",
                    place / "ca.pem", "--tls-client-ca", place / "ca.pem", "--log", "info"]
         for other in range(self.args.servers):
             if other != at and self.servers[other]:
@@ -282,7 +282,158 @@ def sleeper(stop, late):
 
 def shares(times):
     """p50, p99 and the longest, in milliseconds."""
-    times = sorted(times)
+    times = sorted(times) or [0]
+    return *(1000 * times[len(times) * share // 100] for share in (50, 99)), 1000 * times[-1]
+
+
+class Caller(threading.Thread):
+    """Asks one question after the other, and compares the answers with the truth."""
+
+    def __init__(self, cluster, story, seed, stop):
+        super().__init__(daemon=True)
+        self.cluster, self.story, self.random, self.stop = cluster, story, random.Random(seed), stop
+        self.times, self.failed, self.answers, self.interrupted = [], [], [], 0
+        self.connections = {}
+
+    def context(self):
+        caller = self.cluster.work / "caller"
+        context = ssl.create_default_context(cafile=str(self.cluster.work / "ca.pem"))
+        context.load_cert_chain(str(caller / "cert.pem"), str(caller / "key.pem"))
+        return context
+
+    def ask(self, address, path):
+        connection = self.connections.get(address)
+        if connection is None:
+            host, port = address.rsplit(":", 1)
+            connection = http.client.HTTPSConnection(host, int(port), timeout=15, context=self.context())
+            self.connections[address] = connection
+        try:
+            connection.request("GET", path)
+            answer = connection.getresponse()
+            return answer.status, answer.read()
+        except (OSError, http.client.HTTPException):
+            self.connections.pop(address).close()
+            raise
+
+    def run(self):
+        while not self.stop.is_set():
+            with self.cluster.lock:
+                up = [at for at in range(len(self.cluster.servers)) if at not in self.cluster.down]
+                at = self.random.choice(up)
+                turn, address = self.cluster.turns[at], self.cluster.addresses[at]
+            page, direction = self.random.randrange(PAGES), self.random.choice(["out", "in"])
+            seconds = FIRST + self.random.randrange(DAY, (len(self.story.batches) + 1) * DAY)
+            query = urllib.parse.urlencode({"url": url_of(page), "direction": direction, "at": stamp(seconds),
+                                            "limit": 1000})
+            begun = time.monotonic()
+            try:
+                status, body = self.ask(address, f"/v1/links?{query}")
+                took = time.monotonic() - begun
+                if status != 200:
+                    raise OSError(f"{status}: {body[:300]}")
+                answer = json.loads(body)
+                # The epoch may be known here only later.
+                self.answers.append((at, answer["epoch"], page, direction, seconds, answer["links"]))
+                with self.cluster.lock:
+                    # The time of a call to a server that was stopped meanwhile says nothing.
+                    if self.cluster.turns[at] != turn:
+                        self.interrupted += 1
+                        continue
+                self.times.append((took, at, begun))
+            except (OSError, http.client.HTTPException, ssl.SSLError) as error:
+                with self.cluster.lock:
+                    # Whoever asks a server that is killed or stopped meanwhile asks another one.
+                    if self.cluster.turns[at] != turn:
+                        self.interrupted += 1
+                        continue
+                self.failed.append((at, query, time.monotonic() - begun, repr(error)))
+            self.stop.wait(0.02)
+
+    def wrong(self):
+        def is_wrong(at, epoch, page, direction, seconds, links):
+            return set(links) != self.story.answer(epoch, page, direction, seconds) or len(set(links)) != len(links)
+        return [answer for answer in self.answers if is_wrong(*answer)]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--webstrata", default=os.environ.get("WEBSTRATA", "target/debug/webstrata"))
+    parser.add_argument("--seconds", type=float, default=300)
+    parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--servers", type=int, default=4)
+    parser.add_argument("--callers", type=int, default=6)
+    parser.add_argument("--p99", type=float, default=500, help="the most milliseconds of 99 of 100 calls")
+    parser.add_argument("--slow", action="store_true", help="print events, and calls above --p99, in order")
+    parser.add_argument("--keep", action="store_true", help="keep the logs of the servers")
+    args = parser.parse_args()
+    work = pathlib.Path(tempfile.mkdtemp(prefix="webstrata-chaos-"))
+    story, stop = Story(args.seed, work), threading.Event()
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+
+    def job(*words):
+        subprocess.run(["nice", args.webstrata, *map(str, words), "-w", "1", "--partition-urls", "40"],
+                       check=True, **quiet)
+
+    job("build", story.batch(), "--out", work / "store")
+    story.written()
+    cluster, counts, late = Cluster(args, work), {}, []
+    ended = False
+    try:
+        for at in range(args.servers):
+            cluster.start(at, 2)
+        cluster.whole()
+        for at in range(args.servers):
+            cluster.asked(at, True)
+        callers = [Caller(cluster, story, args.seed + 100 + at, stop) for at in range(args.callers)]
+        threads = [*callers, threading.Thread(target=cluster.renew, args=(stop,), daemon=True),
+                   threading.Thread(target=sleeper, args=(stop, late), daemon=True)]
+
+        def write_batches():
+            while not stop.wait(10):
+                path = story.batch()
+                job("update", work / "store", path)
+                story.written()
+                counts["updates"] = counts.get("updates", 0) + 1
+        threads.append(threading.Thread(target=write_batches, daemon=True))
+        for thread in threads:
+            thread.start()
+        begun = time.monotonic()
+
+        def disturb_until(share, replicas):
+            while time.monotonic() < begun + share * args.seconds:
+                cluster.disturb(counts, replicas)
+                time.sleep(0.5)
+                cluster.settled()
+        disturb_until(0.4, 2)
+        cluster.replace_authority()
+        changing = [time.monotonic()]
+        cluster.change_replicas(3)
+        changing.append(time.monotonic())
+        disturb_until(1, 3)
+        time.sleep(1)
+        stop.set()
+        for thread in threads:
+            thread.join(60)
+        agreed = cluster.whole()
+        seconds, ended = time.monotonic() - begun, True
+    finally:
+        for server in filter(None, cluster.servers):
+            server.kill()
+            server.wait()
+        cluster.cuts.end()
+        if ended and not args.keep:
+            subprocess.run(["rm", "-rf", work], check=True)
+        else:
+            print(f"the logs are in {work}")
+    failed = [one for caller in callers for one in caller.failed]
+    wrong = [one for caller in callers for one in caller.wrong()]
+    for one in [*failed[:20], *wrong[:20]]:
+        print(one)
+    if args.slow:
+        slow = [(when, f"server {server}: {1000 * took:.0f} ms") for caller in callers
+                for took, server, when in caller.times if 1000 * took > args.p99]
+        for when, what in sorted([*cluster.events, *slow]):
+            print(f"{when - begun:8.2f} {what}")
     calls = [call for caller in callers for call in caller.times]
     spans = [*zip(cluster.events[::2], cluster.events[1::2])]
 
