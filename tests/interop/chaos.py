@@ -130,7 +130,8 @@ class Cluster:
         command = [self.args.webstrata, "serve", self.work / "store", "--listen", f"127.0.0.1:{port}", "--admin",
                    "127.0.0.1:0", "--advertise", f"127.0.0.1:{self.cuts.ports[at]}", "--name", f"server-{at}",
                    "--data", place / "data", "--replicas", replicas, "--settle", "1", "--watch", "0.5",
-                   "--drain", "20", "--grace", "10", "--tls-cert", place / "cert.pem", "--tls-key", place / "key.pem", "--tls-ca",
+                   "--drain", "20", "--grace", "10",
+                   "--tls-cert", place / "cert.pem", "--tls-key", place / "key.pem", "--tls-ca",
                    place / "ca.pem", "--tls-client-ca", place / "ca.pem", "--log", "info"]
         for other in range(self.args.servers):
             if other != at and self.servers[other]:
