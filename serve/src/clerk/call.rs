@@ -462,21 +462,29 @@ impl Asking<'_> {
             return;
         }
         let map = self.clerk.map();
-        let mut here = Vec::new();
+        let (mut here, mut elsewhere) = (Vec::new(), Vec::new());
         for question in (0..self.questions.len()).filter(|&question| self.answers[question].is_none()) {
             let mut open = self.groups.iter().filter(|group| group.is_open && group.questions.contains(&question));
             if open.any(|group| group.presence != Presence::Silent) {
                 continue;
             }
+            // Other holders may be behind the same cut: this server comes first, also before those that were not asked.
             let cell = self.questions[question].cell;
+            if map.holders(cell).any(|server| server.name == *own) {
+                here.push(question);
+                continue;
+            }
             match self.next_server(&map, question) {
-                Some(server) if server.name == *own => here.push(question),
-                Some(server) if !self.clerk.is_gone(&server.address) => {}
+                Some(server) if !self.clerk.is_gone(&server.address) => elsewhere.push(question),
                 _ => cells.need(cell),
             }
         }
-        here.retain(|question| !self.stuck.contains(question));
-        self.send(here);
+        self.stuck.retain(|question| !here.contains(question));
+        elsewhere.retain(|question| !self.stuck.contains(question));
+        if let (Some(index), false) = (map.server(own), here.is_empty()) {
+            self.call(map.servers[index].clone(), here);
+        }
+        self.send(elsewhere);
     }
 }
 
