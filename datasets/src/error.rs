@@ -13,6 +13,16 @@ pub enum Error {
         /// The error of the system.
         source: std::io::Error,
     },
+    /// A path is a URL.
+    #[error(
+        "{}: inputs are files of this machine; download the file first, or pipe it in with - as the input: \
+         curl -s URL | webstrata build --out STORE -",
+        path.display()
+    )]
+    NotLocal {
+        /// The URL.
+        path: PathBuf,
+    },
     /// A path or pattern names no file.
     #[error("{}: no such file", path.display())]
     NoSuchFile {

@@ -77,7 +77,9 @@ pub fn inputs(paths: &[PathBuf]) -> Result<Vec<Input>, Error> {
                 }
             }
             if !named && files.len() == before {
-                return Err(Error::NoSuchFile { path: path.clone() });
+                let is_url = path.to_str().is_some_and(|path| path.contains("://"));
+                let path = path.clone();
+                return Err(if is_url { Error::NotLocal { path } } else { Error::NoSuchFile { path } });
             }
         }
     }
@@ -236,7 +238,13 @@ fn read(source: Box<dyn Read + Send>, path: &Path, kinds: LinkKinds) -> Result<B
     let mut text = Text::new(source).map_err(io)?;
     let notes = text.notes();
     while text.peek(1).map_err(io)?.is_empty() && text.resume() {}
-    let format = detect::format(text.peek(detect::HEAD_BYTES).map_err(io)?);
+    let head = text.peek(detect::HEAD_BYTES).map_err(io)?;
+    let is_broken = head.is_empty() && notes.lock().is_ok_and(|notes| !notes.is_empty());
+    let format = if is_broken {
+        Format::NotRead(Finding::OtherFile, "nothing in the file can be decompressed")
+    } else {
+        detect::format(head)
+    };
     let documents = Documents::new(kinds);
     let reader: Box<dyn CaptureReader> = match format {
         Format::Warc => Box::new(WarcReader::new(text, path.to_owned(), documents)),

@@ -2,7 +2,9 @@
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, ValueEnum};
+use std::borrow::Cow;
 use std::thread::available_parallelism;
+use webstrata_layers::read::question::limited;
 use webstrata_layers::{AsOf, Failures, Location, Window, parse_age, parse_time};
 
 /// How a subcommand ended that printed its whole result.
@@ -16,19 +18,19 @@ pub(crate) enum Outcome {
 
 /// The error of a command line that parses but makes no sense: exit code 2.
 #[derive(Debug)]
-pub(crate) struct Usage(pub(crate) &'static str);
+pub(crate) struct Usage(pub(crate) Cow<'static, str>);
 
 impl std::fmt::Display for Usage {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.0)
+        f.write_str(&self.0)
     }
 }
 
 impl std::error::Error for Usage {}
 
-/// Options that exclude one another are an error of the command line.
-pub(crate) fn unfit(error: impl std::error::Error + Send + Sync + 'static) -> anyhow::Error {
-    anyhow::Error::new(error).context(Usage("these options cannot be combined"))
+/// What a library finds wrong with options is an error of the command line.
+pub(crate) fn unfit(error: impl std::error::Error) -> anyhow::Error {
+    Usage(error.to_string().into()).into()
 }
 
 /// How results are printed.
@@ -52,6 +54,12 @@ pub(crate) struct FormatArgs {
 /// The location of a store: a path, `file:///path` or `s3://bucket/prefix`.
 pub(crate) fn location() -> impl TypedValueParser<Value = Location> {
     OsStringValueParser::new().try_map(Location::parse)
+}
+
+/// A `--limit`: at most so many; 0 is all.
+pub(crate) fn limit(text: &str) -> Result<usize, String> {
+    let number: u64 = text.parse().map_err(|_| format!("not a number: {text:?}; write 0 for all, or 1, 2, 3 ..."))?;
+    Ok(usize::try_from(limited(number, u64::MAX)).unwrap_or(usize::MAX))
 }
 
 /// The first second of a time.
@@ -101,7 +109,7 @@ impl AsOfArgs {
     /// Two dates, the first of which is not the later one.
     pub(crate) fn dates(self, from: i64, to: i64) -> Result<[AsOf; 2], Usage> {
         if from > to {
-            return Err(Usage("the first date is later than the second"));
+            return Err(Usage("the first date is later than the second".into()));
         }
         Ok([from, to].map(|at| self.date(at)))
     }
@@ -120,7 +128,7 @@ impl AsOfArgs {
         if dated || (self.max_age.is_none() && self.failures.is_none()) {
             return Ok(());
         }
-        Err(Usage("--max-age and --failures need a date, for example --at"))
+        Err(Usage("--max-age and --failures need a date, for example --at".into()))
     }
 }
 
@@ -130,7 +138,7 @@ fn age(text: &str) -> Result<i64, String> {
 
 /// The interval between two times, each of which may be missing.
 pub(crate) fn interval(from: Option<i64>, to: Option<i64>) -> Result<(i64, i64), Usage> {
-    webstrata_layers::interval(from, to).map_err(|_| Usage("--from is later than --to"))
+    webstrata_layers::interval(from, to).map_err(|_| Usage("--from is later than --to".into()))
 }
 
 /// The number of processors, which is the default number of threads.
@@ -182,12 +190,20 @@ mod tests {
     }
 
     #[test]
+    fn a_limit_of_0_is_all() {
+        assert_eq!((limit("0"), limit("7")), (Ok(usize::MAX), Ok(7)));
+        for wrong in ["", "-1", "all", "1.5"] {
+            assert!(limit(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
     fn a_short_time_is_a_whole_period() {
         assert_eq!(time_from("1970"), Ok(0));
         assert_eq!(time_to("1970"), Ok(365 * 86_400 - 1));
         assert_eq!(time_to("197001"), Ok(31 * 86_400 - 1));
         assert_eq!(time_from("1970-01-02T00:00:00Z"), Ok(86_400));
-        for wrong in ["yesterday", "0000", "1209588506000", "0001-01-01T00:00:00+12:00"] {
+        for wrong in ["tomorrow", "0000", "1209588506000", "0001-01-01T00:00:00+12:00"] {
             assert!(
                 [time_from(wrong), time_to(wrong)].into_iter().all(|time| time.is_err_and(|text| text.contains(wrong)))
             );

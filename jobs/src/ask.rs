@@ -46,10 +46,10 @@ pub(crate) struct CallerArgs {
 #[derive(Args, Clone, Debug)]
 pub(crate) struct SourceArgs {
     /// Store: a directory, or s3://bucket/prefix
-    #[arg(value_parser = location(), required_unless_present = "server")]
+    #[arg(value_parser = location(), required = true)]
     pub(crate) store: Option<Location>,
-    /// Ask the server at this HOST:PORT, not a store; repeat for more servers
-    #[arg(long, value_name = "ADDR", conflicts_with = "store")]
+    /// Ask the server at this HOST:PORT, not a store; repeat for more servers. There is no STORE then
+    #[arg(long, value_name = "ADDR")]
     pub(crate) server: Vec<String>,
     #[command(flatten)]
     pub(crate) caller: CallerArgs,
@@ -100,16 +100,13 @@ impl PartArgs {
     /// With what the keys of the URLs begin; `None` for all.
     pub(crate) fn prefix(&self) -> anyhow::Result<Option<Vec<u8>>> {
         let of_host = |text: &str, prefix: fn(&str) -> Option<Vec<u8>>| {
-            host(text)
-                .and_then(|host| prefix(&host))
-                .ok_or(Usage("--host and --domain need the name of a host, for example example.org"))
+            host(text).and_then(|host| prefix(&host)).ok_or_else(|| not_a_host(text))
         };
         Ok(match (&self.host, &self.domain, &self.prefix) {
             (Some(host), ..) => Some(of_host(host, host_prefix)?),
             (_, Some(host), _) => Some(of_host(host, domain_prefix)?),
             (.., Some(url)) => {
-                let url = canonical(None, url)
-                    .map_err(|_| Usage("--prefix needs a URL with its scheme, for example http://example.org/news/"))?;
+                let url = canonical(None, url).map_err(|_| not_a_prefix(url))?;
                 Some(url_prefix(&url))
             }
             _ => None,
@@ -215,6 +212,16 @@ fn captured(links: &dyn Links, found: Vec<FoundUrl>) -> anyhow::Result<Option<Fo
         }
     }
     Ok(if captured.len() == 1 { captured.pop() } else { None })
+}
+
+/// The error of a text that should be a host.
+pub(crate) fn not_a_host(text: &str) -> Usage {
+    Usage(format!("not the name of a host: {text:?} (expected as example.org)").into())
+}
+
+/// The error of a text that should begin as URLs do.
+pub(crate) fn not_a_prefix(text: &str) -> Usage {
+    Usage(format!("not a URL with its scheme: {text:?} (expected as http://example.org/news/)").into())
 }
 
 /// A host as URLs spell it; `None` if the text is not a host.

@@ -9,6 +9,8 @@ use crate::commands::{
 };
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use std::any::TypeId;
+use std::ffi::OsString;
 use std::io::Write;
 
 const OVERVIEW: &str = "\
@@ -34,6 +36,10 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ("Try", &["demo", "generate", "bench"]),
 ];
 
+/// The arguments of [`crate::ask::SourceArgs`] that say what is asked.
+const STORE: &str = "store";
+const SERVER: &str = "server";
+
 /// Time-aware link graphs of web archives
 #[derive(Debug, Parser)]
 #[command(name = "webstrata", version, after_help = OVERVIEW, max_term_width = 80)]
@@ -45,20 +51,42 @@ pub(crate) struct Cli {
 impl Cli {
     /// Reads the command line; ends the process where it makes no sense or asks for help.
     pub(crate) fn of_process() -> Self {
-        let matches = grouped(Self::command()).try_get_matches().unwrap_or_else(|error| said_missing(error).exit());
+        let words: Vec<OsString> = std::env::args_os().collect();
+        let command = grouped(prepared(Self::command(), &words));
+        let matches = command.try_get_matches_from(words).unwrap_or_else(|error| said_missing(error).exit());
         Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
     }
+}
+
+/// The command line for these words. With `--server` there is no STORE, so that the first word after the command is
+/// what follows the STORE otherwise: every command that asks servers takes its words alike. Times may begin with a
+/// hyphen (`--at -30d`).
+fn prepared(command: clap::Command, words: &[OsString]) -> clap::Command {
+    let options = || words.iter().take_while(|word| *word != "--").filter_map(|word| word.to_str());
+    let is_of_servers = options().any(|word| word == "--server" || word.starts_with("--server="));
+    let is_time = |arg: &clap::Arg| arg.get_value_parser().type_id() == TypeId::of::<i64>();
+    command.mut_subcommands(|command| {
+        let has_server = command.get_arguments().any(|arg| arg.get_id() == SERVER);
+        command.mut_args(|arg| match () {
+            // As a hidden option it takes no word.
+            () if has_server && is_of_servers && arg.get_id() == STORE => {
+                arg.long("no-store").hide(true).required(false)
+            }
+            () if is_time(&arg) => arg.allow_hyphen_values(true),
+            () => arg,
+        })
+    })
 }
 
 /// A command takes its STORE from before the URL, or none with `--server`. Of `links STORE`, clap says that the STORE
 /// is missing, as if the one argument were the URL. What a person left out is what follows the STORE.
 fn said_missing(mut error: clap::Error) -> clap::Error {
-    const STORE: &str = "<STORE>";
+    const SHOWN: &str = "<STORE>";
     let is_store =
-        matches!(error.get(ContextKind::InvalidArg), Some(ContextValue::Strings(names)) if *names == [STORE]);
+        matches!(error.get(ContextKind::InvalidArg), Some(ContextValue::Strings(names)) if *names == [SHOWN]);
     if error.kind() == ErrorKind::MissingRequiredArgument && is_store {
         let usage = error.get(ContextKind::Usage).map(ToString::to_string).unwrap_or_default();
-        let next = usage.split_whitespace().skip_while(|word| *word != STORE).nth(1);
+        let next = usage.split_whitespace().skip_while(|word| *word != SHOWN).nth(1);
         if let Some(next) = next.filter(|word| word.starts_with('<')) {
             error.insert(ContextKind::InvalidArg, ContextValue::Strings(vec![next.to_owned()]));
         }
@@ -194,8 +222,76 @@ mod tests {
         assert_eq!(listed.into_iter().collect::<BTreeSet<_>>(), all.into_iter().collect());
     }
 
+    fn words(text: &str) -> Vec<OsString> {
+        text.split(' ').map(OsString::from).collect()
+    }
+
+    fn parsed(text: &str) -> Result<clap::ArgMatches, clap::Error> {
+        prepared(Cli::command(), &words(text)).try_get_matches_from(words(text))
+    }
+
     #[test]
     fn the_command_line_is_sound() {
-        Cli::command().debug_assert();
+        for text in ["webstrata", "webstrata links --server a:1"] {
+            prepared(Cli::command(), &words(text)).debug_assert();
+        }
+    }
+
+    /// The commands with these arguments, and their words after the STORE.
+    fn commands_with(name: &str) -> Vec<(String, Vec<String>)> {
+        let commands = Cli::command();
+        let has = |command: &&clap::Command| command.get_arguments().any(|arg| arg.get_id() == name);
+        let words = |command: &clap::Command| {
+            let words = command.get_positionals().filter(|arg| arg.get_id() != STORE && arg.is_required_set());
+            words.map(|arg| arg.get_id().to_string()).collect()
+        };
+        commands.get_subcommands().filter(has).map(|command| (command.get_name().to_owned(), words(command))).collect()
+    }
+
+    #[test]
+    fn every_question_takes_its_words_alike_from_a_store_and_from_servers() {
+        let commands = commands_with(SERVER);
+        assert!(commands.len() > 6, "{commands:?}");
+        for (name, words) in commands {
+            let given: Vec<String> = (0..words.len()).map(|at| format!(" word{at}")).collect();
+            let given = given.concat();
+            for line in [
+                format!("webstrata {name} STORE{given}"),
+                format!("webstrata {name} --server a:1{given}"),
+                format!("webstrata {name}{given} --server a:1 --server=b:2"),
+            ] {
+                let matches = parsed(&line).unwrap_or_else(|error| panic!("{line}: {error}"));
+                let matches = matches.subcommand().unwrap().1;
+                for (at, word) in words.iter().enumerate() {
+                    assert_eq!(matches.get_one::<String>(word), Some(&format!("word{at}")), "{line}");
+                }
+            }
+            assert!(parsed(&format!("webstrata {name} --server a:1 STORE{given}")).is_err(), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_limit_of_0_is_all_in_every_command() {
+        let commands = commands_with("limit");
+        assert!(commands.len() >= 4, "{commands:?}");
+        for (name, words) in commands {
+            let command = Cli::command();
+            let limit = command.find_subcommand(&name).and_then(|command| {
+                command.get_arguments().find(|arg| arg.get_id() == "limit").and_then(clap::Arg::get_help)
+            });
+            let help = limit.map(ToString::to_string).unwrap_or_default();
+            assert!(help.contains("0 for all"), "{name}: {help}");
+            let needed = if name == "links" { " --in --first" } else { "" };
+            let line = format!("webstrata {name} STORE{}{needed} --limit 0", " word".repeat(words.len()));
+            assert!(parsed(&line).is_ok(), "{line}");
+        }
+    }
+
+    #[test]
+    fn times_may_begin_with_a_hyphen() {
+        for line in ["links STORE a --at -30d", "links STORE a --from -2y --to -1y", "backlinks STORE a --from -1y"] {
+            assert!(parsed(&format!("webstrata {line}")).is_ok(), "{line}");
+        }
+        assert!(parsed("webstrata links STORE a --at -x").is_err());
     }
 }

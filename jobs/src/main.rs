@@ -15,12 +15,15 @@ mod progress;
 mod running;
 mod signals;
 mod spans;
+mod table;
 
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let cli = cli::Cli::of_process();
+    // Where signals cannot be heard, they end the process.
+    let _ = signals::hear();
     // The lock is not taken, because workers write results to standard output too.
     let mut out = BufWriter::new(io::stdout());
     let result = cli.command.run(&mut out).and_then(|outcome| {

@@ -3,7 +3,7 @@
 //!
 //! Ctrl-C or another signal asks the build to stop; a second signal ends the process at once.
 
-use crate::signals::on_end;
+use crate::signals::{Acting, end_at_once, on_signal};
 use indicatif::{BinaryBytes, HumanCount, HumanDuration, ProgressBar, ProgressStyle};
 use std::io::{self, IsTerminal, Write};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -21,7 +21,7 @@ const STEPS: u64 = 1000;
 
 /// Runs `job` and shows its progress until it is done.
 pub(crate) fn shown<T>(progress: &Progress, job: impl FnOnce() -> T) -> T {
-    stop_when_asked(progress);
+    let _acting = stop_when_asked(progress);
     let (running, done) = channel::<()>();
     thread::scope(|scope| {
         scope.spawn(move || show(progress, &done));
@@ -33,16 +33,15 @@ pub(crate) fn shown<T>(progress: &Progress, job: impl FnOnce() -> T) -> T {
 }
 
 /// Ctrl-C or another signal asks the job to stop; a second signal ends the process at once.
-pub(crate) fn stop_when_asked(progress: &Progress) {
+pub(crate) fn stop_when_asked(progress: &Progress) -> Acting {
     let cancel = progress.clone();
-    // Without a handler, Ctrl-C ends the process.
-    let _ = on_end(move || {
+    on_signal(move |_| {
         if cancel.is_cancelled() {
-            std::process::exit(130);
+            end_at_once();
         }
         cancel.cancel();
         let _ = writeln!(io::stderr(), "stopping; send the signal again to stop immediately");
-    });
+    })
 }
 
 /// Looks at the job several times a second, also without a terminal, because each look measures the memory.

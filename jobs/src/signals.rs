@@ -1,13 +1,17 @@
 //! Signals of the system. SIGINT and SIGTERM end a server, and SIGHUP makes a server read its files again. All three
-//! end a job.
+//! ask a job to stop, and end every other command at once.
 //!
-//! A thread that lives as long as the process receives the signals. Systems without SIGHUP never reload files.
+//! One thread, which lives as long as the process, hears them all. Whoever wants to act on signals says so with
+//! [`on_signal`]; while nobody does, the thread removes the drafts of the process and lets the signal have its usual
+//! effect. So no command leaves a half-written file. A SIGHUP that the caller of the program ignores (`nohup`) stays
+//! ignored. Systems without SIGHUP never reload files.
 
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
+use webstrata_layers::Draft;
 
-/// The requests of signals. A request is kept until somebody waits for it.
+/// What signals ask of a server. A request is kept until somebody waits for it.
 #[derive(Default)]
 pub(crate) struct Signals {
     /// The process should end.
@@ -16,45 +20,89 @@ pub(crate) struct Signals {
     pub(crate) reload: Notify,
 }
 
-/// Receives signals from now on.
-#[cfg(unix)]
-pub(crate) fn watch(signals: &Arc<Signals>) -> io::Result<()> {
-    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-    let mut received = signal_hook::iterator::Signals::new([SIGHUP, SIGINT, SIGTERM])?;
+/// What a signal asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Signal {
+    /// The process should end.
+    End,
+    /// The terminal is gone; the server should read its files again.
+    HangUp,
+}
+
+type Act = Box<dyn FnMut(Signal) + Send>;
+
+/// Who acts on signals now.
+static ACTS: Mutex<Option<Act>> = Mutex::new(None);
+
+fn acts() -> MutexGuard<'static, Option<Act>> {
+    ACTS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Acts on signals until it is dropped.
+#[must_use]
+pub(crate) struct Acting(());
+
+impl Drop for Acting {
+    fn drop(&mut self) {
+        *acts() = None;
+    }
+}
+
+/// Calls `act` with each signal, in place of whoever acted before.
+pub(crate) fn on_signal(act: impl FnMut(Signal) + Send + 'static) -> Acting {
+    *acts() = Some(Box::new(act));
+    Acting(())
+}
+
+/// Notes what signals ask of a server.
+pub(crate) fn watch(signals: &Arc<Signals>) -> Acting {
     let signals = Arc::clone(signals);
+    on_signal(move |signal| match signal {
+        Signal::End => signals.end.notify_one(),
+        Signal::HangUp => signals.reload.notify_one(),
+    })
+}
+
+/// Ends the process at once, and leaves no draft.
+pub(crate) fn end_at_once() -> ! {
+    Draft::forsake_all();
+    std::process::exit(130)
+}
+
+/// Hears signals from now on.
+#[cfg(unix)]
+pub(crate) fn hear() -> io::Result<()> {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    let heard = [SIGHUP, SIGINT, SIGTERM].into_iter().filter(|&signal| signal != SIGHUP || !is_ignored(SIGHUP));
+    let mut received = signal_hook::iterator::Signals::new(heard)?;
     std::thread::spawn(move || {
         for signal in received.forever() {
-            if signal == SIGHUP { signals.reload.notify_one() } else { signals.end.notify_one() }
+            if let Some(act) = &mut *acts() {
+                act(if signal == SIGHUP { Signal::HangUp } else { Signal::End });
+                continue;
+            }
+            Draft::forsake_all();
+            let _ = signal_hook::low_level::emulate_default_handler(signal);
         }
     });
     Ok(())
 }
 
-/// Receives signals from now on.
-#[cfg(not(unix))]
-pub(crate) fn watch(signals: &Arc<Signals>) -> io::Result<()> {
-    let signals = Arc::clone(signals);
-    ctrlc::set_handler(move || signals.end.notify_one()).map_err(io::Error::other)
-}
-
-/// Calls `stop` each time the system asks the process to end. Only the first call of this function has an effect,
-/// because a process has one job.
+/// Whether whoever started the process wants it to ignore a signal, as far as the system tells.
 #[cfg(unix)]
-pub(crate) fn on_end(mut stop: impl FnMut() + Send + 'static) -> io::Result<()> {
-    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-    use std::sync::atomic::{AtomicBool, Ordering};
-    static HEARD: AtomicBool = AtomicBool::new(false);
-    if HEARD.swap(true, Ordering::Relaxed) {
-        return Ok(());
-    }
-    let mut received = signal_hook::iterator::Signals::new([SIGHUP, SIGINT, SIGTERM])?;
-    std::thread::spawn(move || received.forever().for_each(|_| stop()));
-    Ok(())
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    mask >> (signal - 1) & 1 == 1
 }
 
-/// Calls `stop` each time the system asks the process to end. Only the first call of this function has an effect,
-/// because a process has one job.
+/// Hears signals from now on.
 #[cfg(not(unix))]
-pub(crate) fn on_end(stop: impl FnMut() + Send + 'static) -> io::Result<()> {
-    ctrlc::set_handler(stop).map_err(io::Error::other)
+pub(crate) fn hear() -> io::Result<()> {
+    let heard = || match &mut *acts() {
+        Some(act) => act(Signal::End),
+        None => end_at_once(),
+    };
+    ctrlc::set_handler(heard).map_err(io::Error::other)
 }

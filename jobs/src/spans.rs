@@ -49,7 +49,7 @@ mod without_otlp {
         if otlp.is_some() {
             let built =
                 "--otlp needs the feature otel: build webstrata with `cargo install --path jobs --features otel`";
-            return Err(Usage(built).into());
+            return Err(Usage(built.into()).into());
         }
         let log = tracing_subscriber::fmt::layer().with_writer(io::stderr);
         let _ = tracing_subscriber::registry().with(targets).with(log).try_init();

@@ -83,14 +83,19 @@ fn links_of_one_url_between_dates_and_the_first() {
         assert_eq!([&shown["gained"], &shown["lost"], &shown["unknown"]], [&json!([]); 3], "{form}");
         let shown = ask("http://x.example/ --in --first --limit 3");
         let expected = [
-            "2006-01-01T12:00:00Z http://d.example/",
-            "2006-02-01T12:00:00Z http://www.d.example/",
-            "2007-06-15T12:00:00Z http://a.example/",
+            "first                 page",
+            "2006-01-01T12:00:00Z  http://d.example/",
+            "2006-02-01T12:00:00Z  http://www.d.example/",
+            "2007-06-15T12:00:00Z  http://a.example/",
         ];
         assert_eq!(lines(&shown), expected, "{form}");
+        assert!(ask("http://x.example/ --in --first --limit 0").lines().count() > 4, "{form}");
         let shown = ask("http://x.example/ --in --first --by domain --limit 2");
-        let expected =
-            ["2006-01-01T12:00:00Z d.example http://d.example/", "2007-06-15T12:00:00Z a.example http://a.example/"];
+        let expected = [
+            "first                 domain     page",
+            "2006-01-01T12:00:00Z  d.example  http://d.example/",
+            "2007-06-15T12:00:00Z  a.example  http://a.example/",
+        ];
         assert_eq!(lines(&shown), expected, "{form}");
     }
     for wrong in ["http://x.example/ --first", "http://x.example/ --changed 2009 2008", "http://x.example/ --limit 3"] {

@@ -43,7 +43,7 @@ fn a_hub_of_any_size_is_answered_from_cells() {
             succeeds(dir.path(), &format!("cells {{}}/store --codec {codec}"));
             let sources = succeeds(dir.path(), "links {}/store http://hub.example/ --in");
             assert_eq!(sources.lines().count(), pages, "{codec}");
-            assert!(succeeds(dir.path(), "check {}/store").contains("; 1 cells)"));
+            assert!(succeeds(dir.path(), "check {}/store").contains("; 1 cell)"));
         }
     }
 }
@@ -65,7 +65,7 @@ fn check_finds_cells_that_are_damaged_or_of_other_layers() {
         let said = String::from_utf8(output.stdout).unwrap();
         assert_eq!(output.status.code(), Some(1), "{said}");
         assert!(said.contains(&image.display().to_string()) && said.contains(problem), "{problem}: {said}");
-        assert!(said.contains("store: 1 problem (") && said.ends_with(" files and 1 cells read)\n"), "{said}");
+        assert!(said.contains("store: 1 problem (") && said.ends_with(" files and 1 cell read)\n"), "{said}");
     };
     let whole = damage(&image);
     says("a section does not have its checksum");

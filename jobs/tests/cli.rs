@@ -98,7 +98,7 @@ fn wrong_command_lines_exit_with_2() {
         "build --out {}/x --links everything {}/crawl.jsonl",
         "build --out {}/x --in-range fortnight {}/crawl.jsonl",
         "links {}/store http://a.example/ --at 2006 --from 2005",
-        "links {}/store http://a.example/ --at yesterday",
+        "links {}/store http://a.example/ --at tomorrow",
         "links {}/store http://a.example/ --range-precision",
         "links {}/store http://a.example/ --from 2007 --to 2006",
         "export {}/store",
@@ -137,15 +137,23 @@ fn links_at_times() {
     assert_eq!(links(" --at 20070115115959"), "http://a.example/\nhttp://b.example/x\n");
     assert_eq!(links(" --from 2008"), "");
     assert_eq!(links("#fragment --to 2006-12-31T23:59:59Z"), "http://a.example/\nhttp://b.example/x\n");
-    let lifespans = "2006-01-15T12:00:00Z 2006-01-15T12:00:00Z http://a.example/
-2006-01-15T12:00:00Z 2007-01-15T12:00:00Z http://b.example/x
-2007-01-15T12:00:00Z 2007-01-15T12:00:00Z http://c.example/
+    let lifespans = "first                 last                  link
+2006-01-15T12:00:00Z  2006-01-15T12:00:00Z  http://a.example/
+2006-01-15T12:00:00Z  2007-01-15T12:00:00Z  http://b.example/x
+2007-01-15T12:00:00Z  2007-01-15T12:00:00Z  http://c.example/
 ";
+    // Times as people write them.
+    for at in ["2006/12/31", "20061231", "2006-12-31T23:59+0000"] {
+        assert_eq!(links(&format!(" --at {at}")), "http://a.example/\nhttp://b.example/x\n");
+    }
+    assert_eq!(links(" --from -1y"), "");
+    assert_eq!(links(" --at yesterday"), "http://b.example/x\nhttp://c.example/\n");
     assert_eq!(links(" --lifespans"), lifespans);
     let sources = |options: &str| succeeds(dir.path(), &format!("links {{}}/store http://b.example/x --in{options}"));
     assert_eq!(sources(""), "http://a.example/\nhttps://d.example/\n");
     assert_eq!(sources(" --from 2007"), "http://a.example/\n");
-    assert_eq!(sources(" --lifespans --to 200603"), "2006-01-15T12:00:00Z 2007-01-15T12:00:00Z http://a.example/\n");
+    let lifespans = sources(" --lifespans --to 200603");
+    assert_eq!(lifespans.lines().nth(1), Some("2006-01-15T12:00:00Z  2007-01-15T12:00:00Z  http://a.example/"));
     let json = links(" --at 2006 --format json");
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json["at"], "2006-12-31T23:59:59Z");
@@ -186,7 +194,7 @@ fn cells_answer_as_the_layers_while_they_are_of_them() {
     let of_layers = answers();
     assert!(fails(dir.path(), "bench cells {}/store", 1).contains("webstrata cells"));
     let report = succeeds(dir.path(), "cells {}/store --codec strata-speed");
-    assert!(report.starts_with("1 cells of epoch 1, 1 of them made now\n"), "{report}");
+    assert!(report.starts_with("1 cell of epoch 1, 1 of them made now\n"), "{report}");
     let again = succeeds(dir.path(), "cells {}/store --codec strata-speed");
     assert_eq!(again, report.replacen("1 of them", "0 of them", 1));
     assert_eq!(answers(), of_layers);

@@ -122,7 +122,7 @@ fn of_commands(dir: &Path, source: &str, at: &str) -> Vec<(String, Linking)> {
     note(format!("{line} --format csv"), of_table(&succeeds(dir, &format!("{line} --format csv"))));
     let text = succeeds(dir, &line);
     let row = text.lines().find(|row| row.ends_with(PAGE));
-    let sign = row.map_or(' ', |row| row.chars().nth(21).unwrap());
+    let sign = row.map_or(' ', |row| row.chars().nth(22).unwrap());
     note(line, state(sign == '+', sign == '?'));
     let line = format!("neighbourhood {source} {TARGET} --at {at}");
     let text = succeeds(dir, &format!("{line} --format json"));
@@ -131,10 +131,6 @@ fn of_commands(dir: &Path, source: &str, at: &str) -> Vec<(String, Linking)> {
     let text = succeeds(dir, &line);
     let row = text.lines().find(|row| row.ends_with(&format!("{PAGE} -> {TARGET}")));
     note(line, state(row.is_some_and(|row| !row.contains('?')), row.is_some_and(|row| row.contains('?'))));
-    // A server is asked for ways over HTTP.
-    if source.starts_with("--server") {
-        return said;
-    }
     let line = format!("ways {source} {PAGE} {TARGET} --at {at}");
     let answer = run(dir, &format!("{line} --format json"));
     let answer: Value = serde_json::from_slice(&answer.stdout).unwrap();

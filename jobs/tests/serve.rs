@@ -36,6 +36,34 @@ fn serve(dir: &Path, words: &str) -> Server {
     server
 }
 
+#[test]
+fn who_links_to_a_name_links_to_its_domain_by_every_door() {
+    let dir = tempfile::tempdir().unwrap();
+    let line = |page: &str, link: &str| format!(r#"{{"url":"{page}","ts":"20200101000000","links":["{link}"]}}"#);
+    let lines = [line("http://a.example/", "http://b.example/"), line("http://c.example/", "http://www.b.example/x")];
+    fs::write(dir.path().join("h.jsonl"), lines.join("\n")).unwrap();
+    succeeds(dir.path(), "build {}/h.jsonl --out {}/store -w 1");
+    let server = serve(dir.path(), "--listen 127.0.0.1:0");
+    for (target, matched, pages) in [
+        ("b.example", "domain", &["http://a.example/", "http://c.example/"][..]),
+        ("www.b.example", "domain", &["http://c.example/"]),
+        ("http://b.example/", "exact", &["http://a.example/"]),
+        ("b.example/", "domain", &["http://a.example/", "http://c.example/"]),
+    ] {
+        let at = server.address;
+        for source in ["{}/store".to_owned(), format!("--server {at}")] {
+            let shown = succeeds(dir.path(), &format!("backlinks {source} {target} --format json"));
+            let shown: Vec<serde_json::Value> = shown.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+            assert_eq!(shown.iter().map(|row| row["page"].as_str().unwrap()).collect::<Vec<_>>(), pages, "{target}");
+        }
+        let (status, answer) = server.get(&format!("/v1/backlinks?url={target}&limit=0")).unwrap();
+        let answer: serde_json::Value = serde_json::from_str(&answer).unwrap();
+        assert_eq!((status, answer["matchType"].as_str()), (200, Some(matched)), "{target}");
+        let rows = answer["rows"].as_array().unwrap();
+        assert_eq!(rows.iter().map(|row| row["page"].as_str().unwrap()).collect::<Vec<_>>(), pages, "{target}");
+    }
+}
+
 fn refused(dir: &Path, words: &str) -> (Option<i32>, String) {
     let Output { status, stderr, .. } = program(dir, &format!("serve {{}}/store {words}")).output().unwrap();
     (status.code(), String::from_utf8(stderr).unwrap())

@@ -214,7 +214,7 @@ fn lines_say_what_has_come_and_gone() {
     assert_eq!(parsed(&succeeds(dir, "watch {}/store top --once")), [end(3, Some(2), 0)]);
     let listed = succeeds(dir, "watch {}/store");
     let listed: Vec<_> = listed.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
-    assert_eq!(listed, ["alerts epoch 2 newlinks --domain b.example", "top epoch 3 top --k 1"]);
+    assert_eq!(listed, ["name written result", "alerts epoch 2 newlinks --domain b.example", "top epoch 3 top --k 1"]);
     let listed = parsed(&succeeds(dir, "watch {}/store --format json"));
     assert_eq!(listed[1]["watch"]["standing"], json!({"kind": "top", "k": 1}));
 }

@@ -139,14 +139,18 @@ fn nothing_is_made_of_inputs_that_hold_nothing() {
         ("junk", &b"\x01\x02\x03 some bytes"[..]),
         ("a.cdx", b" CDX N b a"),
         ("none", b""),
+        ("broken.gz", b"\x1f\x8b\x08\x00 and nothing that deflate makes"),
+        ("large.zst", b"\x28\xb5\x2f\xfd\x00\xa0\x19\x00\x00abc"),
         ("broken.jsonl", b"{\"url\": nonsense\n"),
     ] {
         fs::write(place.path(name), bytes).unwrap();
     }
     for (inputs, said) in [
-        ("{}/empty", "/empty: no such file"),
+        ("{}/empty", "/empty: no file in it"),
         ("{}/junk", "/junk: other file, the content matches no known format"),
         ("{}/none", "/none: other file, the file is empty"),
+        ("{}/broken.gz", "/broken.gz: other file, nothing in the file can be decompressed"),
+        ("{}/large.zst", "the zstd frame needs a window of more than 128 MiB"),
         ("{}/broken.jsonl", "/broken.jsonl: bad JSON"),
         ("{}/junk {}/a.cdx", "none of 2 inputs has a record"),
         ("-", "no capture was read from -"),

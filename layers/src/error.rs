@@ -57,7 +57,11 @@ pub enum Error {
         uid: Uid,
     },
     /// The directory has no CURRENT file.
-    #[error("{path} is not a store (it has no CURRENT file)", path = path.display())]
+    #[error(
+        "{path} is not a store ({}); `webstrata build --out STORE INPUT...` makes one",
+        if path.exists() { "it has no CURRENT file" } else { "there is no such directory" },
+        path = path.display()
+    )]
     NotAStore {
         /// The directory.
         path: PathBuf,

@@ -61,6 +61,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod counted;
 mod error;
 pub mod file;
 pub mod format;
@@ -70,6 +71,7 @@ pub mod read;
 pub mod record;
 pub mod store;
 
+pub use crate::counted::counted;
 pub use crate::file::evidence::{Evidence, Revisit};
 pub use crate::file::helpers::{Attending, Helpers};
 pub use crate::file::inlinks::InlinksWriter;
@@ -97,9 +99,9 @@ pub use crate::record::presence::{Change, PresenceError};
 pub use crate::record::removal::{KeyHash, NotAHost, Removal, RemovalRule, Removals, RemovedAs, SelectedBy, Selection};
 pub use crate::record::sample::{Sample, Sampling};
 pub use crate::record::status::{Failures, Status};
+pub use crate::record::time::text::{TimeError, parse_age, parse_time};
 pub use crate::record::time::{
-    AsOf, RangeLength, TIMES, TimeError, Window, WindowError, as_of, format_digits, format_time, interval, parse_age,
-    parse_time,
+    AsOf, RangeLength, TIMES, Window, WindowError, as_of, format_digits, format_time, interval,
 };
 pub use crate::record::uid::Uid;
 pub use crate::store::identity::{Digest, EpochId, NotAnIdentity};

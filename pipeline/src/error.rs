@@ -231,7 +231,7 @@ fn looked_at(paths: &[PathBuf], inputs: u64, first: &[Example]) -> String {
         text += &format!(" and {} others", paths.len() - NAMED);
     }
     text += &match inputs {
-        0 => ": no such file".to_owned(),
+        0 => ": no file in it (files whose names begin with a dot are passed over)".to_owned(),
         1 => ": the input has no record".to_owned(),
         _ => format!(": none of {inputs} inputs has a record"),
     };

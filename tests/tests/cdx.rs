@@ -81,10 +81,11 @@ async fn captures_are_listed_as_a_cdx_server_lists_them() {
         .collect();
     assert_eq!((rows, json[0][2].as_str()), (all, Some("original")));
     assert_eq!(served.get("/cdx?url=nowhere.example&output=json").await, json!([]));
+    assert_eq!(served.get(&format!("/cdx?{host}&output=json&limit=0")).await, json);
     let paged = served.get(&format!("/cdx?{host}&output=json&limit=1&showResumeKey=true")).await;
     assert_eq!((paged.as_array().unwrap().len(), &paged[2]), (4, &json!([])));
     for (question, name) in [
-        ("url=a.example&limit=0", "limit: "),
+        ("url=a.example&limit=x", "limit: "),
         ("url=a.example&fl=urlkey,nothing", "fl: no such field: \"nothing\""),
         ("url=a.example&form=2006", "form: unknown parameter"),
         ("url=a.example&page=1", "page: "),

@@ -359,7 +359,7 @@ async fn what_is_not_understood_is_refused() {
         ("/v1/links?url=a.example&from=2006&from=2007", 400, "BAD_REQUEST", "from: "),
         ("/v1/links?url=a.example&from=2006&to=2005", 400, "BAD_REQUEST", "from 2006"),
         ("/v1/links?url=a.example&from=2006&at=2005", 400, "BAD_REQUEST", "at: "),
-        ("/v1/links?url=a.example&limit=0", 400, "BAD_REQUEST", "limit: "),
+        ("/v1/links?url=a.example&limit=-1", 400, "BAD_REQUEST", "limit: "),
         ("/v1/links?url=a.example&limit=1000001", 400, "BAD_REQUEST", "limit: "),
         ("/v1/links?url=a.example&precision=exact", 400, "BAD_REQUEST", "precision: "),
         ("/v1/links?url=a.example&seed=1", 400, "BAD_REQUEST", "seed: "),
@@ -462,6 +462,9 @@ fn as_query(name: &str, example: &Value) -> String {
     }
 }
 
+/// Parameters that are times, unless they are numbers of epochs.
+const TIMES: [&str; 6] = ["from", "to", "at", "from_ts", "to_ts", "closest"];
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_description_has_examples_that_are_answered_so() {
     let (dir, served) = Served::example().await;
@@ -492,8 +495,17 @@ async fn the_description_has_examples_that_are_answered_so() {
                 required.push_str(&as_query(name, example));
             } else {
                 let with = parameter["x-with"].as_object().into_iter().flatten();
-                optional
-                    .push(with.map(|(name, value)| as_query(name, value)).chain([as_query(name, example)]).collect());
+                let with: String = with.map(|(name, value)| as_query(name, value)).collect();
+                optional.push(with.clone() + &as_query(name, example));
+                // A limit of 0 is all, and times are written as on the command line, in every call.
+                if name == "limit" {
+                    assert!(parameter["schema"]["minimum"].as_i64().unwrap() <= 0, "{path}");
+                    optional.push(with + &as_query(name, &json!(0)));
+                } else if parameter["schema"]["type"] == "string" && TIMES.contains(&name) {
+                    for written in ["2006/01/31", "Jan 2006", "2006-01-01T00:00+0200", "yesterday", "30d ago"] {
+                        optional.push(with.clone() + &as_query(name, &json!(written)));
+                    }
+                }
             }
         }
         let question = operation.pointer("/requestBody/content/application~1x-ndjson/example");

@@ -58,6 +58,11 @@ impl Taken {
         }
     }
 
+    /// Whether nothing was damaged so far, or all of it is in a tally.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.notes.is_empty()
+    }
+
     /// Takes all notes over into a tally.
     pub(crate) fn drain(&mut self, tally: &mut Tally, path: &Path) {
         for note in self.notes.drain(..) {

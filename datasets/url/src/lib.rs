@@ -66,6 +66,14 @@ pub fn meant(text: &str) -> Result<Vec<String>, NotAUrl> {
     }
 }
 
+/// Whether a text names a host and nothing of it: it has neither a scheme nor a path. Who asks about backlinks means
+/// the whole domain then.
+#[must_use]
+pub fn is_name(text: &str) -> bool {
+    let bare = text.trim().trim_end_matches('/');
+    !bare.is_empty() && !bare.contains(['/', '?', '#'])
+}
+
 /// The same URLs under the other scheme, with and without `www.`, with and without a slash at the end.
 #[must_use]
 pub fn other_spellings(urls: &[String]) -> Vec<String> {
@@ -242,6 +250,16 @@ mod tests {
     fn a_missing_scheme_is_both() {
         assert_eq!(meant(" Example.org/a#b ").unwrap(), ["http://example.org/a", "https://example.org/a"]);
         assert_eq!(meant("HTTPS://example.org").unwrap(), ["https://example.org/"]);
+        for (text, name) in [
+            ("example.org", true),
+            (" example.org:8080/ ", true),
+            ("example.org/a", false),
+            ("example.org?a", false),
+            ("http://example.org/", false),
+            ("", false),
+        ] {
+            assert_eq!(is_name(text), name, "{text:?}");
+        }
         for text in ["", " ", "ftp://example.org/", "http://", "http://a b/", "exa mple"] {
             assert!(meant(text).is_err(), "{text:?}");
         }

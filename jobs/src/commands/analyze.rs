@@ -183,7 +183,7 @@ fn analysis(args: &AnalyzeArgs) -> Result<Analysis, Usage> {
         ),
     ];
     if let Some((_, text)) = misplaced.into_iter().find(|(wrong, _)| *wrong) {
-        return Err(Usage(text));
+        return Err(Usage(text.into()));
     }
     let iterations = Iterations { most: args.iterations.unwrap_or(1000), tolerance: args.tolerance.unwrap_or(1e-10) };
     Ok(match name {

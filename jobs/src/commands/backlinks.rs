@@ -3,8 +3,9 @@
 //! Without `--by` it prints rows: pages, hosts or domains. With `--by` it prints how many of them link, period by
 //! period. Memory: the UIDs of the pages that link, and the rows that are printed.
 
-use crate::args::{Outcome, interval, time_from, time_to};
+use crate::args::{Outcome, interval, limit, time_from, time_to};
 use crate::ask::{self, SourceArgs};
+use crate::table::{Column, Table};
 use anyhow::{anyhow, bail};
 use clap::{Args, ValueEnum};
 use indicatif::HumanCount;
@@ -12,8 +13,10 @@ use serde_json::json;
 use std::io::Write;
 use std::ops::Range;
 use webstrata_layers::record::key::{domain_prefix, host_of, host_prefix, url_prefix};
-use webstrata_layers::{Event, Linking, Links, Order, Period, RangeLength, Ranking, Referrer, Uid, Unit, format_time};
-use webstrata_url::{domain_of, meant};
+use webstrata_layers::{
+    Event, Linking, Links, Order, Period, RangeLength, Ranking, Referrer, Uid, Unit, counted, format_time,
+};
+use webstrata_url::{domain_of, is_name, meant};
 
 const ABOUT: &str = "\
 A stay is a stretch of time in which a page links to the target. It is found if
@@ -31,14 +34,14 @@ Rows:   first and last capture with a link, a + if it links to this day (or as
 
 Examples:
   webstrata backlinks STORE example.org
-  webstrata backlinks STORE example.org --unit domain --first
+  webstrata backlinks STORE example.org --unit domain --order most
   webstrata backlinks STORE example.org --by month --format csv
   webstrata backlinks STORE example.org --lost --from 2008 --to 2008
   webstrata backlinks STORE http://example.org/news/ --match prefix";
 
 /// Arguments of `backlinks`.
 #[derive(Args, Debug)]
-#[command(after_help = ABOUT, allow_missing_positional = true)]
+#[command(after_help = ABOUT)]
 pub(crate) struct BacklinksArgs {
     #[command(flatten)]
     pub(crate) source: SourceArgs,
@@ -74,11 +77,11 @@ pub(crate) struct BacklinksArgs {
     /// Only rows that began or ceased to link at or before this time
     #[arg(long, value_name = "T", value_parser = time_to, conflicts_with = "by")]
     pub(crate) to: Option<i64>,
-    /// Print first who linked first [default: who has the most pages or links]
-    #[arg(long, conflicts_with = "by")]
-    pub(crate) first: bool,
+    /// Which rows are printed first
+    #[arg(long, value_name = "WHICH", value_enum, default_value_t, conflicts_with = "by")]
+    pub(crate) order: OrderArg,
     /// Print at most N rows, 0 for all [default: 20 as text, else all]
-    #[arg(long, value_name = "N", conflicts_with = "by")]
+    #[arg(long, value_name = "N", value_parser = limit, conflicts_with = "by")]
     pub(crate) limit: Option<usize>,
     /// How to print the result
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
@@ -108,6 +111,31 @@ pub(crate) enum UnitArg {
     Host,
     /// A registrable domain
     Domain,
+}
+
+/// Which rows are printed first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OrderArg {
+    /// Who linked first
+    #[default]
+    First,
+    /// Who linked last
+    Last,
+    /// Who has the most pages, or links to the target
+    Most,
+    /// By URL: pages of one host together
+    Key,
+}
+
+impl From<OrderArg> for Order {
+    fn from(order: OrderArg) -> Self {
+        match order {
+            OrderArg::First => Self::First,
+            OrderArg::Last => Self::Last,
+            OrderArg::Most => Self::Most,
+            OrderArg::Key => Self::Key,
+        }
+    }
 }
 
 /// The length of periods.
@@ -150,13 +178,9 @@ pub(crate) fn run(args: &BacklinksArgs, out: &mut dyn Write) -> anyhow::Result<O
         Some(PeriodArg::Month) | None => RangeLength::Month,
         Some(PeriodArg::Year) => RangeLength::Year,
     };
-    let limit = args.limit.unwrap_or(if args.format == TableFormat::Text { 20 } else { 0 });
-    let limit = match limit {
-        _ if args.by.is_some() => 0,
-        0 => usize::MAX,
-        limit => limit,
-    };
-    let (event, order) = (event_of(args), if args.first { Order::First } else { Order::Most });
+    let limit = args.limit.unwrap_or(if args.format == TableFormat::Text { 20 } else { usize::MAX });
+    let limit = if args.by.is_some() { 0 } else { limit };
+    let (event, order) = (event_of(args), args.order.into());
     let ranking = Ranking { unit, domain_of, period, event, interval, order, after: None, limit };
     let found = links.referrers(&target, &except, ranking)?;
     if let Some(period) = args.by {
@@ -167,13 +191,16 @@ pub(crate) fn run(args: &BacklinksArgs, out: &mut dyn Write) -> anyhow::Result<O
     let urls = links.urls_of(&rows.iter().map(|row| row.page).collect::<Vec<_>>())?;
     print_rows(rows, &urls, (args.format, interval.1), out)?;
     if args.format == TableFormat::Text {
-        let [total, count, selected] = [found.total, found.pages, found.selected].map(HumanCount);
-        let of = if unit == Unit::Page { String::new() } else { format!(" with {count} pages") };
+        let (selected, of) = (found.selected, counted(found.total, unit.name()));
+        let with = if unit == Unit::Page { String::new() } else { format!(" with {}", counted(found.pages, "page")) };
         let text = match rows.len() {
-            shown if shown < usize::try_from(selected.0).unwrap_or(usize::MAX) => {
-                format!("{shown} of {selected} rows are shown; --limit 0 prints all")
+            0 if found.total == 0 => {
+                "nothing links there but the target's own pages, which --internal counts".to_owned()
             }
-            _ if selected.0 < total.0 => format!("{selected} of {total} {}s{of}", unit.name()),
+            shown if (shown as u64) < selected => {
+                format!("{shown} of {} are shown; --limit 0 prints all", counted(selected, "row"))
+            }
+            _ if selected < found.total => format!("{} of {of}{with}", HumanCount(selected)),
             _ => return Ok(Outcome::Done),
         };
         ask::note(&text);
@@ -197,8 +224,7 @@ type Intervals = Vec<Range<Uid>>;
 /// The UIDs of the target, and those of pages that do not count.
 fn target_of(links: &dyn Links, args: &BacklinksArgs) -> anyhow::Result<(Intervals, Intervals)> {
     let text = args.target.trim();
-    let is_name = !text.contains("://") && !text.trim_end_matches('/').contains('/');
-    let matching = args.matching.unwrap_or(if is_name { TargetArg::Domain } else { TargetArg::Exact });
+    let matching = args.matching.unwrap_or(if is_name(text) { TargetArg::Domain } else { TargetArg::Exact });
     let url = meant(text).map_err(|error| anyhow!("invalid target {text:?}: {error}"))?.swap_remove(0);
     let of_host = |url: &str, prefix: fn(&str) -> Option<Vec<u8>>| match host_of(url).and_then(prefix) {
         Some(prefix) => Ok(links.with_prefix(&prefix)?),
@@ -242,12 +268,12 @@ fn print_series(
     const NAMES: [&str; 6] = ["standing", "unknown", "found", "new", "returned", "lost"];
     match format {
         TableFormat::Text => {
-            let heads: String = NAMES.iter().map(|name| format!("{name:>11}")).collect();
-            writeln!(out, "{:<10}{heads}", "period")?;
+            let mut table = Table::new(std::iter::once(Column::word("period")).chain(NAMES.map(Column::number)));
             for (start, period) in periods {
-                let counts = counts(period).map(|count| format!("{:>11}", HumanCount(count).to_string()));
-                writeln!(out, "{:<10}{}", name(*start), counts.concat())?;
+                let counts = counts(period).map(|count| HumanCount(count).to_string());
+                table.row(std::iter::once(name(*start)).chain(counts));
             }
+            table.print(out)?;
         }
         TableFormat::Csv => {
             writeln!(out, "period,{}", NAMES.join(","))?;
@@ -274,10 +300,9 @@ fn print_rows(
     out: &mut dyn Write,
 ) -> anyhow::Result<()> {
     let mut csv = csv::Writer::from_writer(Vec::new());
-    if let (TableFormat::Text, Some(row)) = (format, rows.first()) {
-        let count = if row.name.is_some() { "pages" } else { "links" };
-        writeln!(out, "{:<10} {:<11} {count:>9}  referrer", "first", "last")?;
-    }
+    let count = if rows.first().is_some_and(|row| row.name.is_some()) { "pages" } else { "links" };
+    let columns = [Column::word("first"), Column::word("last"), Column::number(count), Column::rest("referrer")];
+    let mut table = Table::new(columns);
     if format == TableFormat::Csv {
         csv.write_record([
             "referrer", "page", "pages", "targets", "began", "first", "last", "gone", "links", "unknown",
@@ -297,7 +322,7 @@ fn print_rows(
                     Linking::Unknown => "?",
                 };
                 let count = if row.name.is_some() { row.pages } else { row.backlink.targets };
-                writeln!(out, "{} {}{sign} {:>9}  {name}", day(first), day(last), HumanCount(count).to_string())?;
+                table.row([day(first), day(last) + sign, HumanCount(count).to_string(), name.to_owned()]);
             }
             TableFormat::Json => {
                 let mut line = json!({"page": url, "pages": row.pages, "targets": row.backlink.targets});
@@ -342,6 +367,7 @@ fn print_rows(
             }
         }
     }
+    table.print(out)?;
     out.write_all(&csv.into_inner()?)?;
     Ok(())
 }

@@ -9,7 +9,7 @@ use serde_json::json;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use webstrata_datasets::{EXAMPLES_PER_KIND_MAX, Finding, GenerateOptions, LinkKinds, Tally, URL_BYTES_MAX};
-use webstrata_layers::{Location, RangeLength, format_time};
+use webstrata_layers::{Location, RangeLength, counted, format_time};
 use webstrata_pipeline::{BuildOptions, BuildReport, Error, build};
 
 /// How many damaged places of a kind the text report names.
@@ -235,19 +235,14 @@ pub(crate) fn print_tally(tally: &Tally, out: &mut dyn Write) -> io::Result<()> 
     for (finding, url) in tally.named() {
         writeln!(out, "  {}: {url}", finding.name())?;
     }
-    let skipped = findings(Finding::is_skipped).map(|(finding, count)| {
-        let plural = if count == 1 { "" } else { "s" };
-        format!("{} {}{plural}", HumanCount(count), finding.name())
-    });
+    let skipped = findings(Finding::is_skipped).map(|(finding, count)| counted(count, finding.name()));
     let skipped: Vec<_> = skipped.collect();
     if !skipped.is_empty() {
         writeln!(out, "skipped: {}", skipped.join(", "))?;
     }
     let files: Vec<_> = findings(Finding::is_file).collect();
     if !files.is_empty() {
-        let counts = files.iter().map(|&(finding, count)| {
-            format!("{} {}{}", HumanCount(count), finding.name(), if count == 1 { "" } else { "s" })
-        });
+        let counts = files.iter().map(|&(finding, count)| counted(count, finding.name()));
         writeln!(out, "files not read: {}", counts.collect::<Vec<_>>().join(", "))?;
     }
     let not_read = tally.files();

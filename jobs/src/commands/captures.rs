@@ -11,13 +11,10 @@ use webstrata_layers::{CaptureTime, Links, format_time};
 
 /// Arguments of `captures`.
 #[derive(Args, Debug)]
-#[command(
-    after_help = "Examples:\n  webstrata captures STORE http://example.org/\n  \
+#[command(after_help = "Examples:\n  webstrata captures STORE http://example.org/\n  \
                         webstrata captures STORE example.org --match surt\n  \
                         webstrata captures STORE example.org --bars\n  \
-                        webstrata captures STORE example.org --format json",
-    allow_missing_positional = true
-)]
+                        webstrata captures STORE example.org --format json")]
 pub(crate) struct CapturesArgs {
     #[command(flatten)]
     pub(crate) source: SourceArgs,

@@ -14,7 +14,7 @@ use webstrata_cells::image::label::{directory, partitions};
 use webstrata_cells::image::load::{Options, Written, find_cell, write_cell};
 use webstrata_cells::url_store;
 use webstrata_codecs::CodecTag;
-use webstrata_layers::{Location, Store};
+use webstrata_layers::{Location, Store, counted};
 use webstrata_pipeline::{Error as JobError, Progress, RunOptions};
 
 const ABOUT: &str = "\
@@ -143,7 +143,8 @@ fn report(
         writeln!(out, "{all}")?;
         return Ok(Outcome::Done);
     }
-    writeln!(out, "{} cells of epoch {}, {made} of them made now", written.len(), store.manifest().epoch)?;
+    let cells = counted(written.len(), "cell");
+    writeln!(out, "{cells} of epoch {}, {made} of them made now", store.manifest().epoch)?;
     writeln!(out, "  urls      {urls:>14} bytes  {:>7.3} a URL", per(urls, counts.urls, 1.0))?;
     if numbers > 0 {
         writeln!(out, "  numbers   {numbers:>14} bytes")?;

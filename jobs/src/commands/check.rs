@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use webstrata_cells::Error;
 use webstrata_cells::image::check::{CellsReport, check as check_cells};
 use webstrata_codecs::ENCODINGS;
-use webstrata_layers::{CheckReport, Error as LayersError, Location, Store, check, check_all};
+use webstrata_layers::{CheckReport, Error as LayersError, Location, Store, check, check_all, counted};
 
 /// Arguments of `check`.
 #[derive(Args, Debug)]
@@ -89,15 +89,15 @@ pub(crate) fn run(args: &CheckArgs, out: &mut dyn Write) -> anyhow::Result<Outco
         )?,
         Format::Text if found == 0 => {
             let size = BinaryBytes(report.bytes);
-            let (epochs, files, cells) = (epochs(&report), report.files, cells.cells);
-            writeln!(out, "{store}: {epochs} ({files} files, {size}; {cells} cells){unread}")?;
+            let (epochs, files, cells) = (epochs(&report), counted(report.files, "file"), counted(cells.cells, "cell"));
+            writeln!(out, "{store}: {epochs} ({files}, {size}; {cells}){unread}")?;
         }
         Format::Text => {
             for problem in &problems {
                 writeln!(out, "{problem}")?;
             }
-            let problems = if found == 1 { "1 problem".to_owned() } else { format!("{found} problems") };
-            writeln!(out, "{store}: {problems} ({} files and {} cells read){unread}", report.files, cells.cells)?;
+            let (problems, files) = (counted(found, "problem"), counted(report.files, "file"));
+            writeln!(out, "{store}: {problems} ({files} and {} read){unread}", counted(cells.cells, "cell"))?;
         }
     }
     Ok(if found == 0 { Outcome::Done } else { Outcome::Failed })
@@ -119,10 +119,10 @@ fn unread(report: &CheckReport) -> String {
     let mut parts = Vec::new();
     if report.unread.files > 0 {
         let numbers: Vec<String> = report.unread.epochs.iter().rev().map(ToString::to_string).collect();
-        let files = if report.unread.files == 1 { "file" } else { "files" };
+        let files = counted(report.unread.files, "file");
         let (epochs, have) = if numbers.len() == 1 { ("epoch", "has") } else { ("epochs", "have") };
         let numbers = numbers.join(", ");
-        parts.push(format!("{} {files} that only {epochs} {numbers} {have} (use --all)", report.unread.files));
+        parts.push(format!("{files} that only {epochs} {numbers} {have} (use --all)"));
     }
     let unnamed = &report.unread.unnamed;
     if !unnamed.is_empty() {

@@ -17,6 +17,7 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use webstrata_analysis::write_file;
 use webstrata_layers::{Store, store_around};
 use webstrata_pipeline::{Progress, RunOptions};
 
@@ -53,7 +54,7 @@ pub(crate) fn run(args: &DemoArgs, out: &mut dyn Write) -> anyhow::Result<Outcom
     };
     let path = dir.join("crawl.jsonl");
     let lines: String = harbour::crawl().iter().map(|line| format!("{line}\n")).collect();
-    fs::write(&path, lines).with_context(|| path.display().to_string())?;
+    write_file(&path, lines.as_bytes())?;
     let (crawl, store) = (quoted(&path), quoted(&dir.join("store")));
 
     writeln!(out, "A made-up web around a harbour, captured now and then for ten years:")?;

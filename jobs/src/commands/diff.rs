@@ -84,10 +84,10 @@ pub(crate) fn run(args: &DiffArgs, out: &mut dyn Write) -> anyhow::Result<Outcom
         return between_dates(args, (from, to), prefix.as_deref(), out);
     }
     if prefix.is_some() {
-        return Err(Usage("--host, --domain and --prefix need dates: add --from-date and --to-date").into());
+        return Err(Usage("--host, --domain and --prefix need dates: add --from-date and --to-date".into()).into());
     }
     if args.from.zip(args.to).is_some_and(|(from, to)| from > to) {
-        return Err(Usage("--from is later than --to").into());
+        return Err(Usage("--from is later than --to".into()).into());
     }
     let newer = args.to.map_or_else(|| Store::open(&args.store), |to| Store::open_epoch(&args.store, to))?;
     let to = newer.manifest().epoch;

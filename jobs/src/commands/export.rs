@@ -14,7 +14,7 @@ use webstrata_analysis::Error;
 use webstrata_analysis::{
     DRAWN_MAX, ExportOptions, ExportReport, Fold, Format, Names, Target, What, export, format_of,
 };
-use webstrata_layers::{Location, Window};
+use webstrata_layers::{Location, Window, counted};
 
 const ABOUT: &str = "\
 Records (--what), one row for each:
@@ -174,11 +174,10 @@ fn print_report(options: &ExportOptions, report: ExportReport, out: &mut dyn Wri
         ));
     }
     let Target::File(path) = &options.target else { return Ok(()) };
-    let records = HumanCount(report.records);
     let written = if options.format.is_table() {
-        format!("{records} rows")
+        counted(report.records, "row")
     } else {
-        format!("{records} edges, {} nodes", HumanCount(report.nodes))
+        format!("{}, {}", counted(report.records, "edge"), counted(report.nodes, "node"))
     };
     writeln!(out, "{}: {written}, epoch {}", path.display(), report.epoch)
 }

@@ -68,10 +68,10 @@ impl GenerateArgs {
         let Target::File(path) = target else { return Ok(self.form.unwrap_or(Form::Jsonl)) };
         match (self.form, format_of(path)) {
             (None, named) => named.map_err(unfit),
-            (Some(form), Ok(named)) if form != named => {
-                Err(Usage("--as and the ending of --out name different formats: omit --as, or change the ending")
-                    .into())
-            }
+            (Some(form), Ok(named)) if form != named => Err(Usage(
+                "--as and the ending of --out name different formats: omit --as, or change the ending".into(),
+            )
+            .into()),
             (Some(form), _) => Ok(form),
         }
     }
@@ -102,7 +102,7 @@ fn write(form: Form, crawl: &mut Generator, mut out: &mut dyn Write) -> anyhow::
     match form {
         Form::Warc => write_warc(&mut out, crawl)?,
         Form::Jsonl => write_jsonl(&mut out, crawl)?,
-        Form::Parquet => return Err(Usage("a Parquet file needs a name: --out FILE").into()),
+        Form::Parquet => return Err(Usage("a Parquet file needs a name: --out FILE".into()).into()),
     };
     Ok(())
 }

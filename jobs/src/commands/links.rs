@@ -2,9 +2,10 @@
 //!
 //! Printed in the order of the store: URLs of one host stand together.
 
-use crate::args::{AsOfArgs, Format, FormatArgs, Outcome, Usage, interval, time_from, time_to};
+use crate::args::{AsOfArgs, Format, FormatArgs, Outcome, Usage, interval, limit, time_from, time_to};
 use crate::ask::{self, FoundUrl, MatchArg, MatchArgs, SourceArgs};
 use crate::bars::{self, Axis, Bar};
+use crate::table::{Column, Table};
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 use std::cmp::Reverse;
@@ -14,14 +15,14 @@ use webstrata_analysis::Fold;
 use webstrata_layers::read::question::put_unknown;
 use webstrata_layers::record::capture::{deciding, ended_by, gone_after, telling};
 use webstrata_layers::{
-    AsOf, CaptureTime, Direction, Lifespan, Links, Precision, Sample, Sampling, Stay, Uid, Window, format_time,
+    AsOf, CaptureTime, Direction, Lifespan, Links, Precision, Sample, Sampling, Stay, Uid, Window, counted, format_time,
 };
 
 const EXAMPLES: &str = "\
-A time is written 2008, 2008-06, 2008-06-01, 2008-06-01T12:00:00 (UTC), 20080601
-or now. A year, month or day is a whole period: --from means its first second,
---to and --at mean its last. Both ends are included. Without a time, every
-capture counts.
+A time is written 2008, 2008-06, 2008-06-01, 2008-06-01T12:00:00 (UTC), 20080601,
+June 2008, yesterday, now or 30d ago; the manual lists all forms. A year, month
+or day is a whole period: --from means its first second, --to and --at mean its
+last. Both ends are included. Without a time, every capture counts.
 
 Examples:
   webstrata links STORE http://example.org/ --from 2006 --to 2008-03
@@ -38,7 +39,7 @@ Examples:
 
 /// Arguments of `links`.
 #[derive(Args, Debug)]
-#[command(after_help = EXAMPLES, allow_missing_positional = true)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct LinksArgs {
     #[command(flatten)]
     pub(crate) source: SourceArgs,
@@ -86,8 +87,8 @@ pub(crate) struct LinksArgs {
     /// With --first: one line per page, or per domain (the first page of each)
     #[arg(long, value_enum, value_name = "WHAT", requires = "first")]
     pub(crate) by: Option<By>,
-    /// With --first or --bars: print at most N lines
-    #[arg(long, value_name = "N", requires = "listed")]
+    /// With --first or --bars: print at most N lines, 0 for all
+    #[arg(long, value_name = "N", value_parser = limit, requires = "listed")]
     pub(crate) limit: Option<usize>,
     /// With --in: answer faster, to the precision of time ranges; the answer may have extra pages
     #[arg(long, requires = "inward", conflicts_with = "lifespans")]
@@ -163,7 +164,7 @@ fn print_page(links: &dyn Links, args: &LinksArgs, window: Window, out: &mut dyn
     let others = [args.lifespans, args.bars, args.dead, args.changed.is_some(), args.first, args.sample.is_some()];
     if others.contains(&true) {
         let text = "--match surt goes with neither --lifespans, --bars, --dead, --changed, --first nor --sample";
-        return Err(Usage(text).into());
+        return Err(Usage(text.into()).into());
     }
     let (spellings, urls) = ask::find_page(links, &args.url)?;
     let (uids, unknown) = links.links_of_page(&spellings, direction(args), window)?;
@@ -199,7 +200,8 @@ fn note_unknown(links: &dyn Links, is_inward: bool, unknown: &[Uid]) -> anyhow::
         (true, count) => {
             let more = if count > SHOWN { " ..." } else { "" };
             ask::note(&format!(
-                "unknown of {count} more pages whether they link then, as they did before: {urls}{more}"
+                "unknown of {} whether they link then, as they did before: {urls}{more}",
+                counted(count, "more page")
             ));
         }
     }
@@ -285,7 +287,10 @@ fn print_changed(
         _ if !args.inward => {
             ask::note("at one of the times the links of the page are unknown: neither gained nor lost")
         }
-        count => ask::note(&format!("{count} more pages link at one time, and have unknown links at the other")),
+        count => {
+            let pages = counted(count, "more page");
+            ask::note(&format!("of {pages} the links are unknown at one of the times: neither gained nor lost"));
+        }
     }
     Ok(())
 }
@@ -293,7 +298,7 @@ fn print_changed(
 /// Draws when each link of a page was there, or each page that links; the longest first.
 fn print_bars(links: &dyn Links, args: &LinksArgs, found: &FoundUrl, out: &mut dyn Write) -> anyhow::Result<()> {
     if args.format.format == Format::Json {
-        return Err(Usage("--bars is a picture: for JSON, take --lifespans").into());
+        return Err(Usage("--bars is a picture: for JSON, take --lifespans".into()).into());
     }
     let captures = links.captures(found.uid)?;
     let mut rows: Vec<(Uid, Vec<Bar>)> = Vec::new();
@@ -333,7 +338,8 @@ fn print_bars(links: &dyn Links, args: &LinksArgs, found: &FoundUrl, out: &mut d
         writeln!(out, "{}", axis.captures("captures", &captures))?;
     }
     if rows.len() < count {
-        ask::note(&format!("{} more rows lived shorter: --limit {count} shows all", count - rows.len()));
+        let more = counted(count - rows.len(), "more row");
+        ask::note(&format!("{more} of links that lived shorter; --limit 0 shows all"));
     }
     Ok(())
 }
@@ -341,6 +347,9 @@ fn print_bars(links: &dyn Links, args: &LinksArgs, found: &FoundUrl, out: &mut d
 /// Prints who linked first, oldest first.
 fn print_first(links: &dyn Links, args: &LinksArgs, found: &FoundUrl, out: &mut dyn Write) -> anyhow::Result<()> {
     let mut firsts = links.first(found.uid)?.into_iter();
+    let domain = (args.by == Some(By::Domain)).then(|| Column::word("domain"));
+    let columns = std::iter::once(Column::word("first")).chain(domain).chain([Column::rest("page")]);
+    let mut table = Table::new(columns);
     let (mut list, mut seen) = (Vec::new(), HashSet::new());
     for _ in 0..args.limit.unwrap_or(usize::MAX) {
         // The first page of the next domain, or the next page.
@@ -354,10 +363,11 @@ fn print_first(links: &dyn Links, args: &LinksArgs, found: &FoundUrl, out: &mut 
         match (args.format.format, domain) {
             (Format::Json, Some(domain)) => list.push(json!({"first": first, "page": url, "domain": domain})),
             (Format::Json, None) => list.push(json!({"first": first, "page": url})),
-            (Format::Text, Some(domain)) => writeln!(out, "{first} {domain} {url}")?,
-            (Format::Text, None) => writeln!(out, "{first} {url}")?,
+            (Format::Text, Some(domain)) => table.row([first, domain, url]),
+            (Format::Text, None) => table.row([first, url]),
         }
     }
+    table.print(out)?;
     if args.format.format == Format::Json {
         let mut answer = header(links, args, found);
         answer["first"] = Value::Array(list);
@@ -415,12 +425,15 @@ fn print_dead(
         writeln!(out, "{answer}")?;
         return Ok(());
     }
-    for (url, (status, since), _) in dead {
-        writeln!(out, "{status} {since} {url}")?;
+    let mut table = Table::new([Column::word("status"), Column::word("since"), Column::rest("link")]);
+    dead.for_each(|(url, (status, since), _)| table.row([status.to_string(), since, url.clone()]));
+    table.print(out)?;
+    if table.is_empty() {
+        ask::note("no link of the page is known to be dead at that time");
     }
     if unknown > 0 {
-        let all = uids.len();
-        ask::note(&format!("{unknown} of {all} links lead to URLs without a capture at that time: unknown, not dead"));
+        let all = counted(uids.len(), "link");
+        ask::note(&format!("{unknown} of {all} without a capture of its URL at that time: unknown, not dead"));
     }
     Ok(())
 }
@@ -438,6 +451,7 @@ fn print_lifespans(links: &dyn Links, args: &LinksArgs, found: &FoundUrl, out: &
     };
     let (from, to) = interval(args.from, args.to)?;
     lifespans.retain(|lifespan| lifespan.first <= to && lifespan.last >= from);
+    let mut table = Table::new([Column::word("first"), Column::word("last"), Column::rest("link")]);
     let mut list = Vec::new();
     let urls = links.urls_of(&lifespans.iter().map(|lifespan| lifespan.link).collect::<Vec<_>>())?;
     for (lifespan, url) in lifespans.into_iter().zip(urls) {
@@ -445,9 +459,10 @@ fn print_lifespans(links: &dyn Links, args: &LinksArgs, found: &FoundUrl, out: &
         if args.format.format == Format::Json {
             list.push(json!({"link": url, "first": first, "last": last}));
         } else {
-            writeln!(out, "{first} {last} {url}")?;
+            table.row([first, last, url]);
         }
     }
+    table.print(out)?;
     if args.format.format == Format::Json {
         let mut answer = header(links, args, found);
         answer["lifespans"] = Value::Array(list);
@@ -491,7 +506,7 @@ fn remarks(links: &dyn Links, args: &LinksArgs, found: &FoundUrl, window: Window
     } else if !captures.iter().any(|capture| is_in_window(capture.time)) {
         let said = match captures.len() {
             1 => "one capture, and it is not in this window".to_owned(),
-            count => format!("{count} captures, none of them in this window"),
+            count => format!("{}, none of them in this window", counted(count, "capture")),
         };
         ask::note(&format!("{} has {said}", found.url));
     } else if let Some(capture) = decides.filter(|capture| capture.status.is_failure()) {

@@ -1,10 +1,12 @@
 //! `webstrata log`: the epochs that a store has, newest first; the inputs that are inside one.
 
 use crate::args::{Format, FormatArgs, Outcome, location};
+use crate::ask::note;
 use crate::commands::info::counts_of;
+use crate::table::{Column, Table};
 use clap::Args;
 use serde_json::json;
-use std::io::{self, Write};
+use std::io::Write;
 use webstrata_layers::store::log::{Committed, log};
 use webstrata_layers::{InputRecord, Location, Manifest, Origin, Store, format_time, read_inputs};
 
@@ -67,23 +69,14 @@ pub(crate) fn run(args: &LogArgs, out: &mut dyn Write) -> anyhow::Result<Outcome
         }
         return Ok(Outcome::Done);
     }
-    let heads = ["epoch", "committed", "origin", "inputs", "rows", "URLs", "captures", "links"].map(str::to_owned);
-    let lines = epochs.map(|committed| committed.map(|committed| cells(&committed)));
-    let lines = std::iter::once(Ok(heads)).chain(lines).collect::<Result<Vec<_>, _>>()?;
-    print_columns(&lines, 8, out)?;
-    Ok(Outcome::Done)
-}
-
-/// Prints lines of so many columns, each as wide as it must be; what follows them stands at the end as it is.
-fn print_columns(lines: &[impl AsRef<[String]>], columns: usize, out: &mut dyn Write) -> io::Result<()> {
-    let width = |column: usize| lines.iter().map(|line| line.as_ref()[column].len()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..columns).map(width).collect();
-    for line in lines {
-        let cells = line.as_ref().iter().enumerate();
-        let padded = cells.map(|(at, cell)| format!("{cell:>width$}", width = widths.get(at).copied().unwrap_or(0)));
-        writeln!(out, "{}", padded.collect::<Vec<_>>().join(" "))?;
+    let numbers = ["inputs", "rows", "URLs", "captures", "links"].map(Column::number);
+    let words = [Column::number("epoch"), Column::word("committed"), Column::word("origin")];
+    let mut table = Table::new(words.into_iter().chain(numbers));
+    for committed in epochs {
+        table.row(cells(&committed?));
     }
-    Ok(())
+    table.print(out)?;
+    Ok(Outcome::Done)
 }
 
 /// Prints the inputs that are inside an epoch, job after job.
@@ -106,12 +99,23 @@ fn print_inputs(args: &LogArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> 
         }
         return Ok(Outcome::Done);
     }
-    let heads = ["captures", "first", "last", "bytes", "digest", "name"].map(str::to_owned);
+    let columns = [
+        Column::number("captures"),
+        Column::word("first"),
+        Column::word("last"),
+        Column::number("bytes"),
+        Column::word("digest"),
+        Column::rest("name"),
+    ];
+    let mut table = Table::new(columns);
     let text = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
-    let lines = inputs.into_iter().map(|InputRecord { name, bytes, captures, first, last, digest }| {
-        [captures.to_string(), text(time(first)), text(time(last)), bytes.to_string(), text(digest), name]
-    });
-    print_columns(&std::iter::once(heads).chain(lines).collect::<Vec<_>>(), 5, out)?;
+    for InputRecord { name, bytes, captures, first, last, digest } in inputs {
+        table.row([captures.to_string(), text(time(first)), text(time(last)), bytes.to_string(), text(digest), name]);
+    }
+    table.print(out)?;
+    if table.is_empty() {
+        note("this epoch names no inputs");
+    }
     Ok(Outcome::Done)
 }
 

@@ -8,7 +8,7 @@ use clap::Args;
 use indicatif::HumanCount;
 use serde_json::json;
 use std::io::Write;
-use webstrata_layers::{Location, Store};
+use webstrata_layers::{Location, Store, counted};
 use webstrata_pipeline::{MergeOptions, MergeReport, merge, scheduled};
 
 const EXAMPLES: &str = "\
@@ -99,7 +99,8 @@ fn print_text(report: &MergeReport, run: &Run, store: &Location, out: &mut dyn W
         writeln!(out, "{store}: nothing to merge, epoch {epoch} stays")?;
         return Ok(());
     }
-    writeln!(out, "{store}: epoch {epoch}, {} rows merged in {seconds:.1} s to one of", report.rows)?;
+    let rows = counted(report.rows, "row");
+    writeln!(out, "{store}: epoch {epoch}, {rows} merged in {seconds:.1} s to one of")?;
     print_counts(&report.counts, out)?;
     if report.dropped > 0 {
         writeln!(out, "  URLs dropped           {:>15}", HumanCount(report.dropped).to_string())?;

@@ -2,16 +2,17 @@
 //!
 //! Memory: the links of the pages next to it, and the URLs of all that are found.
 
-use crate::args::{Outcome, time_to};
+use crate::args::{Outcome, limit, time_to};
 use crate::ask::{self, SourceArgs};
 use crate::commands::backlinks::{TableFormat, UnitArg};
+use crate::table::{Column, Table};
 use clap::Args;
 use indicatif::HumanCount;
 use serde_json::json;
 use std::io::Write;
 use webstrata_layers::read::around::neighbourhood::Groups;
 use webstrata_layers::record::key::host_of;
-use webstrata_layers::{Linking, Near, format_time, surroundings};
+use webstrata_layers::{Linking, Near, counted, format_time, surroundings};
 use webstrata_url::domain_of;
 
 const ABOUT: &str = "\
@@ -34,7 +35,7 @@ Examples:
 
 /// Arguments of `neighbourhood`.
 #[derive(Args, Debug)]
-#[command(after_help = ABOUT, allow_missing_positional = true)]
+#[command(after_help = ABOUT)]
 pub(crate) struct NeighbourhoodArgs {
     #[command(flatten)]
     pub(crate) source: SourceArgs,
@@ -50,7 +51,7 @@ pub(crate) struct NeighbourhoodArgs {
     #[arg(long, value_name = "WHAT", value_enum, default_value_t)]
     pub(crate) unit: UnitArg,
     /// Keep at most N nodes, 0 for all [default: 20 as text, else all]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = limit)]
     pub(crate) limit: Option<usize>,
     /// How to print the result
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
@@ -60,10 +61,7 @@ pub(crate) struct NeighbourhoodArgs {
 pub(crate) fn run(args: &NeighbourhoodArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     let links = args.source.open(ask::READ_MEMORY)?;
     let page = ask::find(&*links, &args.url)?;
-    let limit = match args.limit.unwrap_or(if args.format == TableFormat::Text { 20 } else { 0 }) {
-        0 => usize::MAX,
-        limit => limit,
-    };
+    let limit = args.limit.unwrap_or(if args.format == TableFormat::Text { 20 } else { usize::MAX });
     let found = surroundings(&*links, Near { centre: page.uid, is_wide: args.hops == 2, at: args.at, limit })?;
     let uids = found.nodes();
     let urls = links.urls_of(&uids)?;
@@ -83,6 +81,7 @@ pub(crate) fn run(args: &NeighbourhoodArgs, out: &mut dyn Write) -> anyhow::Resu
     if args.format == TableFormat::Csv {
         csv.write_record(["from", "until", "source", "target", "links", "unknown"])?;
     }
+    let mut table = Table::new([Column::word("from"), Column::word("until"), Column::rest("link")]);
     for edge in &around.edges {
         let (from, until) = (format_time(edge.from), edge.until.map(format_time));
         let (source, target) = (name(edge.source), name(edge.target));
@@ -91,7 +90,7 @@ pub(crate) fn run(args: &NeighbourhoodArgs, out: &mut dyn Write) -> anyhow::Resu
             TableFormat::Text => {
                 let until = until.as_deref().map_or("", |until| &until[..10]);
                 let sign = if linking == Linking::Unknown { "?" } else { " " };
-                writeln!(out, "{} {until:<10}{sign} {source} -> {target}", &from[..10])?;
+                table.row([from[..10].to_owned(), format!("{until:<10}{sign}"), format!("{source} -> {target}")]);
             }
             TableFormat::Json => {
                 let mut line = json!({"from": from, "until": until, "source": source, "target": target});
@@ -107,14 +106,18 @@ pub(crate) fn run(args: &NeighbourhoodArgs, out: &mut dyn Write) -> anyhow::Resu
             }
         }
     }
+    table.print(out)?;
     out.write_all(&csv.into_inner()?)?;
-    let [nodes, left_out, unread] =
-        [around.nodes.len(), around.left_out, found.unread()].map(|count| HumanCount(count as u64));
-    if left_out.0 > 0 {
-        ask::note(&format!("{nodes} nodes; {left_out} more are left out, --limit 0 keeps all"));
+    if around.edges.is_empty() && args.format == TableFormat::Text {
+        ask::note(&format!("no link of {} to or from another node; --at asks about one date", page.url));
     }
-    if unread.0 > 0 {
-        ask::note(&format!("the links of {unread} pages next to it were not read; --at asks for one date"));
+    if around.left_out > 0 {
+        let nodes = counted(around.nodes.len(), "node");
+        ask::note(&format!("{nodes}; {} more are left out, --limit 0 keeps all", HumanCount(around.left_out as u64)));
+    }
+    if found.unread() > 0 {
+        let pages = counted(found.unread(), "page");
+        ask::note(&format!("the links of {pages} next to it were not read; --at asks for one date"));
     }
     Ok(Outcome::Done)
 }

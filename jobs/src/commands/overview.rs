@@ -2,9 +2,10 @@
 
 use crate::args::{Format, FormatArgs, Outcome, location};
 use crate::ask::note;
-use crate::bars::{self, Axis, cut};
+use crate::bars::Axis;
 use crate::commands::info::counts_of;
 use crate::running::RunArgs;
+use crate::table::{Column, Table};
 use clap::Args;
 use indicatif::HumanCount;
 use serde_json::json;
@@ -12,7 +13,7 @@ use std::io::Write;
 use webstrata_analysis::{Error, overview};
 use webstrata_layers::Error as StoreError;
 use webstrata_layers::store::overview::{Lives, Numbers, Overview};
-use webstrata_layers::{Location, Manifest, RangeLength, Store, format_time};
+use webstrata_layers::{Location, Manifest, RangeLength, Store, counted, format_time};
 use webstrata_pipeline::{Progress, RunOptions};
 
 const ABOUT: &str = "\
@@ -97,20 +98,23 @@ fn print(store: &Location, manifest: &Manifest, found: &Overview, out: &mut dyn 
     print_years(&found.all, (first, last), out)?;
     print_lives(&found.lives, out)?;
     let count = |number: u64| HumanCount(number).to_string();
-    writeln!(out, "\n{} hosts were captured; those with the most captures:", count(found.hosts_captured))?;
-    let heads = ["captures", "pages", "URLs", "links"];
-    let room = bars::width().saturating_sub(4 * 13 + 2).clamp(12, 60);
-    writeln!(out, "  {:room$}{}", "", heads.map(|head| format!("{head:>13}")).concat())?;
+    let heads = ["captures", "pages", "URLs", "links"].map(Column::number);
+    let mut hosts = Table::new(std::iter::once(Column::name("host")).chain(heads)).indented(2);
     for host in found.hosts.iter().take(HOSTS_SHOWN) {
         let sum = |column: &[u64]| column.iter().sum::<u64>();
         let numbers = [sum(&host.numbers.captures), host.pages, sum(&host.numbers.urls), host.links];
-        let numbers = numbers.map(|number| format!("{:>13}", count(number))).concat();
-        writeln!(out, "  {:room$}{numbers}", cut(&host.host, room))?;
+        hosts.row(std::iter::once(host.host.clone()).chain(numbers.map(count)));
     }
-    writeln!(out, "\ndomains with the most links:")?;
+    writeln!(out, "\n{} captured; with the most captures:", counted(found.hosts_captured, "host"))?;
+    hosts.print(out)?;
+    let mut domains = Table::new([Column::name("domain"), Column::number("links")]).indented(2);
     for linked in found.domains.iter().take(DOMAINS_SHOWN) {
-        writeln!(out, "  {:room$}{:>13}", cut(&linked.domain, room), count(linked.links))?;
+        domains.row([linked.domain.clone(), count(linked.links)]);
     }
+    if !domains.is_empty() {
+        writeln!(out, "\ndomains with the most links to their URLs:")?;
+    }
+    domains.print(out)?;
     Ok(())
 }
 
@@ -144,15 +148,15 @@ fn print_years(all: &Numbers, (first, last): (i64, i64), out: &mut dyn Write) ->
 }
 
 fn print_lives(lives: &Lives, out: &mut dyn Write) -> anyhow::Result<()> {
-    let Some(born) = lives.at_risk.first().map(|&born| HumanCount(born)) else { return Ok(()) };
+    let Some(born) = lives.at_risk.first().map(|&born| counted(born, "link")) else { return Ok(()) };
     let years = |age: u64| age as f64 * AGE_DAYS / 365.25;
     match (lives.median(), lives.age.last().zip(lives.surviving.last())) {
         (Some(age), _) => {
-            writeln!(out, "\nof {born} links that came, half are gone after {:.1} years", years(age))?;
+            writeln!(out, "\nof {born} that came, half are gone after {:.1} years", years(age))?;
         }
         (None, Some((&age, share))) => {
             let share = 100.0 * share;
-            writeln!(out, "\nof {born} links that came, {share:.0} % live on after {:.1} years", years(age))?;
+            writeln!(out, "\nof {born} that came, {share:.0} % live on after {:.1} years", years(age))?;
         }
         (None, None) => {}
     }

@@ -1,11 +1,12 @@
 //! `webstrata remove`: takes pages and links out of a store, and keeps them out.
 
 use crate::args::{Format, FormatArgs, Outcome, Usage, interval, location, seconds, time_from, time_to};
-use crate::ask::{host, note};
+use crate::ask::{host, not_a_host, not_a_prefix, note};
 use crate::commands::gc::ranges;
 use crate::commands::merge;
 use crate::commands::removed::Search;
 use crate::running::{RunArgs, write_json};
+use crate::table::{Column, Table};
 use anyhow::{Context, anyhow};
 use clap::{Args, ValueEnum};
 use indicatif::HumanCount;
@@ -131,7 +132,7 @@ pub(crate) fn run(args: &RemoveArgs, out: &mut dyn Write) -> anyhow::Result<Outc
     interval(args.from, args.to)?;
     let rules: Vec<Removal> = selections(args)?.into_iter().map(|select| rule(select, args)).collect();
     if rules.is_empty() && !args.finish {
-        return Err(Usage("say what to remove: --url, --urls, --host, --domain or --prefix").into());
+        return Err(Usage("say what to remove: --url, --urls, --host, --domain or --prefix".into()).into());
     }
     let run = args.run.options(&args.store)?;
     if !args.finish {
@@ -264,8 +265,7 @@ fn selections(args: &RemoveArgs) -> anyhow::Result<Vec<Selection>> {
     let listed = args.urls.as_deref().map(read_urls).transpose()?.unwrap_or_default();
     selections.extend(args.url.iter().map(|text| urls_of(text)).collect::<anyhow::Result<Vec<_>>>()?.concat());
     selections.extend(listed);
-    let host_of =
-        |text: &String| host(text).ok_or_else(|| anyhow!("{text:?} is not the name of a host, such as example.org"));
+    let host_of = |text: &String| host(text).ok_or_else(|| not_a_host(text));
     for text in &args.host {
         selections.push(Selection::Host(host_of(text)?));
     }
@@ -273,8 +273,7 @@ fn selections(args: &RemoveArgs) -> anyhow::Result<Vec<Selection>> {
         selections.push(Selection::Domain(host_of(text)?));
     }
     for text in &args.prefix {
-        let url = canonical(None, text)
-            .map_err(|_| Usage("--prefix needs a URL with its scheme, for example http://example.org/news/"))?;
+        let url = canonical(None, text).map_err(|_| not_a_prefix(text))?;
         selections.push(Selection::Prefix(url));
     }
     Ok(selections)
@@ -318,6 +317,8 @@ fn print_text(report: &RemoveReport, seconds: f64, args: &RemoveArgs, out: &mut 
 /// Prints the rules of the current epoch.
 fn list(args: &RemoveArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     let store = Store::open(&args.store)?;
+    let heads = ["selects", "name or hash", "as", "from", "to"].map(Column::word);
+    let mut table = Table::new(heads.into_iter().chain([Column::rest("reason")]));
     for rule in &store.manifest().provenance.removals {
         let RemovalRule { select, hash, bytes: _, name, removed_as, from, to, reason } = rule;
         let kind = select.name();
@@ -336,17 +337,13 @@ fn list(args: &RemoveArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
             RemovedAs::Target => "target",
             RemovedAs::Both => "both",
         };
-        write!(out, "{kind} {text} as {removed_as}")?;
-        if let Some(from) = time(from) {
-            write!(out, " from {from}")?;
-        }
-        if let Some(to) = time(to) {
-            write!(out, " to {to}")?;
-        }
-        match reason {
-            Some(reason) => writeln!(out, " ({reason})")?,
-            None => writeln!(out)?,
-        }
+        let [from, to] = [from, to].map(|end| time(end).unwrap_or_else(|| "-".to_owned()));
+        let reason = reason.clone().unwrap_or_default();
+        table.row([kind.to_owned(), text, removed_as.to_owned(), from, to, reason]);
+    }
+    table.print(out)?;
+    if args.format.format == Format::Text && table.is_empty() {
+        note(&format!("{}: nothing was removed", args.store));
     }
     Ok(Outcome::Done)
 }

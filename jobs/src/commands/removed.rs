@@ -17,6 +17,7 @@ use std::io::Write;
 use std::path::Path;
 use webstrata_cells::image::check::for_each_url;
 use webstrata_codecs::ENCODINGS;
+use webstrata_layers::counted;
 use webstrata_layers::read::scan;
 use webstrata_layers::record::key::{key, key_of};
 use webstrata_layers::store::beside::{for_each_small_file, of_no_row};
@@ -274,14 +275,14 @@ impl Search {
             writeln!(out, "{problem}")?;
         }
         let (what, sought) = match (urls.len(), rules) {
-            (0, 1) => ("what 1 rule removed".to_owned(), "1 rule".to_owned()),
-            (0, rules) => (format!("what {rules} rules removed"), format!("{rules} rules")),
-            (1, _) => ("the URL".to_owned(), "1 URL".to_owned()),
-            (count, _) => (format!("any of the {count} URLs"), format!("{count} URLs")),
+            (0, &rules) => (format!("what {} removed", counted(rules, "rule")), counted(rules, "rule")),
+            (1, _) => ("the URL".to_owned(), counted(1_u64, "URL")),
+            (count, _) => (format!("any of the {}", counted(count, "URL")), counted(count, "URL")),
         };
+        let files = counted(*files, "file");
         match found.len() + problems.len() {
-            0 => writeln!(out, "{store}: no file contains {what} ({files} files)")?,
-            found => writeln!(out, "{store}: {found} problems ({sought}, {files} files)")?,
+            0 => writeln!(out, "{store}: no file contains {what} ({files})")?,
+            found => writeln!(out, "{store}: {} ({sought}, {files})", counted(found, "problem"))?,
         }
         Ok(())
     }

@@ -8,7 +8,7 @@ use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use webstrata_layers::Location;
+use webstrata_layers::{Location, counted};
 use webstrata_pipeline::engine::meter;
 use webstrata_serve::cluster::ClusterOptions;
 use webstrata_serve::guard::drain::End;
@@ -181,11 +181,11 @@ pub(crate) fn run(args: &ServeArgs, out: &mut dyn Write) -> anyhow::Result<Outco
     if in_cluster && args.advertise.is_none() && args.listen.ip().is_unspecified() {
         let needed = "--join with --listen at all addresses needs --advertise (the address at which other servers \
                       reach this one)";
-        return Err(Usage(needed).into());
+        return Err(Usage(needed.into()).into());
     }
     if in_cluster && args.tls_cert.is_some() && args.caller.tls_ca.is_none() {
         let needed = "--tls-cert needs --tls-ca (the CA that signs the other servers' certificates)";
-        return Err(Usage(needed).into());
+        return Err(Usage(needed.into()).into());
     }
     let alone = match (args.listen.ip().is_unspecified(), args.tls_cert.is_some() && args.caller.tls_ca.is_none()) {
         _ if in_cluster => None,
@@ -197,7 +197,7 @@ pub(crate) fn run(args: &ServeArgs, out: &mut dyn Write) -> anyhow::Result<Outco
     meter::give_back_large();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let signals = Arc::new(Signals::default());
-    signals::watch(&signals)?;
+    let _acting = signals::watch(&signals);
     let end = runtime.block_on(async {
         let spans = spans::start(args.log.clone(), args.otlp.as_deref())?;
         let end = match options(args) {
@@ -220,7 +220,7 @@ pub(crate) fn run(args: &ServeArgs, out: &mut dyn Write) -> anyhow::Result<Outco
     match end? {
         End::Whole => Ok(Outcome::Done),
         End::Cut { connections } => {
-            ask::note(&format!("{connections} connections were cut"));
+            ask::note(&format!("cut: {}", counted(connections, "connection")));
             Ok(Outcome::Failed)
         }
     }
@@ -279,7 +279,8 @@ async fn serve(
                 true => format!("localhost:{}", address.port()),
                 false => address.to_string(),
             };
-            writeln!(out, "ready: epoch {}, {} URLs; see {scheme}://{host}/", pinned.epoch(), pinned.len())?;
+            let urls = counted(pinned.len(), "URL");
+            writeln!(out, "ready: epoch {}, {urls}; see {scheme}://{host}/", pinned.epoch())?;
             out.flush()?;
         }
         found = exchanged.exchanged() => anyhow::bail!(found),
@@ -361,8 +362,8 @@ fn files(args: &ServeArgs) -> SecurityOptions {
 fn cache(store: &Location, address: SocketAddr) -> anyhow::Result<PathBuf> {
     let of = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let caches = of("XDG_CACHE_HOME").or_else(|| of("HOME").map(|home| home.join(".cache")));
-    let caches =
-        caches.ok_or(Usage("neither XDG_CACHE_HOME nor HOME is set: give --data DIR for the copies of cells"))?;
+    let caches = caches
+        .ok_or(Usage("neither XDG_CACHE_HOME nor HOME is set: give --data DIR for the copies of cells".into()))?;
     let mut name: String = store.to_string();
     if let Some(directory) = store.directory() {
         name = std::path::absolute(directory)?.display().to_string();

@@ -27,7 +27,7 @@ Examples:
 
 /// Arguments of `timemap`.
 #[derive(Args, Debug)]
-#[command(after_help = ABOUT, allow_missing_positional = true)]
+#[command(after_help = ABOUT)]
 pub(crate) struct TimemapArgs {
     #[command(flatten)]
     pub(crate) source: SourceArgs,

@@ -8,6 +8,7 @@ use crate::ask::{self, PartArgs};
 use crate::commands::translate::{self, TranslateArgs};
 use clap::Args;
 use serde_json::json;
+use std::cell::Cell;
 use std::io::Write;
 use std::ops::ControlFlow;
 use webstrata_layers::Location;
@@ -65,8 +66,9 @@ pub(crate) fn run(args: &UidsArgs, out: &mut dyn Write) -> anyhow::Result<Outcom
         Some(prefix) => links.with_prefix(&prefix)?,
         None => std::iter::once(Uid::below(links.urls())).collect(),
     };
-    let (mut url, mut failed, epoch) = (Vec::new(), None, links.epoch());
+    let (mut url, mut failed, epoch, count) = (Vec::new(), None, links.epoch(), Cell::new(0_u64));
     let mut line = |uid: Uid| -> anyhow::Result<()> {
+        count.set(count.get() + 1);
         links.url_into(uid, &mut url)?;
         match args.format.format {
             Format::Text => {
@@ -80,11 +82,11 @@ pub(crate) fn run(args: &UidsArgs, out: &mut dyn Write) -> anyhow::Result<Outcom
         }
         Ok(())
     };
-    if args.all {
-        uids.into_iter().flat_map(Uid::each).try_for_each(line)?;
-        return Ok(Outcome::Done);
-    }
     for uids in uids {
+        if args.all {
+            Uid::each(uids).try_for_each(&mut line)?;
+            continue;
+        }
         links.uids(uids, (from, to), &mut |uid| match line(uid) {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => {
@@ -93,6 +95,10 @@ pub(crate) fn run(args: &UidsArgs, out: &mut dyn Write) -> anyhow::Result<Outcom
             }
         })?;
         failed.take().map_or(Ok(()), Err)?;
+    }
+    if count.get() == 0 && args.format.format == Format::Text {
+        let others = if args.all { "" } else { "; --all also lists URLs that were never captured" };
+        ask::note(&format!("no page of the store is in this selection{others}"));
     }
     Ok(Outcome::Done)
 }

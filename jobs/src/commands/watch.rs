@@ -6,6 +6,7 @@
 use crate::args::{Format, FormatArgs, Outcome, Usage, location, processors, seconds, size};
 use crate::ask;
 use crate::progress::stop_when_asked;
+use crate::table::{Column, Table};
 use anyhow::{Context, bail};
 use clap::Args;
 use serde_json::{Map, Value as Json, json};
@@ -18,7 +19,7 @@ use webstrata_analysis::standing::{
     registered,
 };
 use webstrata_analysis::{Fold, TableFormat, format_of, outside_stores};
-use webstrata_layers::{EpochId, Error as StoreError, Location};
+use webstrata_layers::{EpochId, Error as StoreError, Location, counted};
 use webstrata_pipeline::{Error as JobError, Progress};
 
 const ABOUT: &str = "\
@@ -115,9 +116,10 @@ pub(crate) fn run(args: &WatchArgs, out: &mut dyn Write) -> anyhow::Result<Outco
     webstrata_layers::Store::open(&args.store)?;
     if let Some(out) = &args.out {
         if format_of::<TableFormat>(out).is_ok() && !out.is_dir() {
-            return Err(
-                Usage("--out of watch is a directory for Parquet files: use a name without a file ending").into()
-            );
+            return Err(Usage(
+                "--out of watch is a directory for Parquet files: use a name without a file ending".into(),
+            )
+            .into());
         }
         outside_stores(out)?;
     }
@@ -126,7 +128,7 @@ pub(crate) fn run(args: &WatchArgs, out: &mut dyn Write) -> anyhow::Result<Outco
     let is_sound =
         |name: &str| !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_".contains(&b));
     if !is_sound(name) {
-        return Err(Usage("the name of a watch may contain letters, digits, - and _ only").into());
+        return Err(Usage("the name of a watch may contain letters, digits, - and _ only".into()).into());
     }
     if (args.forget || requested.is_none()) && !Registered::is_there(&args.store, name)? {
         bail!("{}: there is no watch {name}; `webstrata watch STORE` lists the watches", args.store);
@@ -142,7 +144,7 @@ pub(crate) fn run(args: &WatchArgs, out: &mut dyn Write) -> anyhow::Result<Outco
         (Some(epoch), None) => Start::After(epoch),
         (Some(_), Some(_)) => {
             return Err(Usage(
-                "--from needs a new watch or --anew: this watch resumes after the epoch that it wrote last",
+                "--from needs a new watch or --anew: this watch resumes after the epoch that it wrote last".into(),
             )
             .into());
         }
@@ -166,7 +168,7 @@ pub(crate) fn run(args: &WatchArgs, out: &mut dyn Write) -> anyhow::Result<Outco
         memory_max: args.memory,
     };
     let progress = Progress::default();
-    stop_when_asked(&progress);
+    let _acting = stop_when_asked(&progress);
     let tables = registration.out.as_ref().map(|out| Tables::open(out, name, &registration.standing)).transpose()?;
     let mut writer =
         Writer { tables, standing: registration.standing.clone(), changeset: None, format: args.format.format, out };
@@ -192,7 +194,7 @@ fn standing(name: &str, args: &WatchArgs) -> anyhow::Result<Option<Standing>> {
     let allowed = |k: bool, by: bool, host: bool| {
         let has_host = args.host.is_some() || args.domain.is_some();
         if (args.k.is_some() && !k) || (args.by.is_some() && !by) || (has_host && !host) {
-            return Err(Usage("--k is an option of top, --by of hosts, --host and --domain of newlinks"));
+            return Err(Usage("--k is an option of top, --by of hosts, --host and --domain of newlinks".into()));
         }
         Ok(())
     };
@@ -212,8 +214,7 @@ fn standing(name: &str, args: &WatchArgs) -> anyhow::Result<Option<Standing>> {
         "newlinks" => {
             allowed(false, false, true)?;
             let Some(host) = args.host.as_ref().or(args.domain.as_ref()) else { return Ok(None) };
-            let host =
-                ask::host(host).ok_or(Usage("--host and --domain need the name of a host, for example example.org"))?;
+            let host = ask::host(host).ok_or_else(|| ask::not_a_host(host))?;
             Standing::NewLinks { host, subdomains: args.domain.is_some() }
         }
         _ => {
@@ -283,6 +284,7 @@ fn explained(error: anyhow::Error, start: Start) -> anyhow::Error {
 fn list(args: &WatchArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     webstrata_layers::Store::open(&args.store)?;
     let mut outcome = Outcome::Done;
+    let mut table = Table::new([Column::word("name"), Column::word("written"), Column::rest("result")]);
     for (name, registration) in registered(&args.store)? {
         let registration = match registration {
             Ok(registration) => registration,
@@ -295,11 +297,15 @@ fn list(args: &WatchArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
         };
         match args.format.format {
             Format::Text => {
-                let epoch = registration.epoch.map_or("nothing written".to_owned(), |id| format!("epoch {}", id.epoch));
-                writeln!(out, "{name:<16} {epoch:<16} {}", described(&registration))?;
+                let epoch = registration.epoch.map_or("nothing".to_owned(), |id| format!("epoch {}", id.epoch));
+                table.row([name, epoch, described(&registration)]);
             }
             Format::Json => writeln!(out, "{}", json!({"name": name, "watch": registration}))?,
         }
+    }
+    table.print(out)?;
+    if args.format.format == Format::Text && table.is_empty() && outcome == Outcome::Done {
+        ask::note(&format!("{}: no watches; `webstrata watch STORE degrees --out DIR` begins one", args.store));
     }
     Ok(outcome)
 }
@@ -340,7 +346,8 @@ impl Writer<'_> {
         match (table, self.format) {
             (Some(table), Format::Text) => {
                 let changed = if since.is_some() { " changed" } else { "" };
-                writeln!(self.out, "epoch {epoch}: {rows} rows{changed}, {seconds:.2} s: {}", table.display())
+                let rows = counted(rows, "row");
+                writeln!(self.out, "epoch {epoch}: {rows}{changed}, {seconds:.2} s: {}", table.display())
             }
             _ => {
                 let table = table.map(|table| table.display().to_string());

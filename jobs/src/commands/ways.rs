@@ -6,7 +6,9 @@ use clap::Args;
 use indicatif::HumanCount;
 use serde_json::json;
 use std::io::Write;
-use webstrata_layers::{AsOf, Uid, ways};
+use webstrata_layers::read::around::ways::{LINKS, LINKS_MAX, WAYS, WAYS_MAX};
+use webstrata_layers::read::question::limited;
+use webstrata_layers::{AsOf, Uid, counted, ways};
 
 const ABOUT: &str = "\
 A way is a chain of links that all stand at --at. Each way is printed with its
@@ -20,7 +22,7 @@ Examples:
 
 /// Arguments of `ways`.
 #[derive(Args, Debug)]
-#[command(after_help = ABOUT, allow_missing_positional = true)]
+#[command(after_help = ABOUT)]
 pub(crate) struct WaysArgs {
     #[command(flatten)]
     pub(crate) source: SourceArgs,
@@ -32,11 +34,13 @@ pub(crate) struct WaysArgs {
     #[arg(long, value_name = "T", value_parser = time_to)]
     pub(crate) at: Option<i64>,
     /// Most links of a way
-    #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u8).range(1..=20))]
+    #[arg(long, value_name = "N", default_value_t = LINKS)]
+    #[arg(value_parser = clap::value_parser!(u8).range(1..=i64::from(LINKS_MAX)))]
     pub(crate) hops: u8,
-    /// Print at most N ways
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=1000))]
-    pub(crate) limit: u16,
+    /// Print at most N ways, 0 for all, at most 1000
+    #[arg(long, value_name = "N", default_value_t = WAYS)]
+    #[arg(value_parser = clap::value_parser!(u64).range(0..=WAYS_MAX))]
+    pub(crate) limit: u64,
     #[command(flatten)]
     pub(crate) format: FormatArgs,
 }
@@ -46,10 +50,11 @@ pub(crate) fn run(args: &WaysArgs, out: &mut dyn Write) -> anyhow::Result<Outcom
     let [from, to] = [&args.url, &args.target].map(|url| ask::find(&*links, url));
     let (from, to) = (from?, to?);
     let as_of = AsOf::new(args.at.unwrap_or(i64::MAX));
-    let found = ways(&*links, (from.uid, to.uid), as_of, usize::from(args.hops), usize::from(args.limit))?;
+    let limit = usize::try_from(limited(args.limit, WAYS_MAX))?;
+    let found = ways(&*links, (from.uid, to.uid), as_of, usize::from(args.hops), limit)?;
     let urls = |way: &Vec<Uid>| links.urls_of(way);
     let shown = found.ways.iter().map(urls).collect::<Result<Vec<_>, _>>()?;
-    let unknown = links.urls_of(&found.unknown[..found.unknown.len().min(usize::from(args.limit))])?;
+    let unknown = links.urls_of(&found.unknown[..found.unknown.len().min(limit)])?;
     if args.format.format == Format::Json {
         let answer = json!({"url": from.url, "target": to.url, "links": found.links, "is_cut": found.is_cut,
                             "ways": shown, "epoch": links.epoch()});
@@ -72,7 +77,8 @@ pub(crate) fn run(args: &WaysArgs, out: &mut dyn Write) -> anyhow::Result<Outcom
         ask::note(&format!("{text} {} to {}: links unknown at that time of {page}{more}", from.url, to.url));
         return Ok(Outcome::Failed);
     }
-    let bound = if found.is_cut { format!(" of {} links or fewer; try --hops", args.hops) } else { String::new() };
+    let bound =
+        if found.is_cut { format!(" of at most {}; try --hops", counted(args.hops, "link")) } else { String::new() };
     ask::note(&format!("no way from {} to {}{bound}", from.url, to.url));
     Ok(Outcome::Failed)
 }

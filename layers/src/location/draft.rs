@@ -10,14 +10,19 @@
 //! writers are known, and whoever begins a draft in a directory removes them there. A draft that is dropped goes away.
 //! In place of a draft, a named pipe or a device is written as it is, and of a link to a file, the file is replaced.
 //!
+//! A process that a signal ends drops nothing. Such a process calls [`Draft::forsake_all`] first, which knows all
+//! drafts of the process, as each of them begins and ends in [`HELD`].
+//!
 //! Where the file system has no locks, drafts of killed writers stay.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::location::regular;
 
@@ -25,9 +30,25 @@ use crate::location::regular;
 const ENDING: &str = ".webstrata-draft";
 /// What is locked of a directory.
 const LOCK: &str = "LOCK";
+/// How often a draft is removed that others fill meanwhile.
+const FORSAKEN_TRIES: usize = 5;
 
 /// How many drafts this process began.
 static BEGUN: AtomicU64 = AtomicU64::new(0);
+/// The drafts of this process that are neither in their place nor gone.
+static HELD: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+
+fn held() -> MutexGuard<'static, BTreeSet<PathBuf>> {
+    HELD.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Makes a draft and adds it to those of this process. No draft is made while the lock is held elsewhere.
+fn begun<T>(path: &Path, make: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+    let mut held = held();
+    let made = make()?;
+    held.insert(path.to_owned());
+    Ok(made)
+}
 
 /// What is being written; see the head of this file.
 #[derive(Debug)]
@@ -79,7 +100,8 @@ impl Draft {
         clear(directory_of(&target))?;
         loop {
             let path = beside(&target, &format!(".{}-{}", process::id(), BEGUN.fetch_add(1, Ordering::Relaxed)));
-            let file = match File::options().read(true).write(true).create_new(true).open(&path) {
+            let made = begun(&path, || File::options().read(true).write(true).create_new(true).open(&path));
+            let file = match made {
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
                 file => file?,
             };
@@ -102,7 +124,7 @@ impl Draft {
         clear(directory_of(target))?;
         let path = Self::directory_of(target);
         loop {
-            match fs::create_dir(&path) {
+            match begun(&path, || fs::create_dir(&path)) {
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => return Err(ErrorKind::ResourceBusy.into()),
                 made => made?,
             }
@@ -188,7 +210,19 @@ impl Draft {
         }
         fs::rename(&self.path, &self.target)?;
         self.kind = Kind::Place;
+        held().remove(&self.path);
         Ok(true)
+    }
+
+    /// Removes all drafts of this process, for one that ends now: from here on, whoever begins a draft waits for ever.
+    pub fn forsake_all() {
+        let held = held();
+        for path in held.iter() {
+            // Others may still write into a directory; what stays is cleared by the next writer.
+            let is_gone = |path: &Path| if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+            (0..FORSAKEN_TRIES).any(|_| is_gone(path).is_ok() || fs::symlink_metadata(path).is_err());
+        }
+        std::mem::forget(held);
     }
 }
 
@@ -200,6 +234,9 @@ impl Drop for Draft {
             Kind::File => fs::remove_file(&self.path),
             Kind::Directory => fs::remove_dir_all(&self.path),
         };
+        if self.kind != Kind::Place {
+            held().remove(&self.path);
+        }
     }
 }
 

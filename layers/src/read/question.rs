@@ -4,9 +4,16 @@
 
 use crate::record::capture::CaptureTime;
 use crate::record::status::{Failures, Status};
-use crate::record::time::{AsOf, Window, format_time, interval, parse_age, parse_time};
+use crate::record::time::text::{parse_age, parse_time};
+use crate::record::time::{AsOf, Window, format_time, interval};
 use serde::Deserialize;
 use serde_json::{Value, json};
+
+/// The `limit` of a question, whoever asks it and however: at most so many, and 0 is all, as far as one answer has
+/// room.
+pub const fn limited(limit: u64, all: u64) -> u64 {
+    if limit == 0 { all } else { limit }
+}
 
 /// One question, as it is written.
 #[derive(Debug, Deserialize)]

@@ -4,17 +4,19 @@
 //! the rule for all ways to ask. Inside the program a window may have any seconds, [`Window::ALWAYS`] has the first and
 //! the last.
 //!
-//! Pure functions. The calendar is that of `chrono`: the Gregorian one, also before 1582, without leap seconds.
+//! Pure functions, but for the clock that [`text`] reads. The calendar is that of `chrono`: the Gregorian one, also
+//! before 1582, without leap seconds.
 
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use chrono::{Datelike, NaiveDate};
 use serde::{Deserialize, Serialize};
 
 use crate::record::status::Failures;
+
+pub mod text;
 
 /// Seconds of a day.
 const DAY: i64 = 86_400;
@@ -243,130 +245,6 @@ pub fn format_digits(seconds: i64) -> String {
     format!("{year:04}{month:02}{day:02}{:02}{:02}{:02}", second / 3600, second / 60 % 60, second % 60)
 }
 
-/// Text that is no time.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum TimeError {
-    /// It has another form.
-    #[error("not a time: {text:?} (expected as 2008, 2008-06, 2008-06-01, 2008-06-01T12:00:00, 20080601120000 or now)")]
-    Form {
-        /// The text.
-        text: String,
-    },
-    /// It has the form of a time, of which a part does not exist.
-    #[error("no such {part}: {text:?}")]
-    NoSuch {
-        /// Which part: a year (there are 1 to 9999), a month, a day, an hour, a minute, a second.
-        part: &'static str,
-        /// The text.
-        text: String,
-    },
-}
-
-/// A time from text: `2008`, `2008-06`, `2008-06-01`, `2008-06-01T12:00:00` with a blank for the `T`, without seconds
-/// or minutes, with a fraction of a second (which is dropped), and with `Z` or an offset as `+02:00`; 4, 6, 8, 10, 12
-/// or 14 digits (`2006`, `200605`, ... to the second); or `now`. Without an offset a time is UTC.
-///
-/// With `end`, the last second of what the text names (of that year, month, day, hour, minute), else the first.
-///
-/// # Errors
-/// Other text, and days, hours and so on that do not exist.
-pub fn parse_time(text: &str, end: bool) -> Result<i64, TimeError> {
-    if text == "now" {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs());
-        return Ok(i64::try_from(now).unwrap_or(*TIMES.end()));
-    }
-    let (digits, offset) = digits_of(text).ok_or_else(|| TimeError::Form { text: text.to_owned() })?;
-    let no_such = |part| TimeError::NoSuch { part, text: text.to_owned() };
-    // Digits come in pairs, which all are numbers.
-    let pair = |at: usize, first: u32, last: u32| {
-        let number = digits.get(at..at + 2).and_then(|pair| pair.parse::<u32>().ok());
-        number.unwrap_or(if end { last } else { first })
-    };
-    let year = digits.get(..4).and_then(|year| year.parse::<i32>().ok()).ok_or_else(|| no_such("year"))?;
-    let month = pair(4, 1, 12);
-    let days = NaiveDate::from_ymd_opt(year, month, 1).ok_or_else(|| no_such("month"))?.num_days_in_month();
-    let date = NaiveDate::from_ymd_opt(year, month, pair(6, 1, days.into())).ok_or_else(|| no_such("day"))?;
-    let [hour, minute, second] = [pair(8, 0, 23), pair(10, 0, 59), pair(12, 0, 59)];
-    let wrong = [(hour > 23, "hour"), (minute > 59, "minute"), (second > 59, "second")];
-    if let Some((_, part)) = wrong.into_iter().find(|(is_wrong, _)| *is_wrong) {
-        return Err(no_such(part));
-    }
-    let second_of_day = i64::from(hour * 3600 + minute * 60 + second);
-    let time = i64::from(date.to_epoch_days()) * DAY + second_of_day - offset;
-    if TIMES.contains(&time) { Ok(time) } else { Err(no_such("year")) }
-}
-
-/// The 4 to 14 digits of a time, an even number of them, and how many seconds it is before UTC.
-fn digits_of(text: &str) -> Option<(String, i64)> {
-    let is_even = |digits: &str| (4..=14).contains(&digits.len()) && digits.len().is_multiple_of(2);
-    if text.bytes().all(|byte| byte.is_ascii_digit()) {
-        return is_even(text).then(|| (text.to_owned(), 0));
-    }
-    let (date, time) = match text.find(['T', 't', ' ']) {
-        Some(at) => (&text[..at], &text[at + 1..]),
-        None => (text, ""),
-    };
-    let mut digits = numbers(date, '-', &[4, 2, 2])?;
-    if date.len() == text.len() {
-        return Some((digits, 0));
-    }
-    let zone = time.find(['Z', 'z', '+', '-']).unwrap_or(time.len());
-    let (time, zone) = time.split_at(zone);
-    let offset = match zone {
-        "" | "Z" | "z" => 0,
-        _ => {
-            let (sign, zone) = zone.split_at(1);
-            let zone = numbers(zone, ':', &[2, 2])?;
-            let part = |at: usize, most: i64| zone.get(at..at + 2)?.parse::<i64>().ok().filter(|&part| part <= most);
-            let seconds = part(0, 23)? * 3600 + part(2, 59)? * 60;
-            match sign {
-                "+" => seconds,
-                "-" => -seconds,
-                _ => return None,
-            }
-        }
-    };
-    let (time, fraction) = time.split_once('.').map_or((time, None), |(time, fraction)| (time, Some(fraction)));
-    let time = numbers(time, ':', &[2, 2, 2])?;
-    let is_number = |digits: &str| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-    if digits.len() < 8 || fraction.is_some_and(|fraction| time.len() < 6 || !is_number(fraction)) {
-        return None;
-    }
-    digits.push_str(&time);
-    Some((digits, offset))
-}
-
-/// The digits of numbers with a character between them; the first ones of the given widths, at least one.
-fn numbers(text: &str, between: char, widths: &[usize]) -> Option<String> {
-    let mut digits = String::new();
-    let parts: Vec<&str> = text.split(between).collect();
-    if parts.len() > widths.len() {
-        return None;
-    }
-    for (part, &width) in parts.iter().zip(widths) {
-        if part.len() != width || !part.bytes().all(|byte| byte.is_ascii_digit()) {
-            return None;
-        }
-        digits.push_str(part);
-    }
-    Some(digits)
-}
-
-/// A length of time from text, in seconds: a whole number and a unit, `30s`, `12h`, `30d`, `4w` or `2y`. A year has
-/// 365 days.
-pub fn parse_age(text: &str) -> Option<i64> {
-    let (digits, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
-    let unit = match unit {
-        "s" => 1,
-        "h" => DAY / 24,
-        "d" => DAY,
-        "w" => 7 * DAY,
-        "y" => 365 * DAY,
-        _ => return None,
-    };
-    digits.parse::<u32>().ok().filter(|_| !digits.starts_with('+')).map(|count| i64::from(count) * unit)
-}
-
 /// The day of the calendar of a second; the first or the last one that the calendar has where it has none so far away.
 fn date(seconds: i64) -> NaiveDate {
     let days = i32::try_from(seconds.div_euclid(DAY)).ok().and_then(NaiveDate::from_epoch_days);
@@ -380,6 +258,7 @@ fn first_second(year: i32, month: u32) -> i64 {
 
 #[cfg(test)]
 mod tests {
+    use super::text::parse_time;
     use super::*;
     use chrono::DateTime;
     use proptest::prelude::*;
@@ -390,104 +269,6 @@ mod tests {
         assert_eq!(format_time(961_524_179), "2000-06-20T18:02:59Z");
         assert_eq!(format_time(1_180_698_245), "2007-06-01T11:44:05Z");
         assert_eq!(format_time(-1), "1969-12-31T23:59:59Z");
-    }
-
-    #[test]
-    fn digits_name_whole_spans() {
-        let cases = [
-            ("2006", "20060101000000", "20061231235959"),
-            ("200602", "20060201000000", "20060228235959"),
-            ("200402", "20040201000000", "20040229235959"),
-            ("200612", "20061201000000", "20061231235959"),
-            ("20060501", "20060501000000", "20060501235959"),
-            ("2004-02", "20040201000000", "20040229235959"),
-            ("2006-05-01", "20060501000000", "20060501235959"),
-            ("2006050112", "20060501120000", "20060501125959"),
-            ("200605011234", "20060501123400", "20060501123459"),
-            ("20060501123456", "20060501123456", "20060501123456"),
-            ("2006-05-01T14:34:56.9+02:00", "20060501123456", "20060501123456"),
-            ("2006-05-01T12:34:56", "20060501123456", "20060501123456"),
-            ("2006-05-01 12:34:56", "20060501123456", "20060501123456"),
-            ("2006-05-01T12:34", "20060501123400", "20060501123459"),
-            ("2006-05-01T12", "20060501120000", "20060501125959"),
-            ("2006-05-01t12:34:56.123456789z", "20060501123456", "20060501123456"),
-            ("2006-05-01 12:34-00:30", "20060501130400", "20060501130459"),
-        ];
-        for (text, first, last) in cases {
-            assert_eq!(parse_time(text, false).map(format_digits).as_deref(), Ok(first), "{text}");
-            assert_eq!(parse_time(text, true).map(format_digits).as_deref(), Ok(last), "{text}");
-        }
-        assert_eq!(parse_time("19700101000000", false), Ok(0));
-        assert!((1_700_000_000..4_000_000_000).contains(&parse_time("now", true).unwrap()));
-    }
-
-    #[test]
-    fn times_that_do_not_exist_are_refused() {
-        for text in [
-            "",
-            "2",
-            "200",
-            "20065",
-            "200600",
-            "200613",
-            "20060229",
-            "20060431",
-            "2006050124",
-            "200605011260",
-            "20060501125960",
-            "2006050112595900",
-            "2006-5",
-            "2006-13",
-            "2006-05-",
-            "2006-0501",
-            "20-06-05-01",
-            "2006-02-29",
-            "may 2006",
-            "+2006",
-            "-2006",
-            "0000",
-            "00001231235959",
-            "0001-01-01T00:00:00+00:01",
-            "9999-12-31T23:59:59-00:01",
-            "1209588506000",
-            "２００６",
-            "2006-05-01T",
-            "2006-05T12:00:00",
-            "2006T12",
-            "2006-05-01T12:00.5",
-            "2006-05-01T12:00:00.",
-            "2006-05-01T12:00:00+2",
-            "2006-05-01T12:00:00+02:60",
-            "2006-05-01T1200",
-            "2006-05-01  12:00",
-            "Now",
-        ] {
-            assert!(parse_time(text, false).is_err() && parse_time(text, true).is_err(), "{text}");
-        }
-        for (text, part) in [
-            ("0000", "year"),
-            ("200613", "month"),
-            ("19980229", "day"),
-            ("2006-04-31", "day"),
-            ("2006-05-01T24:00", "hour"),
-            ("200605011260", "minute"),
-            ("2006-05-01T12:59:60Z", "second"),
-        ] {
-            assert_eq!(parse_time(text, true).unwrap_err().to_string(), format!("no such {part}: {text:?}"));
-        }
-    }
-
-    #[test]
-    fn ages_have_a_unit() {
-        for (text, seconds) in
-            [("12h", Some(43_200)), ("1d", Some(86_400)), ("4w", Some(2_419_200)), ("0y", Some(0)), ("7s", Some(7))]
-        {
-            assert_eq!(parse_age(text), seconds, "{text}");
-        }
-        assert_eq!(AsOf::new(100).within(parse_age("2y")).since, 100 - 2 * 365 * 86_400);
-        for text in ["", "d", "30", "+1d", "-1d", "1.5d", "5m", "99999999999d", "1 d", "1é"] {
-            assert_eq!(parse_age(text), None, "{text}");
-        }
     }
 
     #[test]

@@ -18,6 +18,14 @@ pub enum Error {
         /// What the system said.
         source: std::io::Error,
     },
+    /// A result is to be written into a directory that is not there.
+    #[error("{} cannot be written: make the directory {} first", path.display(), directory.display())]
+    NoDirectory {
+        /// Where.
+        path: PathBuf,
+        /// The directory that is missing.
+        directory: PathBuf,
+    },
     /// The name of a result does not say how it is to be written.
     #[error(transparent)]
     Ending(#[from] crate::outlet::UnknownEnding),

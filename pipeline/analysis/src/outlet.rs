@@ -138,7 +138,13 @@ pub fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Error> {
 /// Begins a file that is no part of a store.
 pub(crate) fn draft(path: &Path) -> Result<Draft, Error> {
     outside_stores(path)?;
-    Draft::create(path).map_err(|source| Error::Output { path: path.to_owned(), source })
+    Draft::create(path).map_err(|source| {
+        let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty() && !directory.exists());
+        match directory {
+            Some(directory) => Error::NoDirectory { path: path.to_owned(), directory: directory.to_owned() },
+            None => Error::Output { path: path.to_owned(), source },
+        }
+    })
 }
 
 /// Refuses places inside a store: a file there could take the place of one of the store's, and `gc` may remove it.
@@ -187,7 +193,7 @@ fn known<T: Ending>() -> String {
 
 /// The name of a file does not say how it is to be written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{} has none of the endings {known}", path.display())]
+#[error("the name {} does not say the format: it must end in one of {known}", path.display())]
 pub struct UnknownEnding {
     /// The file.
     pub path: PathBuf,

@@ -283,7 +283,7 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
     dialog(
       "The data of this picture",
       el("p", { text: "On the command line, the rows and the chart:" }),
-      el("pre", { text: `webstrata backlinks STORE '${safe(state.url)}'${options} --first --limit 0` }),
+      el("pre", { text: `webstrata backlinks STORE '${safe(state.url)}'${options} --limit 0` }),
       el("pre", { text: `webstrata backlinks STORE '${safe(state.url)}'${options} --by month` }),
       el("p", { text: "Over HTTP:" }),
       el("pre", { text: `curl '${home}${asked()}'` }),

@@ -72,9 +72,9 @@ impl<V> Answer<V> {
     /// # Errors
     /// BAD_REQUEST if `limit` is invalid.
     pub(in crate::http) fn of(shared: &Shared, params: &Params, start: &Start) -> Result<Self, Status> {
-        let limit = params.number("limit", 1..=LIMIT_MAX)?.unwrap_or(LIMIT);
+        let limit = params.limit(LIMIT, LIMIT_MAX)?;
         let bytes = shared.bounds.values.saturating_mul(size_of::<u64>());
-        Ok(Self::sized(start.position.unwrap_or_default(), usize::try_from(limit).unwrap_or(usize::MAX), bytes))
+        Ok(Self::sized(start.position.unwrap_or_default(), limit, bytes))
     }
 
     /// An empty answer from a position on, of at most so many values and about so many bytes.

@@ -83,8 +83,7 @@ impl Rows {
 pub(super) async fn barcode(State(shared): State<Shared>, RawQuery(query): RawQuery) -> Result<Json<Shown>, Refused> {
     let params = Params::of(query.as_deref(), BARCODE, &[])?;
     let inward = is_inward(&params)?;
-    let limit = params.number("limit", 1..=LIMIT_MAX)?.unwrap_or(LIMIT);
-    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let limit = params.limit(LIMIT, LIMIT_MAX)?;
     let url = params.required("url")?;
     let pinned = pinned(&shared, params.number("epoch", 1..=u64::MAX)?.unwrap_or(0)).await?;
     let (url, uid) = find(&pinned, url).await?;

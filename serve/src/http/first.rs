@@ -22,13 +22,13 @@ const LIMIT_MAX: u64 = 10_000;
 pub(super) async fn first(State(shared): State<Shared>, RawQuery(query): RawQuery) -> Result<Json<Shown>, Refused> {
     let params = Params::of(query.as_deref(), FIRST, &[])?;
     let start = Start::of(shared.cluster.store(), "/v1/first", &params)?;
-    let limit = params.number("limit", 1..=LIMIT_MAX)?.unwrap_or(LIMIT);
+    let limit = params.limit(LIMIT, LIMIT_MAX)?;
     let url = params.required("url")?;
     let pinned = pinned(&shared, start.epoch).await?;
     let (url, uid) = find(&pinned, url).await?;
     let pages = pinned.first(&[uid]).await?.pop().unwrap_or_default();
     let sent = start.position.unwrap_or_default().sent.min(pages.len());
-    let end = sent.saturating_add(usize::try_from(limit).unwrap_or(usize::MAX)).min(pages.len());
+    let end = sent.saturating_add(limit).min(pages.len());
     let urls = pinned.urls(&pages[sent..end].iter().map(|(_, page)| *page).collect::<Vec<_>>()).await?;
     let lines = pages[sent..end].iter().zip(urls);
     let lines: Vec<Shown> =

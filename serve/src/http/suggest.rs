@@ -32,8 +32,7 @@ const LOOK: u64 = 1 << 14;
 /// `/v1/suggest`.
 pub(super) async fn suggest(State(shared): State<Shared>, RawQuery(query): RawQuery) -> Result<Json<Shown>, Refused> {
     let params = Params::of(query.as_deref(), SUGGEST, &[])?;
-    let limit = params.number("limit", 1..=LIMIT_MAX)?.unwrap_or(LIMIT);
-    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let limit = params.limit(LIMIT, LIMIT_MAX)?;
     // An empty text is a question of its own, where other parameters refuse it.
     let text = params.all("q").next().unwrap_or_default().trim();
     let pinned = pinned(&shared, params.number("epoch", 1..=u64::MAX)?.unwrap_or(0)).await?;

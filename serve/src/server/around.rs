@@ -1,17 +1,14 @@
 //! The calls about what is around a page: its neighbourhood, and ways to other pages.
 
 use tonic::Status;
+use webstrata_layers::read::around::neighbourhood::NODES_MAX;
+use webstrata_layers::read::around::ways::{LINKS, LINKS_MAX, WAYS_MAX};
+use webstrata_layers::read::question::limited;
 use webstrata_layers::{AsOf, Edge, Near, Uid, Unit};
 
 use crate::clerk::{NeighbourhoodAnswer, Pinned};
 use crate::protocol::proto;
 use crate::protocol::status::bad;
-
-/// Nodes, links of a way, and ways, where a request leaves them open; and the most links of a way.
-const NODES: u32 = 10_000;
-const LINKS: u32 = 6;
-const WAYS: u32 = 10;
-const LINKS_MAX: u32 = 20;
 
 /// The unit of a request.
 pub(super) fn unit_of(number: i32) -> Result<Unit, Status> {
@@ -23,8 +20,9 @@ pub(super) fn unit_of(number: i32) -> Result<Unit, Status> {
     })
 }
 
-fn or(number: u32, default: u32) -> usize {
-    if number == 0 { default as usize } else { number as usize }
+/// The `limit` of a request.
+pub(super) fn limit_of(number: u32, all: u64) -> usize {
+    usize::try_from(limited(number.into(), all)).unwrap_or(usize::MAX)
 }
 
 /// The neighbourhood that a request asks for.
@@ -33,7 +31,7 @@ pub(super) async fn neighbourhood(
     request: &proto::GetNeighbourhoodRequest,
 ) -> Result<proto::GetNeighbourhoodResponse, Status> {
     let unit = unit_of(request.unit)?;
-    let limit = or(request.limit, NODES);
+    let limit = limit_of(request.limit, NODES_MAX);
     let near = Near { centre: Uid(request.uid), is_wide: !request.narrow, at: request.at, limit };
     let NeighbourhoodAnswer { nodes, centre, edges, left_out, unread } = pinned.neighbourhood(near, unit).await?;
     let stood = |edge: &Edge| edge.until.map_or(0, |until| until.abs_diff(edge.from));
@@ -57,12 +55,16 @@ pub(super) async fn neighbourhood(
 
 /// The ways that a request asks for.
 pub(super) async fn ways(pinned: &Pinned, request: &proto::GetWaysRequest) -> Result<proto::GetWaysResponse, Status> {
-    if request.links_max > LINKS_MAX {
+    if request.links_max > LINKS_MAX.into() {
         return Err(bad(format!("links_max: {} is above {LINKS_MAX}", request.links_max)));
     }
     let ends = (Uid(request.from), Uid(request.to));
     let as_of = AsOf::new(request.at.unwrap_or(i64::MAX));
-    let found = pinned.ways(ends, as_of, or(request.links_max, LINKS), or(request.limit, WAYS)).await?;
+    if u64::from(request.limit) > WAYS_MAX {
+        return Err(bad(format!("limit: {} is above {WAYS_MAX}", request.limit)));
+    }
+    let links_max = if request.links_max == 0 { LINKS.into() } else { request.links_max as usize };
+    let found = pinned.ways(ends, as_of, links_max, limit_of(request.limit, WAYS_MAX)).await?;
     Ok(proto::GetWaysResponse {
         epoch: pinned.epoch(),
         links: found.links.and_then(|links| u32::try_from(links).ok()),

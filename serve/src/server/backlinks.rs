@@ -1,10 +1,11 @@
 //! The call that tells who links to a target, and since when.
 
 use tonic::Status;
+use webstrata_layers::read::around::referrers::ROWS_MAX;
 use webstrata_layers::{Event, Order, Period, RangeLength, Ranking, Referrer, ReferringHost, Stay, interval};
 use webstrata_url::domain_of;
 
-use super::around::unit_of;
+use super::around::{limit_of, unit_of};
 use super::links::{match_of, matching};
 use crate::clerk::{BacklinkAnswer, BacklinkQuestion, Pinned};
 use crate::protocol::backlinks::began_to;
@@ -78,7 +79,8 @@ async fn backlink_question(pinned: &Pinned, request: &proto::GetBacklinksRequest
         _ => matching(pinned, &request.url, proto::Match::Host).await?,
     };
     // Rows that are skipped are found, too: HTTP has keys that continue an answer.
-    let limit = (request.limit as usize).saturating_add(usize::try_from(request.offset).unwrap_or(usize::MAX));
+    let limit = limit_of(request.limit, ROWS_MAX);
+    let limit = limit.saturating_add(usize::try_from(request.offset).unwrap_or(usize::MAX));
     let ranking = Ranking { unit, domain_of, period, event, interval, order, after: None, limit };
     Ok(BacklinkQuestion { target, except, ranking })
 }

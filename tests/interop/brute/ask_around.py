@@ -242,7 +242,7 @@ def ways_grpc(world, question):
             to=world.uids[question["target"]],
             at=question["at"][1] if question["at"] else None,
             links_max=question["hops"] or 0,
-            limit=question["limit"] or 0
+            limit=question["limit"] or 10
         )
     )
     long = got.links + 1 if got.HasField("links") else 1

@@ -195,7 +195,7 @@ def lifespans_command(at_server):
 
 def lifespans_text(world, question):
     done = world.command(False, "links", question["url"], "--lifespans")
-    return refused(done) or sorted(tuple(line.split()[i] for i in (2, 0, 1)) for line in done[1].splitlines())
+    return refused(done) or sorted(tuple(line.split()[i] for i in (2, 0, 1)) for line in done[1].splitlines()[1:])
 
 
 def lifespans_http(world, question):

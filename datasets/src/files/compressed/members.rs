@@ -13,6 +13,11 @@ use crate::Finding;
 
 const DICTIONARY_BYTES_MAX: usize = 16 << 20;
 const ZSTD_STEP_BYTES: usize = 4 << 10;
+/// The largest window that the decoder takes.
+const ZSTD_WINDOW_BYTES_MAX: u64 = 128 << 20;
+/// What is said of a frame with a larger one.
+const LARGE_WINDOW: &str =
+    "the zstd frame needs a window of more than 128 MiB; decompress it with zstd --long=31 -d, or compress it again";
 pub(super) const GZIP: [u8; 2] = [0x1f, 0x8b];
 pub(super) const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
@@ -177,6 +182,7 @@ impl Text {
                 self.out.extend_from_slice(&self.piece[..made]);
                 match status {
                     Ok(0) => self.state = State::Between,
+                    Err(_) if self.needs_large_window() => self.broken(LARGE_WINDOW, step),
                     Err(_) => self.broken("invalid zstd data", step),
                     Ok(_) if !more && taken == 0 && made == 0 => self.cut(),
                     Ok(_) => {}
@@ -184,6 +190,13 @@ impl Text {
             }
         }
         Ok(())
+    }
+
+    /// Whether the current zstd frame needs more memory than the decoder takes.
+    fn needs_large_window(&self) -> bool {
+        let member = self.member.checked_sub(self.input_offset).and_then(|at| usize::try_from(at).ok());
+        let frame = member.and_then(|at| self.input.get(at..));
+        frame.and_then(zstd_window).is_some_and(|bytes| bytes > ZSTD_WINDOW_BYTES_MAX)
     }
 
     fn gzip_trailer(&mut self, (sum, amount): (u32, u32)) -> io::Result<()> {
@@ -251,6 +264,16 @@ impl Text {
     }
 }
 
+/// The window of a zstd frame, in bytes (RFC 8878, 3.1.1.1.2); `None` if the frame names only the size of its text.
+fn zstd_window(frame: &[u8]) -> Option<u64> {
+    let (descriptor, window) = (frame.get(4)?, frame.get(5)?);
+    if descriptor & 0x20 != 0 {
+        return None;
+    }
+    let base = 1_u64 << (10 + (window >> 3));
+    Some(base + base / 8 * u64::from(window & 7))
+}
+
 /// Whether a zstd frame without text begins here.
 pub(super) fn skippable(head: &[u8]) -> bool {
     head.len() >= 4 && head[0] & 0xf0 == 0x50 && head[1..4] == [0x2a, 0x4d, 0x18]
@@ -314,6 +337,21 @@ mod tests {
         Lines(text).read_to_end(&mut all).unwrap();
         let notes = notes.lock().unwrap().notes.clone();
         (all, notes)
+    }
+
+    #[test]
+    fn a_window_that_is_too_large_is_named() {
+        let mut coder = zstd::Encoder::new(Vec::new(), 1).unwrap();
+        coder.window_log(30).unwrap();
+        coder.write_all(b"some text").unwrap();
+        let (text, notes) = read(coder.finish().unwrap());
+        assert_eq!((text.len(), notes.len()), (0, 1));
+        assert_eq!((notes[0].finding, notes[0].detail), (Finding::BadCompression, super::LARGE_WINDOW));
+        // A frame whose window fits, and whose data are wrong.
+        let mut bytes = zstd::encode_all(&b"one two three four".repeat(100)[..], 1).unwrap();
+        bytes.truncate(12);
+        bytes.extend([0xff; 40]);
+        assert!(read(bytes).1.iter().all(|note| note.detail != super::LARGE_WINDOW));
     }
 
     #[test]

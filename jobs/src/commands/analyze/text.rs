@@ -8,14 +8,13 @@ use std::cmp::Reverse;
 use std::io::Write;
 
 use indicatif::HumanCount;
-use webstrata_analysis::{AnalyzeOptions, AnalyzeReport, DateReport, Fact, Sheet, SheetColumn, Target, Top};
-use webstrata_layers::format_time;
+use webstrata_analysis::{AnalyzeOptions, AnalyzeReport, DateReport, Sheet, SheetColumn, Target, Top};
+use webstrata_layers::{counted, format_time};
 
-use crate::bars::{self, Axis, cut};
+use crate::bars::{self, Axis};
 use crate::running::Run;
+use crate::table::{Column, Table, print_numbers};
 
-/// Characters of the head of a row, at most.
-const HEAD_COLUMNS_MAX: usize = 40;
 /// Rows of a table that fit on a screen.
 const ROWS_SHOWN: usize = 12;
 /// Dates that fit on a screen, from the last one back.
@@ -36,7 +35,7 @@ pub(super) fn print(
 ) -> anyhow::Result<()> {
     let AnalyzeReport { analysis, epoch, urls, .. } = report;
     let (store, seconds) = (&options.run.store, run.seconds);
-    writeln!(out, "{store}: {analysis} of epoch {epoch}, {} URLs, in {seconds:.1} s", HumanCount(*urls))?;
+    writeln!(out, "{store}: {analysis} of epoch {epoch}, {}, in {seconds:.1} s", counted(*urls, "URL"))?;
     match &report.dates[..] {
         [date] => print_date(date, has_bars, out)?,
         dates if has_bars && dates.iter().any(|date| !date.facts.is_empty()) => print_over_time(&facts_of(dates), out)?,
@@ -45,7 +44,7 @@ pub(super) fn print(
     if let Some(Target::File(path)) = &options.out
         && report.rows > 0
     {
-        writeln!(out, "{}: {} rows", path.display(), HumanCount(report.rows))?;
+        writeln!(out, "{}: {}", path.display(), counted(report.rows, "row"))?;
     }
     Ok(())
 }
@@ -79,21 +78,20 @@ fn print_over_time(numbers: &Numbers, out: &mut dyn Write) -> anyhow::Result<()>
 }
 
 fn print_date(date: &DateReport, has_bars: bool, out: &mut dyn Write) -> anyhow::Result<()> {
-    if let Some(nodes) = date.nodes {
-        writeln!(out, "  {:<26}{:>16}", "nodes", HumanCount(nodes).to_string())?;
-    }
-    for Fact { name, value } in &date.facts {
-        writeln!(out, "  {name:<26}{:>16}", number(*value))?;
-    }
+    let nodes = date.nodes.map(|nodes| ("nodes", HumanCount(nodes).to_string()));
+    print_numbers(nodes.into_iter().chain(date.facts.iter().map(|fact| (&*fact.name, number(fact.value)))), out)?;
     if !date.top.is_empty() {
-        writeln!(out, "  greatest {}", date.column)?;
+        writeln!(out, "  greatest:")?;
     }
     let most = date.top.first().map_or(1.0, |top| top.value);
+    let bar = has_bars.then(|| Column::word(""));
+    let columns = std::iter::once(Column::number(&date.column)).chain(bar).chain([Column::name("URL")]);
+    let mut table = Table::new(columns).indented(2);
     for Top { url, value, .. } in &date.top {
-        let bar = if has_bars { format!("{:<BAR$}  ", bars::bar(*value / most, BAR)) } else { String::new() };
-        let room = bars::width().saturating_sub(18 + if has_bars { BAR + 2 } else { 0 });
-        writeln!(out, "  {:>14}  {bar}{}", number(*value), cut(url, room))?;
+        let bar = has_bars.then(|| format!("{:<BAR$}", bars::bar(*value / most, BAR)));
+        table.row(std::iter::once(number(*value)).chain(bar).chain([url.clone()]));
     }
+    table.print(out)?;
     let Some(sheet) = &date.sheet else { return Ok(()) };
     match numbers_of(sheet).filter(|_| has_bars) {
         Some(numbers) => {
@@ -127,81 +125,44 @@ fn numbers_of(sheet: &Sheet) -> Option<Numbers> {
 fn print_dates(dates: &[DateReport], out: &mut dyn Write) -> anyhow::Result<()> {
     let hidden = dates.len().saturating_sub(DATES_SHOWN);
     if hidden > 0 {
-        writeln!(out, "  {hidden} dates before these")?;
+        writeln!(out, "  {} before these", counted(hidden, "date"))?;
     }
     let shown = &dates[hidden..];
     let day = |date: &DateReport| date.at.map(format_time).unwrap_or_default().chars().take(10).collect::<String>();
     if shown.iter().all(|date| date.facts.is_empty()) {
+        let greatest = shown.first().map_or("", |date| &date.column);
+        let columns = [Column::word("date"), Column::number(greatest), Column::name("greatest")];
+        let mut table = Table::new(columns).indented(2);
         for date in shown {
-            let first = date.top.first().map_or(String::new(), |top| {
-                let value = number(top.value);
-                format!("{value} {}", cut(&top.url, bars::width().saturating_sub(14 + value.len())))
-            });
-            writeln!(out, "  {} {first}", day(date))?;
+            let (value, url) =
+                date.top.first().map_or_else(Default::default, |top| (number(top.value), top.url.clone()));
+            table.row([day(date), value, url]);
         }
-        return Ok(());
+        return Ok(table.print(out)?);
     }
-    let names: Vec<&str> = shown[0].facts.iter().map(|fact| &*fact.name).collect();
-    let rows = shown.iter().map(|date| {
-        let values = date.facts.iter().map(|fact| number(fact.value));
-        (day(date), values.collect())
-    });
-    print_table(&names, &rows.collect::<Vec<_>>(), out)
-}
-
-/// Prints rows with a head each, and values in columns. The name of a column stands above it, in short lines.
-fn print_table(names: &[&str], rows: &[(String, Vec<String>)], out: &mut dyn Write) -> anyhow::Result<()> {
-    let names: Vec<Vec<String>> = names.iter().map(|name| short_lines(name)).collect();
-    let head = rows.iter().map(|row| row.0.chars().count()).max().unwrap_or(0).min(HEAD_COLUMNS_MAX);
-    let widths = names.iter().enumerate().map(|(at, words)| {
-        let texts = rows.iter().filter_map(|(_, values)| values.get(at)).map(String::len);
-        texts.chain(words.iter().map(|word| word.len())).max().unwrap_or(0)
-    });
-    let widths: Vec<usize> = widths.collect();
-    let lines = names.iter().map(Vec::len).max().unwrap_or(0);
-    for line in 0..lines {
-        let words =
-            names.iter().map(|words| words.get((line + words.len()).wrapping_sub(lines)).map_or("", |word| word));
-        let words: Vec<String> = words.zip(&widths).map(|(word, width)| format!(" {word:>width$}")).collect();
-        writeln!(out, "  {:head$}{}", "", words.concat().trim_end())?;
+    let names = shown[0].facts.iter().map(|fact| Column::number(&fact.name));
+    let mut table = Table::new(std::iter::once(Column::word("date")).chain(names)).indented(2);
+    for date in shown {
+        table.row(std::iter::once(day(date)).chain(date.facts.iter().map(|fact| number(fact.value))));
     }
-    for (name, values) in rows {
-        let values: Vec<String> =
-            values.iter().zip(&widths).map(|(value, width)| format!(" {value:>width$}")).collect();
-        writeln!(out, "  {:head$}{}", cut(name, head), values.concat())?;
-    }
-    Ok(())
-}
-
-/// A name in lines of about seven characters, broken between words.
-fn short_lines(name: &str) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in name.split([' ', '_']) {
-        match lines.last_mut().filter(|line| line.len() + 1 + word.len() <= 7) {
-            Some(line) => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            None => lines.push(word.to_owned()),
-        }
-    }
-    lines
+    Ok(table.print(out)?)
 }
 
 fn print_sheet(sheet: &Sheet, sheet_rows: usize, out: &mut dyn Write) -> anyhow::Result<()> {
     writeln!(out, "  {}", sheet.title)?;
-    // Texts and times are the heads of rows.
-    let is_head = |column: &SheetColumn| matches!(column, SheetColumn::Texts(_) | SheetColumn::Times(_));
-    let (heads, columns): (Vec<_>, Vec<_>) = sheet.columns.iter().partition(|(_, column)| is_head(column));
-    let names: Vec<&str> = columns.iter().map(|(name, _)| &**name).collect();
+    let column = |(name, column): &(String, SheetColumn)| match column {
+        SheetColumn::Texts(_) => Column::name(name),
+        SheetColumn::Times(_) => Column::word(name),
+        SheetColumn::Counts(_) | SheetColumn::Urls(_) | SheetColumn::Reals(_) => Column::number(name),
+    };
+    let mut table = Table::new(sheet.columns.iter().map(column)).indented(2);
     let (selected, which) = selected(sheet, sheet_rows);
-    let rows = selected.into_iter().map(|row| {
-        let head: Vec<String> = heads.iter().map(|(_, column)| cell(column, row)).collect();
-        (head.join(" "), columns.iter().map(|(_, column)| cell(column, row)).collect())
-    });
-    print_table(&names, &rows.collect::<Vec<_>>(), out)?;
+    for row in selected {
+        table.row(sheet.columns.iter().map(|(_, column)| cell(column, row)));
+    }
+    table.print(out)?;
     if sheet_rows > sheet.rows().min(ROWS_SHOWN) {
-        writeln!(out, "  {which} of {} rows; --format json has more, --out FILE all", HumanCount(sheet_rows as u64))?;
+        writeln!(out, "  {which} of {}; --format json has more, --out FILE all", counted(sheet_rows, "row"))?;
     }
     Ok(())
 }

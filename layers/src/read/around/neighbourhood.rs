@@ -27,6 +27,9 @@ use crate::record::page::InLinks;
 use crate::record::time::{AsOf, RangeLength, Window};
 use crate::record::uid::Uid;
 
+/// The most nodes of an answer over a network.
+pub const NODES_MAX: u64 = 100_000;
+
 /// The most links that are read; further pages of the first ring are not read.
 pub const LINKS_MAX: usize = 1 << 19;
 

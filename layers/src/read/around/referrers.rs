@@ -7,6 +7,9 @@ use crate::record::backlink::{Backlink, Began};
 use crate::record::capture::Linking;
 use crate::record::uid::Uid;
 
+/// The most rows of one answer over a network.
+pub const ROWS_MAX: u64 = 10_000;
+
 /// What is counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Unit {
@@ -62,7 +65,8 @@ impl Event {
     }
 }
 
-/// In which order rows are shown; rows that are equal in it go by their first link, then by UID.
+/// In which order rows are shown, the same for all who ask unless they say another; rows that are equal in it go by
+/// their first link, then by UID.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
     /// Who linked first comes first.

@@ -22,6 +22,14 @@ use crate::record::uid::Uid;
 pub const PAGES_MAX: usize = 1 << 18;
 /// So many pages are reached from the first one to find those whose links are unknown.
 pub const DOUBTED_MAX: usize = 1 << 14;
+/// Links of a way, unless the question says how many, and the most that it may say.
+pub const LINKS: u8 = 6;
+/// See [`LINKS`].
+pub const LINKS_MAX: u8 = 20;
+/// Ways, unless the question says how many.
+pub const WAYS: u64 = 10;
+/// The most ways of one answer.
+pub const WAYS_MAX: u64 = 1000;
 
 /// The ways between two pages.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -44,6 +44,14 @@ pub(in crate::http) enum Match {
 impl Match {
     /// From `matchType`.
     pub(in crate::http) fn of(params: &Params) -> Result<Self, Status> {
+        Self::or(params, Self::Exact)
+    }
+
+    /// The same where another one is meant if there is no `matchType`.
+    pub(in crate::http) fn or(params: &Params, default: Self) -> Result<Self, Status> {
+        if params.get("matchType")?.is_none() {
+            return Ok(default);
+        }
         let words = [Self::Exact, Self::Surt, Self::Prefix, Self::Host, Self::Domain];
         params.choice("matchType", words.map(|word| (word.name(), word)))
     }

@@ -9,10 +9,11 @@
 use axum::Json;
 use axum::extract::{RawQuery, State};
 use serde_json::{Value as Shown, json};
+use webstrata_layers::read::around::referrers::ROWS_MAX;
 use webstrata_layers::{
     Backlink, Event, Order, Period, RangeLength, Ranking, Referrer, ReferringHost, Stay, Unit, format_time,
 };
-use webstrata_url::domain_of;
+use webstrata_url::{domain_of, is_name};
 
 use crate::clerk::{BacklinkAnswer, BacklinkQuestion};
 use crate::http::answer::walk::Match;
@@ -25,9 +26,8 @@ use crate::server::Shared;
 pub(in crate::http) const BACKLINKS: &[&str] =
     &["url", "matchType", "internal", "unit", "by", "event", "from", "to", "order", "limit", "resumeKey", "epoch"];
 
-/// The default and the largest `limit`, in rows.
+/// The default `limit`, in rows.
 const LIMIT: u64 = 200;
-const LIMIT_MAX: u64 = 10_000;
 
 /// `/v1/backlinks`.
 pub(in crate::http) async fn backlinks(
@@ -37,15 +37,15 @@ pub(in crate::http) async fn backlinks(
     let params = Params::of(query.as_deref(), BACKLINKS, &[])?;
     let start = Start::of(shared.cluster.store(), "/v1/backlinks", &params)?;
     let url = params.required("url")?;
-    let matched = Match::of(&params)?;
+    let default = if is_name(url) { Match::Domain } else { Match::Exact };
+    let matched = Match::or(&params, default)?;
     let internal = params.flag("internal")?;
     let unit = params.choice("unit", [Unit::Page, Unit::Host, Unit::Domain].map(|unit| (unit.name(), unit)))?;
     let period = params.choice("by", [("month", RangeLength::Month), ("year", RangeLength::Year)])?;
     let event = params.choice("event", Event::words())?;
     let order = params.choice("order", Order::words())?;
     let interval = params.interval()?.unwrap_or((i64::MIN, i64::MAX));
-    let limit = params.number("limit", 0..=LIMIT_MAX)?.unwrap_or(LIMIT);
-    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let limit = params.limit(LIMIT, ROWS_MAX)?;
     let pinned = pinned(&shared, start.epoch).await?;
     let target = matched.uid_intervals(&pinned, url).await?;
     if target.is_empty() {

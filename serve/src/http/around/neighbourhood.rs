@@ -8,7 +8,7 @@ use axum::Json;
 use axum::extract::{RawQuery, State};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
-use webstrata_layers::read::around::neighbourhood::Groups;
+use webstrata_layers::read::around::neighbourhood::{Groups, NODES_MAX};
 use webstrata_layers::record::key::host_of;
 use webstrata_layers::{Near, Uid, Unit};
 use webstrata_url::domain_of;
@@ -20,9 +20,8 @@ use crate::server::Shared;
 
 pub(in crate::http) const NEIGHBOURHOOD: &[&str] = &["url", "hops", "unit", "at", "limit", "epoch"];
 
-/// The default and the largest `limit`, in nodes.
+/// The default `limit`, in nodes.
 const LIMIT: u64 = 10_000;
-const LIMIT_MAX: u64 = 100_000;
 
 /// The answer. It may have a hundred thousand links, so it is written without a tree of values.
 #[derive(Serialize)]
@@ -68,7 +67,7 @@ pub(in crate::http) async fn neighbourhood(
     let is_wide = params.choice("hops", [("2", true), ("1", false)])?;
     let unit = params.choice("unit", [Unit::Page, Unit::Host, Unit::Domain].map(|unit| (unit.name(), unit)))?;
     let at = params.time("at", true)?;
-    let limit = usize::try_from(params.number("limit", 1..=LIMIT_MAX)?.unwrap_or(LIMIT)).unwrap_or(usize::MAX);
+    let limit = params.limit(LIMIT, NODES_MAX)?;
     let pinned = pinned(&shared, params.number("epoch", 1..=u64::MAX)?.unwrap_or(0)).await?;
     let (url, uid) = find(&pinned, url).await?;
     let found = pinned.neighbourhood(Near { centre: uid, is_wide, at, limit }, unit).await?;

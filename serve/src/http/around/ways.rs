@@ -3,6 +3,7 @@
 use axum::Json;
 use axum::extract::{RawQuery, State};
 use serde_json::{Value as Shown, json};
+use webstrata_layers::read::around::ways::{LINKS, LINKS_MAX, WAYS as WAYS_SHOWN, WAYS_MAX};
 use webstrata_layers::{AsOf, Uid};
 
 use crate::clerk::Texts;
@@ -13,13 +14,6 @@ use crate::server::Shared;
 
 pub(in crate::http) const WAYS: &[&str] = &["url", "target", "at", "hops", "limit", "epoch"];
 
-/// The default and the largest number of links of a way.
-const HOPS: u64 = 6;
-const HOPS_MAX: u64 = 20;
-/// The default and the largest `limit`, in ways.
-const LIMIT: u64 = 10;
-const LIMIT_MAX: u64 = 1000;
-
 /// `/v1/ways`.
 pub(in crate::http) async fn ways(
     State(shared): State<Shared>,
@@ -28,11 +22,8 @@ pub(in crate::http) async fn ways(
     let params = Params::of(query.as_deref(), WAYS, &[])?;
     let (url, target) = (params.required("url")?, params.required("target")?);
     let at = params.time("at", true)?.unwrap_or(i64::MAX);
-    let number = |name, default, most| {
-        let number = params.number(name, 1..=most)?.unwrap_or(default);
-        Ok::<_, Refused>(usize::try_from(number).unwrap_or(usize::MAX))
-    };
-    let (hops, limit) = (number("hops", HOPS, HOPS_MAX)?, number("limit", LIMIT, LIMIT_MAX)?);
+    let hops = params.number("hops", 1..=LINKS_MAX.into())?.unwrap_or(LINKS.into());
+    let (hops, limit) = (usize::try_from(hops).unwrap_or(usize::MAX), params.limit(WAYS_SHOWN, WAYS_MAX)?);
     let pinned = pinned(&shared, params.number("epoch", 1..=u64::MAX)?.unwrap_or(0)).await?;
     let ((url, from), (target, to)) = tokio::try_join!(find(&pinned, url), find(&pinned, target))?;
     let found = pinned.ways((from, to), AsOf::new(at), hops, limit).await?;

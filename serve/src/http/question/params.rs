@@ -6,6 +6,8 @@
 use std::ops::RangeInclusive;
 
 use tonic::Status;
+use webstrata_layers::read::question::limited;
+use webstrata_layers::record::time::text::counts_from_now;
 use webstrata_layers::{AsOf, Failures, Window, interval, parse_age, parse_time};
 
 use crate::http::caching::of_clock;
@@ -93,6 +95,12 @@ impl Params {
         self.get(name)?.map(|text| number(name, text, &bounds)).transpose()
     }
 
+    /// `limit`: at most so many. 0 means all, as far as one answer has room: the largest number that may be asked for.
+    pub(in crate::http) fn limit(&self, default: u64, most: u64) -> Result<usize, Status> {
+        let limit = limited(self.number("limit", 0..=most)?.unwrap_or(default), most);
+        Ok(usize::try_from(limit).unwrap_or(usize::MAX))
+    }
+
     /// Several whole numbers.
     pub(in crate::http) fn numbers(&self, name: &str) -> Result<Vec<u64>, Status> {
         self.all(name).map(|text| number(name, text, &(0..=u64::MAX))).collect()
@@ -145,12 +153,11 @@ impl Params {
     /// A time; a short one is its first second, or its last one.
     pub(in crate::http) fn time(&self, name: &str, end: bool) -> Result<Option<i64>, Status> {
         let Some(text) = self.get(name)? else { return Ok(None) };
-        // Times that begin with a year are the same whenever they are asked for; all other words count from now.
-        if !text.bytes().take(4).all(|byte| byte.is_ascii_digit()) {
+        if counts_from_now(text) {
             of_clock();
         }
         let time = parse_time(text, end).map_err(|error| {
-            let hint = if text.contains(' ') { "; write a + as %2B" } else { "" };
+            let hint = if text.contains(':') && text.contains(' ') { "; write a + as %2B" } else { "" };
             bad(format!("{name}: {error}{hint}"))
         });
         time.map(Some)
@@ -259,6 +266,9 @@ mod tests {
         assert_eq!(given.numbers("uid").unwrap(), [1, 2]);
         assert_eq!(given.number("limit", 1..=5).unwrap(), Some(5));
         assert_eq!(given.number("epoch", 1..=5).unwrap(), None);
+        assert_eq!((given.limit(3, 9).unwrap(), params("").unwrap().limit(3, 9).unwrap()), (5, 3));
+        assert_eq!(params("limit=0").unwrap().limit(3, 9).unwrap(), 9);
+        assert!(message(given.limit(3, 4)).starts_with("limit: \"5\" is not a number from 0 to 4"));
         let from = parse_time("20060501123456", false).unwrap();
         assert_eq!(given.window().unwrap(), Window::Seen { from, to: i64::MAX });
         let written = "url=http://a/x+y%2Bz%2b%2zé=+&at=2006";

@@ -283,7 +283,7 @@ pub struct GetBacklinksRequest {
     pub to: ::core::option::Option<i64>,
     #[prost(enumeration = "get_backlinks_request::Order", tag = "10")]
     pub order: i32,
-    /// Most rows; 0: none.
+    /// Most rows; 0: 10,000.
     #[prost(uint32, tag = "11")]
     pub limit: u32,
     /// Rows to skip. They are found too, and take memory as rows of the answer do.
@@ -479,7 +479,7 @@ pub struct GetNeighbourhoodRequest {
     /// Only links that stand at this time, or of which that is unknown; without it, all that ever stood.
     #[prost(int64, optional, tag = "5")]
     pub at: ::core::option::Option<i64>,
-    /// Most nodes; 0: 10,000. The longest-lived ones have room.
+    /// Most nodes; 0: 100,000. The longest-lived ones have room.
     #[prost(uint32, tag = "6")]
     pub limit: u32,
 }
@@ -532,7 +532,7 @@ pub struct GetWaysRequest {
     /// Most links of a way; 0: 6, at most 20.
     #[prost(uint32, tag = "5")]
     pub links_max: u32,
-    /// Most ways; 0: 10.
+    /// Most ways, at most 1,000; 0: 1,000.
     #[prost(uint32, tag = "6")]
     pub limit: u32,
 }

@@ -159,9 +159,10 @@ impl Limit {
         let Some(text) = params.get("limit")? else { return Ok(Self::All) };
         let limit = match text.strip_prefix('-') {
             Some(text) => number(text, last).and_then(|number| usize::try_from(number).ok()).map(Self::Last),
+            None if text == "0" => Some(Self::All),
             None => number(text, first).map(Self::First),
         };
-        limit.ok_or_else(|| bad(format!("limit: {text:?} is not a number from 1 to {first}, or from -{last} to -1")))
+        limit.ok_or_else(|| bad(format!("limit: {text:?} is not a number from 0 to {first}, or from -{last} to -1")))
     }
 }
 
