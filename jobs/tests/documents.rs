@@ -16,6 +16,7 @@ use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
+use webstrata_layers::record::time::text::FORMS;
 
 /// Commands that a test cannot run inside itself: they build this program, or run this test.
 const LEFT_TO_THE_READER: [&str; 2] = ["cargo install --path jobs --locked", "cargo test --workspace --locked"];
@@ -252,6 +253,22 @@ fn the_readme_shows_what_the_program_prints() {
 #[test]
 fn the_manual_shows_what_the_program_prints() {
     check("docs/manual.md");
+}
+
+#[test]
+fn the_manual_has_every_form_of_a_time() {
+    let row = |(forms, meaning): &(&[&str], &str)| {
+        let forms: Vec<String> = forms.iter().map(|form| format!("`{form}`")).collect();
+        format!("| {} | {meaning} |", forms.join(", "))
+    };
+    let expected: Vec<String> = FORMS.iter().map(row).collect();
+    assert_eq!(rows_below(&document("docs/manual.md"), "| written | names |"), expected);
+}
+
+/// The rows of the table with this head.
+fn rows_below(text: &str, head: &str) -> Vec<String> {
+    let below = text.lines().skip_while(|line| *line != head).skip(2);
+    below.take_while(|line| line.starts_with('|')).map(str::to_owned).collect()
 }
 
 /// The options in a text: `--name`.

@@ -1,0 +1,241 @@
+//! Tables of the documents name what the program has: columns of exports and views, fields of questions, metrics. And
+//! the commands in indented blocks, which show no output, run for a reader who has a store and crawl files.
+
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
+mod commands;
+mod servers;
+
+use commands::{command, run, succeeds};
+use servers::Server;
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Commands in indented blocks that need what one machine without a network does not have: a bucket, other processes.
+const NOT_HERE: [&str; 4] = ["s3://", "--hosts", "webstrata serve", "webgraph"];
+
+fn workspace() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
+}
+
+fn document(name: &str) -> String {
+    fs::read_to_string(workspace().join(name)).unwrap()
+}
+
+/// The part of a document below a title, up to the next title.
+fn below<'a>(text: &'a str, title: &str) -> &'a str {
+    let start = text.find(&format!("{title}\n")).unwrap_or_else(|| panic!("no {title}")) + title.len();
+    let end = text[start..].find("\n## ").map_or(text.len(), |end| start + end);
+    &text[start..end]
+}
+
+/// The first cells of the rows of the table with this head, in the order of the document.
+fn first_cells<'a>(text: &'a str, head: &str) -> Vec<&'a str> {
+    let rows = text.lines().skip_while(|line| *line != head).skip(2).take_while(|line| line.starts_with('|'));
+    let cells: Vec<&str> = rows.map(|row| row.split(" | ").next().unwrap().trim_start_matches("| ")).collect();
+    assert!(!cells.is_empty(), "no table {head}");
+    cells
+}
+
+/// What a text has between back-ticks.
+fn names(text: &str) -> Vec<String> {
+    text.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+}
+
+/// A directory with `store`, built from the examples of the repository.
+fn built() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let examples = workspace().join("docs/example");
+    for name in ["crawl-2006.jsonl", "crawl-2008.jsonl"] {
+        fs::copy(examples.join(name), dir.path().join(name)).unwrap();
+    }
+    succeeds(dir.path(), "build --out {}/store {}/crawl-2006.jsonl");
+    succeeds(dir.path(), "update {}/store {}/crawl-2008.jsonl");
+    dir
+}
+
+#[test]
+fn columns_of_exports_are_those_of_the_documents() {
+    let dir = built();
+    let text = document("docs/exports.md");
+    let head = "| column | type | meaning |";
+    for what in ["edges", "events", "nodes", "hosts"] {
+        let shown = names(&first_cells(below(&text, &format!("## {what}")), head).join(" "));
+        let csv = succeeds(dir.path(), &format!("export {{}}/store --what {what} --format csv --out -"));
+        let columns: Vec<&str> = csv.lines().next().unwrap().split(',').collect();
+        assert_eq!(shown, columns, "{what}");
+    }
+    let manual = document("docs/manual.md");
+    let at = manual.find("webstrata fold STORE --by domain").unwrap();
+    let shown = names(&first_cells(&manual[at..], "| column | meaning |").join(" "));
+    let csv = succeeds(dir.path(), "fold {}/store --out -");
+    assert_eq!(shown, csv.lines().next().unwrap().split(',').collect::<Vec<_>>(), "fold");
+}
+
+/// The columns of a view: those of the last SELECT of its statement.
+fn columns_of(views: &str, view: &str) -> Vec<String> {
+    let begin = format!(" VIEW {view} AS\n");
+    let start = views.find(&begin).unwrap_or_else(|| panic!("no view {view}")) + begin.len() - 1;
+    let end = views[start..].find(";\n").map_or(views.len(), |end| start + end);
+    // The columns of a union are those of its first part.
+    let whole = views[start..end].find("\nUNION ALL\n").map_or(end, |union| start + union);
+    let select = views[start..whole].rfind("\nSELECT ").unwrap() + start + "\nSELECT ".len();
+    let (mut depth, mut columns, mut column) = (0, Vec::new(), String::new());
+    let mut letters = views[select..end].char_indices();
+    for (at, letter) in letters.by_ref() {
+        depth += i32::from(letter == '(') - i32::from(letter == ')');
+        if depth == 0 && views[select + at..].trim_start().starts_with("FROM ") {
+            break;
+        }
+        if depth == 0 && letter == ',' {
+            columns.push(std::mem::take(&mut column));
+        } else {
+            column.push(letter);
+        }
+    }
+    columns.push(column);
+    let name = |column: &String| column.split_whitespace().last().unwrap().rsplit('.').next().unwrap().to_owned();
+    columns.iter().map(name).collect()
+}
+
+#[test]
+fn columns_of_views_are_those_of_the_documents() {
+    let dir = built();
+    let text = document("docs/sql.md");
+    let rows: Vec<&str> = text
+        .lines()
+        .skip_while(|line| *line != "| view | columns |")
+        .skip(2)
+        .take_while(|l| l.starts_with('|'))
+        .collect();
+    assert!(rows.len() > 4);
+    for dialect in ["duckdb", "spark"] {
+        let views = succeeds(dir.path(), &format!("sql {{}}/store --dialect {dialect}"));
+        for row in &rows {
+            let (view, columns) = row.trim_start_matches("| ").split_once(" | ").unwrap();
+            // What stands in brackets, or after a colon, is about a column.
+            let mut text = columns.split(':').next().unwrap().to_owned();
+            while let (Some(open), Some(close)) = (text.find('('), text.find(')')) {
+                text.replace_range(open..=close, "");
+            }
+            let view = view.trim_matches('`');
+            assert_eq!(columns_of(&views, view), names(&text), "{dialect}: {view}");
+        }
+    }
+}
+
+#[test]
+fn fields_of_questions_are_those_of_the_manual() {
+    let dir = built();
+    let mut asking = command(dir.path(), "query {}/store");
+    let mut asking = asking.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    asking.stdin.take().unwrap().write_all(b"{\"nothing\": 1}\n").unwrap();
+    let answer = String::from_utf8(asking.wait_with_output().unwrap().stdout).unwrap();
+    let (_, expected) = answer.split_once("expected one of ").unwrap();
+    let known: BTreeSet<String> = names(expected).into_iter().collect();
+    let manual = document("docs/manual.md");
+    let shown: BTreeSet<String> = names(&first_cells(&manual, "| field | values |").join(" ")).into_iter().collect();
+    assert_eq!(shown, known);
+    let help = succeeds(dir.path(), "query --help");
+    let missing: Vec<&String> = known.iter().filter(|field| !help.contains(&format!("\"{field}\""))).collect();
+    assert!(missing.is_empty(), "help of query: {missing:?}");
+}
+
+#[test]
+fn metrics_that_the_manual_names_exist() {
+    let dir = built();
+    let mut serve = command(dir.path(), "serve {}/store --listen 127.0.0.1:0 --data {}/cells");
+    let server = Server::start(&mut serve, dir.path().join("server.log"));
+    server.until(200);
+    let (_, of_server) = server.get("/metrics").unwrap();
+    let of_jobs = fs::read_to_string(workspace().join("jobs/src/metrics.rs")).unwrap();
+    let manual = document("docs/manual.md");
+    let is_of_name = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '_';
+    let named = manual.match_indices("`webstrata_").map(|(at, _)| {
+        let text = &manual[at + 1..];
+        &text[..text.find(|letter| !is_of_name(letter)).unwrap_or(text.len())]
+    });
+    let named: BTreeSet<&str> = named.collect();
+    assert!(named.len() >= 3, "{named:?}");
+    // What a server of one has nothing to say of (certificates), it does not show.
+    let registered = fs::read_to_string(workspace().join("serve/src/guard/metrics.rs")).unwrap();
+    let is_known = |name: &&&str| {
+        let counted = name.trim_end_matches("_total");
+        let bare = counted.trim_start_matches("webstrata_").trim_end_matches("_seconds").trim_end_matches("_bytes");
+        of_server.contains(&format!("# TYPE {name} "))
+            || of_server.contains(&format!("# TYPE {counted} "))
+            || registered.contains(&format!("\"{bare}\""))
+            || of_jobs.contains(**name)
+    };
+    let unknown: Vec<_> = named.iter().filter(|name| !is_known(name)).collect();
+    assert!(unknown.is_empty(), "{unknown:?}");
+}
+
+fn is_command(line: &str) -> bool {
+    line.starts_with("webstrata ") || line.contains("| webstrata ")
+}
+
+/// The commands in indented blocks of a document.
+fn indented(text: &str) -> Vec<String> {
+    let mut is_fenced = false;
+    let mut found = Vec::new();
+    for line in text.lines() {
+        is_fenced ^= line.starts_with("```");
+        if !is_fenced && let Some(command) = line.strip_prefix("    ").filter(|line| is_command(line)) {
+            found.push(command.to_owned());
+        }
+    }
+    found
+}
+
+#[test]
+fn indented_commands_run_for_a_reader_with_a_store_and_a_crawl() {
+    let dir = built();
+    // What a reader has: crawl files in several forms, a store of some epochs, UIDs of an earlier one.
+    fs::create_dir_all(dir.path().join("crawl")).unwrap();
+    fs::create_dir_all(dir.path().join("more")).unwrap();
+    let crawl = fs::read(dir.path().join("crawl-2006.jsonl")).unwrap();
+    fs::write(dir.path().join("crawl/crawl-2006.jsonl"), &crawl).unwrap();
+    succeeds(dir.path(), "generate irregular:occurrences=200 --out {}/more/a.warc.gz");
+    for epoch in 3..=6 {
+        fs::write(
+            dir.path().join("new.jsonl"),
+            format!("{{\"url\":\"http://e.example/{epoch}\",\"ts\":\"2009\",\"links\":[]}}\n"),
+        )
+        .unwrap();
+        succeeds(dir.path(), "update {}/store {}/new.jsonl");
+    }
+    fs::write(dir.path().join("uids-of-epoch-6.txt"), "0\n1\n").unwrap();
+    let zipped = "gzip -c crawl-2006.jsonl > captures.jsonl.gz; mkdir -p scratch";
+    assert!(Command::new("sh").args(["-c", zipped]).current_dir(dir.path()).status().unwrap().success());
+    let program = Path::new(env!("CARGO_BIN_EXE_webstrata")).parent().unwrap().to_owned();
+    let others = std::env::var_os("PATH").unwrap_or_default();
+    let path = std::env::join_paths([program].into_iter().chain(std::env::split_paths(&others))).unwrap();
+    let (mut problems, mut ran) = (Vec::new(), 0);
+    for name in ["docs/manual.md", "docs/sql.md", "docs/exports.md", "README.md"] {
+        for shown in indented(&document(name)) {
+            if NOT_HERE.iter().any(|what| shown.contains(what)) {
+                continue;
+            }
+            let is_built = shown.contains("build --out STORE");
+            let store = if is_built { "built" } else { "store" };
+            let line = shown.replace("STORE", store).replace("/scratch", "scratch");
+            let line = if is_built { line.replace("webstrata build", "webstrata build --replace") } else { line };
+            // Large crawls are for machines with time.
+            let line = line.replace("occurrences=4000000", "occurrences=4000");
+            let mut shell = Command::new("sh");
+            shell.args(["-c", &line]).current_dir(dir.path()).env("PATH", &path).env("TMPDIR", dir.path());
+            let output = shell.stdin(Stdio::null()).output().unwrap();
+            ran += 1;
+            if !output.status.success() {
+                problems.push(format!("{name}: {shown}\n    {}", String::from_utf8_lossy(&output.stderr).trim()));
+            }
+        }
+    }
+    assert!(problems.is_empty() && ran > 20, "{ran} commands\n{}", problems.join("\n"));
+    // The place of the documents has no other output.
+    assert!(run(dir.path(), "check {}/store").status.success());
+}
