@@ -320,6 +320,8 @@ fn options_that_the_documents_name_exist() {
         "--data-urlencode",
         "--webstrata",
         "--time",
+        "--answers",
+        "--crawls",
     ];
     let otel = ["--otlp"];
     let mut problems = Vec::new();
