@@ -127,7 +127,7 @@ fn figures_while_it_runs_and_a_report_after() {
     let report: serde_json::Value = serde_json::from_slice(&fs::read(place.path("report.json")).unwrap()).unwrap();
     let stages = report["stages"].as_array().unwrap();
     let names: Vec<_> = stages.iter().map(|stage| stage["stage"].as_str().unwrap()).collect();
-    assert_eq!(names, ["ingest", "pages", "sources", "uids", "replace", "outlinks", "inlinks"]);
+    assert_eq!(names, ["ingest", "pages", "sources", "uids", "replace", "outlinks", "inlinks", "held"]);
     for (before, after) in [(0, 1), (4, 5), (5, 6)] {
         assert!(stages[after]["records_in"].as_u64().unwrap() > 0, "{report}");
         assert!(stages[after]["bytes_in"].as_u64() <= stages[before]["bytes_out"].as_u64(), "{report}");

@@ -280,7 +280,7 @@ mod tests {
              20080501,http://a/,z{many}\n{long},http://a/,z\n"
         );
         let mut rows = Rows::new(rows.as_bytes());
-        let mut read = || rows.read(Some(&[0, 1, 2])).unwrap().then(|| (rows.row.bytes.len(), rows.row.fields));
+        let mut read = || rows.read(Some(&[0, 1, 2])).unwrap().then_some((rows.row.bytes.len(), rows.row.fields));
         assert_eq!(read(), Some((17, 3 + (1 << 20))));
         assert_eq!(read(), Some((18, 4)));
         assert_eq!(read(), Some((17 + TEXT_BYTES_MAX, 3)));

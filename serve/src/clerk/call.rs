@@ -147,7 +147,7 @@ impl Clerk {
             servers.sort_by_key(|server| self.is_suspect(&server.address));
             let ask = |server: &Server| {
                 let (client, address) = (self.shared.links(&server.address), server.address.clone());
-                let answer = client.map(|client| ask(client));
+                let answer = client.map(&ask);
                 async move {
                     let answer = match answer {
                         Ok(answer) => answer.await,

@@ -119,13 +119,11 @@ impl Guard {
     fn check(&self, bytes: Range<usize>) -> Result<(), Damage> {
         let Some(image) = &self.image else { return Ok(()) };
         let (start, end) = (self.start + bytes.start, self.start + bytes.end);
-        for block in start / BLOCK..end.div_ceil(BLOCK) {
-            let seen = image.seen.get(block / 64).map_or(0, |word| word.load(Ordering::Relaxed));
-            if seen >> (block % 64) & 1 == 0 {
-                image.compare(block)?;
-            }
+        // Most of what is read lies in one block that was compared before.
+        if start / BLOCK + 1 == end.div_ceil(BLOCK) && image.is_seen(start / BLOCK) {
+            return Ok(());
         }
-        Ok(())
+        image.compare_unseen(start / BLOCK..end.div_ceil(BLOCK))
     }
 
     /// Looks at the file: all blocks are compared again where it was written to, and none is read where it was cut.
@@ -176,7 +174,16 @@ impl Blocks {
         self.seen.iter().for_each(|word| word.store(0, Ordering::Relaxed));
     }
 
+    #[inline]
+    fn is_seen(&self, block: usize) -> bool {
+        self.seen.get(block / 64).is_some_and(|word| word.load(Ordering::Relaxed) >> (block % 64) & 1 == 1)
+    }
+
     #[cold]
+    fn compare_unseen(&self, mut blocks: Range<usize>) -> Result<(), Damage> {
+        blocks.try_for_each(|block| if self.is_seen(block) { Ok(()) } else { self.compare(block) })
+    }
+
     fn compare(&self, block: usize) -> Result<(), Damage> {
         if self.is_cut.load(Ordering::Relaxed) {
             return Err(Damage::Cut);
