@@ -434,7 +434,7 @@ fn what_cannot_be_done_is_said_before_anything_is_read() {
     let path = setting.path("none").join("values.csv");
     let options = setting.options(Analysis::Scc, Dates::One(Window::ALWAYS), 1, Some(&path));
     let error = analyze(&options, io::sink(), &Progress::default());
-    assert!(matches!(error.unwrap_err(), Error::Output { .. }));
+    assert!(matches!(error.unwrap_err(), Error::NoDirectory { .. }));
     let late = every(RangeLength::Month, i64::MAX - 1);
     let error = analyze(&setting.options(Analysis::Scc, late, 1, None), io::sink(), &Progress::default()).unwrap_err();
     assert!(matches!(error, Error::NoDates), "{error}");
