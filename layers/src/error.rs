@@ -59,7 +59,7 @@ pub enum Error {
     /// The directory has no CURRENT file.
     #[error(
         "{path} is not a store ({}); `webstrata build --out STORE INPUT...` makes one",
-        if path.exists() { "it has no CURRENT file" } else { "there is no such directory" },
+        if matches!(path.try_exists(), Ok(false)) { "there is no such directory" } else { "it has no CURRENT file" },
         path = path.display()
     )]
     NotAStore {

@@ -139,7 +139,9 @@ pub fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Error> {
 pub(crate) fn draft(path: &Path) -> Result<Draft, Error> {
     outside_stores(path)?;
     Draft::create(path).map_err(|source| {
-        let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty() && !directory.exists());
+        // A disk that does not answer says nothing about what is on it.
+        let is_missing = |directory: &&Path| matches!(directory.try_exists(), Ok(false));
+        let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty()).filter(is_missing);
         match directory {
             Some(directory) => Error::NoDirectory { path: path.to_owned(), directory: directory.to_owned() },
             None => Error::Output { path: path.to_owned(), source },

@@ -2,7 +2,7 @@
 
 import json
 
-from brute.model import FOREVER, domain, host, iso, matches
+from brute.model import FOREVER, domain, host, iso, matches, second
 from brute.question import (
     NOT_IN_STORE,
     Kind,
@@ -21,8 +21,6 @@ from brute.question import (
 
 def stamp(text):
     """Seconds since 1970 of a time as Webstrata prints it."""
-    from brute.model import second
-
     return second("".join(c for c in text if c.isdigit()))
 
 
