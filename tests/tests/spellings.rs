@@ -9,12 +9,13 @@ use std::fs;
 use std::path::Path;
 use webstrata_codecs::CodecTag;
 use webstrata_layers::read::spellings::captures_of_page;
-use webstrata_layers::{Direction, Links, Precision, Spelled, Uid, format_time};
+use webstrata_layers::{Direction, Links, Precision, RangeLength, Spelled, Uid, format_time, parse_time};
 use webstrata_pipeline::{MergeOptions, Progress, build, merge};
 use webstrata_tests::clusters::{Cluster, Shape};
 use webstrata_tests::crawls::{Random, digits};
 use webstrata_tests::oracle::{Ending, Oracle, Time, When};
 use webstrata_tests::raw::Raw;
+use webstrata_tests::rows::{Rows, Said};
 use webstrata_tests::served::{Served, encoded, parameters};
 use webstrata_tests::stores::{cells_of, options, reader, run_options, window, windows};
 use webstrata_tests::{number, shared};
@@ -241,4 +242,29 @@ fn spellings_of_real_sites() {
         }
     }
     assert!(urls > 10_000 && together > 1000, "{together} of {urls} URLs share their urlkey with another one");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_url_without_a_scheme_is_the_one_that_was_captured() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = dir.path().join("store");
+    let (text, time) = (str::to_owned, parse_time("20060601120000", false).unwrap());
+    let links = ["http://b.example/", "https://b.example/", "http://c.example/", "http://www.e.example/"].map(text);
+    let none = || Said::Links(BTreeSet::new());
+    let row = BTreeMap::from([
+        ((text("http://a.example/"), time), Said::Links(BTreeSet::from(links))),
+        ((text("https://b.example/"), time), none()),
+        ((text("https://www.d.example/x"), time), none()),
+    ]);
+    Rows { rows: vec![row], bare: vec![BTreeSet::new()] }.write(&store, 1, RangeLength::Month);
+    let served = Served::start(&store, 1 << 24).await;
+    let meant = [("b.example", "https://b.example/"), ("c.example", "http://c.example/")];
+    for (bare, url) in [&meant[..], &[("d.example/x", "https://www.d.example/x")]].concat() {
+        assert_eq!(served.get(&format!("/v1/captures?url={bare}")).await["url"], json!(url), "{bare}");
+    }
+    for (bare, url) in meant {
+        assert_eq!(served.get(&format!("/v1/uids?url={bare}")).await["uids"][0]["url"], json!(url), "{bare}");
+    }
+    let refused = served.refused("/v1/captures?url=e.example").await;
+    assert_eq!((refused.0, refused.1.as_str()), (404, "NOT_IN_STORE"), "never captured: {}", refused.2);
 }

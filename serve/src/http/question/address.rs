@@ -1,5 +1,5 @@
-//! Finds the URL in the store that a person means. Cost: one batch to the clerk, and a second batch for a hint if the
-//! store has no such URL.
+//! Finds the URL in the store that a person means. Cost: one batch to the clerk, a second batch for another spelling if
+//! the store has no such URL, and the captures of the URLs that a text without a scheme may mean, if these are several.
 
 use tonic::Status;
 use webstrata_layers::Uid;
@@ -9,30 +9,46 @@ use crate::clerk::Pinned;
 use crate::protocol::status::{Reason, bad, refuse};
 
 /// For each text the URL as the store spells it, and its UID. A URL that is not in the store has no UID; its first
-/// possible spelling is returned.
+/// possible spelling is returned. Of http and https the one that was captured is meant.
 ///
 /// # Errors
-/// BAD_REQUEST for text that is not a URL, or that lacks a scheme while the store has both http and https; errors of
-/// the clerk.
+/// BAD_REQUEST for text that is not a URL, or that lacks a scheme while both http and https, or neither, were captured;
+/// errors of the clerk.
 pub(in crate::http) async fn look_up(pinned: &Pinned, texts: &[&str]) -> Result<Vec<(String, Option<Uid>)>, Status> {
     let meant = texts.iter().map(|text| meant(text)).collect::<Result<Vec<_>, _>>()?;
     let mut uids = pinned.uids(&meant.concat()).await?.into_iter();
     let mut found = Vec::with_capacity(meant.len());
     for urls in meant {
         let first = urls[0].clone();
-        let mut matches = urls.into_iter().zip(uids.by_ref()).filter(|(_, uid)| uid.is_some());
-        let found_url = matches.next();
-        if let (Some((one, _)), Some((other, _))) = (&found_url, matches.next()) {
-            return Err(bad(format!("url: both {one} and {other} are in the store; give the scheme")));
-        }
-        // The remaining answers of this text must be skipped.
-        matches.for_each(drop);
-        found.push(found_url.unwrap_or((first, None)));
+        let mut present: Vec<(String, Uid)> =
+            urls.into_iter().zip(uids.by_ref()).filter_map(|(url, uid)| Some((url, uid?))).collect();
+        let both = present.get(..2).map(|both| format!("{} and {}", both[0].0, both[1].0));
+        let meant = match both {
+            None => present.pop(),
+            Some(both) => match captured(pinned, present).await? {
+                Some(captured) => Some(captured),
+                None => return Err(bad(format!("url: both {both} are in the store; give the scheme"))),
+            },
+        };
+        found.push(meant.map_or((first, None), |(url, uid)| (url, Some(uid))));
     }
     Ok(found)
 }
 
-/// Finds one URL that must be in the store.
+/// The one of several URLs that was captured; `None` if more were, or none.
+async fn captured(pinned: &Pinned, urls: Vec<(String, Uid)>) -> Result<Option<(String, Uid)>, Status> {
+    if urls.is_empty() {
+        return Ok(None);
+    }
+    let uids: Vec<Uid> = urls.iter().map(|&(_, uid)| uid).collect();
+    let captures = pinned.captures(&uids).await?;
+    let mut captured = urls.into_iter().zip(captures.iter()).filter(|(_, captures)| !captures.is_empty());
+    let first = captured.next().map(|(url, _)| url);
+    Ok(first.filter(|_| captured.next().is_none()))
+}
+
+/// Finds one URL that must be in the store. Of a text without a scheme the spelling with or without `www.` is meant, if
+/// only that one was captured.
 ///
 /// # Errors
 /// NOT_IN_STORE, which names another spelling if the store has one; and the errors of [`look_up`].
@@ -41,11 +57,17 @@ pub(in crate::http) async fn find(pinned: &Pinned, text: &str) -> Result<(String
     if let Some(uid) = uid {
         return Ok((url, uid));
     }
-    let near = other_spellings(&meant(text)?);
-    let known = pinned.uids(&near).await?.into_iter().zip(&near).find(|(uid, _)| uid.is_some());
-    let shown = if text.contains("://") { url.as_str() } else { text.trim() };
-    let message = match known {
-        Some((_, near)) => format!("{shown} is not in the store, but {near} is"),
+    let candidates = meant(text)?;
+    let near = other_spellings(&candidates);
+    let near = pinned.uids(&near).await?.into_iter().zip(near).filter_map(|(uid, url)| Some((url, uid?)));
+    let near: Vec<(String, Uid)> = near.collect();
+    let is_bare = candidates.len() > 1;
+    if is_bare && let Some(captured) = captured(pinned, near.clone()).await? {
+        return Ok(captured);
+    }
+    let shown = if is_bare { text.trim() } else { url.as_str() };
+    let message = match near.first() {
+        Some((near, _)) => format!("{shown} is not in the store, but {near} is"),
         None => format!("{shown} is not in the store, neither as a page nor as the target of a link"),
     };
     Err(refuse(Reason::NotInStore, message, &[("epoch", pinned.epoch())]))
