@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use webstrata_cells::Cells;
 use webstrata_cells::image::Residence;
 use webstrata_codecs::ENCODINGS;
+use webstrata_layers::read::spellings::only_captured;
 use webstrata_layers::record::key::{domain_prefix, host_prefix, url_prefix};
 use webstrata_layers::{Direction, Links, Location, Reader, Spelled, Store, Uid, Window};
 use webstrata_serve::clerk::{ClerkOptions, Remote};
@@ -203,15 +204,10 @@ pub(crate) fn find(links: &dyn Links, text: &str) -> anyhow::Result<FoundUrl> {
     }
 }
 
-/// The one of several URLs that was captured; `None` if more were, or none.
 fn captured(links: &dyn Links, found: Vec<FoundUrl>) -> anyhow::Result<Option<FoundUrl>> {
-    let mut captured = Vec::new();
-    for url in found {
-        if !links.captures(url.uid)?.is_empty() {
-            captured.push(url);
-        }
-    }
-    Ok(if captured.len() == 1 { captured.pop() } else { None })
+    let with_captures =
+        found.into_iter().map(|url| links.captures(url.uid).map(|captures| (url, !captures.is_empty())));
+    Ok(only_captured(with_captures.collect::<Result<Vec<_>, _>>()?))
 }
 
 /// The error of a text that should be a host.

@@ -16,7 +16,8 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, ListArray, RecordBatch};
 use arrow_schema::{Field, Schema};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
@@ -49,8 +50,12 @@ pub(crate) use table::{TableFile, TableWriter, read_table};
 /// Larger than any page: pages end where row groups end.
 const PAGE_MAX: usize = 1 << 30;
 
-/// How a layer is encoded and compressed.
-fn properties(layer: Layer, effort: Effort) -> Result<WriterProperties, ParquetError> {
+/// Values of a list that may be in a dictionary, at most. Parquet makes a dictionary of all values of a list before it
+/// finds that it is too large, and holds each of them there for 40 bytes.
+const DICTIONARY_LIST_MAX: i32 = 1 << 18;
+
+/// How a layer is encoded and compressed; where a list is longer than [`DICTIONARY_LIST_MAX`], without dictionaries.
+fn properties(layer: Layer, effort: Effort, has_dictionaries: bool) -> Result<WriterProperties, ParquetError> {
     let level = match (effort, layer) {
         (Effort::Quick, _) => 6,
         // The last level takes a seventh more of a build's time than this one, for 0.8 % of the bytes.
@@ -84,16 +89,16 @@ fn properties(layer: Layer, effort: Effort) -> Result<WriterProperties, ParquetE
         }
         // Crawls by the month have few times; others nearly one a capture: then split byte streams, 31 bits against 53.
         Layer::Ts => builder
-            .set_column_dictionary_enabled(times("timestamps"), true)
+            .set_column_dictionary_enabled(times("timestamps"), has_dictionaries)
             .set_column_dictionary_page_size_limit(times("timestamps"), 1 << 17)
             .set_column_encoding(times("timestamps"), Encoding::BYTE_STREAM_SPLIT),
         Layer::Tr => builder
-            .set_column_dictionary_enabled(times("ranges"), true)
+            .set_column_dictionary_enabled(times("ranges"), has_dictionaries)
             .set_column_encoding(times("ranges"), Encoding::BYTE_STREAM_SPLIT),
         Layer::Bv | Layer::Ibv => builder.set_column_encoding(column(&["changes"]), Encoding::DELTA_LENGTH_BYTE_ARRAY),
         // Captures of a page that did not change have one digest.
         Layer::Rv => builder
-            .set_column_dictionary_enabled(times("digests"), true)
+            .set_column_dictionary_enabled(times("digests"), has_dictionaries)
             .set_column_encoding(times("digests"), Encoding::BYTE_STREAM_SPLIT),
     }
     .build())
@@ -103,7 +108,10 @@ fn properties(layer: Layer, effort: Effort) -> Result<WriterProperties, ParquetE
 /// before.
 pub(crate) struct LayerWriter {
     file: SerializedFileWriter<Sink>,
+    effort: Effort,
     columns: ArrowRowGroupWriterFactory,
+    /// The same for row groups with long lists, from the first of them on.
+    columns_of_long: Option<ArrowRowGroupWriterFactory>,
     helpers: Helpers,
     /// A row group that may not be encoded yet.
     waiting: Option<Answer<Result<Vec<ArrowColumnChunk>, ParquetError>>>,
@@ -121,21 +129,13 @@ impl LayerWriter {
         let location = row.location().clone();
         let (file, path) = location.storage().begin(&name, row.staging())?;
         let schema = layer.schema();
-        let options = || -> Result<_, ParquetError> {
-            Ok(ArrowWriterOptions::new()
-                .with_properties(properties(layer, row.effort())?)
-                .with_skip_arrow_metadata(true)
-                .with_schema_root("webstrata".to_owned()))
-        };
         let sink = Sink { file: BufWriter::with_capacity(1 << 16, file), hash: Xxh3::new(), bytes: 0 };
-        let (file, columns) = options()
-            .and_then(|options| ArrowWriter::try_new_with_options(sink, Arc::clone(&schema), options))
-            .and_then(ArrowWriter::into_serialized_writer)
-            .map_err(Error::parquet(&path))?;
+        let (file, columns) = begin(sink, layer, row.effort(), true).map_err(Error::parquet(&path))?;
         let checksum = String::new();
         let entry = FileEntry { layer, partition, path: name, rows: 0, bytes: 0, checksum };
         let helpers = row.helpers().clone();
-        Ok(Self { file, columns, helpers, waiting: None, schema, location, path, entry })
+        let effort = row.effort();
+        Ok(Self { file, effort, columns, columns_of_long: None, helpers, waiting: None, schema, location, path, entry })
     }
 
     /// The file.
@@ -147,11 +147,25 @@ impl LayerWriter {
     pub(crate) fn write_group(&mut self, columns: Vec<ArrayRef>) -> Result<(), Error> {
         self.settle()?;
         let group = self.file.flushed_row_groups().len();
-        let writers = self.columns.create_column_writers(group).map_err(Error::parquet(&self.path))?;
+        let is_long = columns.iter().filter_map(|column| column.as_list_opt::<i32>()).any(has_long_list);
+        let writers = self.columns_of(is_long).and_then(|columns| columns.create_column_writers(group));
+        let writers = writers.map_err(Error::parquet(&self.path))?;
         self.entry.rows += columns.first().map_or(0, |column| column.len() as u64);
         let schema = Arc::clone(&self.schema);
         self.waiting = Some(self.helpers.ask(move || encode(&schema, columns, writers)));
         Ok(())
+    }
+
+    fn columns_of(&mut self, is_long: bool) -> Result<&ArrowRowGroupWriterFactory, ParquetError> {
+        if !is_long {
+            return Ok(&self.columns);
+        }
+        let columns = match self.columns_of_long.take() {
+            Some(columns) => columns,
+            // The properties of columns are those of a file: of one that nobody reads.
+            None => begin(io::sink(), self.entry.layer, self.effort, false)?.1,
+        };
+        Ok(self.columns_of_long.insert(columns))
     }
 
     /// Writes the row group that waits.
@@ -178,6 +192,24 @@ impl LayerWriter {
         entry.checksum = format!("{:016x}", sink.hash.digest());
         Ok(entry)
     }
+}
+
+fn has_long_list(lists: &ListArray) -> bool {
+    lists.value_offsets().windows(2).any(|ends| ends[1] - ends[0] > DICTIONARY_LIST_MAX)
+}
+
+/// Begins a file of a layer.
+fn begin<W: Write + Send>(
+    sink: W,
+    layer: Layer,
+    effort: Effort,
+    has_dictionaries: bool,
+) -> Result<(SerializedFileWriter<W>, ArrowRowGroupWriterFactory), ParquetError> {
+    let options = ArrowWriterOptions::new()
+        .with_properties(properties(layer, effort, has_dictionaries)?)
+        .with_skip_arrow_metadata(true)
+        .with_schema_root("webstrata".to_owned());
+    ArrowWriter::try_new_with_options(sink, layer.schema(), options)?.into_serialized_writer()
 }
 
 /// Encodes a row group, column after column: each array is let go before its values are compressed, which takes most

@@ -77,6 +77,9 @@ pub(crate) enum Origin {
 /// Bytes of in-links that are sent at once, about.
 const SENT_BYTES: usize = 64 << 10;
 
+/// Buffers of pages with more captures than this go back, since the row group that such a page is takes much more.
+const KEPT_CAPTURES: usize = 1 << 18;
+
 impl Writing {
     fn begin_next(&mut self) -> Result<bool, Error> {
         if let Some((_, writer)) = self.current.take() {
@@ -199,6 +202,9 @@ impl Writing {
         while sent < SENT_BYTES {
             let Some((target, starts)) = ranges.next(page) else {
                 self.is_sending = false;
+                if page.timestamps.len() > KEPT_CAPTURES {
+                    (self.page, self.ranges) = (Page::default(), Ranges::new(ranges.length));
+                }
                 return;
             };
             key[..8].copy_from_slice(&target.0.to_be_bytes());

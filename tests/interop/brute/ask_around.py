@@ -378,6 +378,10 @@ def bare_command(at_server):
     return ask
 
 
+def bare_http(world, question):
+    return world.json("/v1/captures", {"url": question["bare"]})["url"]
+
+
 # suggest: how often the pages that it offers were captured, and how many pages link to them.
 
 
@@ -405,7 +409,12 @@ KINDS = {
         columns_or_rows,
         {"command": command(False), "server": command(True), "http": over_http, "grpc": over_grpc},
     ),
-    "ways": Kind(3, make_ways, expect_ways, {"command": ways_command(False), "http": ways_http, "grpc": ways_grpc}),
+    "ways": Kind(
+        3,
+        make_ways,
+        expect_ways,
+        {"command": ways_command(False), "server": ways_command(True), "http": ways_http, "grpc": ways_grpc},
+    ),
     "uids": Kind(2, make_uids, expect_uids, {"command": uids_command, "http": uids_http, "grpc": uids_grpc}),
     "translate": Kind(
         1,
@@ -417,7 +426,7 @@ KINDS = {
         1,
         make_bare,
         lambda world, question, face: question["url"],
-        {"command": bare_command(False), "server": bare_command(True)},
+        {"command": bare_command(False), "server": bare_command(True), "http": bare_http},
     ),
     "suggest": Kind(1, make_suggest, lambda world, question, face: True, {"http": suggest_http}),
 }

@@ -7,7 +7,6 @@
 use super::*;
 
 use arrow_array::UInt64Array;
-use arrow_array::cast::AsArray;
 use arrow_array::types::UInt64Type;
 use arrow_schema::DataType;
 

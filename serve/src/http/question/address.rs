@@ -3,6 +3,7 @@
 
 use tonic::Status;
 use webstrata_layers::Uid;
+use webstrata_layers::read::spellings::only_captured;
 use webstrata_url::other_spellings;
 
 use crate::clerk::Pinned;
@@ -35,16 +36,10 @@ pub(in crate::http) async fn look_up(pinned: &Pinned, texts: &[&str]) -> Result<
     Ok(found)
 }
 
-/// The one of several URLs that was captured; `None` if more were, or none.
 async fn captured(pinned: &Pinned, urls: Vec<(String, Uid)>) -> Result<Option<(String, Uid)>, Status> {
-    if urls.is_empty() {
-        return Ok(None);
-    }
     let uids: Vec<Uid> = urls.iter().map(|&(_, uid)| uid).collect();
     let captures = pinned.captures(&uids).await?;
-    let mut captured = urls.into_iter().zip(captures.iter()).filter(|(_, captures)| !captures.is_empty());
-    let first = captured.next().map(|(url, _)| url);
-    Ok(first.filter(|_| captured.next().is_none()))
+    Ok(only_captured(urls.into_iter().zip(captures.iter().map(|captures| !captures.is_empty()))))
 }
 
 /// Finds one URL that must be in the store. Of a text without a scheme the spelling with or without `www.` is meant, if
