@@ -216,8 +216,8 @@ impl Spelled {
     }
 }
 
-/// Of URLs that a text without a scheme may mean, each with whether it was captured, the one that is meant: the only one
-/// that was captured. The same URL may be given several times.
+/// Of URLs that a text without a scheme may mean, each with whether it was captured, the one that is meant: the only
+/// one that was captured. The same URL may be given several times.
 pub fn only_captured<T: PartialEq>(urls: impl IntoIterator<Item = (T, bool)>) -> Option<T> {
     let mut captured = urls.into_iter().filter_map(|(url, is_captured)| is_captured.then_some(url));
     let first = captured.next();
