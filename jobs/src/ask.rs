@@ -192,14 +192,15 @@ pub(crate) fn find(links: &dyn Links, text: &str) -> anyhow::Result<FoundUrl> {
         },
     }
     let near = present(links, &other_spellings(&candidates))?;
-    let is_bare = candidates.len() > 1;
-    let near = match if is_bare { captured(links, near)? } else { near.into_iter().next() } {
-        Some(captured) if is_bare => return Ok(captured),
-        near => near,
-    };
+    let named = near.first().map(|near| near.url.clone());
+    if candidates.len() > 1
+        && let Some(captured) = captured(links, near)?
+    {
+        return Ok(captured);
+    }
     let shown = if candidates.len() == 1 { candidates[0].as_str() } else { bare };
-    match near {
-        Some(near) => bail!("{shown} is not in the store, but {} is", near.url),
+    match named {
+        Some(near) => bail!("{shown} is not in the store, but {near} is"),
         None => bail!("{shown} is not in the store, neither as a page nor as the target of a link"),
     }
 }

@@ -220,6 +220,9 @@ fn a_page_of_any_number_of_captures_keeps_them_all() {
     place.input("more.jsonl", |out| capture(out, START + CAPTURES, 3..4));
     place.take("update", "more.jsonl");
     place.lines("merge {}/store --rows all");
+    let info = place.lines("info {}/store --format json").concat();
+    let info: serde_json::Value = serde_json::from_str(&info).unwrap();
+    assert_eq!(info["counts"]["captures"], CAPTURES + 1);
     place.lines("build --out {}/all {}/captures.jsonl {}/more.jsonl");
     assert!(files(&place.path("store")) == files(&place.path("all")));
 }

@@ -6,8 +6,8 @@
 //! - data pages of version 1 (version 2 leaves the levels of lists uncompressed: +0.1 bit), one page a column chunk, so
 //!   that the compressor sees all of it; hence no page index. Memory is bounded by row groups, see
 //!   [`crate::file::records`].
-//! - links as split byte streams: a third smaller than plain under zstd; UIDs delta packed; times by dictionary;
-//!   changes with their lengths delta packed; URLs front coded.
+//! - links as split byte streams: a third smaller than plain under zstd; UIDs delta packed; times by dictionary,
+//!   unless a list is long; changes with their lengths delta packed; URLs front coded.
 //! - statistics only for `uid`, for look-ups; no embedded Arrow schema, no dates: the same rows give the same bytes.
 
 use std::fs::File;
@@ -54,7 +54,7 @@ const PAGE_MAX: usize = 1 << 30;
 /// finds that it is too large, and holds each of them there for 40 bytes.
 const DICTIONARY_LIST_MAX: i32 = 1 << 18;
 
-/// How a layer is encoded and compressed; where a list is longer than [`DICTIONARY_LIST_MAX`], without dictionaries.
+/// How a layer is encoded and compressed: without dictionaries where a list is longer than [`DICTIONARY_LIST_MAX`].
 fn properties(layer: Layer, effort: Effort, has_dictionaries: bool) -> Result<WriterProperties, ParquetError> {
     let level = match (effort, layer) {
         (Effort::Quick, _) => 6,

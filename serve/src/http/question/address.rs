@@ -56,13 +56,14 @@ pub(in crate::http) async fn find(pinned: &Pinned, text: &str) -> Result<(String
     let near = other_spellings(&candidates);
     let near = pinned.uids(&near).await?.into_iter().zip(near).filter_map(|(uid, url)| Some((url, uid?)));
     let near: Vec<(String, Uid)> = near.collect();
+    let named = near.first().map(|(url, _)| url.clone());
     let is_bare = candidates.len() > 1;
-    if is_bare && let Some(captured) = captured(pinned, near.clone()).await? {
+    if is_bare && let Some(captured) = captured(pinned, near).await? {
         return Ok(captured);
     }
     let shown = if is_bare { text.trim() } else { url.as_str() };
-    let message = match near.first() {
-        Some((near, _)) => format!("{shown} is not in the store, but {near} is"),
+    let message = match named {
+        Some(near) => format!("{shown} is not in the store, but {near} is"),
         None => format!("{shown} is not in the store, neither as a page nor as the target of a link"),
     };
     Err(refuse(Reason::NotInStore, message, &[("epoch", pinned.epoch())]))
