@@ -146,10 +146,17 @@ fn the_log_shows_what_was_read() {
 fn uids_go_through_merges_and_back() {
     let dir = four_epochs();
     let uids = |line: &str| succeeds(dir.path(), &format!("uids {{}}/store {line}"));
-    assert_eq!(uids("--translate 2 0 1 2 3 4 5"), "0\n1\n3\n-\n2\n-\n");
-    assert_eq!(uids("--translate 2 --back 0 1 2 3 4 5"), "0\n1\n4\n2\n-\n-\n");
+    assert_eq!(uids("--translate 2 0 1 2 3 4"), "0\n1\n3\n-\n2\n");
+    assert_eq!(uids("--translate 2 --back 0 1 2 3 4"), "0\n1\n4\n2\n-\n");
     assert_eq!(uids("--translate 1 --back 1 2"), "1\n-\n");
-    assert_eq!(uids("--translate 4 4 5"), "4\n-\n");
+    assert_eq!(uids("--translate 4 4"), "4\n");
+    for (line, said) in [
+        ("--translate 4 5", "unknown UID 5: epoch 4 has 5 URLs"),
+        ("--translate 2 5", "unknown UID 5: epoch 2 has 5 URLs"),
+        ("--translate 2 --back 5", "unknown UID 5: epoch 4 has 5 URLs"),
+    ] {
+        assert!(fails(dir.path(), &format!("uids {{}}/store {line}")).contains(said), "{line}");
+    }
     let json = "{\"translated\":3,\"uid\":2}\n{\"translated\":null,\"uid\":3}\n";
     assert_eq!(uids("--translate 2 --format json 2 3"), json);
     // The epochs themselves may be gone.

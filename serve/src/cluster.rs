@@ -420,14 +420,7 @@ impl Cluster {
                 Some((pair, between)) if *pair == (newest, from.min(to)) => between,
                 _ => &kept.insert(((newest, from.min(to)), Translations::between(&store, from.min(to))?)).1,
             };
-            let manifest = store.manifest();
-            let past = manifest.history.iter().find(|past| past.epoch == from);
-            let urls = past.map_or(manifest.counts.urls, |past| past.urls);
-            if let Some(&uid) = uids.iter().find(|&&uid| uid.0 >= urls) {
-                return Err(LayersError::UnknownUid { uid, epoch: from, urls });
-            }
-            let translate = |uid| if from < to { between.forward(uid) } else { between.backward(uid) };
-            Ok(uids.into_iter().map(translate).collect())
+            uids.into_iter().map(|uid| between.translate(uid, from > to)).collect::<Result<_, LayersError>>()
         });
         let translated = translated.await?.map_err(|error| status_of(&error))?;
         Ok((from, to, translated))

@@ -40,7 +40,7 @@ pub(crate) fn run(
 ) -> anyhow::Result<()> {
     let translations = Translations::between(&Store::open(store)?, from)?;
     let mut answer = |uid: Uid| -> anyhow::Result<()> {
-        let translated = if args.back { translations.backward(uid) } else { translations.forward(uid) };
+        let translated = translations.translate(uid, args.back)?;
         match (format.format, translated) {
             (Format::Text, Some(translated)) => writeln!(out, "{translated}")?,
             (Format::Text, None) => writeln!(out, "-")?,

@@ -28,7 +28,7 @@ Examples:
   webstrata uids STORE --domain example.org --all
   webstrata uids STORE --prefix http://example.org/news/
   webstrata uids STORE --translate 6 < uids-of-epoch-6.txt
-  webstrata uids STORE --translate 6 --back 17 18";
+  webstrata uids STORE --translate 6 --back 0 3";
 
 /// Arguments of `uids`.
 #[derive(Args, Debug)]

@@ -202,8 +202,10 @@ impl Translation {
 /// The way of UIDs from an epoch to the one that is open, and back, through all merges between them.
 #[derive(Clone, Debug)]
 pub struct Translations {
-    urls_from: u64,
-    urls_to: u64,
+    /// The earlier epoch, and the number of its URLs.
+    from: (u64, u64),
+    /// The later epoch, and the number of its URLs.
+    to: (u64, u64),
     /// Oldest first.
     merges: Vec<Translation>,
 }
@@ -231,19 +233,33 @@ impl Translations {
             let entry = past.translation.as_ref()?;
             Some(Translation::load(store, entry, past.urls, urls_after))
         });
-        Ok(Self { urls_from, urls_to, merges: merges.collect::<Result<_, _>>()? })
+        let (from, to) = ((from, urls_from), (manifest.epoch, urls_to));
+        Ok(Self { from, to, merges: merges.collect::<Result<_, _>>()? })
+    }
+
+    /// What somebody's UID is in the other epoch, from the earlier to the later one or `back`; `None` where it is gone
+    /// or was not there yet.
+    ///
+    /// # Errors
+    /// [`Error::UnknownUid`]: its epoch never had it.
+    pub fn translate(&self, uid: Uid, back: bool) -> Result<Option<Uid>, Error> {
+        let (epoch, urls) = if back { self.to } else { self.from };
+        if uid.0 >= urls {
+            return Err(Error::UnknownUid { uid, epoch, urls });
+        }
+        Ok(if back { self.backward(uid) } else { self.forward(uid) })
     }
 
     /// What a UID of the earlier epoch is in the later one; `None` where it is gone, or was never there.
     pub fn forward(&self, uid: Uid) -> Option<Uid> {
-        let known = Some(uid).filter(|&uid| uid.0 < self.urls_from)?;
+        let known = Some(uid).filter(|&uid| uid.0 < self.from.1)?;
         self.merges.iter().try_fold(known, |uid, merge| merge.forward(uid))
     }
 
     /// What a UID of the later epoch was in the earlier one; `None` where it was not there yet.
     pub fn backward(&self, uid: Uid) -> Option<Uid> {
-        let known = Some(uid).filter(|&uid| uid.0 < self.urls_to)?;
+        let known = Some(uid).filter(|&uid| uid.0 < self.to.1)?;
         let past = self.merges.iter().rev().try_fold(known, |uid, merge| merge.backward(uid));
-        past.filter(|&uid| uid.0 < self.urls_from)
+        past.filter(|&uid| uid.0 < self.from.1)
     }
 }

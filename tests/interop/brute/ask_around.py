@@ -2,6 +2,7 @@
 
 import json
 
+import grpc
 from brute.ask_backlinks import UNITS, state
 from brute.model import FOREVER, host, iso, matches
 from brute.question import (
@@ -315,20 +316,24 @@ def uids_grpc(world, question):
 
 
 # translate: the UIDs of an earlier epoch.
+STRANGE = "a UID that the epoch does not have"
 
 
 def make_translate(rng, world):
-    """UIDs of an epoch, and one that it does not have."""
+    """UIDs of an epoch, now and then with one that it does not have."""
     if not world.named:
         return None
     epoch = rng.choice(sorted(world.named))
     uids = sorted(world.named[epoch])
-    return {"epoch": epoch, "uids": rng.sample(uids, min(len(uids), 4))}
+    strange = [rng.randrange(1 << 20, 1 << 40)] if not uids or rng.random() < 0.1 else []
+    return {"epoch": epoch, "uids": rng.sample(uids, min(len(uids), 4)) + strange}
 
 
 def expect_translate(world, question, face):
     """A UID whose URL was dropped is gone, also if the URL came back later."""
     named = world.named.get(question["epoch"], {})
+    if any(uid not in named for uid in question["uids"]):
+        return STRANGE
     later = [urls for epoch, urls in world.named.items() if epoch > question["epoch"]]
     urls = [named.get(uid) for uid in question["uids"]]
     return [world.uids.get(url) if all(url in urls.values() for urls in later) else None for url in urls]
@@ -336,18 +341,27 @@ def expect_translate(world, question, face):
 
 def translate_command(world, question):
     code, out, err = world.command(False, "uids", "--translate", str(question["epoch"]), *map(str, question["uids"]))
+    if "unknown UID" in err:
+        return STRANGE
     assert code == 0, err
     return [None if line == "-" else int(line) for line in out.splitlines()]
 
 
 def translate_http(world, question):
     got = world.json("/v1/translate", {"uid": question["uids"], "from": question["epoch"]})
+    if got == {"failed": "UNKNOWN_UID"}:
+        return STRANGE
     assert [row["uid"] for row in got["uids"]] == question["uids"], got
     return [row["translated"] for row in got["uids"]]
 
 
 def translate_grpc(world, question):
-    got = world.grpc.TranslateUids(world.pb.TranslateUidsRequest(**{"from": question["epoch"]}, uids=question["uids"]))
+    asked = world.pb.TranslateUidsRequest(**{"from": question["epoch"]}, uids=question["uids"])
+    try:
+        got = world.grpc.TranslateUids(asked)
+    except grpc.RpcError as error:
+        assert "unknown UID" in error.details(), error
+        return STRANGE
     return [uid - 1 if uid else None for uid in got.uids_plus_one]
 
 

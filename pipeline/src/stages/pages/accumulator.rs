@@ -11,11 +11,12 @@
 //! A page whose links take more than [`VALUES_MAX`] values has captures of unknown links alone
 //! ([`crate::stages::large_pages`]). No number of captures is too large.
 //!
-//! Memory: the captures of one page within a budget, beyond it their links go to disk
+//! Memory: 18 bytes a capture of one page, 8 more with digests; their links within a budget, beyond it these go to disk
 //! ([`crate::stages::pages::accumulator::large`]); and what the record takes. Cost: linear in their links, 16 bytes a
 //! link, since 98 % of the links of a capture are in the next one, and one comparison of memory finds equal lists.
 
 mod large;
+mod moments;
 
 use crate::Error;
 use crate::engine::scratch::Scratch;
@@ -25,6 +26,7 @@ use crate::stages::ingest::known_links::hash_of;
 use crate::stages::large_pages::{REVISIT_VALUES, VALUES_MAX};
 use crate::stages::page_record::RevisitLink;
 use crate::stages::pages::accumulator::large::LargeAccumulator;
+use crate::stages::pages::accumulator::moments::Moments;
 use crate::stages::records::{kind, short};
 use std::collections::HashMap;
 use std::ops::Range;
@@ -60,40 +62,6 @@ pub(crate) struct AccumulatedPage {
     pub(crate) is_left_out: bool,
 }
 
-/// The captures of one second.
-struct Moment {
-    time: i64,
-    /// The least of its records, where a revisit has 200; `None` before the first.
-    status: Option<Status>,
-    /// Whether some record is neither a revisit nor a failure.
-    is_known: bool,
-    /// Whether it is a revisit that was lent links.
-    is_lent: bool,
-    /// Its links in [`PageAccumulator::links`], where these are in memory.
-    first: usize,
-    count: u32,
-    /// The least digest of those that count and are no revisits; 0 without one.
-    digest: u64,
-    revisit: Option<Box<AccumulatedRevisit>>,
-}
-
-impl Moment {
-    fn links(&self) -> Range<usize> {
-        self.first..self.first + self.count as usize
-    }
-
-    /// Whether it has links, known ones.
-    fn has_links(&self) -> bool {
-        self.is_known || self.is_lent
-    }
-
-    /// Values of the revisit in its record: none where a capture of the second is no revisit.
-    fn revisit_values(&self) -> usize {
-        let revisit = self.revisit.as_ref().filter(|_| !self.is_known);
-        revisit.map_or(0, |revisit| REVISIT_VALUES + revisit.links.len())
-    }
-}
-
 /// The revisits of one second: the least of them, and the links of all.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct AccumulatedRevisit {
@@ -109,7 +77,7 @@ struct AccumulatedRevisit {
 pub(crate) struct PageAccumulator {
     /// Bytes that a page may take, about.
     bytes_max: usize,
-    moments: Vec<Moment>,
+    moments: Moments,
     links: Vec<u128>,
     /// The link sets of records that hold theirs, in [`PageAccumulator::links`].
     sets: Vec<Range<usize>>,
@@ -136,7 +104,7 @@ impl PageAccumulator {
     pub(crate) fn new(bytes_max: usize, scratch: &Scratch) -> Self {
         PageAccumulator {
             bytes_max,
-            moments: Vec::new(),
+            moments: Moments::default(),
             links: Vec::new(),
             sets: Vec::new(),
             same: Vec::new(),
@@ -175,19 +143,10 @@ impl PageAccumulator {
         };
         let status = status.unwrap_or(Status::OK);
         let digest = short(u128::from_be_bytes(wire::take_array(&mut payload)));
-        if self.moments.last().is_none_or(|last| last.time != time) {
+        if self.moments.times.last() != Some(&time) {
             // The captures of one second come in an order that says nothing: only whole seconds count.
             self.is_too_large |= self.revisit_values > self.values_max;
-            self.moments.push(Moment {
-                time,
-                status: None,
-                is_known: false,
-                is_lent: false,
-                first: 0,
-                count: 0,
-                digest: 0,
-                revisit: None,
-            });
+            self.moments.push(time);
             self.undated.0.clear();
         }
         if let Some(undated) = undated
@@ -196,32 +155,34 @@ impl PageAccumulator {
             return Ok(());
         }
         let number = self.moments.len() - 1;
-        let moment = &mut self.moments[number];
+        let said = self.moments.said[number];
         if kind == kind::LENT {
             // The records before it have said which revisit it is.
-            let revisit = moment.revisit.as_ref().filter(|revisit| revisit.elsewhere && revisit.digest == digest);
-            if revisit.is_none() || moment.is_known || self.is_too_large {
+            let revisit = self.moments.last_revisit();
+            let revisit = revisit.filter(|revisit| revisit.elsewhere && revisit.digest == digest);
+            if revisit.is_none() || said.is_known || self.is_too_large {
                 return Ok(());
             }
-            moment.is_lent = true;
+            self.moments.said[number].is_lent = true;
             self.add_set_of(number, payload)?;
             return self.go_to_disk_if_full();
         }
         // Beside a record that is no failure, failures do not count.
-        let least = moment.status.map_or(status, |least| least.min(status));
-        if moment.status.is_some_and(|before| !counted(before, least)) {
-            moment.digest = 0;
+        let least = said.status.map_or(status, |least| least.min(status));
+        if said.status.is_some_and(|before| !counted(before, least)) {
+            self.moments.set_last_digest(0);
         }
-        moment.status = Some(least);
+        self.moments.said[number].status = Some(least);
         if !counted(status, least) {
             return Ok(());
         }
-        self.revisit_values -= moment.revisit_values();
+        self.revisit_values -= self.moments.last_revisit_values();
         if matches!(kind, kind::LINKS | kind::SAME | kind::STATUS | kind::UNDATED) {
-            moment.digest = [moment.digest, digest].into_iter().filter(|&digest| digest != 0).min().unwrap_or(0);
-            moment.is_known = !status.is_failure();
+            let digests = [self.moments.digest(number), digest].into_iter().filter(|&digest| digest != 0);
+            self.moments.set_last_digest(digests.min().unwrap_or(0));
+            self.moments.said[number].is_known = !status.is_failure();
         }
-        self.revisit_values += moment.revisit_values();
+        self.revisit_values += self.moments.last_revisit_values();
         // Whether a record without a date counts is told by `is_known`, for a page that is too large, too.
         if self.is_too_large {
             return Ok(());
@@ -261,22 +222,22 @@ impl PageAccumulator {
         let without_status = without_status == 1;
         let (elsewhere, links) = (kind == kind::ELSEWHERE, links.collect());
         let mut revisit = AccumulatedRevisit { not_modified, digest, time, without_status, elsewhere, links };
-        self.revisit_values -= moment.revisit_values();
-        if let Some(other) = moment.revisit.take() {
+        self.revisit_values -= self.moments.last_revisit_values();
+        if let Some(other) = self.moments.take_last_revisit() {
             let mut links = [&revisit.links[..], &other.links].concat();
             links.sort_unstable();
             links.dedup();
-            revisit = AccumulatedRevisit { links, ..revisit.min(*other) };
+            revisit = AccumulatedRevisit { links, ..revisit.min(other) };
         }
-        moment.revisit = Some(Box::new(revisit));
-        self.revisit_values += moment.revisit_values();
+        self.moments.push_revisit(revisit);
+        self.revisit_values += self.moments.last_revisit_values();
         Ok(())
     }
 
     /// Whether a record without a date counts: the first of its second does, in all its parts.
     fn counts(&mut self, undated: &[u8]) -> bool {
         if self.undated.0 != undated {
-            self.undated = (undated.to_vec(), self.moments.last().is_some_and(|moment| !moment.is_known));
+            self.undated = (undated.to_vec(), self.moments.said.last().is_some_and(|said| !said.is_known));
             self.older_undated += u64::from(!self.undated.1);
         }
         self.undated.1
@@ -289,8 +250,8 @@ impl PageAccumulator {
             return Ok(());
         }
         let mut large = LargeAccumulator::new(&self.scratch, self.bytes_max);
-        for (number, moment) in (0u32..).zip(&self.moments) {
-            large.add(number, self.links[moment.links()].iter().copied())?;
+        for number in 0..self.moments.len() {
+            large.add(index(number), self.links[self.moments.links(number)].iter().copied())?;
         }
         let mut bytes = Vec::new();
         for set in self.sets.drain(..) {
@@ -302,7 +263,7 @@ impl PageAccumulator {
             large.add_same(index(number), links)?;
         }
         self.links = Vec::new();
-        self.moments.iter_mut().for_each(|moment| moment.count = 0);
+        self.moments.forget_links();
         self.large = Some(large);
         Ok(())
     }
@@ -321,13 +282,13 @@ impl PageAccumulator {
 
     /// Adds links, sorted and in memory, to those of a capture.
     fn add_links(&mut self, number: usize, added: Range<usize>) {
-        let before = self.moments[number].links();
+        let before = self.moments.links(number);
         let all = if before.is_empty() || self.links[before.clone()] == self.links[added.clone()] {
             added
         } else {
             self.union(before, added)
         };
-        (self.moments[number].first, self.moments[number].count) = (all.start, index(all.len()));
+        self.moments.set_links(number, all);
     }
 
     /// Gives captures that have the links of another one those links, which some record of the page holds.
@@ -371,12 +332,11 @@ impl PageAccumulator {
     /// What the disk refuses.
     pub(crate) fn finish(&mut self, fingerprint: u128, page: &mut AccumulatedPage) -> Result<(), Error> {
         page.fingerprint = fingerprint;
-        page.timestamps.clear();
-        page.timestamps.extend(self.moments.iter().map(|moment| moment.time));
+        std::mem::swap(&mut page.timestamps, &mut self.moments.times);
         page.blank.clear();
         page.statuses.clear();
-        for (capture, moment) in (0u32..).zip(&self.moments) {
-            push_status(&mut page.statuses, capture, moment.status.unwrap_or(Status::OK));
+        for (capture, said) in (0u32..).zip(&self.moments.said) {
+            push_status(&mut page.statuses, capture, said.status.unwrap_or(Status::OK));
         }
         page.links.clear();
         page.changes.clear();
@@ -407,18 +367,19 @@ impl PageAccumulator {
         }
         self.gather_evidence(page)?;
         page.blank
-            .extend((0u32..).zip(&self.moments).filter(|(_, moment)| !moment.has_links()).map(|(number, _)| number));
+            .extend((0u32..).zip(&self.moments.said).filter(|(_, said)| !said.has_links()).map(|(number, _)| number));
         let revisits: usize = page.evidence.revisits.iter().map(|revisit| REVISIT_VALUES + revisit.links.len()).sum();
         let Some(values_left) = self.values_max.checked_sub(revisits) else { return Ok(false) };
         if let Some(large) = self.large.take() {
-            let known: Vec<bool> = self.moments.iter().map(Moment::has_links).collect();
+            let known: Vec<bool> = self.moments.said.iter().map(|said| said.has_links()).collect();
             return large.finish(&known, values_left, page);
         }
         let mut before: Option<&[u128]> = None;
         let mut first: &[u128] = &[];
         let mut first_known = 0;
-        for (number, moment) in (0u32..).zip(&self.moments).filter(|(_, moment)| moment.has_links()) {
-            let links = &self.links[moment.links()];
+        let known = (0u32..).zip(&self.moments.said).filter(|(_, said)| said.has_links());
+        for number in known.map(|(number, _)| number) {
+            let links = &self.links[self.moments.links(number as usize)];
             match before {
                 None => (first, first_known) = (links, number),
                 Some(before) if before == links => {}
@@ -441,37 +402,40 @@ impl PageAccumulator {
         digests.clear();
         revisits.clear();
         revisit_links.clear();
-        for number in 0..self.moments.len() {
-            if self.moments[number].has_links()
-                && let Some(revisit) = self.moments[number].revisit.take()
-            {
+        if self.moments.has_evidence() {
+            digests.extend((0..self.moments.said.len()).map(|number| self.moments.digest(number)));
+        }
+        for (capture, revisit) in std::mem::take(&mut self.moments.revisits) {
+            let number = capture as usize;
+            let said = self.moments.said[number];
+            if said.has_links() {
                 if let Some(large) = &mut self.large {
-                    large.add(index(number), revisit.links.iter().copied())?;
+                    large.add(capture, revisit.links.iter().copied())?;
                 } else if !revisit.links.is_empty() {
                     let start = self.links.len();
                     self.links.extend(&revisit.links);
                     self.links[start..].sort_unstable();
                     self.add_links(number, start..self.links.len());
                 }
-                self.moments[number].revisit = Some(revisit).filter(|_| !self.moments[number].is_known);
             }
-            let moment = &self.moments[number];
-            digests.push(moment.revisit.as_ref().map_or(moment.digest, |revisit| revisit.digest));
-            revisit_links.extend(moment.revisit.iter().flat_map(|revisit| &revisit.links));
+            if !said.is_known {
+                digests[number] = revisit.digest;
+                revisit_links.extend(&revisit.links);
+                self.moments.revisits.push((capture, revisit));
+            }
         }
         revisit_links.sort_unstable();
         revisit_links.dedup();
         if digests.iter().all(|&digest| digest == 0) {
             digests.clear();
         }
-        for (capture, moment) in (0u32..).zip(&self.moments) {
-            let Some(revisit) = &moment.revisit else { continue };
+        for (capture, revisit) in &self.moments.revisits {
             let index = |link: &u128| RevisitLink(revisit_links.binary_search(link).map_or(u64::MAX, |at| at as u64));
             let mut links: Vec<RevisitLink> = revisit.links.iter().map(index).collect();
             links.sort_unstable();
             links.dedup();
-            let AccumulatedRevisit { not_modified, time: referred, without_status, elsewhere, .. } = **revisit;
-            revisits.push(Revisit { capture, not_modified, without_status, elsewhere, referred, links });
+            let AccumulatedRevisit { not_modified, time: referred, without_status, elsewhere, .. } = *revisit;
+            revisits.push(Revisit { capture: *capture, not_modified, without_status, elsewhere, referred, links });
         }
         Ok(())
     }

@@ -1,0 +1,133 @@
+//! The captures of a page while they are accumulated, second by second: a column for each thing that is known of them.
+//!
+//! A page may have millions of captures, all of which are in memory. So what every capture has takes 18 bytes: time,
+//! status, and the number of its set of links. A digest takes 8 more, once a capture of the page has one; what few
+//! captures have stands beside, with their numbers. Captures come in the order of time, and only the last one changes
+//! but for its links.
+
+use super::AccumulatedRevisit;
+use crate::stages::large_pages::REVISIT_VALUES;
+use std::ops::Range;
+use webstrata_layers::Status;
+
+/// What its records say of a capture.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Said {
+    /// The least status of its records, where a revisit has 200; `None` before the first.
+    pub(super) status: Option<Status>,
+    /// Whether some record is neither a revisit nor a failure.
+    pub(super) is_known: bool,
+    /// Whether it is a revisit that was lent links.
+    pub(super) is_lent: bool,
+}
+
+impl Said {
+    /// Whether it has links, known ones.
+    pub(super) fn has_links(self) -> bool {
+        self.is_known || self.is_lent
+    }
+}
+
+/// See the head of this file; captures go by number.
+#[derive(Default)]
+pub(super) struct Moments {
+    /// Rising.
+    pub(super) times: Vec<i64>,
+    pub(super) said: Vec<Said>,
+    /// The number of the links of each, in `ranges`, plus 1; 0 for none.
+    sets: Vec<u32>,
+    /// Where links are, in [`super::PageAccumulator::links`]. Equal neighbours stand once.
+    ranges: Vec<(usize, u32)>,
+    /// The least digest of the records that count and are no revisits, 0 without one; none for captures after the last
+    /// that has one.
+    digests: Vec<u64>,
+    /// The revisits, by the number of their capture.
+    pub(super) revisits: Vec<(u32, AccumulatedRevisit)>,
+}
+
+impl Moments {
+    pub(super) fn len(&self) -> usize {
+        self.times.len()
+    }
+
+    pub(super) fn push(&mut self, time: i64) {
+        self.times.push(time);
+        self.said.push(Said::default());
+        self.sets.push(0);
+    }
+
+    pub(super) fn clear(&mut self) {
+        let Self { times, said, sets, ranges, digests, revisits } = self;
+        times.clear();
+        said.clear();
+        sets.clear();
+        ranges.clear();
+        digests.clear();
+        revisits.clear();
+    }
+
+    /// The links of a capture.
+    pub(super) fn links(&self, number: usize) -> Range<usize> {
+        let set = self.sets[number] as usize;
+        let (first, count) = set.checked_sub(1).map_or((0, 0), |set| self.ranges[set]);
+        first..first + count as usize
+    }
+
+    pub(super) fn set_links(&mut self, number: usize, links: Range<usize>) {
+        let range = (links.start, u32::try_from(links.len()).unwrap_or(u32::MAX));
+        if links.is_empty() {
+            self.sets[number] = 0;
+            return;
+        }
+        if self.ranges.last() != Some(&range) {
+            self.ranges.push(range);
+        }
+        self.sets[number] = u32::try_from(self.ranges.len()).unwrap_or(u32::MAX);
+    }
+
+    /// Forgets the links of all captures.
+    pub(super) fn forget_links(&mut self) {
+        self.sets.fill(0);
+        self.ranges.clear();
+    }
+
+    /// Whether a capture has a digest, or is a revisit.
+    pub(super) fn has_evidence(&self) -> bool {
+        !self.digests.is_empty() || !self.revisits.is_empty()
+    }
+
+    pub(super) fn digest(&self, number: usize) -> u64 {
+        self.digests.get(number).copied().unwrap_or(0)
+    }
+
+    /// Sets the digest of the last capture.
+    pub(super) fn set_last_digest(&mut self, digest: u64) {
+        if digest != 0 || self.digests.len() == self.len() {
+            self.digests.resize(self.len(), 0);
+            self.digests.last_mut().into_iter().for_each(|last| *last = digest);
+        }
+    }
+
+    /// The revisit at the last capture.
+    pub(super) fn last_revisit(&self) -> Option<&AccumulatedRevisit> {
+        self.revisits.last().filter(|(number, _)| *number as usize + 1 == self.len()).map(|(_, revisit)| revisit)
+    }
+
+    /// Takes the revisit of the last capture.
+    pub(super) fn take_last_revisit(&mut self) -> Option<AccumulatedRevisit> {
+        self.last_revisit()?;
+        self.revisits.pop().map(|(_, revisit)| revisit)
+    }
+
+    /// Adds the revisit of the last capture, which has none.
+    pub(super) fn push_revisit(&mut self, revisit: AccumulatedRevisit) {
+        self.revisits.push((u32::try_from(self.len() - 1).unwrap_or(u32::MAX), revisit));
+    }
+
+    /// Values of the revisit at the last capture in its record: none where a capture of the second is no revisit.
+    pub(super) fn last_revisit_values(&self) -> usize {
+        let is_known = self.said.last().is_some_and(|said| said.is_known);
+        let revisit = self.last_revisit().filter(|_| !is_known);
+        revisit.map_or(0, |revisit| REVISIT_VALUES + revisit.links.len())
+    }
+}
