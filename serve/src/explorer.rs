@@ -2,8 +2,9 @@
 //!
 //! Server and page share only the paths below `/v1`. The page works without any other server: its content security
 //! policy allows this one only. No address in it begins with a slash, so that it works below a path of a proxy. Its
-//! files are plain HTML, CSS and JavaScript modules, in `explorer/`: `main` opens a view for each address, `search`,
-//! `barcode`, `dates`, `backlinks`, `neighbourhood` and `store` are the views, and the others serve them.
+//! files are plain HTML, CSS and JavaScript modules, in `explorer/`. `main` opens a view for each address: `search`,
+//! `barcode`, `dates`, `backlinks`, `neighbourhood` or `store`. `asks` says what each view asks first, and the others
+//! serve the views.
 
 use axum::http::header::{
     ACCEPT, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, IF_NONE_MATCH, REFERRER_POLICY,
@@ -41,14 +42,19 @@ static FILES: &[File] = &files! {
     "address.js": "text/javascript; charset=utf-8",
     "barcode.js": "text/javascript; charset=utf-8",
     "data.js": "text/javascript; charset=utf-8",
+    "asks.js": "text/javascript; charset=utf-8",
     "backlinks.js": "text/javascript; charset=utf-8",
+    "captures.js": "text/javascript; charset=utf-8",
     "dates.js": "text/javascript; charset=utf-8",
     "dom.js": "text/javascript; charset=utf-8",
     "drawing.js": "text/javascript; charset=utf-8",
+    "flows.js": "text/javascript; charset=utf-8",
+    "key.js": "text/javascript; charset=utf-8",
     "main.js": "text/javascript; charset=utf-8",
     "names.js": "text/javascript; charset=utf-8",
     "neighbourhood.js": "text/javascript; charset=utf-8",
     "order.js": "text/javascript; charset=utf-8",
+    "referrers.js": "text/javascript; charset=utf-8",
     "save.js": "text/javascript; charset=utf-8",
     "scene.js": "text/javascript; charset=utf-8",
     "search.js": "text/javascript; charset=utf-8",

@@ -80,7 +80,8 @@ fn assert_outward(oracle: &Oracle, url: &str, answer: &Value) {
 fn assert_inward(oracle: &Oracle, url: &str, answer: &Value) {
     let mut drawn = BTreeSet::new();
     for ((source, runs), found) in rows(answer, 3).into_iter().zip(numbers(&answer["found"])) {
-        assert_eq!(found, oracle.captures(source)[0].0, "{source}");
+        // Where no capture tells anything before the first link, nobody knows whether the link is older.
+        assert_eq!(found, gone(oracle, source, Time::MIN), "{source}");
         drawn.extend(runs.into_iter().map(|run| (source, run)));
     }
     let mut expected = BTreeSet::new();

@@ -468,7 +468,7 @@ impl Links for Reader {
     }
 
     fn has_unknown(&self) -> bool {
-        self.store.manifest().counts.unknown_captures > 0
+        self.store.manifest().counts.has_unknown()
     }
 
     /// Of each row the keys lie together.

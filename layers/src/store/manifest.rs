@@ -150,6 +150,11 @@ impl Counts {
         });
     }
 
+    /// Whether it may be unknown what a page links to.
+    pub fn has_unknown(&self) -> bool {
+        self.unknown_captures > 0
+    }
+
     /// Adds other counts to these. Pages and links that are in both count twice.
     pub fn add(&mut self, other: &Counts) {
         self.urls += other.urls;

@@ -95,6 +95,8 @@ pub struct Cells {
     overlaps: Overlaps,
     /// Some row takes out what older ones say.
     removes: bool,
+    /// Some capture may have unknown links.
+    has_unknown: bool,
     /// Keeps the epoch, and so the images, from being removed.
     _lease: Option<Lease>,
 }
@@ -127,12 +129,13 @@ impl Cells {
             rows.push(row);
         }
         let cells = Self::of(manifest.epoch, manifest.in_range, manifest.counts.urls, rows);
-        Ok(Some(Self { _lease: store.lease().cloned(), removes: manifest.removes(), ..cells }))
+        let (removes, has_unknown) = (manifest.removes(), manifest.counts.has_unknown());
+        Ok(Some(Self { _lease: store.lease().cloned(), removes, has_unknown, ..cells }))
     }
 
     fn of(epoch: u64, in_range: RangeLength, urls: u64, rows: Vec<Row>) -> Self {
         let overlaps = Overlaps::of(&rows.iter().map(Row::times).collect::<Vec<_>>());
-        Self { epoch, in_range, urls, rows, overlaps, removes: false, _lease: None }
+        Self { epoch, in_range, urls, rows, overlaps, removes: false, has_unknown: true, _lease: None }
     }
 
     /// One cell alone, from an image in memory: what is fuzzed.
@@ -399,6 +402,10 @@ fn joined(records: &[NodeRef<'_>]) -> Result<Option<Page>, LayersError> {
 impl Links for Cells {
     fn epoch(&self) -> u64 {
         self.epoch
+    }
+
+    fn has_unknown(&self) -> bool {
+        self.has_unknown
     }
 
     fn urls(&self) -> u64 {

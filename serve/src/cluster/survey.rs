@@ -106,7 +106,7 @@ impl Layout {
         let key = format!("cells/{}/{:016x}", entry.row, hash.digest());
         let removes = entry.removes;
         let has_failures = removes || entry.counts.failed_captures > 0;
-        let has_unknown = entry.counts.unknown_captures > 0;
+        let has_unknown = entry.counts.has_unknown();
         let (row, end_uid) = (entry.row, entry.end_uid());
         Self { row, key, end_uid, times, has_failures, removes, has_unknown, cells: Vec::new() }
     }

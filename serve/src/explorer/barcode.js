@@ -5,21 +5,24 @@
 // itself is a scene.
 
 import { addressOf } from "./address.js";
-import { barcode as decoded, barcodePath, home } from "./data.js";
-import { chooser, colours, count, dialog, el, many, sized } from "./dom.js";
+import { asks } from "./asks.js";
+import { endOf, failed, saidOf, tells } from "./captures.js";
+import { BARCODE_MAX, barcode as decoded, barcodePath, home } from "./data.js";
+import { chooser, colours, count, dialog, el, headOf, many, notice, sized } from "./dom.js";
+import { barsKey, keyOf, keyText } from "./key.js";
 import { bare, hostOf, safe } from "./names.js";
 import { measured, ordered } from "./order.js";
-import { fileName, savePicture, saveText, Svg } from "./save.js";
+import { fileName, saveFramed, savePicture } from "./save.js";
 import { AXIS, Scene } from "./scene.js";
 import { table } from "./table.js";
 import { DAY, day, digits, length, seconds } from "./time.js";
 
 export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
   const direction = state.dir === "in" ? "in" : "out";
-  const answer = await call(barcodePath(state.url, direction));
+  const answer = await call(asks.barcode(state)[0]);
   if (!isOpen()) return undefined;
-  const data = decoded(answer);
-  const all = measured(data);
+  let data = decoded(answer);
+  let all = measured(data);
   const choice = {
     sort: ["birth", "death", "life", "name"].includes(state.sort) ? state.sort : "life",
     group: ["host", "year"].includes(state.group) ? state.group : "none",
@@ -28,9 +31,7 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
     text: state.text || "",
   };
   const scene = new Scene(data, all, choice, ordered(all, choice, hostOf(data.url)));
-  if (seconds(state.from) < seconds(state.to)) {
-    [scene.from, scene.to] = unitsOf(seconds(state.from), seconds(state.to));
-  }
+  const outside = openAt(seconds(state.from), seconds(state.to));
   let waiting = false;
   let shownTable;
 
@@ -58,7 +59,9 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
   root.replaceChildren(
     heading(),
     tools(),
+    ...outside,
     area,
+    keyOf(barsKey(data.outward)),
     el(
       "div",
       { class: "read" },
@@ -82,8 +85,10 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
 
   function heading() {
     const { captures } = data;
+    const end = endOf(captures);
     const hosts = new Set(all.map((row) => row.host)).size;
     const rows = all.length + (data.rest?.links || 0);
+    const least = data.rest ? "at least " : "";
     const span = captures.length ? `${day(captures[0].time)} – ${day(captures[captures.length - 1].time)}` : "";
     const facts = el(
       "p",
@@ -93,10 +98,12 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
       data.outward ? ", with " : ", linked from ",
       el("b", { text: count(rows) }),
       data.outward
-        ? ` link${rows === 1 ? "" : "s"} to ${many(hosts, "host")}`
-        : ` page${rows === 1 ? "" : "s"} of ${many(hosts, "host")}`,
+        ? ` link${rows === 1 ? "" : "s"} to ${least}${many(hosts, "host")}`
+        : ` page${rows === 1 ? "" : "s"} of ${least}${many(hosts, "host")}`,
+      end && "; ",
+      end && el("b", { text: end }),
     );
-    return el("div", { class: "head" }, el("h1", { text: bare(data.url) }), facts);
+    return headOf(bare(data.url), facts);
   }
 
   function tools() {
@@ -111,7 +118,7 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
       placeholder: "Only rows with…",
       "aria-label": "Only rows with",
       value: choice.text,
-      oninput: () => choose("text", reorder)(filter.value.trim()),
+      oninput: () => choose("text", filtered)(filter.value.trim()),
     });
     const ways = [
       ["out", "Links"],
@@ -189,6 +196,31 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
   }
 
   // ---- what moves the picture ----
+
+  /** Opens the axis at two times; where nothing is known of these, it shows all and says so. */
+  function openAt(begin, stop) {
+    if (!(begin < stop)) return [];
+    const [first, last] = scene.extent[choice.across];
+    const [from, to] = unitsOf(begin, stop);
+    if (from < last && to > first) {
+      [scene.from, scene.to] = [Math.max(first, from), Math.min(last, to)];
+      return [];
+    }
+    set({ from: undefined, to: undefined });
+    return [notice(`Nothing is known from ${day(begin)} to ${day(stop)}. Here is all that is known.`)];
+  }
+
+  /** Shows the rows that have a text, among all rows: a first answer has only those that lived longest. */
+  async function filtered() {
+    if (choice.text && data.rest && all.length < BARCODE_MAX) {
+      const whole = await call(barcodePath(state.url, direction, BARCODE_MAX));
+      if (!isOpen()) return;
+      data = decoded(whole);
+      all = measured(data);
+      Object.assign(scene, { data, all });
+    }
+    reorder();
+  }
 
   function reorder() {
     scene.order = ordered(all, choice, hostOf(data.url));
@@ -273,24 +305,34 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
     if (!scene.pointer || scene.pointer.x < scene.layout.chart.left) return "";
     const near = scene.captureNear(scene.pointer.x);
     const time = near >= 0 ? data.captures[near].time : scene.unitAt(scene.pointer.x);
-    if (near >= 0 && data.captures[near].unknown) return `; not known on ${day(time)}`;
+    const capture = data.captures[near];
+    const why = capture && saidOf(capture) ? ` (${saidOf(capture)})` : "";
+    if (capture && !tells(capture)) return `; not known on ${day(time)}${why}`;
     if (row.runs.some((run) => run.first <= time && time <= run.last)) return `; there on ${day(time)}`;
-    if (row.runs.some((run) => run.last < time && (run.gone ? time < run.gone : true)))
-      return `; not known on ${day(time)}`;
-    return `; not there on ${day(time)}`;
+    const between = row.runs.some((run) => run.last < time && (run.gone ? time < run.gone : true));
+    // Nobody knows whether a link is older than the first capture of its page.
+    const before = time < row.first && row.runs[0].found;
+    return between || before ? `; not known on ${day(time)}` : `; not there on ${day(time)}${why}`;
   }
 
   function tell() {
     const row = scene.order.rows[scene.current];
+    if (!scene.order.rows.length) {
+      readout.textContent = scene.nothing();
+      return;
+    }
     if (!row) {
       const runs = scene.order.rows.reduce((sum, own) => sum + own.runs.length, 0);
-      const lacks = data.captures.filter((capture) => capture.unknown).length;
-      const failed = data.captures.filter((capture) => capture.status >= 400).length;
+      const lacks = scene.captures.filter((capture) => capture.shows === "unknown").length;
+      const fails = scene.captures.filter(failed).length;
       readout.textContent =
-        `${many(runs, "bar")}. A bar runs from the first to the last capture that has the link.` +
+        `${many(runs, "bar")}.` +
         (lacks ? ` Hatched: ${many(lacks, "capture")} whose links are not known.` : "") +
-        (failed ? ` Dark ticks: ${many(failed, "capture")} that failed.` : "") +
-        (data.rest ? ` ${many(data.rest.links, "more row")} lived shorter and are not shown.` : "");
+        (fails ? ` Dark ticks: ${many(fails, "capture")} that failed.` : "") +
+        (data.rest
+          ? ` These are of the ${count(all.length)} rows that lived longest; ${many(data.rest.links, "row")} that ` +
+            "lived shorter are not here."
+          : "");
       return;
     }
     const last = row.runs[row.runs.length - 1];
@@ -318,6 +360,12 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
 
   function pointers() {
     let drag;
+    const fingers = new Map();
+    /** How far two fingers are apart, and the middle between them. */
+    const pinch = () => {
+      const [one, other] = [...fingers.values()];
+      return { far: Math.hypot(one.x - other.x, one.y - other.y), x: (one.x + other.x) / 2 };
+    };
     const at = (event) => {
       const box = area.getBoundingClientRect();
       return { x: event.clientX - box.left, y: event.clientY - box.top };
@@ -327,12 +375,19 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
       moved(((point.y - AXIS) / scene.layout.chart.height) * scene.layout.total - scene.layout.chart.height / 2);
     area.addEventListener("pointerdown", (event) => {
       const point = at(event);
-      drag = { ...point, scroll: scene.scroll, from: scene.from, map: inMap(point), far: 0 };
+      fingers.set(event.pointerId, point);
       area.setPointerCapture(event.pointerId);
-      if (drag.map) toMap(point);
+      const begun = { ...point, scroll: scene.scroll, from: scene.from, map: inMap(point), far: 0 };
+      drag = fingers.size > 1 ? undefined : begun;
+      if (drag?.map) toMap(point);
     });
     area.addEventListener("pointermove", (event) => {
       const point = at(event);
+      if (fingers.size > 1 && fingers.has(event.pointerId)) {
+        const before = pinch();
+        fingers.set(event.pointerId, point);
+        return zoom(before.far / Math.max(1, pinch().far), scene.unitAt(pinch().x));
+      }
       if (drag?.map) return toMap(point);
       if (drag) {
         drag.far = Math.max(drag.far, Math.abs(point.x - drag.x) + Math.abs(point.y - drag.y));
@@ -351,11 +406,15 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
     area.addEventListener("pointerup", (event) => {
       const point = at(event);
       const clicked = drag && !drag.map && drag.far <= 4;
+      fingers.delete(event.pointerId);
       drag = undefined;
       if (clicked && scene.order.rows[scene.rowAt(point.y)])
         clickedAt(point, scene.order.rows[scene.rowAt(point.y)]);
     });
-    area.addEventListener("pointercancel", () => (drag = undefined));
+    area.addEventListener("pointercancel", (event) => {
+      fingers.delete(event.pointerId);
+      drag = undefined;
+    });
     area.addEventListener("pointerleave", () => {
       scene.pointer = undefined;
       scene.current = -1;
@@ -365,12 +424,14 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
     area.addEventListener(
       "wheel",
       (event) => {
-        event.preventDefault();
+        const before = [scene.scroll, scene.from, scene.to].join();
         if (event.ctrlKey || event.metaKey) zoom(Math.exp(event.deltaY * 0.004), scene.unitAt(at(event).x));
         else {
           if (event.deltaX) move(scene.from + event.deltaX / scene.scale());
           moved(scene.scroll + event.deltaY);
         }
+        // At its end the picture leaves the wheel to the page.
+        if (event.ctrlKey || before !== [scene.scroll, scene.from, scene.to].join()) event.preventDefault();
       },
       { passive: false },
     );
@@ -408,16 +469,18 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
     tableSwitch.setAttribute("aria-pressed", String(wanted));
     shownTable?.element.remove();
     shownTable = wanted
-      ? table(scene.order.rows, Math.max(0, scene.current), (row) => addressOf({ url: row.url }))
+      ? table(scene.order.rows, Math.max(0, scene.current), (row) => addressOf({ url: row.url }), scene.captures)
       : undefined;
     if (shownTable) area.append(shownTable.element);
   }
 
   function saveSvg() {
-    const theme = colours();
-    const svg = new Svg(scene.layout.width, Math.ceil(AXIS + scene.layout.total + 8), theme.paper);
-    scene.draw(svg, theme, true);
-    saveText(svg.text(), "image/svg+xml", fileName(data.url, "svg"));
+    const { width, height } = scene.layout;
+    const key = keyText(barsKey(data.outward));
+    const [from, to] = timesOf(scene.from, scene.to).map(day);
+    const facts = `${root.querySelector(".head p").innerText}; shown from ${from} to ${to}`;
+    const draw = (svg) => scene.draw(svg, colours(), true);
+    saveFramed({ title: bare(data.url), facts, key }, [width, height], colours(), draw, fileName(data.url, "svg"));
   }
 
   pointers();
@@ -435,6 +498,7 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
       scroll: scene.scroll,
       from: scene.from,
       to: scene.to,
+      captures: scene.captures.map(({ time, status, shows }) => ({ time, status, shows })),
       rows: scene.order.rows.map((row) => ({ url: row.url, runs: row.runs.map(runOf) })),
     }),
   };

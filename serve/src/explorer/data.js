@@ -1,6 +1,13 @@
 // Calls to the server, and what their columns mean.
 
+import { showsOf, tells } from "./captures.js";
+
+// Answers of one epoch: those of an earlier one are forgotten when an answer of a later one comes.
 const answers = new Map();
+let epoch = 0;
+// Once there were answers of two epochs, what the browser keeps of a server may be of the earlier one.
+let isMixed = false;
+let tellEpoch = () => {};
 
 /** The reason why a call failed: the status of the answer (0: no answer) and the server's sentence. */
 export class Refused extends Error {
@@ -24,6 +31,22 @@ export function call(path) {
   return asked;
 }
 
+/** Calls `listener` with the number of a later epoch when an answer has one. */
+export const whenEpochChanges = (listener) => (tellEpoch = listener);
+
+/** Asks whether the store has a later epoch. */
+export const lookForEpoch = () => ask("v1/epochs").catch(() => undefined);
+
+function seen(answered) {
+  if (!answered || answered === epoch) return;
+  isMixed = epoch > 0;
+  if (isMixed) answers.clear();
+  if (answered < epoch) return;
+  epoch = answered;
+  if (!isMixed) return;
+  tellEpoch(answered);
+}
+
 /** The token of the caller, which the browser forgets with the tab. */
 const TOKEN = "webstrata.token";
 export const keepToken = (token) => sessionStorage.setItem(TOKEN, token);
@@ -34,13 +57,14 @@ async function ask(path) {
   const token = sessionStorage.getItem(TOKEN);
   if (token) headers.authorization = `Bearer ${token}`;
   try {
-    response = await fetch(home + path, { headers });
+    response = await fetch(home + path, { headers, cache: isMixed ? "no-cache" : "default" });
   } catch {
     throw new Refused(0, "The server does not answer.");
   }
   const body = await response.json().catch(() => undefined);
   if (!response.ok) throw new Refused(response.status, body?.error?.message || `HTTP status ${response.status}`);
   if (!body) throw new Refused(0, "The answer is not JSON.");
+  seen(body.epoch);
   return body;
 }
 
@@ -50,16 +74,16 @@ export function path(name, parameters) {
   return `${name}?${given.map(([key, value]) => `${key}=${encodeURIComponent(value)}`).join("&")}`;
 }
 
+/** The largest `limit` of a barcode. */
+export const BARCODE_MAX = 100_000;
+
 /** `limit`: rows in the answer; the server has a smaller one for pictures. */
 export const barcodePath = (url, direction, limit) => path("v1/barcode", { url, direction, limit });
-
-/** Whether a capture with this status shows what a page links to: errors of the server and 429 do not. */
-const shows = (status) => status !== 0 && status < 500 && status !== 429;
 
 /**
  * A barcode with times instead of columns.
  *
- * `captures`: {time, unknown, status}. `rows`: {url, runs}, each run {first, last, gone, found}: seconds of the first
+ * `captures`: {time, status, shows}, see captures.js. `rows`: {url, runs}, each run {first, last, gone, found}: seconds of the first
  * and the last capture with the link; of the first that shows the page without it after that (0: none); and whether
  * the run is in the first capture of its page, so that nobody knows when the link came. Out-links also have `from` and
  * `to`, the places of the first and the last capture.
@@ -68,17 +92,17 @@ export function barcode(answer) {
   let time = 0;
   const captures = answer.captures.map((difference) => ({
     time: (time += difference),
-    unknown: false,
     status: 200,
   }));
-  for (const place of answer.unknown) captures[place].unknown = true;
   for (const [status, places] of Object.entries(answer.statuses)) {
     for (const place of places) captures[place].status = Number(status);
   }
-  // For each capture the next one from there on that shows what the page links to.
+  const unknown = new Set(answer.unknown);
+  captures.forEach((capture, at) => (capture.shows = showsOf(capture.status, unknown.has(at))));
+  // For each capture the next one from there on that tells which links the page has.
   const next = new Int32Array(captures.length + 1).fill(-1);
   for (let at = captures.length - 1; at >= 0; at -= 1) {
-    next[at] = !captures[at].unknown && shows(captures[at].status) ? at : next[at + 1];
+    next[at] = tells(captures[at]) ? at : next[at + 1];
   }
   const firstKnown = next[0];
   let at = 0;

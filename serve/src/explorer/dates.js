@@ -2,33 +2,34 @@
 // coloured by how many links changed.
 
 import { link } from "./address.js";
-import { barcode as decoded, barcodePath, home, path } from "./data.js";
-import { chooser, colours, count, dialog, el, many, sized } from "./dom.js";
+import { asks } from "./asks.js";
+import { endOf, saidOf, tells, withoutLinks } from "./captures.js";
+import { BARCODE_MAX, barcode as decoded, barcodePath, home, path } from "./data.js";
+import { chooser, colours, count, dialog, el, headOf, many, notice, sized } from "./dom.js";
 import { hatch } from "./drawing.js";
-import { bare, fitted, hostOf, namesOf, safe } from "./names.js";
+import { branchesOf, bare, fitted, hostOf, pathsOf, safe } from "./names.js";
 import { measured } from "./order.js";
 import { clock, day, digits, MONTHS, ofYear, seconds, year } from "./time.js";
 
-/** The largest `limit` that the server takes. */
-const ROWS_MAX = 100_000;
 const LINE = 22;
 const MARGIN = 26;
 /** Up to how many changed links a mark of the calendar has each of the five steps of ink. */
 const STEPS = [0, 2, 7, 19, Infinity];
 
 export async function open({ root, state, set, call, say, drawn, isOpen }) {
-  let answer = await call(barcodePath(state.url, "out"));
+  let answer = await call(asks.dates(state)[0]);
   // The rows that a barcode leaves out would be missing from both lists, and nothing would say so.
-  if (answer.rest) answer = await call(barcodePath(state.url, "out", ROWS_MAX));
+  if (answer.rest) answer = await call(barcodePath(state.url, "out", BARCODE_MAX));
   const data = decoded(answer);
   if (!isOpen()) return undefined;
   const rows = measured(data);
   const { captures } = data;
   const changed = changesOf();
-  // A capture whose links are not known cannot be compared.
-  const known = captures.map((capture, at) => at).filter((at) => !captures[at].unknown);
+  // A capture that does not tell which links the page has cannot be compared.
+  const known = captures.map((capture, at) => at).filter((at) => tells(captures[at]));
   let [a, b] = [nearest(seconds(state.a), known[0]), nearest(seconds(state.b), known[known.length - 1])];
   if (state.b && !state.a) a = known[Math.max(0, known.indexOf(b) - 1)];
+  const moved = el("div", {}, ...movedFrom());
   let moving = "b";
   let only = state.only === "changes";
   let lines = [];
@@ -36,8 +37,8 @@ export async function open({ root, state, set, call, say, drawn, isOpen }) {
 
   if (known.length < 2) {
     const why = known.length
-      ? "One capture of this page is known, so there is nothing to compare."
-      : "No capture of this page has known links.";
+      ? "The links of one capture of this page are known, so there is nothing to compare."
+      : withoutLinks(captures);
     root.replaceChildren(
       heading(),
       el(
@@ -71,7 +72,10 @@ export async function open({ root, state, set, call, say, drawn, isOpen }) {
     "links changed",
     ...["0", "1–2", "3–7", "8–19", "20+"].map((text, at) => el("span", {}, el("i", { class: `i${at}` }), text)),
     el("span", {}, el("i", { class: "iu" }), "unknown"),
+    el("span", {}, el("i", { class: "if" }), "failed, says nothing"),
   );
+  // The capture below the pointer.
+  const pointed = el("p", { class: "pointed" });
   const head = el("div");
   const list = el("div", {
     class: "changes",
@@ -105,10 +109,11 @@ export async function open({ root, state, set, call, say, drawn, isOpen }) {
   );
   root.replaceChildren(
     heading(),
+    moved,
     el(
       "div",
       { class: "dates" },
-      el("div", { class: "calendar" }, area, legend),
+      el("div", { class: "calendar" }, area, pointed, legend),
       el("div", { class: "sides" }, head, tools, list),
     ),
   );
@@ -116,10 +121,9 @@ export async function open({ root, state, set, call, say, drawn, isOpen }) {
 
   function heading() {
     const changing = changed.filter((number) => number > 0).length;
-    return el(
-      "div",
-      { class: "head" },
-      el("h1", { text: bare(data.url) }),
+    const end = endOf(captures);
+    return headOf(
+      bare(data.url),
       el(
         "p",
         {},
@@ -127,8 +131,33 @@ export async function open({ root, state, set, call, say, drawn, isOpen }) {
         ` capture${captures.length === 1 ? "" : "s"}, of which `,
         el("b", { text: count(changing) }),
         " changed the links",
+        end && "; ",
+        end && el("b", { text: end }),
       ),
     );
+  }
+
+  /** Says where the capture that is shown is not of the date that was asked for; the address gets what is shown. */
+  function movedFrom() {
+    const wanted = [
+      ["a", a],
+      ["b", b],
+    ].filter(([name, at]) => state[name] && at !== undefined && !digits(captures[at].time).startsWith(state[name]));
+    if (!wanted.length) return [];
+    const why = ([name]) => {
+      const asked = seconds(state[name]);
+      if (asked === undefined) return `“${safe(state[name])}” is not a date`;
+      const capture = captures.find((own) => own.time === asked);
+      return capture ? `${day(asked)}: ${saidOf(capture)}` : `No capture of ${day(asked)}`;
+    };
+    const reasons = wanted.map(why).join(". ");
+    const flags = wanted.map(([name, at]) => `${name.toUpperCase()} is now ${day(captures[at].time)}`).join(" and ");
+    const nearest =
+      a === b
+        ? `A and B are both ${day(captures[a].time)}, the nearest that tells the links: choose another`
+        : `${flags}, the nearest that tells the links`;
+    set({ a: digits(captures[a].time), b: digits(captures[b].time) });
+    return [notice(`${reasons}. ${nearest}.`)];
   }
 
   /** For each capture how many links came or went since the one before; nothing for the first and for unknown ones. */
@@ -159,15 +188,14 @@ export async function open({ root, state, set, call, say, drawn, isOpen }) {
   // ---- the two sides ----
 
   function compare() {
-    const failed = (at) => captures[at].status >= 400;
     const parts = { lost: [], kept: [], gained: [] };
     for (const row of rows) {
-      const [before, after] = [!failed(a) && there(row, a), !failed(b) && there(row, b)];
+      const [before, after] = [there(row, a), there(row, b)];
       if (before || after) parts[before && after ? "kept" : before ? "lost" : "gained"].push(row);
     }
     shown = parts;
     const links = { a: parts.lost.length + parts.kept.length, b: parts.gained.length + parts.kept.length };
-    const facts = (name, at) => (failed(at) ? `status ${captures[at].status}` : many(links[name], "link"));
+    const facts = (name, at) => saidOf(captures[at]) || many(links[name], "link");
     const side = (name, at) =>
       el(
         "div",
@@ -224,22 +252,19 @@ export async function open({ root, state, set, call, say, drawn, isOpen }) {
       if (only && !changes(list)) continue;
       found.push({ host, lost: number("lost"), gained: number("gained"), kept: number("kept") });
       list.sort((one, other) => one.row.at - other.row.at);
-      const names = new Map(
-        namesOf(
-          list.map((line) => line.row.url),
-          list[0].row.url,
-        ).map((name, at) => [list[at].row.at, name]),
-      );
+      const paths = pathsOf(list.map((line) => line.row.url));
+      const branches = branchesOf(paths);
+      list.forEach((line, at) => (line.row.shown = { text: paths[at], branches: branches[at] }));
       let [left, right] = [[], []];
       const flush = () => {
         for (let at = 0; at < Math.max(left.length, right.length); at += 1)
-          found.push({ left: left[at], right: right[at], names });
+          found.push({ left: left[at], right: right[at] });
         [left, right] = [[], []];
       };
       for (const line of list) {
         if (line.kind === "kept") {
           flush();
-          if (!only) found.push({ kept: line.row, names });
+          if (!only) found.push({ kept: line.row });
         } else (line.kind === "lost" ? left : right).push(line.row);
       }
       flush();
@@ -257,20 +282,13 @@ export async function open({ root, state, set, call, say, drawn, isOpen }) {
     const spacer = el("div");
     spacer.style.height = `${lines.length * LINE}px`;
     const width = (list.clientWidth - 28) / 2 - 30;
-    const cell = (kind, sign, row, names, beside = []) => {
+    const cell = (kind, sign, row) => {
       if (!row) return el("div");
       const made = link({ url: row.url }, "");
       made.className = kind;
       made.title = safe(row.url);
-      made.append(
-        ...(sign ? [el("span", { class: "sign", text: sign })] : []),
-        fitted(
-          ruler,
-          names.get(row.at),
-          width,
-          beside.filter(Boolean).map((other) => names.get(other.at)),
-        ),
-      );
+      const name = fitted(ruler, row.shown.text, width, row.shown.branches);
+      made.append(...(sign ? [el("span", { class: "sign", text: sign })] : []), name);
       return made;
     };
     const made = lines.slice(first, end).map((line, at) => {
@@ -279,15 +297,8 @@ export async function open({ root, state, set, call, say, drawn, isOpen }) {
         box.append(
           el("div", {}, safe(line.host), el("span", { text: `  −${line.lost} +${line.gained} ${line.kept} kept` })),
         );
-      } else if (line.kept)
-        box.append(cell("kept", "", line.kept, line.names), cell("kept", "", line.kept, line.names));
-      else {
-        const near = (side) => [lines[first + at - 1]?.[side], lines[first + at + 1]?.[side]];
-        box.append(
-          cell("lost", "−", line.left, line.names, near("left")),
-          cell("gained", "+", line.right, line.names, near("right")),
-        );
-      }
+      } else if (line.kept) box.append(cell("kept", "", line.kept), cell("kept", "", line.kept));
+      else box.append(cell("lost", "−", line.left), cell("gained", "+", line.right));
       box.style.top = `${(first + at) * LINE}px`;
       return box;
     });
@@ -345,7 +356,12 @@ export async function open({ root, state, set, call, say, drawn, isOpen }) {
     captures.forEach((capture, at) => {
       const [x, y] = [xOf(capture.time), yOf(capture.time) + 1];
       const high = Math.max(3, layout.line - (layout.line < 9 ? 2 : 4));
-      if (capture.unknown) return hatch(context, x - 2, y, 5, high, theme.hatch);
+      if (capture.shows === "unknown") return hatch(context, x - 2, y, 5, high, theme.hatch);
+      if (capture.shows === "nothing") {
+        context.strokeStyle = theme.ink3;
+        context.lineWidth = 1;
+        return context.strokeRect(x - 1.5, y + 0.5, 3, high - 1);
+      }
       context.fillStyle = inks[STEPS.findIndex((most) => changed[at] <= most)];
       context.fillRect(x - 1, y, 2, high);
       return undefined;
@@ -368,15 +384,23 @@ export async function open({ root, state, set, call, say, drawn, isOpen }) {
     drawn();
   }
 
+  /** Says which capture is meant by the pointer. */
+  function tell(at) {
+    const capture = captures[at];
+    const shows = capture && (saidOf(capture) || `${many(changed[at], "link")} changed`);
+    pointed.textContent = capture ? `${day(capture.time)}, ${clock(capture.time)}: ${shows}` : "";
+  }
+
   function pointers() {
     let dragged;
-    const captureAt = (event) => {
+    const places = captures.map((_, at) => at);
+    const captureAt = (event, among = known) => {
       const box = canvas.getBoundingClientRect();
       const [x, y] = [event.clientX - box.left, event.clientY - box.top];
       const wanted = layout.first + Math.floor((y - layout.top) / layout.line);
       let best = -1;
       let near = Infinity;
-      for (const at of known) {
+      for (const at of among) {
         const far = Math.abs(xOf(captures[at].time) - x) + 60 * Math.abs(year(captures[at].time) - wanted);
         if (far < near) [best, near] = [at, far];
       }
@@ -391,7 +415,9 @@ export async function open({ root, state, set, call, say, drawn, isOpen }) {
     });
     area.addEventListener("pointermove", (event) => {
       if (dragged) put(dragged, captureAt(event));
+      tell(captureAt(event, places));
     });
+    area.addEventListener("pointerleave", () => tell(-1));
     area.addEventListener("pointerup", () => (dragged = undefined));
     area.addEventListener("pointercancel", () => (dragged = undefined));
   }
@@ -400,6 +426,7 @@ export async function open({ root, state, set, call, say, drawn, isOpen }) {
   function put(flag, at) {
     if (at < 0 || (flag === "a" ? a : b) === at) return;
     moving = flag;
+    moved.replaceChildren();
     if (flag === "a") a = at;
     else b = at;
     if (a > b) {

@@ -103,6 +103,28 @@ export function dialog(title, ...children) {
   return box;
 }
 
+/** The head of a view: a URL on two lines at most, the rest of it on demand, and what is said of it. */
+export function headOf(url, ...facts) {
+  const title = el("h1", { text: url });
+  const more = el("button", {
+    type: "button",
+    class: "more",
+    text: "whole",
+    hidden: true,
+    "aria-expanded": "false",
+    onclick: () => {
+      const isWhole = title.classList.toggle("whole");
+      more.setAttribute("aria-expanded", String(isWhole));
+      more.textContent = isWhole ? "short" : "whole";
+    },
+  });
+  requestAnimationFrame(() => (more.hidden = title.scrollHeight <= title.clientHeight + 1));
+  return el("div", { class: "head" }, title, more, ...facts);
+}
+
+/** A line that says that something is not as it was asked for. */
+export const notice = (...children) => el("p", { class: "notice", role: "status" }, ...children);
+
 export const count = (number) => number.toLocaleString("en");
 
 /** A number with its noun: "1 link", "2,000 links". */

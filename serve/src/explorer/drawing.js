@@ -60,9 +60,9 @@ export function ground(context, { left, top, width, height, captures, x, ticks, 
 export function unknown(captures, place) {
   const found = [];
   for (let at = 0; at < captures.length; at += 1) {
-    if (!captures[at].unknown) continue;
+    if (captures[at].shows !== "unknown") continue;
     let end = at;
-    while (end + 1 < captures.length && captures[end + 1].unknown) end += 1;
+    while (end + 1 < captures.length && captures[end + 1].shows === "unknown") end += 1;
     const before = at > 0 ? place(at - 1) : place(at);
     const after = end + 1 < captures.length ? place(end + 1) : place(end);
     const from = Math.min((before + place(at)) / 2, place(at) - 2);

@@ -12,8 +12,9 @@
 // meanwhile), `say(text)` (read out by screen readers), and `drawn()` (to be called when a picture is there).
 
 import { forget, go, link, replaceSoon, stateOf } from "./address.js";
-import { el, dialog } from "./dom.js";
-import { call, keepToken, Refused, path } from "./data.js";
+import { asks } from "./asks.js";
+import { el, dialog, notice } from "./dom.js";
+import { call, keepToken, lookForEpoch, Refused, path, whenEpochChanges } from "./data.js";
 import { bare, safe } from "./names.js";
 import { startSearch } from "./search.js";
 
@@ -36,6 +37,12 @@ let state = {};
 let open;
 let opened = 0;
 let running = 0;
+// Epochs of the answers that the open view was made of; and the line that says that a later one is there.
+let epochs = new Set();
+let later;
+
+/** How often the page asks whether the store has a later epoch, in milliseconds. */
+const LOOK = 60_000;
 
 // What tests and measurements look at; `first` is the time of the first picture, in milliseconds.
 window.webstrata = { ready: false, frames: 0, first: undefined, view: undefined, picture: () => open?.picture?.() };
@@ -62,7 +69,9 @@ async function asked(where) {
   running += 1;
   const timer = setTimeout(() => (busy.hidden = false), 150);
   try {
-    return await call(where);
+    const answer = await call(where);
+    if (answer.epoch) epochs.add(answer.epoch);
+    return answer;
   } finally {
     clearTimeout(timer);
     running -= 1;
@@ -70,7 +79,17 @@ async function asked(where) {
   }
 }
 
-async function show(wanted) {
+/** Says that the store has a later epoch than the open view. */
+function epochCame(epoch) {
+  later?.remove();
+  if (epochs.has(epoch)) return;
+  const again = el("button", { type: "button", text: "Show it", onclick: () => show(state) });
+  later = notice(`Epoch ${epoch} is here. This picture shows epoch ${Math.max(...epochs)}. `, again);
+  root.before(later);
+}
+
+/** Opens the view of a state; `isAgain` where the answers of a first attempt were of different epochs. */
+async function show(wanted, isAgain = false) {
   forget();
   state = wanted;
   opened += 1;
@@ -81,6 +100,8 @@ async function show(wanted) {
   const subject = state.url && !view.isOfStore ? `${bare(state.url).slice(0, 80)} – ` : "";
   document.title = view === FIRST ? "Webstrata" : `${subject}${view.word} – Webstrata`;
   window.webstrata.ready = false;
+  epochs = new Set();
+  later?.remove();
   const context = {
     root,
     state,
@@ -97,8 +118,12 @@ async function show(wanted) {
     // Whether the view is still wanted when an answer comes.
     isOpen: () => own === opened,
   };
+  // The answers are asked for while the code is on its way; who fails is told by the view, which asks again.
+  for (const where of asks[view.id](state)) call(where).catch(() => undefined);
   try {
-    const module = await view.load();
+    const module = await view.load().catch(() => {
+      throw new Refused(0, "The server does not answer.");
+    });
     if (!context.isOpen()) return;
     const next = await module.open(context);
     if (!context.isOpen()) {
@@ -107,6 +132,7 @@ async function show(wanted) {
     }
     open?.close?.();
     open = next;
+    if (epochs.size > 1 && !isAgain) show(state, true);
   } catch (error) {
     if (context.isOpen()) failed(error);
   }
@@ -118,9 +144,11 @@ function failed(error) {
   open = undefined;
   const parts = [];
   const both = /both (\S+) and (\S+) are in the store/.exec(error.message)?.slice(1);
-  if (error instanceof Refused && error.status === 404) {
+  const isUrl = !/\s/.test(state.url || "");
+  if (error instanceof Refused && (error.status === 404 || (error.status === 400 && !isUrl))) {
     const near = /(\S+) is not in the store, but (\S+) is/.exec(error.message)?.[2];
-    parts.push(el("h1", { text: "Not in the store" }), el("p", { text: `${safe(error.message)}.` }));
+    parts.push(el("h1", { text: isUrl ? "Not in the store" : "Pages with these words in their address" }));
+    if (isUrl) parts.push(el("p", { text: `${safe(error.message)}.` }));
     if (near) parts.push(el("p", {}, link({ ...state, url: near }, bare(near))));
     parts.push(el("ul", { class: "list", id: "like" }));
     offer();
@@ -163,21 +191,29 @@ function tokenForm(message) {
 /** Pages that are like the one that is not there. */
 async function offer() {
   const text = state.url.replace(/^\w+:\/\//, "");
-  for (const q of [text, text.split("/")[0]]) {
-    const found = await call(path("v1/suggest", { q, limit: 6 })).catch(() => undefined);
-    if (found?.pages.length) {
-      const pages = found.pages.map((page) => el("li", {}, link({ v: state.v, url: page.url }, bare(page.url))));
-      document.getElementById("like")?.replaceChildren(...pages);
+  const list = document.getElementById("like");
+  const words = text.toLowerCase().split(/\s+/);
+  const isLike = (page) => words.length < 2 || words.every((word) => page.url.toLowerCase().includes(word));
+  for (const q of words.length > 1 ? words : [text, text.split("/")[0]]) {
+    const found = await call(path("v1/suggest", { q, limit: words.length > 1 ? 100 : 6 })).catch(() => undefined);
+    const pages = found?.pages.filter(isLike) || [];
+    if (pages.length) {
+      const lines = pages.map((page) => el("li", {}, link({ v: state.v, url: page.url }, bare(page.url))));
+      list?.replaceChildren(...lines.slice(0, 20));
       return;
     }
   }
+  list?.replaceChildren(el("li", { text: "Nothing in the store has that in its address." }));
 }
 
 function nav(view) {
   const words = VIEWS.map((own) => {
+    // Without a URL there is nothing that these views could show.
+    if (!state.url && !own.isOfStore) {
+      return el("a", { role: "link", "aria-disabled": "true", title: "Choose a URL first", text: own.word });
+    }
     const made = link(stateIn(own), own.word);
     if (own === view) made.setAttribute("aria-current", "page");
-    if (!state.url && !own.isOfStore) made.setAttribute("aria-disabled", "true");
     return made;
   });
   const strip = document.getElementById("views");
@@ -250,6 +286,10 @@ function start() {
     else if (!open?.key?.(event)) return;
     event.preventDefault();
   });
+  whenEpochChanges(epochCame);
+  const look = () => document.visibilityState === "visible" && lookForEpoch();
+  setInterval(look, LOOK);
+  document.addEventListener("visibilitychange", look);
   startSearch(field, (wanted) =>
     go({ v: VIEWS.some((view) => view.id === state.v && !view.isOfStore) ? state.v : undefined, ...wanted }),
   );

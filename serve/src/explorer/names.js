@@ -26,15 +26,21 @@ export function hostOf(url) {
 /** The path of a URL with what follows it. */
 const pathOf = (url) => safe(url.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, "") || "/");
 
-/** The names of rows: without the host of the page itself; where http and https are both there, http says so. */
+/** Names of URLs, each by `name`; of one of http and https that are both there, http says so. */
+function named(urls, name) {
+  const https = new Set(urls.filter((url) => url.startsWith("https:")).map((url) => url.slice(8)));
+  const isTwin = (url) => url.startsWith("http:") && https.has(url.slice(7));
+  return urls.map((url) => (isTwin(url) ? `${name(url)} (http)` : name(url)));
+}
+
+/** The names of rows: without the host where it is that of the page itself. */
 export function namesOf(urls, page) {
   const own = hostOf(page);
-  const https = new Set(urls.filter((url) => url.startsWith("https:")).map((url) => url.slice(8)));
-  return urls.map((url) => {
-    const name = own && hostOf(url) === own ? pathOf(url) : bare(url);
-    return url.startsWith("http:") && https.has(url.slice(7)) ? `${name} (http)` : name;
-  });
+  return named(urls, (url) => (own && hostOf(url) === own ? pathOf(url) : bare(url)));
 }
+
+/** The names of rows that stand below the name of their host. */
+export const pathsOf = (urls) => named(urls, pathOf);
 
 /** How many characters two texts share at their beginning. */
 function shared(one, other) {
@@ -43,24 +49,56 @@ function shared(one, other) {
   return at;
 }
 
-/** A text of at most `most` characters: cut in the middle, or where it begins to differ from texts beside it. */
-export function cut(text, most, beside = []) {
+/** Names beside a name, in order, with which it is compared. */
+const BESIDE = 200;
+
+/** For each name the places, rising, at which names that begin alike go other ways. */
+export function branchesOf(names) {
+  const order = names.map((_, at) => at).sort((one, other) => (names[one] < names[other] ? -1 : 1));
+  const alike = order.map((at, place) => (place ? shared(names[order[place - 1]], names[at]) : 0));
+  const found = new Array(names.length);
+  order.forEach((name, place) => {
+    const places = new Set();
+    for (const step of [-1, 1]) {
+      let least = Infinity;
+      for (let far = 1; far <= BESIDE; far += 1) {
+        const other = place + step * far;
+        if (other < 0 || other >= order.length) break;
+        const both = alike[step < 0 ? other + 1 : other];
+        if (both === 0) break;
+        if (both < least && names[order[other]] !== names[name]) places.add((least = both));
+      }
+    }
+    found[name] = [...places].sort((one, other) => one - other);
+  });
+  return found;
+}
+
+/**
+ * A text of at most `most` characters: cut in the middle, or, where it has branches, so that what differs there stays:
+ * at the last two of them, which tell it from the names that are most like it.
+ */
+export function cut(text, most, branches = []) {
   if (text.length <= most) return text;
   if (most < 8) return `${text.slice(0, Math.max(1, most - 1))}…`;
-  const alike = Math.max(0, ...beside.filter(Boolean).map((other) => shared(text, other)));
   const head = Math.floor(most * 0.42);
-  if (alike > head && text.length - alike > 3) {
-    const begin = Math.floor(most * 0.25);
-    return `${text.slice(0, begin)}…${cut(text.slice(Math.max(begin, alike - 2)), most - begin - 1)}`;
+  const far = branches.filter((at) => at > head && text.length - at > 3).slice(-2);
+  if (!far.length) return `${text.slice(0, head)}…${text.slice(text.length - (most - head - 1))}`;
+  const begin = Math.floor(most * 0.2);
+  let [shown, at] = [`${text.slice(0, begin)}…`, Math.max(begin, far[0] - 6)];
+  if (far.length > 1 && far[1] - far[0] > most * 0.3) {
+    const wide = Math.floor((most - begin) * 0.4);
+    shown += `${text.slice(at, at + wide)}…`;
+    at = Math.max(at + wide, far[1] - 6);
   }
-  return `${text.slice(0, head)}…${text.slice(text.length - (most - head - 1))}`;
+  return shown + cut(text.slice(at), most - shown.length);
 }
 
 const widths = new Map();
 
 /** A text that fits into a width of a canvas, measured once. */
-export function fitted(context, text, width, beside) {
-  const key = `${context.font}|${Math.round(width)}|${text}|${(beside || []).join("|").slice(0, 400)}`;
+export function fitted(context, text, width, branches = []) {
+  const key = `${context.font}|${Math.round(width)}|${branches.slice(-2)}|${text}`;
   const known = widths.get(key);
   if (known !== undefined) return known;
   let shown = text;
@@ -68,10 +106,10 @@ export function fitted(context, text, width, beside) {
     let [least, most] = [1, Math.min(text.length, Math.ceil(width / 3))];
     while (least < most) {
       const middle = Math.ceil((least + most) / 2);
-      if (context.measureText(cut(text, middle, beside)).width <= width) least = middle;
+      if (context.measureText(cut(text, middle, branches)).width <= width) least = middle;
       else most = middle - 1;
     }
-    shown = cut(text, least, beside);
+    shown = cut(text, least, branches);
   }
   if (widths.size > 50000) widths.clear();
   widths.set(key, shown);

@@ -4,25 +4,30 @@
 // Two canvases: of the rings, drawn while something moves, and of time.
 
 import { addressOf, go as goTo } from "./address.js";
-import { barcodePath, home, path } from "./data.js";
-import { chooser, colours, count, dialog, el, many, sized } from "./dom.js";
+import { asks, unitOf } from "./asks.js";
+import { home, path } from "./data.js";
+import { chooser, colours, count, dialog, el, headOf, many, notice, sized } from "./dom.js";
 import { bare, cut, fitted, hostOf, namesOf, safe } from "./names.js";
-import { fileName, savePicture, saveText, Svg } from "./save.js";
+import { fileName, saveFramed, savePicture, saveText } from "./save.js";
 import { surroundings } from "./surroundings.js";
 import { table } from "./table.js";
-import { DAY, day, digits, seconds, ticks, YEAR } from "./time.js";
+import { DAY, day, digits, endOf, ticks, YEAR } from "./time.js";
 
-const NODES = 15000;
 /** How long a node counts as new, in seconds; how fast time plays, in seconds of time a second. */
 const FRESH = 183 * DAY;
 const SPEED = 0.9 * YEAR;
 /** Milliseconds in which a node comes or goes. */
 const FADE = 140;
-/** Ends of the rings, as parts of the radius of the circle. */
-const RINGS = [
+/** Ends of the rings, as parts of the radius of the circle; and where each node was one step away at some time. */
+const WIDE = [
   [0, 0],
   [0.33, 0.56],
   [0.67, 0.97],
+];
+const NARROW = [
+  [0, 0],
+  [0.28, 0.8],
+  [0.87, 0.97],
 ];
 const BOTTOM = 18;
 const TAU = 2 * Math.PI;
@@ -30,18 +35,20 @@ const TAU = 2 * Math.PI;
 const still = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 
 export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
-  const unit = ["host", "domain"].includes(state.unit) ? state.unit : "page";
-  const asked = () => path("v1/neighbourhood", { url: state.url, unit, limit: NODES });
-  const [answer, own] = await Promise.all([call(asked()), call(barcodePath(state.url, "out", 1))]);
+  const unit = unitOf(state);
+  const [answer, own] = await Promise.all(asks.neighbourhood(state).map((where) => call(where)));
   if (!isOpen()) return undefined;
   const around = surroundings(answer);
   const { nodes, centre, size, source, target, from, until, unknown } = around;
   const { isCaptured, angle, radius, sectors, sectorOf } = around;
+  const rings = around.isWide ? WIDE : NARROW;
   const names = unit === "page" ? namesOf(nodes, nodes[centre]) : nodes.map(safe);
   let last = 0;
   const captures = own.captures.map((difference) => (last += difference));
   const [first, end] = around.extent(captures);
-  let now = Math.min(end, Math.max(first, seconds(state.at) ?? end));
+  const wanted = endOf(state.at) ?? end;
+  let now = Math.min(end, Math.max(first, wanted));
+  const outside = el("div", {}, ...(now === wanted ? [] : [notice(outsideText())]));
   // The ring of each node at `now` (0: not there), whether it is new, and how much of it is shown on its way in or out.
   const ring = new Uint8Array(size);
   const fresh = new Uint8Array(size);
@@ -83,6 +90,7 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
   root.replaceChildren(
     heading(),
     tools(),
+    outside,
     el("div", { class: "near" }, area, side),
     el("div", { class: "play-line" }, play, date, slider),
     el(
@@ -96,6 +104,7 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
   // ---- what is there at a date ----
 
   function moveTo(time, isLast = true) {
+    if (time !== now) outside.replaceChildren();
     now = Math.min(end, Math.max(first, time));
     around.ringsAt(now, ring);
     around.ringsAt(now - FRESH, before);
@@ -110,16 +119,23 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
     slider.setAttribute("aria-valuenow", Math.round((now - first) / DAY));
     slider.setAttribute(
       "aria-valuetext",
-      `${day(now)}: ${count(counts[1])} at one step, ${count(counts[2])} at two`,
+      `${day(now)}: ${numbers()}`,
     );
     if (isLast) {
-      set({ at: now === end ? undefined : digits(now).slice(0, 8) });
+      // The picture is that of a second; a day means its last one.
+      set({ at: now === end ? undefined : digits(now).replace(/235959$/, "") });
       if (state.to) askWays();
       shownTable?.update(rowsNow());
       fillSide();
     } else if (performance.now() - lastSide > 200) fillSide();
     tell();
     redraw();
+  }
+
+  /** How many nodes are there, of those that the answer has. */
+  function numbers() {
+    const of = answer.leftOut ? ` of the ${count(size)} nodes shown` : "";
+    return `${count(counts[1])}${of} at one step, ${count(counts[2])} at two`;
   }
 
   let lastSide = 0;
@@ -208,7 +224,13 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
   function heading() {
     const noun = { page: "pages", host: "hosts", domain: "domains" }[unit];
     const text = size > 1 ? `What it links to and what links to it, and what those link to: ${noun}` : nothing();
-    return el("div", { class: "head" }, el("h1", { text: bare(state.url) }), el("p", { text }));
+    return headOf(bare(state.url), el("p", { text }));
+  }
+
+  /** Says that the date that was asked for is outside of what is known. */
+  function outsideText() {
+    const when = wanted < first ? "before" : "after";
+    return `Nothing around it is known ${when} ${day(now)}, which is shown in the place of ${day(wanted)}.`;
   }
 
   function nothing() {
@@ -265,12 +287,12 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
 
   function showData() {
     const own = unit === "page" ? "" : ` --unit ${unit}`;
-    const at = new Date(now * 1000).toISOString().slice(0, 10);
+    const at = new Date(now * 1000).toISOString().slice(0, 19);
     const parts = [
       el("p", { text: "On the command line, the links of this date:" }),
       el("pre", { text: `webstrata neighbourhood STORE '${safe(state.url)}'${own} --at ${at} --limit 0` }),
       el("p", { text: "Over HTTP, those of all dates:" }),
-      el("pre", { text: `curl '${home}${asked()}'` }),
+      el("pre", { text: `curl '${home}${asks.neighbourhood(state)[0]}'` }),
     ];
     if (state.to) {
       parts.push(el("p", { text: "Ways:" }));
@@ -348,7 +370,7 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
   // Where nodes are, for the size of the window and the rings they were last in.
   const [px, py, placed] = [new Float32Array(size), new Float32Array(size), new Uint8Array(size)];
   const distance = (node) => {
-    const [near, far] = RINGS[drawnRing[node]];
+    const [near, far] = rings[drawnRing[node]];
     return layout.round * (near + (far - near) * (0.06 + 0.88 * radius[node]));
   };
   const place = (node) => {
@@ -371,8 +393,8 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
   function drawRings(context, theme) {
     const { x, y, round } = layout;
     for (const [ends, fill] of [
-      [RINGS[2], theme.panel],
-      [RINGS[1], theme.faint],
+      [rings[2], theme.panel],
+      [rings[1], theme.faint],
     ]) {
       context.fillStyle = fill;
       context.beginPath();
@@ -617,10 +639,14 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
 
   function saveSvg() {
     const theme = colours();
-    const svg = new Svg(layout.width, layout.height + layout.time.height, theme.paper);
-    drawRings(svg, theme);
-    svg.shifted(layout.height, () => drawTime(svg, theme));
-    saveText(svg.text(), "image/svg+xml", fileName(state.url, "svg"));
+    const draw = (svg) => {
+      drawRings(svg, theme);
+      svg.shifted(0, layout.height, () => drawTime(svg, theme));
+    };
+    const key = "Accent: came in the last six months; hollow: never captured; below: how many links there were.";
+    const frame = { title: `Around ${bare(state.url)}`, facts: `${day(now)}: ${numbers()}`, key };
+    const size = [layout.width, layout.height + layout.time.height];
+    saveFramed(frame, size, theme, draw, fileName(state.url, "svg"));
   }
 
   // ---- pointer and keys ----
@@ -643,18 +669,16 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
       );
       return;
     }
-    const rest = answer.leftOut
-      ? ` The ${count(size)} of ${count(size + answer.leftOut)} that were there longest.`
-      : "";
+    const rest = [
+      answer.leftOut ? ` Shown: the ${count(size)} of ${count(size + answer.leftOut)} that were there longest.` : "",
+      answer.unread ? ` The links of ${many(answer.unread, "page")} at one step were not read.` : "",
+    ];
     const look = (kind, text) => el("span", { class: "look" }, el("i", { class: kind }), text);
     readout.replaceChildren(
-      el("b", { text: count(counts[1]) }),
-      " at one step, ",
-      el("b", { text: count(counts[2]) }),
-      " at two. ",
+      `${numbers()}. `,
       look("dot new", "came in the last six months"),
       ...(unit === "page" ? [look("dot", "captured"), look("dot hollow", "never captured")] : []),
-      rest,
+      ...rest,
     );
   }
 
@@ -700,6 +724,8 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
     area.addEventListener(
       "wheel",
       (event) => {
+        // Where the page is higher than the window, the wheel moves the page.
+        if (document.documentElement.scrollHeight > innerHeight + 1) return;
         event.preventDefault();
         moveTo(now + Math.sign(event.deltaY) * 30 * DAY);
       },

@@ -1,6 +1,6 @@
 // The rows of a barcode in the order in which they are shown, in groups.
 
-import { hostOf, namesOf } from "./names.js";
+import { branchesOf, hostOf, namesOf, pathsOf } from "./names.js";
 import { year } from "./time.js";
 
 const ORDERS = {
@@ -12,18 +12,18 @@ const ORDERS = {
 
 /** What is shown of each row: its name, when it was there first and last, and for how long in all. */
 export function measured(barcode) {
-  const names = namesOf(
-    barcode.rows.map((row) => row.url),
-    barcode.url,
-  );
+  const urls = barcode.rows.map((row) => row.url);
+  const names = namesOf(urls, barcode.url);
+  const paths = pathsOf(urls);
+  const [branches, pathBranches] = [branchesOf(names), branchesOf(paths)];
   return barcode.rows.map((row, at) => {
     const life = row.runs.reduce((sum, run) => sum + run.last - run.first + 1, 0);
     return {
       ...row,
       at,
-      name: names[at],
       // Below the name of its host a row needs no host.
-      path: namesOf([row.url], row.url)[0],
+      name: { text: names[at], branches: branches[at] },
+      path: { text: paths[at], branches: pathBranches[at] },
       host: hostOf(row.url) || "no host",
       life,
       first: row.runs[0].first,

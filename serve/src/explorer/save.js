@@ -25,6 +25,30 @@ export function savePicture(canvas, name) {
 
 const escaped = (text) => String(text).replace(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`);
 
+/** Pixels around a picture that stands by itself, and above it. */
+const MARGIN = 24;
+const TOP = 76;
+
+/**
+ * Saves a picture that stands by itself, as on a page of paper: what it is of, what it says, where it comes from, the
+ * drawing of [width, height] pixels, and what its marks mean.
+ */
+export function saveFramed({ title, facts, key }, [width, height], theme, draw, name) {
+  const lines = key.match(/.{1,140}(\s|$)/g) || [];
+  const svg = new Svg(width + 2 * MARGIN, height + TOP + MARGIN + lines.length * 14, theme.paper);
+  const line = (text, y, size, colour) => {
+    svg.font = `${size}px ${theme.sans}`;
+    svg.fillStyle = colour;
+    svg.fillText(text, MARGIN, y);
+  };
+  line(title.slice(0, 120), 28, 20, theme.ink);
+  line(facts, 46, 12, theme.ink2);
+  line(location.href.slice(0, 200), 62, 9, theme.ink3);
+  svg.shifted(MARGIN, TOP, () => draw(svg));
+  lines.forEach((text, at) => line(text.trim(), TOP + height + 16 + at * 14, 10, theme.ink2));
+  saveText(svg.text(), "image/svg+xml", name);
+}
+
 /**
  * What a canvas context draws, as SVG: rectangles, lines, texts and the clip of a rectangle. Views draw a picture into
  * either with the same calls.
@@ -112,9 +136,9 @@ export class Svg {
     this.parts.push("</g>".repeat(this.stack.pop() || 0));
   }
 
-  /** Draws lower by so many pixels. */
-  shifted(y, draw) {
-    this.parts.push(`<g transform="translate(0 ${y})">`);
+  /** Draws further right and lower by so many pixels. */
+  shifted(x, y, draw) {
+    this.parts.push(`<g transform="translate(${x} ${y})">`);
     draw();
     this.parts.push("</g>");
   }

@@ -1,8 +1,10 @@
 // The picture of a barcode: where rows and times are, and how they are drawn into a canvas or an SVG.
 //
-// A unit of the axis is a second, or a capture. Rows outside the window are not visited. What is dear to draw is kept:
+// Rows of in-links are pages with captures of their own, so what is known of the captures of the page itself (gaps,
+// failures, unknown links) is drawn with its own links only. A unit of the axis is a second, or a capture. Rows outside the window are not visited. What is dear to draw is kept:
 // rows that are thinner than a pixel as an image until the axis changes, and the map of all rows until the order does.
 
+import { failed, withoutLinks } from "./captures.js";
 import { count, many } from "./dom.js";
 import { bars, clip, ground, hatch, raster, THIN, unknown } from "./drawing.js";
 import { fitted, safe } from "./names.js";
@@ -18,12 +20,14 @@ const HEIGHTS = { read: 15, dense: 6 };
 export class Scene {
   constructor(data, all, choice, order) {
     Object.assign(this, { data, all, choice, order, scroll: 0, current: -1 });
+    // The captures that the rows have in common.
+    this.captures = data.outward ? data.captures : [];
     this.extent = this.extentOf();
     [this.from, this.to] = this.extent[choice.across];
   }
 
   extentOf() {
-    const times = this.data.captures.map((capture) => capture.time);
+    const times = this.captures.map((capture) => capture.time);
     for (const row of this.data.outward ? [] : this.all)
       times.push(row.first, Math.max(row.last, ...row.runs.map((run) => run.gone)));
     let first = Infinity;
@@ -34,7 +38,7 @@ export class Scene {
     }
     if (first > last) [first, last] = [0, DAY];
     const pad = Math.max((last - first) * 0.004, last - first < DAY ? 15 * DAY : 0);
-    return { time: [first - pad, last + pad], captures: [0, Math.max(1, this.data.captures.length)] };
+    return { time: [first - pad, last + pad], captures: [0, Math.max(1, this.captures.length)] };
   }
 
   /** Finds where everything is, for an area of this size. */
@@ -43,7 +47,7 @@ export class Scene {
     const phone = width < 560;
     const names = Math.min(300, Math.round(width * (phone ? 0.34 : 0.25)));
     const map = phone ? 0 : MAP;
-    const chart = { left: names, top: AXIS, width: width - names - (map ? map + 10 : 0), height: height - AXIS };
+    const chart = { left: names, top: AXIS, width: width - names - (map ? map + 10 : 0), height: Math.max(1, height - AXIS) };
     const rows = order.rows.length;
     const heads = choice.rows === "all" ? 0 : order.groups.length;
     const rowHeight = HEIGHTS[choice.rows] || Math.min(15, (chart.height - 2) / Math.max(1, rows));
@@ -85,7 +89,7 @@ export class Scene {
 
   /** The x of a capture of the page. */
   place(at) {
-    return this.isTime() ? this.xOf(this.data.captures[at].time) : this.xOf(at + 0.5);
+    return this.isTime() ? this.xOf(this.captures[at].time) : this.xOf(at + 0.5);
   }
 
   /** The x of the ends of a run; `gone` has the x of the capture that lacks the link. */
@@ -117,8 +121,8 @@ export class Scene {
       }));
     const step = Math.max(1, Math.ceil(60 / this.scale()));
     const found = [];
-    for (let at = Math.ceil(this.from / step) * step; at < this.to && at < this.data.captures.length; at += step) {
-      found.push({ x: this.xOf(at), text: digits(this.data.captures[at].time).slice(0, 4), strong: true });
+    for (let at = Math.ceil(this.from / step) * step; at < this.to && at < this.captures.length; at += step) {
+      found.push({ x: this.xOf(at), text: digits(this.captures[at].time).slice(0, 4), strong: true });
     }
     return found.map((tick, at) => (at && tick.text === found[at - 1].text ? { ...tick, text: "" } : tick));
   }
@@ -129,7 +133,7 @@ export class Scene {
     context.fillStyle = theme.ink2;
     context.textAlign = "left";
     context.fillText(many(this.order.rows.length, this.data.outward ? "link" : "page"), 0, 14);
-    if (chart.left > 160 && this.data.captures.length) {
+    if (chart.left > 160 && this.captures.length) {
       context.textAlign = "right";
       context.fillText("captures", chart.left - 10, 32);
       context.textAlign = "left";
@@ -145,14 +149,13 @@ export class Scene {
         free = mark.x + 10 + width;
       }
     }
-    for (let at = 0; at < this.data.captures.length; at += 1) {
-      const { status, unknown: lacks } = this.data.captures[at];
+    for (const [at, capture] of this.captures.entries()) {
       const x = this.place(at);
       if (x < chart.left - 1 || x > chart.left + chart.width) continue;
-      const failed = status >= 400;
-      context.fillStyle = failed ? theme.ink : lacks ? theme.hatch : theme.ink3;
-      context.globalAlpha = failed || lacks ? 1 : 0.55;
-      context.fillRect(Math.round(x), failed ? 23 : 25, failed ? 2 : 1, failed ? 11 : 8);
+      const [fails, lacks] = [failed(capture), capture.shows === "unknown"];
+      context.fillStyle = fails ? theme.ink : lacks ? theme.hatch : theme.ink3;
+      context.globalAlpha = fails || lacks ? 1 : 0.55;
+      context.fillRect(Math.round(x), fails ? 23 : 25, fails ? 2 : 1, fails ? 11 : 8);
     }
     context.globalAlpha = 1;
     context.restore();
@@ -163,7 +166,7 @@ export class Scene {
   /** The name of a row as it is shown. */
   nameOf(row) {
     const own = this.order.rows[row];
-    return this.choice.group === "host" && this.choice.rows !== "all" ? own?.path : own?.name;
+    return this.choice.group === "host" && this.choice.rows !== "all" ? own.path : own.name;
   }
 
   /** The names at the left; of thin rows only those of the rows that lived longest, with a line to their row. */
@@ -176,9 +179,9 @@ export class Scene {
     if (rowHeight >= 11) {
       for (let row = first; row < end; row += 1) {
         context.fillStyle = row === this.current ? theme.accent : theme.ink2;
-        const beside = [this.nameOf(row - 1), this.nameOf(row + 1)];
+        const { text, branches } = this.nameOf(row);
         context.fillText(
-          fitted(context, this.nameOf(row), room, beside),
+          fitted(context, text, room, branches),
           0,
           chart.top + tops[row] - this.scroll + rowHeight - 3.5,
         );
@@ -192,7 +195,7 @@ export class Scene {
         const base = Math.min(Math.max(middle + 4, chart.top + 11), chart.top + chart.height - 4);
         if (taken.some((other) => Math.abs(other - base) < 14)) continue;
         taken.push(base);
-        const shown = fitted(context, this.nameOf(at), room - 14);
+        const shown = fitted(context, this.nameOf(at).text, room - 14, this.nameOf(at).branches);
         context.fillStyle = at === this.current ? theme.accent : theme.ink2;
         context.fillText(shown, 0, base);
         context.fillStyle = theme.rule;
@@ -215,10 +218,11 @@ export class Scene {
     return low;
   }
 
-  draw(context, theme, whole) {
+  /** Draws what is in view; `isVector` where the context takes lines and rectangles only. */
+  draw(context, theme, isVector) {
     const { chart, rowHeight, tops } = this.layout;
-    const height = whole ? this.layout.total : chart.height;
-    const offset = whole ? 0 : this.scroll;
+    const { height } = chart;
+    const offset = this.scroll;
     const marks = this.visibleTicks();
     const right = chart.left + chart.width;
     ground(
@@ -226,19 +230,17 @@ export class Scene {
       {
         ...chart,
         height,
-        captures: this.data.captures,
+        captures: this.captures,
         x: (time) => this.xOf(time),
         ticks: marks.filter((mark) => mark.text),
         across: this.choice.across,
       },
       theme,
     );
-    const first = whole ? 0 : this.rowNear(this.scroll);
-    const end = whole
-      ? this.order.rows.length
-      : Math.min(this.order.rows.length, this.rowNear(this.scroll + chart.height) + 1);
+    const first = this.rowNear(this.scroll);
+    const end = Math.min(this.order.rows.length, this.rowNear(this.scroll + chart.height) + 1);
     const x = this.ends();
-    if (rowHeight < THIN && !whole) {
+    if (rowHeight < THIN && !isVector) {
       const device = window.devicePixelRatio || 1;
       const [w, h] = [
         Math.round(chart.width * device),
@@ -257,7 +259,7 @@ export class Scene {
       context.drawImage(sheet, chart.left, chart.top, w / device, h / device);
     } else {
       clip(context, chart.left, chart.top, chart.width, height);
-      const thickness = Math.max(1, Math.min(7, rowHeight >= 11 ? 7 : rowHeight - 2));
+      const thickness = Math.max(Math.min(1, rowHeight), Math.min(7, rowHeight >= 11 ? 7 : rowHeight - 2));
       for (let row = first; row < end; row += 1) {
         const y = chart.top + tops[row] - offset;
         bars(
@@ -276,7 +278,7 @@ export class Scene {
       const y = chart.top + group.y - offset;
       if (y > -HEAD && y < chart.top + height) this.groupHead(context, group, y, theme);
     }
-    for (const [begin, stop] of unknown(this.data.captures, (at) => this.place(at))) {
+    for (const [begin, stop] of unknown(this.captures, (at) => this.place(at))) {
       const [x1, x2] = [Math.max(begin, chart.left), Math.min(stop, right)];
       if (x2 <= x1) continue;
       context.globalAlpha = 0.75;
@@ -285,14 +287,9 @@ export class Scene {
       context.globalAlpha = 1;
       hatch(context, x1, chart.top, x2 - x1, height, theme.hatch);
     }
-    if (whole) {
-      const kept = [this.scroll, this.layout.chart];
-      [this.scroll, this.layout.chart] = [0, { ...chart, height }];
-      this.rowNames(context, 0, this.order.rows.length, theme);
-      [this.scroll, this.layout.chart] = kept;
-    } else this.rowNames(context, first, end, theme);
+    this.rowNames(context, first, end, theme);
     this.axis(context, marks, theme);
-    if (this.layout.map && !whole) this.drawMap(context, theme);
+    if (this.layout.map && !isVector) this.drawMap(context, theme);
     if (!this.order.rows.length) {
       context.font = `13px ${theme.sans}`;
       context.fillStyle = theme.ink2;
@@ -306,9 +303,7 @@ export class Scene {
     if (!this.data.outward) return "No captured page links here.";
     if (!this.data.captures.length)
       return "This URL was never captured. Its in-links are known: choose In-links above.";
-    return this.data.captures.every((capture) => capture.unknown || capture.status >= 400)
-      ? "The links of no capture are known."
-      : "No capture of this page has a link.";
+    return withoutLinks(this.data.captures);
   }
 
   /** A group's name, and an area that says how many of its rows were there. */
@@ -383,17 +378,17 @@ export class Scene {
 
   /** The capture nearest to an x; for in-links, which have captures of their own, none. */
   captureNear(x) {
-    if (!this.data.outward || !this.data.captures.length) return -1;
-    if (!this.isTime()) return Math.max(0, Math.min(this.data.captures.length - 1, Math.floor(this.unitAt(x))));
+    if (!this.captures.length) return -1;
+    if (!this.isTime()) return Math.max(0, Math.min(this.captures.length - 1, Math.floor(this.unitAt(x))));
     const time = this.unitAt(x);
-    let [low, high] = [0, this.data.captures.length - 1];
+    let [low, high] = [0, this.captures.length - 1];
     while (low < high) {
       const middle = (low + high) >> 1;
-      if (this.data.captures[middle].time < time) low = middle + 1;
+      if (this.captures[middle].time < time) low = middle + 1;
       else high = middle;
     }
-    const before = this.data.captures[low - 1];
-    return before && time - before.time < this.data.captures[low].time - time ? low - 1 : low;
+    const before = this.captures[low - 1];
+    return before && time - before.time < this.captures[low].time - time ? low - 1 : low;
   }
 
   drawOver(context, theme) {
@@ -408,9 +403,9 @@ export class Scene {
         context.fillRect(0, y, chart.left, rowHeight);
         context.font = `12px ${theme.sans}`;
         context.fillStyle = theme.accent;
-        const beside = [this.nameOf(this.current - 1), this.nameOf(this.current + 1)];
+        const { text, branches } = this.nameOf(this.current);
         context.fillText(
-          fitted(context, this.nameOf(this.current), chart.left - 12, beside),
+          fitted(context, text, chart.left - 12, branches),
           0,
           y + rowHeight - 3.5,
         );
@@ -437,7 +432,7 @@ export class Scene {
     ) {
       const near = this.captureNear(this.pointer.x);
       const x = near >= 0 ? this.place(near) : this.pointer.x;
-      const text = day(near >= 0 ? this.data.captures[near].time : this.unitAt(this.pointer.x));
+      const text = day(near >= 0 ? this.captures[near].time : this.unitAt(this.pointer.x));
       context.fillStyle = theme.accent;
       context.fillRect(Math.round(x), 22, 1, this.layout.height - 22);
       context.font = `11px ${theme.sans}`;

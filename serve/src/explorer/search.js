@@ -1,9 +1,10 @@
 // The search field with its suggestions, and the first page, which offers pages and hosts to begin with.
 
 import { link } from "./address.js";
-import { count, el, many } from "./dom.js";
+import { asks } from "./asks.js";
+import { colours, count, el, many, sized } from "./dom.js";
 import { call, path } from "./data.js";
-import { bare, safe } from "./names.js";
+import { bare, hostOf, safe } from "./names.js";
 import { month } from "./time.js";
 
 const seconds = (text) => Date.parse(text) / 1000;
@@ -26,6 +27,13 @@ function marked(name, typed) {
     el("b", { text: name.slice(at, at + typed.length) }),
     name.slice(at + typed.length),
   );
+}
+
+/** The domain that was typed, if hosts of the store lie below it and it is none itself. */
+function domainOf(typed, hosts) {
+  const name = typed.toLowerCase().replace(/\/.*$/, "");
+  const isAbove = name.includes(".") && hosts.some(({ host }) => host.endsWith(`.${name}`));
+  return isAbove && !hosts.some(({ host }) => host === name) ? name : undefined;
 }
 
 /** Makes the field suggest; `choose` opens what was chosen. */
@@ -89,6 +97,17 @@ export function startSearch(field, choose) {
         el("span", { class: "fact", text: facts(page) }),
       ),
     );
+    const domain = domainOf(part, answer.hosts);
+    if (domain) {
+      made.push(
+        option(
+          { v: "backlinks", url: domain, match: "domain" },
+          "host",
+          marked(domain, part),
+          el("span", { class: "fact", text: "domain, all its hosts" }),
+        ),
+      );
+    }
     made.push(
       ...answer.hosts
         .slice(0, 5)
@@ -137,11 +156,45 @@ export function startSearch(field, choose) {
   });
 }
 
+/** Three questions with examples out of this store. */
+function questions(start, overview) {
+  const page = start.pages.find((own) => own.captures > 1) || start.pages[0];
+  if (!page?.captures) return [];
+  const domain = overview?.domains?.[0]?.domain || hostOf(page.url);
+  const years = [page.first, page.last].map((time) => time.slice(0, 4)).join(" and ");
+  const asked = [
+    ["Which links did ", { url: page.url }, bare(page.url), " have, and when?"],
+    ["What changed on ", { v: "dates", url: page.url }, bare(page.url), ` between ${years}?`],
+    ["Who links to ", { v: "backlinks", url: domain, match: "domain" }, safe(domain), ", since when, and who stopped?"],
+  ];
+  const line = ([before, state, name, after]) => el("li", {}, el("span", {}, before, link(state, name), after));
+  return [el("h2", { text: "Ask, for example" }), el("ul", { class: "list asks" }, ...asked.map(line))];
+}
+
+/** Captures by year, as small bars. */
+function byYear(numbers) {
+  const canvas = el("canvas", { class: "middle", "aria-hidden": "true" });
+  requestAnimationFrame(() => {
+    const [width, height] = [160, 16];
+    const context = sized(canvas, width, height);
+    const most = Math.max(1, ...numbers);
+    const step = width / numbers.length;
+    context.fillStyle = colours().bar;
+    numbers.forEach((number, at) => {
+      const tall = number ? Math.max(1, (number / most) * height) : 0;
+      context.fillRect(at * step, height - tall, Math.max(1, step - 1), tall);
+    });
+  });
+  return canvas;
+}
+
 /** The first page. */
 export async function open({ root, call: ask, drawn, isOpen }) {
-  const [start, stats] = await Promise.all([ask(path("v1/suggest", { limit: 8 })), ask("v1/stats")]);
+  const [start, answer] = await Promise.all(asks.search().map((where) => ask(where)));
   if (!isOpen()) return undefined;
-  const { captures, pages, urls } = stats.total;
+  const { counts, overview } = answer;
+  const word = counts.exact ? "" : "at most ";
+  const { captures, pages, urls } = counts;
   const page = (own) =>
     el(
       "li",
@@ -158,6 +211,15 @@ export async function open({ root, call: ask, drawn, isOpen }) {
       link({ v: "backlinks", url: own.host }, safe(own.host)),
       el("span", { text: many(own.urls, "URL") }),
     );
+  const captured = (own) =>
+    el(
+      "li",
+      {},
+      link({ v: "backlinks", url: own.host }, safe(own.host)),
+      byYear(own.numbers.captures),
+      el("span", { text: many(own.numbers.captures.reduce((sum, number) => sum + number, 0), "capture") }),
+    );
+  const hosts = overview ? overview.hosts.slice(0, 8).map(captured) : start.hosts.map(host);
   root.replaceChildren(
     el(
       "div",
@@ -165,13 +227,14 @@ export async function open({ root, call: ask, drawn, isOpen }) {
       el("h1", { text: "Which page linked to which, and when" }),
       el("p", {
         text:
-          `${many(captures, "capture")} of ${many(pages, "page")}, and ${count(urls)} URLs in all. ` +
+          `${word}${many(captures, "capture")} of ${many(pages, "page")}, and ${count(urls)} URLs in all. ` +
           "Type a URL, a host, or a part of one, or begin with one of these.",
       }),
+      ...questions(start, overview),
       el("h2", { text: "Pages captured most" }),
       el("ul", { class: "list" }, ...start.pages.map(page)),
-      el("h2", { text: "Hosts with most URLs" }),
-      el("ul", { class: "list" }, ...start.hosts.map(host)),
+      el("h2", { text: overview ? "Hosts captured most, by year" : "Hosts with most URLs" }),
+      el("ul", { class: "list" }, ...hosts),
     ),
   );
   drawn();

@@ -2,7 +2,8 @@
 //
 // Each plate draws itself with the calls of a canvas, into SVG: what is shown is what is saved. Numbers are text.
 
-import { home, path } from "./data.js";
+import { asks } from "./asks.js";
+import { home } from "./data.js";
 import { colours, count, dialog, el, many } from "./dom.js";
 import { cut, safe } from "./names.js";
 import { link } from "./address.js";
@@ -24,8 +25,7 @@ const bytes = (number) =>
 const date = (text) => day(Date.parse(text) / 1000);
 
 export async function open({ root, call, drawn, isOpen }) {
-  const paths = ["v1/overview", "v1/stats", "v1/topology"].map((name) => path(name, {}));
-  const [answer, stats, topology] = await Promise.all(paths.map((where) => call(where)));
+  const [answer, stats, topology] = await Promise.all(asks.store().map((where) => call(where)));
   if (!isOpen()) return undefined;
   const { counts, epochs, overview } = answer;
   const plates = [...(overview ? platesOf(overview) : []), epochsPlate(epochs)];
@@ -92,8 +92,8 @@ export async function open({ root, call, drawn, isOpen }) {
       [count(counts.captures), `captures${word}`],
       [count(counts.links), `links, page to URL${word}`],
       [count(counts.occurrences), `links in captures${word}`],
-      [count(counts.unknownCaptures), `captures of unknown links${word}`],
-      [bytes(stats.total.bytes), "of cells"],
+      [count(counts.unknownCaptures), `captures whose links are not known${word}`],
+      [bytes(stats.total.bytes), "of memory, in cells"],
     ];
     const pair = ([number, word]) => el("div", {}, el("dd", { text: number }), el("dt", { text: word }));
     return el("dl", { class: "figures" }, ...all.map(pair));
@@ -140,7 +140,7 @@ export async function open({ root, call, drawn, isOpen }) {
       el("p", { text: "On the command line:" }),
       el("pre", { text: "webstrata overview STORE --format json\nwebstrata log STORE" }),
       el("p", { text: "Over HTTP:" }),
-      el("pre", { text: paths.map((where) => `curl '${home}${where}'`).join("\n") }),
+      el("pre", { text: asks.store().map((where) => `curl '${home}${where}'`).join("\n") }),
     );
   }
 
@@ -168,7 +168,7 @@ export async function open({ root, call, drawn, isOpen }) {
   }
 
   function shifted(context, y, draw) {
-    if (context.shifted) return context.shifted(y, draw);
+    if (context.shifted) return context.shifted(0, y, draw);
     context.save();
     context.translate(0, y);
     draw();

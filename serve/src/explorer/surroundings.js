@@ -7,6 +7,9 @@ const TAU = 2 * Math.PI;
 /** The most sectors; domains of fewer nodes are put together. */
 const SECTORS = 12;
 
+/** The fewest nodes that have a sector of their own. */
+const leastOf = (size) => Math.max(3, size / 150);
+
 /** A number from 0 to 1 that depends on a text alone. */
 function hash(text) {
   let sum = 2166136261;
@@ -29,15 +32,29 @@ export function surroundings(answer) {
   for (const place of answer.notCaptured || []) isCaptured[place] = 0;
   let known;
 
-  /** From the first link to the last change, or to the last capture of the page. */
+  /** From the first link of the page itself to the last change, or to the last capture of the page. */
   function extent(captures) {
     let [least, most] = [Infinity, captures.length ? captures[captures.length - 1] : -Infinity];
     for (let at = 0; at < from.length; at += 1) {
-      least = Math.min(least, from[at]);
+      if (source[at] === centre || target[at] === centre) least = Math.min(least, from[at]);
       most = Math.max(most, from[at], until[at] === Infinity ? -Infinity : until[at]);
     }
     if (least === Infinity) least = captures.length ? captures[0] : 0;
     return [least, Math.max(most, least + 30 * DAY)];
+  }
+
+  /** What sectors are made of: domains, or their top-level domains where most domains have too few nodes. */
+  function groups() {
+    const sizes = new Array(answer.domains.length).fill(0);
+    for (const domain of answer.domain) sizes[domain] += 1;
+    const least = leastOf(size);
+    const large = sizes.filter((number) => number >= least).sort((one, other) => other - one);
+    const covered = large.slice(0, SECTORS - 2).reduce((sum, number) => sum + number, 0);
+    if (covered * 2 >= size || answer.unit === "page") return { names: answer.domains, of: answer.domain };
+    const tops = answer.domains.map((domain) => (domain.includes(".") ? `.${domain.split(".").pop()}` : domain));
+    const names = [...new Set(tops)];
+    const at = new Map(names.map((name, number) => [name, number]));
+    return { names, of: answer.domain.map((domain) => at.get(tops[domain])) };
   }
 
   /**
@@ -46,6 +63,7 @@ export function surroundings(answer) {
    * date are spread.
    */
   function places() {
+    const { names, of } = groups();
     const [, end] = extent([]);
     const life = new Float64Array(size).fill(30 * DAY);
     for (let at = 0; at < from.length; at += 1) {
@@ -53,29 +71,29 @@ export function surroundings(answer) {
       const node = target[at] === centre ? source[at] : target[at];
       life[node] = Math.max(life[node], stood);
     }
-    const sizes = new Array(answer.domains.length).fill(0);
-    const weights = new Array(answer.domains.length).fill(0);
-    answer.domain.forEach((domain, node) => {
+    const sizes = new Array(names.length).fill(0);
+    const weights = new Array(names.length).fill(0);
+    of.forEach((domain, node) => {
       if (node === centre) return;
       sizes[domain] += 1;
       weights[domain] += life[node];
     });
-    const home = answer.domain[centre];
+    const home = of[centre];
     const large = sizes.map((_, domain) => domain).filter((domain) => domain !== home && sizes[domain]);
     large.sort((one, other) => sizes[other] - sizes[one]);
-    const least = Math.max(3, size / 150);
+    const least = leastOf(size);
     const named = new Set(large.slice(0, SECTORS - 2).filter((domain) => sizes[domain] >= least));
-    const list = [{ name: answer.domains[home], domains: [home] }];
-    for (const domain of [...named].sort((one, other) => (answer.domains[one] < answer.domains[other] ? -1 : 1))) {
-      list.push({ name: answer.domains[domain], domains: [domain] });
+    const list = [{ name: names[home], domains: [home] }];
+    for (const domain of [...named].sort((one, other) => (names[one] < names[other] ? -1 : 1))) {
+      list.push({ name: names[domain], domains: [domain] });
     }
     const others = large.filter((domain) => !named.has(domain));
     if (others.length) {
-      const name = others.length === 1 ? answer.domains[others[0]] : "others, a few nodes each";
+      const name = others.length === 1 ? names[others[0]] : "others, a few nodes each";
       list.push({ name, domains: others });
     }
     const all = list.filter((sector) => sector.domains.some((domain) => sizes[domain]));
-    const sectorOfDomain = new Int32Array(answer.domains.length).fill(-1);
+    const sectorOfDomain = new Int32Array(names.length).fill(-1);
     all.forEach((sector, at) => sector.domains.forEach((domain) => (sectorOfDomain[domain] = at)));
     const total = all.reduce((sum, sector) => {
       sector.weight = sector.domains.reduce((part, domain) => part + weights[domain], 0);
@@ -99,7 +117,7 @@ export function surroundings(answer) {
     const [angles, radii] = [new Float32Array(size), new Float32Array(size)];
     const sectorOfNode = new Int32Array(size);
     for (let node = 0; node < size; node += 1) {
-      const number = sectorOfDomain[answer.domain[node]];
+      const number = sectorOfDomain[of[node]];
       sectorOfNode[node] = number;
       const sector = all[number];
       if (!sector || node === centre) continue;
@@ -149,6 +167,13 @@ export function surroundings(answer) {
     return known;
   }
 
-  const all = { nodes, centre, size, source, target, from, until, unknown, isCaptured };
+  const isNear = new Uint8Array(size);
+  for (let at = 0; at < from.length; at += 1) {
+    if (source[at] === centre) isNear[target[at]] = 1;
+    if (target[at] === centre) isNear[source[at]] = 1;
+  }
+  // Whether some node never was one step away.
+  const isWide = isNear.some((near, node) => !near && node !== centre);
+  const all = { isWide, nodes, centre, size, source, target, from, until, unknown, isCaptured };
   return { ...all, extent, ringsAt, degree, ...places() };
 }

@@ -1,10 +1,36 @@
 // The rows of a barcode as a table, for screen readers and for those who want numbers: 200 rows at a time.
 
-import { count, el } from "./dom.js";
+import { saidOf } from "./captures.js";
+import { count, el, many } from "./dom.js";
 import { safe } from "./names.js";
 import { day, length } from "./time.js";
 
 const ROWS = 200;
+/** Runs of a row that are named. */
+const RUNS = 6;
+
+/** The runs of a row, and the stretches in which it is not known whether it was there. */
+function stretchesOf(row) {
+  const named = row.runs.slice(0, RUNS).map((run) => `${day(run.first)} – ${day(run.last)}`);
+  const rest = row.runs.length - named.length;
+  const unknown = (row.unknown || []).map(([first, last]) => `not known ${day(first)} – ${last ? day(last) : "now"}`);
+  return [...named, ...(rest ? [`${many(rest, "more run")}`] : []), ...unknown].join("; ");
+}
+
+/** The captures that show no links, as a table that opens. */
+function blanks(captures) {
+  const told = captures.filter((capture) => saidOf(capture));
+  if (!told.length) return undefined;
+  const line = (capture) =>
+    el("tr", {}, el("td", { text: day(capture.time) }), el("td", { text: saidOf(capture) }));
+  return el(
+    "details",
+    {},
+    el("summary", { text: `${many(told.length, "capture")} without links` }),
+    el("table", {}, el("tbody", {}, ...told.slice(0, ROWS).map(line))),
+    told.length > ROWS ? el("p", { text: `The first ${count(ROWS)} of ${count(told.length)}` }) : undefined,
+  );
+}
 
 /** When the link was gone for good, as far as is known. */
 function goneBy(row) {
@@ -12,8 +38,11 @@ function goneBy(row) {
   return gone ? day(gone) : "";
 }
 
-/** A table of rows around one of them; `address` gives the address that a row leads to. */
-export function table(rows, around, address) {
+/**
+ * A table of rows around one of them; `address` gives the address that a row leads to. `captures` are those that the
+ * rows have in common.
+ */
+export function table(rows, around, address, captures = []) {
   let start = Math.max(0, Math.min(around - ROWS / 2, rows.length - ROWS));
   const element = el("div", { class: "rows", tabindex: 0, role: "region", "aria-label": "Rows as a table" });
   // The picture below would take the pointer's way through the table for its own.
@@ -42,7 +71,7 @@ export function table(rows, around, address) {
         el("td", { class: "n", text: day(row.last) }),
         el("td", { class: "n middle", text: goneBy(row) }),
         el("td", { class: "n middle", text: length(row.life) }),
-        el("td", { class: "n middle", text: count(row.runs.length) }),
+        el("td", { class: "runs middle", text: stretchesOf(row) }),
       );
     const titles = [
       ["URL", ""],
@@ -50,7 +79,7 @@ export function table(rows, around, address) {
       ["last", "n"],
       ["gone by", "n middle"],
       ["there for", "n middle"],
-      ["runs", "n middle"],
+      ["runs", "middle"],
     ];
     element.replaceChildren(
       el("p", {
@@ -69,6 +98,7 @@ export function table(rows, around, address) {
         el("tbody", {}, ...shown.map(line)),
       ),
       el("p", {}, start > 0 ? go(-1) : undefined, start + ROWS < rows.length ? go(1) : undefined),
+      blanks(captures) || "",
     );
   }
 

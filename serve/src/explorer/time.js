@@ -44,6 +44,22 @@ export function seconds(text) {
   return Number.isFinite(time) ? time / 1000 : undefined;
 }
 
+/** The last second of the year, month, day or second that 4 to 14 digits name, as a date in a question means it. */
+export function endOf(text) {
+  const start = seconds(text);
+  if (start === undefined || text.length >= 14) return start;
+  const at = date(start);
+  const next = [
+    () => at.setUTCFullYear(at.getUTCFullYear() + 1),
+    () => at.setUTCMonth(at.getUTCMonth() + 1),
+    () => at.setUTCDate(at.getUTCDate() + 1),
+    () => at.setUTCHours(at.getUTCHours() + 1),
+    () => at.setUTCMinutes(at.getUTCMinutes() + 1),
+  ];
+  next[Math.max(0, Math.min(4, Math.floor(text.length / 2) - 2))]();
+  return at / 1000 - 1;
+}
+
 export const january = (y) => Date.UTC(y, 0, 1) / 1000;
 export const ofYear = (seconds) => (seconds - january(year(seconds))) / DAY;
 export { MONTHS };

@@ -152,8 +152,8 @@ fn outward_rows(captures: &[CaptureTime], lifespans: &[Lifespan], limit: usize) 
     (rows, rest)
 }
 
-/// The rows of a URL: the pages that link to it in order of UIDs, with runs as times; `found` gets the first capture of
-/// each page.
+/// The rows of a URL: the pages that link to it in order of UIDs, with runs as times; `found` gets the first capture
+/// of each page that tells its links.
 async fn inward_rows(pinned: &Pinned, uid: Uid, limit: usize, found: &mut Vec<i64>) -> Result<(Rows, Rest), Status> {
     let (sources, rest) = sources(pinned, uid, limit).await?;
     let mut rows = Rows::default();
@@ -170,8 +170,8 @@ async fn inward_rows(pinned: &Pinned, uid: Uid, limit: usize, found: &mut Vec<i6
         for ((&source, lifespans), captures) in batch.iter().zip(lifespans.iter()).zip(captures.iter()) {
             let runs: Vec<&Lifespan> = lifespans.iter().filter(|run| run.link == uid).collect();
             if !runs.is_empty() {
-                found.push(captures.first().map_or(0, |capture| capture.time));
                 let telling = telling(captures);
+                found.push(telling.first().copied().unwrap_or_default());
                 let triples =
                     runs.iter().flat_map(|run| [run.first, run.last, gone_after(&telling, run.last).unwrap_or(0)]);
                 rows.push(source, runs.len(), triples);

@@ -34,11 +34,19 @@ pub const BLOCK: usize = 4096;
 const ASKED_AT_ONCE: usize = 256;
 
 /// Checks an image, or what begins at a place in it. Without an image, all is sound. Clones share what they know.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct Guard {
     image: Option<Arc<Blocks>>,
+    /// [`Blocks::seen`], one step nearer: it is looked up for each record.
+    seen: Arc<[AtomicU64]>,
     /// Where in the image the guarded bytes begin.
     start: usize,
+}
+
+impl Default for Guard {
+    fn default() -> Self {
+        Self { image: None, seen: Arc::new([]), start: 0 }
+    }
 }
 
 impl fmt::Debug for Guard {
@@ -56,7 +64,7 @@ struct Blocks {
     /// The low halves of the blocks' checksums.
     sums: Box<[u32]>,
     /// A bit for each block: whether it was compared.
-    seen: Box<[AtomicU64]>,
+    seen: Arc<[AtomicU64]>,
     /// The file as it was when the blocks were compared last.
     file: Mutex<FileState>,
     /// Whether the file is shorter than the map: to read it would end the process.
@@ -81,6 +89,12 @@ impl FileState {
     }
 }
 
+/// Whether a block was compared.
+#[inline]
+fn is_seen(seen: &[AtomicU64], block: usize) -> bool {
+    seen.get(block / 64).is_some_and(|word| word.load(Ordering::Relaxed) >> (block % 64) & 1 == 1)
+}
+
 fn sum_of(block: &[u8]) -> u32 {
     (xxh3_64(block) & 0xffff_ffff) as u32
 }
@@ -100,15 +114,16 @@ impl Guard {
             }
             sums.extend(blocks.chunks(BLOCK).map(sum_of));
         }
-        let seen = (0..sums.len().div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
+        let seen: Arc<[AtomicU64]> = (0..sums.len().div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
         let (path, file, is_cut) = (path.to_owned(), Mutex::new(FileState::of(file)), AtomicBool::new(false));
         let (bytes, sums) = (bytes.clone(), sums.into_boxed_slice());
-        Ok(Self { image: Some(Arc::new(Blocks { path, bytes, pages, sums, seen, file, is_cut })), start: 0 })
+        let image = Blocks { path, bytes, pages, sums, seen: seen.clone(), file, is_cut };
+        Ok(Self { image: Some(Arc::new(image)), seen, start: 0 })
     }
 
     /// The guard of what begins so many bytes further on.
     fn after(&self, bytes: usize) -> Self {
-        Self { image: self.image.clone(), start: self.start + bytes }
+        Self { image: self.image.clone(), seen: self.seen.clone(), start: self.start + bytes }
     }
 
     /// Compares the blocks of these bytes, as far as they were not compared yet.
@@ -120,7 +135,7 @@ impl Guard {
         let Some(image) = &self.image else { return Ok(()) };
         let (start, end) = (self.start + bytes.start, self.start + bytes.end);
         // Most of what is read lies in one block that was compared before.
-        if start / BLOCK + 1 == end.div_ceil(BLOCK) && image.is_seen(start / BLOCK) {
+        if start / BLOCK + 1 == end.div_ceil(BLOCK) && is_seen(&self.seen, start / BLOCK) {
             return Ok(());
         }
         image.compare_unseen(start / BLOCK..end.div_ceil(BLOCK))
@@ -174,14 +189,9 @@ impl Blocks {
         self.seen.iter().for_each(|word| word.store(0, Ordering::Relaxed));
     }
 
-    #[inline]
-    fn is_seen(&self, block: usize) -> bool {
-        self.seen.get(block / 64).is_some_and(|word| word.load(Ordering::Relaxed) >> (block % 64) & 1 == 1)
-    }
-
     #[cold]
     fn compare_unseen(&self, mut blocks: Range<usize>) -> Result<(), Damage> {
-        blocks.try_for_each(|block| if self.is_seen(block) { Ok(()) } else { self.compare(block) })
+        blocks.try_for_each(|block| if is_seen(&self.seen, block) { Ok(()) } else { self.compare(block) })
     }
 
     fn compare(&self, block: usize) -> Result<(), Damage> {
@@ -279,11 +289,12 @@ mod tests {
         bytes[BLOCK + 7] ^= 1;
         let map = Bytes::from(bytes);
         let Some(image) = sound.image else { panic!() };
-        let seen = (0..1).map(|_| AtomicU64::new(0)).collect();
+        let seen: Arc<[AtomicU64]> = Arc::new([AtomicU64::new(0)]);
         let file_state = Mutex::new(FileState::of(&metadata));
         let (path, sums, is_cut) = (file.path().to_owned(), image.sums.clone(), AtomicBool::new(false));
-        let blocks = Blocks { path, bytes: map.clone(), pages: None, sums, seen, file: file_state, is_cut };
-        let guard = Guard { image: Some(Arc::new(blocks)), start: 0 };
+        let blocks =
+            Blocks { path, bytes: map.clone(), pages: None, sums, seen: seen.clone(), file: file_state, is_cut };
+        let guard = Guard { image: Some(Arc::new(blocks)), seen, start: 0 };
         let section = Section::new(map.slice(100..), &guard, 100);
         assert_eq!(section.check(0, BLOCK - 100), Ok(()));
         assert_eq!(section.check(0, BLOCK - 99), Err(Damage::Changed { block: 1 }));
