@@ -3,6 +3,7 @@ and a store that gets another epoch while a page is open. Each is compared with 
 here."""
 import json
 import subprocess
+import urllib.request
 
 from explorer_browser import Api, Browser, fail
 
@@ -70,7 +71,16 @@ def check_outage(browser):
     expect(browser, "Neither capture has a link.", "two dates of a page of failures")
     browser.open(url=NEVER)
     expect(browser, "The page was gone in every capture (status 404), so it has no links.", "a page of failures")
+    archive = "https://web.archive.org/web/20110101120000/" + DEAD
+    opens = browser.page.get_by_role("link", name="open")
+    browser.open(v="dates", url=DEAD, a="2005", b="2011")
+    if opens.count() != 2 or opens.nth(1).get_attribute("href") != archive:
+        fail(f"the capture of B is not opened in the archive: {opens.nth(1).get_attribute('href')}")
     shown = browser.open(url=FRONT)
+    cdx = browser.page.get_by_role("link", name="CDX").get_attribute("href")
+    with urllib.request.urlopen(cdx) as answer:
+        if len(answer.read().splitlines()) != 11:
+            fail(f"the CDX lines of a page: {cdx}")
     if [own["shows"] for own in shown["captures"]] != ["nothing" if n == 7 else "links" for n in range(11)]:
         fail(f"the captures of {FRONT}: {shown['captures']}")
 

@@ -7,15 +7,15 @@
 import { addressOf } from "./address.js";
 import { asks } from "./asks.js";
 import { endOf, failed, saidOf, tells } from "./captures.js";
-import { BARCODE_MAX, barcode as decoded, barcodePath, home } from "./data.js";
-import { chooser, colours, count, dialog, el, headOf, many, notice, sized } from "./dom.js";
+import { archiveOf, BARCODE_MAX, barcode as decoded, barcodePath, home, mementoOf } from "./data.js";
+import { chooser, colours, count, dialog, el, headOf, many, notice, outLinks, sized } from "./dom.js";
 import { barsKey, keyOf, keyText } from "./key.js";
 import { bare, hostOf, safe } from "./names.js";
 import { measured, ordered } from "./order.js";
 import { fileName, saveFramed, savePicture } from "./save.js";
 import { AXIS, Scene } from "./scene.js";
 import { table } from "./table.js";
-import { DAY, day, digits, length, seconds } from "./time.js";
+import { clock, DAY, day, digits, length, seconds } from "./time.js";
 
 export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
   const direction = state.dir === "in" ? "in" : "out";
@@ -103,7 +103,7 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
       end && "; ",
       end && el("b", { text: end }),
     );
-    return headOf(bare(data.url), facts);
+    return headOf(bare(data.url), facts, captures.length ? outLinks(archiveOf(data.url)) : undefined);
   }
 
   function tools() {
@@ -315,7 +315,21 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
     return between || before ? `; not known on ${day(time)}` : `; not there on ${day(time)}${why}`;
   }
 
+  /** The capture whose tick in the axis is pointed at. */
+  function tickAt(point) {
+    if (!point || point.y >= AXIS || point.x < scene.layout.chart.left) return undefined;
+    const near = scene.captureNear(point.x);
+    return near >= 0 && Math.abs(scene.place(near) - point.x) < 5 ? data.captures[near] : undefined;
+  }
+
   function tell() {
+    const capture = tickAt(scene.pointer);
+    if (capture) {
+      readout.textContent =
+        `${day(capture.time)}, ${clock(capture.time)}: ${saidOf(capture) || "links known"}. ` +
+        "A click opens this capture in the archive.";
+      return;
+    }
     const row = scene.order.rows[scene.current];
     if (!scene.order.rows.length) {
       readout.textContent = scene.nothing();
@@ -398,7 +412,7 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
       }
       scene.pointer = point;
       scene.current = inMap(point) ? -1 : scene.rowAt(point.y);
-      area.style.cursor = scene.current >= 0 ? "pointer" : "default";
+      area.style.cursor = scene.current >= 0 || tickAt(point) ? "pointer" : "default";
       hover();
       tell();
       return undefined;
@@ -408,8 +422,9 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
       const clicked = drag && !drag.map && drag.far <= 4;
       fingers.delete(event.pointerId);
       drag = undefined;
-      if (clicked && scene.order.rows[scene.rowAt(point.y)])
-        clickedAt(point, scene.order.rows[scene.rowAt(point.y)]);
+      const [capture, row] = [tickAt(point), scene.order.rows[scene.rowAt(point.y)]];
+      if (clicked && capture) window.open(mementoOf(data, capture), "_blank", "noopener");
+      else if (clicked && row) clickedAt(point, row);
     });
     area.addEventListener("pointercancel", (event) => {
       fingers.delete(event.pointerId);

@@ -1,6 +1,7 @@
 // Calls to the server, and what their columns mean.
 
 import { showsOf, tells } from "./captures.js";
+import { digits } from "./time.js";
 
 // Answers of one epoch: those of an earlier one are forgotten when an answer of a later one comes.
 const answers = new Map();
@@ -74,6 +75,15 @@ export function path(name, parameters) {
   return `${name}?${given.map(([key, value]) => `${key}=${encodeURIComponent(value)}`).join("&")}`;
 }
 
+/** Where a capture of a page can be seen: in the archive that replays what the store was built from. */
+export const mementoOf = ({ replay, url }, capture) => `${replay}${digits(capture.time)}/${url}`;
+
+/** The TimeMap and the CDX lines of a URL. */
+export const archiveOf = (url) => [
+  ["TimeMap", `${home}timemap/link/${url}`],
+  ["CDX", home + path("cdx", { url })],
+];
+
 /** The largest `limit` of a barcode. */
 export const BARCODE_MAX = 100_000;
 
@@ -134,5 +144,6 @@ export function barcode(answer) {
     }
     return { url, runs };
   });
-  return { url: answer.url, uid: answer.uid, epoch: answer.epoch, outward, captures, rows, rest: answer.rest };
+  const { url, uid, epoch: answered, rest, replay } = answer;
+  return { url, uid, epoch: answered, outward, captures, rows, rest, replay };
 }

@@ -4,8 +4,8 @@
 import { link } from "./address.js";
 import { asks } from "./asks.js";
 import { endOf, saidOf, tells, withoutLinks } from "./captures.js";
-import { BARCODE_MAX, barcode as decoded, barcodePath, home, path } from "./data.js";
-import { chooser, colours, count, dialog, el, headOf, many, notice, sized } from "./dom.js";
+import { archiveOf, BARCODE_MAX, barcode as decoded, barcodePath, home, mementoOf, path } from "./data.js";
+import { chooser, colours, count, dialog, el, headOf, many, notice, outLinks, sized } from "./dom.js";
 import { hatch } from "./drawing.js";
 import { branchesOf, bare, fitted, hostOf, pathsOf, safe } from "./names.js";
 import { measured } from "./order.js";
@@ -134,6 +134,7 @@ export async function open({ root, state, set, call, say, drawn, isOpen }) {
         end && "; ",
         end && el("b", { text: end }),
       ),
+      outLinks(archiveOf(data.url)),
     );
   }
 
@@ -203,6 +204,7 @@ export async function open({ root, state, set, call, say, drawn, isOpen }) {
         el("b", { class: `flag ${name}`, text: name.toUpperCase() }),
         el("h2", { text: day(captures[at].time) }),
         el("span", { text: `${clock(captures[at].time)} · ${facts(name, at)}` }),
+        outLinks([["open", mementoOf(data, captures[at])]]),
       );
     const share = el(
       "div",

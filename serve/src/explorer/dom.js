@@ -122,6 +122,14 @@ export function headOf(url, ...facts) {
   return el("div", { class: "head" }, title, more, ...facts);
 }
 
+/** Links that lead out of the page: pairs of a word and an address. */
+export const outLinks = (links) =>
+  el(
+    "span",
+    { class: "out" },
+    ...links.map(([text, href]) => el("a", { href, text, target: "_blank", rel: "noopener" })),
+  );
+
 /** A line that says that something is not as it was asked for. */
 export const notice = (...children) => el("p", { class: "notice", role: "status" }, ...children);
 

@@ -8,7 +8,8 @@
 //!
 //! A run is that of [`webstrata_layers::Lifespan`]: from the first to the last of consecutive captures with the link.
 //! It passes over captures whose links are unknown and over failures that do not end a page. `gone` is the first
-//! capture after the run that shows the page without the link.
+//! capture after the run that shows the page without the link. `replay` is what URLs of mementos begin with, before the
+//! 14 digits of a capture.
 //!
 //! At most `limit` rows are in the answer: those whose runs are longest in all. Of the others the answer has their
 //! number, and how many of them had the link in each month: in a run, or with direction=in in a capture. Cost: the
@@ -101,6 +102,7 @@ pub(super) async fn barcode(State(shared): State<Shared>, RawQuery(query): RawQu
         "captures": differences.collect::<Vec<_>>(),
         "unknown": places(&captures, |capture| !capture.known).collect::<Vec<_>>(),
         "statuses": statuses(&captures),
+        "replay": shared.http.replay,
         "links": pinned.urls(&rows.links).await?,
         "counts": rows.counts, "runs": rows.runs, "rest": rest.shown(),
     });
