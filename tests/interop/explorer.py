@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 """The explorer in a real browser: each view opened, clicked, typed at, zoomed and resized, and compared with the API.
 
-  explorer.py [--webstrata BINARY] [--chromium BINARY] [--pages N] [--shots DIR]
+  explorer.py [--webstrata BINARY] [--chromium BINARY] [--firefox BINARY] [--pages N] [--shots DIR]
 
 Builds a store from made-up captures: pages whose links come and go, failures, captures whose links are unknown, and
 1,000 hostile URLs (markup, scripts, bidirectional and control characters, 60 KB). A server of that store serves the
 explorer to Chromium, headless, under the content security policy of the product. The script compares each bar of a
 barcode with /v1/lifespans, and both sides of two dates with /v1/links. A message in the console of the browser, a call
 to any other server, a serious finding of axe-core, or a wrong bar ends the script with exit code 1. The views are
-opened again below a path of nginx and of Caddy, where these are installed. With --shots it writes a picture of each
-view at three widths. Needs playwright, axe-playwright-python and warcio; Chromium is not installed by them but by the
-system.
+opened again below a path of nginx and of Caddy, where these are installed, and in Firefox over WebDriver BiDi. With
+--shots it writes a picture of each view at three widths. Needs playwright, axe-playwright-python, websockets and
+warcio; browsers are not installed by them but by the system.
 """
 import argparse
 import json
@@ -29,6 +29,7 @@ from pathlib import Path
 import axe_playwright_python
 from explorer_around import check_backlinks, check_neighbourhood
 from explorer_browser import FIRST, Api, Browser, digits, fail
+from explorer_firefox import Firefox, FirefoxBrowser
 from explorer_proxy import check_proxies
 from explorer_store import check_store
 from explorer_truth import check_truth
@@ -388,6 +389,22 @@ def check_axe(chromium, base, url):
     print(f"axe-core: {len(views)} views, two themes, two widths: nothing serious, {passed} checks passed")
 
 
+def check_firefox(args, base, api, pages, directory):
+    """What differs most between browsers, in Firefox too: drawing, keys, modules, the cache."""
+    if not args.firefox:
+        print("left out: Firefox is not here")
+        return
+    firefox = Firefox(args.firefox)
+    try:
+        print(f"Firefox {firefox.version}")
+        browser = FirefoxBrowser(firefox, base)
+        check_bars(browser, api, pages)
+        check_dates(browser, api, pages[:10])
+        check_truth(lambda base: FirefoxBrowser(firefox, base), args.webstrata, directory / "firefox")
+    finally:
+        firefox.close()
+
+
 def measure(chromium, base, url):
     """Milliseconds to the first picture with an empty cache, bytes, and frames while it is scrolled."""
     pictures, sizes = [], []
@@ -426,6 +443,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--webstrata", default="target/debug/webstrata")
     parser.add_argument("--chromium", default=shutil.which("chromium") or shutil.which("chromium-browser"))
+    parser.add_argument("--firefox", default=shutil.which("firefox-esr") or shutil.which("firefox"))
     parser.add_argument("--pages", type=int, default=60)
     parser.add_argument("--shots", type=Path)
     args = parser.parse_args()
@@ -471,11 +489,12 @@ def main():
                 check_pointer(browser, most)
                 check_hostile(browser, api, bad)
                 browser.context.close()
-                check_truth(chromium, args.webstrata, directory / "truth")
+                check_truth(lambda base: Browser(chromium, base), args.webstrata, directory / "truth")
                 check_token(chromium, args.webstrata, store, directory / "guarded", most)
                 check_proxies(chromium, base.removeprefix("http://"), most, directory)
                 check_axe(chromium, base, most)
                 measure(chromium, base, most)
+                check_firefox(args, base, api, pages, directory)
                 if args.shots:
                     shoot(chromium, base, most, args.shots)
                 chromium.close()

@@ -5,7 +5,7 @@ import json
 import subprocess
 import urllib.request
 
-from explorer_browser import Api, Browser, fail
+from explorer_browser import Api, fail
 
 FRONT = "https://news.example/"
 DEAD = "https://dead.example/"
@@ -185,8 +185,8 @@ def check_epochs(browser, webstrata, store, work):
         fail(f"{len(after['captures'])} captures after the epoch, {len(before['captures'])} before")
 
 
-def check_truth(chromium, webstrata, work):
-    """All of it, with a store and a server of its own."""
+def check_truth(browser_of, webstrata, work):
+    """All of it, with a store and a server of its own; `browser_of` opens a browser at its address."""
     work.mkdir()
     path, store = work / "crawl.jsonl", work / "store"
     path.write_text("".join(json.dumps(line) + "\n" for line in crawl()))
@@ -197,7 +197,7 @@ def check_truth(chromium, webstrata, work):
         base = "http://" + server.stdout.readline().split()[-1]
         if not server.stdout.readline().startswith("ready"):
             fail("the server ended before it was ready")
-        browser, api = Browser(chromium, base), Api(base)
+        browser, api = browser_of(base), Api(base)
         check_outage(browser)
         check_inward(browser)
         check_dates(browser)

@@ -1,0 +1,173 @@
+"""The explorer in Firefox, which is asked over WebDriver BiDi: the same checks as in Chromium, for what they use.
+
+`Firefox` starts the browser, and a `Tab` has the calls of a page that the checks make. Needs Firefox and websockets.
+"""
+import itertools
+import json
+import re
+import subprocess
+import tempfile
+import time
+
+from explorer_browser import Browser, fail
+from websockets.sync.client import connect
+
+KEYS = {"ArrowLeft": "\ue012", "ArrowUp": "\ue013", "ArrowRight": "\ue014", "ArrowDown": "\ue015", "Enter": "\ue007",
+        "Escape": "\ue00c", "Home": "\ue011", "End": "\ue010", "PageUp": "\ue00e", "PageDown": "\ue00f"}
+ROLES = {"button": "button", "link": "a[href]", "radio": "[role=radio]"}
+
+
+class Firefox:
+    """A browser and its connection."""
+
+    def __init__(self, program):
+        self.profile = tempfile.TemporaryDirectory()
+        command = [program, "--headless", "--remote-debugging-port=0", "--profile", self.profile.name]
+        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+        for line in self.process.stderr:
+            found = re.search(r"WebDriver BiDi listening on (ws://\S+)", line)
+            if found:
+                break
+        else:
+            fail("Firefox ended before it listened")
+        self.socket = connect(f"{found[1]}/session", max_size=None)
+        self.numbers, self.events = itertools.count(1), []
+        capabilities = self.ask("session.new", capabilities={})["capabilities"]
+        self.version = capabilities["browserVersion"]
+        self.ask("session.subscribe", events=["log.entryAdded", "network.beforeRequestSent"])
+
+    def ask(self, method, **params):
+        number = next(self.numbers)
+        self.socket.send(json.dumps({"id": number, "method": method, "params": params}))
+        while True:
+            answer = json.loads(self.socket.recv(timeout=60))
+            if answer.get("id") != number:
+                self.events.append(answer)
+            elif answer["type"] == "error":
+                raise ValueError(f"{method}: {answer['message']}")
+            else:
+                return answer["result"]
+
+    def close(self):
+        self.socket.close()
+        self.process.kill()
+        self.process.wait()
+        self.process.stderr.close()
+        self.profile.cleanup()
+
+
+class Element:
+    """What a selector finds, of which a check asks one."""
+
+    def __init__(self, tab, found):
+        self.tab, self.found = tab, found
+
+    def of(self, what):
+        return self.tab.evaluate(f"((all) => {what})({self.found})")
+
+    def count(self):
+        return self.of("all.length")
+
+    def nth(self, number):
+        return Element(self.tab, f"{self.found}.slice({number}, {number + 1})")
+
+    first = property(lambda self: self.nth(0))
+
+    def inner_text(self):
+        return self.of("all[0].innerText")
+
+    def all_inner_texts(self):
+        return self.of("all.map((own) => own.innerText)")
+
+    def get_attribute(self, name):
+        return self.of(f"all[0].getAttribute({json.dumps(name)})")
+
+    def bounding_box(self):
+        return self.of("((box) => ({x: box.x, y: box.y, width: box.width, height: box.height}))"
+                       "(all[0].getBoundingClientRect())")
+
+    def click(self):
+        box = self.bounding_box()
+        self.tab.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+
+    def fill(self, text):
+        self.of("all[0].focus()")
+        self.tab.keys(*text)
+
+
+class Tab:
+    """The calls of a page that the checks make."""
+
+    def __init__(self, firefox):
+        self.firefox = firefox
+        self.context = firefox.ask("browsingContext.create", type="tab")["context"]
+        self.keyboard = self.mouse = self
+        firefox.ask("browsingContext.setViewport", context=self.context, viewport={"width": 1280, "height": 800})
+
+    def goto(self, url):
+        self.firefox.ask("browsingContext.navigate", context=self.context, url=url, wait="complete")
+
+    def evaluate(self, expression):
+        target = {"context": self.context}
+        answer = self.firefox.ask("script.evaluate", expression=f"JSON.stringify(({expression}) ?? null)",
+                                  target=target, awaitPromise=True)
+        if answer["type"] == "exception":
+            raise ValueError(answer["exceptionDetails"]["text"])
+        return json.loads(answer["result"]["value"])
+
+    url = property(lambda self: self.evaluate("location.href"))
+
+    def wait_for_timeout(self, milliseconds):
+        time.sleep(milliseconds / 1000)
+        self.evaluate("0")
+
+    def keys(self, *keys):
+        actions = [{"type": kind, "value": KEYS.get(key, key)} for key in keys for kind in ("keyDown", "keyUp")]
+        self.act({"type": "key", "id": "keys", "actions": actions})
+
+    press = keys
+
+    def move(self, x, y):
+        self.click(x, y, is_pressed=False)
+
+    def click(self, x, y, is_pressed=True):
+        actions = [{"type": "pointerMove", "x": int(x), "y": int(y)}]
+        if is_pressed:
+            actions += [{"type": "pointerDown", "button": 0}, {"type": "pointerUp", "button": 0}]
+        self.act({"type": "pointer", "id": "mouse", "parameters": {"pointerType": "mouse"}, "actions": actions})
+
+    def act(self, source):
+        self.firefox.ask("input.performActions", context=self.context, actions=[source])
+
+    def locator(self, selector):
+        return Element(self, f"[...document.querySelectorAll({json.dumps(selector)})]")
+
+    def get_by_role(self, role, name, exact=False):
+        test = f"own.innerText.trim() === {json.dumps(name)}" if exact else f"own.innerText.includes({json.dumps(name)})"
+        return Element(self, f"[...document.querySelectorAll({json.dumps(ROLES[role])})].filter((own) => {test})")
+
+    def get_by_placeholder(self, text):
+        return self.locator(f"[placeholder={json.dumps(text)}]")
+
+
+class FirefoxBrowser(Browser):
+    """As a browser of the other checks."""
+
+    def __init__(self, firefox, base):
+        self.firefox, self.base, self.problems, self.context = firefox, base, [], self
+        self.page = Tab(firefox)
+
+    def close(self):
+        self.firefox.ask("browsingContext.close", context=self.page.context)
+
+    def clean(self, where):
+        for event in self.firefox.events:
+            params = event.get("params", {})
+            if event.get("method") == "log.entryAdded":
+                self.problems.append(f"{params.get('type')}: {params.get('text')}")
+            elif event.get("method") == "network.beforeRequestSent":
+                url = params["request"]["url"]
+                if not url.startswith((self.base, "blob:", "about:", "data:")):
+                    self.problems.append(f"asks {url[:200]}")
+        self.firefox.events.clear()
+        super().clean(where)
