@@ -30,6 +30,7 @@ import axe_playwright_python
 from explorer_around import check_backlinks, check_neighbourhood
 from explorer_browser import FIRST, Api, Browser, digits, fail
 from explorer_firefox import Firefox, FirefoxBrowser
+from explorer_look import check_look, long_lines
 from explorer_proxy import check_proxies
 from explorer_store import check_store
 from explorer_truth import check_truth
@@ -454,6 +455,7 @@ def main():
     bad = "https://hostile.example/"
     raw = hostile(random.Random(5))
     lines += [{"url": f"{scheme}://both.example/", "ts": digits(FIRST), "links": [bad]} for scheme in ("http", "https")]
+    lines += long_lines()
     lines += [{"url": bad, "ts": digits(FIRST + step * 9_000_000), "links": raw[step * 50:]} for step in range(3)]
     with tempfile.TemporaryDirectory() as directory:
         directory = Path(directory)
@@ -488,6 +490,7 @@ def main():
                 check_search(browser, api, most)
                 check_pointer(browser, most)
                 check_hostile(browser, api, bad)
+                check_look(chromium, browser, base, most)
                 browser.context.close()
                 check_truth(lambda base: Browser(chromium, base), args.webstrata, directory / "truth")
                 check_token(chromium, args.webstrata, store, directory / "guarded", most)

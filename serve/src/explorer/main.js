@@ -191,7 +191,7 @@ function tokenForm(message) {
 /** Pages that are like the one that is not there. */
 async function offer() {
   const text = state.url.replace(/^\w+:\/\//, "");
-  const list = document.getElementById("like");
+  const fill = (lines) => document.getElementById("like")?.replaceChildren(...lines);
   const words = text.toLowerCase().split(/\s+/);
   const isLike = (page) => words.length < 2 || words.every((word) => page.url.toLowerCase().includes(word));
   for (const q of words.length > 1 ? words : [text, text.split("/")[0]]) {
@@ -199,11 +199,11 @@ async function offer() {
     const pages = found?.pages.filter(isLike) || [];
     if (pages.length) {
       const lines = pages.map((page) => el("li", {}, link({ v: state.v, url: page.url }, bare(page.url))));
-      list?.replaceChildren(...lines.slice(0, 20));
+      fill(lines.slice(0, 20));
       return;
     }
   }
-  list?.replaceChildren(el("li", { text: "Nothing in the store has that in its address." }));
+  fill([el("li", { text: "Nothing in the store has that in its address." })]);
 }
 
 function nav(view) {

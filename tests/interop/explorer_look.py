@@ -1,0 +1,119 @@
+"""What the explorer looks like where there is much text or little room: long addresses, low and narrow windows, empty
+states, and colours that must be told from their ground."""
+import xml.etree.ElementTree as ET
+
+from explorer_browser import Browser, fail
+
+LONG = "https://long.example/"
+MARKS = ["accent", "bar", "bar2", "hatch", "ink", "ink2", "ink3"]
+
+
+def long_lines():
+    """A page with 60 links of 900 characters, which differ in two places far from their beginning, and one of 3,600."""
+    def query(n):
+        return (f"{LONG}buglist.cgi?{'status=OPEN&' * 30}version={n // 2}.4&{'severity=normal&' * 20}"
+                f"{'priority' if n % 2 else 'email'}=1&{'field=noop&' * 12}")
+
+    deep = LONG + "q?" + "x=1&" * 900
+    links = [query(n) for n in range(60)] + [deep]
+    return [{"url": LONG, "ts": f"20{year:02}0101000000", "links": links} for year in (4, 6)] + [
+        {"url": url, "ts": f"20{year:02}0101000000", "links": [LONG]} for url in (query(0), deep) for year in (5, 7)]
+
+
+def check_long(browser):
+    """Names are cut so that no two are alike; a head has two lines, and the whole address on demand."""
+    page = browser.page
+    browser.open(url=LONG)
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="SVG", exact=True).click()
+    texts = [text.text for text in ET.parse(saved.value.path()).iter("{http://www.w3.org/2000/svg}text")]
+    names = [text for text in texts if text.startswith("/bug")]
+    if len(names) < 20 or len(set(names)) < len(names):
+        fail(f"{len(names)} names of long URLs, {len(set(names))} of them different: {names[:3]}")
+    deep = next(row["url"] for row in browser.shown()["rows"] if "q?x=1" in row["url"])
+    for view in ("barcode", "dates", "backlinks", "neighbourhood"):
+        browser.open(v=view, url=deep)
+        heights = page.evaluate("[document.querySelector('h1').clientHeight, document.querySelector('main').clientHeight]")
+        if heights[0] > 70:
+            fail(f"the head of {view} of a long URL is {heights[0]} pixels high, of {heights[1]}")
+        page.get_by_role("button", name="whole").click()
+        if page.evaluate("document.querySelector('h1').clientHeight") < 100:
+            fail(f"the whole address of {view} is not shown")
+
+
+def check_rooms(chromium, base, url):
+    """Low windows scroll, narrow ones cut nothing off that cannot be scrolled to."""
+    for width, height in ((640, 400), (768, 1024), (390, 844)):
+        browser = Browser(chromium, base, width, height)
+        page = browser.page
+        for state in ({"url": url}, {"v": "dates", "url": url}, {"v": "backlinks", "url": url},
+                      {"v": "neighbourhood", "url": url}, {"v": "store"}):
+            browser.open(**state)
+            wide, high, picture = page.evaluate(
+                "[document.documentElement.scrollWidth, document.documentElement.scrollHeight, "
+                "Math.min(...[...document.querySelectorAll('.picture')].map((own) => own.clientHeight), 1000)]")
+            if wide > width or picture < 56 or (height < 600 and high <= height):
+                fail(f"{state} at {width} x {height}: {wide} wide, {high} high, a picture of {picture}")
+        page.get_by_label("URL, host, or a part of one").focus()
+        page.wait_for_selector("#suggestions .option")
+        box = page.locator("#suggestions").bounding_box()
+        names = page.evaluate("Math.min(...[...document.querySelectorAll('#suggestions .name')].map((n) => n.clientWidth))")
+        if box["x"] < 0 or box["x"] + box["width"] > width or names < 100:
+            fail(f"suggestions at {width}: from {box['x']:.0f}, {box['width']:.0f} wide, names of {names} pixels")
+        browser.clean("rooms")
+        browser.context.close()
+
+
+def check_empty(browser):
+    """What is not there is said, and leads on."""
+    page = browser.page
+    browser.open()
+    disabled = page.locator("#views a[aria-disabled]")
+    if disabled.count() != 4 or disabled.first.get_attribute("href"):
+        fail("views that need a URL look as if they could be opened without one")
+    if page.locator(".asks li").count() != 3:
+        fail("the first page asks no questions")
+    page.goto(f"{browser.base}/?url=long+example")
+    browser.ready("failed")
+    page.wait_for_selector("#like a")
+    if LONG.split("//")[1] not in page.locator("#like").inner_text():
+        fail(f"two words find {page.locator('#like').inner_text()!r}")
+    field = page.get_by_label("URL, host, or a part of one")
+    field.fill("blog.example")
+    page.wait_for_timeout(600)
+    if "blog.example\ndomain, all its hosts" not in page.locator("#suggestions").inner_text():
+        fail(f"a domain is not offered: {page.locator('#suggestions').inner_text()[:200]!r}")
+    browser.problems = [problem for problem in browser.problems if "400" not in problem]
+
+
+def luminance(colour):
+    parts = [int(colour[at:at + 2], 16) / 255 for at in (1, 3, 5)]
+    parts = [part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
+
+
+def check_colours(chromium, base):
+    """Every mark has a contrast of 3 to its ground, in both themes."""
+    least = 99
+    for scheme in ("light", "dark"):
+        browser = Browser(chromium, base, scheme=scheme)
+        browser.open()
+        of = lambda name: browser.page.evaluate(
+            f"getComputedStyle(document.documentElement).getPropertyValue('--{name}').trim()")
+        for mark in MARKS:
+            pair = sorted((luminance(of(mark)), luminance(of("paper"))), reverse=True)
+            contrast = (pair[0] + 0.05) / (pair[1] + 0.05)
+            least = min(least, contrast)
+            if contrast < 3:
+                fail(f"{mark} on paper, {scheme}: a contrast of {contrast:.2f}")
+        browser.context.close()
+    return least
+
+
+def check_look(chromium, browser, base, url):
+    check_long(browser)
+    check_rooms(chromium, base, url)
+    check_empty(browser)
+    browser.clean("look")
+    least = check_colours(chromium, base)
+    print(f"look: long addresses, three sizes of windows, empty states; marks have a contrast of {least:.2f} or more")
