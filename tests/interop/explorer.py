@@ -490,7 +490,7 @@ def main():
                 check_search(browser, api, most)
                 check_pointer(browser, most)
                 check_hostile(browser, api, bad)
-                check_look(chromium, browser, base, most)
+                check_look(chromium, browser, api, base, most)
                 browser.context.close()
                 check_truth(lambda base: Browser(chromium, base), args.webstrata, directory / "truth")
                 check_token(chromium, args.webstrata, store, directory / "guarded", most)

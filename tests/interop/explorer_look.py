@@ -1,9 +1,11 @@
 """What the explorer looks like where there is much text or little room: long addresses, low and narrow windows, empty
 states, and colours that must be told from their ground."""
+import csv
 import xml.etree.ElementTree as ET
 
-from explorer_browser import Browser, fail
+from explorer_browser import Browser, fail, seconds
 
+HOSTILE = "https://hostile.example/"
 LONG = "https://long.example/"
 MARKS = ["accent", "bar", "bar2", "hatch", "ink", "ink2", "ink3"]
 
@@ -86,6 +88,37 @@ def check_empty(browser):
     browser.problems = [problem for problem in browser.problems if "400" not in problem]
 
 
+def saved_csv(page):
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="CSV", exact=True).click()
+    with open(saved.value.path(), newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def check_files(browser, api, url):
+    """What is saved as CSV is what the API says, also where a picture has a part of it."""
+    page, saved = browser.page, 0
+    for page_url in (url, HOSTILE):
+        for direction in ("out", "in"):
+            browser.open(url=page_url, dir=direction)
+            lines = saved_csv(page)
+            spans = {(line["url"], seconds(line["first"]), seconds(line["last"])) for line in lines}
+            if spans != api.lifespans(page_url, direction) or len(spans) != len(lines):
+                fail(f"the CSV of bars {direction} of {page_url[:80]} is not what /v1/lifespans says")
+            saved += len(lines)
+    shown = browser.open(v="dates", url=url)
+    lines = saved_csv(page)
+    for kind in ("lost", "kept", "gained"):
+        if [line["url"] for line in lines if line["change"] == kind] != shown[kind]:
+            fail(f"the CSV of two dates: {kind}")
+    answer = browser.open(v="store")
+    if answer["overview"]:
+        captures = sum(int(line["captures"]) for line in saved_csv(page) if not line["host"])
+        if captures != answer["counts"]["captures"]:
+            fail(f"the CSV of the store has {captures} captures")
+    return saved + len(lines)
+
+
 def luminance(colour):
     parts = [int(colour[at:at + 2], 16) / 255 for at in (1, 3, 5)]
     parts = [part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
@@ -110,10 +143,12 @@ def check_colours(chromium, base):
     return least
 
 
-def check_look(chromium, browser, base, url):
+def check_look(chromium, browser, api, base, url):
     check_long(browser)
     check_rooms(chromium, base, url)
     check_empty(browser)
+    saved = check_files(browser, api, url)
     browser.clean("look")
     least = check_colours(chromium, base)
-    print(f"look: long addresses, three sizes of windows, empty states; marks have a contrast of {least:.2f} or more")
+    print(f"look: long addresses, three sizes of windows, empty states, {saved} lines of CSV as the API has them; marks "
+          f"have a contrast of {least:.2f} or more")

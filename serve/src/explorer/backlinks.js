@@ -11,7 +11,7 @@ import { drawChart, drawRows, HEADS, LINE, RIGHT, timeAt } from "./flows.js";
 import { barsKey, keyText } from "./key.js";
 import { bare, cut, safe } from "./names.js";
 import * as referrers from "./referrers.js";
-import { fileName, saveFramed, savePicture, saveText } from "./save.js";
+import { fileName, nameFor, saveFramed, saveLines, savePicture } from "./save.js";
 import { table } from "./table.js";
 import { day, digits, length, month } from "./time.js";
 
@@ -238,8 +238,7 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
     const tell = (read, of) => (readout.textContent = `${count(read)} of ${count(of)} rows are read.`);
     const whole = answer.rowsSelected > all.length ? await referrers.allRows(call, asked, tell) : all;
     if (!isOpen()) return;
-    const type = kind === "json" ? "application/json" : "text/csv";
-    saveText(referrers.fileOf(whole.filter(hasText), kind), type, fileName(state.url, kind));
+    saveLines(referrers.COLUMNS, referrers.linesOf(whole.filter(hasText)), kind, nameFor(state.url));
     redraw();
   }
 

@@ -12,7 +12,7 @@ import { chooser, colours, count, dialog, el, headOf, many, notice, outLinks, si
 import { barsKey, keyOf, keyText } from "./key.js";
 import { bare, hostOf, safe } from "./names.js";
 import { measured, ordered } from "./order.js";
-import { fileName, saveFramed, savePicture } from "./save.js";
+import { fileName, iso, nameFor, saveFramed, saveLines, savePicture } from "./save.js";
 import { AXIS, Scene } from "./scene.js";
 import { table } from "./table.js";
 import { clock, DAY, day, digits, length, seconds } from "./time.js";
@@ -169,6 +169,7 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
         "div",
         { class: "right" },
         tableSwitch,
+        el("button", { class: "act", type: "button", text: "CSV", onclick: saveRows }),
         el("button", { class: "act", type: "button", text: "SVG", onclick: saveSvg }),
         el("button", {
           class: "act",
@@ -212,14 +213,16 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
 
   /** Shows the rows that have a text, among all rows: a first answer has only those that lived longest. */
   async function filtered() {
-    if (choice.text && data.rest && all.length < BARCODE_MAX) {
-      const whole = await call(barcodePath(state.url, direction, BARCODE_MAX));
-      if (!isOpen()) return;
-      data = decoded(whole);
-      all = measured(data);
-      Object.assign(scene, { data, all });
-    }
-    reorder();
+    if (choice.text) await load();
+    if (isOpen()) reorder();
+  }
+
+  /** Asks for the rows that a first answer leaves out. */
+  async function load() {
+    if (!data.rest || all.length >= BARCODE_MAX) return;
+    data = decoded(await call(barcodePath(state.url, direction, BARCODE_MAX)));
+    all = measured(data);
+    Object.assign(scene, { data, all });
   }
 
   function reorder() {
@@ -487,6 +490,22 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
       ? table(scene.order.rows, Math.max(0, scene.current), (row) => addressOf({ url: row.url }), scene.captures)
       : undefined;
     if (shownTable) area.append(shownTable.element);
+  }
+
+  /** Saves all rows with the text that is looked for, a line for each run; also rows that a first answer leaves out. */
+  async function saveRows() {
+    await load();
+    if (!isOpen()) return;
+    const lines = ordered(all, choice, hostOf(data.url)).rows.flatMap((row) =>
+      row.runs.map((run) => ({
+        url: row.url,
+        first: iso(run.first),
+        last: iso(run.last),
+        gone: iso(run.gone),
+        began: run.found ? "found" : "new",
+      })),
+    );
+    saveLines(["url", "first", "last", "gone", "began"], lines, "csv", nameFor(data.url));
   }
 
   function saveSvg() {

@@ -9,6 +9,7 @@ import { chooser, colours, count, dialog, el, headOf, many, notice, outLinks, si
 import { hatch } from "./drawing.js";
 import { branchesOf, bare, fitted, hostOf, pathsOf, safe } from "./names.js";
 import { measured } from "./order.js";
+import { nameFor, saveLines } from "./save.js";
 import { clock, day, digits, MONTHS, ofYear, seconds, year } from "./time.js";
 
 const LINE = 22;
@@ -104,6 +105,7 @@ export async function open({ root, state, set, call, say, drawn, isOpen }) {
       { class: "right" },
       el("button", { class: "act", type: "button", text: "← change", onclick: () => step(-1) }),
       el("button", { class: "act", type: "button", text: "change →", onclick: () => step(1) }),
+      el("button", { class: "act", type: "button", text: "CSV", onclick: saveLists }),
       el("button", { class: "act", type: "button", text: "Data", onclick: showData }),
     ),
   );
@@ -444,6 +446,13 @@ export async function open({ root, state, set, call, say, drawn, isOpen }) {
     let at = known.indexOf(moving === "a" ? a : b) + way;
     while (at > 0 && at < known.length - 1 && !changed[known[at]]) at += way;
     if (at >= 0 && at < known.length) put(moving, known[at]);
+  }
+
+  /** Saves both lists: each link, and what became of it. */
+  function saveLists() {
+    const lines = ["lost", "kept", "gained"].flatMap((change) => shown[change].map(({ url }) => ({ change, url })));
+    const [from, to] = [a, b].map((at) => digits(captures[at].time));
+    saveLines(["change", "url"], lines, "csv", `${nameFor(data.url)}-${from}-${to}`);
   }
 
   function showData() {

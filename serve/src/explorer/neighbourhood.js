@@ -8,7 +8,7 @@ import { asks, unitOf } from "./asks.js";
 import { home, path } from "./data.js";
 import { chooser, colours, count, dialog, el, headOf, many, notice, sized } from "./dom.js";
 import { bare, cut, fitted, hostOf, namesOf, safe } from "./names.js";
-import { fileName, saveFramed, savePicture, saveText } from "./save.js";
+import { fileName, iso, nameFor, saveFramed, saveLines, savePicture } from "./save.js";
 import { surroundings } from "./surroundings.js";
 import { table } from "./table.js";
 import { DAY, day, digits, endOf, ticks, YEAR } from "./time.js";
@@ -303,15 +303,13 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
 
   /** The links that are there at this date, as a table for other tools. */
   function saveLinks() {
-    const quoted = (value) => (/[",\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value);
-    const iso = (time) => (time === Infinity ? "" : new Date(time * 1000).toISOString().slice(0, 19) + "Z");
-    const lines = ["from,until,source,target,unknown"];
+    const lines = [];
     for (let at = 0; at < from.length; at += 1) {
       if (!isThere(at)) continue;
-      const ends = [quoted(nodes[source[at]]), quoted(nodes[target[at]])];
-      lines.push([iso(from[at]), iso(until[at]), ...ends, iso(unknown[at])].join(","));
+      const [since, to, doubt] = [from[at], until[at], unknown[at]].map((time) => (time === Infinity ? "" : iso(time)));
+      lines.push({ from: since, until: to, source: nodes[source[at]], target: nodes[target[at]], unknown: doubt });
     }
-    saveText(lines.join("\r\n") + "\r\n", "text/csv", fileName(state.url, "csv"));
+    saveLines(["from", "until", "source", "target", "unknown"], lines, "csv", nameFor(state.url));
   }
 
   /** Whether a link is part of the picture at this date. */

@@ -3,6 +3,7 @@
 
 import { path } from "./data.js";
 import { branchesOf, bare } from "./names.js";
+import { iso } from "./save.js";
 import { DAY, day, digits, MONTHS, seconds, year } from "./time.js";
 
 /** Rows of a first answer, and of one in which a text is looked for: the most that the server gives at once. */
@@ -21,7 +22,6 @@ export const EVENTS = [
 const KINDS = ["found", "new", "returned", "lost"];
 
 const time = (text) => (text ? Date.parse(text) / 1000 : 0);
-const iso = (at) => (at ? `${new Date(at * 1000).toISOString().slice(0, 19)}Z` : "");
 
 /** Whether a text is a name without a path: a domain. */
 export const isName = (text) => !/^\w+:\/\//.test(text) && !/\/./.test(text);
@@ -169,11 +169,11 @@ export async function allRows(call, ask, tell) {
   return rows;
 }
 
-const COLUMNS = ["referrer", "page", "pages", "targets", "began", "first", "last", "gone", "end"];
+export const COLUMNS = ["referrer", "page", "pages", "targets", "began", "first", "last", "gone", "end"];
 
-/** Rows as a text of CSV or JSON, a line for each stay. */
-export function fileOf(rows, kind) {
-  const lines = rows.flatMap((row) =>
+/** Rows as lines of a file, one for each stay. */
+export const linesOf = (rows) =>
+  rows.flatMap((row) =>
     row.runs.map((run) => ({
       referrer: row.url,
       page: row.page,
@@ -186,8 +186,3 @@ export function fileOf(rows, kind) {
       end: run.gone ? "lost" : endOfRow(row),
     })),
   );
-  if (kind === "json") return JSON.stringify(lines, null, 1);
-  const quoted = (value) => (/[",\r\n]/.test(value) ? `"${String(value).replaceAll('"', '""')}"` : value);
-  const text = [COLUMNS, ...lines.map((line) => COLUMNS.map((name) => quoted(line[name])))];
-  return `${text.map((line) => line.join(",")).join("\r\n")}\r\n`;
-}

@@ -10,14 +10,28 @@ function save(blob, name) {
   setTimeout(() => URL.revokeObjectURL(link.href), 10000);
 }
 
-/** The name of a file for a URL. */
-export const fileName = (url, end) =>
-  `${url
+/** The name of a file for a URL, without its end. */
+export const nameFor = (url) =>
+  url
     .replace(/^\w+:\/\//, "")
     .replace(/[^\w.-]+/g, "-")
-    .slice(0, 60)}.${end}`;
+    .slice(0, 60);
+
+export const fileName = (url, end) => `${nameFor(url)}.${end}`;
 
 export const saveText = (text, type, name) => save(new Blob([text], { type }), name);
+
+/** A time in seconds as text of files; empty for none. */
+export const iso = (at) => (at ? `${new Date(at * 1000).toISOString().slice(0, 19)}Z` : "");
+
+/** Saves lines, objects with these columns, as CSV (RFC 4180) or as JSON. */
+export function saveLines(columns, lines, kind, name) {
+  const one = (line) => Object.fromEntries(columns.map((column) => [column, line[column]]));
+  if (kind === "json") return saveText(JSON.stringify(lines.map(one), null, 1), "application/json", `${name}.json`);
+  const quoted = (value) => (/[",\r\n]/.test(value) ? `"${String(value).replaceAll('"', '""')}"` : (value ?? ""));
+  const text = [columns, ...lines.map((line) => columns.map((column) => quoted(line[column])))];
+  return saveText(`${text.map((line) => line.join(",")).join("\r\n")}\r\n`, "text/csv", `${name}.csv`);
+}
 
 export function savePicture(canvas, name) {
   canvas.toBlob((blob) => blob && save(blob, name), "image/png");

@@ -7,7 +7,7 @@ import { home } from "./data.js";
 import { colours, count, dialog, el, many } from "./dom.js";
 import { cut, safe } from "./names.js";
 import { link } from "./address.js";
-import { savePicture, saveText, Svg } from "./save.js";
+import { saveLines, savePicture, saveText, Svg } from "./save.js";
 import { day } from "./time.js";
 
 /** Hosts with a row of their own, and with a curve. */
@@ -79,6 +79,7 @@ export async function open({ root, call, drawn, isOpen }) {
         { class: "right" },
         el("button", { class: "act", type: "button", text: "SVG", onclick: saveSvg }),
         el("button", { class: "act", type: "button", text: "PNG", onclick: savePng }),
+        overview && el("button", { class: "act", type: "button", text: "CSV", onclick: saveYears }),
         el("button", { class: "act", type: "button", text: "Data", onclick: showData }),
       ),
     );
@@ -132,6 +133,19 @@ export async function open({ root, call, drawn, isOpen }) {
       }),
       table(["Server", "cells", "URLs", "links", "bytes"], rows),
     );
+  }
+
+  /** Saves the numbers of each year, of the whole store and of each host. */
+  function saveYears() {
+    const columns = Object.keys(overview.all).filter((name) => Array.isArray(overview.all[name]));
+    const years = (host, numbers) =>
+      numbers[columns[0]].map((_, at) => ({
+        year: overview.firstYear + at,
+        host,
+        ...Object.fromEntries(columns.map((name) => [name, numbers[name]?.[at]])),
+      }));
+    const lines = [...years("", overview.all), ...overview.hosts.flatMap((host) => years(host.host, host.numbers))];
+    saveLines(["year", "host", ...columns], lines, "csv", "store");
   }
 
   function showData() {
