@@ -173,12 +173,25 @@ pub(crate) struct FoundUrl {
     pub(crate) url: String,
 }
 
+/// The error of a URL that is not in the store.
+#[derive(Debug)]
+pub(crate) struct NotInStore(String);
+
+impl std::fmt::Display for NotInStore {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for NotInStore {}
+
 /// Finds a URL in the store. The URL is made canonical and loses its fragment. For a URL without a scheme, http and
 /// https are tried, and `www.`; the one that was captured is meant.
 ///
 /// # Errors
-/// The URL is not in the store (the error names the same URL with another scheme, or with or without `www.`, if the
-/// store has that URL); the text is not a URL; or the text has no scheme and several of these URLs were captured.
+/// The URL is not in the store ([`NotInStore`], which names the same URL with another scheme, or with or without
+/// `www.`, if the store has that URL); the text is not a URL; or the text has no scheme and several of these URLs were
+/// captured.
 pub(crate) fn find(links: &dyn Links, text: &str) -> anyhow::Result<FoundUrl> {
     let bare = text.trim();
     let candidates = meant(text).map_err(|error| anyhow!("invalid URL {text:?}: {error}"))?;
@@ -199,10 +212,10 @@ pub(crate) fn find(links: &dyn Links, text: &str) -> anyhow::Result<FoundUrl> {
         return Ok(captured);
     }
     let shown = if candidates.len() == 1 { candidates[0].as_str() } else { bare };
-    match named {
-        Some(near) => bail!("{shown} is not in the store, but {near} is"),
-        None => bail!("{shown} is not in the store, neither as a page nor as the target of a link"),
-    }
+    Err(anyhow!(NotInStore(match named {
+        Some(near) => format!("{shown} is not in the store, but {near} is"),
+        None => format!("{shown} is not in the store, neither as a page nor as the target of a link"),
+    })))
 }
 
 fn captured(links: &dyn Links, found: Vec<FoundUrl>) -> anyhow::Result<Option<FoundUrl>> {

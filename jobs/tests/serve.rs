@@ -8,6 +8,7 @@ mod servers;
 
 use commands::{command, succeeds};
 use servers::{Server, get};
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -62,6 +63,78 @@ fn who_links_to_a_name_links_to_its_domain_by_every_door() {
         let rows = answer["rows"].as_array().unwrap();
         assert_eq!(rows.iter().map(|row| row["page"].as_str().unwrap()).collect::<Vec<_>>(), pages, "{target}");
     }
+}
+
+#[test]
+fn a_source_of_backlinks_means_the_same_by_every_door() {
+    let dir = tempfile::tempdir().unwrap();
+    let line = |page: &str, link: &str| format!(r#"{{"url":"{page}","ts":"20200101000000","links":["{link}"]}}"#);
+    let target = "http://b.example/";
+    let pages = ["http://a.example/", "http://www.a.example/x", "https://www.a.example/xy", "http://c.example/"];
+    let own = "http://b.example/own";
+    for (name, lines) in [("first", &pages[..2]), ("second", &[pages[2], pages[3], own])] {
+        let lines: Vec<String> = lines.iter().map(|page| line(page, target)).collect();
+        fs::write(dir.path().join(format!("{name}.jsonl")), lines.join("\n")).unwrap();
+    }
+    succeeds(dir.path(), "build {}/first.jsonl --out {}/store -w 1");
+    succeeds(dir.path(), "update {}/store {}/second.jsonl -w 1");
+    let server = serve(dir.path(), "--listen 127.0.0.1:0");
+    for (source, matched, internal, expected) in [
+        ("a.example", "", false, &[0, 1, 2][..]),
+        ("a.example", "host", false, &[0]),
+        ("http://www.a.example/x", "", false, &[1]),
+        ("www.a.example/x", "exact", false, &[1]),
+        ("http://www.a.example/x", "prefix", false, &[1, 2]),
+        ("http://www.a.example/x", "host", false, &[1, 2]),
+        ("http://www.a.example/x", "domain", false, &[1, 2]),
+        // In the store, but no page; not in the store at all.
+        ("http://b.example/", "", true, &[]),
+        ("http://nobody.example/", "", false, &[]),
+        ("nobody.example", "", false, &[]),
+        ("b.example", "", false, &[]),
+        ("b.example", "", true, &[4]),
+    ] {
+        let expected: BTreeSet<&str> = expected.iter().map(|&at| [&pages[..], &[own]].concat()[at]).collect();
+        let mut words = format!("{target} --source {source} --order key --format json");
+        let mut path = format!("/v1/backlinks?url={target}&source={source}&order=key");
+        if !matched.is_empty() {
+            words += &format!(" --source-match {matched}");
+            path += &format!("&sourceMatch={matched}");
+        }
+        if internal {
+            words += " --internal";
+            path += "&internal=true";
+        }
+        for store in ["{}/store".to_owned(), format!("--server {}", server.address)] {
+            let shown = succeeds(dir.path(), &format!("backlinks {store} {words}"));
+            let rows = shown.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+            let rows: Vec<String> = rows.map(|row| row["page"].as_str().unwrap().to_owned()).collect();
+            assert_eq!(rows.iter().map(String::as_str).collect::<BTreeSet<_>>(), expected, "{store} {words}");
+        }
+        let (status, answer) = server.get(&path).unwrap();
+        assert_eq!(status, 200, "{path}: {answer}");
+        let answer: serde_json::Value = serde_json::from_str(&answer).unwrap();
+        let rows = answer["rows"].as_array().unwrap().iter().map(|row| row["page"].as_str().unwrap());
+        assert_eq!(rows.collect::<BTreeSet<_>>(), expected, "{path}");
+        assert_eq!(answer["rowsTotal"], expected.len(), "{path}");
+        assert_eq!(answer["source"], source);
+    }
+    // People are told why there is nothing.
+    for (words, note) in [
+        ("--source nobody.example", "note: nothing in the store matches --source nobody.example\n"),
+        ("--source http://a.example", ""),
+        ("--source https://a.example", "note: https://a.example/ is not in the store, but http://a.example/ is\n"),
+        (
+            "--source b.example",
+            "note: no page of b.example links there; --internal also counts the target's own pages\n",
+        ),
+    ] {
+        let output = command(dir.path(), &format!("backlinks {{}}/store {target} {words}")).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!((output.status.code(), said.as_str()), (Some(0), note), "{words}");
+    }
+    let output = command(dir.path(), &format!("backlinks {{}}/store {target} --source-match host")).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
 }
 
 fn refused(dir: &Path, words: &str) -> (Option<i32>, String) {

@@ -372,7 +372,8 @@ impl CellAnswer<'_> {
         let label = self.cell.label();
         let most = usize::try_from(request.most).ok().filter(|&most| most > 0).unwrap_or(usize::MAX);
         // Of the sources, in order, the first `most` from `first` on. All sources up to `end` may still be among them.
-        let (mut sources, mut end): (Vec<Uid>, Uid) = (Vec::new(), Uid(u64::MAX));
+        let mut end = Uid(if request.end == 0 { u64::MAX } else { request.end });
+        let mut sources: Vec<Uid> = Vec::new();
         let first = |sources: &mut Vec<Uid>, end: &mut Uid| {
             *sources = in_order(std::mem::take(sources));
             if sources.len() > most {

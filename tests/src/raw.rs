@@ -15,7 +15,7 @@ use tonic::{Response, Status};
 use webstrata_layers::record::status::{self, push_status};
 use webstrata_layers::{
     AsOf, Backlink, Began, CaptureTime, Change, ChangedLinks, Direction, Error, InLinks, Lifespan, Links, Page,
-    Precision, RangeLength, Sample, Sampling, Spelled, Stay, TIMES, Uid, Window,
+    Precision, RangeLength, Sample, Sampling, Scope, Spelled, Stay, TIMES, Uid, Window,
 };
 use webstrata_serve::clerk::Refused;
 use webstrata_serve::held::{direction_to, window_to};
@@ -289,7 +289,7 @@ impl Links for Raw {
         Ok(answer.firsts.into_iter().zip(Uid::of_numbers(answer.pages)).collect())
     }
 
-    fn backlinks(&self, target: &[Range<Uid>], _: &[Range<Uid>]) -> Result<Vec<(Uid, Backlink)>, Error> {
+    fn backlinks(&self, target: &[Range<Uid>], _: &Scope) -> Result<Vec<(Uid, Backlink)>, Error> {
         let [uids] = target else { return missing("several targets") };
         let (url, match_) = (self.url(uids.start)?, Match::Exact.into());
         let request = GetBacklinksRequest {

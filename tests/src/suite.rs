@@ -7,7 +7,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use webstrata_layers::record::key::{host_of, host_prefix, key_of};
-use webstrata_layers::{AsOf, Batch, Began, Direction, Linking, Links, Precision, Sample, Sampling, Stay, Uid, Window};
+use webstrata_layers::{
+    AsOf, Batch, Began, Direction, Linking, Links, Precision, Sample, Sampling, Scope, Stay, Uid, Window,
+};
 use webstrata_serve::clerk::Remote;
 
 use crate::clusters::Cluster;
@@ -224,7 +226,7 @@ impl Way<'_> {
         let times: Vec<i64> = oracle.times().into_iter().collect();
         for (uids, urls) in targets {
             let mut own = BTreeMap::new();
-            for (page, backlink) in self.links.backlinks(&uids, &[]).map_err(failed)? {
+            for (page, backlink) in self.links.backlinks(&uids, &Scope::default()).map_err(failed)? {
                 let began = |stay: &Stay| match stay.began {
                     Began::Found => "found",
                     Began::New => "new",

@@ -12,9 +12,9 @@ use indicatif::HumanCount;
 use serde_json::json;
 use std::io::Write;
 use std::ops::Range;
-use webstrata_layers::record::key::{domain_prefix, host_of, host_prefix, url_prefix};
 use webstrata_layers::{
-    Event, Linking, Links, Order, Period, RangeLength, Ranking, Referrer, Uid, Unit, counted, format_time,
+    Event, Linking, Links, Lookup, Match, Order, Period, RangeLength, Ranking, Referrer, Scope, Uid, Unit, counted,
+    format_time,
 };
 use webstrata_url::{domain_of, is_name, meant};
 
@@ -37,7 +37,8 @@ Examples:
   webstrata backlinks STORE example.org --unit domain --order most
   webstrata backlinks STORE example.org --by month --format csv
   webstrata backlinks STORE example.org --lost --from 2008 --to 2008
-  webstrata backlinks STORE http://example.org/news/ --match prefix";
+  webstrata backlinks STORE http://example.org/news/ --match prefix
+  webstrata backlinks STORE example.org --source blog.example.com --source-match host";
 
 /// Arguments of `backlinks`.
 #[derive(Args, Debug)]
@@ -50,6 +51,12 @@ pub(crate) struct BacklinksArgs {
     /// Which URLs are the target [default: domain for a name without a path, else exact]
     #[arg(long = "match", value_name = "WHAT", value_enum)]
     pub(crate) matching: Option<TargetArg>,
+    /// Count only pages of this domain or URL, as if the store had no others
+    #[arg(id = "source", long = "source", value_name = "SOURCE")]
+    pub(crate) of_source: Option<String>,
+    /// Which pages are the source [default: as for --match]
+    #[arg(long = "source-match", value_name = "WHAT", value_enum, requires = "source")]
+    pub(crate) source_matching: Option<TargetArg>,
     /// Count pages of the target's own host or domain, too
     #[arg(long)]
     pub(crate) internal: bool,
@@ -88,7 +95,7 @@ pub(crate) struct BacklinksArgs {
     pub(crate) format: TableFormat,
 }
 
-/// Which URLs are the target.
+/// Which URLs are the target, or the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TargetArg {
     /// This URL
@@ -99,6 +106,17 @@ pub(crate) enum TargetArg {
     Host,
     /// URLs of its host and of all subdomains
     Domain,
+}
+
+impl From<TargetArg> for Match {
+    fn from(matched: TargetArg) -> Self {
+        match matched {
+            TargetArg::Exact => Self::Exact,
+            TargetArg::Prefix => Self::Prefix,
+            TargetArg::Host => Self::Host,
+            TargetArg::Domain => Self::Domain,
+        }
+    }
 }
 
 /// What a row is.
@@ -167,7 +185,7 @@ pub(crate) fn run(args: &BacklinksArgs, out: &mut dyn Write) -> anyhow::Result<O
         (from, to) => interval(from, to)?,
     };
     let links = args.source.open(ask::READ_MEMORY)?;
-    let (target, except) = target_of(&*links, args)?;
+    let (target, scope) = target_of(&*links, args)?;
     let unit = match args.unit {
         UnitArg::Page => Unit::Page,
         UnitArg::Host => Unit::Host,
@@ -182,7 +200,7 @@ pub(crate) fn run(args: &BacklinksArgs, out: &mut dyn Write) -> anyhow::Result<O
     let limit = if args.by.is_some() { 0 } else { limit };
     let (event, order) = (event_of(args), args.order.into());
     let ranking = Ranking { unit, domain_of, period, event, interval, order, after: None, limit };
-    let found = links.referrers(&target, &except, ranking)?;
+    let found = links.referrers(&target, &scope, ranking)?;
     if let Some(period) = args.by {
         print_series(&found.periods, (period, args.format), out)?;
         return Ok(Outcome::Done);
@@ -194,8 +212,13 @@ pub(crate) fn run(args: &BacklinksArgs, out: &mut dyn Write) -> anyhow::Result<O
         let (selected, of) = (found.selected, counted(found.total, unit.name()));
         let with = if unit == Unit::Page { String::new() } else { format!(" with {}", counted(found.pages, "page")) };
         let text = match rows.len() {
+            // A note has said why.
+            0 if scope.within.as_ref().is_some_and(Vec::is_empty) => return Ok(Outcome::Done),
             0 if found.total == 0 => {
-                "nothing links there but the target's own pages, which --internal counts".to_owned()
+                let source =
+                    args.of_source.as_ref().map_or_else(String::new, |source| format!(" of {}", source.trim()));
+                let own = if args.internal { "" } else { "; --internal also counts the target's own pages" };
+                format!("no page{source} links there{own}")
             }
             shown if (shown as u64) < selected => {
                 format!("{shown} of {} are shown; --limit 0 prints all", counted(selected, "row"))
@@ -218,38 +241,62 @@ fn event_of(args: &BacklinksArgs) -> Event {
     }
 }
 
-/// Intervals of UIDs.
-type Intervals = Vec<Range<Uid>>;
+/// URLs that match what a person wrote.
+struct Matching {
+    matched: Match,
+    /// The URL that was meant; with [`Match::Exact`] as the store spells it.
+    url: String,
+    /// The UIDs of those that match, rising.
+    uids: Vec<Range<Uid>>,
+}
 
-/// The UIDs of the target, and those of pages that do not count.
-fn target_of(links: &dyn Links, args: &BacklinksArgs) -> anyhow::Result<(Intervals, Intervals)> {
-    let text = args.target.trim();
-    let matching = args.matching.unwrap_or(if is_name(text) { TargetArg::Domain } else { TargetArg::Exact });
-    let url = meant(text).map_err(|error| anyhow!("invalid target {text:?}: {error}"))?.swap_remove(0);
-    let of_host = |url: &str, prefix: fn(&str) -> Option<Vec<u8>>| match host_of(url).and_then(prefix) {
-        Some(prefix) => Ok(links.with_prefix(&prefix)?),
-        None => bail!("{url} has no host name, so it can be a target only with --match exact"),
-    };
-    let target = match matching {
-        TargetArg::Exact => {
-            let found = ask::find(links, text)?;
-            let target = std::iter::once(found.uid..found.uid + 1).collect();
-            let own = if args.internal { Vec::new() } else { of_host(&found.url, host_prefix)? };
-            return Ok((target, own));
-        }
-        TargetArg::Prefix => links.with_prefix(&url_prefix(&url))?,
-        TargetArg::Host => of_host(&url, host_prefix)?,
-        TargetArg::Domain => of_host(&url, domain_prefix)?,
-    };
-    if target.is_empty() {
-        bail!("nothing in the store matches {text}, neither as a page nor as the target of a link");
+impl Matching {
+    /// Those that match a text. `options` name the text and the way in which URLs match.
+    fn of(links: &dyn Links, (text, matched): (&str, Option<TargetArg>), options: [&str; 2]) -> anyhow::Result<Self> {
+        let text = text.trim();
+        let matched = matched.map_or_else(|| Match::unsaid(is_name(text)), Match::from);
+        let url = meant(text).map_err(|error| anyhow!("invalid {} {text:?}: {error}", options[0]))?.swap_remove(0);
+        Ok(match matched.lookup(&url) {
+            Some(Lookup::Keys(prefix)) => Self { matched, url, uids: links.with_prefix(&prefix)? },
+            Some(Lookup::Url | Lookup::Spellings) => {
+                let found = ask::find(links, text)?;
+                Self { matched, url: found.url, uids: std::iter::once(found.uid..found.uid + 1).collect() }
+            }
+            None => bail!("{url} has no host name, so it needs {} exact", options[1]),
+        })
     }
-    let except = match matching {
+}
+
+/// The UIDs of the target, and the pages that count.
+fn target_of(links: &dyn Links, args: &BacklinksArgs) -> anyhow::Result<(Vec<Range<Uid>>, Scope)> {
+    let Matching { matched, url, uids: target } =
+        Matching::of(links, (&args.target, args.matching), ["target", "--match"])?;
+    if target.is_empty() {
+        bail!("nothing in the store matches {}, neither as a page nor as the target of a link", args.target.trim());
+    }
+    let within = args.of_source.as_deref().map(|source| uids_of_source(links, (source, args.source_matching)));
+    let except = match matched.own_pages(&url) {
         _ if args.internal => Vec::new(),
-        TargetArg::Prefix => of_host(&url, host_prefix)?,
-        _ => target.clone(),
+        Some(prefix) => links.with_prefix(&prefix)?,
+        None => target.clone(),
     };
-    Ok((target, except))
+    Ok((target, Scope { within: within.transpose()?, except }))
+}
+
+/// The UIDs of the source; none, and a note that says so, if it is not in the store.
+fn uids_of_source(links: &dyn Links, source: (&str, Option<TargetArg>)) -> anyhow::Result<Vec<Range<Uid>>> {
+    let found = Matching::of(links, source, ["--source", "--source-match"]);
+    let uids = match found {
+        Err(error) if error.is::<ask::NotInStore>() => {
+            ask::note(&error.to_string());
+            return Ok(Vec::new());
+        }
+        found => found?.uids,
+    };
+    if uids.is_empty() {
+        ask::note(&format!("nothing in the store matches --source {}", source.0.trim()));
+    }
+    Ok(uids)
 }
 
 fn print_series(

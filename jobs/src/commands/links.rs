@@ -15,7 +15,8 @@ use webstrata_analysis::Fold;
 use webstrata_layers::read::question::put_unknown;
 use webstrata_layers::record::capture::{deciding, ended_by, gone_after, telling};
 use webstrata_layers::{
-    AsOf, CaptureTime, Direction, Lifespan, Links, Precision, Sample, Sampling, Stay, Uid, Window, counted, format_time,
+    AsOf, CaptureTime, Direction, Lifespan, Links, Precision, Sample, Sampling, Scope, Stay, Uid, Window, counted,
+    format_time,
 };
 
 const EXAMPLES: &str = "\
@@ -305,7 +306,7 @@ fn print_bars(links: &dyn Links, args: &LinksArgs, found: &FoundUrl, out: &mut d
     if args.inward {
         let one = found.uid..found.uid + 1;
         let bars = |stay: &Stay| Bar { first: stay.first, last: stay.last, gone: stay.gone };
-        let backlinks = links.backlinks(std::slice::from_ref(&one), &[])?.into_iter();
+        let backlinks = links.backlinks(std::slice::from_ref(&one), &Scope::default())?.into_iter();
         rows.extend(backlinks.map(|(page, backlink)| (page, backlink.stays.iter().map(bars).collect())));
     } else {
         let telling = telling(&captures);

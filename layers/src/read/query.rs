@@ -9,6 +9,7 @@ use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
 use crate::error::Error;
+use crate::read::around::scope::Scope;
 use crate::read::around::tally::{self, Ranked, Ranking};
 use crate::read::dates::{ChangedLinks, differing, is_unknown_at};
 use crate::read::spellings::{Spelled, deciding, in_order};
@@ -50,19 +51,18 @@ pub enum Direction {
     In(Precision),
 }
 
-/// The pages that link to a target at range precision, by UID, without those in `except`.
+/// The pages in a scope that link to a target at range precision, by UID.
 pub(crate) fn sources_of<L: Links + ?Sized>(
     links: &L,
     target: &[Range<Uid>],
-    except: &[Range<Uid>],
+    scope: &Scope,
 ) -> Result<Vec<Uid>, Error> {
     let mut sources = Vec::new();
     for uid in target.iter().cloned().flat_map(Uid::each) {
-        sources.extend(links.in_links(uid, Window::ALWAYS, Precision::Range)?);
+        let linking = links.in_links(uid, Window::ALWAYS, Precision::Range)?;
+        sources.extend(linking.into_iter().filter(|&source| scope.has(source)));
     }
-    let mut sources = in_order(sources);
-    sources.retain(|source| !except.iter().any(|uids| uids.contains(source)));
-    Ok(sources)
+    Ok(in_order(sources))
 }
 
 /// Asks when pages linked to a target, one after the other.
@@ -237,18 +237,18 @@ pub trait Links {
         Ok(firsts)
     }
 
-    /// When each page linked to a target, which is the URLs of these UIDs, by UID; pages that never did are left out,
-    /// and so are those whose UIDs are in `except`. The rule is that of [`mod@crate::record::backlink`].
+    /// When each page in a scope linked to a target, which is the URLs of these UIDs, by UID; pages that never did are
+    /// left out. The rule is that of [`mod@crate::record::backlink`].
     ///
-    /// Cost: the sources of each URL of the target, and the lifespans and captures of each source once. Memory: the
-    /// answer, and the UIDs of the sources.
+    /// Cost: the sources of each URL of the target, and the lifespans and captures of each source in the scope once.
+    /// Memory: the answer, and the UIDs of these sources.
     ///
     /// # Errors
     /// As of all questions.
-    fn backlinks(&self, target: &[Range<Uid>], except: &[Range<Uid>]) -> Result<Vec<(Uid, Backlink)>, Error> {
+    fn backlinks(&self, target: &[Range<Uid>], scope: &Scope) -> Result<Vec<(Uid, Backlink)>, Error> {
         let mut backlinks = Vec::new();
         let mut asking = AskedBacklinks::of(target);
-        for source in sources_of(self, target, except)? {
+        for source in sources_of(self, target, scope)? {
             backlinks.extend(asking.ask(self, source)?.map(|backlink| (source, backlink)));
         }
         Ok(backlinks)
@@ -256,12 +256,12 @@ pub trait Links {
 
     /// Who links to a target: [`Links::backlinks`] counted, selected and in an order.
     ///
-    /// Memory: the UIDs of the sources, and the rows of the answer.
+    /// Memory: the UIDs of the sources in the scope, and the rows of the answer.
     ///
     /// # Errors
     /// As of all questions.
-    fn referrers(&self, target: &[Range<Uid>], except: &[Range<Uid>], ranking: Ranking) -> Result<Ranked, Error> {
-        tally::count(self, target, except, ranking)
+    fn referrers(&self, target: &[Range<Uid>], scope: &Scope, ranking: Ranking) -> Result<Ranked, Error> {
+        tally::count(self, target, scope, ranking)
     }
 
     /// The URLs of the store that are spellings of a page, in order.

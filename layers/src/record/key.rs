@@ -22,6 +22,8 @@
 //!
 //! Source: Sort-friendly URI Reordering Transform of the web archives; here nothing is merged.
 
+pub mod matching;
+
 /// Ends the key of an http URL.
 const HTTP: u8 = 0x01;
 /// Ends the key of an https URL.

@@ -10,7 +10,7 @@ use tokio::runtime::Runtime;
 use tonic::Status;
 use webstrata_layers::{
     AsOf, Backlink, CaptureTime, ChangedLinks, Direction, Error, InLinks, Lifespan, Links, Page, Precision,
-    RangeLength, Ranked, Ranking, Sample, Spelled, Uid, Window,
+    RangeLength, Ranked, Ranking, Sample, Scope, Spelled, Uid, Window,
 };
 
 use super::{BacklinkQuestion, Clerk, ClerkOptions, Pinned};
@@ -159,15 +159,15 @@ impl Links for Remote {
         Ok(self.answer(self.pinned.first(&[uid]))?.pop().unwrap_or_default())
     }
 
-    fn backlinks(&self, target: &[Range<Uid>], except: &[Range<Uid>]) -> Result<Vec<(Uid, Backlink)>, Error> {
+    fn backlinks(&self, target: &[Range<Uid>], scope: &Scope) -> Result<Vec<(Uid, Backlink)>, Error> {
         let mut found = Vec::new();
-        self.answer(self.pinned.backlinks(target, except, |page, backlink| found.push((page, backlink))))?;
+        self.answer(self.pinned.backlinks(target, scope, |page, backlink| found.push((page, backlink))))?;
         found.sort_unstable_by_key(|(page, _)| *page);
         Ok(found)
     }
 
-    fn referrers(&self, target: &[Range<Uid>], except: &[Range<Uid>], ranking: Ranking) -> Result<Ranked, Error> {
-        let question = BacklinkQuestion { target: target.to_vec(), except: except.to_vec(), ranking };
+    fn referrers(&self, target: &[Range<Uid>], scope: &Scope, ranking: Ranking) -> Result<Ranked, Error> {
+        let question = BacklinkQuestion { target: target.to_vec(), scope: scope.clone(), ranking };
         Ok(self.answer(self.pinned.who_links(question))?.ranked)
     }
 

@@ -1,9 +1,10 @@
-//! Questions about URLs: the UIDs of URLs, the URLs of UIDs, URLs with a prefix, and URLs captured in an interval.
+//! Questions about URLs: the UIDs of URLs, the URLs of UIDs, URLs with a prefix or that match another, and URLs
+//! captured in an interval.
 
 use std::ops::Range;
 use tonic::Status;
 use webstrata_layers::record::key::key_of;
-use webstrata_layers::{CaptureTime, Uid, Window, key};
+use webstrata_layers::{CaptureTime, Lookup, Match, Uid, Window, key};
 
 use super::call::other_kind;
 use super::links::chosen;
@@ -12,6 +13,7 @@ use super::split::Split;
 use crate::protocol::proto::answer::Answer as AnswerKind;
 use crate::protocol::proto::question::Question as QuestionKind;
 use crate::protocol::proto::{Find, Listing, Prefix};
+use crate::protocol::status::bad;
 
 /// UIDs scanned in one step of a listing.
 const STEP: u64 = 1 << 17;
@@ -93,6 +95,21 @@ impl Pinned {
             }
         }
         Ok(intervals.into_iter().flatten().collect())
+    }
+
+    /// The UIDs of the URLs that match a canonical URL, rising; none where no URL of the store does. `field` is where
+    /// the caller wrote it.
+    ///
+    /// # Errors
+    /// BAD_REQUEST for the host or the domain of a URL without a host name; see [`Pinned`].
+    pub(crate) async fn matching(&self, matched: Match, url: &str, field: &str) -> Result<Vec<Range<Uid>>, Status> {
+        let one_by_one = match matched.lookup(url) {
+            Some(Lookup::Keys(prefix)) => return self.with_prefix(&prefix).await,
+            Some(Lookup::Url) => self.uids(&[url]).await?.into_iter().flatten().collect(),
+            Some(Lookup::Spellings) => self.spellings(url).await?,
+            None => return Err(bad(format!("{field}: cannot list the URLs of {url}: no host name"))),
+        };
+        Ok(one_by_one.into_iter().map(|uid| uid..uid + 1).collect())
     }
 
     /// The UIDs of the URLs whose keys are not below `key`: one interval for each row that has such URLs, in increasing

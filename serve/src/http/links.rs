@@ -11,12 +11,13 @@ use axum::extract::{RawQuery, State};
 use serde_json::{Value as Shown, json};
 use tonic::Status;
 use webstrata_layers::{
-    AsOf, Batch, Direction, Failures, Lifespan, Precision, Sample, Sampling, Uid, Window, format_time,
+    AsOf, Batch, Direction, Failures, Lifespan, Match, Precision, Sample, Sampling, Uid, Window, format_time,
 };
 
-use super::answer::walk::{Match, Walk};
+use super::answer::walk::Walk;
 use super::answer::{Answer, Value};
 use super::question::address::{find, spellings_of};
+use super::question::matching::{Matching, matched};
 use super::question::params::Params;
 use super::question::resume::Start;
 use super::{Refused, pinned, resume_key};
@@ -300,7 +301,7 @@ pub(super) async fn links(State(shared): State<Shared>, RawQuery(query): RawQuer
     let params = Params::of(query.as_deref(), LINKS, &[])?;
     let mut start = Start::of(shared.cluster.store(), "/v1/links", &params)?;
     let question = LinkQuestion::of(&params, &mut start)?;
-    let matched = Match::of(&params)?;
+    let matched = matched(&params, "matchType", Match::Exact)?;
     let url = params.required("url")?;
     let mut answer = Answer::of(&shared, &params, &start)?;
     let mut counts = Answer::of(&shared, &params, &start)?;
@@ -331,8 +332,8 @@ pub(super) async fn links(State(shared): State<Shared>, RawQuery(query): RawQuer
         resume_key(&mut shown, &start, &pinned, answer.next_page);
         return Ok(Json(shown));
     }
-    let uid_intervals = matched.uid_intervals(&pinned, url).await?;
-    let mut walk = Walk::new(pinned.clone(), uid_intervals, question.interval(), start.first_uid());
+    let Matching { uids, .. } = Matching::of(&pinned, matched, ("url", url)).await?;
+    let mut walk = Walk::new(pinned.clone(), uids, question.interval(), start.first_uid());
     if let AnswerForm::Count = question.form {
         while let Some(uids) = walk.next(&mut counts).await? {
             counts.add(&pinned, &uids, &question.counts(&pinned, &uids).await?).await?;

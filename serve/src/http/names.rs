@@ -5,11 +5,12 @@ use axum::Json;
 use axum::extract::{Path, RawQuery, State};
 use serde_json::{Value as Shown, json};
 use tonic::Status;
-use webstrata_layers::{Batch, CaptureTime, Uid, format_time};
+use webstrata_layers::{Batch, CaptureTime, Match, Uid, format_time};
 
-use super::answer::walk::{Match, Walk};
+use super::answer::walk::Walk;
 use super::answer::{Answer, Value};
 use super::question::address::{find, look_up, spellings_of};
+use super::question::matching::{Matching, matched};
 use super::question::params::{Params, number};
 use super::question::resume::{PagePosition, Start};
 use super::{Refused, pinned, resume_key};
@@ -50,7 +51,7 @@ pub(super) async fn captures(State(shared): State<Shared>, RawQuery(query): RawQ
     let params = Params::of(query.as_deref(), CAPTURES, &[])?;
     let start = Start::of(shared.cluster.store(), "/v1/captures", &params)?;
     let (from, to) = params.interval()?.unwrap_or((i64::MIN, i64::MAX));
-    let matched = Match::of(&params)?;
+    let matched = matched(&params, "matchType", Match::Exact)?;
     let url = params.required("url")?;
     let mut answer = Answer::of(&shared, &params, &start)?;
     let pinned = pinned(&shared, start.epoch).await?;
@@ -66,7 +67,7 @@ pub(super) async fn captures(State(shared): State<Shared>, RawQuery(query): RawQ
         (shown["url"], shown["uid"]) = (json!(url), json!(uid));
         std::iter::once(uid..uid + 1).collect()
     } else {
-        matched.uid_intervals(&pinned, url).await?
+        Matching::of(&pinned, matched, ("url", url)).await?.uids
     };
     let mut walk = Walk::new(pinned.clone(), uid_intervals, Some((from, to)), start.first_uid());
     captures_of(&pinned, &mut walk, (from, to), &mut answer).await?;
@@ -133,7 +134,7 @@ pub(super) async fn urls(State(shared): State<Shared>, RawQuery(query): RawQuery
     let params = Params::of(query.as_deref(), URLS, &[])?;
     let start = Start::of(shared.cluster.store(), "/v1/urls", &params)?;
     let interval = params.interval()?;
-    let matched = Match::of(&params)?;
+    let matched = matched(&params, "matchType", Match::Exact)?;
     let url = params.get("url")?;
     if url.is_none() && params.get("matchType")?.is_some() {
         return Err(bad("matchType: needs url").into());
@@ -141,7 +142,7 @@ pub(super) async fn urls(State(shared): State<Shared>, RawQuery(query): RawQuery
     let mut answer = Answer::of(&shared, &params, &start)?;
     let pinned = pinned(&shared, start.epoch).await?;
     let uid_intervals = match url {
-        Some(url) => matched.uid_intervals(&pinned, url).await?,
+        Some(url) => Matching::of(&pinned, matched, ("url", url)).await?.uids,
         None => std::iter::once(Uid::below(pinned.len())).collect(),
     };
     let mut walk = Walk::new(pinned.clone(), uid_intervals, interval, start.first_uid());

@@ -2,11 +2,11 @@
 
 use tonic::Status;
 use webstrata_layers::read::around::referrers::ROWS_MAX;
-use webstrata_layers::{Event, Order, Period, RangeLength, Ranking, Referrer, ReferringHost, Stay, interval};
+use webstrata_layers::{Event, Match, Order, Period, RangeLength, Ranking, Referrer, ReferringHost, Stay, interval};
 use webstrata_url::domain_of;
 
 use super::around::{limit_of, unit_of};
-use super::links::{match_of, matching};
+use super::links::match_of;
 use crate::clerk::{BacklinkAnswer, BacklinkQuestion, Pinned};
 use crate::protocol::backlinks::began_to;
 use crate::protocol::proto;
@@ -67,22 +67,25 @@ async fn backlink_question(pinned: &Pinned, request: &proto::GetBacklinksRequest
     };
     let (from, to) = interval(request.from, request.to).map_err(|error| bad(error.to_string()))?;
     let interval = (request.from.map_or(i64::MIN, |_| from), request.to.map_or(i64::MAX, |_| to));
-    let kind = match_of(request.r#match)?;
-    let target = matching(pinned, &request.url, kind).await?;
+    let (matched, source_match) = (match_of(request.r#match)?, match_of(request.source_match)?);
+    if request.source.is_empty() && source_match != Match::default() {
+        return Err(bad("source_match: needs source"));
+    }
+    let target = pinned.matching(matched, &request.url, "url").await?;
     if target.is_empty() {
         let message = format!("nothing in the store matches {}", request.url);
         return Err(refuse(Reason::NotInStore, message, &[("epoch", pinned.epoch())]));
     }
-    let except = match kind {
-        _ if request.internal => Vec::new(),
-        proto::Match::Host | proto::Match::Domain => target.clone(),
-        _ => matching(pinned, &request.url, proto::Match::Host).await?,
+    let within = match request.source.as_str() {
+        "" => None,
+        source => Some(pinned.matching(source_match, source, "source").await?),
     };
+    let scope = pinned.scope((matched, &request.url, &target), request.internal, within).await?;
     // Rows that are skipped are found, too: HTTP has keys that continue an answer.
     let limit = limit_of(request.limit, ROWS_MAX);
     let limit = limit.saturating_add(usize::try_from(request.offset).unwrap_or(usize::MAX));
     let ranking = Ranking { unit, domain_of, period, event, interval, order, after: None, limit };
-    Ok(BacklinkQuestion { target, except, ranking })
+    Ok(BacklinkQuestion { target, scope, ranking })
 }
 
 fn referring_host(host: ReferringHost) -> proto::ReferringHost {

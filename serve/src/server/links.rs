@@ -8,8 +8,7 @@ use tokio::sync::mpsc;
 use tokio_stream::Stream;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status};
-use webstrata_layers::record::key;
-use webstrata_layers::{Batch, Direction, Precision, Sampling, Uid, Window, interval};
+use webstrata_layers::{Batch, Direction, Match, Precision, Sampling, Uid, Window, interval};
 
 use super::{Shared, around, backlinks};
 use crate::clerk::{Pinned, WAIT};
@@ -456,37 +455,18 @@ async fn uid_intervals_of(
     if request.url.is_empty() {
         return Ok(std::iter::once(Uid::below(pinned.len())).collect());
     }
-    matching(pinned, &request.url, match_of(request.r#match)?).await
+    pinned.matching(match_of(request.r#match)?, &request.url, "url").await
 }
 
-pub(super) fn match_of(number: i32) -> Result<proto::Match, Status> {
-    proto::Match::try_from(number).map_err(|_| bad(format!("match: {number} is none")))
-}
-
-/// The UIDs of the URLs that match a URL.
-pub(super) async fn matching(
-    pinned: &Pinned,
-    url: &String,
-    kind: proto::Match,
-) -> Result<Vec<std::ops::Range<Uid>>, Status> {
-    match kind {
-        proto::Match::Exact => {
-            let found = pinned.uids(std::slice::from_ref(url)).await?;
-            Ok(found.into_iter().flatten().map(|uid| uid..uid + 1).collect())
-        }
-        proto::Match::Surt => {
-            let found = pinned.spellings(url).await?;
-            Ok(found.into_iter().map(|uid| uid..uid + 1).collect())
-        }
-        proto::Match::Prefix => pinned.with_prefix(&key::url_prefix(url)).await,
-        proto::Match::Host => pinned.with_prefix(&prefix_of_host(url, key::host_prefix)?).await,
-        proto::Match::Domain => pinned.with_prefix(&prefix_of_host(url, key::domain_prefix)?).await,
-    }
-}
-
-/// The key prefix for the host of a URL, or for a host.
-fn prefix_of_host(url: &str, prefix: fn(&str) -> Option<Vec<u8>>) -> Result<Vec<u8>, Status> {
-    key::host_of(url).and_then(prefix).ok_or_else(|| bad(format!("url: cannot list the URLs of {url}: no host name")))
+/// Which URLs match a URL, as a number of [`proto::Match`].
+pub(super) fn match_of(number: i32) -> Result<Match, Status> {
+    Ok(match proto::Match::try_from(number).map_err(|_| bad(format!("match: {number} is none")))? {
+        proto::Match::Exact => Match::Exact,
+        proto::Match::Surt => Match::Surt,
+        proto::Match::Prefix => Match::Prefix,
+        proto::Match::Host => Match::Host,
+        proto::Match::Domain => Match::Domain,
+    })
 }
 
 /// Sends the UIDs of intervals (all, or those captured at some time), until the intervals end or the receiver is gone.

@@ -1,4 +1,5 @@
-"""Who links to a URL, a host or a domain: rows with their stays, numbers by period, and events."""
+"""Who links to a URL, a host or a domain: rows with their stays, numbers by period, and events; of all pages, or of
+those of one source."""
 
 import csv
 import io
@@ -10,6 +11,7 @@ from brute.question import NOT_IN_STORE, Kind, a_time, a_url, forever, json_of, 
 
 EVENTS = ["any", "came", "new", "returned", "lost", "standing"]
 UNITS = ["page", "host", "domain"]
+MATCHES = ["exact", "prefix", "host", "domain"]
 ORDERS = ["first", "last", "most", "key"]
 
 
@@ -20,6 +22,8 @@ def make(rng, world):
     question = {
         "url": url,
         "match": rng.choice(["exact", "exact", "prefix", "host", "domain", "domain"]),
+        "source": None,
+        "source_match": rng.choice(MATCHES),
         "internal": rng.random() < 0.5,
         "unit": rng.choice(UNITS),
         "by": rng.choice(["day", "month", "year"]),
@@ -27,6 +31,12 @@ def make(rng, world):
         "order": rng.choice(ORDERS),
         "limit": rng.choice([None, None, 1, 2]),
     }
+    if rng.random() < 0.4:
+        # A page that links, or any URL; now and then one that the store does not have.
+        pages = list(world.model.pages)
+        question["source"] = rng.choice(pages) if pages and rng.random() < 0.6 else a_url(rng, world)
+        if rng.random() < 0.1:
+            question["source"] = "http://nobody.example/x"
     for end in ("from", "to"):
         question[end] = a_time(rng, world, end == "to") if rng.random() < 0.35 else None
     if question["from"] and question["to"] and question["from"][1] > question["to"][1]:
@@ -56,6 +66,11 @@ def is_inside(page, question):
     return host(page) == host(question["url"])
 
 
+def is_source(page, question):
+    """Whether a page counts as one of the source."""
+    return question["source"] is None or matches(page, question["source_match"], question["source"])
+
+
 def state(row, at):
     """yes, no or unknown: whether a page or a group links as of a time."""
     if any(first <= at <= forever(last) for first, last in row["unknown"]):
@@ -71,7 +86,7 @@ def rows_of(world, question):
     pages = []
     for page in model.pages:
         linked = {u for c in model.captures(page) for u in c.links or ()} & targets
-        if linked and (question["internal"] or not is_inside(page, question)):
+        if linked and is_source(page, question) and (question["internal"] or not is_inside(page, question)):
             pages.append(
                 {
                     "page": page,
@@ -221,6 +236,8 @@ def flags(question):
     found = ["--match", question["match"], "--unit", question["unit"]] + (
         ["--internal"] if question["internal"] else []
     )
+    if question["source"]:
+        found += ["--source", question["source"], "--source-match", question["source_match"]]
     for end in ("from", "to"):
         if question[end]:
             found += ["--" + end, question[end][0]]
@@ -314,6 +331,8 @@ def over_http(world, question):
         "by": "month" if question["by"] == "day" else question["by"],
     }
     asked |= {end: question[end][0] for end in ("from", "to") if question[end]}
+    if question["source"]:
+        asked |= {"source": question["source"], "sourceMatch": question["source_match"]}
     parts = world.pages("/v1/backlinks", asked, question["limit"])
     if json_of(parts[0]):
         return NOT_IN_STORE
@@ -344,7 +363,9 @@ def over_grpc(world, question):
             world.grpc.GetBacklinks,
             Request(
                 url=question["url"],
-                match=["exact", "prefix", "host", "domain"].index(question["match"]),
+                match=MATCHES.index(question["match"]),
+                source=question["source"] or "",
+                source_match=MATCHES.index(question["source_match"]) if question["source"] else 0,
                 internal=question["internal"],
                 unit=UNITS.index(question["unit"]),
                 event=EVENTS.index(question["event"]),

@@ -17,6 +17,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::ops::Range;
 
 use super::referrers::{Event, Order, Referrer, ReferringHost, Unit};
+use super::scope::Scope;
 use crate::error::Error;
 use crate::read::query::{AskedBacklinks, Links, sources_of};
 use crate::record::backlink::united::United;
@@ -329,14 +330,14 @@ fn referring((Reverse(pages), first, host, standing): HostPlace) -> ReferringHos
 /// Pages whose URLs are looked up together.
 const PAGES: usize = 4096;
 
-/// Counts the pages that link to a target, as any form of a graph gives them.
+/// Counts the pages in a scope that link to a target, as any form of a graph gives them.
 pub(crate) fn count<L: Links + ?Sized>(
     links: &L,
     target: &[Range<Uid>],
-    except: &[Range<Uid>],
+    scope: &Scope,
     ranking: Ranking,
 ) -> Result<Ranked, Error> {
-    let sources = sources_of(links, target, except)?;
+    let sources = sources_of(links, target, scope)?;
     let mut asking = AskedBacklinks::of(target);
     let place = |uid: Uid| sources.partition_point(|&source| source < uid);
     // Every key begins with nothing.

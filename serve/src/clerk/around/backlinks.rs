@@ -8,7 +8,8 @@
 //! A page with captures in one row is answered by its cell; pages of several rows are fetched and joined here. Pages
 //! are asked for in batches of [`PAGES`], several at once, and [`webstrata_layers::Tally`] counts them as they come.
 //! Memory, charged to the call: [`SOURCES`] UIDs, a few batches, and the rows of the answer, however many pages link.
-//! Cost: each part of the sources reads all in-links of the target.
+//! Cost: each part of the sources reads all in-links of the target. Only pages in the scope of the question are asked
+//! for their stays, and only rows of URLs with such pages have parts.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -18,7 +19,9 @@ use futures_util::future::try_join_all;
 use tonic::Status;
 use webstrata_layers::read::query::times_of;
 use webstrata_layers::read::spellings::in_order;
-use webstrata_layers::{Backlink, Direction, Ranked, Ranking, Referrer, Tally, Uid, Window, lifespans_of};
+use webstrata_layers::{
+    Backlink, Direction, Match, Ranked, Ranking, Referrer, Scope, Tally, Uid, Window, lifespans_of,
+};
 
 use crate::clerk::call::{CellQuestion, other_kind};
 use crate::clerk::links::{chosen, taken};
@@ -37,8 +40,8 @@ use crate::protocol::status::Reason;
 pub struct BacklinkQuestion {
     /// UIDs of the URLs of the target.
     pub target: Vec<Range<Uid>>,
-    /// UIDs of pages that do not count.
-    pub except: Vec<Range<Uid>>,
+    /// Which pages count.
+    pub scope: Scope,
     /// What is asked of the pages that link.
     pub ranking: Ranking,
 }
@@ -58,7 +61,7 @@ struct TargetKey {
     store: String,
     epoch: u64,
     target: Vec<Range<Uid>>,
-    except: Vec<Range<Uid>>,
+    scope: Scope,
 }
 
 /// Pages of one row that follow one another, and their hosts: for pages that follow one another, a host and a number.
@@ -132,13 +135,32 @@ struct Sources {
 }
 
 impl Pinned {
+    /// The pages that count: those of the source, if there is one, without the target's own pages, unless these count
+    /// as well. `url` is the target as the store spells it, `target` the UIDs that match it.
+    ///
+    /// # Errors
+    /// See [`Pinned`].
+    pub(crate) async fn scope(
+        &self,
+        (matched, url, target): (Match, &str, &[Range<Uid>]),
+        is_internal: bool,
+        within: Option<Vec<Range<Uid>>>,
+    ) -> Result<Scope, Status> {
+        let except = match matched.own_pages(url) {
+            _ if is_internal => Vec::new(),
+            Some(prefix) => self.with_prefix(&prefix).await?,
+            None => target.to_vec(),
+        };
+        Ok(Scope { within, except })
+    }
+
     /// Who links to a target, and since when.
     ///
     /// # Errors
     /// See [`Pinned`].
     pub async fn who_links(&self, question: BacklinkQuestion) -> Result<BacklinkAnswer, Status> {
-        let BacklinkQuestion { target, except, ranking } = question;
-        let key = TargetKey { store: self.map.store.clone(), epoch: self.graph.epoch, target, except };
+        let BacklinkQuestion { target, scope, ranking } = question;
+        let key = TargetKey { store: self.map.store.clone(), epoch: self.graph.epoch, target, scope };
         let mut tally = Tally::new(ranking, self.graph.rows.len());
         // People ask about one target in many ways, and an epoch never changes.
         let known = lock(&self.clerk.shared.remembered).get(&key);
@@ -160,9 +182,9 @@ impl Pinned {
 
     /// Counts all pages that link to a target, and remembers them if they are few.
     async fn count_into(&self, tally: &mut Tally, key: TargetKey) -> Result<(), Status> {
-        let (mut parts, mut sources) = (Some(Parts::new()), self.sources_by_row());
+        let (mut parts, mut sources) = (Some(Parts::new()), self.sources_by_row(&key.scope));
         while let Some(row) = tally.needs() {
-            let part = self.next_pages(&mut sources[row], (&key.target, &key.except)).await?;
+            let part = self.next_pages(&mut sources[row], (&key.target, &key.scope)).await?;
             let waiting: usize = sources.iter().map(|sources| sources.waiting.len()).sum();
             let needed = tally.bytes() + waiting * size_of::<Uid>() + part.pages.len() * PAGE_BYTES;
             self.charge().cover(needed).await?;
@@ -181,20 +203,20 @@ impl Pinned {
         Ok(())
     }
 
-    /// Calls `visit` with each page that ever linked to URLs of the target and is not in `except`, and when it did:
-    /// row by row, in order of UIDs.
+    /// Calls `visit` with each page in a scope that ever linked to URLs of the target, and when it did: row by row, in
+    /// order of UIDs.
     ///
     /// # Errors
     /// See [`Pinned`].
     pub async fn backlinks(
         &self,
         target: &[Range<Uid>],
-        except: &[Range<Uid>],
+        scope: &Scope,
         mut visit: impl FnMut(Uid, Backlink),
     ) -> Result<(), Status> {
-        for mut sources in self.sources_by_row() {
+        for mut sources in self.sources_by_row(scope) {
             loop {
-                let found = self.next_backlinks(&mut sources, (target, except)).await?;
+                let found = self.next_backlinks(&mut sources, (target, scope)).await?;
                 if found.is_empty() {
                     break;
                 }
@@ -204,11 +226,11 @@ impl Pinned {
         Ok(())
     }
 
-    /// For each row the UIDs of its URLs.
-    fn sources_by_row(&self) -> Vec<Sources> {
+    /// For each row the UIDs of its URLs, as far as pages in a scope may be among them.
+    fn sources_by_row(&self, scope: &Scope) -> Vec<Sources> {
         let mut start = Uid(0);
         let rows = self.graph.rows.iter().map(|row| {
-            let uids = start..row.end_uid;
+            let uids = scope.span(start..row.end_uid);
             start = row.end_uid;
             Sources { uids, waiting: VecDeque::new() }
         });
@@ -216,7 +238,7 @@ impl Pinned {
     }
 
     /// The next pages that link, with their hosts; none at the end.
-    async fn next_pages(&self, sources: &mut Sources, target: (&[Range<Uid>], &[Range<Uid>])) -> Result<Part, Status> {
+    async fn next_pages(&self, sources: &mut Sources, target: (&[Range<Uid>], &Scope)) -> Result<Part, Status> {
         let pages = self.next_backlinks(sources, target).await?;
         let mut hosts = Vec::new();
         for some in pages.chunks(PAGES) {
@@ -225,11 +247,11 @@ impl Pinned {
         Ok(Part { pages, hosts })
     }
 
-    /// The next pages that link to URLs of the target and are not in `except`; none at the end.
+    /// The next pages in a scope that link to URLs of the target; none at the end.
     async fn next_backlinks(
         &self,
         sources: &mut Sources,
-        (target, except): (&[Range<Uid>], &[Range<Uid>]),
+        (target, scope): (&[Range<Uid>], &Scope),
     ) -> Result<Vec<(Uid, Backlink)>, Status> {
         let mut found = Vec::new();
         while found.is_empty() {
@@ -243,7 +265,7 @@ impl Pinned {
             }
             let end = sources.waiting.len().min(PAGES * BATCHES);
             let pages = sources.waiting.drain(..end);
-            let pages: Vec<Uid> = pages.filter(|page| !except.iter().any(|uids| uids.contains(page))).collect();
+            let pages: Vec<Uid> = pages.filter(|&page| scope.has(page)).collect();
             let batches = pages.chunks(PAGES).map(|pages| self.backlinks_of_any_size(pages, target));
             let backlinks = try_join_all(batches).await?.into_iter().flatten();
             let linking = |(_, backlink): &(Uid, Backlink)| !backlink.stays.is_empty();
@@ -268,7 +290,8 @@ impl Pinned {
         let lists_max = cells.len().max(1) * self.graph.rows.len().max(1);
         let mut most = (SOURCES / lists_max).max(SOURCES_MIN);
         loop {
-            let request = SourcesOf { target: target.clone(), first: uids.start.0, most: most as u64 };
+            let (first, end) = (uids.start.0, uids.end.0);
+            let request = SourcesOf { target: target.clone(), first, most: most as u64, end };
             let question = |&cell: &CellName| CellQuestion { cell, question: QuestionKind::Sources(request.clone()) };
             let questions: Vec<CellQuestion> = cells.iter().map(question).collect();
             // Asked one by one, so that a server answers several at once.

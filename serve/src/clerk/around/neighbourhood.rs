@@ -4,7 +4,7 @@ use tonic::Status;
 use webstrata_layers::read::around::neighbourhood::{Groups, Sources};
 use webstrata_layers::read::spellings::in_order;
 use webstrata_layers::record::key::host_of;
-use webstrata_layers::{AsOf, Backlink, Direction, Edge, Near, Precision, Surroundings, Uid, Unit, Window};
+use webstrata_layers::{AsOf, Backlink, Direction, Edge, Near, Precision, Scope, Surroundings, Uid, Unit, Window};
 use webstrata_url::domain_of;
 
 use crate::clerk::pinned::Pinned;
@@ -122,7 +122,7 @@ impl Pinned {
         if self.degrees(&[centre], by_range, Window::ALWAYS).await?.iter().any(|&count| count > RECORD_SOURCES_MAX) {
             let (mut sources, target) = (Sources::default(), centre..centre + 1);
             let add = |page, backlink: Backlink| sources.add(page, &backlink, question);
-            self.backlinks(std::slice::from_ref(&target), &[], add).await?;
+            self.backlinks(std::slice::from_ref(&target), &Scope::default(), add).await?;
             sources.cut(question);
             return Ok(sources);
         }

@@ -11,13 +11,9 @@ use webstrata_layers::Uid;
 
 use tokio::time::Instant;
 use tonic::Status;
-use webstrata_layers::record::key;
 
 use super::Answer;
 use crate::clerk::Pinned;
-use crate::http::question::address::{find, meant};
-use crate::http::question::params::Params;
-use crate::protocol::status::bad;
 
 /// How long one answer looks for matching URLs.
 const LOOK: Duration = Duration::from_secs(5);
@@ -25,75 +21,6 @@ const LOOK: Duration = Duration::from_secs(5);
 const STEP_MAX: usize = 1000;
 /// UIDs listed at once if the walk has no interval.
 const READY: u64 = 1 << 16;
-
-/// Which URLs match a URL.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::http) enum Match {
-    /// The URL itself.
-    Exact,
-    /// The URLs with the same urlkey: all spellings of the page.
-    Surt,
-    /// URLs that begin with the URL, with any scheme and port.
-    Prefix,
-    /// URLs of its host.
-    Host,
-    /// URLs of its host and of all hosts below.
-    Domain,
-}
-
-impl Match {
-    /// From `matchType`.
-    pub(in crate::http) fn of(params: &Params) -> Result<Self, Status> {
-        Self::or(params, Self::Exact)
-    }
-
-    /// The same where another one is meant if there is no `matchType`.
-    pub(in crate::http) fn or(params: &Params, default: Self) -> Result<Self, Status> {
-        if params.get("matchType")?.is_none() {
-            return Ok(default);
-        }
-        let words = [Self::Exact, Self::Surt, Self::Prefix, Self::Host, Self::Domain];
-        params.choice("matchType", words.map(|word| (word.name(), word)))
-    }
-
-    /// The value of `matchType`.
-    pub(in crate::http) fn name(self) -> &'static str {
-        match self {
-            Self::Exact => "exact",
-            Self::Surt => "surt",
-            Self::Prefix => "prefix",
-            Self::Host => "host",
-            Self::Domain => "domain",
-        }
-    }
-
-    /// The UIDs of the URLs that match, in increasing order.
-    pub(in crate::http) async fn uid_intervals(self, pinned: &Pinned, text: &str) -> Result<Vec<Range<Uid>>, Status> {
-        match self {
-            Self::Exact => {
-                let (_, uid) = find(pinned, text).await?;
-                Ok(std::iter::once(uid..uid + 1).collect())
-            }
-            Self::Surt => {
-                let found = pinned.spellings(&meant(text)?.swap_remove(0)).await?;
-                Ok(found.into_iter().map(|uid| uid..uid + 1).collect())
-            }
-            Self::Prefix | Self::Host | Self::Domain => pinned.with_prefix(&self.prefix(text)?).await,
-        }
-    }
-
-    /// The prefix of the URL keys that match.
-    fn prefix(self, text: &str) -> Result<Vec<u8>, Status> {
-        // The key's prefix is the same for both schemes.
-        let url = meant(text)?.swap_remove(0);
-        let prefix = match self {
-            Self::Exact | Self::Surt | Self::Prefix => Some(key::url_prefix(&url)),
-            Self::Host => key::host_of(&url).and_then(key::host_prefix),
-            Self::Domain => key::host_of(&url).and_then(key::domain_prefix),
-        };
-        prefix.ok_or_else(|| bad(format!("url: cannot list the URLs of {url}: no host name")))
-    }
-}
 
 /// A walk and its position.
 pub(in crate::http) struct Walk {
@@ -171,23 +98,5 @@ impl Walk {
     /// The next UID.
     fn next_uid(&self) -> Option<Uid> {
         self.ready.front().copied().or_else(|| self.uid_intervals.front().map(|uids| uids.start))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn prefixes_are_of_hosts_domains_and_paths() {
-        let prefix = |matched: Match, text| matched.prefix(text).map(|prefix| String::from_utf8(prefix).unwrap());
-        assert_eq!(prefix(Match::Host, "Example.com").unwrap(), "com,example,)");
-        assert_eq!(prefix(Match::Host, "https://example.com:81/a/b").unwrap(), "com,example,)");
-        assert_eq!(prefix(Match::Domain, "http://example.com").unwrap(), "com,example,");
-        assert_eq!(prefix(Match::Prefix, "example.com/a").unwrap(), "com,example,)/a");
-        assert_eq!(prefix(Match::Prefix, "https://example.com:81/a").unwrap(), "com,example,)/a");
-        for text in ["", "http://[::1]/", "http://user@example.com/", "mailto:a@example.com"] {
-            assert!(prefix(Match::Host, text).is_err(), "{text}");
-        }
     }
 }

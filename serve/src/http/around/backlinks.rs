@@ -2,29 +2,47 @@
 //! [`webstrata_layers::record::backlink`].
 //!
 //! The series counts all rows; the table has those with an event in an interval, as many as `limit` says. Periods are
-//! columns, so that a picture of many years is small. Cost: the stays of every page that links; pages of the table add
-//! the look-ups of their URLs. Each page of the table costs as much as the first one. Memory: a few thousand pages that
-//! link, and the rows of one page of the table.
+//! columns, so that a picture of many years is small. With `source` the answer is as if the store had no other pages.
+//! Cost: the stays of every page that links and counts; pages of the table add the look-ups of their URLs. Each page of
+//! the table costs as much as the first one. Memory: a few thousand pages that link, and the rows of one page of the
+//! table.
+
+use std::ops::Range;
 
 use axum::Json;
 use axum::extract::{RawQuery, State};
 use serde_json::{Value as Shown, json};
+use tonic::Status;
 use webstrata_layers::read::around::referrers::ROWS_MAX;
 use webstrata_layers::{
-    Backlink, Event, Order, Period, RangeLength, Ranking, Referrer, ReferringHost, Stay, Unit, format_time,
+    Backlink, Event, Match, Order, Period, RangeLength, Ranking, Referrer, ReferringHost, Stay, Uid, Unit, format_time,
 };
 use webstrata_url::{domain_of, is_name};
 
-use crate::clerk::{BacklinkAnswer, BacklinkQuestion};
-use crate::http::answer::walk::Match;
+use crate::clerk::{BacklinkAnswer, BacklinkQuestion, Pinned};
+use crate::http::question::matching::{Matching, matched};
 use crate::http::question::params::Params;
 use crate::http::question::resume::Start;
 use crate::http::{Refused, pinned};
-use crate::protocol::status::{Reason, refuse};
+use crate::protocol::status::{Reason, bad, refuse};
 use crate::server::Shared;
 
-pub(in crate::http) const BACKLINKS: &[&str] =
-    &["url", "matchType", "internal", "unit", "by", "event", "from", "to", "order", "limit", "resumeKey", "epoch"];
+pub(in crate::http) const BACKLINKS: &[&str] = &[
+    "url",
+    "matchType",
+    "source",
+    "sourceMatch",
+    "internal",
+    "unit",
+    "by",
+    "event",
+    "from",
+    "to",
+    "order",
+    "limit",
+    "resumeKey",
+    "epoch",
+];
 
 /// The default `limit`, in rows.
 const LIMIT: u64 = 200;
@@ -37,8 +55,8 @@ pub(in crate::http) async fn backlinks(
     let params = Params::of(query.as_deref(), BACKLINKS, &[])?;
     let start = Start::of(shared.cluster.store(), "/v1/backlinks", &params)?;
     let url = params.required("url")?;
-    let default = if is_name(url) { Match::Domain } else { Match::Exact };
-    let matched = Match::or(&params, default)?;
+    let matching = matched(&params, "matchType", Match::unsaid(is_name(url)))?;
+    let source = source_of(&params)?;
     let internal = params.flag("internal")?;
     let unit = params.choice("unit", [Unit::Page, Unit::Host, Unit::Domain].map(|unit| (unit.name(), unit)))?;
     let period = params.choice("by", [("month", RangeLength::Month), ("year", RangeLength::Year)])?;
@@ -47,24 +65,24 @@ pub(in crate::http) async fn backlinks(
     let interval = params.interval()?.unwrap_or((i64::MIN, i64::MAX));
     let limit = params.limit(LIMIT, ROWS_MAX)?;
     let pinned = pinned(&shared, start.epoch).await?;
-    let target = matched.uid_intervals(&pinned, url).await?;
+    let Matching { url: spelled, uids: target } = Matching::of(&pinned, matching, ("url", url)).await?;
     if target.is_empty() {
         let message = format!("nothing in the store matches {url}, neither as a page nor as the target of a link");
         return Err(refuse(Reason::NotInStore, message, &[("epoch", pinned.epoch())]).into());
     }
-    let except = match matched {
-        _ if internal => Vec::new(),
-        Match::Host | Match::Domain => target.clone(),
-        _ => Match::Host.uid_intervals(&pinned, url).await.unwrap_or_else(|_| target.clone()),
+    let within = match source {
+        Some(source) => Some(uids_of_source(&pinned, source).await?),
+        None => None,
     };
+    let scope = pinned.scope((matching, &spelled, &target), internal, within).await?;
     let targets: u64 = target.iter().map(|uids| uids.end.0 - uids.start.0).sum();
     // A page of the table begins after the last row of the page before, which the key names by its place in the order.
     let ranking = Ranking { unit, domain_of, period, event, interval, order, after: start.place(), limit };
-    let question = BacklinkQuestion { target, except, ranking };
+    let question = BacklinkQuestion { target, scope, ranking };
     let BacklinkAnswer { ranked: answer, urls } = pinned.who_links(question).await?;
     let column = |of: fn(&Period) -> u64| answer.periods.iter().map(|(_, period)| of(period)).collect::<Vec<_>>();
     let mut shown = json!({
-        "epoch": pinned.epoch(), "url": url, "matchType": matched.name(), "unit": unit.name(),
+        "epoch": pinned.epoch(), "url": url, "matchType": matching.name(), "unit": unit.name(),
         "targets": targets, "pages": answer.pages, "rowsTotal": answer.total, "rowsSelected": answer.selected,
         "periods": answer.periods.iter().map(|(start, _)| format_time(*start)[..10].to_owned()).collect::<Vec<_>>(),
         "standing": column(|period| period.standing), "unknown": column(|period| period.unknown),
@@ -73,10 +91,33 @@ pub(in crate::http) async fn backlinks(
         "hosts": answer.hosts.iter().map(host_shown).collect::<Vec<_>>(),
         "rows": answer.rows.iter().zip(&urls).map(|row| row_shown(row, interval.1)).collect::<Vec<_>>(),
     });
+    if let Some((source, matching)) = source {
+        (shown["source"], shown["sourceMatch"]) = (json!(source), json!(matching.name()));
+    }
     if let Some(last) = answer.rows.last().filter(|_| answer.left > 0) {
         shown["resumeKey"] = json!(start.key_after(pinned.epoch(), order.place(last)));
     }
     Ok(Json(shown))
+}
+
+/// The source, and which URLs match it.
+fn source_of(params: &Params) -> Result<Option<(&str, Match)>, Status> {
+    let Some(source) = params.get("source")? else {
+        return match params.get("sourceMatch")? {
+            Some(_) => Err(bad("sourceMatch: needs source")),
+            None => Ok(None),
+        };
+    };
+    webstrata_url::meant(source).map_err(|error| bad(format!("source: {source:?}: {error}")))?;
+    Ok(Some((source, matched(params, "sourceMatch", Match::unsaid(is_name(source)))?)))
+}
+
+/// The UIDs of the pages that count; none if no URL of the store is the source.
+async fn uids_of_source(pinned: &Pinned, (source, matching): (&str, Match)) -> Result<Vec<Range<Uid>>, Status> {
+    match Matching::of(pinned, matching, ("source", source)).await {
+        Err(status) if Reason::of(&status) == Some(Reason::NotInStore) => Ok(Vec::new()),
+        found => Ok(found?.uids),
+    }
 }
 
 fn host_shown(host: &ReferringHost) -> Shown {

@@ -289,6 +289,12 @@ pub struct GetBacklinksRequest {
     /// Rows to skip. They are found too, and take memory as rows of the answer do.
     #[prost(uint64, tag = "12")]
     pub offset: u64,
+    /// Only the pages that match this URL count: rows, periods, hosts and totals are as if there were no others. Empty:
+    /// all pages. If no page matches, the answer has no rows.
+    #[prost(string, tag = "13")]
+    pub source: ::prost::alloc::string::String,
+    #[prost(enumeration = "Match", tag = "14")]
+    pub source_match: i32,
 }
 /// Nested message and enum types in `GetBacklinksRequest`.
 pub mod get_backlinks_request {
@@ -1005,6 +1011,9 @@ pub struct SourcesOf {
     pub first: u64,
     #[prost(uint64, tag = "3")]
     pub most: u64,
+    /// Only the pages below this UID; 0: all.
+    #[prost(uint64, tag = "4")]
+    pub end: u64,
 }
 /// When pages linked to URLs, as the row of the cell has them.
 #[derive(Clone, PartialEq, ::prost::Message)]

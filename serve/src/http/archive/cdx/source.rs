@@ -7,13 +7,13 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use tonic::Status;
-use webstrata_layers::Uid;
 use webstrata_layers::record::key;
+use webstrata_layers::{Match, Uid};
 
 use super::field::Line;
 use super::listing::Question;
 use crate::clerk::Pinned;
-use crate::http::answer::walk::{Match, Walk};
+use crate::http::answer::walk::Walk;
 use crate::http::answer::{Answer, Item};
 use crate::http::names::captures_of;
 use crate::http::question::address::meant;
@@ -80,7 +80,7 @@ impl Reach {
         };
         let mut found = Vec::new();
         for url in with_and_without_www(&url) {
-            found.extend(matched.uid_intervals(pinned, &url).await?);
+            found.extend(pinned.matching(matched, &url, "url").await?);
             if self == Self::Domain {
                 break;
             }

@@ -1,0 +1,112 @@
+//! Which URLs match a URL: the words of every question about the URLs of a page, a path, a host or a domain.
+//!
+//! A pure rule on texts. It says how the URLs that match are found; whoever asks looks them up.
+
+use super::{domain_prefix, host_of, host_prefix, url_prefix};
+
+/// Which URLs match a URL.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Match {
+    /// The URL itself.
+    #[default]
+    Exact,
+    /// The URLs with the same urlkey: all spellings of the page.
+    Surt,
+    /// URLs that begin with the URL, with any scheme and port.
+    Prefix,
+    /// URLs of its host.
+    Host,
+    /// URLs of its host and of all hosts below.
+    Domain,
+}
+
+/// How URLs that match are found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Lookup {
+    /// It is the URL.
+    Url,
+    /// They are the spellings of its page.
+    Spellings,
+    /// Their keys begin with this.
+    Keys(Vec<u8>),
+}
+
+impl Match {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Exact, Self::Surt, Self::Prefix, Self::Host, Self::Domain];
+
+    /// Its word.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Exact => "exact",
+            Self::Surt => "surt",
+            Self::Prefix => "prefix",
+            Self::Host => "host",
+            Self::Domain => "domain",
+        }
+    }
+
+    /// What is meant by who asks about backlinks and does not say: by a name without a path its domain, else the URL.
+    #[must_use]
+    pub fn unsaid(is_name: bool) -> Self {
+        if is_name { Self::Domain } else { Self::Exact }
+    }
+
+    /// How the URLs that match a canonical URL are found; `None` for the host or the domain of a URL without a host
+    /// name.
+    #[must_use]
+    pub fn lookup(self, url: &str) -> Option<Lookup> {
+        match self {
+            Self::Exact => Some(Lookup::Url),
+            Self::Surt => Some(Lookup::Spellings),
+            Self::Prefix => Some(Lookup::Keys(url_prefix(url))),
+            Self::Host => host_of(url).and_then(host_prefix).map(Lookup::Keys),
+            Self::Domain => host_of(url).and_then(domain_prefix).map(Lookup::Keys),
+        }
+    }
+
+    /// With what the keys of the own pages of a target begin: those of its host. `None` where the URLs of the target
+    /// are its own pages: those of a host or of a domain, and a URL without a host name.
+    #[must_use]
+    pub fn own_pages(self, url: &str) -> Option<Vec<u8>> {
+        match self {
+            Self::Exact | Self::Surt | Self::Prefix => host_of(url).and_then(host_prefix),
+            Self::Host | Self::Domain => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keys(matched: Match, url: &str) -> Option<String> {
+        match matched.lookup(url)? {
+            Lookup::Keys(prefix) => String::from_utf8(prefix).ok(),
+            Lookup::Url | Lookup::Spellings => None,
+        }
+    }
+
+    #[test]
+    fn keys_are_of_hosts_domains_and_paths() {
+        let is = |matched, url, prefix: &str| assert_eq!(keys(matched, url).as_deref(), Some(prefix), "{url}");
+        is(Match::Host, "https://example.com:81/a/b", "com,example,)");
+        is(Match::Domain, "http://example.com/", "com,example,");
+        is(Match::Prefix, "http://example.com/a", "com,example,)/a");
+        is(Match::Prefix, "https://example.com:81/a", "com,example,)/a");
+        for url in ["", "http://[::1]/", "http://user@example.com/", "mailto:a@example.com"] {
+            assert_eq!((Match::Host.lookup(url), Match::Domain.lookup(url)), (None, None), "{url}");
+        }
+    }
+
+    #[test]
+    fn own_pages_are_of_the_host_or_the_target_itself() {
+        for matched in Match::ALL {
+            let is_host = !matches!(matched, Match::Host | Match::Domain);
+            let own = is_host.then(|| b"org,a,)".to_vec());
+            assert_eq!(matched.own_pages("http://a.org/x"), own, "{}", matched.name());
+            assert_eq!(matched.own_pages("http://user@a.org/x"), None, "{}", matched.name());
+        }
+    }
+}
