@@ -11,7 +11,7 @@ import { drawChart, drawRows, HEADS, LINE, RIGHT, timeAt } from "./flows.js";
 import { barsKey, keyText } from "./key.js";
 import { bare, cut, safe } from "./names.js";
 import * as referrers from "./referrers.js";
-import { fileName, nameFor, saveFramed, saveLines, savePicture } from "./save.js";
+import { elementOf, fileName, framed, nameFor, saveLines, savePicture, saveSvg } from "./save.js";
 import { table } from "./table.js";
 import { day, digits, length, month } from "./time.js";
 
@@ -166,7 +166,7 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
         tableSwitch,
         act("CSV", () => saveRows("csv")),
         act("JSON", () => saveRows("json")),
-        act("SVG", saveSvg),
+        act("SVG", () => saveSvg(whole(), fileName(state.url, "svg"))),
         act("PNG", () => savePicture(together(), fileName(state.url, "png"))),
         act("Data", showData),
       ),
@@ -236,9 +236,9 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
   /** Saves all rows that are chosen, also those that no picture has. */
   async function saveRows(kind) {
     const tell = (read, of) => (readout.textContent = `${count(read)} of ${count(of)} rows are read.`);
-    const whole = answer.rowsSelected > all.length ? await referrers.allRows(call, asked, tell) : all;
+    const every = answer.rowsSelected > all.length ? await referrers.allRows(call, asked, tell) : all;
     if (!isOpen()) return;
-    saveLines(referrers.COLUMNS, referrers.linesOf(whole.filter(hasText)), kind, nameFor(state.url));
+    saveLines(referrers.COLUMNS, referrers.linesOf(every.filter(hasText)), kind, nameFor(state.url));
     redraw();
   }
 
@@ -316,18 +316,19 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
 
   /** Both pictures in one canvas. */
   function together() {
-    const whole = el("canvas");
-    const context = sized(whole, layout.width, layout.chart + layout.height);
+    const both = el("canvas");
+    const context = sized(both, layout.width, layout.chart + layout.height);
     const theme = colours();
     context.fillStyle = theme.paper;
     context.fillRect(0, 0, layout.width, layout.chart + layout.height);
     drawChart(context, theme, view(), layout.chart);
     context.translate(0, layout.chart);
     drawRows(context, theme, view(), choice.unit);
-    return whole;
+    return both;
   }
 
-  function saveSvg() {
+  /** The picture as it stands by itself. */
+  function whole() {
     const theme = colours();
     const draw = (svg) => {
       drawChart(svg, theme, view(), layout.chart);
@@ -335,7 +336,7 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
     };
     const facts = `${root.querySelector(".head p").innerText}. ${numberOfRows()}`;
     const frame = { title: `Links to ${bare(state.url)}`, facts, key: keyText(barsKey(false)) };
-    saveFramed(frame, [layout.width, layout.chart + layout.height], theme, draw, fileName(state.url, "svg"));
+    return framed(frame, [layout.width, layout.chart + layout.height], theme, draw);
   }
 
   // ---- pointer and keys ----
@@ -509,6 +510,7 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
     key,
     resize,
     close: () => watch.disconnect(),
+    print: () => (months.length ? [elementOf(whole())] : undefined),
     picture: () => ({
       url: state.url,
       months,

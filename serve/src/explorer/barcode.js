@@ -12,10 +12,14 @@ import { chooser, colours, count, dialog, el, headOf, many, notice, outLinks, si
 import { barsKey, keyOf, keyText } from "./key.js";
 import { bare, hostOf, safe } from "./names.js";
 import { measured, ordered } from "./order.js";
-import { fileName, iso, nameFor, saveFramed, saveLines, savePicture } from "./save.js";
+import { elementOf, fileName, framed, iso, nameFor, saveLines, savePicture, saveSvg } from "./save.js";
 import { AXIS, Scene } from "./scene.js";
 import { table } from "./table.js";
 import { clock, DAY, day, digits, length, seconds } from "./time.js";
+
+/** Rows on a sheet of paper, and the most sheets. */
+const SHEET = 55;
+const SHEETS = 20;
 
 export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
   const direction = state.dir === "in" ? "in" : "out";
@@ -170,7 +174,7 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
         { class: "right" },
         tableSwitch,
         el("button", { class: "act", type: "button", text: "CSV", onclick: saveRows }),
-        el("button", { class: "act", type: "button", text: "SVG", onclick: saveSvg }),
+        el("button", { class: "act", type: "button", text: "SVG", onclick: () => saveSvg(whole(), fileName(data.url, "svg")) }),
         el("button", {
           class: "act",
           type: "button",
@@ -508,13 +512,29 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
     saveLines(["url", "first", "last", "gone", "began"], lines, "csv", nameFor(data.url));
   }
 
-  function saveSvg() {
-    const { width, height } = scene.layout;
+  /** The rows in view as a picture that stands by itself. */
+  function whole(own = scene) {
+    const { width, height } = own.layout;
     const key = keyText(barsKey(data.outward));
     const [from, to] = timesOf(scene.from, scene.to).map(day);
     const facts = `${root.querySelector(".head p").innerText}; shown from ${from} to ${to}`;
-    const draw = (svg) => scene.draw(svg, colours(), true);
-    saveFramed({ title: bare(data.url), facts, key }, [width, height], colours(), draw, fileName(data.url, "svg"));
+    const draw = (svg) => own.draw(svg, colours(), true);
+    return framed({ title: bare(data.url), facts, key }, [width, height], colours(), draw);
+  }
+
+  /** All rows for paper, so many on a sheet; of very many the first ones. */
+  function sheets() {
+    const { rows } = scene.order;
+    const found = [];
+    for (let at = 0; at < Math.min(rows.length, SHEETS * SHEET); at += SHEET) {
+      const order = { rows: rows.slice(at, at + SHEET), groups: [] };
+      const own = new Scene(data, all, { ...choice, rows: "read" }, order);
+      [own.from, own.to] = [scene.from, scene.to];
+      own.fit(900, AXIS + order.rows.length * 15 + 2);
+      found.push(elementOf(whole(own)));
+    }
+    const rest = rows.length - SHEETS * SHEET;
+    return rest > 0 ? [...found, el("p", { text: `${many(rest, "more row")} on the screen` })] : found;
   }
 
   pointers();
@@ -526,6 +546,7 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
     key,
     resize,
     close: () => watch.disconnect(),
+    print: sheets,
     picture: () => ({
       url: data.url,
       direction,

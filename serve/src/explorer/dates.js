@@ -9,7 +9,7 @@ import { chooser, colours, count, dialog, el, headOf, many, notice, outLinks, si
 import { hatch } from "./drawing.js";
 import { branchesOf, bare, fitted, hostOf, pathsOf, safe } from "./names.js";
 import { measured } from "./order.js";
-import { nameFor, saveLines } from "./save.js";
+import { elementOf, nameFor, saveLines, Svg } from "./save.js";
 import { clock, day, digits, MONTHS, ofYear, seconds, year } from "./time.js";
 
 const LINE = 22;
@@ -334,11 +334,10 @@ export async function open({ root, state, set, call, say, drawn, isOpen }) {
   const xOf = (time) => layout.left + (ofYear(time) / 366) * (layout.width - layout.left - 4);
   const yOf = (time) => layout.top + (year(time) - layout.first) * layout.line;
 
-  function draw() {
-    const context = sized(canvas, layout.width, layout.height);
+  function draw(context = sized(canvas, layout.width, layout.height)) {
     const theme = colours();
     const inks = [theme.rule, theme.bar2, theme.ink3, theme.bar, theme.ink];
-    context.clearRect(0, 0, layout.width, layout.height);
+    context.clearRect?.(0, 0, layout.width, layout.height);
     context.font = `11px ${theme.sans}`;
     context.fillStyle = theme.ink2;
     const every = layout.width < 330 ? 3 : 1;
@@ -393,6 +392,24 @@ export async function open({ root, state, set, call, say, drawn, isOpen }) {
     const capture = captures[at];
     const shows = capture && (saidOf(capture) || `${many(changed[at], "link")} changed`);
     pointed.textContent = capture ? `${day(capture.time)}, ${clock(capture.time)}: ${shows}` : "";
+  }
+
+  /** The calendar with all its years, and both lists, for paper. */
+  function sheets() {
+    const kept = layout;
+    layout = { ...layout, width: 700, line: 14, height: 22 + layout.years * 14 + 16 };
+    const svg = new Svg(layout.width, layout.height, colours().paper);
+    draw(svg);
+    layout = kept;
+    const list = (kind) =>
+      el(
+        "section",
+        {},
+        el("h2", { text: `${many(shown[kind].length, "link")} ${kind}` }),
+        el("ul", {}, ...shown[kind].map(({ url }) => el("li", { text: safe(url) }))),
+      );
+    const title = `${bare(data.url)}, ${day(captures[a].time)} and ${day(captures[b].time)}`;
+    return [el("h1", { text: title }), elementOf(svg), ...["lost", "gained", "kept"].map(list)];
   }
 
   function pointers() {
@@ -485,6 +502,7 @@ export async function open({ root, state, set, call, say, drawn, isOpen }) {
   return {
     key,
     close: () => watch.disconnect(),
+    print: sheets,
     resize: () => {
       resize();
       fill();

@@ -6,6 +6,7 @@
 //   key(event)      a key was pressed outside of a field; true if the view took it
 //   resize()        the window or the theme changed
 //   close()         the view goes
+//   print()         elements for paper in the place of the page
 //   picture()       what is drawn, for tests
 // The context has `root` (the element to fill), `state` (the parameters of the address), `set(changes)` (changes the
 // address in place), `go(state)` (opens another state), `call(path)` (asks the server; the line in the header runs
@@ -286,6 +287,11 @@ function start() {
     else if (!open?.key?.(event)) return;
     event.preventDefault();
   });
+  addEventListener("beforeprint", () => {
+    const sheet = open?.print?.();
+    if (sheet) document.body.append(el("div", { id: "sheet" }, ...sheet));
+  });
+  addEventListener("afterprint", () => document.getElementById("sheet")?.remove());
   whenEpochChanges(epochCame);
   const look = () => document.visibilityState === "visible" && lookForEpoch();
   setInterval(look, LOOK);

@@ -8,7 +8,7 @@ import { asks, unitOf } from "./asks.js";
 import { home, path } from "./data.js";
 import { chooser, colours, count, dialog, el, headOf, many, notice, sized } from "./dom.js";
 import { bare, cut, fitted, hostOf, namesOf, safe } from "./names.js";
-import { fileName, iso, nameFor, saveFramed, saveLines, savePicture } from "./save.js";
+import { elementOf, fileName, framed, iso, nameFor, saveLines, savePicture, saveSvg } from "./save.js";
 import { surroundings } from "./surroundings.js";
 import { table } from "./table.js";
 import { DAY, day, digits, endOf, ticks, YEAR } from "./time.js";
@@ -273,7 +273,7 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
         { class: "right" },
         tableSwitch,
         el("button", { class: "act", type: "button", text: "CSV", onclick: saveLinks }),
-        el("button", { class: "act", type: "button", text: "SVG", onclick: saveSvg }),
+        el("button", { class: "act", type: "button", text: "SVG", onclick: () => saveSvg(asSvg(), fileName(state.url, "svg")) }),
         el("button", {
           class: "act",
           type: "button",
@@ -635,7 +635,8 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
     return made;
   }
 
-  function saveSvg() {
+  /** The picture as it stands by itself. */
+  function asSvg() {
     const theme = colours();
     const draw = (svg) => {
       drawRings(svg, theme);
@@ -644,7 +645,7 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
     const key = "Accent: came in the last six months; hollow: never captured; below: how many links there were.";
     const frame = { title: `Around ${bare(state.url)}`, facts: `${day(now)}: ${numbers()}`, key };
     const size = [layout.width, layout.height + layout.time.height];
-    saveFramed(frame, size, theme, draw, fileName(state.url, "svg"));
+    return framed(frame, size, theme, draw);
   }
 
   // ---- pointer and keys ----
@@ -849,6 +850,7 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
       cancelAnimationFrame(frame);
       watch.disconnect();
     },
+    print: () => [elementOf(asSvg())],
     picture: () => ({
       url: state.url,
       unit,

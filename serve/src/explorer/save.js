@@ -44,10 +44,10 @@ const MARGIN = 24;
 const TOP = 76;
 
 /**
- * Saves a picture that stands by itself, as on a page of paper: what it is of, what it says, where it comes from, the
- * drawing of [width, height] pixels, and what its marks mean.
+ * A picture that stands by itself, as on a page of paper: what it is of, what it says, where it comes from, the drawing
+ * of [width, height] pixels, and what its marks mean.
  */
-export function saveFramed({ title, facts, key }, [width, height], theme, draw, name) {
+export function framed({ title, facts, key }, [width, height], theme, draw) {
   const lines = key.match(/.{1,140}(\s|$)/g) || [];
   const svg = new Svg(width + 2 * MARGIN, height + TOP + MARGIN + lines.length * 14, theme.paper);
   const line = (text, y, size, colour) => {
@@ -60,7 +60,16 @@ export function saveFramed({ title, facts, key }, [width, height], theme, draw, 
   line(location.href.slice(0, 200), 62, 9, theme.ink3);
   svg.shifted(MARGIN, TOP, () => draw(svg));
   lines.forEach((text, at) => line(text.trim(), TOP + height + 16 + at * 14, 10, theme.ink2));
-  saveText(svg.text(), "image/svg+xml", name);
+  return svg;
+}
+
+export const saveSvg = (svg, name) => saveText(svg.text(), "image/svg+xml", name);
+
+/** A picture as an element, which is not read out. */
+export function elementOf(svg) {
+  const made = new DOMParser().parseFromString(svg.text(), "image/svg+xml").documentElement;
+  made.setAttribute("aria-hidden", "true");
+  return document.importNode(made, true);
 }
 
 /**

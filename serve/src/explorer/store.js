@@ -7,7 +7,7 @@ import { home } from "./data.js";
 import { colours, count, dialog, el, many } from "./dom.js";
 import { cut, safe } from "./names.js";
 import { link } from "./address.js";
-import { saveLines, savePicture, saveText, Svg } from "./save.js";
+import { elementOf, saveLines, savePicture, saveSvg, Svg } from "./save.js";
 import { day } from "./time.js";
 
 /** Hosts with a row of their own, and with a curve. */
@@ -77,7 +77,7 @@ export async function open({ root, call, drawn, isOpen }) {
       el(
         "div",
         { class: "right" },
-        el("button", { class: "act", type: "button", text: "SVG", onclick: saveSvg }),
+        el("button", { class: "act", type: "button", text: "SVG", onclick: saveAll }),
         el("button", { class: "act", type: "button", text: "PNG", onclick: savePng }),
         overview && el("button", { class: "act", type: "button", text: "CSV", onclick: saveYears }),
         el("button", { class: "act", type: "button", text: "Data", onclick: showData }),
@@ -189,9 +189,9 @@ export async function open({ root, call, drawn, isOpen }) {
     return context.restore();
   }
 
-  function saveSvg() {
+  function saveAll() {
     const svg = together((width, height, theme) => new Svg(width, height, theme.paper));
-    saveText(svg.text(), "image/svg+xml", "store.svg");
+    saveSvg(svg, "store.svg");
   }
 
   function savePng() {
@@ -214,9 +214,7 @@ export async function open({ root, call, drawn, isOpen }) {
       if (width < 10) continue;
       const svg = new Svg(width, plate.height, theme.paper);
       plate.draw(svg, width, theme);
-      const made = new DOMParser().parseFromString(svg.text(), "image/svg+xml").documentElement;
-      made.setAttribute("aria-hidden", "true");
-      area.replaceChildren(document.importNode(made, true));
+      area.replaceChildren(elementOf(svg));
     }
     drawn();
   }
