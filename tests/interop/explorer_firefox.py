@@ -143,7 +143,8 @@ class Tab:
         return Element(self, f"[...document.querySelectorAll({json.dumps(selector)})]")
 
     def get_by_role(self, role, name, exact=False):
-        test = f"own.innerText.trim() === {json.dumps(name)}" if exact else f"own.innerText.includes({json.dumps(name)})"
+        text = json.dumps(name)
+        test = f"own.innerText.trim() === {text}" if exact else f"own.innerText.includes({text})"
         return Element(self, f"[...document.querySelectorAll({json.dumps(ROLES[role])})].filter((own) => {test})")
 
     def get_by_placeholder(self, text):

@@ -153,6 +153,15 @@ def check_words(browser, api):
     answer = api.get("/v1/backlinks", url="news.example", event="lost", limit=1)
     if len(lost["rows"]) != answer["rowsSelected"] or "event=lost" not in page.url:
         fail(f"{len(lost['rows'])} rows that lost their link, {answer['rowsSelected']} in the API; {page.url}")
+    browser.open(v="backlinks", url="news.example")
+    page.get_by_role("button", name="source-1.example", exact=True).click()
+    page.wait_for_timeout(700)
+    shown = browser.ready("backlinks")
+    answer = api.get("/v1/backlinks", url="news.example", source="source-1.example", sourceMatch="host")
+    pages = [row["page"] for row in answer["rows"]]
+    if [row["url"] for row in shown["rows"]] != pages or len(pages) != 8 or "source=source-1" not in page.url:
+        fail(f"a click on a host: {len(shown['rows'])} rows, {len(pages)} in the API; {page.url}")
+    expect(browser, "pages of source-1.example link", "the head of backlinks of a host")
     browser.open(v="neighbourhood", url=FRONT, at="20080601")
     page.get_by_role("button", name="Data", exact=True).click()
     command = page.locator("dialog pre").first.inner_text()
