@@ -133,6 +133,16 @@ impl ChangedLinks {
         links
     }
 
+    /// The pages whose captures tell whether these links are known: none where no capture of the store has unknown
+    /// links; of in-links each page that is named, of out-links the page itself.
+    pub fn in_doubt(&self, uid: Uid, is_inward: bool, has_unknown: bool) -> Vec<Uid> {
+        match is_inward {
+            _ if !has_unknown => Vec::new(),
+            true => self.links(),
+            false => vec![uid],
+        }
+    }
+
     /// The same of in-links, given the pages among them whose links are unknown at one of the dates, rising.
     #[must_use]
     pub fn set_apart(mut self, unknown: Vec<Uid>) -> Self {

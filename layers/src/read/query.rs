@@ -175,7 +175,8 @@ pub trait Links {
 
     /// The links of a page that differ from one date to another, or the pages that began or ceased to link to a URL.
     ///
-    /// Cost: the question at both dates; with in-links, the captures of each source of one of the dates alone.
+    /// Cost: the question at both dates; with in-links, the captures of each source of one of the dates alone, where
+    /// the store has unknown links.
     ///
     /// # Errors
     /// As of all questions.
@@ -184,7 +185,7 @@ pub trait Links {
         let [before, after] = dates.map(|date| self.links(uid, direction, Window::AsOf(date)));
         let changed = differing(&before?, &after?);
         let (mut captures, mut unknown) = (Vec::new(), Vec::new());
-        for page in if is_inward { changed.links() } else { vec![uid] } {
+        for page in changed.in_doubt(uid, is_inward, self.has_unknown()) {
             self.captures_into(page, &mut captures)?;
             unknown.extend(is_unknown_at(&captures, dates).then_some(page));
         }

@@ -25,7 +25,9 @@ impl Pinned {
         let changed: Vec<ChangedLinks> =
             before.iter().zip(after.iter()).map(|(before, after)| differing(before, after)).collect();
         self.charge().keep(24 * changed.iter().map(|changed| changed.links().len()).sum::<usize>()).await?;
-        let asked = if is_inward { distinct(changed.iter().flat_map(ChangedLinks::links)) } else { uids.to_vec() };
+        let has_unknown = self.graph().has_unknown;
+        let in_doubt = |(changed, &uid): (&ChangedLinks, &Uid)| changed.in_doubt(uid, is_inward, has_unknown);
+        let asked = distinct(changed.iter().zip(uids).flat_map(in_doubt));
         let mut unknown = HashSet::new();
         let (mut rest, mut step) = (&asked[..], PAGES);
         while !rest.is_empty() {
