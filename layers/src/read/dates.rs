@@ -133,6 +133,18 @@ impl ChangedLinks {
         links
     }
 
+    /// The same from a UID on, and at most so many links.
+    #[must_use]
+    pub fn part(mut self, first: Uid, links_max: usize) -> Self {
+        let links = self.links();
+        let begin = links.partition_point(|&link| link < first);
+        let end = links.get(begin.saturating_add(links_max)).copied();
+        for links in [&mut self.gained, &mut self.lost, &mut self.unknown] {
+            links.retain(|&link| first <= link && end.is_none_or(|end| link < end));
+        }
+        self
+    }
+
     /// The pages whose captures tell whether these links are known: none where no capture of the store has unknown
     /// links; of in-links each page that is named, of out-links the page itself.
     pub fn in_doubt(&self, uid: Uid, is_inward: bool, has_unknown: bool) -> Vec<Uid> {

@@ -19,11 +19,26 @@ impl Pinned {
     /// # Errors
     /// See [`Pinned`].
     pub async fn changed(&self, uids: &[Uid], is_inward: bool, dates: [AsOf; 2]) -> Result<Vec<ChangedLinks>, Status> {
+        self.changed_part(uids, is_inward, dates, (Uid(0), usize::MAX)).await
+    }
+
+    /// As [`Pinned::changed`], of each UID the links from a UID on, at most so many: only their captures are asked for.
+    ///
+    /// # Errors
+    /// See [`Pinned`].
+    pub async fn changed_part(
+        &self,
+        uids: &[Uid],
+        is_inward: bool,
+        dates: [AsOf; 2],
+        (first, links_max): (Uid, usize),
+    ) -> Result<Vec<ChangedLinks>, Status> {
         let direction = if is_inward { Direction::In(Precision::Exact) } else { Direction::Out };
         let before = self.links_of_any_length(uids, direction, Window::AsOf(dates[0])).await?;
         let after = self.links_of_any_length(uids, direction, Window::AsOf(dates[1])).await?;
+        let lists = before.iter().zip(after.iter());
         let changed: Vec<ChangedLinks> =
-            before.iter().zip(after.iter()).map(|(before, after)| differing(before, after)).collect();
+            lists.map(|(before, after)| differing(before, after).part(first, links_max)).collect();
         self.charge().keep(24 * changed.iter().map(|changed| changed.links().len()).sum::<usize>()).await?;
         let has_unknown = self.graph().has_unknown;
         let in_doubt = |(changed, &uid): (&ChangedLinks, &Uid)| changed.in_doubt(uid, is_inward, has_unknown);

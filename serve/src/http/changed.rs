@@ -2,7 +2,7 @@
 //! link to a URL. The rule is that of [`webstrata_layers::read::dates`].
 //!
 //! Changes are in order of the UID of the link, each once. Cost: for each part of the answer the links at both dates;
-//! with in-links, the captures of the sources that differ. Memory: the UIDs of both dates, and one batch.
+//! with in-links, the captures of the sources in the answer. Memory: the UIDs of both dates, and one batch.
 
 use axum::Json;
 use axum::extract::{RawQuery, State};
@@ -63,15 +63,15 @@ pub(super) async fn changed(State(shared): State<Shared>, RawQuery(query): RawQu
     let mut shown = json!({"epoch": pinned.epoch(), "url": url, "uid": uid,
                            "direction": if inward { "in" } else { "out" },
                            "fromDate": format_time(from.time), "toDate": format_time(to.time)});
-    let changed = pinned.changed(&[uid], inward, dates).await?.pop().unwrap_or_default();
+    let first = start.position.unwrap_or_default().uid;
+    let part = (first, answer.values_max());
+    let changed = pinned.changed_part(&[uid], inward, dates, part).await?.pop().unwrap_or_default();
     if !inward && !changed.unknown.is_empty() {
         shown["unknown"] = json!(true);
     }
     let changes = changes_of(&changed, inward);
-    let first = start.position.unwrap_or_default().uid;
-    let rest = &changes[changes.partition_point(|change| change.link < first)..];
-    let (links, mut each) = (rest.iter().map(|change| change.link).collect::<Vec<_>>(), Batch::default());
-    rest.iter().for_each(|&change| each.push(&[change]));
+    let (links, mut each) = (changes.iter().map(|change| change.link).collect::<Vec<_>>(), Batch::default());
+    changes.iter().for_each(|&change| each.push(&[change]));
     answer.add(&pinned, &links, &each).await?;
     shown["changes"] = answer.items.into_iter().flat_map(|item| item.values).collect();
     resume_key(&mut shown, &start, &pinned, answer.next_page);
