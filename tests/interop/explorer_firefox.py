@@ -148,7 +148,7 @@ class Tab:
         return Element(self, f"[...document.querySelectorAll({json.dumps(ROLES[role])})].filter((own) => {test})")
 
     def get_by_placeholder(self, text):
-        return self.locator(f"[placeholder={json.dumps(text)}]")
+        return self.locator(f"[placeholder={json.dumps(text, ensure_ascii=False)}]")
 
 
 class FirefoxBrowser(Browser):

@@ -473,7 +473,7 @@ def expect_barcode(world, question, face):
         "bars": {link: runs for link, runs in bars.items() if runs},
     }
     if question["direction"] == "in":
-        found["found"] = {page: model.captures(page)[0].ts for page in found["bars"]}
+        found["found"] = {page: model.telling(page)[0].ts for page in found["bars"]}
     return found
 
 

@@ -93,6 +93,8 @@ class World:
         if crawl.partition_urls:
             shape += ["--partition-urls", str(crawl.partition_urls)]
         is_built = False
+        # A merge that takes out of files what a removal took out of answers retires earlier epochs, as a removal does.
+        is_removed = False
         for name, what in crawl.jobs:
             if is_built:
                 epoch, urls = self.numbers()
@@ -108,10 +110,12 @@ class World:
                     self.run("update", self.store, *([] if merges else ["--no-merge"]), *options, *paths, expect=(0, 1))
                 else:
                     self.run("build", "--out", self.store, *shape, *options, *paths)
+                self.epochs = {} if is_removed and merges else self.epochs
                 is_built = True
                 self.model.add(crawl.batches[batch])
             elif is_built and name == "merge":
                 self.run("merge", self.store, "--rows", what, *options, expect=(0, 1, 2))
+                self.epochs = {} if is_removed else self.epochs
                 if what == "all":
                     self.model.merged()
             elif is_built and name == "cells":
@@ -135,7 +139,7 @@ class World:
                     *options,
                 )
                 self.model.remove(rule, merges)
-                self.epochs = {}  # and cannot be asked any more
+                self.epochs, is_removed = {}, True  # and cannot be asked any more
         if not is_built:
             raise Failed("nothing to build")
 
