@@ -19,7 +19,7 @@ use tonic_types::StatusExt;
 use webstrata_layers::{Batch, CaptureTime, Direction, Precision, Uid};
 
 use crate::clerk::{Pinned, Texts, UidInWindow};
-use crate::protocol::status::{Reason, refuse};
+use crate::protocol::status::{Reason, fits_in_parts, refuse};
 use webstrata_layers::read::question::{
     Asked, Kind, Matching, Way, captures_of, error_of, links_of, not_there, page_captures_of,
 };
@@ -119,7 +119,7 @@ impl Answering {
                 let (smaller, larger) = ((self.step / 2).max(FIRST).min(self.step), (2 * self.step).min(BATCH));
                 self.step = if begun.elapsed() > PATIENCE { smaller } else { larger };
             }
-            Err(status) if count > 1 && Reason::of(&status) == Some(Reason::AnswerTooLarge) => self.step = count / 2,
+            Err(status) if count > 1 && fits_in_parts(&status) => self.step = count / 2,
             Err(_) if count > 1 => (self.step, self.failed) = (1, count),
             Err(status) => {
                 // If no server answers even one question, the rest of the failed batch is not asked one by one.

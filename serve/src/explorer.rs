@@ -38,6 +38,8 @@ macro_rules! files {
 static FILES: &[File] = &files! {
     "index.html": "text/html; charset=utf-8",
     "explorer.css": "text/css; charset=utf-8",
+    "views.css": "text/css; charset=utf-8",
+    "windows.css": "text/css; charset=utf-8",
     "mark.svg": "image/svg+xml",
     "address.js": "text/javascript; charset=utf-8",
     "barcode.js": "text/javascript; charset=utf-8",
@@ -55,6 +57,7 @@ static FILES: &[File] = &files! {
     "neighbourhood.js": "text/javascript; charset=utf-8",
     "order.js": "text/javascript; charset=utf-8",
     "referrers.js": "text/javascript; charset=utf-8",
+    "rings.js": "text/javascript; charset=utf-8",
     "save.js": "text/javascript; charset=utf-8",
     "scene.js": "text/javascript; charset=utf-8",
     "search.js": "text/javascript; charset=utf-8",

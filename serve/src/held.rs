@@ -302,6 +302,7 @@ impl CellAnswer<'_> {
         let (mut links, mut unsure, mut captures) = (Vec::new(), Vec::new(), Vec::new());
         let (mut bytes, mut answered) = (Vec::new(), 0);
         let cell = self.cell;
+        let stretch = stretch_of(request);
         for &uid in Uid::slice(&request.uids) {
             links.clear();
             unsure.clear();
@@ -336,7 +337,7 @@ impl CellAnswer<'_> {
                     }
                     LinkDirection::In(precision) => self
                         .row
-                        .sources_into(uid, window, precision, self.scratch, (&mut links, &mut unsure))
+                        .sources_into(uid, window, precision, stretch, self.scratch, (&mut links, &mut unsure))
                         .map_err(|error| status_of(&error))?,
                 }
             }
@@ -562,13 +563,16 @@ fn url_of(cell: &Cell, uid: Uid, url: &mut String) -> Result<(), Status> {
     cell.url(uid, url).map_err(|error| status_of(&error))
 }
 
+/// The first link that a request is about, and how many from there on.
+fn stretch_of(request: &LinksOf) -> (Uid, usize) {
+    let most = usize::try_from(request.most).ok().filter(|&most| most > 0).unwrap_or(usize::MAX);
+    (Uid(request.first), most)
+}
+
 /// Cuts a list, and the indexes `unsure` into it, to the links that a request is about.
 fn cut(list: &mut Vec<Uid>, unsure: &mut Vec<usize>, request: &LinksOf) {
-    if request.first == 0 && request.most == 0 {
-        return;
-    }
-    let start = list.partition_point(|&link| link < Uid(request.first));
-    let links_max = usize::try_from(request.most).ok().filter(|&links_max| links_max > 0).unwrap_or(usize::MAX);
+    let (first, links_max) = stretch_of(request);
+    let start = list.partition_point(|&link| link < first);
     let end = list.len().min(start.saturating_add(links_max));
     list.truncate(end);
     list.drain(..start);

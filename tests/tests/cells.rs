@@ -123,15 +123,27 @@ fn windows(random: &mut Random) -> Vec<Window> {
     windows
 }
 
+/// A stretch of what links to a URL: from a UID on, at most so many.
+type Stretch = (Uid, usize);
+const WHOLE: Stretch = (Uid(0), usize::MAX);
+
 /// What links to a URL by what two servers know that have a part of the row's cells each: the one with the URL's record
-/// answers, and the other says what it leaves. How many sources it left.
-fn sources_by(servers: &[Row; 2], uid: Uid, window: Window, precision: Precision) -> (Vec<Uid>, usize) {
+/// answers, and the other says what it leaves. Also how many sources it left, and the last source that was looked at if
+/// the stretch was full.
+fn sources_by(
+    servers: &[Row; 2],
+    uid: Uid,
+    (window, precision): (Window, Precision),
+    stretch: Stretch,
+) -> (Vec<Uid>, usize, Option<Uid>) {
     let (mut sources, mut left, mut scratch) = (Vec::new(), Vec::new(), Scratch::default());
-    let ask = |row: &Row| row.sources_into(uid, window, precision, &mut scratch, (&mut sources, &mut left));
+    let ask = |row: &Row| row.sources_into(uid, window, precision, stretch, &mut scratch, (&mut sources, &mut left));
     let answers = servers.iter().map(ask);
     let answered = answers.take_while(Result::is_err).inspect(assert_not_here).count();
     assert!(answered < 2, "no server has the record of {uid}");
     assert!(left.is_sorted_by(|a, b| a < b) && left.last().is_none_or(|&last| last < sources.len()));
+    assert!(sources.len() <= stretch.1 && sources.first().is_none_or(|&first| first >= stretch.0));
+    let last = sources.last().copied().filter(|_| sources.len() == stretch.1);
     let mut places = left.iter().copied().peekable();
     let mut place = 0;
     sources.retain(|&source| {
@@ -143,7 +155,7 @@ fn sources_by(servers: &[Row; 2], uid: Uid, window: Window, precision: Precision
             cell.has_link(node, uid, window, &mut scratch).unwrap()
         }
     });
-    (sources, left.len())
+    (sources, left.len(), last)
 }
 
 fn assert_not_here(answer: &Result<(), webstrata_layers::Error>) {
@@ -153,7 +165,8 @@ fn assert_not_here(answer: &Result<(), webstrata_layers::Error>) {
 
 #[test]
 fn a_row_in_parts_answers_as_the_whole_row_and_says_what_it_leaves() {
-    let (mut all_left, mut scratch) = (0, Scratch::default());
+    let (mut all_left, mut full, mut scratch) = (0, 0, Scratch::default());
+    let (mut some, mut none) = (Vec::new(), Vec::new());
     let options = |codec: CodecTag| Options { encoding: codec.encoding(), urls: url_store::Options::default() };
     for seed in 50..80 {
         let mut random = Random(seed);
@@ -179,13 +192,23 @@ fn a_row_in_parts_answers_as_the_whole_row_and_says_what_it_leaves() {
                     for precision in [Precision::Exact, Precision::Range] {
                         let (mut sources, mut left) = (Vec::new(), Vec::new());
                         let into = (&mut sources, &mut left);
-                        whole.sources_into(uid, window, precision, &mut scratch, into).unwrap();
+                        whole.sources_into(uid, window, precision, WHOLE, &mut scratch, into).unwrap();
                         assert!(left.is_empty());
                         if rows == 1 {
                             assert_eq!(sources, cells.links(uid, Direction::In(precision), window).unwrap());
                         }
-                        let (by_parts, left) = sources_by(&servers, uid, window, precision);
+                        let (by_parts, left, _) = sources_by(&servers, uid, (window, precision), WHOLE);
                         assert_eq!(by_parts, sources, "seed {seed}, row {}: {uid} {window:?}", entry.row);
+                        let stretch =
+                            (Uid(random.below(whole.end_uid().0 + 1)), usize::try_from(1 + random.below(4)).unwrap());
+                        let from = sources.partition_point(|&source| source < stretch.0);
+                        let into = (&mut some, &mut none);
+                        whole.sources_into(uid, window, precision, stretch, &mut scratch, into).unwrap();
+                        assert_eq!(some, sources[from..].iter().copied().take(stretch.1).collect::<Vec<_>>());
+                        let (by_parts, _, last) = sources_by(&servers, uid, (window, precision), stretch);
+                        let end = last.map_or(sources.len(), |last| sources.partition_point(|&source| source <= last));
+                        assert_eq!(by_parts, sources[from..end], "seed {seed}: {stretch:?} of {uid} {window:?}");
+                        full += usize::from(last.is_some());
                         assert!(left == 0 || precision == Precision::Exact);
                         all_left += left;
                     }
@@ -194,6 +217,7 @@ fn a_row_in_parts_answers_as_the_whole_row_and_says_what_it_leaves() {
         }
     }
     assert!(all_left > 100, "only {all_left} sources were left");
+    assert!(full > 100, "only {full} stretches were full");
 }
 
 #[test]

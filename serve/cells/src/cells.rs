@@ -291,12 +291,12 @@ impl Cells {
         let exact = precision == Precision::Exact;
         let precision = if self.overlaps.each_row_decides(window) { precision } else { Precision::Range };
         // All cells are here, so no source is left.
-        let mut unchecked = Vec::new();
+        let (mut unchecked, all) = (Vec::new(), (Uid(0), usize::MAX));
         for row in self.rows.iter().filter(|row| !exact || row.overlaps(window)) {
             if sources.is_empty() {
-                row.sources_into(uid, window, precision, scratch, (sources, &mut unchecked))?;
+                row.sources_into(uid, window, precision, all, scratch, (sources, &mut unchecked))?;
             } else {
-                row.sources_into(uid, window, precision, scratch, (of_row, &mut unchecked))?;
+                row.sources_into(uid, window, precision, all, scratch, (of_row, &mut unchecked))?;
                 unite(sources, of_row);
             }
         }

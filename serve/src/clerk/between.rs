@@ -7,7 +7,7 @@ use webstrata_layers::read::dates::{differing, is_unknown_at};
 use webstrata_layers::{AsOf, Batch, ChangedLinks, Direction, Lifespan, Precision, Uid, Window};
 
 use super::pinned::Pinned;
-use crate::protocol::status::Reason;
+use crate::protocol::status::fits_in_parts;
 
 /// Pages whose captures or lifespans are asked for in one batch.
 pub(super) const PAGES: usize = 1000;
@@ -105,7 +105,7 @@ pub(super) fn fitting<T>(
     step: &mut usize,
 ) -> Result<Option<Batch<T>>, Status> {
     match answer {
-        Err(status) if Reason::of(&status) == Some(Reason::AnswerTooLarge) && batch.len() > 1 => {
+        Err(status) if fits_in_parts(&status) && batch.len() > 1 => {
             *step = batch.len() / 2;
             Ok(None)
         }

@@ -21,7 +21,7 @@ use crate::map::RowMap;
 use crate::protocol::proto::answer::Answer as AnswerKind;
 use crate::protocol::proto::question::Question as QuestionKind;
 use crate::protocol::proto::{Drawing, HasLinks, LinksOf, UidList};
-use crate::protocol::status::Reason;
+use crate::protocol::status::fits_in_parts;
 
 /// Links asked for in one call if a list is too long for one answer.
 const LIST_MAX: usize = 1 << 20;
@@ -55,7 +55,7 @@ impl Pinned {
 
     /// A stretch of the list that [`Pinned::links`] gives for one UID: at most `links_max` links from the UID `first`
     /// on, and the UID where the list continues. This reads lists that are too long for one answer. Cost: each stretch
-    /// costs as much as the whole list.
+    /// of in-links decodes the whole list, and looks closely at its own pages only.
     ///
     /// # Errors
     /// See [`Pinned`].
@@ -81,9 +81,7 @@ impl Pinned {
                 loop {
                     let uids = first..first.saturating_add(links_max as u64);
                     match self.in_links(&[(uid, window)], precision, uids).await {
-                        Err(status) if links_max > 1 && Reason::of(&status) == Some(Reason::AnswerTooLarge) => {
-                            links_max /= 2
-                        }
+                        Err(status) if links_max > 1 && fits_in_parts(&status) => links_max /= 2,
                         links => return links.map(|(links, next)| (links.into_values(), next)),
                     }
                 }
@@ -133,7 +131,7 @@ impl Pinned {
     /// As [`Pinned::links`]; if the lists are too long for one answer, asks for them one after the other.
     pub(super) async fn lists(&self, uids: &[Uid], direction: Direction, window: Window) -> Result<Batch<Uid>, Status> {
         match self.links(uids, direction, window).await {
-            Err(status) if Reason::of(&status) == Some(Reason::AnswerTooLarge) => {
+            Err(status) if fits_in_parts(&status) => {
                 let mut lists = Batch::default();
                 for &uid in uids {
                     lists.push(&self.all_links(uid, direction, window).await?);
@@ -163,7 +161,7 @@ impl Pinned {
         }
         let other_uids: Vec<Uid> = others.iter().map(|&item| uids[item]).collect();
         match self.links(&other_uids, direction, window).await {
-            Err(status) if Reason::of(&status) == Some(Reason::AnswerTooLarge) => {
+            Err(status) if fits_in_parts(&status) => {
                 for (&item, &uid) in others.iter().zip(&other_uids) {
                     degrees[item] = self.count_links(uid, direction, window).await?;
                 }

@@ -11,7 +11,7 @@ use crate::guard::memory::Charge;
 use crate::map::{Graph, Map};
 use crate::protocol::measure::{memory_of, memory_of_question};
 use crate::protocol::proto::answer::Answer as AnswerKind;
-use crate::protocol::status::{Reason, refuse};
+use crate::protocol::status::{Reason, fits_in_parts, refuse};
 
 /// One epoch of a cluster. Answers are in the order of the questions. UIDs are those of the epoch.
 ///
@@ -66,7 +66,7 @@ impl Pinned {
     /// page in several rows may lie on one server, and a caller cannot ask for less than one page.
     pub(super) async fn ask_apart(&self, questions: &[CellQuestion]) -> Result<Vec<AnswerKind>, Status> {
         match self.ask(questions).await {
-            Err(status) if questions.len() > 1 && Reason::of(&status) == Some(Reason::AnswerTooLarge) => {
+            Err(status) if questions.len() > 1 && fits_in_parts(&status) => {
                 let mut answers = Vec::with_capacity(questions.len());
                 for question in questions.chunks(1) {
                     answers.extend(self.ask(question).await?);

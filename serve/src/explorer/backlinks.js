@@ -6,7 +6,7 @@
 
 import { addressOf } from "./address.js";
 import { home, path } from "./data.js";
-import { chooser, colours, count, dialog, el, headOf, many, sized } from "./dom.js";
+import { act, chooser, colours, count, dialog, el, headOf, many, sized } from "./dom.js";
 import { drawChart, drawRows, HEADS, LINE, RIGHT, timeAt } from "./flows.js";
 import { barsKey, keyText } from "./key.js";
 import { bare, cut, safe } from "./names.js";
@@ -110,10 +110,6 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
       el("p", { text: `${whose} links to ${bare(state.url)}${elsewhere}.` }),
       ...more,
     );
-  }
-
-  function act(text, onclick) {
-    return el("button", { type: "button", class: "act", text, onclick });
   }
 
   function tools() {

@@ -6,9 +6,9 @@
 
 import { addressOf } from "./address.js";
 import { asks } from "./asks.js";
-import { endOf, failed, saidOf, tells } from "./captures.js";
+import { endedOf, failed, saidOf, tells } from "./captures.js";
 import { archiveOf, BARCODE_MAX, barcode as decoded, barcodePath, home, mementoOf } from "./data.js";
-import { chooser, colours, count, dialog, el, headOf, many, notice, outLinks, sized } from "./dom.js";
+import { act, chooser, colours, count, dialog, el, headOf, many, notice, outLinks, sized } from "./dom.js";
 import { barsKey, keyOf, keyText } from "./key.js";
 import { bare, hostOf, safe } from "./names.js";
 import { measured, ordered } from "./order.js";
@@ -89,7 +89,7 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
 
   function heading() {
     const { captures } = data;
-    const end = endOf(captures);
+    const end = endedOf(captures);
     const hosts = new Set(all.map((row) => row.host)).size;
     const rows = all.length + (data.rest?.links || 0);
     const least = data.rest ? "at least " : "";
@@ -173,15 +173,10 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
         "div",
         { class: "right" },
         tableSwitch,
-        el("button", { class: "act", type: "button", text: "CSV", onclick: saveRows }),
-        el("button", { class: "act", type: "button", text: "SVG", onclick: () => saveSvg(whole(), fileName(data.url, "svg")) }),
-        el("button", {
-          class: "act",
-          type: "button",
-          text: "PNG",
-          onclick: () => savePicture(picture, fileName(data.url, "png")),
-        }),
-        el("button", { class: "act", type: "button", text: "Data", onclick: showData }),
+        act("CSV", saveRows),
+        act("SVG", () => saveSvg(whole(), fileName(data.url, "svg"))),
+        act("PNG", () => savePicture(picture, fileName(data.url, "png"))),
+        act("Data", showData),
       ),
     );
   }
@@ -318,7 +313,7 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
     if (row.runs.some((run) => run.first <= time && time <= run.last)) return `; there on ${day(time)}`;
     const between = row.runs.some((run) => run.last < time && (run.gone ? time < run.gone : true));
     // Nobody knows whether a link is older than the first capture of its page.
-    const before = time < row.first && row.runs[0].found;
+    const before = time < row.first && row.runs[0].began === "found";
     return between || before ? `; not known on ${day(time)}` : `; not there on ${day(time)}${why}`;
   }
 
@@ -358,7 +353,7 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
     }
     const last = row.runs[row.runs.length - 1];
     const gone = last.gone ? `, gone by ${day(last.gone)}` : "";
-    const found = row.runs[0].found ? ", found in the first capture" : "";
+    const found = row.runs[0].began === "found" ? ", found in the first capture" : "";
     readout.replaceChildren(
       el("b", { text: safe(row.url) }),
       `  ${day(row.first)} – ${day(row.last)}, ${length(row.life)}` +
@@ -506,7 +501,7 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
         first: iso(run.first),
         last: iso(run.last),
         gone: iso(run.gone),
-        began: run.found ? "found" : "new",
+        began: run.began,
       })),
     );
     saveLines(["url", "first", "last", "gone", "began"], lines, "csv", nameFor(data.url));

@@ -42,7 +42,7 @@ export function withoutLinks(captures) {
 }
 
 /** How a page ended, for its head: "gone since 3 Jan 2019 (status 410)"; empty where it did not. */
-export function endOf(captures) {
+export function endedOf(captures) {
   const telling = captures.filter((capture) => capture.shows !== "nothing");
   let first;
   for (let at = telling.length - 1; at >= 0 && telling[at].shows === "gone"; at -= 1) first = telling[at];

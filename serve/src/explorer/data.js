@@ -93,10 +93,10 @@ export const barcodePath = (url, direction, limit) => path("v1/barcode", { url, 
 /**
  * A barcode with times instead of columns.
  *
- * `captures`: {time, status, shows}, see captures.js. `rows`: {url, runs}, each run {first, last, gone, found}: seconds of the first
- * and the last capture with the link; of the first that shows the page without it after that (0: none); and whether
- * the run is in the first capture of its page, so that nobody knows when the link came. Out-links also have `from` and
- * `to`, the places of the first and the last capture.
+ * `captures`: {time, status, shows}, see captures.js. `rows`: {url, runs}, each run {first, last, gone, began}: seconds
+ * of the first and the last capture with the link; of the first that shows the page without it after that (0: none);
+ * and how it began: "found" in the first capture of its page that tells, so that nobody knows when the link came, "new"
+ * or "returned". Out-links also have `from` and `to`, the places of the first and the last capture.
  */
 export function barcode(answer) {
   let time = 0;
@@ -115,6 +115,7 @@ export function barcode(answer) {
     next[at] = tells(captures[at]) ? at : next[at + 1];
   }
   const firstKnown = next[0];
+  const began = (isFound, run) => (isFound ? "found" : run ? "returned" : "new");
   let at = 0;
   const outward = answer.direction === "out";
   const rows = answer.links.map((url, row) => {
@@ -134,12 +135,12 @@ export function barcode(answer) {
           last: captures[to].time,
           gone: gone < 0 ? 0 : captures[gone].time,
           goneAt: gone,
-          found: from === firstKnown,
+          began: began(from === firstKnown, run),
         });
       } else {
         const [first, last, gone] = answer.runs.slice(at, at + 3);
         at += 3;
-        runs.push({ first, last, gone, found: first === answer.found[row] });
+        runs.push({ first, last, gone, began: began(first === answer.found[row], run) });
       }
     }
     return { url, runs };

@@ -3,9 +3,9 @@
 
 import { link } from "./address.js";
 import { asks } from "./asks.js";
-import { endOf, saidOf, tells, withoutLinks } from "./captures.js";
+import { endedOf, saidOf, tells, withoutLinks } from "./captures.js";
 import { archiveOf, BARCODE_MAX, barcode as decoded, barcodePath, home, mementoOf, path } from "./data.js";
-import { chooser, colours, count, dialog, el, headOf, many, notice, outLinks, sized } from "./dom.js";
+import { act, chooser, colours, count, dialog, el, headOf, many, notice, outLinks, sized } from "./dom.js";
 import { hatch } from "./drawing.js";
 import { branchesOf, bare, fitted, hostOf, pathsOf, safe } from "./names.js";
 import { measured } from "./order.js";
@@ -103,10 +103,10 @@ export async function open({ root, state, set, call, say, drawn, isOpen }) {
     el(
       "div",
       { class: "right" },
-      el("button", { class: "act", type: "button", text: "← change", onclick: () => step(-1) }),
-      el("button", { class: "act", type: "button", text: "change →", onclick: () => step(1) }),
-      el("button", { class: "act", type: "button", text: "CSV", onclick: saveLists }),
-      el("button", { class: "act", type: "button", text: "Data", onclick: showData }),
+      act("← change", () => step(-1)),
+      act("change →", () => step(1)),
+      act("CSV", saveLists),
+      act("Data", showData),
     ),
   );
   root.replaceChildren(
@@ -123,7 +123,7 @@ export async function open({ root, state, set, call, say, drawn, isOpen }) {
 
   function heading() {
     const changing = changed.filter((number) => number > 0).length;
-    const end = endOf(captures);
+    const end = endedOf(captures);
     return headOf(
       bare(data.url),
       el(
@@ -168,7 +168,7 @@ export async function open({ root, state, set, call, say, drawn, isOpen }) {
     const numbers = new Array(captures.length).fill(0);
     for (const row of rows) {
       for (const run of row.runs) {
-        if (!run.found) numbers[run.from] += 1;
+        if (run.began !== "found") numbers[run.from] += 1;
         if (run.gone) numbers[run.goneAt] += 1;
       }
     }

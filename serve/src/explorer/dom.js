@@ -14,6 +14,9 @@ export function el(tag, properties = {}, ...children) {
   return made;
 }
 
+/** A word that does something. */
+export const act = (text, onclick) => el("button", { type: "button", class: "act", text, onclick });
+
 /** A row of words of which one is chosen; `words` are pairs of a value and a word. Arrow keys move the choice. */
 export function chooser(label, words, value, choose) {
   const buttons = words.map(([own, word]) =>

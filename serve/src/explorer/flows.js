@@ -1,8 +1,8 @@
 // The pictures of backlinks: how many link over time with what came and went, and a row of bars for each referrer. Both
 // have one axis, and draw into a canvas or an SVG.
 //
-// A view is {from, to, width, left, marks, rows, span, pointed, current, scroll, height}: times of the axis, pixels, and
-// what is chosen.
+// A view is {from, to, width, left, keyLeft, marks, rows, span, pointed, current, scroll, height}: times of the axis,
+// pixels, and what is chosen.
 
 import { count } from "./dom.js";
 import { bars, clip, hatch } from "./drawing.js";
@@ -21,7 +21,7 @@ const COLUMN = 88;
 /** From which width on the key stands beside the chart, not in it. */
 const KEY = 200;
 
-export const xOf = (view, at) =>
+const xOf = (view, at) =>
   view.left + ((at - view.from) / (view.to - view.from)) * (view.width - view.left - RIGHT);
 export const timeAt = (view, x) =>
   view.from + ((x - view.left) / (view.width - view.left - RIGHT)) * (view.to - view.from);
@@ -137,7 +137,7 @@ function drawScales(context, theme, view, { most, flow, middle, zero, up, down, 
 }
 
 /** Where the columns at the left of the bars end: each {name, right}, those that there is room for. */
-export function columnsOf(view, unit) {
+function columnsOf(view, unit) {
   const columns = [];
   let right = view.left - 14;
   if (view.left >= LOST) {

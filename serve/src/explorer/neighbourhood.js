@@ -1,37 +1,24 @@
 // What is around a page at a date: rings by distance, sectors by domain. A node has its place for good; time only moves
 // nodes in and out, so nothing ever swaps places. One answer has all dates, so the slider asks nothing.
 //
-// Two canvases: of the rings, drawn while something moves, and of time.
+// Two canvases: of the rings, drawn while something moves, and of time; `rings` draws both.
 
 import { addressOf, go as goTo } from "./address.js";
 import { asks, unitOf } from "./asks.js";
 import { home, path } from "./data.js";
-import { chooser, colours, count, dialog, el, headOf, many, notice, sized } from "./dom.js";
-import { bare, cut, fitted, hostOf, namesOf, safe } from "./names.js";
+import { act, chooser, colours, count, dialog, el, headOf, many, notice, sized } from "./dom.js";
+import { bare, cut, hostOf, namesOf, safe } from "./names.js";
 import { elementOf, fileName, framed, iso, nameFor, saveLines, savePicture, saveSvg } from "./save.js";
+import { ringsOf } from "./rings.js";
 import { surroundings } from "./surroundings.js";
 import { table } from "./table.js";
-import { DAY, day, digits, endOf, ticks, YEAR } from "./time.js";
+import { DAY, day, digits, lastSecondOf, YEAR } from "./time.js";
 
 /** How long a node counts as new, in seconds; how fast time plays, in seconds of time a second. */
 const FRESH = 183 * DAY;
 const SPEED = 0.9 * YEAR;
 /** Milliseconds in which a node comes or goes. */
 const FADE = 140;
-/** Ends of the rings, as parts of the radius of the circle; and where each node was one step away at some time. */
-const WIDE = [
-  [0, 0],
-  [0.33, 0.56],
-  [0.67, 0.97],
-];
-const NARROW = [
-  [0, 0],
-  [0.28, 0.8],
-  [0.87, 0.97],
-];
-const BOTTOM = 18;
-const TAU = 2 * Math.PI;
-
 const still = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 
 export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
@@ -40,24 +27,24 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
   if (!isOpen()) return undefined;
   const around = surroundings(answer);
   const { nodes, centre, size, source, target, from, until, unknown } = around;
-  const { isCaptured, angle, radius, sectors, sectorOf } = around;
-  const rings = around.isWide ? WIDE : NARROW;
+  const { isCaptured, angle, sectors, sectorOf } = around;
   const names = unit === "page" ? namesOf(nodes, nodes[centre]) : nodes.map(safe);
   let last = 0;
   const captures = own.captures.map((difference) => (last += difference));
   const [first, end] = around.extent(captures);
-  const wanted = endOf(state.at) ?? end;
-  let now = Math.min(end, Math.max(first, wanted));
-  const outside = el("div", {}, ...(now === wanted ? [] : [notice(outsideText())]));
+  const wanted = lastSecondOf(state.at) ?? end;
+  const view = { now: Math.min(end, Math.max(first, wanted)), pointed: -1, dimmed: -1, counts: [0, 0, 0] };
+  const outside = el("div", {}, ...(view.now === wanted ? [] : [notice(outsideText())]));
   // The ring of each node at `now` (0: not there), whether it is new, and how much of it is shown on its way in or out.
   const ring = new Uint8Array(size);
   const fresh = new Uint8Array(size);
   const shown = new Float32Array(size);
   const drawnRing = new Uint8Array(size);
   const before = new Uint8Array(size);
-  let [layout, frame, playing, lastFrame] = [undefined, 0, false, 0];
-  let [pointed, dimmed, found, shownTable] = [-1, -1, undefined, undefined];
-  let counts = [0, 0, 0];
+  Object.assign(view, { ring, fresh, shown, drawnRing, isThere, isNode, unit, first, end, captures });
+  const rings = ringsOf(around, names, view);
+  const { place } = rings;
+  let [frame, lastFrame, shownTable] = [0, 0, undefined];
 
   const picture = el("canvas", { "aria-hidden": "true" });
   const area = el(
@@ -104,26 +91,23 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
   // ---- what is there at a date ----
 
   function moveTo(time, isLast = true) {
-    if (time !== now) outside.replaceChildren();
-    now = Math.min(end, Math.max(first, time));
-    around.ringsAt(now, ring);
-    around.ringsAt(now - FRESH, before);
-    counts = [0, 0, 0];
+    if (time !== view.now) outside.replaceChildren();
+    view.now = Math.min(end, Math.max(first, time));
+    around.ringsAt(view.now, ring);
+    around.ringsAt(view.now - FRESH, before);
+    view.counts = [0, 0, 0];
     for (let node = 0; node < size; node += 1) {
-      counts[ring[node]] += 1;
+      view.counts[ring[node]] += 1;
       fresh[node] = ring[node] && !before[node] ? 1 : 0;
       if (ring[node]) drawnRing[node] = ring[node];
     }
-    if (pointed >= 0 && !ring[pointed]) pointed = -1;
-    date.textContent = day(now);
-    slider.setAttribute("aria-valuenow", Math.round((now - first) / DAY));
-    slider.setAttribute(
-      "aria-valuetext",
-      `${day(now)}: ${numbers()}`,
-    );
+    if (view.pointed >= 0 && !ring[view.pointed]) view.pointed = -1;
+    date.textContent = day(view.now);
+    slider.setAttribute("aria-valuenow", Math.round((view.now - first) / DAY));
+    slider.setAttribute("aria-valuetext", `${day(view.now)}: ${numbers()}`);
     if (isLast) {
       // The picture is that of a second; a day means its last one.
-      set({ at: now === end ? undefined : digits(now).replace(/235959$/, "") });
+      set({ at: view.now === end ? undefined : digits(view.now).replace(/235959$/, "") });
       if (state.to) askWays();
       shownTable?.update(rowsNow());
       fillSide();
@@ -135,7 +119,7 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
   /** How many nodes are there, of those that the answer has. */
   function numbers() {
     const of = answer.leftOut ? ` of the ${count(size)} nodes shown` : "";
-    return `${count(counts[1])}${of} at one step, ${count(counts[2])} at two`;
+    return `${count(view.counts[1])}${of} at one step, ${count(view.counts[2])} at two`;
   }
 
   let lastSide = 0;
@@ -145,7 +129,7 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
     lastSide = performance.now();
     const numbers = sectors.map(() => [0, 0, 0]);
     for (let node = 0; node < size; node += 1) if (ring[node]) numbers[sectorOf[node]][ring[node]] += 1;
-    const text = JSON.stringify([numbers, found, dimmed]);
+    const text = JSON.stringify([numbers, view.found, view.dimmed]);
     if (text === lastCounts) return;
     lastCounts = text;
     const cell = (number) => el("td", { class: "n", text: number ? count(number) : "·" });
@@ -170,7 +154,7 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
   }
 
   function dim(sector) {
-    dimmed = sector;
+    view.dimmed = sector;
     redraw();
   }
 
@@ -180,31 +164,34 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
   async function askWays() {
     waysAsked += 1;
     const mine = waysAsked;
-    const question = path("v1/ways", { url: state.url, target: state.to, at: digits(now), limit: 5 });
+    const question = path("v1/ways", { url: state.url, target: state.to, at: digits(view.now), limit: 5 });
     const given = await call(question).catch((error) => ({ error: error.message }));
     if (!isOpen() || mine !== waysAsked) return;
-    found = given;
+    view.found = given;
     fillSide();
     redraw();
     say(waysText());
   }
 
   function waysText() {
-    if (!found) return "";
-    if (found.error) return `${safe(found.error)}.`;
+    if (!view.found) return "";
+    if (view.found.error) return `${safe(view.found.error)}.`;
     const to = cut(bare(state.to), 60);
-    if (found.unknown) {
-      return `Unknown whether there is a way to ${to} on ${day(now)}: it may go over ${safe(found.unknown[0])}.`;
+    if (view.found.unknown) {
+      const over = safe(view.found.unknown[0]);
+      return `Unknown whether there is a way to ${to} on ${day(view.now)}: it may go over ${over}.`;
     }
-    if (found.links === null) return `No way to ${to}${found.isCut ? " of 6 links or fewer" : ""} on ${day(now)}.`;
-    return `${many(found.links, "link")} to ${to} on ${day(now)}`;
+    const most = view.found.isCut ? " of 6 links or fewer" : "";
+    if (view.found.links === null) return `No way to ${to}${most} on ${day(view.now)}.`;
+    return `${many(view.found.links, "link")} to ${to} on ${day(view.now)}`;
   }
 
   function ways() {
     if (!state.to) return [];
     const steps = (way) =>
       el("li", {}, el("ol", {}, ...way.slice(1).map((url) => el("li", {}, linkTo(url, cut(bare(url), 60))))));
-    const list = found?.ways?.length ? [el("ul", { class: "ways" }, ...found.ways.map(steps))] : [];
+    const found = view.found?.ways || [];
+    const list = found.length ? [el("ul", { class: "ways" }, ...found.map(steps))] : [];
     return [el("h2", { text: waysText() }), ...list];
   }
 
@@ -230,7 +217,7 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
   /** Says that the date that was asked for is outside of what is known. */
   function outsideText() {
     const when = wanted < first ? "before" : "after";
-    return `Nothing around it is known ${when} ${day(now)}, which is shown in the place of ${day(wanted)}.`;
+    return `Nothing around it is known ${when} ${day(view.now)}, which is shown in the place of ${day(wanted)}.`;
   }
 
   function nothing() {
@@ -250,7 +237,7 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
         if (event.key !== "Enter") return;
         event.preventDefault();
         state.to = field.value.trim() || undefined;
-        found = undefined;
+        view.found = undefined;
         set({ to: state.to });
         lastCounts = "";
         if (state.to) askWays();
@@ -272,22 +259,17 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
         "div",
         { class: "right" },
         tableSwitch,
-        el("button", { class: "act", type: "button", text: "CSV", onclick: saveLinks }),
-        el("button", { class: "act", type: "button", text: "SVG", onclick: () => saveSvg(asSvg(), fileName(state.url, "svg")) }),
-        el("button", {
-          class: "act",
-          type: "button",
-          text: "PNG",
-          onclick: () => savePicture(whole(), fileName(state.url, "png")),
-        }),
-        el("button", { class: "act", type: "button", text: "Data", onclick: showData }),
+        act("CSV", saveLinks),
+        act("SVG", () => saveSvg(asSvg(), fileName(state.url, "svg"))),
+        act("PNG", () => savePicture(whole(), fileName(state.url, "png"))),
+        act("Data", showData),
       ),
     );
   }
 
   function showData() {
     const own = unit === "page" ? "" : ` --unit ${unit}`;
-    const at = new Date(now * 1000).toISOString().slice(0, 19);
+    const at = new Date(view.now * 1000).toISOString().slice(0, 19);
     const parts = [
       el("p", { text: "On the command line, the links of this date:" }),
       el("pre", { text: `webstrata neighbourhood STORE '${safe(state.url)}'${own} --at ${at} --limit 0` }),
@@ -306,16 +288,21 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
     const lines = [];
     for (let at = 0; at < from.length; at += 1) {
       if (!isThere(at)) continue;
-      const [since, to, doubt] = [from[at], until[at], unknown[at]].map((time) => (time === Infinity ? "" : iso(time)));
-      lines.push({ from: since, until: to, source: nodes[source[at]], target: nodes[target[at]], unknown: doubt });
+      const ends = { from: iso(from[at]), until: iso(until[at]), unknown: iso(unknown[at]) };
+      lines.push({ ...ends, source: nodes[source[at]], target: nodes[target[at]] });
     }
     saveLines(["from", "until", "source", "target", "unknown"], lines, "csv", nameFor(state.url));
   }
 
   /** Whether a link is part of the picture at this date. */
-  const isThere = (at) =>
-    from[at] <= now && until[at] > now && (source[at] === centre || ring[source[at]] === 1) && isNode(target[at]);
-  const isNode = (node) => node === centre || ring[node] > 0;
+  function isThere(at) {
+    if (from[at] > view.now || until[at] <= view.now) return false;
+    return (source[at] === centre || ring[source[at]] === 1) && isNode(target[at]);
+  }
+
+  function isNode(node) {
+    return node === centre || ring[node] > 0;
+  }
 
   // ---- the pictures ----
 
@@ -324,14 +311,14 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
     const [width, height] = [area.clientWidth, area.clientHeight];
     const room = width < 560 ? 26 : 90;
     const round = Math.max(60, Math.min(width / 2 - room, height / 2 - 26));
-    layout = { width, height, round, x: width / 2, y: height / 2 };
-    placed.fill(0);
-    layout.time = { width: slider.clientWidth, height: slider.clientHeight };
+    view.layout = { width, height, round, x: width / 2, y: height / 2 };
+    rings.resized();
+    view.layout.time = { width: slider.clientWidth, height: slider.clientHeight };
     redraw();
   }
 
   function redraw() {
-    if (frame || !layout) return;
+    if (frame || !view.layout) return;
     frame = requestAnimationFrame(draw);
   }
 
@@ -340,9 +327,9 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
     if (!isOpen()) return;
     const passed = lastFrame ? Math.min(100, at - lastFrame) : 16;
     lastFrame = at;
-    if (playing) {
-      if (now >= end) toggle();
-      else moveTo(now + (SPEED * passed) / 1000, false);
+    if (view.playing) {
+      if (view.now >= end) toggle();
+      else moveTo(view.now + (SPEED * passed) / 1000, false);
     }
     const part = still() ? 1 : 1 - Math.exp(-passed / FADE);
     let moves = false;
@@ -354,284 +341,26 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
       else moves = true;
     }
     const theme = colours();
-    const context = sized(picture, layout.width, layout.height);
-    context.clearRect(0, 0, layout.width, layout.height);
-    drawRings(context, theme);
-    const lower = sized(timeline, layout.time.width, layout.time.height);
-    lower.clearRect(0, 0, layout.time.width, layout.time.height);
-    drawTime(lower, theme);
-    if (moves || playing) redraw();
+    const context = sized(picture, view.layout.width, view.layout.height);
+    context.clearRect(0, 0, view.layout.width, view.layout.height);
+    rings.draw(context, theme);
+    const lower = sized(timeline, view.layout.time.width, view.layout.time.height);
+    lower.clearRect(0, 0, view.layout.time.width, view.layout.time.height);
+    rings.drawTime(lower, theme);
+    if (moves || view.playing) redraw();
     else lastFrame = 0;
     drawn();
   }
 
-  // Where nodes are, for the size of the window and the rings they were last in.
-  const [px, py, placed] = [new Float32Array(size), new Float32Array(size), new Uint8Array(size)];
-  const distance = (node) => {
-    const [near, far] = rings[drawnRing[node]];
-    return layout.round * (near + (far - near) * (0.06 + 0.88 * radius[node]));
-  };
-  const place = (node) => {
-    if (node === centre) return [layout.x, layout.y];
-    if (placed[node] !== drawnRing[node]) {
-      const far = distance(node);
-      px[node] = layout.x + Math.cos(angle[node]) * far;
-      py[node] = layout.y + Math.sin(angle[node]) * far;
-      placed[node] = drawnRing[node];
-    }
-    return [px[node], py[node]];
-  };
-  const dot = () => Math.max(1.5, Math.min(4.5, layout.round / 12 / Math.sqrt(1 + counts[1] / 12)));
-
-  function circle(context, x, y, r) {
-    context.moveTo(x + r, y);
-    context.arc(x, y, r, 0, TAU);
-  }
-
-  function drawRings(context, theme) {
-    const { x, y, round } = layout;
-    for (const [ends, fill] of [
-      [rings[2], theme.panel],
-      [rings[1], theme.faint],
-    ]) {
-      context.fillStyle = fill;
-      context.beginPath();
-      circle(context, x, y, round * (ends[1] + 0.02));
-      context.fill();
-      context.fillStyle = theme.paper;
-      context.beginPath();
-      circle(context, x, y, round * (ends[0] - 0.02));
-      context.fill();
-    }
-    drawSectors(context, theme);
-    drawLinks(context, theme);
-    drawNodes(context, theme);
-    context.globalAlpha = 1;
-    context.fillStyle = theme.ink;
-    context.beginPath();
-    circle(context, x, y, 6);
-    context.fill();
-    drawNames(context, theme);
-  }
-
-  /** A path for each look: captured or not, new or not, dim or not; and one for each node on its way in or out. */
-  function drawNodes(context, theme) {
-    const looks = Array.from({ length: 8 }, () => []);
-    const moving = [];
-    for (let node = 0; node < size; node += 1) {
-      if (shown[node] <= 0 || node === centre) continue;
-      if (shown[node] < 1) moving.push(node);
-      else {
-        const isDim = dimmed >= 0 && sectorOf[node] !== dimmed;
-        looks[fresh[node] * 4 + isCaptured[node] * 2 + (isDim ? 1 : 0)].push(node);
-      }
-    }
-    const small = dot();
-    const add = (node, r) => {
-      const [x, y] = place(node);
-      // A circle of two pixels is a square, which is drawn much faster.
-      if (r < 1.6) {
-        context.moveTo(x - r, y - r);
-        context.lineTo(x + r, y - r);
-        context.lineTo(x + r, y + r);
-        context.lineTo(x - r, y + r);
-        context.lineTo(x - r, y - r);
-      } else circle(context, x, y, r);
-    };
-    const finish = (isNew, captured) => {
-      const colour = isNew ? theme.accent : theme.bar;
-      context.lineWidth = 1;
-      if (captured) {
-        context.fillStyle = colour;
-        context.fill();
-      } else {
-        context.strokeStyle = colour;
-        context.stroke();
-      }
-    };
-    looks.forEach((nodes, look) => {
-      if (!nodes.length) return;
-      context.globalAlpha = look % 2 ? 0.15 : 1;
-      context.beginPath();
-      for (const node of nodes) add(node, drawnRing[node] === 1 ? small : small * 0.8);
-      finish(look >= 4, look % 4 >= 2);
-    });
-    // In steps of a quarter, so that many that move together are one path.
-    for (let step = 1; step <= 4; step += 1) {
-      const part = step / 4;
-      const own = moving.filter((node) => Math.ceil(shown[node] * 4) === step);
-      for (const isNew of [0, 1]) {
-        for (const captured of [0, 1]) {
-          context.globalAlpha = part;
-          context.beginPath();
-          for (const node of own) {
-            if (fresh[node] === isNew && isCaptured[node] === captured) add(node, small * (0.4 + 0.6 * part));
-          }
-          finish(isNew, captured);
-        }
-      }
-    }
-    context.globalAlpha = 1;
-  }
-
-  /** The rim, an arc for each sector with its name. */
-  function drawSectors(context, theme) {
-    const { x, y, round } = layout;
-    context.lineWidth = 1.5;
-    context.font = `11px ${theme.sans}`;
-    const taken = [];
-    for (const [at, sector] of sectors.entries()) {
-      const gap = Math.min(0.012, (sector.to - sector.from) / 8);
-      context.strokeStyle = dimmed >= 0 && dimmed !== at ? theme.rule : theme.ink3;
-      context.beginPath();
-      context.moveTo(x + Math.cos(sector.from + gap) * (round + 4), y + Math.sin(sector.from + gap) * (round + 4));
-      context.arc(x, y, round + 4, sector.from + gap, sector.to - gap);
-      context.stroke();
-      const middle = (sector.from + sector.to) / 2;
-      const [cos, sin] = [Math.cos(middle), Math.sin(middle)];
-      const align = cos > 0.3 ? "left" : cos < -0.3 ? "right" : "center";
-      const [tx, ty] = [x + cos * (round + 11), y + sin * (round + 14) + 4];
-      const room =
-        align === "left" ? layout.width - tx : align === "right" ? tx : 2 * Math.min(tx, layout.width - tx);
-      const text = fitted(
-        context,
-        sector.name.startsWith("others") ? "others" : safe(sector.name),
-        Math.max(20, room),
-      );
-      const width = context.measureText(text).width;
-      const left = align === "left" ? tx : align === "right" ? tx - width : tx - width / 2;
-      if (taken.some((box) => left < box[2] && left + width > box[0] && ty - 10 < box[3] && ty + 3 > box[1]))
-        continue;
-      taken.push([left - 4, ty - 12, left + width + 4, ty + 4]);
-      context.textAlign = align;
-      context.fillStyle = dimmed >= 0 && dimmed !== at ? theme.ink3 : theme.ink2;
-      context.fillText(text, tx, ty);
-    }
-  }
-
-  /** Lines from the page to the first ring, paler the more there are; those of the node that is pointed at; a way. */
-  function drawLinks(context, theme) {
-    const { x, y } = layout;
-    context.lineWidth = 1;
-    context.strokeStyle = theme.bar2;
-    context.globalAlpha = Math.max(0.08, Math.min(0.7, 40 / (counts[1] + 1)));
-    context.beginPath();
-    for (let node = 0; node < size; node += 1) {
-      if (ring[node] !== 1 || (dimmed >= 0 && sectorOf[node] !== dimmed)) continue;
-      const [nx, ny] = place(node);
-      context.moveTo(x, y);
-      context.lineTo(nx, ny);
-    }
-    context.stroke();
-    context.globalAlpha = 1;
-    if (pointed >= 0) {
-      context.strokeStyle = theme.accent;
-      context.beginPath();
-      for (let at = 0; at < from.length; at += 1) {
-        if ((source[at] !== pointed && target[at] !== pointed) || !isThere(at)) continue;
-        context.moveTo(...place(source[at]));
-        context.lineTo(...place(target[at]));
-      }
-      context.stroke();
-    }
-    const way = found?.ways?.[0]?.map((url) => nodes.indexOf(url));
-    if (way && unit === "page") {
-      context.strokeStyle = theme.accent;
-      context.lineWidth = 2;
-      context.beginPath();
-      for (let step = 1; step < way.length; step += 1) {
-        if (way[step - 1] < 0 || way[step] < 0 || !isNode(way[step])) break;
-        context.moveTo(...place(way[step - 1]));
-        context.lineTo(...place(way[step]));
-      }
-      context.stroke();
-    }
-  }
-
-  /** Names of nodes where they do not touch: that of the one pointed at, then those of the first ring by their places. */
-  function drawNames(context, theme) {
-    const taken = [[layout.x - 12, layout.y - 12, layout.x + 12, layout.y + 12]];
-    context.font = `11px ${theme.sans}`;
-    const put = (node, isStrong) => {
-      const [nx, ny] = place(node);
-      const text = fitted(context, names[node], isStrong ? 320 : 110);
-      const width = context.measureText(text).width;
-      const isLeft = nx + 8 + width > layout.width || (nx < layout.x && nx - 8 - width > 0);
-      const left = isLeft ? nx - 8 - width : nx + 8;
-      const box = [left - 3, ny - 8, left + width + 3, ny + 8];
-      if (
-        !isStrong &&
-        taken.some((other) => box[0] < other[2] && box[2] > other[0] && box[1] < other[3] && box[3] > other[1])
-      ) {
-        return;
-      }
-      taken.push(box);
-      context.globalAlpha = 0.85;
-      context.fillStyle = theme.paper;
-      context.fillRect(box[0], box[1], box[2] - box[0], 16);
-      context.globalAlpha = 1;
-      context.fillStyle = isStrong ? theme.accent : theme.ink2;
-      context.textAlign = "left";
-      context.fillText(text, left, ny + 4);
-    };
-    if (pointed >= 0) put(pointed, true);
-    for (const node of found?.ways?.[0] || []) {
-      const at = nodes.indexOf(node);
-      if (at >= 0 && at !== centre && ring[at]) put(at, true);
-    }
-    if (playing) return;
-    const most = layout.width < 560 ? 5 : 14;
-    const near = [];
-    for (let node = 0; node < size; node += 1) if (ring[node] === 1 && shown[node] > 0.5) near.push(node);
-    // The same names at every date, as far as they are there.
-    near.sort((one, other) => radius[one] - radius[other]);
-    for (const node of near.slice(0, 200)) {
-      if (taken.length > most) break;
-      if (node !== pointed) put(node, false);
-    }
-  }
-
-  const timeX = (time) => 6 + ((time - first) / (end - first)) * (layout.time.width - 12);
-  const timeOf = (px) => first + ((px - 6) / (layout.time.width - 12)) * (end - first);
-
-  /** How many links the page has over time, as steps; captures as ticks; the date. */
-  function drawTime(context, theme) {
-    const { width, height } = layout.time;
-    const floor = height - BOTTOM;
-    const steps = around.degree(first, end);
-    const most = Math.max(1, ...steps.map((step) => step.links));
-    context.fillStyle = theme.bar2;
-    steps.forEach((step, at) => {
-      const [start, stop] = [timeX(step.time), timeX(at + 1 < steps.length ? steps[at + 1].time : end)];
-      const tall = (step.links / most) * (floor - 10);
-      context.fillRect(Math.floor(start), floor - tall, Math.max(1, Math.ceil(stop) - Math.floor(start)), tall);
-    });
-    context.fillStyle = theme.ink3;
-    for (const time of captures) context.fillRect(Math.round(timeX(time)), floor, 1, 3);
-    context.font = `11px ${theme.sans}`;
-    context.textAlign = "left";
-    for (const tick of ticks(first, end, width, 46)) {
-      context.fillStyle = theme.rule;
-      context.fillRect(Math.round(timeX(tick.time)), floor + 3, 1, 4);
-      context.fillStyle = theme.ink2;
-      if (timeX(tick.time) + 30 < width) context.fillText(tick.text, timeX(tick.time) + 3, height - 4);
-    }
-    context.fillStyle = theme.accent;
-    context.fillRect(Math.round(timeX(now)) - 1, 0, 2, floor);
-    context.beginPath();
-    circle(context, timeX(now), floor, 4.5);
-    context.fill();
-  }
-
   function whole() {
     const made = el("canvas");
-    const context = sized(made, layout.width, layout.height + layout.time.height);
+    const context = sized(made, view.layout.width, view.layout.height + view.layout.time.height);
     const theme = colours();
     context.fillStyle = theme.paper;
-    context.fillRect(0, 0, layout.width, layout.height + layout.time.height);
-    drawRings(context, theme);
-    context.translate(0, layout.height);
-    drawTime(context, theme);
+    context.fillRect(0, 0, view.layout.width, view.layout.height + view.layout.time.height);
+    rings.draw(context, theme);
+    context.translate(0, view.layout.height);
+    rings.drawTime(context, theme);
     return made;
   }
 
@@ -639,32 +368,32 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
   function asSvg() {
     const theme = colours();
     const draw = (svg) => {
-      drawRings(svg, theme);
-      svg.shifted(0, layout.height, () => drawTime(svg, theme));
+      rings.draw(svg, theme);
+      svg.shifted(0, view.layout.height, () => rings.drawTime(svg, theme));
     };
     const key = "Accent: came in the last six months; hollow: never captured; below: how many links there were.";
-    const frame = { title: `Around ${bare(state.url)}`, facts: `${day(now)}: ${numbers()}`, key };
-    const size = [layout.width, layout.height + layout.time.height];
+    const frame = { title: `Around ${bare(state.url)}`, facts: `${day(view.now)}: ${numbers()}`, key };
+    const size = [view.layout.width, view.layout.height + view.layout.time.height];
     return framed(frame, size, theme, draw);
   }
 
   // ---- pointer and keys ----
 
   function tell() {
-    if (pointed >= 0) {
+    if (view.pointed >= 0) {
       let [out, into, unsure] = [0, 0, 0];
       for (let at = 0; at < from.length; at += 1) {
         if (!isThere(at)) continue;
-        unsure += unknown[at] <= now && (source[at] === pointed || target[at] === pointed);
-        out += source[at] === pointed;
-        into += target[at] === pointed;
+        unsure += unknown[at] <= view.now && (source[at] === view.pointed || target[at] === view.pointed);
+        out += source[at] === view.pointed;
+        into += target[at] === view.pointed;
       }
-      const steps = ring[pointed] === 1 ? "one step" : "two steps";
+      const steps = ring[view.pointed] === 1 ? "one step" : "two steps";
       readout.replaceChildren(
-        el("b", { text: unit === "page" ? safe(nodes[pointed]) : safe(nodes[pointed]) }),
+        el("b", { text: safe(nodes[view.pointed]) }),
         `  ${steps} away; here ${many(out, "link")} from it, ${count(into)} to it` +
           `${unsure ? `, ${count(unsure)} of them unknown by then` : ""}` +
-          `${isCaptured[pointed] ? "" : "; never captured"}`,
+          `${isCaptured[view.pointed] ? "" : "; never captured"}`,
       );
       return;
     }
@@ -705,14 +434,14 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
     };
     area.addEventListener("pointermove", (event) => {
       const node = nodeAt(...at(event, area));
-      if (node === pointed) return;
-      pointed = node;
-      area.style.cursor = pointed >= 0 ? "pointer" : "default";
+      if (node === view.pointed) return;
+      view.pointed = node;
+      area.style.cursor = view.pointed >= 0 ? "pointer" : "default";
       tell();
       redraw();
     });
     area.addEventListener("pointerleave", () => {
-      pointed = -1;
+      view.pointed = -1;
       tell();
       redraw();
     });
@@ -726,7 +455,7 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
         // Where the page is higher than the window, the wheel moves the page.
         if (document.documentElement.scrollHeight > innerHeight + 1) return;
         event.preventDefault();
-        moveTo(now + Math.sign(event.deltaY) * 30 * DAY);
+        moveTo(view.now + Math.sign(event.deltaY) * 30 * DAY);
       },
       { passive: false },
     );
@@ -734,33 +463,33 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
     slider.addEventListener("pointerdown", (event) => {
       drags = true;
       slider.setPointerCapture(event.pointerId);
-      if (playing) toggle();
-      moveTo(timeOf(at(event, slider)[0]), false);
+      if (view.playing) toggle();
+      moveTo(rings.timeOf(at(event, slider)[0]), false);
     });
     slider.addEventListener("pointermove", (event) => {
-      if (drags) moveTo(timeOf(at(event, slider)[0]), false);
+      if (drags) moveTo(rings.timeOf(at(event, slider)[0]), false);
     });
     for (const kind of ["pointerup", "pointercancel"]) {
       slider.addEventListener(kind, () => {
-        if (drags) moveTo(now);
+        if (drags) moveTo(view.now);
         drags = false;
       });
     }
   }
 
   function toggle() {
-    playing = !playing;
-    play.textContent = playing ? "❚❚" : "▶";
-    play.setAttribute("aria-label", playing ? "Pause" : "Play");
-    if (playing && now >= end) now = first;
-    if (!playing) moveTo(now);
+    view.playing = !view.playing;
+    play.textContent = view.playing ? "❚❚" : "▶";
+    play.setAttribute("aria-label", view.playing ? "Pause" : "Play");
+    if (view.playing && view.now >= end) view.now = first;
+    if (!view.playing) moveTo(view.now);
     lastFrame = 0;
     redraw();
   }
 
   /** The same day a month later or earlier. */
   function months(step) {
-    const at = new Date(now * 1000);
+    const at = new Date(view.now * 1000);
     const moved = Date.UTC(at.getUTCFullYear(), at.getUTCMonth() + step, Math.min(28, at.getUTCDate())) / 1000;
     moveTo(moved);
     say(slider.getAttribute("aria-valuetext"));
@@ -776,11 +505,12 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
   function step(by) {
     const list = inOrder();
     if (!list.length) return;
-    const here = list.indexOf(pointed);
-    pointed = list[Math.max(0, Math.min(list.length - 1, here < 0 ? (by > 0 ? 0 : list.length - 1) : here + by))];
+    const here = list.indexOf(view.pointed);
+    const next = here < 0 ? (by > 0 ? 0 : list.length - 1) : here + by;
+    view.pointed = list[Math.max(0, Math.min(list.length - 1, next))];
     tell();
     redraw();
-    say(`${cut(names[pointed], 120)}, ${ring[pointed] === 1 ? "one step" : "two steps"}`);
+    say(`${cut(names[view.pointed], 120)}, ${ring[view.pointed] === 1 ? "one step" : "two steps"}`);
   }
 
   function key(event) {
@@ -793,9 +523,9 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
     else if (event.key === " " && !onButton) toggle();
     else if (event.key === "ArrowDown") step(1);
     else if (event.key === "ArrowUp") step(-1);
-    else if (event.key === "Enter" && pointed >= 0 && !onButton) enter(nodes[pointed]);
-    else if (event.key === "Escape" && pointed >= 0) {
-      pointed = -1;
+    else if (event.key === "Enter" && view.pointed >= 0 && !onButton) enter(nodes[view.pointed]);
+    else if (event.key === "Escape" && view.pointed >= 0) {
+      view.pointed = -1;
       tell();
       redraw();
     } else return false;
@@ -835,7 +565,7 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
   slider.setAttribute("aria-valuemin", 0);
   slider.setAttribute("aria-valuemax", Math.round((end - first) / DAY));
   pointers();
-  moveTo(now);
+  moveTo(view.now);
   // The first picture does not come in slowly.
   for (let node = 0; node < size; node += 1) shown[node] = ring[node] ? 1 : 0;
   fillSide();
@@ -846,7 +576,7 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
     key,
     resize,
     close: () => {
-      playing = false;
+      view.playing = false;
       cancelAnimationFrame(frame);
       watch.disconnect();
     },
@@ -854,17 +584,17 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
     picture: () => ({
       url: state.url,
       unit,
-      now,
-      counts,
+      now: view.now,
+      counts: view.counts,
       nodes: inOrder().map((node) => ({
         name: nodes[node],
         ring: ring[node],
         fresh: fresh[node],
         place: place(node),
       })),
-      ways: found,
-      isPlaying: playing,
-      layout: { ...layout, first, end },
+      ways: view.found,
+      isPlaying: view.playing,
+      layout: { ...view.layout, first, end },
     }),
   };
 }

@@ -70,7 +70,6 @@ export function rowOf(row) {
     first: time(stay.first),
     last: time(stay.last),
     gone: time(stay.gone),
-    found: stay.began === "found",
     began: stay.began,
   }));
   return {

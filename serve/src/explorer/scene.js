@@ -1,8 +1,9 @@
 // The picture of a barcode: where rows and times are, and how they are drawn into a canvas or an SVG.
 //
 // Rows of in-links are pages with captures of their own, so what is known of the captures of the page itself (gaps,
-// failures, unknown links) is drawn with its own links only. A unit of the axis is a second, or a capture. Rows outside the window are not visited. What is dear to draw is kept:
-// rows that are thinner than a pixel as an image until the axis changes, and the map of all rows until the order does.
+// failures, unknown links) is drawn with its own links only. A unit of the axis is a second, or a capture. Rows outside
+// the window are not visited. What is dear to draw is kept: rows that are thinner than a pixel as an image until the
+// axis changes, and the map of all rows until the order does.
 
 import { failed, withoutLinks } from "./captures.js";
 import { count, many } from "./dom.js";
@@ -47,7 +48,8 @@ export class Scene {
     const phone = width < 560;
     const names = Math.min(300, Math.round(width * (phone ? 0.34 : 0.25)));
     const map = phone ? 0 : MAP;
-    const chart = { left: names, top: AXIS, width: width - names - (map ? map + 10 : 0), height: Math.max(1, height - AXIS) };
+    const wide = width - names - (map ? map + 10 : 0);
+    const chart = { left: names, top: AXIS, width: wide, height: Math.max(1, height - AXIS) };
     const rows = order.rows.length;
     const heads = choice.rows === "all" ? 0 : order.groups.length;
     const rowHeight = HEIGHTS[choice.rows] || Math.min(15, (chart.height - 2) / Math.max(1, rows));

@@ -4,7 +4,7 @@
 
 import { asks } from "./asks.js";
 import { home } from "./data.js";
-import { colours, count, dialog, el, many } from "./dom.js";
+import { act, colours, count, dialog, el, many } from "./dom.js";
 import { cut, safe } from "./names.js";
 import { link } from "./address.js";
 import { elementOf, saveLines, savePicture, saveSvg, Svg } from "./save.js";
@@ -77,10 +77,10 @@ export async function open({ root, call, drawn, isOpen }) {
       el(
         "div",
         { class: "right" },
-        el("button", { class: "act", type: "button", text: "SVG", onclick: saveAll }),
-        el("button", { class: "act", type: "button", text: "PNG", onclick: savePng }),
-        overview && el("button", { class: "act", type: "button", text: "CSV", onclick: saveYears }),
-        el("button", { class: "act", type: "button", text: "Data", onclick: showData }),
+        act("SVG", saveAll),
+        act("PNG", savePng),
+        overview && act("CSV", saveYears),
+        act("Data", showData),
       ),
     );
   }

@@ -45,7 +45,7 @@ export function seconds(text) {
 }
 
 /** The last second of the year, month, day or second that 4 to 14 digits name, as a date in a question means it. */
-export function endOf(text) {
+export function lastSecondOf(text) {
   const start = seconds(text);
   if (start === undefined || text.length >= 14) return start;
   const at = date(start);

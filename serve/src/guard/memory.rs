@@ -19,7 +19,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 use tonic::Status;
 
-use crate::protocol::status::{Reason, refuse};
+use crate::protocol::status::{KEPT, Reason, refuse};
 
 /// Bytes of one permit.
 const UNIT: usize = 64 << 10;
@@ -114,7 +114,7 @@ impl Charge {
             let held = self.lock();
             let units = held.kept.saturating_add(bytes).saturating_sub(FREE).div_ceil(UNIT);
             if units > pot.call_units_max {
-                return Err(too_large(pot.call_units_max));
+                return Err(too_large(pot.call_units_max, held.kept));
             }
             units.saturating_sub(held.permit.as_ref().map_or(0, OwnedSemaphorePermit::num_permits))
         };
@@ -157,19 +157,20 @@ impl Drop for Charge {
     }
 }
 
-fn too_large(units_max: usize) -> Status {
+fn too_large(units_max: usize, kept: usize) -> Status {
     let most = units_max * UNIT + FREE;
     let message = format!(
         "the answer needs more than the {} MiB of memory that a call may have; ask about fewer URLs, a shorter \
          interval or with a limit",
         most >> 20
     );
-    refuse(Reason::AnswerTooLarge, message, &[("most", most as u64)])
+    refuse(Reason::AnswerTooLarge, message, &[("most", most as u64), (KEPT, kept as u64)])
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::status::fits_in_parts;
 
     const MIB: usize = 1 << 20;
 
@@ -200,6 +201,7 @@ mod tests {
         one.cover(6 * MIB).await.unwrap();
         let refused = other.cover(8 * MIB).await.unwrap_err();
         assert_eq!(Reason::of(&refused), Some(Reason::AnswerTooLarge));
+        assert!(fits_in_parts(&refused));
         let refused = other.cover(5 * MIB).await.unwrap_err();
         assert_eq!(Reason::of(&refused), Some(Reason::Overloaded));
         assert_eq!(budget.held_bytes(), 5 * MIB);
@@ -213,5 +215,15 @@ mod tests {
         assert_eq!(budget.held_bytes(), 8 * MIB);
         drop(whole);
         Budget::default().charge().cover(usize::MAX).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_call_that_keeps_its_memory_is_not_asked_for_ever_smaller_parts() {
+        let charge = budget().charge();
+        charge.keep(5 * MIB).await.unwrap();
+        let refused = charge.cover(3 * MIB).await.unwrap_err();
+        assert_eq!((Reason::of(&refused), fits_in_parts(&refused)), (Some(Reason::AnswerTooLarge), false));
+        let refused = charge.keep(3 * MIB).await.unwrap_err();
+        assert!(!fits_in_parts(&refused));
     }
 }

@@ -32,7 +32,7 @@ use super::question::address::find;
 use super::question::params::Params;
 use super::{Refused, pinned};
 use crate::clerk::Pinned;
-use crate::protocol::status::Reason;
+use crate::protocol::status::fits_in_parts;
 use crate::server::Shared;
 
 pub(super) const BARCODE: &[&str] = &["url", "direction", "limit", "epoch"];
@@ -163,7 +163,7 @@ async fn inward_rows(pinned: &Pinned, uid: Uid, limit: usize, found: &mut Vec<i6
     while !waiting.is_empty() {
         let (batch, others) = waiting.split_at(step.min(waiting.len()));
         let (lifespans, captures) = match tokio::try_join!(pinned.lifespans(batch), pinned.captures(batch)) {
-            Err(status) if Reason::of(&status) == Some(Reason::AnswerTooLarge) && batch.len() > 1 => {
+            Err(status) if fits_in_parts(&status) && batch.len() > 1 => {
                 step = batch.len() / 2;
                 continue;
             }

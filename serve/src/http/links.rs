@@ -22,7 +22,7 @@ use super::question::params::Params;
 use super::question::resume::Start;
 use super::{Refused, pinned, resume_key};
 use crate::clerk::{Pinned, UidInWindow};
-use crate::protocol::status::{Reason, bad};
+use crate::protocol::status::{bad, fits_in_parts};
 use crate::server::Shared;
 use webstrata_layers::read::question::put_unknown;
 
@@ -347,7 +347,7 @@ pub(super) async fn links(State(shared): State<Shared>, RawQuery(query): RawQuer
     while let Some(uids) = walk.next(&mut answer).await? {
         match question.links(&pinned, &uids).await {
             Ok(links) => answer.add(&pinned, &uids, &links).await?,
-            Err(status) if Reason::of(&status) == Some(Reason::AnswerTooLarge) && walk.take_back(&uids) => {}
+            Err(status) if fits_in_parts(&status) && walk.take_back(&uids) => {}
             Err(status) => return Err(status.into()),
         }
     }
@@ -394,7 +394,7 @@ pub(super) async fn lifespans(State(shared): State<Shared>, RawQuery(query): Raw
             while !waiting.is_empty() && !answer.is_full() {
                 let (sources, rest) = waiting.split_at(step.min(waiting.len()));
                 let found = match pinned.lifespans(sources).await {
-                    Err(status) if Reason::of(&status) == Some(Reason::AnswerTooLarge) && sources.len() > 1 => {
+                    Err(status) if fits_in_parts(&status) && sources.len() > 1 => {
                         step = sources.len() / 2;
                         continue;
                     }

@@ -15,7 +15,7 @@ use super::question::params::{Params, number};
 use super::question::resume::{PagePosition, Start};
 use super::{Refused, pinned, resume_key};
 use crate::clerk::Pinned;
-use crate::protocol::status::{Reason, bad};
+use crate::protocol::status::{bad, fits_in_parts};
 use crate::server::Shared;
 
 pub(super) const CAPTURES: &[&str] = &["url", "from", "to", "limit", "resumeKey", "epoch", "matchType"];
@@ -115,7 +115,7 @@ pub(super) async fn captures_of(
 ) -> Result<(), Status> {
     while let Some(uids) = walk.next(answer).await? {
         let all = match pinned.captures(&uids).await {
-            Err(status) if Reason::of(&status) == Some(Reason::AnswerTooLarge) && walk.take_back(&uids) => continue,
+            Err(status) if fits_in_parts(&status) && walk.take_back(&uids) => continue,
             all => all?,
         };
         let mut in_interval = Batch::default();

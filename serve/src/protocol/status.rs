@@ -117,6 +117,24 @@ impl Reason {
     }
 }
 
+/// Metadata of [`Reason::AnswerTooLarge`]: the bytes that the call needed beside this answer.
+pub(crate) const KEPT: &str = "kept";
+const MOST: &str = "most";
+
+/// Whether parts of what was asked for may be answered: the answer was too large. Not where a call has used up its own
+/// memory by what it keeps: ever smaller parts would be asked for, and none would fit.
+pub fn fits_in_parts(status: &Status) -> bool {
+    let Some(info) = status.get_details_error_info().filter(|_| Reason::of(status) == Some(Reason::AnswerTooLarge))
+    else {
+        return false;
+    };
+    let number = |name: &str| info.metadata.get(name).and_then(|value| value.parse::<u64>().ok());
+    match (number(KEPT), number(MOST)) {
+        (Some(kept), Some(most)) => kept < most / 2,
+        _ => true,
+    }
+}
+
 /// A status with this reason. The message is for people. The metadata (names and values) are for programs.
 pub fn refuse(reason: Reason, message: impl Into<String>, metadata: &[(&str, u64)]) -> Status {
     let metadata: Vec<(&str, String)> = metadata.iter().map(|(name, value)| (*name, value.to_string())).collect();

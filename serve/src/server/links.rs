@@ -16,7 +16,7 @@ use crate::held::{direction_of, sample_of, statuses_of, window_of};
 use crate::protocol::proto::links_server::Links;
 use crate::protocol::proto::{self, Counts, Drawing, ServerStats, TopologyResponse};
 use crate::protocol::resume::{Fingerprint, resumed, token};
-use crate::protocol::status::{Reason, bad};
+use crate::protocol::status::{bad, fits_in_parts};
 
 /// UIDs in one message of a listing.
 const LISTED: usize = 1 << 16;
@@ -161,7 +161,7 @@ impl Links for LinksService {
             };
             let links = match links {
                 Ok(links) => links,
-                Err(Some(status)) if Reason::of(&status) != Some(Reason::AnswerTooLarge) => return Err(status),
+                Err(Some(status)) if !fits_in_parts(&status) => return Err(status),
                 // A step may have more links than an answer allows, even if the steps before had few.
                 Err(Some(_)) if step > 1 => {
                     step = 1;

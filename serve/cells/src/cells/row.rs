@@ -201,9 +201,10 @@ impl Row {
     }
 
     /// Replaces the contents of `sources` by what links to the URL of `uid` in the window, rising, as far as this row
-    /// tells. Replaces the contents of `unsure_sources` by the indexes, rising, of those sources that may or may not
-    /// link, because a cell that is not held knows: [`Cell::has_link`] of that cell tells. With all cells held, and at
-    /// range precision, there are none.
+    /// tells: from a UID on, at most so many. Only these are looked at closely; all are decoded. Replaces the contents
+    /// of `unsure_sources` by the indexes, rising, of those sources that may or may not link, because a cell that is
+    /// not held knows: [`Cell::has_link`] of that cell tells. With all cells held, and at range precision, there are
+    /// none.
     ///
     /// # Errors
     /// [`Error::NotHere`] where the cell with the in-links of `uid` is not held, and damaged images.
@@ -212,6 +213,7 @@ impl Row {
         uid: Uid,
         window: Window,
         precision: Precision,
+        (first, sources_max): (Uid, usize),
         scratch: &mut Scratch,
         (sources, unsure_sources): (&mut Vec<Uid>, &mut Vec<usize>),
     ) -> Result<(), LayersError> {
@@ -245,16 +247,22 @@ impl Row {
         scratch.unsure.clear();
         let Scratch { store, unsure, .. } = &mut *scratch;
         let mut visit = |source: Uid, found: Found| {
+            if source < first {
+                return;
+            }
             if let Found::Edges(edges) = found {
                 unsure.push((sources.len(), edges));
             }
             sources.push(source);
         };
         record.cell.sources(record.node, &select_ranges, store, &mut visit)?;
-        let Some(&(first, _)) = scratch.unsure.first() else { return Ok(()) };
+        let sure = scratch.unsure.first().map_or(sources.len(), |&(at, _)| at);
         let unsure = std::mem::take(&mut scratch.unsure);
-        let (mut kept, mut next) = (first, unsure.iter().peekable());
-        for at in first..sources.len() {
+        let (mut kept, mut next) = (sure, unsure.iter().peekable());
+        for at in sure..sources.len() {
+            if kept >= sources_max {
+                break;
+            }
             let source = sources[at];
             let mut holds = true;
             if let Some((_, linking)) = next.next_if(|(unsure, _)| *unsure == at) {
@@ -271,7 +279,7 @@ impl Row {
             sources[kept] = source;
             kept += usize::from(holds);
         }
-        sources.truncate(kept);
+        sources.truncate(kept.min(sources_max));
         scratch.unsure = unsure;
         Ok(())
     }

@@ -33,7 +33,7 @@ use crate::protocol::backlinks::take_backlinks;
 use crate::protocol::proto::answer::Answer as AnswerKind;
 use crate::protocol::proto::question::Question as QuestionKind;
 use crate::protocol::proto::{self, BacklinksOf, CellName, SourcesOf};
-use crate::protocol::status::Reason;
+use crate::protocol::status::fits_in_parts;
 
 /// A question about backlinks.
 #[derive(Clone, Debug)]
@@ -296,7 +296,7 @@ impl Pinned {
             let questions: Vec<CellQuestion> = cells.iter().map(question).collect();
             // Asked one by one, so that a server answers several at once.
             let answers = match try_join_all(questions.chunks(1).map(|question| self.ask(question))).await {
-                Err(status) if most > 1 && Reason::of(&status) == Some(Reason::AnswerTooLarge) => {
+                Err(status) if most > 1 && fits_in_parts(&status) => {
                     most /= 4;
                     continue;
                 }
@@ -323,7 +323,7 @@ impl Pinned {
         while !rest.is_empty() {
             let (batch, after) = rest.split_at(step.min(rest.len()));
             match self.backlinks_of(batch, target).await {
-                Err(status) if Reason::of(&status) == Some(Reason::AnswerTooLarge) && batch.len() > 1 => {
+                Err(status) if fits_in_parts(&status) && batch.len() > 1 => {
                     step = batch.len() / 2;
                 }
                 found => {

@@ -8,7 +8,7 @@ use webstrata_layers::{AsOf, Backlink, Direction, Edge, Near, Precision, Scope, 
 use webstrata_url::domain_of;
 
 use crate::clerk::pinned::Pinned;
-use crate::protocol::status::Reason;
+use crate::protocol::status::fits_in_parts;
 
 /// Pages of the first ring that are asked for in one batch.
 const PAGES: usize = 512;
@@ -97,11 +97,11 @@ impl Pinned {
         while !waiting.is_empty() && !found.is_full() {
             let (batch, others) = waiting.split_at(step.min(waiting.len()));
             match tokio::try_join!(self.lifespans(batch), self.captures(batch)) {
-                Err(status) if Reason::of(&status) == Some(Reason::AnswerTooLarge) && batch.len() > 1 => {
+                Err(status) if fits_in_parts(&status) && batch.len() > 1 => {
                     step = batch.len() / 2;
                     continue;
                 }
-                Err(status) if Reason::of(&status) == Some(Reason::AnswerTooLarge) => found.skip(1),
+                Err(status) if fits_in_parts(&status) => found.skip(1),
                 answers => {
                     let (lifespans, captures) = answers?;
                     for ((&page, lifespans), captures) in batch.iter().zip(lifespans.iter()).zip(captures.iter()) {
