@@ -4,8 +4,8 @@
 
 use crate::args::Outcome;
 use crate::commands::{
-    analyze, backlinks, bench, build, captures, cells, check, demo, diff, export, fold, gc, generate, info, links, log,
-    merge, neighbourhood, overview, query, remove, serve, sql, timemap, uids, update, watch, ways,
+    analyze, backlinks, bench, build, captures, cells, check, deaths, demo, diff, export, fold, gc, generate, info,
+    links, log, merge, neighbourhood, overview, query, remove, serve, sql, timemap, uids, update, watch, ways,
 };
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -29,7 +29,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
         "Build and keep a store",
         &["build", "update", "merge", "cells", "info", "overview", "check", "log", "remove", "gc"],
     ),
-    ("Ask", &["links", "backlinks", "neighbourhood", "ways", "captures", "timemap", "uids", "diff", "query"]),
+    ("Ask", &["links", "backlinks", "deaths", "neighbourhood", "ways", "captures", "timemap", "uids", "diff", "query"]),
     ("Compute", &["analyze", "fold", "watch"]),
     ("Serve", &["serve"]),
     ("Share with other tools", &["export", "sql"]),
@@ -145,6 +145,8 @@ pub(crate) enum Command {
     Links(links::LinksArgs),
     /// Show who links to a URL, a host or a domain, and since when
     Backlinks(backlinks::BacklinksArgs),
+    /// Show which pages died, and who still links to them
+    Deaths(deaths::DeathsArgs),
     /// Show what is around a page, and when
     Neighbourhood(neighbourhood::NeighbourhoodArgs),
     /// Show the shortest ways of links from one page to another
@@ -191,6 +193,7 @@ impl Command {
             Command::Watch(args) => watch::run(&args, out),
             Command::Links(args) => links::run(&args, out),
             Command::Backlinks(args) => backlinks::run(&args, out),
+            Command::Deaths(args) => deaths::run(&args, out),
             Command::Neighbourhood(args) => neighbourhood::run(&args, out),
             Command::Ways(args) => ways::run(&args, out),
             Command::Captures(args) => captures::run(&args, out),

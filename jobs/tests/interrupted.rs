@@ -38,12 +38,13 @@ const WRITING: [(&str, &str, bool); 21] = [
 ];
 
 /// Commands that write no file.
-const READING: [&str; 14] = [
+const READING: [&str; 15] = [
     "info",
     "check",
     "log",
     "links",
     "backlinks",
+    "deaths",
     "neighbourhood",
     "ways",
     "captures",

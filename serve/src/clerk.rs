@@ -35,6 +35,7 @@ use crate::protocol::status::{Reason, refuse};
 mod around;
 mod between;
 mod call;
+mod deaths;
 mod hosts;
 mod links;
 mod lists;
@@ -49,6 +50,7 @@ mod watching;
 
 pub use around::backlinks::{BacklinkAnswer, BacklinkQuestion};
 pub use around::neighbourhood::{NeighbourhoodAnswer, Node};
+pub use deaths::DeathAnswer;
 pub(crate) use links::UidInWindow;
 pub use pinned::Pinned;
 pub use remote::{Refused, Remote};

@@ -207,6 +207,7 @@ impl CellAnswer<'_> {
             QuestionKind::InRecords(uids) => AnswerKind::InRecords(self.in_records(Uid::slice(&uids.uids))?),
             QuestionKind::HasLinks(pairs) => AnswerKind::Truths(self.has_links(pairs)?),
             QuestionKind::Listing(listing) => AnswerKind::Listing(self.listing(listing)?),
+            QuestionKind::Failing(uids) => AnswerKind::Listing(self.failing(uids)?),
             QuestionKind::Prefix(prefix) => AnswerKind::Range(self.prefix(&prefix.prefix)?),
             QuestionKind::Spellings(page) => AnswerKind::Listing(self.spellings(&page.url)?),
             QuestionKind::Counts(_) => AnswerKind::Counts(self.counts()?),
@@ -531,6 +532,13 @@ impl CellAnswer<'_> {
         }
         self.spend(uids.len())?;
         Ok(UidList { uids })
+    }
+
+    fn failing(&mut self, uids: &Range) -> Result<UidList, Status> {
+        let mut failing = Vec::new();
+        self.cell.failing(Uid(uids.first)..Uid(uids.end), &mut failing).map_err(|error| status_of(&error))?;
+        self.spend(failing.len())?;
+        Ok(UidList { uids: Uid::into_numbers(failing) })
     }
 
     fn counts(&mut self) -> Result<Counts, Status> {

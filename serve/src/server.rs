@@ -23,6 +23,7 @@ use crate::protocol::proto::TopologyResponse;
 mod around;
 mod backlinks;
 mod cells;
+mod deaths;
 mod links;
 mod run;
 

@@ -238,6 +238,19 @@ impl Oracle {
         pages.into_iter().map(|page| (page, stays(page))).filter(|(_, stays)| !stays.is_empty()).collect()
     }
 
+    /// The deaths of a page: when it died, the status, the last capture before in which it was there, and when it
+    /// returned.
+    pub fn deaths(&self, page: &str) -> Vec<(Time, u16, Time, Option<Time>)> {
+        let counting = self.of(page).filter(|capture| Ending::Gone.counts(capture.status));
+        let counting: Vec<(Time, u16)> = counting.map(|capture| (capture.time, capture.status)).collect();
+        let is_death = |pair: &&[(Time, u16)]| pair[0].1 < 400 && pair[1].1 >= 400;
+        let death = |pair: &[(Time, u16)]| {
+            let returned = counting.iter().find(|capture| capture.0 > pair[1].0 && capture.1 < 400);
+            (pair[1].0, pair[1].1, pair[0].0, returned.map(|capture| capture.0))
+        };
+        counting.windows(2).filter(is_death).map(death).collect()
+    }
+
     /// The nodes of the graph that a question is about: pages that are there, and what is linked to.
     pub fn nodes(&self, when: When) -> BTreeSet<&str> {
         let urls = self.urls().into_iter();

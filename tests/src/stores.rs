@@ -1,6 +1,7 @@
 //! Stores built for tests: in temporary directories, compared with the oracle question by question, and byte by byte
 //! with one another.
 
+use crate::crawls::{Crawl, Size};
 use crate::oracle::{Ending, Oracle, Totals, When};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -12,11 +13,13 @@ use webstrata_cells::image::load::{Options, find_cell, write_cell};
 use webstrata_cells::{Cells, url_store};
 use webstrata_codecs::CodecTag;
 use webstrata_codecs::ENCODINGS;
-use webstrata_layers::record::key::key_of;
+use webstrata_datasets::LinkKinds;
+use webstrata_layers::record::key::{host_of, key_of};
 use webstrata_layers::{
-    AsOf, Batch, Counts, Direction, Error, Failures, Links, Precision, Reader, Sample, Sampling, Store, Uid, Window,
+    AsOf, Batch, Counts, Direction, Error, Failures, Links, Precision, Reader, Removal, RemovedAs, Sample, Sampling,
+    Selection, Store, Uid, Window,
 };
-use webstrata_pipeline::{BuildOptions, RunOptions};
+use webstrata_pipeline::{BuildOptions, Progress, RemoveOptions, RunOptions, build, remove};
 
 /// Options of a plain build.
 pub fn options(store: &Path, inputs: Vec<PathBuf>) -> BuildOptions {
@@ -352,4 +355,28 @@ pub fn bytes(store: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
         }
     }
     files
+}
+
+/// A made-up store of several rows with failures, and what it must answer: without a host that was taken out.
+///
+/// # Panics
+/// What cannot be built.
+pub fn store_with_removal(store: &Path, seed: u64) -> Oracle {
+    let crawl = Crawl::with_failures(seed, Size { pages: 40, captures: 240, links: 8 }, false);
+    let input = store.with_file_name("lines.jsonl");
+    for lines in crawl.json_lines().chunks(80) {
+        fs::write(&input, lines.join("\n") + "\n").expect("a store");
+        let mut options = options(store, vec![input.clone()]);
+        options.update = store.exists();
+        let redirects = LinkKinds { anchors: true, redirects: true, embeds: false, outlinks: false };
+        options.kinds = (!options.update).then_some(redirects);
+        options.partition_urls = (!options.update).then_some(30);
+        build(&options, &Progress::default()).expect("a store");
+    }
+    let (gone, removed_as) = ("example-a.org", RemovedAs::Page);
+    let rule = Removal { select: Selection::Host(gone.to_owned()), removed_as, from: None, to: None, reason: None };
+    let options = RemoveOptions { run: run_options(store), rules: vec![rule], keep_names: false };
+    remove(&options, &Progress::default()).expect("a store");
+    assert!(Store::open(store).expect("a store").manifest().rows.len() > 1, "several rows");
+    crawl.oracle().without(|url, _| host_of(url) == Some(gone), |_, _| false)
 }

@@ -5,25 +5,20 @@
 
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::ops::Range;
-use std::path::Path;
 use tonic::Request;
 use webstrata_codecs::CodecTag;
-use webstrata_datasets::LinkKinds;
 use webstrata_layers::record::key::host_of;
 use webstrata_layers::{
-    Began, Event, Links, Lookup, Match, Order, RangeLength, Ranking, Removal, RemovedAs, Scope, Selection, Spelled,
-    Store, Uid, Unit, parse_time,
+    Began, Event, Links, Lookup, Match, Order, RangeLength, Ranking, Scope, Spelled, Uid, Unit, parse_time,
 };
-use webstrata_pipeline::{Progress, RemoveOptions, build, remove};
 use webstrata_serve::protocol::proto;
 use webstrata_serve::protocol::proto::links_server::Links as Service;
 use webstrata_serve::server::LinksService;
-use webstrata_tests::crawls::{Crawl, Random, Size};
+use webstrata_tests::crawls::Random;
 use webstrata_tests::oracle::{Oracle, Time};
 use webstrata_tests::served::{Served, encoded};
-use webstrata_tests::stores::{cells_of, options, reader, run_options};
+use webstrata_tests::stores::{cells_of, reader, store_with_removal};
 use webstrata_url::{domain_of, surt};
 
 /// The stays of each page.
@@ -33,27 +28,6 @@ struct Question<'a> {
     target: (Match, &'a str),
     source: Option<(Match, &'a str)>,
     is_internal: bool,
-}
-
-/// A store of several rows without what was taken out.
-fn store_of(store: &Path, seed: u64) -> Oracle {
-    let crawl = Crawl::with_failures(seed, Size { pages: 40, captures: 240, links: 8 }, false);
-    let input = store.with_file_name("lines.jsonl");
-    for lines in crawl.json_lines().chunks(80) {
-        fs::write(&input, lines.join("\n") + "\n").unwrap();
-        let mut options = options(store, vec![input.clone()]);
-        options.update = store.exists();
-        let redirects = LinkKinds { anchors: true, redirects: true, embeds: false, outlinks: false };
-        options.kinds = (!options.update).then_some(redirects);
-        options.partition_urls = (!options.update).then_some(30);
-        build(&options, &Progress::default()).unwrap();
-    }
-    let (gone, removed_as) = ("example-a.org", RemovedAs::Page);
-    let rule = Removal { select: Selection::Host(gone.to_owned()), removed_as, from: None, to: None, reason: None };
-    let options = RemoveOptions { run: run_options(store), rules: vec![rule], keep_names: false };
-    remove(&options, &Progress::default()).unwrap();
-    assert!(Store::open(store).unwrap().manifest().rows.len() > 1, "several rows");
-    crawl.oracle().without(|url, _| host_of(url) == Some(gone), |_, _| false)
 }
 
 /// Whether a URL matches another, said by texts.
@@ -195,7 +169,7 @@ fn only_pages_of_the_source_count() {
     for seed in 0..3 {
         let dir = tempfile::tempdir().unwrap();
         let store = dir.path().join("store");
-        let oracle = store_of(&store, seed);
+        let oracle = store_with_removal(&store, seed);
         let (layers, cells) = (reader(&store), cells_of(&store, CodecTag::Strata));
         let served = runtime.block_on(Served::start(&store, 1 << 24));
         let service = LinksService::new(served.server.shared().clone());

@@ -167,6 +167,26 @@ pub(crate) enum PeriodArg {
     Year,
 }
 
+impl PeriodArg {
+    pub(crate) fn length(self) -> RangeLength {
+        match self {
+            Self::Day => RangeLength::Days(1),
+            Self::Month => RangeLength::Month,
+            Self::Year => RangeLength::Year,
+        }
+    }
+
+    /// The name of the period that starts with a second.
+    pub(crate) fn name(self, start: i64) -> String {
+        let digits = match self {
+            Self::Day => 10,
+            Self::Month => 7,
+            Self::Year => 4,
+        };
+        format_time(start)[..digits].to_owned()
+    }
+}
+
 /// How a table is printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TableFormat {
@@ -191,11 +211,7 @@ pub(crate) fn run(args: &BacklinksArgs, out: &mut dyn Write) -> anyhow::Result<O
         UnitArg::Host => Unit::Host,
         UnitArg::Domain => Unit::Domain,
     };
-    let period = match args.by {
-        Some(PeriodArg::Day) => RangeLength::Days(1),
-        Some(PeriodArg::Month) | None => RangeLength::Month,
-        Some(PeriodArg::Year) => RangeLength::Year,
-    };
+    let period = args.by.map_or(RangeLength::Month, PeriodArg::length);
     let limit = args.limit.unwrap_or(if args.format == TableFormat::Text { 20 } else { usize::MAX });
     let limit = if args.by.is_some() { 0 } else { limit };
     let (event, order) = (event_of(args), args.order.into());
@@ -304,12 +320,6 @@ fn print_series(
     (length, format): (PeriodArg, TableFormat),
     out: &mut dyn Write,
 ) -> anyhow::Result<()> {
-    let digits = match length {
-        PeriodArg::Day => 10,
-        PeriodArg::Month => 7,
-        PeriodArg::Year => 4,
-    };
-    let name = |start: i64| format_time(start)[..digits].to_owned();
     let counts =
         |period: &Period| [period.standing, period.unknown, period.found, period.new, period.returned, period.lost];
     const NAMES: [&str; 6] = ["standing", "unknown", "found", "new", "returned", "lost"];
@@ -318,20 +328,20 @@ fn print_series(
             let mut table = Table::new(std::iter::once(Column::word("period")).chain(NAMES.map(Column::number)));
             for (start, period) in periods {
                 let counts = counts(period).map(|count| HumanCount(count).to_string());
-                table.row(std::iter::once(name(*start)).chain(counts));
+                table.row(std::iter::once(length.name(*start)).chain(counts));
             }
             table.print(out)?;
         }
         TableFormat::Csv => {
             writeln!(out, "period,{}", NAMES.join(","))?;
             for (start, period) in periods {
-                writeln!(out, "{},{}", name(*start), counts(period).map(|count| count.to_string()).join(","))?;
+                writeln!(out, "{},{}", length.name(*start), counts(period).map(|count| count.to_string()).join(","))?;
             }
         }
         TableFormat::Json => {
             for (start, period) in periods {
                 let mut line = json!(period);
-                line["period"] = json!(name(*start));
+                line["period"] = json!(length.name(*start));
                 writeln!(out, "{line}")?;
             }
         }

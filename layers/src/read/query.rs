@@ -336,6 +336,20 @@ pub trait Links {
         Ok(())
     }
 
+    /// The pages of these UIDs that may have a failure: all that have one, and maybe pages of which a newer row took
+    /// it out. Rising.
+    ///
+    /// # Errors
+    /// See [`Links::url`].
+    fn failing(&self, uids: Range<Uid>) -> Result<Vec<Uid>, Error> {
+        let (mut failing, mut captures) = (Vec::new(), Vec::new());
+        for uid in Uid::each(uids) {
+            self.captures_into(uid, &mut captures)?;
+            failing.extend(captures.iter().any(|capture| capture.status.is_failure()).then_some(uid));
+        }
+        Ok(failing)
+    }
+
     /// The links of the page, or what links to the URL, in the window, rising.
     ///
     /// # Errors

@@ -222,7 +222,6 @@ impl Series {
     pub fn periods(&self) -> Vec<(i64, Period)> {
         let Some((&first, _)) = self.periods.first_key_value() else { return Vec::new() };
         let last = self.periods.last_key_value().map_or(first, |(&last, _)| last);
-        let starts = std::iter::successors(Some(first), |&start| Some(self.length.end(start) + 1));
         let (mut standing, mut unknown) = (0_i64, 0_i64);
         let period = |start: i64| {
             let (mut period, differences) = self.periods.get(&start).copied().unwrap_or_default();
@@ -231,7 +230,7 @@ impl Series {
             (period.standing, period.unknown) = (standing.unsigned_abs(), unknown.unsigned_abs());
             (start, period)
         };
-        starts.take_while(|&start| start <= last).map(period).collect()
+        self.length.starts(first, last).map(period).collect()
     }
 }
 

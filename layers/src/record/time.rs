@@ -186,6 +186,12 @@ impl RangeLength {
         };
         next.saturating_sub(1)
     }
+
+    /// The first second of each range from the one of `first` to the one of `last`.
+    pub fn starts(self, first: i64, last: i64) -> impl Iterator<Item = i64> {
+        let starts = std::iter::successors(Some(self.start(first)), move |&start| Some(self.end(start) + 1));
+        starts.take_while(move |&start| start <= last)
+    }
 }
 
 impl fmt::Display for RangeLength {

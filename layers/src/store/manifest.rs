@@ -133,6 +133,12 @@ pub struct Counts {
 }
 
 impl Counts {
+    /// The first second of each range from the one of the first capture to the one of the last.
+    pub fn periods(&self, length: RangeLength) -> Vec<i64> {
+        let times = self.first_time.zip(self.last_time);
+        times.into_iter().flat_map(|(first, last)| length.starts(first, last)).collect()
+    }
+
     /// Counts a page and what it holds (not its URL).
     pub fn add_page(&mut self, page: &Page) {
         let failures = page.failures().count() as u64;

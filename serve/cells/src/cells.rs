@@ -534,6 +534,14 @@ impl Links for Cells {
         })
     }
 
+    fn failing(&self, uids: Range<Uid>) -> Result<Vec<Uid>, LayersError> {
+        let mut failing = Vec::new();
+        for cell in self.cells() {
+            cell.failing(uids.clone(), &mut failing)?;
+        }
+        Ok(in_order(failing))
+    }
+
     fn out_links(&self, uid: Uid, window: Window) -> Result<Vec<Uid>, LayersError> {
         self.links(uid, Direction::Out, window)
     }

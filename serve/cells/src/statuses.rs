@@ -20,7 +20,9 @@
 //!
 //! Memory: where the bytes lie. Cost: a search among the skips, then at most 15 records are passed over.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use bytes::Bytes;
 use webstrata_layers::record::status::{Status, StatusChange};
@@ -116,6 +118,18 @@ fn take(bytes: &mut &[u8]) -> Result<u64, Damage> {
     Err(Damage::Ends { part: PART })
 }
 
+/// The next record of a stretch, whose node is put in the place of the one before; `None` at the end.
+fn next<'a>(node: &mut usize, rest: &mut &'a [u8]) -> Result<Option<&'a [u8]>, Damage> {
+    if rest.is_empty() {
+        return Ok(None);
+    }
+    *node = node.saturating_add(usize::try_from(take(rest)?).unwrap_or(usize::MAX));
+    let length = usize::try_from(take(rest)?).unwrap_or(usize::MAX);
+    let (record, after) = rest.split_at_checked(length).ok_or(Damage::Ends { part: PART })?;
+    *rest = after;
+    Ok(Some(record))
+}
+
 /// Statuses, ready to answer.
 #[derive(Debug, Default)]
 pub(crate) struct Statuses {
@@ -157,33 +171,75 @@ impl Statuses {
     /// Damaged bytes.
     pub(crate) fn changes(&self, node: Node, changes: &mut Vec<StatusChange>) -> Result<(), Damage> {
         changes.clear();
-        let skip = |at: usize| -> (usize, usize) {
-            let word = |at: usize| self.skips[at..].first_chunk().map_or(0, |word| u32::from_le_bytes(*word));
-            (word(8 * at) as usize, word(8 * at + 4) as usize)
-        };
-        let count = self.skips.len() / 8;
-        let (mut low, mut high) = (0, count);
-        while low < high {
-            let middle = low.midpoint(high);
-            if skip(middle).0 <= node.0 { low = middle + 1 } else { high = middle }
-        }
-        let Some(at) = low.checked_sub(1) else { return Ok(()) };
-        let (mut found, start) = skip(at);
-        let end = if low < count { skip(low).1 } else { self.records.len() };
-        let mut rest = self.records.get(start..end).ok_or(Damage::Ends { part: PART })?;
-        while !rest.is_empty() {
-            found = found.saturating_add(usize::try_from(take(&mut rest)?).unwrap_or(usize::MAX));
-            let length = usize::try_from(take(&mut rest)?).unwrap_or(usize::MAX);
-            let (record, after) = rest.split_at_checked(length).ok_or(Damage::Ends { part: PART })?;
-            if found == node.0 {
-                return self.decode(record, changes);
+        let Some((mut found, mut rest, _)) = self.stretch_with(node)? else { return Ok(()) };
+        while let Some(record) = next(&mut found, &mut rest)? {
+            match found.cmp(&node.0) {
+                Ordering::Less => {}
+                Ordering::Equal => return self.decode(record, changes),
+                Ordering::Greater => break,
             }
-            if found > node.0 {
-                break;
-            }
-            rest = after;
         }
         Ok(())
+    }
+
+    /// Calls `visit` with each of these nodes that has a failure, rising. Cost: a search, and the records between them.
+    ///
+    /// # Errors
+    /// Damaged bytes.
+    pub(crate) fn failing(&self, nodes: Range<Node>, visit: &mut dyn FnMut(Node)) -> Result<(), Damage> {
+        if self.is_empty() || nodes.is_empty() {
+            return Ok(());
+        }
+        // The first record of all may come after the first node.
+        let (mut found, mut rest, mut stretch) = match self.stretch_with(nodes.start)? {
+            Some(stretch) => stretch,
+            None => self.stretch(0)?,
+        };
+        let mut changes = Vec::new();
+        loop {
+            while let Some(record) = next(&mut found, &mut rest)? {
+                if found >= nodes.end.0 {
+                    return Ok(());
+                }
+                changes.clear();
+                self.decode(record, &mut changes)?;
+                if found >= nodes.start.0 && changes.iter().any(|change| change.status.is_failure()) {
+                    visit(Node(found));
+                }
+            }
+            if stretch + 1 >= self.stretches() {
+                return Ok(());
+            }
+            (found, rest, stretch) = self.stretch(stretch + 1)?;
+        }
+    }
+
+    /// How many skips there are.
+    fn stretches(&self) -> usize {
+        self.skips.len() / 8
+    }
+
+    /// A skip: its node, and where it begins in the records.
+    fn skip(&self, at: usize) -> (usize, usize) {
+        let word = |at: usize| self.skips[at..].first_chunk().map_or(0, |word| u32::from_le_bytes(*word));
+        (word(8 * at) as usize, word(8 * at + 4) as usize)
+    }
+
+    /// The node of a skip, the records up to the next one, and its index.
+    fn stretch(&self, at: usize) -> Result<(usize, &[u8], usize), Damage> {
+        let (node, start) = self.skip(at);
+        let end = if at + 1 < self.stretches() { self.skip(at + 1).1 } else { self.records.len() };
+        Ok((node, self.records.get(start..end).ok_or(Damage::Ends { part: PART })?, at))
+    }
+
+    /// The stretch that has the record of a node, if there is one; `None` for a node before all records.
+    fn stretch_with(&self, node: Node) -> Result<Option<(usize, &[u8], usize)>, Damage> {
+        let (mut low, mut high) = (0, self.stretches());
+        while low < high {
+            let middle = low.midpoint(high);
+            if self.skip(middle).0 <= node.0 { low = middle + 1 } else { high = middle }
+        }
+        low.checked_sub(1).map(|at| self.stretch(at)).transpose()
     }
 
     fn decode(&self, mut record: &[u8], changes: &mut Vec<StatusChange>) -> Result<(), Damage> {
@@ -240,6 +296,13 @@ mod tests {
             pages.iter().for_each(|(&node, page)| writer.push(Node(node), &changes(page)));
             let store = Statuses::open(writer.finish().unwrap().into()).unwrap();
             let mut found = vec![change(7, 500)];
+            for (first, end) in [(0, 501), (17, 18), (40, 40), (100, 333), (490, 600)] {
+                let mut failing = Vec::new();
+                store.failing(Node(first)..Node(end), &mut |node| failing.push(node.0)).unwrap();
+                let fails = |page: &BTreeMap<u32, u16>| page.values().any(|&code| code >= 400);
+                let expected = pages.range(first..end).filter(|(_, page)| fails(page)).map(|(&node, _)| node);
+                prop_assert_eq!(failing, expected.collect::<Vec<_>>());
+            }
             for node in 0..501 {
                 store.changes(Node(node), &mut found).unwrap();
                 prop_assert_eq!(&found, &pages.get(&node).map(changes).unwrap_or_default(), "node {}", node);
@@ -260,6 +323,7 @@ mod tests {
             if let Ok(store) = Statuses::open(bytes.into()) {
                 let mut found = Vec::new();
                 (0..130).for_each(|node| { let _ = store.changes(Node(node), &mut found); });
+                let _ = store.failing(Node(5)..Node(300), &mut |_| {});
             }
         }
     }

@@ -192,6 +192,16 @@ impl Links for Remote {
         Ok(())
     }
 
+    fn failing(&self, uids: Range<Uid>) -> Result<Vec<Uid>, Error> {
+        let (mut failing, mut rest) = (Vec::new(), uids);
+        while !rest.is_empty() {
+            let (found, after) = self.answer(self.pinned.failing(rest))?;
+            failing.extend(found);
+            rest = after;
+        }
+        Ok(failing)
+    }
+
     fn out_links(&self, uid: Uid, window: Window) -> Result<Vec<Uid>, Error> {
         self.links(uid, Direction::Out, window)
     }

@@ -3,6 +3,7 @@
 
 use std::ops::Range;
 use tonic::Status;
+use webstrata_layers::read::spellings::in_order;
 use webstrata_layers::record::key::key_of;
 use webstrata_layers::{CaptureTime, Lookup, Match, Uid, Window, key};
 
@@ -10,9 +11,10 @@ use super::call::other_kind;
 use super::links::chosen;
 use super::pinned::Pinned;
 use super::split::Split;
+use crate::map::RowMap;
 use crate::protocol::proto::answer::Answer as AnswerKind;
 use crate::protocol::proto::question::Question as QuestionKind;
-use crate::protocol::proto::{Find, Listing, Prefix};
+use crate::protocol::proto::{self, Find, Listing, Prefix};
 use crate::protocol::status::bad;
 
 /// UIDs scanned in one step of a listing.
@@ -145,26 +147,9 @@ impl Pinned {
     /// # Errors
     /// See [`Pinned`].
     pub async fn captured(&self, uids: Range<Uid>, (from, to): (i64, i64)) -> Result<(Vec<Uid>, Range<Uid>), Status> {
-        let end = uids.end.min(Uid(self.graph.urls));
-        let step = uids.start..end.min(uids.start.saturating_add(STEP)).max(uids.start);
-        let mut split = Split::of(&self.graph);
-        for (row, cells) in self.graph.rows.iter().enumerate() {
-            if step.is_empty() || !cells.overlaps(Window::Seen { from, to }) {
-                continue;
-            }
-            let overlaps = |records: &Range<Uid>| records.start < step.end && step.start < records.end;
-            let overlapping = cells.cells.iter().enumerate().filter(|(_, cell)| overlaps(&cell.records));
-            overlapping.for_each(|(cell, _)| split.add(row, cell, 0));
-        }
-        let listing = Listing { first: step.start.0, end: step.end.0, from, to };
-        let answers = self.ask(&split.cell_questions(|_| QuestionKind::Listing(listing))).await?;
-        let mut found = Vec::new();
-        for answer in answers {
-            let AnswerKind::Listing(uids) = answer else { return Err(other_kind()) };
-            found.extend_from_slice(Uid::slice(&uids.uids));
-        }
-        found.sort_unstable();
-        found.dedup();
+        let listing = |step: &Range<Uid>| Listing { first: step.start.0, end: step.end.0, from, to };
+        let overlaps = |row: &RowMap| row.overlaps(Window::Seen { from, to });
+        let (mut found, rest) = self.listed(uids, overlaps, |step| QuestionKind::Listing(listing(step))).await?;
         if self.graph.removes {
             // A newer row may have taken the captures out.
             let captures = self.captures(&found).await?;
@@ -172,6 +157,42 @@ impl Pinned {
             let is_captured = |list: &[CaptureTime]| list.iter().any(|capture| (from..=to).contains(&capture.time));
             found.retain(|_| lists.next().is_some_and(is_captured));
         }
-        Ok((found, step.end..end.max(step.end)))
+        Ok((found, rest))
+    }
+
+    /// The UIDs of pages that may have a failure: all that have one, and maybe pages of which a newer row took it out.
+    /// One call scans the first part of `uids` and also returns the rest to scan.
+    ///
+    /// # Errors
+    /// See [`Pinned`].
+    pub async fn failing(&self, uids: Range<Uid>) -> Result<(Vec<Uid>, Range<Uid>), Status> {
+        let range = |step: &Range<Uid>| proto::Range { first: step.start.0, end: step.end.0 };
+        self.listed(uids, |_| true, |step| QuestionKind::Failing(range(step))).await
+    }
+
+    /// What cells of some rows list of the first part of `uids`, rising, and the rest.
+    async fn listed(
+        &self,
+        uids: Range<Uid>,
+        is_asked: impl Fn(&RowMap) -> bool,
+        question: impl Fn(&Range<Uid>) -> QuestionKind,
+    ) -> Result<(Vec<Uid>, Range<Uid>), Status> {
+        let end = uids.end.min(Uid(self.graph.urls));
+        let step = uids.start..end.min(uids.start.saturating_add(STEP)).max(uids.start);
+        let mut split = Split::of(&self.graph);
+        for (row, cells) in self.graph.rows.iter().enumerate() {
+            if step.is_empty() || !is_asked(cells) {
+                continue;
+            }
+            let overlaps = |records: &Range<Uid>| records.start < step.end && step.start < records.end;
+            let overlapping = cells.cells.iter().enumerate().filter(|(_, cell)| overlaps(&cell.records));
+            overlapping.for_each(|(cell, _)| split.add(row, cell, 0));
+        }
+        let mut found = Vec::new();
+        for answer in self.ask(&split.cell_questions(|_| question(&step))).await? {
+            let AnswerKind::Listing(uids) = answer else { return Err(other_kind()) };
+            found.extend_from_slice(Uid::slice(&uids.uids));
+        }
+        Ok((in_order(found), step.end..end.max(step.end)))
     }
 }

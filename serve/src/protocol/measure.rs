@@ -56,6 +56,7 @@ pub(crate) fn memory_of_question(question: &Question) -> usize {
         Question::HasLinks(pairs) => 2 * pairs.pages.len(),
         Question::Backlinks(backlinks) => backlinks.pages.len(),
         Question::Listing(_)
+        | Question::Failing(_)
         | Question::Prefix(_)
         | Question::Counts(_)
         | Question::Spellings(_)

@@ -1,10 +1,10 @@
-//! The calls about what is around a page: its neighbourhood, and ways to other pages.
+//! The calls about what is around a page: its neighbourhood, and ways to other pages; and fields that requests share.
 
 use tonic::Status;
 use webstrata_layers::read::around::neighbourhood::NODES_MAX;
 use webstrata_layers::read::around::ways::{LINKS, LINKS_MAX, WAYS_MAX};
 use webstrata_layers::read::question::limited;
-use webstrata_layers::{AsOf, Edge, Near, Uid, Unit};
+use webstrata_layers::{AsOf, Edge, Near, RangeLength, Uid, Unit, interval};
 
 use crate::clerk::{NeighbourhoodAnswer, Pinned};
 use crate::protocol::proto;
@@ -13,11 +13,31 @@ use crate::protocol::status::bad;
 /// The unit of a request.
 pub(super) fn unit_of(number: i32) -> Result<Unit, Status> {
     use proto::get_backlinks_request::Unit as Asked;
-    Ok(match Asked::try_from(number).map_err(|_| bad(format!("unit: {number} is none")))? {
+    Ok(match Asked::try_from(number).map_err(|_| none("unit", number))? {
         Asked::Page => Unit::Page,
         Asked::Host => Unit::Host,
         Asked::Domain => Unit::Domain,
     })
+}
+
+/// The refusal of a number that is none of an enumeration.
+pub(super) fn none(field: &str, number: i32) -> Status {
+    bad(format!("{field}: {number} is none"))
+}
+
+/// The length of the periods of a request.
+pub(super) fn period_of(number: u64) -> Result<RangeLength, Status> {
+    Ok(match number {
+        0 => RangeLength::Month,
+        1 => RangeLength::Year,
+        days => RangeLength::Days(u32::try_from(days - 2).map_err(|_| bad(format!("period: {days} is too long")))?),
+    })
+}
+
+/// The closed interval of a request; a missing end is open.
+pub(super) fn interval_of(from: Option<i64>, to: Option<i64>) -> Result<(i64, i64), Status> {
+    let (first, last) = interval(from, to).map_err(|error| bad(error.to_string()))?;
+    Ok((from.map_or(i64::MIN, |_| first), to.map_or(i64::MAX, |_| last)))
 }
 
 /// The `limit` of a request.

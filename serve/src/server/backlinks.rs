@@ -2,10 +2,10 @@
 
 use tonic::Status;
 use webstrata_layers::read::around::referrers::ROWS_MAX;
-use webstrata_layers::{Event, Match, Order, Period, RangeLength, Ranking, Referrer, ReferringHost, Stay, interval};
+use webstrata_layers::{Event, Match, Order, Period, Ranking, Referrer, ReferringHost, Stay};
 use webstrata_url::domain_of;
 
-use super::around::{limit_of, unit_of};
+use super::around::{interval_of, limit_of, none, period_of, unit_of};
 use super::links::match_of;
 use crate::clerk::{BacklinkAnswer, BacklinkQuestion, Pinned};
 use crate::protocol::backlinks::began_to;
@@ -44,7 +44,6 @@ pub(super) async fn backlinks(
 /// The question of a request.
 async fn backlink_question(pinned: &Pinned, request: &proto::GetBacklinksRequest) -> Result<BacklinkQuestion, Status> {
     use proto::get_backlinks_request as asked;
-    let none = |field: &str, number: i32| bad(format!("{field}: {number} is none"));
     let unit = unit_of(request.unit)?;
     let event = match asked::Event::try_from(request.event).map_err(|_| none("event", request.event))? {
         asked::Event::Any => Event::Any,
@@ -60,13 +59,8 @@ async fn backlink_question(pinned: &Pinned, request: &proto::GetBacklinksRequest
         asked::Order::Most => Order::Most,
         asked::Order::Key => Order::Key,
     };
-    let period = match request.period {
-        0 => RangeLength::Month,
-        1 => RangeLength::Year,
-        days => RangeLength::Days(u32::try_from(days - 2).map_err(|_| bad(format!("period: {days} is too long")))?),
-    };
-    let (from, to) = interval(request.from, request.to).map_err(|error| bad(error.to_string()))?;
-    let interval = (request.from.map_or(i64::MIN, |_| from), request.to.map_or(i64::MAX, |_| to));
+    let period = period_of(request.period)?;
+    let interval = interval_of(request.from, request.to)?;
     let (matched, source_match) = (match_of(request.r#match)?, match_of(request.source_match)?);
     if request.source.is_empty() && source_match != Match::default() {
         return Err(bad("source_match: needs source"));

@@ -67,11 +67,9 @@ fn items(question: &Question) -> usize {
         ) => uids.uids.len(),
         Some(QuestionKind::Backlinks(backlinks)) => backlinks.pages.len(),
         Some(QuestionKind::HasLinks(pairs)) => pairs.pages.len(),
-        // A listing looks at each page of a range; 32 pages cost about one item. No cell has more than 2^24 pages.
-        Some(QuestionKind::Listing(listing)) => {
-            let pages = listing.end.saturating_sub(listing.first).min(1 << 24) / 32;
-            ITEMS_INLINE + usize::try_from(pages).unwrap_or(0)
-        }
+        // These look at each page of a range; 32 pages cost about one item.
+        Some(QuestionKind::Listing(listing)) => items_of_range(listing.first, listing.end),
+        Some(QuestionKind::Failing(uids)) => items_of_range(uids.first, uids.end),
         // A search for spellings looks at some keys for each letter of a path; the others may look at a whole cell.
         Some(
             QuestionKind::Spellings(_) | QuestionKind::Hosts(_) | QuestionKind::Busiest(_) | QuestionKind::Sources(_),
@@ -79,6 +77,12 @@ fn items(question: &Question) -> usize {
         Some(QuestionKind::Prefix(_) | QuestionKind::Counts(_)) => 1,
         None => 0,
     }
+}
+
+/// The number of items of a question about each page of a range. No cell has more than 2^24 pages.
+fn items_of_range(first: u64, end: u64) -> usize {
+    let pages = end.saturating_sub(first).min(1 << 24) / 32;
+    ITEMS_INLINE + usize::try_from(pages).unwrap_or(0)
 }
 
 /// Whether a question with few items may take long: a hub has many sources.

@@ -10,7 +10,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status};
 use webstrata_layers::{Batch, Direction, Match, Precision, Sampling, Uid, Window, interval};
 
-use super::{Shared, around, backlinks};
+use super::{Shared, around, backlinks, deaths};
 use crate::clerk::{Pinned, WAIT};
 use crate::held::{direction_of, sample_of, statuses_of, window_of};
 use crate::protocol::proto::links_server::Links;
@@ -346,6 +346,15 @@ impl Links for LinksService {
         let pinned = self.pinned(request.epoch, 2).await?;
         let answer = around::ways(&pinned, &request).await?;
         self.values(answer.pages.len())?;
+        Ok(Response::new(answer))
+    }
+
+    async fn get_deaths(&self, request: Request<proto::GetDeathsRequest>) -> AnswerKind<proto::GetDeathsResponse> {
+        let request = request.into_inner();
+        let pinned = self.pinned(request.epoch, 1).await?;
+        let answer = deaths::deaths(&pinned, &request).await?;
+        let named: usize = answer.rows.iter().map(|row| 1 + row.linkers.len()).sum();
+        self.values(4 * answer.periods.len() + 16 * named)?;
         Ok(Response::new(answer))
     }
 

@@ -2,7 +2,7 @@
 //!
 //! [`super::tally`] counts them. The rule of stays is that of [`mod@crate::record::backlink`]. Times are seconds, UTC.
 
-use super::tally::Place;
+use crate::read::top::{Place, rising};
 use crate::record::backlink::{Backlink, Began};
 use crate::record::capture::Linking;
 use crate::record::uid::Uid;
@@ -104,11 +104,6 @@ impl Order {
 
 /// Bits for the links of one page in a place; a page has fewer than 2^22.
 const TARGET_BITS: u32 = 24;
-
-/// A number that rises as a time does.
-fn rising(time: i64) -> u64 {
-    time.cast_unsigned() ^ (1 << 63)
-}
 
 /// A page, a host or a domain that links to a target.
 #[derive(Clone, Debug, PartialEq, Eq)]

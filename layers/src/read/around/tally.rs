@@ -20,6 +20,7 @@ use super::referrers::{Event, Order, Referrer, ReferringHost, Unit};
 use super::scope::Scope;
 use crate::error::Error;
 use crate::read::query::{AskedBacklinks, Links, sources_of};
+use crate::read::top::{Place, Top};
 use crate::record::backlink::united::United;
 use crate::record::backlink::{Backlink, Period, Series, Stay};
 use crate::record::capture::Linking;
@@ -50,10 +51,6 @@ pub struct Ranking {
     /// The most rows in the answer.
     pub limit: usize,
 }
-
-/// The place of a row in an order: places compare as the rows do.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place(pub [u64; 3]);
 
 /// Who links to a target.
 #[derive(Clone, Debug, Default)]
@@ -99,29 +96,6 @@ struct Group {
     united: United,
 }
 
-/// A row, and its place in the order that is asked for.
-struct Placed(Place, Referrer);
-
-impl PartialEq for Placed {
-    fn eq(&self, other: &Self) -> bool {
-        self.0 == other.0
-    }
-}
-
-impl Eq for Placed {}
-
-impl PartialOrd for Placed {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Placed {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.0.cmp(&other.0)
-    }
-}
-
 /// How the hosts of an answer are in order: the largest number of pages first.
 type HostPlace = (Reverse<u64>, i64, String, u64);
 
@@ -135,11 +109,9 @@ pub struct Tally {
     groups: Vec<Group>,
     /// The last one comes first.
     hosts: BinaryHeap<HostPlace>,
-    rows: BinaryHeap<Placed>,
+    rows: Top<Referrer>,
     series: Series,
     answer: Ranked,
-    /// Selected rows after the place that was asked for.
-    after: u64,
     /// Bytes of `rows` and of the pages in `feeds`, about.
     bytes: usize,
 }
@@ -152,10 +124,9 @@ impl Tally {
             host: None,
             groups: Vec::new(),
             hosts: BinaryHeap::new(),
-            rows: BinaryHeap::new(),
+            rows: Top::new(ranking.after, ranking.limit),
             series: Series::new(ranking.period),
             answer: Ranked::default(),
-            after: 0,
             bytes: 0,
             ranking,
         }
@@ -207,11 +178,10 @@ impl Tally {
     pub fn finish(mut self) -> Ranked {
         self.leave(|_| true);
         self.leave_host();
-        let Self { hosts, rows, series, mut answer, after, .. } = self;
+        let Self { hosts, rows, series, mut answer, .. } = self;
         answer.periods = series.periods();
         answer.hosts = hosts.into_sorted_vec().into_iter().map(referring).collect();
-        answer.rows = rows.into_sorted_vec().into_iter().map(|Placed(_, row)| row).collect();
-        answer.left = after - answer.rows.len() as u64;
+        (answer.rows, answer.left) = rows.finish();
         answer
     }
 
@@ -289,7 +259,7 @@ impl Tally {
     }
 
     fn row(&mut self, row: Referrer) {
-        let Ranking { event, interval, order, after, limit, .. } = self.ranking;
+        let Ranking { event, interval, order, .. } = self.ranking;
         self.answer.total += 1;
         self.series.add(&row.backlink);
         let is_all = (event, interval) == (Event::Any, (i64::MIN, i64::MAX));
@@ -297,28 +267,16 @@ impl Tally {
             return;
         }
         self.answer.selected += 1;
-        let place = order.place(&row);
-        if after.is_some_and(|after| place <= after) {
-            return;
-        }
-        self.after += 1;
-        if self.rows.len() >= limit {
-            match self.rows.peek() {
-                Some(Placed(last, _)) if place < *last => {}
-                _ => return,
-            }
-            if let Some(Placed(_, last)) = self.rows.pop() {
-                self.bytes = self.bytes.saturating_sub(bytes_of(&last.backlink));
-            }
-        }
         self.bytes += bytes_of(&row.backlink);
-        self.rows.push(Placed(place, row));
+        if let Some(row) = self.rows.put(order.place(&row), row) {
+            self.bytes = self.bytes.saturating_sub(bytes_of(&row.backlink));
+        }
     }
 }
 
 /// Bytes of a page or a row in memory, about.
 fn bytes_of(backlink: &Backlink) -> usize {
-    size_of::<Placed>()
+    size_of::<(Place, Referrer)>()
         + backlink.stays.capacity() * size_of::<Stay>()
         + backlink.unknown.capacity() * size_of::<(i64, i64)>()
 }

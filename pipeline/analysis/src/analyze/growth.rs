@@ -12,8 +12,9 @@
 
 use super::adjacency;
 use super::slice::TimedSlice;
-use super::survey::{Fate, History, each, fates};
+use super::survey::{History, each, fates};
 use super::{Found, Ground, Sheet, SheetColumn};
+use webstrata_layers::record::fate::Fate;
 use webstrata_layers::{CaptureTime, Failures, Page, RangeLength, Window};
 use webstrata_pipeline::engine::job::Stopped;
 
@@ -43,7 +44,7 @@ const LINKS: usize = 9;
 
 pub(super) fn growth(ground: &mut Ground<'_>, length: RangeLength) -> Result<Found, Stopped> {
     let counts = ground.store.store().manifest().counts;
-    let starts = period_starts(length, counts.first_time.zip(counts.last_time));
+    let starts = counts.periods(length);
     let period = |time: i64| starts.partition_point(|&start| start <= time).saturating_sub(1);
     let mut sums = vec![[0i64; COLUMNS.len()]; starts.len()];
     let first_known = when_first_known(ground, |page, history| {
@@ -56,9 +57,9 @@ pub(super) fn growth(ground: &mut Ground<'_>, length: RangeLength) -> Result<Fou
         sums[period(page.timestamps[0])][NEW_PAGES] += 1;
         for (time, fate) in fates(page) {
             let sums = &mut sums[period(time)];
-            sums[LOST] += i64::from(fate == Fate::Lost);
+            sums[LOST] += i64::from(matches!(fate, Fate::Died { .. }));
             sums[RETURNED] += i64::from(fate == Fate::Returned);
-            sums[LIVING] += if fate == Fate::Lost { -1 } else { 1 };
+            sums[LIVING] += if matches!(fate, Fate::Died { .. }) { -1 } else { 1 };
         }
         let unknown = unknown_after(page, history);
         for &(after, since) in &unknown {
@@ -153,14 +154,4 @@ fn sheet(starts: Vec<i64>, mut sums: Vec<[i64; COLUMNS.len()]>) -> Sheet {
         columns.push((name, SheetColumn::Counts(sums.iter().map(|sums| sums[at].unsigned_abs()).collect())));
     }
     Sheet::new("by period", true, columns)
-}
-
-/// Starts of the periods from the first to the last.
-pub(super) fn period_starts(length: RangeLength, bounds: Option<(i64, i64)>) -> Vec<i64> {
-    let Some((first, last)) = bounds else { return Vec::new() };
-    let mut starts = vec![length.start(first)];
-    while let Some(end) = starts.last().map(|&start| length.end(start)).filter(|&end| end < last) {
-        starts.push(end + 1);
-    }
-    starts
 }

@@ -9,9 +9,10 @@
 
 use super::exchange::sums;
 use super::shared_nodes::SharedNodes;
-use super::survey::{Fate, each, fates};
+use super::survey::{each, fates};
 use super::{Fact, Found, Ground, Sheet, SheetColumn};
 use webstrata_layers::Window;
+use webstrata_layers::record::fate::Fate;
 use webstrata_pipeline::engine::job::Stopped;
 
 const MONTH: i64 = 30 * 86_400;
@@ -29,7 +30,7 @@ pub(super) fn mortality(ground: &mut Ground<'_>, window: Window) -> Result<Found
     };
     each(ground, window, |index, page, history| {
         for (_, fate) in fates(page).iter().filter(|(time, _)| bounds.contains(time)) {
-            page_deaths[index] += u64::from(*fate == Fate::Lost);
+            page_deaths[index] += u64::from(matches!(fate, Fate::Died { .. }));
             page_returns[index] += u64::from(*fate == Fate::Returned);
         }
         pages.extend((!history.times.is_empty()).then_some(page.uid));

@@ -5,8 +5,8 @@
 //! bytes a link, 40 a URL, 16 a host, and for each host the years and ages that it has.
 
 use super::exchange::exchange;
-use super::growth::{period_starts, when_first_known};
-use super::survey::{Fate, History, fates};
+use super::growth::when_first_known;
+use super::survey::{History, fates};
 use super::{Ground, NodeRule, Shared, fits, from_bytes, to_bytes};
 use crate::Error;
 use crate::hosts::Fold;
@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+use webstrata_layers::record::fate::Fate;
 use webstrata_layers::store::overview::{HostOverview, Linked, Lives, Numbers, Overview};
 use webstrata_layers::{Page, RangeLength, Reader, Store, Uid, format_time};
 use webstrata_pipeline::Progress;
@@ -72,7 +73,7 @@ impl Sums {
         }
         for (time, fate) in fates(page) {
             match fate {
-                Fate::Lost => self.count(year(time), Column::Lost),
+                Fate::Died { .. } => self.count(year(time), Column::Lost),
                 Fate::Returned => self.count(year(time), Column::Returned),
                 Fate::Born => {}
             }
@@ -153,7 +154,7 @@ pub fn overview(run: &RunOptions, progress: &Progress) -> Result<Overview, Error
 /// The overview, in worker 0.
 fn find(ground: &mut Ground<'_>) -> Result<Option<Overview>, Stopped> {
     let counts = ground.store.store().manifest().counts;
-    let starts = period_starts(RangeLength::Year, counts.first_time.zip(counts.last_time));
+    let starts = counts.periods(RangeLength::Year);
     let year = |time: i64| starts.partition_point(|&start| start <= time).saturating_sub(1);
     let hosts = ground.groups(Fold::Host)?;
     let (mut of_hosts, mut linked) = (HashMap::<u32, Sums>::new(), vec![0u64; hosts.len()]);

@@ -8,7 +8,8 @@
 use super::Ground;
 use crate::Error;
 use crate::stretches::{captures_selected, for_each_link};
-use webstrata_layers::{AsOf, Failures, Page, Uid, Window};
+use webstrata_layers::record::fate::{self, Fate};
+use webstrata_layers::{AsOf, Page, Uid, Window};
 use webstrata_pipeline::engine::job::Stopped;
 
 /// The captures of a page in a window that tell ([`Page::tells`]), and its links by stretches of them.
@@ -58,34 +59,11 @@ impl History {
     }
 }
 
-/// What becomes of a page at a capture.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fate {
-    /// It is there for the first time.
-    Born,
-    /// A failure ends it.
-    Lost,
-    /// It is there again.
-    Returned,
-}
-
-/// The fates of a page with their times, in order. A page that was never there cannot be lost.
+/// What becomes of a page, in order of time ([`mod@webstrata_layers::record::fate`] has the rule).
 pub(super) fn fates(page: &Page) -> Vec<(i64, Fate)> {
-    let mut fates: Vec<(i64, Fate)> = Vec::new();
-    for capture in page.captures().iter().filter(|capture| Failures::End.counts(capture.status)) {
-        let fate = match (fates.last().map(|fate| fate.1), capture.status.is_failure()) {
-            (None, false) => Fate::Born,
-            (Some(Fate::Lost), false) => Fate::Returned,
-            (Some(Fate::Born | Fate::Returned), true) => Fate::Lost,
-            _ => continue,
-        };
-        fates.push((capture.time, fate));
-        // Without a failure to come nothing else can happen.
-        if page.statuses.is_empty() {
-            break;
-        }
-    }
-    fates
+    // Without a failure nothing happens after the first capture.
+    let captures = if page.statuses.is_empty() { 1 } else { usize::MAX };
+    fate::fates(page.captures().iter().take(captures))
 }
 
 /// Calls `visit` with each page of this worker: its place among the worker's URLs, itself, its history in the window.

@@ -295,6 +295,26 @@ impl Cell {
         !self.statuses.is_empty()
     }
 
+    /// Appends the pages of an interval of UIDs that have a failure here, rising. Cost: those of the interval with
+    /// another status than 200.
+    ///
+    /// # Errors
+    /// See [`Self::page`].
+    pub fn failing(&self, uids: Range<Uid>, failing: &mut Vec<Uid>) -> Result<(), LayersError> {
+        let Label { first_record, end_record, .. } = self.label;
+        let first = self.numbers.first().0;
+        let node = |uid: Uid| {
+            let Number(number) = self.numbers.lower_bound(uid.clamp(first_record, end_record));
+            Node(usize::try_from(number - first).unwrap_or(usize::MAX))
+        };
+        let mut translator = self.numbers.uids();
+        let mut visit = |Node(node): Node| {
+            failing.push(translator.of(Number(first + node as u64)));
+        };
+        let found = self.statuses.failing(node(uids.start)..node(uids.end), &mut visit);
+        found.map_err(|damage| self.damaged(damage))
+    }
+
     /// Whether a node was captured in the closed interval.
     ///
     /// # Errors

@@ -561,6 +561,144 @@ pub struct GetWaysResponse {
     pub unknown: ::prost::alloc::vec::Vec<u64>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GetDeathsRequest {
+    #[prost(uint64, tag = "1")]
+    pub epoch: u64,
+    /// Only pages that match this URL. Empty: all pages.
+    #[prost(string, tag = "2")]
+    pub url: ::prost::alloc::string::String,
+    #[prost(enumeration = "Match", tag = "3")]
+    pub r#match: i32,
+    /// The length of the periods, as in Epoch.in_range.
+    #[prost(uint64, tag = "4")]
+    pub period: u64,
+    /// Only deaths in the closed interval. A missing end is open.
+    #[prost(int64, optional, tag = "5")]
+    pub from: ::core::option::Option<i64>,
+    #[prost(int64, optional, tag = "6")]
+    pub to: ::core::option::Option<i64>,
+    /// Only deaths of pages that have not returned.
+    #[prost(bool, tag = "7")]
+    pub still: bool,
+    /// Only deaths with this status; 0: with any.
+    #[prost(uint32, tag = "8")]
+    pub status: u32,
+    #[prost(enumeration = "get_deaths_request::Order", tag = "9")]
+    pub order: i32,
+    /// Most rows; 0: 10,000.
+    #[prost(uint32, tag = "10")]
+    pub limit: u32,
+    /// Rows to skip. They are found too, and take memory as rows of the answer do.
+    #[prost(uint64, tag = "11")]
+    pub offset: u64,
+    /// Names so many of the pages that link to each page, at most 100.
+    #[prost(uint32, tag = "12")]
+    pub linkers: u32,
+}
+/// Nested message and enum types in `GetDeathsRequest`.
+pub mod get_deaths_request {
+    #[derive(
+        Clone,
+        Copy,
+        Debug,
+        PartialEq,
+        Eq,
+        Hash,
+        PartialOrd,
+        Ord,
+        ::prost::Enumeration
+    )]
+    #[repr(i32)]
+    pub enum Order {
+        /// By time of death.
+        First = 0,
+        /// By time of death, the latest first.
+        Last = 1,
+        /// Those to which most pages link first.
+        Most = 2,
+        /// By URL key.
+        Key = 3,
+    }
+    impl Order {
+        /// String value of the enum field names used in the ProtoBuf definition.
+        ///
+        /// The values are not transformed in any way and thus are considered stable
+        /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+        pub fn as_str_name(&self) -> &'static str {
+            match self {
+                Self::First => "ORDER_FIRST",
+                Self::Last => "ORDER_LAST",
+                Self::Most => "ORDER_MOST",
+                Self::Key => "ORDER_KEY",
+            }
+        }
+        /// Creates an enum from field names used in the ProtoBuf definition.
+        pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+            match value {
+                "ORDER_FIRST" => Some(Self::First),
+                "ORDER_LAST" => Some(Self::Last),
+                "ORDER_MOST" => Some(Self::Most),
+                "ORDER_KEY" => Some(Self::Key),
+                _ => None,
+            }
+        }
+    }
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct GetDeathsResponse {
+    #[prost(uint64, tag = "1")]
+    pub epoch: u64,
+    /// The first seconds of the periods, from the first one with a death to the last one with a death or a return; and
+    /// for each, how many pages died in it, returned in it, and are gone at its end. All deaths count, whatever the
+    /// interval, the status and the limit.
+    #[prost(int64, repeated, tag = "2")]
+    pub periods: ::prost::alloc::vec::Vec<i64>,
+    #[prost(uint64, repeated, tag = "3")]
+    pub died: ::prost::alloc::vec::Vec<u64>,
+    #[prost(uint64, repeated, tag = "4")]
+    pub returned: ::prost::alloc::vec::Vec<u64>,
+    #[prost(uint64, repeated, tag = "5")]
+    pub gone: ::prost::alloc::vec::Vec<u64>,
+    /// Deaths, and how many of them are selected; and how many of these each status brought.
+    #[prost(uint64, tag = "6")]
+    pub rows_total: u64,
+    #[prost(uint64, tag = "7")]
+    pub rows_selected: u64,
+    #[prost(uint32, repeated, tag = "8")]
+    pub statuses: ::prost::alloc::vec::Vec<u32>,
+    #[prost(uint64, repeated, tag = "9")]
+    pub status_died: ::prost::alloc::vec::Vec<u64>,
+    #[prost(message, repeated, tag = "10")]
+    pub rows: ::prost::alloc::vec::Vec<DeadPage>,
+}
+/// A page that died: at the first failure that ends it after a capture in which it was there.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct DeadPage {
+    #[prost(string, tag = "1")]
+    pub page: ::prost::alloc::string::String,
+    #[prost(uint64, tag = "2")]
+    pub page_uid: u64,
+    /// The failure that ended the page, and its status.
+    #[prost(int64, tag = "3")]
+    pub died: i64,
+    #[prost(uint32, tag = "4")]
+    pub status: u32,
+    /// The last capture before it in which the page was there.
+    #[prost(int64, tag = "5")]
+    pub seen: i64,
+    /// The next capture in which it is there; missing if there is none.
+    #[prost(int64, optional, tag = "6")]
+    pub returned: ::core::option::Option<i64>,
+    /// Pages that link to it to this day, and pages of which that is unknown.
+    #[prost(uint64, tag = "7")]
+    pub linking: u64,
+    #[prost(uint64, tag = "8")]
+    pub unknown: u64,
+    /// The first pages that link, in increasing order of UIDs.
+    #[prost(string, repeated, tag = "9")]
+    pub linkers: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ReferringHost {
     #[prost(string, tag = "1")]
     pub host: ::prost::alloc::string::String,
@@ -874,7 +1012,7 @@ pub struct Question {
     pub cell: ::core::option::Option<CellName>,
     #[prost(
         oneof = "question::Question",
-        tags = "2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18"
+        tags = "2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19"
     )]
     pub question: ::core::option::Option<question::Question>,
 }
@@ -919,6 +1057,9 @@ pub mod question {
         /// The hosts of URLs of the cell, given in increasing order.
         #[prost(message, tag = "18")]
         HostsOf(super::UidList),
+        /// UIDs in first..end of pages with a failure.
+        #[prost(message, tag = "19")]
+        Failing(super::Range),
     }
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -1059,7 +1200,7 @@ pub mod answer {
         /// has_links: one for each pair.
         #[prost(message, tag = "7")]
         Truths(super::Truths),
-        /// listing, spellings: UIDs in increasing order. busiest: UIDs, the page with the most captures first.
+        /// listing, spellings, failing: UIDs in increasing order. busiest: UIDs, the page with the most captures first.
         #[prost(message, tag = "8")]
         Listing(super::UidList),
         /// prefix: UIDs first to end - 1.
@@ -1785,6 +1926,31 @@ pub mod links_client {
                 .insert(GrpcMethod::new("webstrata.v1.Links", "GetWays"));
             self.inner.unary(req, path, codec).await
         }
+        /// Pages that died, and who still links to them.
+        pub async fn get_deaths(
+            &mut self,
+            request: impl tonic::IntoRequest<super::GetDeathsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::GetDeathsResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/webstrata.v1.Links/GetDeaths",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("webstrata.v1.Links", "GetDeaths"));
+            self.inner.unary(req, path, codec).await
+        }
         /// UIDs in increasing order: all, or of pages captured in an interval, or of a host, a domain or a path. (AG getUids)
         pub async fn list_uids(
             &mut self,
@@ -2038,6 +2204,14 @@ pub mod links_server {
             &self,
             request: tonic::Request<super::GetWaysRequest>,
         ) -> std::result::Result<tonic::Response<super::GetWaysResponse>, tonic::Status>;
+        /// Pages that died, and who still links to them.
+        async fn get_deaths(
+            &self,
+            request: tonic::Request<super::GetDeathsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::GetDeathsResponse>,
+            tonic::Status,
+        >;
         /// Server streaming response type for the ListUids method.
         type ListUidsStream: tonic::codegen::tokio_stream::Stream<
                 Item = std::result::Result<super::ListUidsResponse, tonic::Status>,
@@ -2675,6 +2849,49 @@ pub mod links_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = GetWaysSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/webstrata.v1.Links/GetDeaths" => {
+                    #[allow(non_camel_case_types)]
+                    struct GetDeathsSvc<T: Links>(pub Arc<T>);
+                    impl<T: Links> tonic::server::UnaryService<super::GetDeathsRequest>
+                    for GetDeathsSvc<T> {
+                        type Response = super::GetDeathsResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::GetDeathsRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Links>::get_deaths(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = GetDeathsSvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(

@@ -1,0 +1,229 @@
+//! `webstrata deaths`: pages that died, with the statuses that ended them, and who still links to them.
+//!
+//! Without `--by` it prints deaths, with it how many there were, period by period. Memory: the rows that are printed.
+
+use crate::args::{Outcome, interval, limit, time_from, time_to};
+use crate::ask::{self, PartArgs, SourceArgs};
+use crate::commands::backlinks::{PeriodArg, TableFormat};
+use crate::table::{Column, Table};
+use clap::{Args, ValueEnum};
+use indicatif::HumanCount;
+use serde_json::json;
+use std::io::Write;
+use webstrata_layers::read::deaths::LINKERS_MAX;
+use webstrata_layers::{
+    DeadPage, DeathsAsked, Linkers, Links, Order, RangeLength, Status, Toll, Uid, counted, deaths_of, format_time,
+    linkers_of,
+};
+
+const ABOUT: &str = "\
+A page dies at the first failure that ends it (4xx, but not 429) after a capture
+in which it was there. It has returned at the next capture in which it is there.
+A page that died twice has two rows. --linkers names pages that link to a dead
+page to this day, as `links URL --in --at now` does.
+
+Rows:   when the page died, the status, the last capture before in which it was
+        there, when it returned, how many pages link to it to this day, and
+        the page. JSON and CSV also have `unknown`: of how many more pages it
+        is unknown whether they link
+--by:   how many pages died and returned in each period, and how many are gone
+        at its end
+
+Examples:
+  webstrata deaths STORE --by year
+  webstrata deaths STORE --domain example.org --from 2019 --to 2019
+  webstrata deaths STORE --still --order most
+  webstrata deaths STORE --still --from 2019 --to 2019 --linkers 100 --format csv";
+
+/// Arguments of `deaths`.
+#[derive(Args, Debug)]
+#[command(after_help = ABOUT)]
+pub(crate) struct DeathsArgs {
+    #[command(flatten)]
+    pub(crate) source: SourceArgs,
+    #[command(flatten)]
+    pub(crate) part: PartArgs,
+    /// Print how many pages died, period by period
+    #[arg(long, value_name = "PERIOD", value_enum)]
+    pub(crate) by: Option<PeriodArg>,
+    /// Only deaths at or after this time
+    #[arg(long, value_name = "T", value_parser = time_from, conflicts_with = "by")]
+    pub(crate) from: Option<i64>,
+    /// Only deaths at or before this time
+    #[arg(long, value_name = "T", value_parser = time_to, conflicts_with = "by")]
+    pub(crate) to: Option<i64>,
+    /// Only pages that are still gone
+    #[arg(long, conflicts_with = "by")]
+    pub(crate) still: bool,
+    /// Only deaths with this status
+    #[arg(long, value_name = "CODE", value_parser = status, conflicts_with = "by")]
+    pub(crate) status: Option<Status>,
+    /// Which deaths are printed first
+    #[arg(long, value_name = "WHICH", value_enum, default_value_t, conflicts_with = "by")]
+    pub(crate) order: DeathOrder,
+    /// Print at most N deaths, 0 for all [default: 20 as text, else all]
+    #[arg(long, value_name = "N", value_parser = limit, conflicts_with = "by")]
+    pub(crate) limit: Option<usize>,
+    /// Print so many of the pages that link to each dead page, at most 100
+    #[arg(long, value_name = "N", default_value_t = 0, conflicts_with = "by")]
+    #[arg(value_parser = clap::value_parser!(u64).range(0..=LINKERS_MAX))]
+    pub(crate) linkers: u64,
+    /// How to print the result
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
+    pub(crate) format: TableFormat,
+}
+
+/// Which deaths are printed first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DeathOrder {
+    /// What died first
+    #[default]
+    First,
+    /// What died last
+    Last,
+    /// To what most pages link
+    Most,
+    /// By URL: pages of one host together
+    Key,
+}
+
+fn status(text: &str) -> Result<Status, String> {
+    let status = text.parse().ok().and_then(Status::new);
+    status.ok_or_else(|| format!("not a status: {text:?} (expected 100 to 999)"))
+}
+
+pub(crate) fn run(args: &DeathsArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+    let interval = match (args.from, args.to) {
+        (None, None) => (i64::MIN, i64::MAX),
+        (from, to) => interval(from, to)?,
+    };
+    let prefix = args.part.prefix()?;
+    let links = args.source.open(ask::READ_MEMORY)?;
+    let pages = match prefix {
+        Some(prefix) => links.with_prefix(&prefix)?,
+        None => std::iter::once(Uid::below(links.urls())).collect(),
+    };
+    let limit = args.limit.unwrap_or(if args.format == TableFormat::Text { 20 } else { usize::MAX });
+    let order = match args.order {
+        DeathOrder::First => Order::First,
+        DeathOrder::Last => Order::Last,
+        DeathOrder::Most => Order::Most,
+        DeathOrder::Key => Order::Key,
+    };
+    let asked = DeathsAsked {
+        interval,
+        still: args.still,
+        status: args.status,
+        period: args.by.map_or(RangeLength::Year, PeriodArg::length),
+        order,
+        after: None,
+        limit: if args.by.is_some() { 0 } else { limit },
+    };
+    let found = deaths_of(&*links, &pages, asked)?;
+    if let Some(period) = args.by {
+        print_series(&found.periods, (period, args.format), out)?;
+    } else {
+        print_rows(&*links, &found.rows, args, out)?;
+    }
+    if args.format == TableFormat::Text {
+        match (found.total, found.selected, found.rows.len() as u64) {
+            (0, ..) => ask::note("no page of this selection died"),
+            _ if args.by.is_some() => {}
+            (total, 0, _) => ask::note(&format!("none of {}", counted(total, "death"))),
+            (_, selected, shown) if shown < selected => {
+                ask::note(&format!("{shown} of {} are shown; --limit 0 prints all", counted(selected, "death")));
+            }
+            _ => {}
+        }
+    }
+    Ok(Outcome::Done)
+}
+
+fn print_series(
+    periods: &[(i64, Toll)],
+    (length, format): (PeriodArg, TableFormat),
+    out: &mut dyn Write,
+) -> anyhow::Result<()> {
+    const NAMES: [&str; 3] = ["died", "returned", "gone"];
+    let counts = |toll: &Toll| [toll.died, toll.returned, toll.gone];
+    let mut table = Table::new(std::iter::once(Column::word("period")).chain(NAMES.map(Column::number)));
+    if format == TableFormat::Csv {
+        writeln!(out, "period,{}", NAMES.join(","))?;
+    }
+    for (start, toll) in periods {
+        let name = length.name(*start);
+        let [died, returned, gone] = counts(toll);
+        match format {
+            TableFormat::Text => {
+                let counts = counts(toll).map(|count| HumanCount(count).to_string());
+                table.row(std::iter::once(name).chain(counts));
+            }
+            TableFormat::Csv => writeln!(out, "{name},{died},{returned},{gone}")?,
+            TableFormat::Json => {
+                writeln!(out, "{}", json!({"period": name, "died": died, "returned": returned, "gone": gone}))?;
+            }
+        }
+    }
+    table.print(out)?;
+    Ok(())
+}
+
+fn print_rows(links: &dyn Links, rows: &[DeadPage], args: &DeathsArgs, out: &mut dyn Write) -> anyhow::Result<()> {
+    let most = usize::try_from(args.linkers)?;
+    let mut csv = csv::Writer::from_writer(Vec::new());
+    let mut table = Table::new([
+        Column::word("died"),
+        Column::number("status"),
+        Column::word("last seen"),
+        Column::word("returned"),
+        Column::number("linking"),
+        Column::rest("page"),
+    ]);
+    if args.format == TableFormat::Csv {
+        let names = ["page", "died", "status", "seen", "returned", "linking", "unknown", "linker"];
+        csv.write_record(&names[..names.len() - usize::from(most == 0)])?;
+    }
+    for DeadPage { page, death } in rows {
+        let url = links.url(*page)?;
+        let Linkers { linking, unknown, pages } = linkers_of(links, *page, most)?;
+        let linkers = links.urls_of(&pages)?;
+        let status = death.status.code();
+        let [died, seen] = [death.died, death.seen].map(format_time);
+        let returned = death.returned.map(format_time);
+        match args.format {
+            TableFormat::Text => {
+                let day = |time: &str| time.chars().take(10).collect::<String>();
+                let returned = returned.as_deref().map(day).unwrap_or_default();
+                let linking = HumanCount(linking).to_string();
+                table.row([day(&died), status.to_string(), day(&seen), returned, linking, url]);
+                for linker in linkers {
+                    table.row([const { String::new() }; 5].into_iter().chain([format!("<- {linker}")]));
+                }
+            }
+            TableFormat::Json => {
+                let mut line = json!({"page": url, "died": died, "status": status, "seen": seen,
+                                      "returned": returned, "linking": linking});
+                if unknown > 0 {
+                    line["unknown"] = json!(unknown);
+                }
+                if most > 0 {
+                    line["linkers"] = json!(linkers);
+                }
+                writeln!(out, "{line}")?;
+            }
+            TableFormat::Csv => {
+                let (status, returned) = (status.to_string(), returned.unwrap_or_default());
+                let (linking, unknown) = (linking.to_string(), unknown.to_string());
+                let record = [&url, &died, &status, &seen, &returned, &linking, &unknown];
+                match (most, linkers.is_empty()) {
+                    (0, _) => csv.write_record(record)?,
+                    (_, true) => csv.write_record(record.into_iter().chain([&String::new()]))?,
+                    _ => linkers.iter().try_for_each(|linker| csv.write_record(record.into_iter().chain([linker])))?,
+                }
+            }
+        }
+    }
+    table.print(out)?;
+    out.write_all(&csv.into_inner()?)?;
+    Ok(())
+}

@@ -1,0 +1,75 @@
+//! The call that tells which pages died, and who still links to them.
+
+use tonic::Status;
+use webstrata_layers::read::deaths::{LINKERS_MAX, ROWS_MAX, rows_max};
+use webstrata_layers::{DeadPage, DeathsAsked, Linkers, Order, Status as Code, Toll, Uid};
+
+use super::around::{interval_of, limit_of, none, period_of};
+use super::links::match_of;
+use crate::clerk::{DeathAnswer, Pinned, Texts};
+use crate::protocol::proto;
+use crate::protocol::status::{Reason, bad, refuse};
+
+/// The deaths that a request asks for.
+pub(super) async fn deaths(
+    pinned: &Pinned,
+    request: &proto::GetDeathsRequest,
+) -> Result<proto::GetDeathsResponse, Status> {
+    use proto::get_deaths_request::Order as Asked;
+    let order = match Asked::try_from(request.order).map_err(|_| none("order", request.order))? {
+        Asked::First => Order::First,
+        Asked::Last => Order::Last,
+        Asked::Most => Order::Most,
+        Asked::Key => Order::Key,
+    };
+    let status = match request.status {
+        0 => None,
+        code => Some(u16::try_from(code).ok().and_then(Code::new).ok_or_else(|| bad(format!("status: {code}")))?),
+    };
+    if u64::from(request.linkers) > LINKERS_MAX {
+        return Err(bad(format!("linkers: {} is above {LINKERS_MAX}", request.linkers)));
+    }
+    let interval = interval_of(request.from, request.to)?;
+    let matched = match_of(request.r#match)?;
+    let pages = match request.url.as_str() {
+        "" => std::iter::once(Uid(0)..Uid(pinned.len())).collect(),
+        url => pinned.matching(matched, url, "url").await?,
+    };
+    if pages.is_empty() {
+        let message = format!("nothing in the store matches {}", request.url);
+        return Err(refuse(Reason::NotInStore, message, &[("epoch", pinned.epoch())]));
+    }
+    let skipped = usize::try_from(request.offset).unwrap_or(usize::MAX);
+    let linkers_max = request.linkers as usize;
+    let limit = rows_max(limit_of(request.limit, ROWS_MAX), linkers_max).saturating_add(skipped);
+    let period = period_of(request.period)?;
+    let asked = DeathsAsked { interval, still: request.still, status, period, order, after: None, limit };
+    let DeathAnswer { deaths, linkers } = pinned.deaths(&pages, asked, linkers_max).await?;
+    let rows: Vec<(&DeadPage, &Linkers)> = deaths.rows.iter().zip(&linkers).skip(skipped).collect();
+    let uids = rows.iter().flat_map(|(dead, linkers)| std::iter::once(dead.page).chain(linkers.pages.iter().copied()));
+    let texts = Texts::of(pinned, uids.collect()).await?;
+    let column = |of: fn(&Toll) -> u64| deaths.periods.iter().map(|(_, toll)| of(toll)).collect();
+    let row = |(DeadPage { page, death }, linkers): (&DeadPage, &Linkers)| proto::DeadPage {
+        page: texts.get(*page).to_owned(),
+        page_uid: page.0,
+        died: death.died,
+        status: death.status.code().into(),
+        seen: death.seen,
+        returned: death.returned,
+        linking: linkers.linking,
+        unknown: linkers.unknown,
+        linkers: linkers.pages.iter().map(|&page| texts.get(page).to_owned()).collect(),
+    };
+    Ok(proto::GetDeathsResponse {
+        epoch: pinned.epoch(),
+        periods: deaths.periods.iter().map(|(start, _)| *start).collect(),
+        died: column(|toll| toll.died),
+        returned: column(|toll| toll.returned),
+        gone: column(|toll| toll.gone),
+        rows_total: deaths.total,
+        rows_selected: deaths.selected,
+        statuses: deaths.statuses.iter().map(|(status, _)| status.code().into()).collect(),
+        status_died: deaths.statuses.iter().map(|(_, died)| *died).collect(),
+        rows: rows.into_iter().map(row).collect(),
+    })
+}

@@ -1,0 +1,287 @@
+//! Which pages died, and who still links to them, by layers, cells, a clerk, HTTP and gRPC: as the oracle has it, in
+//! stores of several rows from which something was taken out.
+
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
+use serde_json::{Value, json};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::path::Path;
+use tonic::Request;
+use webstrata_codecs::CodecTag;
+use webstrata_layers::record::key::{host_of, host_prefix, key_of};
+use webstrata_layers::{
+    DeathsAsked, Links, Order, RangeLength, Status, Uid, deaths_of, format_digits, linkers_of, parse_time,
+};
+use webstrata_serve::clerk::{ClerkOptions, Remote};
+use webstrata_serve::dial::Dialer;
+use webstrata_serve::protocol::proto;
+use webstrata_serve::protocol::proto::links_server::Links as Service;
+use webstrata_serve::server::LinksService;
+use webstrata_tests::crawls::Random;
+use webstrata_tests::oracle::{Ending, Oracle, Time, When};
+use webstrata_tests::rows::{Rows, Shape};
+use webstrata_tests::served::{Served, encoded};
+use webstrata_tests::stores::{cells_of, reader, store_with_removal};
+
+/// A death: page, when, status, last seen, returned; and how many pages link to this day, and of how many that is
+/// unknown, with the pages that link.
+type Row = (String, Time, u16, Time, Option<Time>, u64, u64, BTreeSet<String>);
+
+struct Question {
+    host: Option<String>,
+    interval: (Time, Time),
+    still: bool,
+    status: Option<u16>,
+    order: Order,
+}
+
+/// To this day.
+const NOW: When = When::AsOfBy(Time::MAX, Time::MAX, Ending::Gone);
+
+/// All deaths of the pages in question.
+fn all(oracle: &Oracle, question: &Question) -> Vec<Row> {
+    let hosts = |url: &&&str| question.host.as_deref().is_none_or(|host| host_of(url) == Some(host));
+    let mut rows = Vec::new();
+    for page in oracle.urls().iter().filter(hosts) {
+        let linking: BTreeSet<String> = oracle.in_links(page, NOW).into_iter().map(str::to_owned).collect();
+        let unknown = oracle.unknown(page, true, NOW).len() as u64;
+        for (died, status, seen, returned) in oracle.deaths(page) {
+            let count = linking.len() as u64;
+            rows.push(((*page).to_owned(), died, status, seen, returned, count, unknown, linking.clone()));
+        }
+    }
+    rows
+}
+
+fn selected(all: &[Row], question: &Question) -> Vec<Row> {
+    let (from, to) = question.interval;
+    let is_selected = |row: &&Row| {
+        (from..=to).contains(&row.1)
+            && (!question.still || row.4.is_none())
+            && question.status.is_none_or(|status| status == row.2)
+    };
+    let mut rows: Vec<Row> = all.iter().filter(is_selected).cloned().collect();
+    match question.order {
+        Order::First => rows.sort_by_key(|row| row.1),
+        Order::Last => rows.sort_by_key(|row| Reverse(row.1)),
+        Order::Most => rows.sort_by_key(|row| (Reverse(row.5), row.1)),
+        Order::Key => rows.sort_by_key(|row| (key_of(&row.0), row.1)),
+    }
+    rows
+}
+
+/// By year: died, returned, gone at the end.
+fn years(all: &[Row]) -> BTreeMap<String, [u64; 3]> {
+    let year = |time: Time| format_digits(time)[..4].to_owned();
+    let times = || all.iter().flat_map(|row| [Some(row.1), row.4]).flatten().map(year);
+    let numbers = || times().map(|year| year.parse::<u32>().unwrap());
+    let Some((first, last)) = numbers().min().zip(numbers().max()) else { return BTreeMap::new() };
+    let count = |is: &dyn Fn(&Row) -> bool| all.iter().filter(|row| is(row)).count() as u64;
+    let of_year = |name: String| {
+        let died = count(&|row| year(row.1) == name);
+        let returned = count(&|row| row.4.map(year).as_ref() == Some(&name));
+        let gone = count(&|row| year(row.1) <= name && row.4.is_none_or(|time| year(time) > name));
+        (name, [died, returned, gone])
+    };
+    (first..=last).map(|year| of_year(format!("{year:04}"))).collect()
+}
+
+/// Rows that are equal in an order may stand in any.
+fn assert_in_order(question: &Question, rows: &[Row], right: &[Row], name: &str) {
+    let place = |row: &Row| match question.order {
+        Order::First | Order::Last => (row.1, 0, Vec::new()),
+        Order::Most => (row.1, row.5, Vec::new()),
+        Order::Key => (row.1, 0, key_of(&row.0)),
+    };
+    if question.order != Order::Key {
+        assert!(rows.iter().map(place).eq(right.iter().map(place)), "{name}: {rows:?}\n{right:?}");
+    }
+    let [mut rows, mut right] = [rows.to_vec(), right.to_vec()];
+    rows.sort();
+    right.sort();
+    assert_eq!(rows, right, "{name}");
+}
+
+fn pages_of(links: &dyn Links, question: &Question) -> Vec<Range<Uid>> {
+    match &question.host {
+        Some(host) => links.with_prefix(&host_prefix(host).unwrap()).unwrap(),
+        None => std::iter::once(Uid::below(links.urls())).collect(),
+    }
+}
+
+/// The answer of layers, cells or a clerk, in parts.
+fn asked(links: &dyn Links, question: &Question, right: &[Row], years: &BTreeMap<String, [u64; 3]>) -> Vec<Row> {
+    let pages = pages_of(links, question);
+    let mut rows = Vec::new();
+    let mut asked = DeathsAsked {
+        interval: question.interval,
+        still: question.still,
+        status: question.status.and_then(Status::new),
+        period: RangeLength::Year,
+        order: question.order,
+        after: None,
+        limit: 4,
+    };
+    loop {
+        let found = deaths_of(links, &pages, asked).unwrap();
+        let toll = |(start, toll): &(Time, webstrata_layers::Toll)| {
+            (format_digits(*start)[..4].to_owned(), [toll.died, toll.returned, toll.gone])
+        };
+        assert_eq!(&found.periods.iter().map(toll).collect::<BTreeMap<_, _>>(), years);
+        assert_eq!(found.selected, right.len() as u64);
+        assert_eq!(found.statuses.iter().map(|(_, died)| died).sum::<u64>(), found.selected);
+        for dead in &found.rows {
+            let linkers = linkers_of(links, dead.page, usize::MAX).unwrap();
+            let names = links.urls_of(&linkers.pages).unwrap().into_iter().collect();
+            let death = dead.death;
+            let url = links.url(dead.page).unwrap();
+            let (linking, unknown) = (linkers.linking, linkers.unknown);
+            let row = (url, death.died, death.status.code(), death.seen, death.returned, linking, unknown, names);
+            rows.push(row);
+            asked.after = Some(asked.place(dead, linking));
+        }
+        assert_eq!(found.left as usize, right.len() - rows.len());
+        if found.left == 0 {
+            return rows;
+        }
+    }
+}
+
+const WORDS: [(Order, &str, i32); 4] =
+    [(Order::First, "first", 0), (Order::Last, "last", 1), (Order::Most, "most", 2), (Order::Key, "key", 3)];
+
+async fn over_http(served: &Served, question: &Question, right: &[Row]) -> Vec<Row> {
+    let (_, order, _) = WORDS.into_iter().find(|word| word.0 == question.order).unwrap();
+    let mut path = format!("/v1/deaths?order={order}&still={}&linkers=100", question.still);
+    let (from, to) = question.interval;
+    if from > Time::MIN {
+        path += &format!("&from={}&to={}", format_digits(from), format_digits(to));
+    }
+    if let Some(host) = &question.host {
+        path += &format!("&url={}&matchType=host", encoded(&format!("http://{host}/")));
+    }
+    if let Some(status) = question.status {
+        path += &format!("&status={status}");
+    }
+    let answer = served.get(&format!("{path}&limit=1")).await;
+    assert_eq!(answer["rowsSelected"], json!(right.len()), "{path}");
+    let time = |value: &Value| value.as_str().map(|text| parse_time(text, false).unwrap());
+    let row = |row: &Value| {
+        let linkers: BTreeSet<String> = serde_json::from_value(row["linkers"].clone()).unwrap();
+        let [died, seen, returned] = ["died", "seen", "returned"].map(|name| time(&row[name]));
+        let [status, linking, unknown] = ["status", "linking", "unknown"].map(|name| row[name].as_u64());
+        let status = u16::try_from(status.unwrap()).unwrap();
+        let page = row["page"].as_str().unwrap().to_owned();
+        (page, died.unwrap(), status, seen.unwrap(), returned, linking.unwrap(), unknown.unwrap_or(0), linkers)
+    };
+    served.all(&format!("{path}&limit=3"), "rows").await.0.iter().map(row).collect()
+}
+
+async fn over_grpc(service: &LinksService, question: &Question) -> Vec<Row> {
+    let (_, _, order) = WORDS.into_iter().find(|word| word.0 == question.order).unwrap();
+    let (from, to) = question.interval;
+    let is_bounded = from > Time::MIN;
+    let request = proto::GetDeathsRequest {
+        url: question.host.as_ref().map(|host| format!("http://{host}/")).unwrap_or_default(),
+        r#match: proto::Match::Host.into(),
+        from: is_bounded.then_some(from),
+        to: is_bounded.then_some(to),
+        still: question.still,
+        status: question.status.unwrap_or(0).into(),
+        order,
+        linkers: 100,
+        ..Default::default()
+    };
+    let first = service.get_deaths(Request::new(proto::GetDeathsRequest { limit: 2, ..request.clone() }));
+    let (first, rest) =
+        (first.await, service.get_deaths(Request::new(proto::GetDeathsRequest { offset: 2, ..request })));
+    let (first, rest) = (first.unwrap().into_inner(), rest.await.unwrap().into_inner());
+    assert_eq!(first.rows_selected, (first.rows.len() + rest.rows.len()) as u64);
+    let row = |row: proto::DeadPage| {
+        let status = u16::try_from(row.status).unwrap();
+        let linkers = row.linkers.into_iter().collect();
+        (row.page, row.died, status, row.seen, row.returned, row.linking, row.unknown, linkers)
+    };
+    first.rows.into_iter().chain(rest.rows).map(row).collect()
+}
+
+/// Every other store has captures with unknown links, and captures that several rows have.
+fn store_of(store: &Path, seed: u64) -> Oracle {
+    if seed.is_multiple_of(2) {
+        return store_with_removal(store, seed);
+    }
+    let shape = Shape { rows: 3, pages: 40, captures: 300, links: 8, in_order: false };
+    let rows = Rows::random(seed, shape);
+    rows.write(store, 3, RangeLength::Month);
+    rows.oracle()
+}
+
+#[test]
+fn deaths_are_as_the_captures_tell() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let (mut rows, mut returned, mut linked, mut unknown) = (0, 0, 0, 0);
+    for seed in 0..4 {
+        let dir = tempfile::tempdir().unwrap();
+        let store = dir.path().join("store");
+        let oracle = store_of(&store, seed);
+        let (layers, cells) = (reader(&store), cells_of(&store, CodecTag::Strata));
+        let served = runtime.block_on(Served::start(&store, 1 << 24));
+        let service = LinksService::new(served.server.shared().clone());
+        let servers = [served.server.address().to_string()];
+        let remote = Remote::connect(&servers, Dialer::default(), ClerkOptions::default()).unwrap();
+        let mut random = Random(seed);
+        let times: Vec<Time> = oracle.times().into_iter().collect();
+        let hosts: Vec<String> = oracle.urls().iter().filter_map(|url| host_of(url)).map(str::to_owned).collect();
+        for number in 0..40 {
+            let (one, other) = (*random.pick(&times), *random.pick(&times));
+            let bounds = if random.once_in(3) { (Time::MIN, Time::MAX) } else { (one.min(other), one.max(other)) };
+            let question = Question {
+                host: (number > 8 && random.once_in(2)).then(|| random.pick(&hosts).clone()),
+                interval: bounds,
+                still: random.once_in(3),
+                status: random.once_in(4).then(|| *random.pick(&[404, 410, 403])),
+                order: WORDS[number % 4].0,
+            };
+            let all = all(&oracle, &question);
+            let (right, years) = (selected(&all, &question), years(&all));
+            let name = format!("{:?} {bounds:?} {:?}", question.host, question.order);
+            let ways: [(&str, &dyn Links); 3] = [("layers", &layers), ("cells", &cells), ("clerk", &remote)];
+            for (way, links) in ways {
+                assert_in_order(&question, &asked(links, &question, &right, &years), &right, &format!("{way}: {name}"));
+            }
+            runtime.block_on(async {
+                let found = over_http(&served, &question, &right).await;
+                assert_in_order(&question, &found, &right, &format!("HTTP: {name}"));
+                assert_in_order(&question, &over_grpc(&service, &question).await, &right, &format!("gRPC: {name}"));
+            });
+            rows += right.len();
+            returned += right.iter().filter(|row| row.4.is_some()).count();
+            linked += right.iter().filter(|row| row.5 > 0).count();
+            unknown += right.iter().filter(|row| row.6 > 0).count();
+        }
+    }
+    assert!(rows > 300 && returned > 50 && linked > 100 && unknown > 20, "{rows}, {returned}, {linked}, {unknown}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_makes_no_sense_is_refused() {
+    let (_dir, served) = Served::example().await;
+    for (path, message) in [
+        ("/v1/deaths?matchType=host", "matchType: needs url"),
+        ("/v1/deaths?status=99", "status: \"99\" is not a number from 100 to 999"),
+        ("/v1/deaths?linkers=101", "linkers: \"101\" is not a number from 0 to 100"),
+    ] {
+        let (status, reason, said) = served.refused(path).await;
+        assert_eq!((status, &*reason, &*said), (400, "BAD_REQUEST", message), "{path}");
+    }
+    let (status, reason, _) = served.refused("/v1/deaths?url=nobody.example").await;
+    assert_eq!((status, &*reason), (404, "NOT_IN_STORE"));
+    let answer = served.get("/v1/deaths").await;
+    assert_eq!(
+        answer,
+        json!({"epoch": 1, "rowsTotal": 0, "rowsSelected": 0, "periods": [], "died": [],
+                              "returned": [], "gone": [], "statuses": [], "rows": []})
+    );
+}
