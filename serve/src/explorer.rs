@@ -48,6 +48,7 @@ static FILES: &[File] = &files! {
     "backlinks.js": "text/javascript; charset=utf-8",
     "captures.js": "text/javascript; charset=utf-8",
     "dates.js": "text/javascript; charset=utf-8",
+    "deaths.js": "text/javascript; charset=utf-8",
     "dom.js": "text/javascript; charset=utf-8",
     "drawing.js": "text/javascript; charset=utf-8",
     "flows.js": "text/javascript; charset=utf-8",
@@ -65,6 +66,7 @@ static FILES: &[File] = &files! {
     "surroundings.js": "text/javascript; charset=utf-8",
     "table.js": "text/javascript; charset=utf-8",
     "time.js": "text/javascript; charset=utf-8",
+    "years.js": "text/javascript; charset=utf-8",
 };
 
 /// The page, if the caller is a browser: if it accepts HTML.

@@ -29,6 +29,7 @@ from pathlib import Path
 import axe_playwright_python
 from explorer_around import check_backlinks, check_neighbourhood
 from explorer_browser import FIRST, Api, Browser, digits, fail
+from explorer_deaths import check_deaths
 from explorer_firefox import Firefox, FirefoxBrowser
 from explorer_look import check_look, long_lines
 from explorer_proxy import check_proxies
@@ -372,7 +373,7 @@ def check_axe(chromium, base, url):
     """axe-core finds nothing serious in any view, dark and light, wide and narrow."""
     views = [{}, {"url": url}, {"url": url, "rows": "all", "group": "host"}, {"url": url, "dir": "in"},
              {"v": "dates", "url": url}, {"v": "backlinks", "url": url.split("/")[2]},
-             {"v": "neighbourhood", "url": url}, {"v": "store"}]
+             {"v": "neighbourhood", "url": url}, {"v": "store"}, {"v": "deaths"}]
     passed = 0
     for scheme in ("light", "dark"):
         for width in (1280, 390):
@@ -493,6 +494,7 @@ def main():
                 check_look(chromium, browser, api, base, most)
                 browser.context.close()
                 check_truth(lambda base: Browser(chromium, base), args.webstrata, directory / "truth")
+                check_deaths(lambda base: Browser(chromium, base), args.webstrata, directory)
                 check_token(chromium, args.webstrata, store, directory / "guarded", most)
                 check_proxies(chromium, base.removeprefix("http://"), most, directory)
                 check_axe(chromium, base, most)

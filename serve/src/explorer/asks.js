@@ -2,12 +2,39 @@
 // is on its way, and the view gets the same answer.
 
 import { barcodePath, path } from "./data.js";
-import { choiceOf, question, spanOf } from "./referrers.js";
+import { choiceOf, isName, question, spanOf } from "./referrers.js";
 
 /** The most nodes of a neighbourhood. */
 const NODES = 15000;
 
 export const unitOf = (state) => (["host", "domain"].includes(state.unit) ? state.unit : "page");
+
+/** Dead pages of one answer. */
+const DEAD = 200;
+
+/** Whose dead pages an address is about: those of the store, of a host or of a domain, and its name. */
+export function wholeOf(state) {
+  const name = state.url && (isName(state.url) ? state.url : new URL(state.url).host);
+  const own = isName(state.url || "") ? "domain" : "host";
+  const match = ["store", "host", "domain"].includes(state.match) ? state.match : own;
+  return name && match !== "store" ? { match, name } : { match: "store", name };
+}
+
+/** The question for dead pages; `more` has what else is asked. */
+export function deathsPath(state, more = {}) {
+  const { match, name } = wholeOf(state);
+  return path("v1/deaths", {
+    url: match === "store" ? undefined : name,
+    matchType: match === "store" ? undefined : match,
+    from: state.from,
+    to: state.to,
+    still: state.still === "1" ? "true" : undefined,
+    status: state.status,
+    order: ["first", "most", "key"].includes(state.order) ? state.order : "last",
+    limit: DEAD,
+    ...more,
+  });
+}
 
 export const asks = {
   search: () => [path("v1/suggest", { limit: 8 }), path("v1/overview", {})],
@@ -18,5 +45,6 @@ export const asks = {
     path("v1/neighbourhood", { url: state.url, unit: unitOf(state), limit: NODES }),
     barcodePath(state.url, "out", 1),
   ],
+  deaths: (state) => [deathsPath(state)],
   store: () => ["v1/overview", "v1/stats", "v1/topology"].map((name) => path(name, {})),
 };

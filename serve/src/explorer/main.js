@@ -19,13 +19,14 @@ import { call, keepToken, lookForEpoch, Refused, path, whenEpochChanges } from "
 import { bare, safe } from "./names.js";
 import { startSearch } from "./search.js";
 
-/** The views in order of their keys 1 to 9: of a URL, or of the whole store; and how their modules are loaded. */
+/** The views in order of their keys 1 to 9: of a URL, of the whole store, or of either; and how modules are loaded. */
 const VIEWS = [
   { id: "barcode", word: "Barcode", load: () => import("./barcode.js") },
   { id: "dates", word: "Two dates", load: () => import("./dates.js") },
   { id: "backlinks", word: "Backlinks", load: () => import("./backlinks.js") },
   { id: "neighbourhood", word: "Neighbourhood", load: () => import("./neighbourhood.js") },
   { id: "store", word: "The store", load: () => import("./store.js"), isOfStore: true },
+  { id: "deaths", word: "Dead pages", load: () => import("./deaths.js"), isOfEither: true },
 ];
 const FIRST = { id: "search", word: "Search", load: () => import("./search.js") };
 
@@ -51,12 +52,15 @@ window.webstrata = { ready: false, frames: 0, first: undefined, view: undefined,
 /** The view of a state: one of a URL needs a URL. */
 function viewOf(wanted) {
   const view = VIEWS.find((own) => own.id === wanted.v);
-  if (view?.isOfStore) return view;
+  if (view?.isOfStore || view?.isOfEither) return view;
   return wanted.url ? view || VIEWS[0] : FIRST;
 }
 
 /** The state in which a view opens from this one; the view of the store keeps the URL for the others. */
-const stateIn = (view) => (view.isOfStore || state.url ? { v: view.id, url: state.url } : {});
+const stateIn = (view) => (isOffered(view) ? { v: view.id, url: state.url } : {});
+
+/** Whether a view can be opened from this state. */
+const isOffered = (view) => Boolean(state.url || view.isOfStore || view.isOfEither);
 
 /** Changes the address in place, a moment after the last change. */
 function set(changes) {
@@ -210,7 +214,7 @@ async function offer() {
 function nav(view) {
   const words = VIEWS.map((own) => {
     // Without a URL there is nothing that these views could show.
-    if (!state.url && !own.isOfStore) {
+    if (!isOffered(own)) {
       return el("a", { role: "link", "aria-disabled": "true", title: "Choose a URL first", text: own.word });
     }
     const made = link(stateIn(own), own.word);
@@ -283,7 +287,7 @@ function start() {
     if (event.key === "/") field.focus();
     else if (event.key === "?") keys();
     else if (event.key === "t") theme();
-    else if (view && (state.url || view.isOfStore)) go(stateIn(view));
+    else if (view && isOffered(view)) go(stateIn(view));
     else if (!open?.key?.(event)) return;
     event.preventDefault();
   });

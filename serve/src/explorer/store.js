@@ -9,6 +9,7 @@ import { cut, safe } from "./names.js";
 import { link } from "./address.js";
 import { elementOf, saveLines, savePicture, saveSvg, Svg } from "./save.js";
 import { day } from "./time.js";
+import { most, sum, text, yearFlows, years } from "./years.js";
 
 /** Hosts with a row of their own, and with a curve. */
 const HOSTS = 12;
@@ -18,8 +19,6 @@ const BORN = 50;
 const MONTHS_A_YEAR = 365.2425 / 30;
 const HEAD = 34;
 
-const sum = (numbers) => numbers.reduce((all, number) => all + number, 0);
-const most = (numbers) => numbers.reduce((least, number) => Math.max(least, number), 0);
 const bytes = (number) =>
   number < 1e6 ? `${Math.round(number / 1e3)} kB` : `${(number / 1e6).toFixed(number < 1e8 ? 1 : 0)} MB`;
 const date = (text) => day(Date.parse(text) / 1000);
@@ -51,6 +50,7 @@ export async function open({ root, call, drawn, isOpen }) {
             el("p", { text: plate.said }),
             area,
             plate.table ? plate.table() : undefined,
+            plate.more,
           ),
         ),
         servers(),
@@ -239,57 +239,6 @@ function platesOf(overview) {
   return found;
 }
 
-function text(context, theme, words, x, y, { align = "left", colour = theme.ink2, bold = false } = {}) {
-  context.font = `${bold ? "600 " : ""}11px ${theme.sans}`;
-  context.fillStyle = colour;
-  context.textAlign = align;
-  context.fillText(words, x, y);
-}
-
-/** The x of each year, how wide it is, and the years below. */
-function years(context, theme, { first, length, left, width, y }) {
-  const step = (width - left) / length;
-  const every = [1, 2, 5, 10, 20].find((number) => number * step >= 40) || 50;
-  for (let at = 0; at < length; at += 1) {
-    if ((first + at) % every === 0 || length === 1) {
-      text(context, theme, String(first + at), left + (at + 0.5) * step, y, { align: "center" });
-    }
-  }
-  return { step, x: (at) => left + at * step };
-}
-
-/** Bars above and below a line, each year a column of stacked numbers. */
-function flows(context, theme, width, { first, up, down, words, height }) {
-  const [left, bottom] = [44, height - 22];
-  const ups = up[0].values.map((_, at) => sum(up.map((part) => part.values[at])));
-  const all = most(ups) + most(down.values) || 1;
-  const zero = 16 + ((bottom - 32) * most(ups)) / all;
-  const scale = (bottom - 32) / all;
-  const { step, x } = years(context, theme, { first, length: ups.length, left, width, y: height - 4 });
-  const bar = Math.max(1, step - 1);
-  ups.forEach((_, at) => {
-    let y = zero;
-    for (const { values, colour } of up) {
-      y -= values[at] * scale;
-      context.fillStyle = theme[colour];
-      if (values[at]) context.fillRect(x(at), y, bar, Math.max(1, values[at] * scale));
-    }
-    context.fillStyle = theme.bar;
-    if (down.values[at]) context.fillRect(x(at), zero, bar, Math.max(1, down.values[at] * scale));
-  });
-  context.fillStyle = theme.accent;
-  context.fillRect(left, zero, width - left, 0.7);
-  text(context, theme, words[0], left - 6, 20, { align: "right", colour: theme.accent });
-  text(context, theme, words[1], left - 6, bottom, { align: "right" });
-  const name = (values, y) => {
-    const at = values.indexOf(most(values));
-    const middle = Math.min(x(at) + bar / 2, width - 16);
-    if (values[at]) text(context, theme, count(values[at]), middle, y(at), { align: "center", colour: theme.ink });
-  };
-  name(ups, (at) => zero - ups[at] * scale - 4);
-  name(down.values, (at) => zero + down.values[at] * scale + 12);
-}
-
 function cameAndWent(all, first) {
   const up = [
     { values: all.came, colour: "accent" },
@@ -302,7 +251,7 @@ function cameAndWent(all, first) {
       `went for good. ${count(sum(all.came))} came, ${count(sum(all.found))} were found, ${count(sum(all.went))} went.`,
     height: 200,
     draw: (context, width, theme) =>
-      flows(context, theme, width, { first, up, down: { values: all.went }, words: ["came", "went"], height: 200 }),
+      yearFlows(context, theme, width, { first, up, down: { values: all.went }, words: ["came", "went"], height: 200 }),
   };
 }
 
@@ -312,9 +261,10 @@ function rot(all, first) {
     said:
       "Below, pages that a failure (404, 410 and the like) ended; above, those that were there again. " +
       `${count(sum(all.lost))} were lost, ${count(sum(all.returned))} returned.`,
+    more: link({ v: "deaths" }, "Which pages, and who still links to them"),
     height: 150,
     draw: (context, width, theme) =>
-      flows(context, theme, width, {
+      yearFlows(context, theme, width, {
         first,
         up: [{ values: all.returned, colour: "accent" }],
         down: { values: all.lost },

@@ -137,7 +137,8 @@ fn outward_rows(captures: &[CaptureTime], lifespans: &[Lifespan], limit: usize) 
     for (row, runs) in links.into_iter().enumerate() {
         if !chosen.contains(&row) {
             rest.links += 1;
-            let mut months: Vec<i64> = runs.iter().flat_map(|run| months_of(run.first, run.last)).collect();
+            let mut months: Vec<i64> =
+                runs.iter().flat_map(|run| RangeLength::Month.starts(run.first, run.last)).collect();
             months.dedup();
             months.into_iter().for_each(|month| *rest.months.entry(month).or_default() += 1);
             continue;
@@ -240,11 +241,4 @@ fn longest(values: impl Iterator<Item = i64>, limit: usize) -> HashSet<usize> {
         places.truncate(limit);
     }
     places.into_iter().map(|(_, place)| place).collect()
-}
-
-/// The first seconds of the months that a closed interval touches.
-fn months_of(first: i64, last: i64) -> impl Iterator<Item = i64> {
-    let month = RangeLength::Month;
-    let starts = std::iter::successors(Some(month.start(first)), move |&start| Some(month.end(start) + 1));
-    starts.take_while(move |&start| start <= last)
 }
