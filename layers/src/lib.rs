@@ -79,7 +79,7 @@ pub use crate::file::outlinks::OutlinksWriter;
 pub use crate::file::schema::Layer;
 pub use crate::file::url::{UrlWriter, url_in_row};
 pub use crate::location::draft::Draft;
-pub use crate::read::around::neighbourhood::{Edge, Near, Neighbourhood, Surroundings, surroundings};
+pub use crate::read::around::neighbourhood::{Edge, Grain, Near, Neighbourhood, Surroundings, surroundings};
 pub use crate::read::around::referrers::{Event, Order, Referrer, ReferringHost, Unit};
 pub use crate::read::around::scope::Scope;
 pub use crate::read::around::tally::{Ranked, Ranking, Tally};

@@ -3,7 +3,7 @@
 //! Server and page share only the paths below `/v1`. The page works without any other server: its content security
 //! policy allows this one only. No address in it begins with a slash, so that it works below a path of a proxy. Its
 //! files are plain HTML, CSS and JavaScript modules, in `explorer/`. `main` opens a view for each address: `search`,
-//! `barcode`, `dates`, `backlinks`, `neighbourhood` or `store`. `asks` says what each view asks first, and the others
+//! `barcode`, `dates`, `backlinks`, `neighbourhood`, `deaths` or `store`. `asks` says what each view asks first, and the others
 //! serve the views.
 
 use axum::http::header::{
@@ -14,8 +14,8 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Where the page and its files may load from, and where they may be shown.
-const POLICY: &str = "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
+/// Where the page and its files may load from; behind it stands where they may be shown in a frame.
+const POLICY: &str = "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors ";
 
 /// A file of the page.
 struct File {
@@ -69,24 +69,25 @@ static FILES: &[File] = &files! {
     "years.js": "text/javascript; charset=utf-8",
 };
 
-/// The page, if the caller is a browser: if it accepts HTML.
-pub(crate) fn page(headers: &HeaderMap) -> Option<Response> {
+/// The page, if the caller is a browser: if it accepts HTML. `frames` are the sources of the pages that may show it in a
+/// frame, as content security policies name them.
+pub(crate) fn page(headers: &HeaderMap, frames: &str) -> Option<Response> {
     let accepted = headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    accepted.contains("text/html").then(|| answer(&FILES[0], headers))
+    accepted.contains("text/html").then(|| answer(&FILES[0], headers, frames))
 }
 
 /// A file of the page, by its name; `None` if there is no such file.
 pub(crate) fn file(name: &str, headers: &HeaderMap) -> Option<Response> {
-    FILES[1..].iter().find(|file| file.name == name).map(|file| answer(file, headers))
+    FILES[1..].iter().find(|file| file.name == name).map(|file| answer(file, headers, "'none'"))
 }
 
 /// A file, or 304 if the caller has it. Callers ask again each time, because another version of the program has other
 /// files under the same names.
-fn answer(file: &File, headers: &HeaderMap) -> Response {
+fn answer(file: &File, headers: &HeaderMap, frames: &str) -> Response {
     let tag = format!("\"{:016x}\"", xxh3_64(file.bytes));
     let fields = [
         (CONTENT_TYPE, file.content_type.to_owned()),
-        (CONTENT_SECURITY_POLICY, POLICY.to_owned()),
+        (CONTENT_SECURITY_POLICY, format!("{POLICY}{frames}")),
         (X_CONTENT_TYPE_OPTIONS, "nosniff".to_owned()),
         (REFERRER_POLICY, "no-referrer".to_owned()),
         (CACHE_CONTROL, "no-cache".to_owned()),

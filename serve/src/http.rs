@@ -93,7 +93,7 @@ impl Route {
     }
 }
 
-const ROUTES: [Route; 28] = [
+const ROUTES: [Route; 29] = [
     Route::of("/v1/links", "v1/links", || get(links::links)),
     Route::of("/v1/captures", "v1/captures", || get(names::captures)),
     Route::of("/v1/lifespans", "v1/lifespans", || get(links::lifespans)),
@@ -101,6 +101,7 @@ const ROUTES: [Route; 28] = [
     Route::of("/v1/first", "v1/first", || get(first::first)),
     Route::of("/v1/backlinks", "v1/backlinks", || get(around::backlinks::backlinks)),
     Route::of("/v1/barcode", "v1/barcode", || get(barcode::barcode)),
+    Route::of("/v1/barcode.svg", "v1/barcode.svg", || get(barcode::svg::svg)),
     Route::of("/v1/neighbourhood", "v1/neighbourhood", || get(around::neighbourhood::neighbourhood)),
     Route::of("/v1/ways", "v1/ways", || get(around::ways::ways)),
     Route::of("/v1/deaths", "v1/deaths", || get(deaths::deaths)),
@@ -165,8 +166,8 @@ async fn page() -> Response {
 }
 
 /// `/`: the explorer for browsers, the list of paths for all others.
-async fn root(headers: HeaderMap) -> Response {
-    let mut response = match explorer::page(&headers) {
+async fn root(State(shared): State<Shared>, headers: HeaderMap) -> Response {
+    let mut response = match explorer::page(&headers, &shared.http.frames) {
         Some(found) => found,
         None => page().await,
     };
@@ -234,6 +235,7 @@ mod tests {
             ("/v1/backlinks", around::backlinks::BACKLINKS),
             ("/v1/deaths", deaths::DEATHS),
             ("/v1/barcode", barcode::BARCODE),
+            ("/v1/barcode.svg", barcode::svg::BARCODE_SVG),
             ("/v1/neighbourhood", around::neighbourhood::NEIGHBOURHOOD),
             ("/v1/ways", around::ways::WAYS),
             ("/v1/suggest", suggest::SUGGEST),

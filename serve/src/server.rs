@@ -50,6 +50,8 @@ pub(crate) struct HttpManner {
     pub(crate) replay: String,
     /// Where callers reach the server; `None`: at the host that they name.
     pub(crate) public_url: Option<String>,
+    /// The sources of the pages that may show the explorer in a frame, as content security policies name them.
+    pub(crate) frames: String,
     /// `http` or `https`.
     pub(crate) scheme: &'static str,
     /// Whether answers are for one caller alone.

@@ -33,6 +33,7 @@ from explorer_deaths import check_deaths
 from explorer_firefox import Firefox, FirefoxBrowser
 from explorer_look import check_look, long_lines
 from explorer_proxy import check_proxies
+from explorer_quote import check_quote
 from explorer_store import check_store
 from explorer_truth import check_truth
 from playwright.sync_api import sync_playwright
@@ -494,6 +495,7 @@ def main():
                 check_look(chromium, browser, api, base, most)
                 browser.context.close()
                 check_truth(lambda base: Browser(chromium, base), args.webstrata, directory / "truth")
+                check_quote(chromium, api, base, args.webstrata, store, directory / "quoted", pages[:8])
                 check_deaths(lambda base: Browser(chromium, base), args.webstrata, directory)
                 check_token(chromium, args.webstrata, store, directory / "guarded", most)
                 check_proxies(chromium, base.removeprefix("http://"), most, directory)

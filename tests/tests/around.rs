@@ -15,6 +15,7 @@ use webstrata_tests::oracle::{Ending, Oracle, When};
 use webstrata_tests::rows::{Rows, Shape};
 use webstrata_tests::served::{Served, encoded};
 use webstrata_tests::stores::{cells_of, reader};
+use webstrata_url::domain_of;
 
 /// Source, target, when the link stood, and since when that is unknown.
 type Edge = (String, String, i64, Option<i64>, Option<i64>);
@@ -81,9 +82,22 @@ fn around(oracle: &Oracle, edges: &[Edge], centre: &str, is_wide: bool, at: Opti
     edges.iter().filter(is_shown).cloned().collect()
 }
 
-/// The same between hosts, second by second where something changes.
-fn between_hosts(edges: &BTreeSet<Edge>, has_date: bool) -> BTreeSet<Edge> {
-    let host = |url: &str| host_of(url).unwrap_or(url).to_owned();
+/// The node of a URL of this test: its directory, host or domain.
+fn node(unit: &str, url: &str) -> String {
+    let parts: Vec<&str> = url.splitn(5, '/').collect();
+    let host = host_of(url).unwrap();
+    match (unit, parts.len()) {
+        ("page", _) => url.to_owned(),
+        ("directory", 5) => format!("{}/{}/", parts[2], parts[3]),
+        ("directory", _) => format!("{}/", parts[2]),
+        ("host", _) => host.to_owned(),
+        _ => domain_of(host).to_owned(),
+    }
+}
+
+/// The same between groups of URLs, second by second where something changes.
+fn between(edges: &BTreeSet<Edge>, has_date: bool, unit: &str) -> BTreeSet<Edge> {
+    let host = |url: &str| node(unit, url);
     let mut pairs = BTreeMap::<(String, String), Vec<(i64, i64, Option<i64>)>>::new();
     for (source, target, from, until, unknown) in edges {
         let pair = (host(source), host(target));
@@ -167,7 +181,7 @@ fn asked(links: &dyn Links, centre: Uid, is_wide: bool, at: Option<i64>) -> BTre
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_around_a_page_is_as_the_oracle_says() {
-    let (mut shown, mut unknown) = (0, 0);
+    let (mut shown, mut unknown, mut folded) = (0, 0, BTreeSet::new());
     for seed in 0..3 {
         let dir = tempfile::tempdir().unwrap();
         let store = dir.path().join("store");
@@ -191,10 +205,20 @@ async fn what_is_around_a_page_is_as_the_oracle_says() {
                     let path = format!("/v1/neighbourhood?url={}&hops={hops}{when}", encoded(url));
                     assert_eq!(edges_in(&served.get(&path).await), (expected.clone(), url.to_owned()), "{path}");
                     if is_wide {
-                        let answer = served.get(&format!("{path}&unit=host")).await;
-                        let host = host_of(url).unwrap().to_owned();
-                        let expected = between_hosts(&expected, at.is_some());
-                        assert_eq!(edges_in(&answer), (expected, host), "{path}");
+                        let ends = || expected.iter().flat_map(|edge| [&edge.0[..], &edge.1]).chain([url]);
+                        let count = |unit: &str| ends().map(|url| node(unit, url)).collect::<BTreeSet<_>>().len();
+                        for unit in ["directory", "host", "domain"] {
+                            let answer = served.get(&format!("{path}&unit={unit}")).await;
+                            let expected = between(&expected, at.is_some(), unit);
+                            assert_eq!(edges_in(&answer), (expected, node(unit, url)), "{path} {unit}");
+                        }
+                        for most in 1..=count("page") {
+                            let grains = ["page", "directory", "host"].into_iter();
+                            let unit = grains.clone().find(|unit| count(unit) <= most).unwrap_or("domain");
+                            let answer = served.get(&format!("{path}&fold={most}")).await;
+                            assert_eq!(answer["unit"], unit, "{path} {most}");
+                            folded.insert(unit);
+                        }
                     }
                     let narrow = !is_wide;
                     let request = proto::GetNeighbourhoodRequest { uid: uid.0, narrow, at, ..Default::default() };
@@ -214,6 +238,7 @@ async fn what_is_around_a_page_is_as_the_oracle_says() {
         }
     }
     assert!(shown > 2000 && unknown > 100, "{shown}, {unknown} unknown");
+    assert_eq!(folded.len(), 4, "{folded:?}");
 }
 
 /// All shortest ways, by trying; at most six links.

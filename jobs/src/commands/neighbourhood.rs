@@ -1,26 +1,25 @@
-//! `webstrata neighbourhood`: what is around a page, and when: pages, hosts or domains, and the links between them.
+//! `webstrata neighbourhood`: what is around a page, and when: pages, directories, hosts or domains, and the links
+//! between them.
 //!
 //! Memory: the links of the pages next to it, and the URLs of all that are found.
 
 use crate::args::{Outcome, limit, time_to};
 use crate::ask::{self, SourceArgs};
-use crate::commands::backlinks::{TableFormat, UnitArg};
+use crate::commands::backlinks::TableFormat;
 use crate::table::{Column, Table};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use indicatif::HumanCount;
 use serde_json::json;
 use std::io::Write;
-use webstrata_layers::read::around::neighbourhood::Groups;
-use webstrata_layers::record::key::host_of;
-use webstrata_layers::{Linking, Near, counted, format_time, surroundings};
+use webstrata_layers::{Grain, Linking, Near, counted, format_time, surroundings};
 use webstrata_url::domain_of;
 
 const ABOUT: &str = "\
 The first ring is what the page links to and what links to it, the second what
 pages of the first link to. A link stands from the first capture that has it
 until the first one that has it no more. Links of a page to itself, and with
---unit inside a host or domain, are left out. Of more nodes than --limit allows,
-the longest-lived are kept.
+--unit inside a directory, host or domain, are left out. Of more nodes than
+--limit allows, the longest-lived are kept.
 
 Columns: first second of the link, first second at which it no longer stood
 (empty if no capture shows that), the page that links, the page linked to, and
@@ -49,7 +48,10 @@ pub(crate) struct NeighbourhoodArgs {
     pub(crate) hops: u8,
     /// What a node is
     #[arg(long, value_name = "WHAT", value_enum, default_value_t)]
-    pub(crate) unit: UnitArg,
+    pub(crate) unit: NodeArg,
+    /// If there are more than N nodes, take directories, hosts or domains: the finest with at most N
+    #[arg(long, value_name = "N", value_parser = limit)]
+    pub(crate) fold: Option<usize>,
     /// Keep at most N nodes, 0 for all [default: 20 as text, else all]
     #[arg(long, value_name = "N", value_parser = limit)]
     pub(crate) limit: Option<usize>,
@@ -58,24 +60,39 @@ pub(crate) struct NeighbourhoodArgs {
     pub(crate) format: TableFormat,
 }
 
+/// What a node is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum NodeArg {
+    /// A URL
+    #[default]
+    Page,
+    /// A host with the first step of the path
+    Directory,
+    /// A host
+    Host,
+    /// A registrable domain
+    Domain,
+}
+
+impl NodeArg {
+    fn grain(self) -> Grain {
+        match self {
+            Self::Page => Grain::Page,
+            Self::Directory => Grain::Directory,
+            Self::Host => Grain::Host,
+            Self::Domain => Grain::Domain,
+        }
+    }
+}
+
 pub(crate) fn run(args: &NeighbourhoodArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     let links = args.source.open(ask::READ_MEMORY)?;
     let page = ask::find(&*links, &args.url)?;
     let limit = args.limit.unwrap_or(if args.format == TableFormat::Text { 20 } else { usize::MAX });
     let found = surroundings(&*links, Near { centre: page.uid, is_wide: args.hops == 2, at: args.at, limit })?;
     let uids = found.nodes();
-    let urls = links.urls_of(&uids)?;
-    let (around, names) = match args.unit {
-        UnitArg::Page => (found.by_page(), urls),
-        UnitArg::Host | UnitArg::Domain => {
-            let mut groups = Groups::default();
-            for url in &urls {
-                let host = host_of(url).unwrap_or(url);
-                groups.add(if args.unit == UnitArg::Domain { domain_of(host) } else { host });
-            }
-            (found.by_group(&uids, &groups.of), groups.names)
-        }
-    };
+    let (_, groups) = args.unit.grain().groups(args.fold, &links.urls_of(&uids)?, domain_of);
+    let (around, names) = (found.by_group(&uids, &groups.of), groups.names);
     let name = |place: usize| names[around.nodes[place]].as_str();
     let mut csv = csv::Writer::from_writer(Vec::new());
     if args.format == TableFormat::Csv {

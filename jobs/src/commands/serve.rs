@@ -134,6 +134,9 @@ pub(crate) struct ServeArgs {
     /// repeat for more
     #[arg(long, value_name = "ORIGIN", value_parser = Origin::parse)]
     cors: Vec<Origin>,
+    /// Origin whose pages may show the explorer in a frame, or * for all; repeat for more
+    #[arg(long, value_name = "ORIGIN", value_parser = Origin::parse)]
+    embed: Vec<Origin>,
     /// What URLs of mementos begin with: the replay service of the archive
     #[arg(long, value_name = "URL", default_value = "https://web.archive.org/web/")]
     replay: String,
@@ -327,6 +330,7 @@ fn options(args: &ServeArgs) -> anyhow::Result<ServerOptions> {
             public_url: args.public_url.as_ref().map(|url| url.trim_end_matches('/').to_owned()),
             hosts: args.host.clone(),
             origins: args.cors.clone(),
+            frames: args.embed.clone(),
         },
         give_back: meter::give_back,
         ..ServerOptions::new(ClusterOptions {

@@ -4,10 +4,12 @@
 import { barcodePath, path } from "./data.js";
 import { choiceOf, isName, question, spanOf } from "./referrers.js";
 
-/** The most nodes of a neighbourhood. */
+/** The most nodes of a neighbourhood; and with more than so many, it is one of directories, hosts or domains. */
 const NODES = 15000;
+const FOLD = 300;
 
-export const unitOf = (state) => (["host", "domain"].includes(state.unit) ? state.unit : "page");
+/** What the nodes of a neighbourhood are, if the address says it. */
+const unitOf = ({ unit }) => (["page", "directory", "host", "domain"].includes(unit) ? unit : undefined);
 
 /** Dead pages of one answer. */
 const DEAD = 200;
@@ -42,7 +44,12 @@ export const asks = {
   dates: (state) => [barcodePath(state.url, "out")],
   backlinks: (state) => [question(state.url, choiceOf(state), spanOf(state))],
   neighbourhood: (state) => [
-    path("v1/neighbourhood", { url: state.url, unit: unitOf(state), limit: NODES }),
+    path("v1/neighbourhood", {
+      url: state.url,
+      unit: unitOf(state),
+      fold: unitOf(state) ? undefined : FOLD,
+      limit: NODES,
+    }),
     barcodePath(state.url, "out", 1),
   ],
   deaths: (state) => [deathsPath(state)],

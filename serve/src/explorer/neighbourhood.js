@@ -4,7 +4,7 @@
 // Two canvases: of the rings, drawn while something moves, and of time; `rings` draws both.
 
 import { addressOf, go as goTo } from "./address.js";
-import { asks, unitOf } from "./asks.js";
+import { asks } from "./asks.js";
 import { home, path } from "./data.js";
 import { act, chooser, colours, count, dialog, el, headOf, many, notice, sized } from "./dom.js";
 import { bare, cut, hostOf, namesOf, safe } from "./names.js";
@@ -14,6 +14,9 @@ import { surroundings } from "./surroundings.js";
 import { table } from "./table.js";
 import { DAY, day, digits, lastSecondOf, YEAR } from "./time.js";
 
+const NOUNS = { page: "pages", directory: "directories", host: "hosts", domain: "domains" };
+const sum = (numbers) => numbers.reduce((all, number) => all + number, 0);
+
 /** How long a node counts as new, in seconds; how fast time plays, in seconds of time a second. */
 const FRESH = 183 * DAY;
 const SPEED = 0.9 * YEAR;
@@ -22,9 +25,10 @@ const FADE = 140;
 const still = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 
 export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
-  const unit = unitOf(state);
   const [answer, own] = await Promise.all(asks.neighbourhood(state).map((where) => call(where)));
   if (!isOpen()) return undefined;
+  // The server chooses what a node is where the address does not say it.
+  const { unit } = answer;
   const around = surroundings(answer);
   const { nodes, centre, size, source, target, from, until, unknown } = around;
   const { isCaptured, angle, sectors, sectorOf } = around;
@@ -209,8 +213,9 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
   // ---- what stands around the pictures ----
 
   function heading() {
-    const noun = { page: "pages", host: "hosts", domain: "domains" }[unit];
-    const text = size > 1 ? `What it links to and what links to it, and what those link to: ${noun}` : nothing();
+    const why = state.unit || unit === "page" ? "" : ` of ${count(sum(answer.urls))} URLs`;
+    const text =
+      size > 1 ? `What it links to and what links to it, and what those link to: ${NOUNS[unit]}${why}` : nothing();
     return headOf(bare(state.url), el("p", { text }));
   }
 
@@ -245,15 +250,10 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
         redraw();
       },
     });
-    const units = [
-      ["page", "pages"],
-      ["host", "hosts"],
-      ["domain", "domains"],
-    ];
     return el(
       "div",
       { class: "tools" },
-      chooser("Show", units, unit, (value) => go({ ...state, unit: value === "page" ? undefined : value })),
+      chooser("Show", Object.entries(NOUNS), unit, (value) => go({ ...state, unit: value })),
       field,
       el(
         "div",
@@ -424,7 +424,8 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
   const enter = (name) => {
     const url = unit === "page" || name.includes("://") ? name : undefined;
     if (url) goTo({ v: "neighbourhood", url, at: state.at });
-    else goTo({ v: "backlinks", url: name });
+    // A directory begins with its host.
+    else goTo({ v: "backlinks", url: name.split("/")[0] });
   };
 
   function pointers() {

@@ -14,7 +14,7 @@
 //! At most `limit` rows are in the answer: those whose runs are longest in all. Of the others the answer has their
 //! number, and how many of them had the link in each month: in a run, or with direction=in in a capture. Cost: the
 //! lifespans of the page, or of every page that links. With more than `limit` pages that link, their number by month
-//! and the choice come from the ranges of the in-links, so only the pages in the answer are read.
+//! and the choice come from the ranges of the in-links, so only the pages in the answer are read. [`svg`] draws the same.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
@@ -34,6 +34,8 @@ use super::{Refused, pinned};
 use crate::clerk::Pinned;
 use crate::protocol::status::fits_in_parts;
 use crate::server::Shared;
+
+pub(super) mod svg;
 
 pub(super) const BARCODE: &[&str] = &["url", "direction", "limit", "epoch"];
 
@@ -80,25 +82,43 @@ impl Rows {
     }
 }
 
+/// A page over time.
+struct Barcode {
+    url: String,
+    uid: Uid,
+    is_inward: bool,
+    captures: Vec<CaptureTime>,
+    rows: Rows,
+    rest: Rest,
+    /// With pages that link, for each of them its first capture that tells its links.
+    found: Vec<i64>,
+}
+
+impl Barcode {
+    async fn of(pinned: &Pinned, params: &Params, limit: usize) -> Result<Self, Status> {
+        let is_inward = is_inward(params)?;
+        let (url, uid) = find(pinned, params.required("url")?).await?;
+        let captures = pinned.captures(&[uid]).await?.into_values();
+        let mut found = Vec::new();
+        let (rows, rest) = if is_inward {
+            inward_rows(pinned, uid, limit, &mut found).await?
+        } else {
+            outward_rows(&captures, pinned.lifespans(&[uid]).await?.values(), limit)
+        };
+        Ok(Self { url, uid, is_inward, captures, rows, rest, found })
+    }
+}
+
 /// `/v1/barcode`.
 pub(super) async fn barcode(State(shared): State<Shared>, RawQuery(query): RawQuery) -> Result<Json<Shown>, Refused> {
     let params = Params::of(query.as_deref(), BARCODE, &[])?;
-    let inward = is_inward(&params)?;
     let limit = params.limit(LIMIT, LIMIT_MAX)?;
-    let url = params.required("url")?;
     let pinned = pinned(&shared, params.number("epoch", 1..=u64::MAX)?.unwrap_or(0)).await?;
-    let (url, uid) = find(&pinned, url).await?;
-    let captures = pinned.captures(&[uid]).await?.into_values();
-    let mut found = Vec::new();
-    let (rows, rest) = if inward {
-        inward_rows(&pinned, uid, limit, &mut found).await?
-    } else {
-        outward_rows(&captures, pinned.lifespans(&[uid]).await?.values(), limit)
-    };
+    let Barcode { url, uid, is_inward, captures, rows, rest, found } = Barcode::of(&pinned, &params, limit).await?;
     let mut before = 0;
     let differences = captures.iter().map(|capture| capture.time - std::mem::replace(&mut before, capture.time));
     let mut shown = json!({
-        "epoch": pinned.epoch(), "url": url, "uid": uid, "direction": if inward { "in" } else { "out" },
+        "epoch": pinned.epoch(), "url": url, "uid": uid, "direction": if is_inward { "in" } else { "out" },
         "captures": differences.collect::<Vec<_>>(),
         "unknown": places(&captures, |capture| !capture.known).collect::<Vec<_>>(),
         "statuses": statuses(&captures),
@@ -106,7 +126,7 @@ pub(super) async fn barcode(State(shared): State<Shared>, RawQuery(query): RawQu
         "links": pinned.urls(&rows.links).await?,
         "counts": rows.counts, "runs": rows.runs, "rest": rest.shown(),
     });
-    if inward {
+    if is_inward {
         shown["found"] = json!(found);
     }
     Ok(Json(shown))

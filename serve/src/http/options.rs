@@ -21,6 +21,8 @@ pub struct HttpOptions {
     pub hosts: Vec<String>,
     /// Whose pages may read answers in a browser; without any, only those of this server.
     pub origins: Vec<Origin>,
+    /// Whose pages may show the explorer in a frame; without any, none.
+    pub frames: Vec<Origin>,
 }
 
 impl Default for HttpOptions {
@@ -30,11 +32,12 @@ impl Default for HttpOptions {
             public_url: None,
             hosts: Vec::new(),
             origins: Vec::new(),
+            frames: Vec::new(),
         }
     }
 }
 
-/// Pages that may read answers (CORS).
+/// Pages that may read answers (CORS), or show the explorer in a frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// Those of every site.
@@ -57,6 +60,16 @@ impl Origin {
         let value = HeaderValue::from_str(text).ok().filter(|_| is_origin);
         value.map(Self::Site).ok_or_else(|| format!("not an origin: {text:?} (expected as https://example.org, or *)"))
     }
+}
+
+/// The sources of pages that may show the explorer in a frame, as content security policies name them.
+pub(crate) fn frames(origins: &[Origin]) -> String {
+    let source = |origin: &Origin| match origin {
+        Origin::Any => "*".to_owned(),
+        Origin::Site(site) => site.to_str().unwrap_or_default().to_owned(),
+    };
+    let sources: Vec<String> = origins.iter().map(source).collect();
+    if sources.is_empty() { "'none'".to_owned() } else { sources.join(" ") }
 }
 
 /// The rules of CORS for origins; `None` without origins. The layer must be outside of the guards: a browser asks

@@ -4,7 +4,7 @@ use tonic::Status;
 use webstrata_layers::read::around::neighbourhood::NODES_MAX;
 use webstrata_layers::read::around::ways::{LINKS, LINKS_MAX, WAYS_MAX};
 use webstrata_layers::read::question::limited;
-use webstrata_layers::{AsOf, Edge, Near, RangeLength, Uid, Unit, interval};
+use webstrata_layers::{AsOf, Edge, Grain, Near, RangeLength, Uid, Unit, interval};
 
 use crate::clerk::{NeighbourhoodAnswer, Pinned};
 use crate::protocol::proto;
@@ -50,14 +50,29 @@ pub(super) async fn neighbourhood(
     pinned: &Pinned,
     request: &proto::GetNeighbourhoodRequest,
 ) -> Result<proto::GetNeighbourhoodResponse, Status> {
-    let unit = unit_of(request.unit)?;
+    use proto::get_neighbourhood_request::Unit as Asked;
+    let grain = match Asked::try_from(request.unit).map_err(|_| none("unit", request.unit))? {
+        Asked::Page => Grain::Page,
+        Asked::Directory => Grain::Directory,
+        Asked::Host => Grain::Host,
+        Asked::Domain => Grain::Domain,
+    };
+    let nodes_max = usize::try_from(request.fold).ok().filter(|&most| most > 0);
     let limit = limit_of(request.limit, NODES_MAX);
     let near = Near { centre: Uid(request.uid), is_wide: !request.narrow, at: request.at, limit };
-    let NeighbourhoodAnswer { nodes, centre, edges, left_out, unread } = pinned.neighbourhood(near, unit).await?;
+    let found = pinned.neighbourhood(near, grain, nodes_max).await?;
+    let NeighbourhoodAnswer { grain, nodes, centre, edges, left_out, unread } = found;
+    let unit = match grain {
+        Grain::Page => Asked::Page,
+        Grain::Directory => Asked::Directory,
+        Grain::Host => Asked::Host,
+        Grain::Domain => Asked::Domain,
+    };
     let stood = |edge: &Edge| edge.until.map_or(0, |until| until.abs_diff(edge.from));
     let unknown = |edge: &Edge| edge.unknown.map_or(0, |since| since.saturating_sub(edge.from));
     let is_unknown = edges.iter().any(|edge| edge.unknown.is_some());
     Ok(proto::GetNeighbourhoodResponse {
+        unit: unit.into(),
         epoch: pinned.epoch(),
         urls: nodes.iter().map(|node| node.urls as u64).collect(),
         captured: nodes.iter().map(|node| node.is_captured).collect(),

@@ -36,7 +36,7 @@ use crate::guard::methods::Methods;
 use crate::guard::metrics::Metrics;
 use crate::guard::security::Security;
 use crate::http;
-use crate::http::options::{HttpOptions, cors};
+use crate::http::options::{HttpOptions, cors, frames};
 use crate::protocol::proto;
 use crate::protocol::proto::cells_server::CellsServer;
 use crate::protocol::proto::links_server::LinksServer;
@@ -410,6 +410,7 @@ impl PreparedServer {
         let manner = HttpManner {
             replay: http_options.replay,
             public_url: http_options.public_url,
+            frames: frames(&http_options.frames),
             scheme: if security.server_tls().is_some() { "https" } else { "http" },
             is_private: tokens.header().is_some(),
         };

@@ -23,6 +23,7 @@ use crate::read::query::{Direction, Lifespan, Links, Precision};
 use crate::read::spellings::in_order;
 use crate::record::backlink::Backlink;
 use crate::record::capture::{CaptureTime, Linking, gone_after, telling, unknown_since};
+use crate::record::key::host_of;
 use crate::record::page::InLinks;
 use crate::record::time::{AsOf, RangeLength, Window};
 use crate::record::uid::Uid;
@@ -304,6 +305,66 @@ fn unknown_of_all(edges: &[Edge]) -> Option<i64> {
     Some(stood_until.fold(since, i64::max))
 }
 
+/// What a node is, from the finest to the coarsest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Grain {
+    /// A URL.
+    #[default]
+    Page,
+    /// The URLs of a host whose paths begin with the same step: `example.org/news/`, or `example.org/` for those in no
+    /// directory.
+    Directory,
+    /// The URLs of a host.
+    Host,
+    /// The URLs of a registrable domain.
+    Domain,
+}
+
+impl Grain {
+    /// Each of them.
+    pub const ALL: [Self; 4] = [Self::Page, Self::Directory, Self::Host, Self::Domain];
+
+    /// Its word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Page => "page",
+            Self::Directory => "directory",
+            Self::Host => "host",
+            Self::Domain => "domain",
+        }
+    }
+
+    /// The node of a URL; a URL without a host is one by itself.
+    pub fn node_of(self, url: &str, domain_of: fn(&str) -> &str) -> &str {
+        let Some(host) = host_of(url).filter(|_| self != Self::Page) else { return url };
+        match self {
+            Self::Page => url,
+            Self::Host => host,
+            Self::Domain => domain_of(host),
+            Self::Directory => {
+                let start = url.find("://").map_or(0, |at| at + 3);
+                let path = url[start..].find('/').map_or(url.len(), |at| start + at + 1);
+                let step = url[path..].find(['/', '?']).filter(|at| url[path..].as_bytes()[*at] == b'/');
+                &url[start..step.map_or(path, |at| path + at + 1)]
+            }
+        }
+    }
+
+    /// The URLs by node; with `nodes_max` by the finest grain, from this one on, that has at most so many nodes, or by
+    /// domain. [`Grain::Page`]: each URL is a node.
+    pub fn groups(self, nodes_max: Option<usize>, urls: &[String], domain_of: fn(&str) -> &str) -> (Self, Groups) {
+        let mut grains = Self::ALL.into_iter().filter(|grain| *grain >= self);
+        loop {
+            let grain = grains.next().unwrap_or(Self::Domain);
+            let mut groups = Groups::default();
+            urls.iter().for_each(|url| groups.add(grain.node_of(url, domain_of)));
+            if grain == Self::Domain || nodes_max.is_none_or(|most| groups.names.len() <= most) {
+                return (grain, groups);
+            }
+        }
+    }
+}
+
 /// Groups of URLs, as hosts: in the order in which their first URLs came.
 #[derive(Clone, Debug, Default)]
 pub struct Groups {
@@ -498,6 +559,22 @@ mod tests {
         let around = small.by_page();
         let uids: Vec<Uid> = around.nodes.iter().map(|&node| small.nodes()[node]).collect();
         assert_eq!((uids, around.left_out), ([2, 5, 9].map(Uid).to_vec(), 6));
+    }
+
+    #[test]
+    fn urls_fold_to_the_finest_grain_that_fits() {
+        let urls =
+            ["http://a.test/x/1", "https://a.test/x/2?b=/c", "http://a.test/y?z=/1", "http://b.a.test:81/", "mailto:c"];
+        let urls = urls.map(str::to_owned);
+        let names = |grain: Grain, most| grain.groups(most, &urls, |host| host.trim_start_matches("b."));
+        let of = |(grain, groups): (Grain, Groups)| (grain, groups.names.join(" "));
+        let directories = "a.test/x/ a.test/ b.a.test:81/ mailto:c";
+        assert_eq!(of(names(Grain::Directory, None)), (Grain::Directory, directories.to_owned()));
+        assert_eq!(names(Grain::Page, Some(5)).0, Grain::Page);
+        assert_eq!(of(names(Grain::Page, Some(4))), (Grain::Directory, directories.to_owned()));
+        assert_eq!(of(names(Grain::Page, Some(3))), (Grain::Host, "a.test b.a.test mailto:c".to_owned()));
+        assert_eq!(of(names(Grain::Page, Some(1))), (Grain::Domain, "a.test mailto:c".to_owned()));
+        assert_eq!(names(Grain::Host, Some(100)).1.of, [0, 0, 0, 1, 2]);
     }
 
     #[test]

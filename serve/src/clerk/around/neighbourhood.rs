@@ -1,10 +1,10 @@
-//! What is around a page ([`webstrata_layers::read::around::neighbourhood`] has the rule): pages, hosts or domains.
+//! What is around a page ([`webstrata_layers::read::around::neighbourhood`] has the rule): pages, directories, hosts
+//! or domains.
 
 use tonic::Status;
-use webstrata_layers::read::around::neighbourhood::{Groups, Sources};
+use webstrata_layers::read::around::neighbourhood::Sources;
 use webstrata_layers::read::spellings::in_order;
-use webstrata_layers::record::key::host_of;
-use webstrata_layers::{AsOf, Backlink, Direction, Edge, Near, Precision, Scope, Surroundings, Uid, Unit, Window};
+use webstrata_layers::{AsOf, Backlink, Direction, Edge, Grain, Near, Precision, Scope, Surroundings, Uid, Window};
 use webstrata_url::domain_of;
 
 use crate::clerk::pinned::Pinned;
@@ -20,7 +20,9 @@ const URLS: usize = 4096;
 /// A neighbourhood with the names of its nodes.
 #[derive(Clone, Debug)]
 pub struct NeighbourhoodAnswer {
-    /// The nodes, in order of UIDs: URLs, hosts or domains.
+    /// What a node is.
+    pub grain: Grain,
+    /// The nodes, in order of UIDs: URLs, directories, hosts or domains.
     pub nodes: Vec<Node>,
     /// The place of the centre.
     pub centre: usize,
@@ -35,23 +37,30 @@ pub struct NeighbourhoodAnswer {
 /// A node of a neighbourhood.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
-    /// Its URL, host or domain.
+    /// Its URL, directory, host or domain.
     pub name: String,
     /// How many URLs of it were found.
     pub urls: usize,
-    /// Whether it was ever captured; of hosts and domains not asked, and true.
+    /// Whether it was ever captured; of others than URLs not asked, and true.
     pub is_captured: bool,
 }
 
 impl Pinned {
-    /// The neighbourhood of a page.
+    /// The neighbourhood of a page. Nodes are of a grain; with `nodes_max` of the finest, from this one on, of which
+    /// there are at most so many ([`Grain::groups`]).
     ///
     /// # Errors
     /// See [`Pinned`].
-    pub async fn neighbourhood(&self, question: Near, unit: Unit) -> Result<NeighbourhoodAnswer, Status> {
+    pub async fn neighbourhood(
+        &self,
+        question: Near,
+        grain: Grain,
+        nodes_max: Option<usize>,
+    ) -> Result<NeighbourhoodAnswer, Status> {
         let found = self.surroundings(question).await?;
         let uids = found.nodes();
-        let (around, nodes) = if unit == Unit::Page {
+        let is_by_page = grain == Grain::Page && nodes_max.is_none_or(|most| uids.len() <= most);
+        let (grain, around, nodes) = if is_by_page {
             let around = found.by_page();
             let kept: Vec<Uid> = around.nodes.iter().map(|&node| uids[node]).collect();
             let mut nodes = Vec::with_capacity(kept.len());
@@ -60,15 +69,13 @@ impl Pinned {
                 let node = |(name, captures): (String, &[_])| Node { name, urls: 1, is_captured: !captures.is_empty() };
                 nodes.extend(urls.into_iter().zip(captures.iter()).map(node));
             }
-            (around, nodes)
+            (grain, around, nodes)
         } else {
-            let mut groups = Groups::default();
+            let mut urls = Vec::with_capacity(uids.len());
             for some in uids.chunks(URLS) {
-                for url in self.urls(some).await? {
-                    let host = host_of(&url).unwrap_or(&url);
-                    groups.add(if unit == Unit::Domain { domain_of(host) } else { host });
-                }
+                urls.extend(self.urls(some).await?);
             }
+            let (grain, groups) = grain.groups(nodes_max, &urls, domain_of);
             let around = found.by_group(&uids, &groups.of);
             let node = |&group: &usize| Node {
                 name: groups.names[group].clone(),
@@ -76,10 +83,10 @@ impl Pinned {
                 is_captured: true,
             };
             let nodes = around.nodes.iter().map(node).collect();
-            (around, nodes)
+            (grain, around, nodes)
         };
         let (centre, left_out, unread) = (around.centre, around.left_out, found.unread());
-        Ok(NeighbourhoodAnswer { nodes, centre, edges: around.edges, left_out, unread })
+        Ok(NeighbourhoodAnswer { grain, nodes, centre, edges: around.edges, left_out, unread })
     }
 
     /// As [`webstrata_layers::surroundings`].

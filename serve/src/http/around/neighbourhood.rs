@@ -10,7 +10,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use webstrata_layers::read::around::neighbourhood::{Groups, NODES_MAX};
 use webstrata_layers::record::key::host_of;
-use webstrata_layers::{Near, Uid, Unit};
+use webstrata_layers::{Grain, Near, Uid};
 use webstrata_url::domain_of;
 
 use crate::http::question::address::find;
@@ -18,7 +18,7 @@ use crate::http::question::params::Params;
 use crate::http::{Refused, pinned};
 use crate::server::Shared;
 
-pub(in crate::http) const NEIGHBOURHOOD: &[&str] = &["url", "hops", "unit", "at", "limit", "epoch"];
+pub(in crate::http) const NEIGHBOURHOOD: &[&str] = &["url", "hops", "unit", "fold", "at", "limit", "epoch"];
 
 /// The default `limit`, in nodes.
 const LIMIT: u64 = 10_000;
@@ -65,21 +65,25 @@ pub(in crate::http) async fn neighbourhood(
     let params = Params::of(query.as_deref(), NEIGHBOURHOOD, &[])?;
     let url = params.required("url")?;
     let is_wide = params.choice("hops", [("2", true), ("1", false)])?;
-    let unit = params.choice("unit", [Unit::Page, Unit::Host, Unit::Domain].map(|unit| (unit.name(), unit)))?;
+    let unit = params.choice("unit", Grain::ALL.map(|grain| (grain.name(), grain)))?;
+    let fold = params.number("fold", 1..=NODES_MAX)?.map(|most| usize::try_from(most).unwrap_or(usize::MAX));
     let at = params.time("at", true)?;
     let limit = params.limit(LIMIT, NODES_MAX)?;
     let pinned = pinned(&shared, params.number("epoch", 1..=u64::MAX)?.unwrap_or(0)).await?;
     let (url, uid) = find(&pinned, url).await?;
-    let found = pinned.neighbourhood(Near { centre: uid, is_wide, at, limit }, unit).await?;
+    let found = pinned.neighbourhood(Near { centre: uid, is_wide, at, limit }, unit, fold).await?;
+    let unit = found.grain;
     let mut domains = Groups::default();
     for node in &found.nodes {
         domains.add(match unit {
-            Unit::Page => host_of(&node.name).map_or("", domain_of),
-            Unit::Host => domain_of(&node.name),
-            Unit::Domain => &node.name,
+            Grain::Page => host_of(&node.name).map_or("", domain_of),
+            // A directory begins with a host, and perhaps a port.
+            Grain::Directory => domain_of(node.name.split(['/', ':']).next().unwrap_or_default()),
+            Grain::Host => domain_of(&node.name),
+            Grain::Domain => &node.name,
         });
     }
-    let is_page = unit == Unit::Page;
+    let is_page = unit == Grain::Page;
     let missing = || found.nodes.iter().enumerate().filter(|(_, node)| !node.is_captured).map(|(place, _)| place);
     Ok(Json(Shown {
         epoch: pinned.epoch(),

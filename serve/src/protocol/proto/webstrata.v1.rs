@@ -480,7 +480,7 @@ pub struct GetNeighbourhoodRequest {
     #[prost(bool, tag = "3")]
     pub narrow: bool,
     /// What a node is.
-    #[prost(enumeration = "get_backlinks_request::Unit", tag = "4")]
+    #[prost(enumeration = "get_neighbourhood_request::Unit", tag = "4")]
     pub unit: i32,
     /// Only links that stand at this time, or of which that is unknown; without it, all that ever stood.
     #[prost(int64, optional, tag = "5")]
@@ -488,12 +488,64 @@ pub struct GetNeighbourhoodRequest {
     /// Most nodes; 0: 100,000. The longest-lived ones have room.
     #[prost(uint32, tag = "6")]
     pub limit: u32,
+    /// If the unit has more nodes than this, a coarser one: the finest of directories, hosts and domains that has at most
+    /// so many, or domains. 0: the unit itself.
+    #[prost(uint32, tag = "7")]
+    pub fold: u32,
+}
+/// Nested message and enum types in `GetNeighbourhoodRequest`.
+pub mod get_neighbourhood_request {
+    #[derive(
+        Clone,
+        Copy,
+        Debug,
+        PartialEq,
+        Eq,
+        Hash,
+        PartialOrd,
+        Ord,
+        ::prost::Enumeration
+    )]
+    #[repr(i32)]
+    pub enum Unit {
+        Page = 0,
+        Host = 1,
+        /// Registrable domains.
+        Domain = 2,
+        /// The URLs of a host whose paths begin with the same step, as example.org/news/.
+        Directory = 3,
+    }
+    impl Unit {
+        /// String value of the enum field names used in the ProtoBuf definition.
+        ///
+        /// The values are not transformed in any way and thus are considered stable
+        /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+        pub fn as_str_name(&self) -> &'static str {
+            match self {
+                Self::Page => "UNIT_PAGE",
+                Self::Host => "UNIT_HOST",
+                Self::Domain => "UNIT_DOMAIN",
+                Self::Directory => "UNIT_DIRECTORY",
+            }
+        }
+        /// Creates an enum from field names used in the ProtoBuf definition.
+        pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+            match value {
+                "UNIT_PAGE" => Some(Self::Page),
+                "UNIT_HOST" => Some(Self::Host),
+                "UNIT_DOMAIN" => Some(Self::Domain),
+                "UNIT_DIRECTORY" => Some(Self::Directory),
+                _ => None,
+            }
+        }
+    }
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct GetNeighbourhoodResponse {
     #[prost(uint64, tag = "1")]
     pub epoch: u64,
-    /// URLs, hosts or domains; of how many URLs each is, and whether a URL was ever captured (true for hosts and domains).
+    /// URLs, directories, hosts or domains; of how many URLs each is, and whether it was ever captured (true for all but
+    /// URLs).
     #[prost(string, repeated, tag = "2")]
     pub nodes: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
     #[prost(uint64, repeated, tag = "3")]
@@ -522,6 +574,9 @@ pub struct GetNeighbourhoodResponse {
     /// `at`, or to this day; 0 if that is known. Empty if all are known.
     #[prost(int64, repeated, tag = "12")]
     pub unknown: ::prost::alloc::vec::Vec<i64>,
+    /// What a node is.
+    #[prost(enumeration = "get_neighbourhood_request::Unit", tag = "13")]
+    pub unit: i32,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct GetWaysRequest {

@@ -1,0 +1,118 @@
+"""Pictures and pages of the explorer that other pages quote: `/v1/barcode.svg`, and frames that `--embed` allows."""
+import http.server
+import subprocess
+import threading
+import urllib.parse
+import urllib.request
+import xml.etree.ElementTree as ET
+from contextlib import contextmanager
+
+from explorer_browser import fail
+
+SVG = "{http://www.w3.org/2000/svg}"
+BAR, THIN = "#3d4452", "#8b8f98"
+
+
+def svg_of(base, **parameters):
+    with urllib.request.urlopen(f"{base}/v1/barcode.svg?{urllib.parse.urlencode(parameters)}") as answer:
+        if answer.headers["content-type"] != "image/svg+xml":
+            fail(f"the picture has the type {answer.headers['content-type']}")
+        return answer.read().decode()
+
+
+def check_picture(api, base, url, direction):
+    """As many bars, thin lines and names as the API has runs, runs that ended, and rows."""
+    picture = ET.fromstring(svg_of(base, url=url, direction=direction, limit=500))
+    fills = [rect.get("fill") for rect in picture.findall(f".//{SVG}rect")]
+    runs = api.lifespans(url, direction)
+    rows = {link for link, _, _ in runs}
+    if len(rows) > 500:
+        fail(f"{url} has too many rows for this check")
+    if fills.count(BAR) != len(runs):
+        fail(f"{url}: {fills.count(BAR)} bars, expected {len(runs)}")
+    answer = api.get("/v1/barcode", url=url, direction=direction)
+    texts = [text.text or "" for text in picture.findall(f".//{SVG}text")]
+    many = f"{len(rows):,}".replace(",", "")
+    if not any(many in text.replace(",", "") and "capture" in text for text in texts[:2]) and answer["captures"]:
+        fail(f"{url}: the words are {texts[:3]}, expected {many} rows")
+    if picture.find(f"{SVG}title").text[:8] != url[:8]:
+        fail(f"the title is {picture.find(f'{SVG}title').text}")
+    return len(runs) + len(rows)
+
+
+@contextmanager
+def other_site(text):
+    """A page of another origin."""
+    class Page(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.send_header("content-type", "text/html; charset=utf-8")
+            self.end_headers()
+            self.wfile.write(text.encode())
+
+        def log_message(self, *_):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Page)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+
+
+def is_framed(chromium, base, url, embed):
+    """Whether a page of another origin shows the explorer in a frame, and the picture; `embed` gets its origin."""
+    words = {}
+    with other_site_of(words) as site, embed(site) as framing:
+        address = urllib.parse.quote(url, safe="")
+        words["text"] = (f"<img id=p src='{base}/v1/barcode.svg?url={address}'>"
+                         f"<iframe width=1000 height=600 src='{framing}/?url={address}'></iframe>")
+        page = chromium.new_page()
+        page.goto(site)
+        page.wait_for_load_state("networkidle")
+        width = page.evaluate("document.getElementById('p').naturalWidth")
+        if width != 960:
+            fail(f"the quoted picture is {width} pixels wide")
+        frame = page.frames[1]
+        shown = "chrome-error" not in frame.url and frame.locator("#views a").count() > 0
+        page.close()
+        return shown
+
+
+@contextmanager
+def other_site_of(words):
+    class Text:
+        def encode(self):
+            return words["text"].encode()
+    with other_site(Text()) as site:
+        yield site
+
+
+def check_quote(chromium, api, base, webstrata, store, data, urls):
+    values = sum(check_picture(api, base, url, direction) for url in urls for direction in ("out", "in"))
+    hostile = ET.fromstring(svg_of(base, url="https://hostile.example/", limit=500))
+    if hostile.findall(f".//{SVG}script") or len(list(hostile)) < 10:
+        fail("the picture of hostile addresses has a script, or nothing")
+
+    @contextmanager
+    def closed(_):
+        yield base
+
+    @contextmanager
+    def open_to(site):
+        command = [webstrata, "serve", store, "--listen", "127.0.0.1:0", "--data", data, "--embed", site]
+        server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        try:
+            home = "http://" + server.stdout.readline().split()[-1]
+            server.stdout.readline()
+            yield home
+        finally:
+            server.terminate()
+            server.wait()
+
+    if is_framed(chromium, base, urls[0], closed):
+        fail("a page of another origin shows the explorer without --embed")
+    if not is_framed(chromium, base, urls[0], open_to):
+        fail("a page that --embed names does not show the explorer")
+    print(f"quoted: {values} bars and rows in {2 * len(urls)} pictures as /v1/lifespans has them; frames as --embed says")
