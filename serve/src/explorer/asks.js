@@ -1,8 +1,10 @@
 // What each view asks the server first, given the state of its address: the page asks for it while the code of the view
 // is on its way, and the view gets the same answer.
 
+import { whenOf } from "./between.js";
 import { barcodePath, path } from "./data.js";
-import { choiceOf, isName, question, spanOf } from "./referrers.js";
+import { choiceOf, question } from "./referrers.js";
+import { isName, targetIn, targetOf } from "./targets.js";
 
 /** The most nodes of a neighbourhood; and with more than so many, it is one of directories, hosts or domains. */
 const NODES = 15000;
@@ -42,7 +44,10 @@ export const asks = {
   search: () => [path("v1/suggest", { limit: 8 }), path("v1/overview", {})],
   barcode: (state) => [barcodePath(state.url, state.dir === "in" ? "in" : "out")],
   dates: (state) => [barcodePath(state.url, "out")],
-  backlinks: (state) => [question(state.url, choiceOf(state), spanOf(state))],
+  backlinks: (state) =>
+    [targetIn(state), ...(state.and ? [targetOf(state.and)] : [])].map((target) =>
+      question(target, choiceOf(state), whenOf(state)),
+    ),
   neighbourhood: (state) => [
     path("v1/neighbourhood", {
       url: state.url,

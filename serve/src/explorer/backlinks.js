@@ -5,31 +5,51 @@
 // filtered by a text. Two canvases, of the chart and of the rows; both are drawn once a change, in the next frame.
 
 import { addressOf } from "./address.js";
-import { home, path } from "./data.js";
-import { act, chooser, colours, count, dialog, el, headOf, many, sized } from "./dom.js";
+import { bench } from "./bench.js";
+import { countsOf, linesOfBoth, united, whoChooser } from "./beside.js";
+import { between, whenOf } from "./between.js";
+import { act, chooser, colours, count, el, headOf, many, sized } from "./dom.js";
 import { drawChart, drawRows, HEADS, LINE, RIGHT, timeAt } from "./flows.js";
+import { hostTable } from "./hosts.js";
 import { barsKey, keyText } from "./key.js";
 import { bare, cut, safe } from "./names.js";
 import * as referrers from "./referrers.js";
 import { elementOf, fileName, framed, nameFor, saveLines, savePicture, saveSvg } from "./save.js";
+import { series, SERIES } from "./series.js";
+import { showSource } from "./source.js";
 import { table } from "./table.js";
-import { day, digits, length, month } from "./time.js";
+import { isName, keptIn, nameOf, targetIn, targetOf, wordOf } from "./targets.js";
+import { day } from "./time.js";
+import { factsOf, toldMark, toldRow, toldRows } from "./told.js";
 
 /** Pixels that a mark of the chart has at least. */
 const MARK = 4;
 
+/** The sign of one of two targets: filled or hollow, as its bars are. */
+const side = (name) => el("span", { class: `side ${name.toLowerCase()}`, text: name });
+
 export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
   const choice = referrers.choiceOf(state);
+  const target = targetIn(state);
+  const other = state.and ? { target: targetOf(state.and) } : undefined;
   // The chosen stretch of time.
-  let span = referrers.spanOf(state);
-  const asked = (more) => referrers.question(state.url, choice, span, more);
-  let answer = await call(asked());
+  let when = whenOf(state);
+  const askedOf = (whose) => (more) => referrers.question(whose, choice, when, more);
+  const asked = askedOf(target);
+  /** The answers of the target and of the one beside it, if there is one and the store has it. */
+  const askBoth = (more) =>
+    Promise.all([target, ...(other && !other.missing ? [other.target] : [])].map((own) => call(askedOf(own)(more))));
+  // Who is not in the store is said beside its name; the target is shown alone then.
+  if (other) await call(askedOf(other.target)()).catch((error) => (other.missing = error.message));
+  let [answer, beside] = await askBoth();
   if (!isOpen()) return undefined;
   const months = referrers.monthsOf(answer);
-  let all = answer.rows.map(referrers.rowOf);
+  const otherMonths = beside && referrers.monthsOf(beside);
+  let [all, isWhole] = [[], false];
+  take();
   // The axis is that of all rows, whichever of them are chosen.
-  const [from, to] = referrers.extentOf(months, all);
-  let [marks, rows, asks] = [[], [], 0];
+  const [from, to] = referrers.extentOf([...months, ...(otherMonths || [])], all);
+  let [marks, otherMarks, rows, asks] = [[], undefined, [], 0];
   let [scroll, current, pointed, waiting, layout, shownTable] = [0, -1, -1, false, undefined, undefined];
 
   const chart = el("canvas", { "aria-hidden": "true" });
@@ -65,12 +85,21 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
     "aria-pressed": "false",
     onclick: switchTable,
   });
+  const dates = between(when, chooseDates);
+  const who = el("span", { class: "who" });
+  let kept = state.list;
+  const keep = (list) => {
+    kept = list;
+    set({ list });
+  };
+  const line = bench({ now, target, other, call, isOpen, say, keep });
   root.replaceChildren(
     heading(),
+    line.element,
     tools(),
     ...(months.length
       ? [
-          el("div", { class: "over" }, hosts(), chartArea),
+          el("div", { class: "over" }, hostTable(answer, beside, chooseHost), chartArea),
           listArea,
           el("div", { class: "read" }, readout, el("span", { class: "keys" }, el("kbd", { text: "?" }), " keys")),
         ]
@@ -80,20 +109,13 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
   // ---- what stands around the pictures ----
 
   function heading() {
-    const last = months[months.length - 1];
-    const whose = choice.source ? ` of ${safe(choice.source)}` : "";
-    const facts = last
-      ? el(
-          "p",
-          {},
-          el("b", { text: count(last.standing) }),
-          ` ${choice.unit}${last.standing === 1 ? "" : "s"}${whose} link${last.standing === 1 ? "s" : ""} ` +
-            "at the latest capture, ",
-          el("b", { text: count(answer.rowsTotal - last.standing - last.unknown) }),
-          ` did before${last.unknown ? `, of ${count(last.unknown)} it is unknown` : ""}; since ${month(from)}`,
-        )
-      : undefined;
-    return headOf(bare(state.url), facts);
+    if (!months.length) return headOf(nameOf(target));
+    if (!beside) return headOf(nameOf(target), el("p", {}, ...factsOf(answer, months, choice)));
+    return headOf(
+      nameOf(target),
+      el("p", {}, side("A"), ...factsOf(answer, months, choice)),
+      el("p", {}, side("B"), el("b", { text: nameOf(other.target) }), ": ", ...factsOf(beside, otherMonths, choice)),
+    );
   }
 
   function empty() {
@@ -101,8 +123,8 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
     const whose = choice.source ? `No page of ${safe(choice.source)}` : "No captured page";
     const more = choice.internal
       ? []
-      : [act("Count pages of its own, too", () => go({ ...state, internal: "1", from: undefined, to: undefined }))];
-    if (choice.source) more.unshift(act("Pages of all hosts", () => go({ ...state, source: undefined })));
+      : [act("Count pages of its own, too", () => go({ ...now(), internal: "1", from: undefined, to: undefined }))];
+    if (choice.source) more.unshift(act("Pages of all hosts", () => go({ ...now(), source: undefined })));
     return el(
       "div",
       { class: "said" },
@@ -113,7 +135,8 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
   }
 
   function tools() {
-    const again = (name, value) => go({ ...state, [name]: value, text: undefined, from: undefined, to: undefined });
+    const again = (name, value) =>
+      go({ ...now(), [name]: value, text: undefined, from: undefined, to: undefined, who: undefined });
     const filter = el("input", {
       class: "filter",
       type: "text",
@@ -131,7 +154,7 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
       ["domain", "domain"],
       ["host", "host"],
     ];
-    if (!referrers.isName(state.url)) matches.push(["exact", "URL"]);
+    if (!isName(state.url)) matches.push(["exact", "URL"]);
     const units = [
       ["page", "pages"],
       ["host", "hosts"],
@@ -153,128 +176,151 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
         load();
       }),
       chooser("Sort", words("first", "last", "most", "key"), choice.order, (value) =>
-        go({ ...state, order: value }),
+        go({ ...now(), order: value }),
       ),
+      dates.element,
       filter,
+      who,
       el(
         "div",
         { class: "right" },
         tableSwitch,
         act("CSV", () => saveRows("csv")),
         act("JSON", () => saveRows("json")),
+        act("Series", saveSeries),
         act("SVG", () => saveSvg(whole(), fileName(state.url, "svg"))),
         act("PNG", () => savePicture(together(), fileName(state.url, "png"))),
-        act("Data", showData),
+        act("Data", () => showSource(state.url, choice, when, [target, ...(beside ? [other.target] : [])])),
       ),
     );
   }
 
-  /** Hosts with the most pages that link; a click asks for the pages of one. */
-  function hosts() {
-    const line = (host) =>
-      el(
-        "tr",
-        {},
-        el("td", {}, act(safe(host.host) || "no host", () => host.host && chooseHost(host.host))),
-        el("td", { class: "n", text: count(host.pages) }),
-        el("td", { class: "n", text: count(host.standing) }),
-        el("td", { class: "n middle", text: month(host.first) }),
-      );
-    const heads = [
-      ["From host", ""],
-      ["pages", "n"],
-      ["now", "n"],
-      ["since", "n middle"],
-    ];
-    return el(
-      "div",
-      { class: "hosts", tabindex: 0, role: "region", "aria-label": "Hosts that link" },
-      el(
-        "table",
-        {},
-        el(
-          "thead",
-          {},
-          el("tr", {}, ...heads.map(([text, kind]) => el("th", { scope: "col", class: kind, text }))),
-        ),
-        el("tbody", {}, ...referrers.hostsOf(answer).map(line)),
-      ),
-    );
+  /** The state of the address with what was chosen since it was opened. */
+  function now() {
+    const { event, who: whose, text } = choice;
+    const said = (value) => (value === "any" ? undefined : value);
+    return { ...state, list: kept, event: said(event), who: said(whose), text, from: when.from, to: when.to };
   }
 
-  const chooseHost = (source) =>
-    go({ ...state, source, unit: undefined, text: undefined, from: undefined, to: undefined });
+  function chooseHost(source) {
+    go({ ...now(), source, unit: undefined, text: undefined, from: undefined, to: undefined, who: undefined });
+  }
 
-  function showData() {
-    const quoted = (text) => `'${safe(text)}'`;
-    const options = [
-      choice.match === "exact" ? "" : ` --match ${choice.match}`,
-      choice.unit === "page" ? "" : ` --unit ${choice.unit}`,
-      choice.internal ? " --internal" : "",
-      choice.source ? ` --source ${quoted(choice.source)} --source-match host` : "",
-    ].join("");
-    const iso = (at) => new Date(at * 1000).toISOString().slice(0, 19);
-    const selected =
-      (choice.event === "any" ? "" : ` --${choice.event}`) +
-      (span ? ` --from ${iso(span[0])} --to ${iso(span[1] - 1)}` : "");
-    dialog(
-      "The data of this picture",
-      el("p", { text: "On the command line, the rows and the chart:" }),
-      el("pre", { text: `webstrata backlinks STORE ${quoted(state.url)}${options}${selected} --limit 0` }),
-      el("pre", { text: `webstrata backlinks STORE ${quoted(state.url)}${options} --by month` }),
-      el("p", { text: "Over HTTP:" }),
-      el("pre", { text: `curl '${home}${asked()}'` }),
-      el("p", { text: "The other way round, what the URL links to:" }),
-      el("pre", { text: `curl '${home}${path("v1/lifespans", { url: state.url })}'` }),
-    );
+  const telling = (read, of) => (readout.textContent = `${count(read)} of ${count(of)} rows are read.`);
+
+  /** All rows that are chosen of the target and of the one beside it. */
+  async function readAll() {
+    const [read, of] = [[], [answer, ...(beside ? [beside] : [])]];
+    for (const [at, own] of of.entries()) {
+      const isThere = own.rowsSelected === own.rows.length;
+      const ask = askedOf(at ? other.target : target);
+      read.push(isThere ? own.rows.map(referrers.rowOf) : await referrers.allRows(call, ask, telling));
+    }
+    return read;
   }
 
   /** Saves all rows that are chosen, also those that no picture has. */
   async function saveRows(kind) {
-    const tell = (read, of) => (readout.textContent = `${count(read)} of ${count(of)} rows are read.`);
-    const every = answer.rowsSelected > all.length ? await referrers.allRows(call, asked, tell) : all;
+    const read = await readAll();
     if (!isOpen()) return;
-    saveLines(referrers.COLUMNS, referrers.linesOf(every.filter(hasText)), kind, nameFor(state.url));
+    const name = nameFor(state.url);
+    if (beside) {
+      const lines = linesOfBoth(united(...read, choice.order).filter(isShown), sideNames());
+      saveLines(["target", "who", ...referrers.COLUMNS], lines, kind, name);
+    } else saveLines(referrers.COLUMNS, referrers.linesOf(read[0].filter(isShown)), kind, name);
     redraw();
   }
 
+  /** Saves the months of the target, of the one beside it, and of those that are kept. */
+  async function saveSeries() {
+    const words = [wordOf(target), ...(beside ? [wordOf(other.target)] : []), ...keptIn({ list: kept })];
+    const tell = (text) => (readout.textContent = text);
+    const lines = await series(call, [...new Set(words)], choice, tell);
+    if (isOpen()) saveLines(SERIES, lines, "csv", `${nameFor(state.url)}-series`);
+    redraw();
+  }
+
+  const sideNames = () => ({ A: nameOf(target), B: other && nameOf(other.target) });
+
   // ---- which rows are shown ----
 
-  const hasText = (row) => !choice.text || row.url.toLowerCase().includes(choice.text.toLowerCase());
+  const isShown = (row) =>
+    (!choice.text || row.url.toLowerCase().includes(choice.text.toLowerCase())) &&
+    (!row.who || choice.who === "any" || row.who === choice.who);
+
+  /** Takes the rows of the answers: of both targets as one list if all of them are there, else those of A. */
+  function take(read = [answer, ...(beside ? [beside] : [])].map((own) => own.rows.map(referrers.rowOf))) {
+    isWhole = [answer, beside].every((own, at) => !own || own.rowsSelected === read[at].length);
+    all = beside && isWhole ? united(...read, choice.order) : read[0];
+  }
 
   /** Asks for the rows that are chosen; for as many as the server gives at once where a text is looked for. */
   async function load() {
     asks += 1;
     const own = asks;
-    let next = await call(asked());
-    if (choice.text && next.rowsSelected > next.rows.length) next = await call(asked({ limit: referrers.ROWS_MAX }));
+    let next = await askBoth();
+    const isPart = next.some((one) => one.rowsSelected > one.rows.length);
+    if (choice.text && isPart) next = await askBoth({ limit: referrers.ROWS_MAX });
     if (!isOpen() || own !== asks) return;
-    if (next !== answer) {
-      answer = next;
-      all = answer.rows.map(referrers.rowOf);
+    if (next[0] !== answer || next[1] !== beside) {
+      [answer, beside] = next;
+      take();
+      tellWho();
     }
     filter();
   }
 
+  /** Who links to both, to A only, and to B only: words to choose from, or what must be read before. */
+  function tellWho() {
+    if (!beside) return;
+    const choose = (value) => {
+      choice.who = value;
+      set({ who: value === "any" ? undefined : value });
+      filter();
+    };
+    const readThem = async () => {
+      const own = (asks += 1);
+      const read = await readAll();
+      if (!isOpen() || own !== asks) return;
+      take(read);
+      tellWho();
+      filter();
+    };
+    const selected = answer.rowsSelected + beside.rowsSelected;
+    who.replaceChildren(
+      isWhole
+        ? whoChooser(countsOf(all), choice.who, choose)
+        : act(`Read all ${count(selected)} rows to see who links to both`, readThem),
+    );
+  }
+
   function filter() {
-    rows = referrers.named(all.filter(hasText));
+    rows = referrers.named(all.filter(isShown));
     [scroll, current] = [0, -1];
     shownTable?.update(rows);
     redraw();
   }
 
-  /** Keeps the rows that came or went in a period; all without one, or if it was chosen. */
-  async function choose(mark) {
-    span = mark && !(span && span[0] === mark.time && span[1] === mark.end) ? [mark.time, mark.end] : undefined;
-    set({ from: span && digits(span[0]), to: span && digits(span[1]) });
+  /** Keeps the rows that came or went between two dates, given as texts; all without dates. */
+  async function chooseDates(texts) {
+    when = whenOf(texts);
+    dates.show(when);
+    set({ from: when.from, to: when.to });
+    line.update();
     redraw();
     await load();
+  }
+
+  /** Keeps the rows of a period; all without one, or if it was chosen. */
+  async function choose(mark) {
+    const isChosen = mark && when.span && when.span[0] === mark.time && when.span[1] === mark.end;
+    await chooseDates(mark && !isChosen ? referrers.textsOf(mark) : {});
     if (mark) say(`${referrers.nameOf(mark)}: ${many(rows.length, "row")}`);
   }
 
   // ---- the pictures ----
 
-  const view = () => ({ ...layout, from, to, marks, rows, span, pointed, current, scroll });
+  const view = () => ({ ...layout, from, to, marks, otherMarks, rows, span: when.span, pointed, current, scroll });
 
   function resize() {
     const width = listArea.clientWidth;
@@ -285,6 +331,7 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
     layout = { width, height: listArea.clientHeight, left, keyLeft };
     layout = { ...layout, chart: chartArea.clientHeight, chartWidth: chartArea.clientWidth };
     marks = referrers.marksOf(months, [from, to], width - left - RIGHT, MARK);
+    otherMarks = otherMonths && referrers.marksOf(otherMonths, [from, to], width - left - RIGHT, MARK);
     chartArea.setAttribute("aria-valuemax", Math.max(0, marks.length - 1));
     redraw();
   }
@@ -330,53 +377,28 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
       drawChart(svg, theme, view(), layout.chart);
       svg.shifted(0, layout.chart, () => drawRows(svg, theme, view(), choice.unit));
     };
-    const facts = `${root.querySelector(".head p").innerText}. ${numberOfRows()}`;
-    const frame = { title: `Links to ${bare(state.url)}`, facts, key: keyText(barsKey(false)) };
+    const told = [...root.querySelectorAll(".head p")].map((own) => own.innerText).join("; ");
+    const title = [target, ...(beside ? [other.target] : [])].map(nameOf).join(" and to ");
+    const key = keyText(barsKey(false)) + (beside ? " Filled: links to A; hollow: links to B." : "");
+    const frame = { title: `Links to ${title}`, facts: `${told}. ${numberOfRows()}`, key };
     return framed(frame, [layout.width, layout.chart + layout.height], theme, draw);
   }
 
   // ---- pointer and keys ----
 
   function tell() {
-    const row = rows[current];
-    if (row) {
-      const last = row.runs[row.runs.length - 1];
-      readout.replaceChildren(
-        el("b", { text: safe(row.url) }),
-        `  ${day(row.first)} – ${day(row.last)}, ${length(row.life)} in ${many(row.runs.length, "stay")}` +
-          `${last.gone ? `, lost by ${day(last.gone)}` : `, ${referrers.endOfRow(row)}`}` +
-          `${row.isPage ? `, to ${many(row.targets, "URL")}` : `, ${many(row.pages, "page")}`}`,
-      );
-      return;
-    }
-    const mark = marks[pointed];
-    if (mark) {
-      const parts = ["found", "new", "returned", "lost"].filter((kind) => mark[kind]);
-      readout.replaceChildren(
-        el("b", { text: referrers.nameOf(mark) }),
-        `  ${count(mark.standing)} link${mark.standing === 1 ? "s" : ""}` +
-          `${mark.unknown ? `, ${count(mark.unknown)} unknown` : ""}` +
-          `${parts.map((kind) => `, ${count(mark[kind])} ${kind}`).join("")}`,
-      );
-      return;
-    }
+    if (rows[current]) return readout.replaceChildren(...toldRow(rows[current]));
+    if (marks[pointed]) return readout.replaceChildren(...toldMark(marks[pointed], otherMarks));
+    const filled = beside ? " Filled bars are links to A, hollow ones links to B." : "";
     readout.textContent =
-      `${numberOfRows()}. A bar ends at the last capture that has a link; the thin line after it, at the first ` +
-      "that has none.";
+      `${numberOfRows()}.${filled} A bar ends at the last capture that has a link; the thin line after it, at the ` +
+      "first that has none.";
+    return undefined;
   }
 
-  /** How many rows there are, and of how many they are chosen. */
   function numberOfRows() {
-    const { rowsSelected, rowsTotal } = answer;
-    const event = choice.event === "any" ? (span ? " that came or went" : "") : ` ${choice.event}`;
-    const when = span ? ` from ${day(span[0])} to ${day(span[1] - 1)}` : "";
-    const text = choice.text ? ` with “${safe(choice.text)}”` : "";
-    if (rowsSelected > all.length) {
-      const first = `the first ${count(all.length)} of ${count(rowsSelected)} rows${event}${when}`;
-      return choice.text ? `${count(rows.length)}${text} of ${first}` : `T${first.slice(1)}`;
-    }
-    const of = rows.length < rowsTotal ? ` of ${count(rowsTotal)}` : "";
-    return `${count(rows.length)}${of} row${(of ? rowsTotal : rows.length) === 1 ? "" : "s"}${text}${event}${when}`;
+    const [selected, total] = beside && isWhole ? [all.length, all.length] : [answer.rowsSelected, answer.rowsTotal];
+    return toldRows(rows.length, { read: all.length, selected, total }, choice, when.span, beside ? " of A" : "");
   }
 
   const rowAt = (y) => {
@@ -394,9 +416,9 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
   }
 
   function enter(row) {
-    if (row.isPage) go({ url: row.url });
+    if (row.isPage) go({ url: row.url, list: kept });
     else if (choice.unit === "host") chooseHost(row.url);
-    else go({ ...state, unit: "host", text: row.url });
+    else go({ ...now(), unit: "host", text: row.url, who: undefined });
   }
 
   function pointers() {
@@ -461,7 +483,8 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
   }
 
   function key(event) {
-    if (shownTable || !months.length) return false;
+    if (event.key === "k") line.toggle();
+    if (shownTable || !months.length || event.key === "k") return event.key === "k";
     const page = Math.max(1, Math.floor((layout.height - HEADS) / LINE) - 1);
     const step = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page }[event.key];
     const aside = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
@@ -471,11 +494,13 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
     else if (event.key === "Enter" && rows[current] && !event.target.closest("button, a")) enter(rows[current]);
     else if (event.key === "Escape") choose(undefined);
     else if (aside && marks.length) {
-      const now = span ? marks.findIndex((mark) => mark.time === span[0]) : aside > 0 ? -1 : marks.length;
-      const next = marks[Math.max(0, Math.min(marks.length - 1, now + aside))];
+      const { span } = when;
+      const open = aside > 0 ? -1 : marks.length;
+      const at = span ? marks.findIndex((mark) => mark.end > span[0]) : open;
+      const next = marks[Math.max(0, Math.min(marks.length - 1, at + aside))];
       chartArea.setAttribute("aria-valuenow", marks.indexOf(next));
       chartArea.setAttribute("aria-valuetext", referrers.nameOf(next));
-      if (!span || span[0] !== next.time) choose(next);
+      if (!span || span[0] !== next.time || span[1] !== next.end) choose(next);
     } else return false;
     return true;
   }
@@ -487,7 +512,11 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
       shownTable = undefined;
     } else {
       const where = (row) =>
-        addressOf(row.isPage ? { url: row.url } : { ...state, unit: undefined, source: row.url, text: undefined });
+        addressOf(
+          row.isPage
+            ? { url: row.url, list: kept }
+            : { ...now(), unit: undefined, source: row.url, text: undefined, who: undefined },
+        );
       shownTable = table(rows, Math.max(0, current), where);
       listArea.append(shownTable.element);
     }
@@ -497,11 +526,13 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
   const watch = new ResizeObserver(resize);
   if (months.length) {
     pointers();
+    tellWho();
     filter();
     if (choice.text) load();
     watch.observe(listArea);
     resize();
   } else drawn();
+  line.offer();
   return {
     key,
     resize,
@@ -511,10 +542,15 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
       url: state.url,
       months,
       marks: marks.map(({ time: start, end, size, ...numbers }) => ({ start, end, size, ...numbers })),
-      rows: rows.map((row) => ({ url: row.url, pages: row.pages, targets: row.targets, runs: row.runs })),
+      rows: rows.map(({ url, pages, targets, runs, who: whose, parts }) => ({
+        ...{ url, pages, targets, runs, who: whose },
+        parts: parts && Object.fromEntries(parts.map(([name, part]) => [name, part.runs])),
+      })),
+      otherMonths,
+      isWhole,
       selected: answer.rowsSelected,
       total: answer.rowsTotal,
-      span,
+      span: when.span,
       layout: { ...layout, from, to },
     }),
   };

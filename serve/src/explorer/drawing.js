@@ -74,16 +74,30 @@ export function unknown(captures, place) {
 }
 
 /** The bars of one row: filled while the link was there, and a thin line up to the capture that has it no more. */
-export function bars(context, row, y, height, { x, left, right, thickness }, colour, thin) {
+export function bars(context, row, y, height, area, colour, thin) {
+  const fill = (start, end, top) => {
+    context.fillStyle = colour;
+    context.fillRect(start, top, Math.max(1, end - start), area.thickness);
+  };
+  runs(context, row, y, height, area, fill, thin);
+}
+
+/** The same with bars that are outlines. */
+export function hollowBars(context, row, y, height, area, colour, thin) {
+  const outline = (start, end, top) => {
+    context.strokeStyle = colour;
+    context.lineWidth = 1;
+    context.strokeRect(start + 0.5, top + 0.5, Math.max(1, end - start - 1), area.thickness - 1);
+  };
+  runs(context, row, y, height, area, outline, thin);
+}
+
+function runs(context, row, y, height, { x, left, right, thickness }, bar, thin) {
   const top = y + (height - thickness) / 2;
   for (const run of row.runs) {
     const [from, to] = x(run);
     if (from > right) continue;
-    if (to >= left) {
-      context.fillStyle = colour;
-      const start = Math.max(from, left - 2);
-      context.fillRect(start, top, Math.max(1, Math.min(to, right + 2) - start), thickness);
-    }
+    if (to >= left) bar(Math.max(from, left - 2), Math.min(to, right + 2), top);
     const end = x.gone(run);
     if (end > to + 1.5 && end >= left && thickness > 3) {
       const middle = Math.round(y + height / 2) + 0.5;

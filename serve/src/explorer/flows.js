@@ -1,11 +1,11 @@
 // The pictures of backlinks: how many link over time with what came and went, and a row of bars for each referrer. Both
 // have one axis, and draw into a canvas or an SVG.
 //
-// A view is {from, to, width, left, keyLeft, marks, rows, span, pointed, current, scroll, height}: times of the axis,
-// pixels, and what is chosen.
+// A view is {from, to, width, left, keyLeft, marks, otherMarks, rows, span, pointed, current, scroll, height}: times of
+// the axis, pixels, and what is chosen. `otherMarks` are those of the target beside, B, of which all is hollow.
 
 import { count } from "./dom.js";
-import { bars, clip, hatch } from "./drawing.js";
+import { bars, clip, hatch, hollowBars } from "./drawing.js";
 import { fitted } from "./names.js";
 import { endOfRow } from "./referrers.js";
 import { day, ticks } from "./time.js";
@@ -38,16 +38,30 @@ function years(context, view, theme, height, withText) {
   }
 }
 
+/** A line of steps from the ground and back: for each step its start and end, and its top. */
+function steps(context, tops, ground, colour, thick) {
+  if (!tops.length) return;
+  context.strokeStyle = colour;
+  context.lineWidth = thick;
+  context.beginPath();
+  context.moveTo(tops[0][0], ground);
+  for (const [start, end, top] of tops) {
+    context.lineTo(start, top - 0.5);
+    context.lineTo(end, top - 0.5);
+  }
+  context.stroke();
+}
+
 /** How many link, as steps; below it what came, upward, and what went, downward. */
 export function drawChart(context, theme, view, height) {
-  const { marks, left, width, from, to, span, pointed } = view;
+  const { marks, otherMarks = [], left, width, from, to, span, pointed } = view;
   const x = (at) => xOf(view, at);
   const middle = Math.round((height - 18) * 0.55);
   const bottom = height - 20;
   const zero = Math.round(middle + (bottom - middle) * 0.55);
   context.font = `11px ${theme.sans}`;
   years(context, view, theme, height - 14, true);
-  const most = Math.max(0, ...marks.map((mark) => mark.standing + mark.unknown));
+  const most = Math.max(0, ...[...marks, ...otherMarks].map((mark) => mark.standing + mark.unknown));
   const tall = (number) => (most ? (number / most) * (middle - 16) : 0);
   marks.forEach((mark, at) => {
     const [start, end] = [x(Math.max(mark.time, from)), at + 1 < marks.length ? x(marks[at + 1].time) : x(to)];
@@ -59,9 +73,22 @@ export function drawChart(context, theme, view, height) {
     const more = tall(mark.unknown);
     if (more > 0) hatch(context, start, middle - top - more, end - start + 0.5, more, theme.hatch);
   });
+  const tops = otherMarks.map((mark, at) => [
+    x(Math.max(mark.time, from)),
+    at + 1 < otherMarks.length ? x(otherMarks[at + 1].time) : x(to),
+    middle - tall(mark.standing),
+    tall(mark.unknown),
+  ]);
+  for (const [start, end, top, more] of tops) if (more > 0) hatch(context, start, top - more, end - start, more, theme.hatch);
+  for (const [colour, thick] of [
+    [theme.paper, 4],
+    [theme.ink, 1.5],
+  ]) {
+    steps(context, tops, middle, colour, thick);
+  }
   // A root scale, or one crawl would flatten all else.
   const came = (mark) => mark.found + mark.new + mark.returned;
-  const flow = Math.max(1, ...marks.map((mark) => Math.max(came(mark), mark.lost)));
+  const flow = Math.max(1, ...[...marks, ...otherMarks].map((mark) => Math.max(came(mark), mark.lost)));
   const [up, down] = [zero - middle - 8, bottom - zero - 2];
   const scale = (number, room) => Math.sqrt(number / flow) * room;
   for (const mark of marks) {
@@ -85,6 +112,15 @@ export function drawChart(context, theme, view, height) {
     }
     context.fillStyle = theme.bar;
     if (mark.lost) context.fillRect(start, zero + 1, wide, Math.max(1, scale(mark.lost, down)));
+  }
+  context.strokeStyle = theme.ink;
+  context.lineWidth = 1;
+  for (const mark of otherMarks) {
+    const start = Math.round(x(Math.max(mark.time, from))) + 0.5;
+    const wide = Math.max(2, Math.round(x(Math.min(mark.end, to)) - start - 1));
+    const tallest = Math.round(scale(came(mark), up));
+    if (tallest) context.strokeRect(start, zero - tallest + 0.5, wide, tallest);
+    if (mark.lost) context.strokeRect(start, zero + 0.5, wide, Math.max(2, Math.round(scale(mark.lost, down))));
   }
   context.fillStyle = theme.ink3;
   context.fillRect(left, zero, width - left - RIGHT, 1);
@@ -119,7 +155,18 @@ function drawScales(context, theme, view, { most, flow, middle, zero, up, down, 
     context.fillText(word, text, y);
     draw?.(text + 8, y - 8);
   };
-  line("link", 20, theme.ink2);
+  const hollow = (px, py) => {
+    context.strokeStyle = theme.ink;
+    context.lineWidth = 1;
+    context.strokeRect(px + 0.5, py + 0.5, 8, 8);
+  };
+  if (view.otherMarks) {
+    line("link to A", 20, theme.ink2, (px, py) => {
+      context.fillStyle = theme.bar2;
+      context.fillRect(px, py, 9, 9);
+    });
+    line("to B, all hollow", 36, theme.ink2, hollow);
+  } else line("link", 20, theme.ink2);
   const box = (fill) => (x, y) => {
     context.fillStyle = fill;
     context.fillRect(x, y, 9, 9);
@@ -140,6 +187,11 @@ function drawScales(context, theme, view, { most, flow, middle, zero, up, down, 
 function columnsOf(view, unit) {
   const columns = [];
   let right = view.left - 14;
+  if (view.otherMarks) {
+    if (view.left < LOST) return { columns, room: right };
+    columns.push({ name: "B since", right }, { name: "A since", right: right - COLUMN });
+    return { columns, room: right - 2 * COLUMN - 4 };
+  }
   if (view.left >= LOST) {
     columns.push({ name: "lost by", right });
     right -= COLUMN;
@@ -153,6 +205,14 @@ function columnsOf(view, unit) {
     right -= 56;
   }
   return { columns, room: right - 4 };
+}
+
+/** What stands in the columns of a row. */
+function valuesOf(row) {
+  const values = { since: day(row.first), "lost by": endOfRow(row), "links to": row.targets, pages: row.pages };
+  const parts = Object.fromEntries(row.parts || []);
+  for (const name of ["A", "B"]) values[`${name} since`] = parts[name] ? day(parts[name].first) : "–";
+  return values;
 }
 
 /** The rows, below the heads of their columns. */
@@ -179,7 +239,7 @@ export function drawRows(context, theme, view, unit) {
     context.font = `${chosen ? "600 " : ""}12px ${theme.sans}`;
     context.fillStyle = chosen ? theme.accent : theme.ink;
     context.fillText(fitted(context, row.name, room, row.branches), 0, y + 15);
-    const values = { since: day(row.first), "lost by": endOfRow(row), "links to": row.targets, pages: row.pages };
+    const values = valuesOf(row);
     context.textAlign = "right";
     context.font = `11px ${theme.sans}`;
     for (const { name, right } of columns) {
@@ -189,11 +249,18 @@ export function drawRows(context, theme, view, unit) {
     }
     context.textAlign = "left";
     clip(context, left, y, width - left, LINE);
-    const colour = chosen ? theme.accent : theme.bar;
-    bars(context, row, y, LINE, { x: place, left, right: width - RIGHT, thickness: 7 }, colour, theme.bar2);
-    for (const [since, until] of row.unknown) {
-      const [start, end] = [x(since), until ? x(until) : x(view.to)];
-      hatch(context, start, y + 6, Math.max(3, end - start), 10, theme.hatch);
+    // One row of bars, or half a line for each target: those of B are hollow.
+    const [colour, outline] = chosen ? [theme.accent, theme.accent] : [theme.bar, theme.ink];
+    const area = { x: place, left, right: width - RIGHT, thickness: 7 };
+    const halves = row.parts || [["", row]];
+    for (const [side, part] of halves) {
+      const [top, tall] = side ? [y + (side === "A" ? 1 : 10), 11] : [y, LINE];
+      if (side === "B") hollowBars(context, part, top, tall, area, outline, theme.bar2);
+      else bars(context, part, top, tall, area, colour, theme.bar2);
+      for (const [since, until] of part.unknown) {
+        const [start, end] = [x(since), until ? x(until) : x(view.to)];
+        hatch(context, start, top + (side ? 0 : 6), Math.max(3, end - start), side ? tall : 10, theme.hatch);
+      }
     }
     context.restore();
   }

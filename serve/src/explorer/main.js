@@ -56,8 +56,8 @@ function viewOf(wanted) {
   return wanted.url ? view || VIEWS[0] : FIRST;
 }
 
-/** The state in which a view opens from this one; the view of the store keeps the URL for the others. */
-const stateIn = (view) => (isOffered(view) ? { v: view.id, url: state.url } : {});
+/** The state in which a view opens from this one; the view of the store keeps the URL, and all keep the list. */
+const stateIn = (view) => (isOffered(view) ? { v: view.id, url: state.url, list: state.list } : {});
 
 /** Whether a view can be opened from this state. */
 const isOffered = (view) => Boolean(state.url || view.isOfStore || view.isOfEither);
@@ -67,6 +67,7 @@ function set(changes) {
   state = { ...state, ...changes };
   for (const [name, value] of Object.entries(state)) if (value === undefined || value === "") delete state[name];
   replaceSoon(state);
+  if ("list" in changes) nav(viewOf(state));
 }
 
 /** Asks the server; a line runs below the header when the answer takes its time. */
@@ -237,6 +238,7 @@ function keys() {
     ["+ − 0", "zoom"],
     ["← →", "move in time, or to the next change"],
     ["a b", "which date moves"],
+    ["k", "keep a target of backlinks, or no longer"],
     ["Space", "play"],
     ["t", "dark or light"],
     ["?", "this list"],
@@ -301,7 +303,11 @@ function start() {
   setInterval(look, LOOK);
   document.addEventListener("visibilitychange", look);
   startSearch(field, (wanted) =>
-    go({ v: VIEWS.some((view) => view.id === state.v && !view.isOfStore) ? state.v : undefined, ...wanted }),
+    go({
+      v: VIEWS.some((view) => view.id === state.v && !view.isOfStore) ? state.v : undefined,
+      list: state.list,
+      ...wanted,
+    }),
   );
   show(stateOf(location.search));
 }

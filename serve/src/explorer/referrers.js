@@ -4,7 +4,8 @@
 import { path } from "./data.js";
 import { branchesOf, bare } from "./names.js";
 import { iso } from "./save.js";
-import { DAY, day, digits, MONTHS, seconds, year } from "./time.js";
+import { targetIn } from "./targets.js";
+import { DAY, day, MONTHS, year } from "./time.js";
 
 /** Rows of a first answer, and of one in which a text is looked for: the most that the server gives at once. */
 export const ROWS = 5000;
@@ -23,34 +24,26 @@ const KINDS = ["found", "new", "returned", "lost"];
 
 const time = (text) => (text ? Date.parse(text) / 1000 : 0);
 
-/** Whether a text is a name without a path: a domain. */
-export const isName = (text) => !/^\w+:\/\//.test(text) && !/\/./.test(text);
-
 /** What an address says of which rows are meant. */
 export function choiceOf(state) {
   const among = (value, words, otherwise) => (words.includes(value) ? value : otherwise);
   return {
-    match: among(state.match, ["exact", "host", "domain"], isName(state.url) ? "domain" : "exact"),
+    match: targetIn(state).match,
     unit: among(state.unit, ["host", "domain"], "page"),
     internal: state.internal === "1",
     order: among(state.order, ["last", "most", "key"], "first"),
     event: among(state.event, ["standing", "new", "returned", "lost"], "any"),
     source: state.source || undefined,
     text: state.text || "",
+    who: among(state.who, ["both", "a", "b"], "any"),
   };
 }
 
-/** The stretch of time that an address names: its first second, and the one after its last. */
-export function spanOf(state) {
-  const [from, to] = [seconds(state.from), seconds(state.to)];
-  return from < to ? [from, to] : undefined;
-}
-
-/** The question of a choice in a stretch of time; `more` has what else is asked. */
-export function question(url, { match, unit, internal, order, source, event }, span, more = {}) {
+/** The question of a choice about a target, in a stretch of time; `more` has what else is asked. */
+export function question({ url, match }, { unit, internal, order, source, event }, { from, to, span }, more = {}) {
   return path("v1/backlinks", {
-    from: span && digits(span[0]),
-    to: span && digits(span[1] - 1),
+    from: span && from,
+    to: span && to,
     url,
     matchType: match,
     unit,
@@ -153,6 +146,13 @@ export function nameOf(mark) {
   if (mark.size === 12) return String(year(mark.time));
   if (mark.size === 3) return `Q${at.getUTCMonth() / 3 + 1} ${year(mark.time)}`;
   return `${MONTHS[at.getUTCMonth()]} ${year(mark.time)}`;
+}
+
+/** The period of a mark as the texts of a first and a last date: "2004-01" and "2004-03". */
+export function textsOf(mark) {
+  if (mark.size === 12) return { from: String(year(mark.time)), to: String(year(mark.time)) };
+  const month = (at) => new Date(at * 1000).toISOString().slice(0, 7);
+  return { from: month(mark.time), to: month(mark.end - DAY) };
 }
 
 /** All rows of a question, from answer to answer; `tell` is told how many there are so far. */

@@ -9,8 +9,9 @@ const ROWS = 200;
 /** Runs of a row that are named. */
 const RUNS = 6;
 
-/** The runs of a row, and the stretches in which it is not known whether it was there. */
+/** The runs of a row, and the stretches in which it is not known whether it was there; by target if it has several. */
 function stretchesOf(row) {
+  if (row.parts) return row.parts.map(([name, part]) => `${name}: ${stretchesOf(part)}`).join(" · ");
   const named = row.runs.slice(0, RUNS).map((run) => `${day(run.first)} – ${day(run.last)}`);
   const rest = row.runs.length - named.length;
   const unknown = (row.unknown || []).map(([first, last]) => `not known ${day(first)} – ${last ? day(last) : "now"}`);
@@ -34,8 +35,8 @@ function blanks(captures) {
 
 /** When the link was gone for good, as far as is known. */
 function goneBy(row) {
-  const { gone } = row.runs[row.runs.length - 1];
-  return gone ? day(gone) : "";
+  const ends = (row.parts || [["", row]]).map(([, { runs }]) => runs[runs.length - 1].gone);
+  return ends.every((gone) => gone) ? day(Math.max(...ends)) : "";
 }
 
 /**

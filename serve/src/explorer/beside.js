@@ -1,0 +1,87 @@
+// Two targets beside each other, A and B: who links to both, to A only, and to B only. That is known once all rows of
+// both are read; before, a row that B has not yet could still come.
+
+import { chooser, count } from "./dom.js";
+import { hostOf } from "./names.js";
+import { linesOf } from "./referrers.js";
+
+/** The words for which rows are shown; `any` is all of them. */
+const WHO = [
+  ["any", "either"],
+  ["both", "both"],
+  ["a", "only A"],
+  ["b", "only B"],
+];
+
+/** "com,example,)/a" of "https://example.com/a": hosts of a domain stand beside each other. */
+function keyOf(url) {
+  const host = hostOf(url) || (url.includes("/") ? "" : url);
+  return host ? `${host.split(".").reverse().join(",")},)${url.slice(url.indexOf(host) + host.length)}` : url;
+}
+
+const ORDERS = {
+  first: (one, other) => one.first - other.first,
+  last: (one, other) => other.last - one.last,
+  most: (one, other) => other.pages - one.pages || other.targets - one.targets || one.first - other.first,
+  key: (one, other) => (keyOf(one.url) < keyOf(other.url) ? -1 : 1),
+};
+
+/** One row for each that links to A or to B: with its parts, and `who`, which is "both", "a" or "b". */
+export function united(rowsOfA, rowsOfB, order) {
+  const found = new Map(rowsOfA.map((row) => [row.url, { ...row, who: "a", parts: [["A", row]] }]));
+  for (const row of rowsOfB) {
+    const own = found.get(row.url);
+    if (!own) {
+      found.set(row.url, { ...row, who: "b", parts: [["B", row]] });
+      continue;
+    }
+    own.who = "both";
+    own.parts.push(["B", row]);
+    own.first = Math.min(own.first, row.first);
+    own.last = Math.max(own.last, row.last);
+    own.pages = Math.max(own.pages, row.pages);
+    own.targets += row.targets;
+  }
+  return [...found.values()].sort(ORDERS[order]);
+}
+
+/** How many rows there are of each kind. */
+export function countsOf(rows) {
+  const counts = { any: rows.length, both: 0, a: 0, b: 0 };
+  for (const row of rows) counts[row.who] += 1;
+  return counts;
+}
+
+/** The words of which rows are shown, with how many there are. */
+export const whoChooser = (counts, who, choose) =>
+  chooser(
+    "Link to",
+    WHO.map(([value, word]) => [value, `${word} ${count(counts[value])}`]),
+    who,
+    choose,
+  );
+
+/** The stays of rows as lines of a file, each with the target that it is of. */
+export const linesOfBoth = (rows, names) =>
+  rows.flatMap((row) =>
+    row.parts.flatMap(([side, part]) =>
+      linesOf([part]).map((line) => ({ target: names[side], who: row.who, ...line })),
+    ),
+  );
+
+/**
+ * The hosts that link to either, with the pages of each: undefined where an answer, which has the hosts with the most
+ * pages, does not say.
+ */
+export function hostsOfBoth([hostsOfA, isWholeA], [hostsOfB, isWholeB]) {
+  const [a, b] = [hostsOfA, hostsOfB].map((hosts) => new Map(hosts.map((host) => [host.host, host])));
+  const names = [...new Set([...a.keys(), ...b.keys()])];
+  const pages = (own, name, isWhole) => own.get(name)?.pages ?? (isWhole ? 0 : undefined);
+  const rows = names.map((host) => ({
+    host,
+    a: pages(a, host, isWholeA),
+    b: pages(b, host, isWholeB),
+    first: Math.min(a.get(host)?.first ?? Infinity, b.get(host)?.first ?? Infinity),
+  }));
+  return rows.sort((one, other) => (other.a || 0) + (other.b || 0) - (one.a || 0) - (one.b || 0));
+}

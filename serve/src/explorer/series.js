@@ -1,0 +1,30 @@
+// How many link to each of several targets, month by month, as lines of a file.
+
+import { count } from "./dom.js";
+import { monthsOf, question } from "./referrers.js";
+import { iso } from "./save.js";
+import { targetOf } from "./targets.js";
+
+const NUMBERS = ["standing", "unknown", "found", "new", "returned", "lost"];
+export const SERIES = ["target", "match", "month", ...NUMBERS];
+
+/**
+ * The lines of targets, which are words of an address, one after another. A target that the store does not have has
+ * none. Which rows are chosen changes nothing: a series counts all of them.
+ */
+export async function series(call, words, choice, tell) {
+  const lines = [];
+  for (const [at, word] of words.entries()) {
+    tell(`${count(at)} of ${count(words.length)} targets are read.`);
+    const target = targetOf(word);
+    const all = { ...choice, event: "any" };
+    const answer = await call(question(target, all, {}, { limit: 1 })).catch((error) => {
+      if (error.status !== 404) throw error;
+    });
+    for (const month of answer ? monthsOf(answer) : []) {
+      const numbers = Object.fromEntries(NUMBERS.map((kind) => [kind, month[kind]]));
+      lines.push({ target: target.url, match: target.match, month: iso(month.time).slice(0, 7), ...numbers });
+    }
+  }
+  return lines;
+}

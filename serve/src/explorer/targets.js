@@ -1,0 +1,77 @@
+// Targets of backlinks: a URL, a host or a domain, as one word of an address, and lists of them.
+
+import { path } from "./data.js";
+import { bare, hostOf, safe } from "./names.js";
+
+/** The most targets that a list keeps: an address with more is no longer sent whole. */
+export const KEPT_MAX = 20;
+const MATCHES = ["exact", "host", "domain"];
+
+/** Whether a text is a name without a path: a domain. */
+export const isName = (text) => !/^\w+:\/\//.test(text) && !/\/./.test(text);
+
+/** What is meant by who names a target and does not say. */
+const unsaid = (url) => (isName(url) ? "domain" : "exact");
+
+/** A target; a name is no single URL. */
+function made(url, match) {
+  const isSaid = MATCHES.includes(match) && !(match === "exact" && isName(url));
+  return { url, match: isSaid ? match : unsaid(url) };
+}
+
+/** The target that a word of an address names: "redhat.com", "http://a.example/", "host!www.a.example". */
+export function targetOf(word) {
+  const [, match, url] = /^(exact|host|domain)!(.+)$/.exec(word) || [];
+  return url ? made(url, match) : made(word);
+}
+
+/** A target as a word of an address. */
+export const wordOf = ({ url, match }) => (match === unsaid(url) ? url : `${match}!${url}`);
+
+/** The target of an address. */
+export const targetIn = (state) => made(state.url, state.match);
+
+/** The state with another target; what was chosen of the rows of the one before is not. */
+export function stateFor(state, { url, match }) {
+  const { v, unit, internal, order, list, and, from, to } = state;
+  const other = and && wordOf({ url, match }) === and ? undefined : and;
+  const said = match === unsaid(url) ? undefined : match;
+  return { v, url, match: said, unit, internal, order, from, to, and: other, list };
+}
+
+/** How a target is called: "redhat.com", "host www.redhat.com". */
+export function nameOf({ url, match }) {
+  if (match === "exact" || (match === "domain" && isName(url))) return bare(url);
+  return `${match} ${safe(isName(url) ? url : hostOf(url) || url)}`;
+}
+
+/** The targets that an address keeps, as words. */
+export const keptIn = (state) => [...new Set((state.list || "").split(/\s+/).filter(Boolean))].slice(0, KEPT_MAX);
+
+/** A list of words as an address keeps it. */
+export const listOf = (words) => words.join(" ") || undefined;
+
+const hostName = (url) => (isName(url) ? url.replace(/\/$/, "") : hostOf(url).replace(/:\d+$/, "")).toLowerCase();
+
+/** The host that a target lies in, if it is narrower than all URLs of this host. */
+export function hostAbove({ url, match }) {
+  const host = hostName(url);
+  return match === "exact" && host ? { url: host, match: "host" } : undefined;
+}
+
+/**
+ * The registrable domain that a target lies in, if it is narrower than all hosts of this domain. The server knows which
+ * names are public suffixes and says the domain of each page; it is asked about the page of the host to which the
+ * fewest link, because its surroundings are read.
+ */
+export async function domainAbove({ url, match }, call) {
+  const host = hostName(url);
+  if (!host) return undefined;
+  const { pages } = await call(path("v1/suggest", { q: host, limit: 9 }));
+  const own = pages.filter((page) => hostName(page.url) === host);
+  const least = own.sort((one, other) => one.inlinks - other.inlinks)[0]?.url || (isName(url) ? undefined : url);
+  if (!least) return undefined;
+  const { domains, domain, centre } = await call(path("v1/neighbourhood", { url: least, hops: 1, limit: 1 }));
+  const name = domains[domain[centre]];
+  return name && !(match === "domain" && name === host) ? { url: name, match: "domain" } : undefined;
+}
