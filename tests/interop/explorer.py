@@ -28,6 +28,7 @@ from pathlib import Path
 
 import axe_playwright_python
 from explorer_around import check_backlinks, check_neighbourhood
+from explorer_bench import check_bench, check_bench_whole
 from explorer_browser import FIRST, Api, Browser, digits, fail
 from explorer_deaths import check_deaths
 from explorer_firefox import Firefox, FirefoxBrowser
@@ -374,6 +375,8 @@ def check_axe(chromium, base, url):
     """axe-core finds nothing serious in any view, dark and light, wide and narrow."""
     views = [{}, {"url": url}, {"url": url, "rows": "all", "group": "host"}, {"url": url, "dir": "in"},
              {"v": "dates", "url": url}, {"v": "backlinks", "url": url.split("/")[2]},
+             {"v": "backlinks", "url": "museum.example", "and": "archive.example", "list": "news.example",
+              "from": "20xx"},
              {"v": "neighbourhood", "url": url}, {"v": "store"}, {"v": "deaths"}]
     passed = 0
     for scheme in ("light", "dark"):
@@ -392,7 +395,7 @@ def check_axe(chromium, base, url):
     print(f"axe-core: {len(views)} views, two themes, two widths: nothing serious, {passed} checks passed")
 
 
-def check_firefox(args, base, api, pages, directory):
+def check_firefox(args, base, api, pages, within, directory):
     """What differs most between browsers, in Firefox too: drawing, keys, modules, the cache."""
     if not args.firefox:
         print("left out: Firefox is not here")
@@ -403,6 +406,7 @@ def check_firefox(args, base, api, pages, directory):
         browser = FirefoxBrowser(firefox, base)
         check_bars(browser, api, pages)
         check_dates(browser, api, pages[:10])
+        check_bench(browser, api, within)
         check_truth(lambda base: FirefoxBrowser(firefox, base), args.webstrata, directory / "firefox")
     finally:
         firefox.close()
@@ -487,6 +491,8 @@ def main():
                 check_orders(browser, most)
                 check_dates(browser, api, pages[:20])
                 check_backlinks(browser, api, args.webstrata, store, ["museum.example", "elsewhere-3.example"])
+                within = next(page for page in known if page.startswith("https://www.news.example/"))
+                check_bench_whole(browser, api, within, lambda *size: Browser(chromium, base, *size))
                 check_neighbourhood(browser, api, [most, *pages[2:9]])
                 check_store(browser, args.webstrata, store)
                 check_search(browser, api, most)
@@ -501,7 +507,7 @@ def main():
                 check_proxies(chromium, base.removeprefix("http://"), most, directory)
                 check_axe(chromium, base, most)
                 measure(chromium, base, most)
-                check_firefox(args, base, api, pages, directory)
+                check_firefox(args, base, api, pages, within, directory)
                 if args.shots:
                     shoot(chromium, base, most, args.shots)
                 chromium.close()

@@ -13,7 +13,8 @@ from explorer_browser import Browser, fail
 from websockets.sync.client import connect
 
 KEYS = {"ArrowLeft": "\ue012", "ArrowUp": "\ue013", "ArrowRight": "\ue014", "ArrowDown": "\ue015", "Enter": "\ue007",
-        "Escape": "\ue00c", "Home": "\ue011", "End": "\ue010", "PageUp": "\ue00e", "PageDown": "\ue00f"}
+        "Escape": "\ue00c", "Home": "\ue011", "End": "\ue010", "PageUp": "\ue00e", "PageDown": "\ue00f",
+        "Backspace": "\ue003"}
 ROLES = {"button": "button", "link": "a[href]", "radio": "[role=radio]"}
 
 
@@ -91,8 +92,8 @@ class Element:
         self.tab.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
 
     def fill(self, text):
-        self.of("all[0].focus()")
-        self.tab.keys(*text)
+        self.of("[all[0].focus(), all[0].select()]")
+        self.tab.keys(*(text or ["Backspace"]))
 
 
 class Tab:

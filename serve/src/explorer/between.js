@@ -32,6 +32,7 @@ export function between(when, apply) {
       placeholder: example,
       autocomplete: "off",
       spellcheck: "false",
+      maxlength: 40,
       "aria-label": label,
       "aria-describedby": "between-wrong",
       // Enter and leaving the field both apply what was changed.
