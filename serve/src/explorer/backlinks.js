@@ -20,7 +20,7 @@ import { showSource } from "./source.js";
 import { table } from "./table.js";
 import { isName, keptIn, nameOf, targetIn, targetOf, wordOf } from "./targets.js";
 import { day } from "./time.js";
-import { factsOf, toldMark, toldRow, toldRows } from "./told.js";
+import { factsOf, shortFacts, toldMark, toldRow, toldRows } from "./told.js";
 
 /** Pixels that a mark of the chart has at least. */
 const MARK = 4;
@@ -40,7 +40,8 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
   const askBoth = (more) =>
     Promise.all([target, ...(other && !other.missing ? [other.target] : [])].map((own) => call(askedOf(own)(more))));
   // Who is not in the store is said beside its name; the target is shown alone then.
-  if (other) await call(askedOf(other.target)()).catch((error) => (other.missing = error.message));
+  const missing = ({ status, message }) => (status === 404 ? "is not in the store" : cut(safe(message), 120));
+  if (other) await call(askedOf(other.target)()).catch((error) => (other.missing = missing(error)));
   let [answer, beside] = await askBoth();
   if (!isOpen()) return undefined;
   const months = referrers.monthsOf(answer);
@@ -114,7 +115,7 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
     return headOf(
       nameOf(target),
       el("p", {}, side("A"), ...factsOf(answer, months, choice)),
-      el("p", {}, side("B"), el("b", { text: nameOf(other.target) }), ": ", ...factsOf(beside, otherMonths, choice)),
+      el("p", {}, side("B"), el("b", { text: cut(nameOf(other.target), 80) }), ": ", ...factsOf(beside, otherMonths, choice)),
     );
   }
 
@@ -320,7 +321,10 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
 
   // ---- the pictures ----
 
-  const view = () => ({ ...layout, from, to, marks, otherMarks, rows, span: when.span, pointed, current, scroll });
+  const view = () => ({
+    ...{ ...layout, from, to, marks, otherMarks, rows, span: when.span, pointed, current, scroll },
+    isUnited: Boolean(beside && isWhole),
+  });
 
   function resize() {
     const width = listArea.clientWidth;
@@ -377,10 +381,13 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
       drawChart(svg, theme, view(), layout.chart);
       svg.shifted(0, layout.chart, () => drawRows(svg, theme, view(), choice.unit));
     };
-    const told = [...root.querySelectorAll(".head p")].map((own) => own.innerText).join("; ");
-    const title = [target, ...(beside ? [other.target] : [])].map(nameOf).join(" and to ");
+    const named = [target, ...(beside ? [other.target] : [])].map((own) => cut(nameOf(own), 60));
+    const title = `Links to ${beside ? `${named[0]} (A) and to ${named[1]} (B)` : named[0]}`;
+    const told = beside
+      ? `${shortFacts("A", answer, months)}; ${shortFacts("B", beside, otherMonths)}`
+      : root.querySelector(".head p").innerText;
     const key = keyText(barsKey(false)) + (beside ? " Filled: links to A; hollow: links to B." : "");
-    const frame = { title: `Links to ${title}`, facts: `${told}. ${numberOfRows()}`, key };
+    const frame = { title, facts: `${told}. ${numberOfRows()}`, key };
     return framed(frame, [layout.width, layout.chart + layout.height], theme, draw);
   }
 
@@ -389,10 +396,10 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
   function tell() {
     if (rows[current]) return readout.replaceChildren(...toldRow(rows[current]));
     if (marks[pointed]) return readout.replaceChildren(...toldMark(marks[pointed], otherMarks));
-    const filled = beside ? " Filled bars are links to A, hollow ones links to B." : "";
-    readout.textContent =
-      `${numberOfRows()}.${filled} A bar ends at the last capture that has a link; the thin line after it, at the ` +
-      "first that has none.";
+    const bars = beside
+      ? "Filled bars are links to A, hollow bars are links to B. The line after a bar ends where the link is gone."
+      : "A bar ends at the last capture that has a link; the thin line after it, at the first that has none.";
+    readout.textContent = `${numberOfRows()}. ${bars}`;
     return undefined;
   }
 

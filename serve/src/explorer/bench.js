@@ -61,7 +61,7 @@ export function bench({ now, target, other, call, isOpen, say, keep }) {
       label("Compared with"),
       there(other.target, name),
       other.missing
-        ? el("span", { class: "wrong", role: "status", text: safe(other.missing) })
+        ? el("span", { class: "wrong", role: "status", text: other.missing })
         : does("swap", `Show ${name} as A`, turned),
       does("×", `Compare no longer with ${name}`, alone),
     );

@@ -26,6 +26,16 @@ const ORDERS = {
   key: (one, other) => (keyOf(one.url) < keyOf(other.url) ? -1 : 1),
 };
 
+/** How many seconds are in any of several runs. */
+function lengthOf(runs) {
+  let [sum, end] = [0, -Infinity];
+  for (const run of [...runs].sort((one, other) => one.first - other.first)) {
+    sum += Math.max(0, run.last - Math.max(run.first, end + 1) + 1);
+    end = Math.max(end, run.last);
+  }
+  return sum;
+}
+
 /** One row for each that links to A or to B: with its parts, and `who`, which is "both", "a" or "b". */
 export function united(rowsOfA, rowsOfB, order) {
   const found = new Map(rowsOfA.map((row) => [row.url, { ...row, who: "a", parts: [["A", row]] }]));
@@ -41,6 +51,7 @@ export function united(rowsOfA, rowsOfB, order) {
     own.last = Math.max(own.last, row.last);
     own.pages = Math.max(own.pages, row.pages);
     own.targets += row.targets;
+    own.life = lengthOf([...own.runs, ...row.runs]);
   }
   return [...found.values()].sort(ORDERS[order]);
 }

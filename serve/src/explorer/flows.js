@@ -2,7 +2,8 @@
 // have one axis, and draw into a canvas or an SVG.
 //
 // A view is {from, to, width, left, keyLeft, marks, otherMarks, rows, span, pointed, current, scroll, height}: times of
-// the axis, pixels, and what is chosen. `otherMarks` are those of the target beside, B, of which all is hollow.
+// the axis, pixels, and what is chosen. `otherMarks` are those of the target beside, B, of which all is hollow;
+// `isUnited` if the rows have parts of both.
 
 import { count } from "./dom.js";
 import { bars, clip, hatch, hollowBars } from "./drawing.js";
@@ -187,7 +188,7 @@ function drawScales(context, theme, view, { most, flow, middle, zero, up, down, 
 function columnsOf(view, unit) {
   const columns = [];
   let right = view.left - 14;
-  if (view.otherMarks) {
+  if (view.isUnited) {
     if (view.left < LOST) return { columns, room: right };
     columns.push({ name: "B since", right }, { name: "A since", right: right - COLUMN });
     return { columns, room: right - 2 * COLUMN - 4 };
@@ -228,7 +229,7 @@ export function drawRows(context, theme, view, unit) {
   }
   const place = (run) => [x(run.first), Math.max(x(run.last), x(run.first) + 1)];
   place.gone = (run) => (run.gone ? x(run.gone) : x(run.last));
-  clip(context, 0, HEADS, width, height - HEADS);
+  clip(context, 0, HEADS, width, Math.max(0, height - HEADS));
   const first = Math.floor(scroll / LINE);
   for (let at = first; at < Math.min(rows.length, first + Math.ceil(height / LINE) + 1); at += 1) {
     const [row, y] = [rows[at], HEADS + at * LINE - scroll];

@@ -27,7 +27,11 @@ export function hostTable(answer, beside, choose) {
       "tr",
       {},
       el("td", {}, act(safe(host) || "no host", () => host && choose(host))),
-      ...numbers.map((number) => el("td", { class: "n", text: number === undefined ? "?" : count(number) })),
+      ...numbers.map((number) =>
+        number === undefined
+          ? el("td", { class: "n", text: "?", title: "Not among the hosts with the most pages" })
+          : el("td", { class: "n", text: count(number) }),
+      ),
       el("td", { class: "n middle", text: month(first) }),
     );
   const head = (text, kind) => el("th", { scope: "col", class: kind, text });

@@ -25,8 +25,9 @@ export function targetOf(word) {
   return url ? made(url, match) : made(word);
 }
 
-/** A target as a word of an address. */
-export const wordOf = ({ url, match }) => (match === unsaid(url) ? url : `${match}!${url}`);
+/** A target as a word of an address, in which no space is. */
+export const wordOf = ({ url, match }) =>
+  (match === unsaid(url) ? url : `${match}!${url}`).replace(/\s/g, encodeURIComponent);
 
 /** The target of an address. */
 export const targetIn = (state) => made(state.url, state.match);

@@ -19,6 +19,12 @@ export function factsOf({ rowsTotal }, months, { unit, source }) {
   ];
 }
 
+/** The same in a few words: "A: 18 of 74 link at the latest capture". */
+export function shortFacts(side, { rowsTotal }, months) {
+  const { standing = 0 } = months[months.length - 1] || {};
+  return `${side}: ${count(standing)} of ${count(rowsTotal)} link at the latest capture`;
+}
+
 function staysOf(row) {
   const last = row.runs[row.runs.length - 1];
   return (
@@ -28,9 +34,16 @@ function staysOf(row) {
   );
 }
 
+/** In a few words, where two stand side by side. */
+function briefly(row) {
+  const { gone } = row.runs[row.runs.length - 1];
+  const stays = row.runs.length > 1 ? ` in ${many(row.runs.length, "stay")}` : "";
+  return `${day(row.first)} – ${day(row.last)}${stays}, ${gone ? `lost by ${day(gone)}` : endOfRow(row)}`;
+}
+
 /** A row: when it linked, to each target if there are two. */
 export function toldRow(row) {
-  const stays = row.parts ? row.parts.map(([side, part]) => `${side}: ${staysOf(part)}`).join("; ") : staysOf(row);
+  const stays = row.parts ? row.parts.map(([side, part]) => `${side}: ${briefly(part)}`).join("; ") : staysOf(row);
   return [el("b", { text: safe(row.url) }), `  ${stays}`];
 }
 
