@@ -176,7 +176,7 @@ def check_beside(browser, api, a, b):
     return compared, len(lines)
 
 
-def check_list(browser, a, b):
+def check_list(browser, a, b, inside):
     """A list in the address: kept with a key and a click, gone to, compared, carried along, and removed."""
     page = browser.page
     browser.open(v="backlinks", url=a)
@@ -206,6 +206,14 @@ def check_list(browser, a, b):
     browser.ready("backlinks")
     if [at(browser).get(name) for name in ("url", "match", "and")] != [b, "host", a]:
         fail(f"swapped targets are {page.url}")
+    browser.open(v="barcode", url=inside, list=f"{a} host!{b}")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    page.wait_for_timeout(250)
+    if at(browser)["url"] == inside or at(browser).get("list") != f"{a} host!{b}":
+        fail(f"a row of a barcode leads to {page.url}, without the list")
+    page.goto(f"{browser.base}/?{urllib.parse.urlencode({'v': 'backlinks', 'url': b, 'list': f'{a} host!{b}'})}")
+    browser.ready("backlinks")
     page.keyboard.press("5")
     browser.ready("store")
     page.keyboard.press("3")
@@ -309,7 +317,7 @@ def check_bench(browser, api, page_url):
     a, b = "museum.example", "archive.example"
     dates = check_typed(browser, api, a)
     rows, hosts = check_beside(browser, api, a, b)
-    check_list(browser, a, b)
+    check_list(browser, a, b, page_url)
     check_wider(browser, api, page_url)
     print(f"bench: {dates} pairs of dates typed, a period clicked; two targets with {rows} rows of who links to both "
           f"and {hosts} hosts as /v1/backlinks has them; the list, host and domain")

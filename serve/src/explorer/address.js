@@ -13,6 +13,12 @@ export function addressOf(state) {
 let timer;
 let waiting;
 
+/** A state with what goes along to each state that does not say otherwise: the targets that a person keeps. */
+const along = (state) => ({ list: (waiting || stateOf(location.search)).list, ...state });
+
+/** The address of a state that is opened from this one. */
+export const addressFrom = (state) => addressOf(along(state));
+
 function write() {
   clearTimeout(timer);
   if (waiting) history.replaceState(null, "", addressOf(waiting));
@@ -35,14 +41,14 @@ export function forget() {
 /** Opens a state as a new entry of the history. The entry before keeps what was chosen last. */
 export function go(state) {
   write();
-  history.pushState(null, "", addressOf(state));
+  history.pushState(null, "", addressFrom(state));
   dispatchEvent(new PopStateEvent("popstate"));
 }
 
 /** A link to a state. */
 export function link(state, text) {
   return el("a", {
-    href: addressOf(state),
+    href: addressFrom(state),
     text,
     onclick: (event) => {
       if (event.metaKey || event.ctrlKey || event.shiftKey) return;

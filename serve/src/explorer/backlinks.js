@@ -4,7 +4,7 @@
 // The server chooses rows: by host of the pages that link, by what happened to them, and by time. Here they are only
 // filtered by a text. Two canvases, of the chart and of the rows; both are drawn once a change, in the next frame.
 
-import { addressOf } from "./address.js";
+import { addressFrom } from "./address.js";
 import { bench } from "./bench.js";
 import { countsOf, linesOfBoth, united, whoChooser } from "./beside.js";
 import { between, whenOf } from "./between.js";
@@ -423,7 +423,7 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
   }
 
   function enter(row) {
-    if (row.isPage) go({ url: row.url, list: kept });
+    if (row.isPage) go({ url: row.url });
     else if (choice.unit === "host") chooseHost(row.url);
     else go({ ...now(), unit: "host", text: row.url, who: undefined });
   }
@@ -519,9 +519,9 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
       shownTable = undefined;
     } else {
       const where = (row) =>
-        addressOf(
+        addressFrom(
           row.isPage
-            ? { url: row.url, list: kept }
+            ? { url: row.url }
             : { ...now(), unit: undefined, source: row.url, text: undefined, who: undefined },
         );
       shownTable = table(rows, Math.max(0, current), where);

@@ -4,7 +4,7 @@
 // hovering never draws the picture again. This file has what stands around the picture, pointers and keys; the picture
 // itself is a scene.
 
-import { addressOf } from "./address.js";
+import { addressFrom } from "./address.js";
 import { asks } from "./asks.js";
 import { endedOf, failed, saidOf, tells } from "./captures.js";
 import { archiveOf, BARCODE_MAX, barcode as decoded, barcodePath, home, mementoOf } from "./data.js";
@@ -486,7 +486,7 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
     tableSwitch.setAttribute("aria-pressed", String(wanted));
     shownTable?.element.remove();
     shownTable = wanted
-      ? table(scene.order.rows, Math.max(0, scene.current), (row) => addressOf({ url: row.url }), scene.captures)
+      ? table(scene.order.rows, Math.max(0, scene.current), (row) => addressFrom({ url: row.url }), scene.captures)
       : undefined;
     if (shownTable) area.append(shownTable.element);
   }

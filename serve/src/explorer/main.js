@@ -56,8 +56,8 @@ function viewOf(wanted) {
   return wanted.url ? view || VIEWS[0] : FIRST;
 }
 
-/** The state in which a view opens from this one; the view of the store keeps the URL, and all keep the list. */
-const stateIn = (view) => (isOffered(view) ? { v: view.id, url: state.url, list: state.list } : {});
+/** The state in which a view opens from this one; the view of the store keeps the URL for the others. */
+const stateIn = (view) => (isOffered(view) ? { v: view.id, url: state.url } : {});
 
 /** Whether a view can be opened from this state. */
 const isOffered = (view) => Boolean(state.url || view.isOfStore || view.isOfEither);
@@ -303,11 +303,7 @@ function start() {
   setInterval(look, LOOK);
   document.addEventListener("visibilitychange", look);
   startSearch(field, (wanted) =>
-    go({
-      v: VIEWS.some((view) => view.id === state.v && !view.isOfStore) ? state.v : undefined,
-      list: state.list,
-      ...wanted,
-    }),
+    go({ v: VIEWS.some((view) => view.id === state.v && !view.isOfStore) ? state.v : undefined, ...wanted }),
   );
   show(stateOf(location.search));
 }

@@ -3,7 +3,7 @@
 //
 // Two canvases: of the rings, drawn while something moves, and of time; `rings` draws both.
 
-import { addressOf, go as goTo } from "./address.js";
+import { addressFrom, go as goTo } from "./address.js";
 import { asks } from "./asks.js";
 import { home, path } from "./data.js";
 import { act, chooser, colours, count, dialog, el, headOf, many, notice, sized } from "./dom.js";
@@ -201,7 +201,7 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
 
   const linkTo = (url, text) =>
     el("a", {
-      href: addressOf({ v: "neighbourhood", url, at: state.at }),
+      href: addressFrom({ v: "neighbourhood", url, at: state.at }),
       text,
       onclick: (event) => {
         if (event.metaKey || event.ctrlKey || event.shiftKey) return;
@@ -556,7 +556,7 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
       shownTable = undefined;
     } else {
       const where = (row) =>
-        addressOf(hostOf(row.url) ? { v: "neighbourhood", url: row.url } : { v: "backlinks", url: row.url });
+        addressFrom(hostOf(row.url) ? { v: "neighbourhood", url: row.url } : { v: "backlinks", url: row.url });
       shownTable = table(rowsNow(), 0, where);
       area.append(shownTable.element);
     }
