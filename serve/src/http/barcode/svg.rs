@@ -20,6 +20,7 @@ use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, VARY};
 use axum::http::{HeaderMap, HeaderValue, Uri};
 use axum::response::{IntoResponse, Response};
 use webstrata_layers::record::capture::{gone_after, telling};
+use webstrata_layers::record::key::host_of;
 use webstrata_layers::{RangeLength, counted, format_time};
 
 use super::{Barcode, Refused, pinned};
@@ -171,7 +172,7 @@ fn picture(barcode: &Barcode, names: &[String], width: f64, address: &str) -> St
     for (at, (name, runs)) in rows.iter().enumerate() {
         #[expect(clippy::cast_precision_loss, reason = "fewer than a thousand rows")]
         let y = HEAD + LINE * at as f64;
-        let words = shown(name, letters(left - MARGIN - 10.0, LETTER));
+        let words = shown(short(name, &barcode.url), letters(left - MARGIN - 10.0, LETTER));
         let _ = write!(svg, "<text x=\"{MARGIN}\" y=\"{:.1}\" fill=\"#1c1b18\">{words}</text>", y + 11.0);
         for &(first, last, gone) in runs {
             if let Some(gone) = gone {
@@ -181,6 +182,13 @@ fn picture(barcode: &Barcode, names: &[String], width: f64, address: &str) -> St
         }
     }
     svg + "</svg>\n"
+}
+
+/// A URL without its scheme; of the host of the page, its path.
+fn short<'a>(url: &'a str, page: &str) -> &'a str {
+    let bare = |url: &'a str| url.split_once("://").map_or(url, |(_, rest)| rest);
+    let path = host_of(url).filter(|host| host_of(page) == Some(host)).and_then(|host| bare(url).strip_prefix(host));
+    path.filter(|path| path.starts_with('/')).unwrap_or(bare(url))
 }
 
 /// What the picture has, in a sentence.
@@ -270,6 +278,14 @@ fn shown(text: &str, letters_max: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_go_by_their_path_on_the_host_of_the_page() {
+        let page = "http://a.example/x";
+        let names = ["https://a.example/", "http://a.example:81/y", "http://b.a.example/", "mailto:a"];
+        let found = names.map(|name| short(name, page));
+        assert_eq!(found, ["/", "a.example:81/y", "b.a.example/", "mailto:a"]);
+    }
 
     #[test]
     fn texts_are_cut_in_the_middle_and_harmless() {
