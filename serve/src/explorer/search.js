@@ -156,16 +156,30 @@ export function startSearch(field, choose) {
   });
 }
 
+/** The domain that is linked to most of those without a captured host: all its links come from elsewhere. */
+function linkedFromElsewhere(overview) {
+  const isCaptured = ({ domain }) => overview.hosts.some(({ host }) => `.${host}`.endsWith(`.${domain}`));
+  const found = overview?.domains.find((own) => own.domain && !isCaptured(own));
+  return found && { url: found.domain, match: "domain" };
+}
+
+/** The host of the page that is linked to most: pages of its own may be all that link there, so they count, too. */
+function linkedMost(start) {
+  const most = start.pages.reduce((best, page) => (page.inlinks > best.inlinks ? page : best));
+  return { url: hostOf(most.url), match: "host", internal: "1" };
+}
+
 /** Three questions with examples out of this store. */
 function questions(start, overview) {
   const page = start.pages.find((own) => own.captures > 1) || start.pages[0];
   if (!page?.captures) return [];
-  const domain = overview?.domains?.[0]?.domain || hostOf(page.url);
-  const years = [page.first, page.last].map((time) => time.slice(0, 4)).join(" and ");
+  const years = [...new Set([page.first, page.last].map((time) => time.slice(0, 4)))];
+  const between = years.length > 1 ? years.join(" and ") : "its first capture and its last";
+  const target = linkedFromElsewhere(overview) || linkedMost(start);
   const asked = [
     ["Which links did ", { url: page.url }, bare(page.url), " have, and when?"],
-    ["What changed on ", { v: "dates", url: page.url }, bare(page.url), ` between ${years}?`],
-    ["Who links to ", { v: "backlinks", url: domain, match: "domain" }, safe(domain), ", since when, and who stopped?"],
+    ["What changed on ", { v: "dates", url: page.url }, bare(page.url), ` between ${between}?`],
+    ["Who links to ", { v: "backlinks", ...target }, safe(target.url), ", since when, and who stopped?"],
   ];
   const line = ([before, state, name, after]) => el("li", {}, el("span", {}, before, link(state, name), after));
   return [el("h2", { text: "Ask, for example" }), el("ul", { class: "list asks" }, ...asked.map(line))];
