@@ -9,12 +9,13 @@ import { bench } from "./bench.js";
 import { countsOf, linesOfBoth, united, whoChooser } from "./beside.js";
 import { between, whenOf } from "./between.js";
 import { act, chooser, colours, count, el, headOf, many, sized } from "./dom.js";
+import { shifted } from "./drawing.js";
 import { drawChart, drawRows, HEADS, LINE, RIGHT, timeAt } from "./flows.js";
 import { hostTable } from "./hosts.js";
-import { barsKey, keyText } from "./key.js";
+import { BACKLINKS, keyOf, keyText } from "./key.js";
 import { bare, cut, safe } from "./names.js";
 import * as referrers from "./referrers.js";
-import { elementOf, fileName, framed, nameFor, saveLines, savePicture, saveSvg } from "./save.js";
+import { elementOf, fileName, framed, nameFor, saveLines, savePng, saveSvg } from "./save.js";
 import { series, SERIES } from "./series.js";
 import { showSource } from "./source.js";
 import { table } from "./table.js";
@@ -43,13 +44,22 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
   const missing = ({ status, message }) => (status === 404 ? "is not in the store" : cut(safe(message), 120));
   if (other) await call(askedOf(other.target)()).catch((error) => (other.missing = missing(error)));
   let [answer, beside] = await askBoth();
+  let first = beside ? [answer, beside] : [answer];
+  if (choice.event !== "any" || when.span) {
+    const all = [{ ...choice, event: "any" }, { span: undefined }];
+    const whose = beside ? [target, other.target] : [target];
+    first = await Promise.all(whose.map((own) => call(referrers.question(own, ...all))));
+  }
   if (!isOpen()) return undefined;
   const months = referrers.monthsOf(answer);
   const otherMonths = beside && referrers.monthsOf(beside);
   let [all, isWhole] = [[], false];
   take();
   // The axis is that of all rows, whichever of them are chosen.
-  const [from, to] = referrers.extentOf([...months, ...(otherMonths || [])], all);
+  const [from, to] = referrers.extentOf(
+    [...months, ...(otherMonths || [])],
+    first.flatMap((own) => own.rows.map(referrers.rowOf)),
+  );
   let [marks, otherMarks, rows, asks] = [[], undefined, [], 0];
   let [scroll, current, pointed, waiting, layout, shownTable] = [0, -1, -1, false, undefined, undefined];
 
@@ -102,6 +112,7 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
       ? [
           el("div", { class: "over" }, hostTable(answer, beside, chooseHost), chartArea),
           listArea,
+          keyOf(BACKLINKS),
           el("div", { class: "read" }, readout, el("span", { class: "keys" }, el("kbd", { text: "?" }), " keys")),
         ]
       : [empty()]),
@@ -190,7 +201,7 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
         act("JSON", () => saveRows("json")),
         act("Series", saveSeries),
         act("SVG", () => saveSvg(whole(), fileName(state.url, "svg"))),
-        act("PNG", () => savePicture(together(), fileName(state.url, "png"))),
+        act("PNG", () => savePng(whole(), fileName(state.url, "png"))),
         act("Data", () => showSource(state.url, choice, when, [target, ...(beside ? [other.target] : [])])),
       ),
     );
@@ -361,32 +372,19 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
     });
   }
 
-  /** Both pictures in one canvas. */
-  function together() {
-    const both = el("canvas");
-    const context = sized(both, layout.width, layout.chart + layout.height);
-    const theme = colours();
-    context.fillStyle = theme.paper;
-    context.fillRect(0, 0, layout.width, layout.chart + layout.height);
-    drawChart(context, theme, view(), layout.chart);
-    context.translate(0, layout.chart);
-    drawRows(context, theme, view(), choice.unit);
-    return both;
-  }
-
   /** The picture as it stands by itself. */
   function whole() {
     const theme = colours();
-    const draw = (svg) => {
-      drawChart(svg, theme, view(), layout.chart);
-      svg.shifted(0, layout.chart, () => drawRows(svg, theme, view(), choice.unit));
+    const draw = (context) => {
+      drawChart(context, theme, view(), layout.chart);
+      shifted(context, 0, layout.chart, () => drawRows(context, theme, view(), choice.unit));
     };
     const named = [target, ...(beside ? [other.target] : [])].map((own) => cut(nameOf(own), 60));
     const title = `Links to ${beside ? `${named[0]} (A) and to ${named[1]} (B)` : named[0]}`;
     const told = beside
       ? `${shortFacts("A", answer, months)}; ${shortFacts("B", beside, otherMonths)}`
       : root.querySelector(".head p").innerText;
-    const key = keyText(barsKey(false)) + (beside ? " Filled: links to A; hollow: links to B." : "");
+    const key = keyText(BACKLINKS) + (beside ? " Filled: links to A; hollow: links to B." : "");
     const frame = { title, facts: `${told}. ${numberOfRows()}`, key };
     return framed(frame, [layout.width, layout.chart + layout.height], theme, draw);
   }
@@ -396,10 +394,7 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
   function tell() {
     if (rows[current]) return readout.replaceChildren(...toldRow(rows[current]));
     if (marks[pointed]) return readout.replaceChildren(...toldMark(marks[pointed], otherMarks));
-    const bars = beside
-      ? "Filled bars are links to A, hollow bars are links to B. The line after a bar ends where the link is gone."
-      : "A bar ends at the last capture that has a link; the thin line after it, at the first that has none.";
-    readout.textContent = `${numberOfRows()}. ${bars}`;
+    readout.textContent = `${numberOfRows()}.${beside ? " Filled bars are links to A, hollow bars are links to B." : ""}`;
     return undefined;
   }
 
@@ -528,6 +523,7 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
       listArea.append(shownTable.element);
     }
     tableSwitch.setAttribute("aria-pressed", String(Boolean(shownTable)));
+    set({ table: shownTable && "1" });
   }
 
   const watch = new ResizeObserver(resize);
@@ -538,6 +534,7 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
     if (choice.text) load();
     watch.observe(listArea);
     resize();
+    if (state.table) switchTable();
   } else drawn();
   line.offer();
   return {

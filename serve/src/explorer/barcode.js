@@ -12,7 +12,7 @@ import { act, chooser, colours, count, dialog, el, headOf, many, notice, outLink
 import { barsKey, keyOf, keyText } from "./key.js";
 import { bare, hostOf, safe } from "./names.js";
 import { measured, ordered } from "./order.js";
-import { elementOf, fileName, framed, iso, nameFor, saveLines, savePicture, saveSvg } from "./save.js";
+import { elementOf, fileName, framed, iso, nameFor, saveLines, savePng, saveSvg } from "./save.js";
 import { AXIS, Scene } from "./scene.js";
 import { table } from "./table.js";
 import { clock, DAY, day, digits, length, seconds } from "./time.js";
@@ -34,7 +34,10 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
     rows: ["dense", "all"].includes(state.rows) ? state.rows : "read",
     text: state.text || "",
   };
+  if (isWhole()) await load();
+  if (!isOpen()) return undefined;
   const scene = new Scene(data, all, choice, ordered(all, choice, hostOf(data.url)));
+  scene.scroll = Number(state.scroll) || 0;
   const outside = openAt(seconds(state.from), seconds(state.to));
   let waiting = false;
   let shownTable;
@@ -122,7 +125,7 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
       placeholder: "Only rows with…",
       "aria-label": "Only rows with",
       value: choice.text,
-      oninput: () => choose("text", filtered)(filter.value.trim()),
+      oninput: () => choose("text", chosen)(filter.value.trim()),
     });
     const ways = [
       ["out", "Links"],
@@ -135,13 +138,13 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
         "",
         ways,
         direction,
-        (value) => value !== direction && go({ ...state, dir: value, across: undefined }),
+        (value) => value !== direction && go({ ...state, dir: value, across: undefined, scroll: undefined }),
       ),
       chooser(
         "Sort",
         ["birth", "death", "life", "name"].map((word) => [word, word]),
         choice.sort,
-        choose("sort", reorder),
+        choose("sort", chosen),
       ),
       chooser(
         "Group",
@@ -175,7 +178,7 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
         tableSwitch,
         act("CSV", saveRows),
         act("SVG", () => saveSvg(whole(), fileName(data.url, "svg"))),
-        act("PNG", () => savePicture(picture, fileName(data.url, "png"))),
+        act("PNG", () => savePng(whole(), fileName(data.url, "png"))),
         act("Data", showData),
       ),
     );
@@ -210,9 +213,13 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
     return [notice(`Nothing is known from ${day(begin)} to ${day(stop)}. Here is all that is known.`)];
   }
 
-  /** Shows the rows that have a text, among all rows: a first answer has only those that lived longest. */
-  async function filtered() {
-    if (choice.text) await load();
+  /** Whether all rows are needed: a first answer has those that lived longest, not the first or those with a text. */
+  function isWhole() {
+    return choice.text !== "" || choice.sort !== "life";
+  }
+
+  async function chosen() {
+    if (isWhole()) await load();
     if (isOpen()) reorder();
   }
 
@@ -221,10 +228,10 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
     if (!data.rest || all.length >= BARCODE_MAX) return;
     data = decoded(await call(barcodePath(state.url, direction, BARCODE_MAX)));
     all = measured(data);
-    Object.assign(scene, { data, all });
   }
 
   function reorder() {
+    Object.assign(scene, { data, all });
     scene.order = ordered(all, choice, hostOf(data.url));
     scene.scroll = 0;
     scene.current = -1;
@@ -240,7 +247,8 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
 
   /** Scrolls to a position; the picture is drawn in the next frame. */
   function moved(position) {
-    scene.scroll = Math.max(0, Math.min(position, scene.layout.total - scene.layout.chart.height));
+    scene.scroll = Math.max(0, Math.min(Math.round(position), scene.layout.total - scene.layout.chart.height));
+    set({ scroll: scene.scroll || undefined });
     redraw();
   }
 
@@ -293,7 +301,10 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
     const [first, last] = scene.extent[choice.across];
     scene.from = Math.max(first, Math.min(start, last - size));
     scene.to = scene.from + size;
-    const whole = scene.from <= first && scene.to >= last;
+    const whole = size >= last - first;
+    if (whole) [scene.from, scene.to] = [first, last];
+    // The address has whole seconds, and another window shall show the same.
+    else if (scene.isTime()) [scene.from, scene.to] = [Math.round(scene.from), Math.round(scene.to)];
     const [begin, end] = timesOf(scene.from, scene.to);
     set({ from: whole ? undefined : digits(begin), to: whole ? undefined : digits(end) });
     scene.thinImage = undefined;
@@ -352,7 +363,7 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
       return;
     }
     const last = row.runs[row.runs.length - 1];
-    const gone = last.gone ? `, gone by ${day(last.gone)}` : "";
+    const gone = last.gone ? `, gone by ${day(last.gone)}` : ", still there when last known";
     const found = row.runs[0].began === "found" ? ", found in the first capture" : "";
     readout.replaceChildren(
       el("b", { text: safe(row.url) }),
@@ -484,6 +495,7 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
   function switchTable() {
     const wanted = !shownTable;
     tableSwitch.setAttribute("aria-pressed", String(wanted));
+    set({ table: wanted ? "1" : undefined });
     shownTable?.element.remove();
     shownTable = wanted
       ? table(scene.order.rows, Math.max(0, scene.current), (row) => addressFrom({ url: row.url }), scene.captures)
@@ -513,7 +525,7 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
     const key = keyText(barsKey(data.outward));
     const [from, to] = timesOf(scene.from, scene.to).map(day);
     const facts = `${root.querySelector(".head p").innerText}; shown from ${from} to ${to}`;
-    const draw = (svg) => own.draw(svg, colours(), true);
+    const draw = (context) => own.draw(context, colours(), true);
     return framed({ title: bare(data.url), facts, key }, [width, height], colours(), draw);
   }
 
@@ -534,6 +546,7 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
 
   pointers();
   resize();
+  if (state.table) switchTable();
   const watch = new ResizeObserver(resize);
   watch.observe(area);
   const runOf = (run) => [run.first, run.last, run.gone];

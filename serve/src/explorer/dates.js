@@ -9,8 +9,8 @@ import { act, chooser, colours, count, dialog, el, headOf, many, notice, outLink
 import { hatch } from "./drawing.js";
 import { branchesOf, bare, fitted, hostOf, pathsOf, safe } from "./names.js";
 import { measured } from "./order.js";
-import { elementOf, nameFor, saveLines, Svg } from "./save.js";
-import { clock, day, digits, MONTHS, ofYear, seconds, year } from "./time.js";
+import { elementOf, fileName, framed, nameFor, saveLines, savePng, saveSvg } from "./save.js";
+import { clock, day, digits, MONTHS, ofYear, seconds, YEAR, year } from "./time.js";
 
 const LINE = 22;
 const MARGIN = 26;
@@ -72,8 +72,11 @@ export async function open({ root, state, set, call, say, drawn, isOpen }) {
     { class: "legend" },
     "links changed",
     ...["0", "1–2", "3–7", "8–19", "20+"].map((text, at) => el("span", {}, el("i", { class: `i${at}` }), text)),
-    el("span", {}, el("i", { class: "iu" }), "unknown"),
-    el("span", {}, el("i", { class: "if" }), "failed, says nothing"),
+    el("span", {}, el("i", { class: "iu" }), "hatched: unknown"),
+    el("span", {}, el("i", { class: "if" }), "hollow: failed, says nothing"),
+    el("span", {}, el("i", { class: "lost" }), "struck through: lost"),
+    el("span", {}, el("i", { class: "gained" }), "gained"),
+    el("span", {}, el("i", { class: "kept" }), "kept"),
   );
   // The capture below the pointer.
   const pointed = el("p", { class: "pointed" });
@@ -106,6 +109,8 @@ export async function open({ root, state, set, call, say, drawn, isOpen }) {
       act("← change", () => step(-1)),
       act("change →", () => step(1)),
       act("CSV", saveLists),
+      act("SVG", () => saveSvg(whole(), fileName(data.url, "svg"))),
+      act("PNG", () => savePng(whole(), fileName(data.url, "png"))),
       act("Data", showData),
     ),
   );
@@ -337,7 +342,7 @@ export async function open({ root, state, set, call, say, drawn, isOpen }) {
   function draw(context = sized(canvas, layout.width, layout.height)) {
     const theme = colours();
     const inks = [theme.rule, theme.bar2, theme.ink3, theme.bar, theme.ink];
-    context.clearRect?.(0, 0, layout.width, layout.height);
+    if (context.canvas === canvas) context.clearRect(0, 0, layout.width, layout.height);
     context.font = `11px ${theme.sans}`;
     context.fillStyle = theme.ink2;
     const every = layout.width < 330 ? 3 : 1;
@@ -394,13 +399,25 @@ export async function open({ root, state, set, call, say, drawn, isOpen }) {
     pointed.textContent = capture ? `${day(capture.time)}, ${clock(capture.time)}: ${shows}` : "";
   }
 
-  /** The calendar with all its years, and both lists, for paper. */
+  /** The calendar with all its years, as a picture that stands by itself. */
+  function whole() {
+    const [width, line] = [700, 14];
+    const height = 22 + layout.years * line + 16;
+    const draws = (context) => {
+      const kept = layout;
+      layout = { ...layout, width, line, height };
+      draw(context);
+      layout = kept;
+    };
+    const parts = ["lost", "kept", "gained"].map((kind) => `${count(shown[kind].length)} ${kind}`).join(", ");
+    const facts = `A ${day(captures[a].time)}, B ${day(captures[b].time)}: ${parts}`;
+    const marks = [...legend.querySelectorAll("span")].map((own) => own.innerText).slice(5, 7);
+    const key = `A mark a capture, darker the more links changed: 0, 1–2, 3–7, 8–19, 20 or more; ${marks.join("; ")}.`;
+    return framed({ title: bare(data.url), facts, key }, [width, height], colours(), draws);
+  }
+
+  /** The calendar and both lists, for paper. */
   function sheets() {
-    const kept = layout;
-    layout = { ...layout, width: 700, line: 14, height: 22 + layout.years * 14 + 16 };
-    const svg = new Svg(layout.width, layout.height, colours().paper);
-    draw(svg);
-    layout = kept;
     const list = (kind) =>
       el(
         "section",
@@ -409,7 +426,7 @@ export async function open({ root, state, set, call, say, drawn, isOpen }) {
         el("ul", {}, ...shown[kind].map(({ url }) => el("li", { text: safe(url) }))),
       );
     const title = `${bare(data.url)}, ${day(captures[a].time)} and ${day(captures[b].time)}`;
-    return [el("h1", { text: title }), elementOf(svg), ...["lost", "gained", "kept"].map(list)];
+    return [el("h1", { text: title }), elementOf(whole()), ...["lost", "gained", "kept"].map(list)];
   }
 
   function pointers() {
@@ -465,6 +482,13 @@ export async function open({ root, state, set, call, say, drawn, isOpen }) {
     if (at >= 0 && at < known.length) put(moving, known[at]);
   }
 
+  /** Moves the flag a year, or to the next capture where there is none for longer. */
+  function leap(way) {
+    const here = moving === "a" ? a : b;
+    const at = nearest(captures[here].time + way * YEAR);
+    put(moving, at === here ? (known[known.indexOf(here) + way] ?? here) : at);
+  }
+
   /** Saves both lists: each link, and what became of it. */
   function saveLists() {
     const lines = ["lost", "kept", "gained"].flatMap((change) => shown[change].map(({ url }) => ({ change, url })));
@@ -487,6 +511,8 @@ export async function open({ root, state, set, call, say, drawn, isOpen }) {
   function key(event) {
     if (event.key === "ArrowLeft") step(-1);
     else if (event.key === "ArrowRight") step(1);
+    else if (event.key === "PageUp") leap(-1);
+    else if (event.key === "PageDown") leap(1);
     else if (event.key === "a" || event.key === "b") {
       moving = event.key;
       say(`${moving.toUpperCase()} moves`);
@@ -514,6 +540,7 @@ export async function open({ root, state, set, call, say, drawn, isOpen }) {
       lost: urls("lost"),
       kept: urls("kept"),
       gained: urls("gained"),
+      marks: captures.map(({ time, shows }) => ({ time, shows, x: xOf(time), y: yOf(time) + layout.line / 2 })),
     }),
   };
 }

@@ -16,6 +16,15 @@ export function clip(context, x, y, width, height) {
   }
 }
 
+/** Draws further right and lower by so many pixels. */
+export function shifted(context, x, y, draw) {
+  if (context.shifted) return context.shifted(x, y, draw);
+  context.save();
+  context.translate(x, y);
+  draw();
+  return context.restore();
+}
+
 function line(context, x1, y1, x2, y2, colour, width = 1) {
   context.strokeStyle = colour;
   context.lineWidth = width;

@@ -2,27 +2,63 @@
 
 import { el } from "./dom.js";
 
-/** The five states of a link in a row of bars: class of the mark, and what it means. */
+/** The five states of a link in a row of bars, and the tick of a failure: class of a mark, and what it means. */
 const BARS = [
   ["bar", "there, from the first to the last capture that has it"],
   ["thin", "gone by the end of the line"],
   ["iu", "captured, links not known"],
   ["pale", "not captured for 150 days"],
   ["none", "captured, not there"],
+  ["tick", "a capture that failed"],
 ];
 
 /** The states that rows can have: captures of the page itself are not those of the pages that link to it. */
 export const barsKey = (isOutward) => (isOutward ? BARS : BARS.slice(0, 2));
 
-/** A key as an element. */
+/** The rows and the chart of backlinks. */
+export const BACKLINKS = [
+  ...BARS.slice(0, 2),
+  ["iu", "links not known"],
+  ["soft", "found with its page"],
+  ["new", "new on a known page"],
+  ["back", "returned"],
+  ["lost", "lost"],
+];
+
+/** Nodes of a neighbourhood, which are pages, hosts or domains, and the time below. */
+export const nearKey = (unit) => [
+  ["dot", unit === "page" ? "captured" : "there at the date"],
+  ...(unit === "page" ? [["dot hollow", "never captured"]] : []),
+  ["dot new", "came in the last six months before the date"],
+  ["area", "how many links it has over time; ticks: its captures"],
+];
+
+/** A key as an element; what a mark looks like is also said, for those who do not see it. */
 export const keyOf = (marks) =>
   el(
     "div",
     { class: "legend key" },
-    ...marks.map(([mark, text]) => el("span", {}, el("i", { class: mark }), text)),
+    ...marks.map(([mark, text]) =>
+      el("span", {}, el("i", { class: mark }), el("b", { class: "hidden", text: `${WORDS[mark]}: ` }), text),
+    ),
   );
 
-const WORDS = { bar: "bar", thin: "thin line", iu: "hatched", pale: "pale", none: "nothing" };
+const WORDS = {
+  bar: "bar",
+  thin: "thin line",
+  iu: "hatched",
+  pale: "pale",
+  none: "nothing",
+  tick: "dark tick",
+  soft: "pale accent",
+  new: "accent",
+  back: "hatched accent",
+  lost: "downward",
+  dot: "filled",
+  "dot hollow": "hollow",
+  "dot new": "accent",
+  area: "below",
+};
 
 /** A key as a sentence. */
 export const keyText = (marks) => `${marks.map(([mark, text]) => `${WORDS[mark]}: ${text}`).join("; ")}.`;

@@ -7,8 +7,10 @@ import { addressFrom, go as goTo } from "./address.js";
 import { asks } from "./asks.js";
 import { home, path } from "./data.js";
 import { act, chooser, colours, count, dialog, el, headOf, many, notice, sized } from "./dom.js";
+import { shifted } from "./drawing.js";
+import { keyOf, keyText, nearKey } from "./key.js";
 import { bare, cut, hostOf, namesOf, safe } from "./names.js";
-import { elementOf, fileName, framed, iso, nameFor, saveLines, savePicture, saveSvg } from "./save.js";
+import { elementOf, fileName, framed, iso, nameFor, saveLines, savePng, saveSvg } from "./save.js";
 import { ringsOf } from "./rings.js";
 import { surroundings } from "./surroundings.js";
 import { table } from "./table.js";
@@ -83,6 +85,7 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
     tools(),
     outside,
     el("div", { class: "near" }, area, side),
+    keyOf(nearKey(unit)),
     el("div", { class: "play-line" }, play, date, slider),
     el(
       "div",
@@ -260,8 +263,8 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
         { class: "right" },
         tableSwitch,
         act("CSV", saveLinks),
-        act("SVG", () => saveSvg(asSvg(), fileName(state.url, "svg"))),
-        act("PNG", () => savePicture(whole(), fileName(state.url, "png"))),
+        act("SVG", () => saveSvg(whole(), fileName(state.url, "svg"))),
+        act("PNG", () => savePng(whole(), fileName(state.url, "png"))),
         act("Data", showData),
       ),
     );
@@ -352,27 +355,15 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
     drawn();
   }
 
-  function whole() {
-    const made = el("canvas");
-    const context = sized(made, view.layout.width, view.layout.height + view.layout.time.height);
-    const theme = colours();
-    context.fillStyle = theme.paper;
-    context.fillRect(0, 0, view.layout.width, view.layout.height + view.layout.time.height);
-    rings.draw(context, theme);
-    context.translate(0, view.layout.height);
-    rings.drawTime(context, theme);
-    return made;
-  }
-
   /** The picture as it stands by itself. */
-  function asSvg() {
+  function whole() {
     const theme = colours();
-    const draw = (svg) => {
-      rings.draw(svg, theme);
-      svg.shifted(0, view.layout.height, () => rings.drawTime(svg, theme));
+    const draw = (context) => {
+      rings.draw(context, theme);
+      shifted(context, 0, view.layout.height, () => rings.drawTime(context, theme));
     };
-    const key = "Accent: came in the last six months; hollow: never captured; below: how many links there were.";
-    const frame = { title: `Around ${bare(state.url)}`, facts: `${day(view.now)}: ${numbers()}`, key };
+    const facts = `${day(view.now)}: ${numbers()}`;
+    const frame = { title: `Around ${bare(state.url)}`, facts, key: keyText(nearKey(unit)) };
     const size = [view.layout.width, view.layout.height + view.layout.time.height];
     return framed(frame, size, theme, draw);
   }
@@ -401,13 +392,7 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
       answer.leftOut ? ` Shown: the ${count(size)} of ${count(size + answer.leftOut)} that were there longest.` : "",
       answer.unread ? ` The links of ${many(answer.unread, "page")} at one step were not read.` : "",
     ];
-    const look = (kind, text) => el("span", { class: "look" }, el("i", { class: kind }), text);
-    readout.replaceChildren(
-      `${numbers()}. `,
-      look("dot new", "came in the last six months"),
-      ...(unit === "page" ? [look("dot", "captured"), look("dot hollow", "never captured")] : []),
-      ...rest,
-    );
+    readout.textContent = `${numbers()}.${rest.join("")}`;
   }
 
   function nodeAt(px, py) {
@@ -465,10 +450,10 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
       drags = true;
       slider.setPointerCapture(event.pointerId);
       if (view.playing) toggle();
-      moveTo(rings.timeOf(at(event, slider)[0]), false);
+      moveTo(endOfDay(rings.timeOf(at(event, slider)[0])), false);
     });
     slider.addEventListener("pointermove", (event) => {
-      if (drags) moveTo(rings.timeOf(at(event, slider)[0]), false);
+      if (drags) moveTo(endOfDay(rings.timeOf(at(event, slider)[0])), false);
     });
     for (const kind of ["pointerup", "pointercancel"]) {
       slider.addEventListener(kind, () => {
@@ -488,11 +473,16 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
     redraw();
   }
 
+  /** The picture is that of a second. What is chosen is a day, and means its last one, as in a question. */
+  function endOfDay(time) {
+    return lastSecondOf(digits(time).slice(0, 8));
+  }
+
   /** The same day a month later or earlier. */
   function months(step) {
     const at = new Date(view.now * 1000);
     const moved = Date.UTC(at.getUTCFullYear(), at.getUTCMonth() + step, Math.min(28, at.getUTCDate())) / 1000;
-    moveTo(moved);
+    moveTo(endOfDay(moved));
     say(slider.getAttribute("aria-valuetext"));
   }
 
@@ -561,6 +551,7 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
       area.append(shownTable.element);
     }
     tableSwitch.setAttribute("aria-pressed", String(Boolean(shownTable)));
+    set({ table: shownTable && "1" });
   }
 
   slider.setAttribute("aria-valuemin", 0);
@@ -573,6 +564,7 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
   const watch = new ResizeObserver(resize);
   watch.observe(area);
   resize();
+  if (state.table) switchTable();
   return {
     key,
     resize,
@@ -581,7 +573,7 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
       cancelAnimationFrame(frame);
       watch.disconnect();
     },
-    print: () => [elementOf(asSvg())],
+    print: () => [elementOf(whole())],
     picture: () => ({
       url: state.url,
       unit,

@@ -1,6 +1,7 @@
 // Saves a picture or a table as a file. The files are made in the page; no server sees them.
 
 import { el } from "./dom.js";
+import { shifted } from "./drawing.js";
 
 function save(blob, name) {
   const link = el("a", { href: URL.createObjectURL(blob), download: name });
@@ -33,40 +34,81 @@ export function saveLines(columns, lines, kind, name) {
   return saveText(`${text.map((line) => line.join(",")).join("\r\n")}\r\n`, "text/csv", `${name}.csv`);
 }
 
-export function savePicture(canvas, name) {
+/** Pixels around a picture that stands by itself. */
+const MARGIN = 24;
+/** The sides of A4 without margins, in millimetres, and the pixels of one. */
+const [LONG, SHORT] = [277, 190];
+const MM = 96 / 25.4;
+
+/** A text in lines of about so many pixels; of a long one, the first lines. */
+function linesOf(text, size, width, lines) {
+  const most = Math.max(20, Math.floor(width / (size * 0.52)));
+  return (text.match(new RegExp(`\\S.{0,${most - 1}}(?=\\s|$)|\\S.{0,${most - 1}}`, "g")) || []).slice(0, lines);
+}
+
+/**
+ * A picture that stands by itself, as on a page of paper: what it is of, what it says, where it comes from, the drawing
+ * of [width, height] pixels, and what its marks mean. `draw` is called with a canvas context or an SVG.
+ */
+export function framed({ title, facts, key }, [width, height], theme, draw) {
+  const block = (size, colour, text, most) =>
+    linesOf(text, size, width, most).map((line) => ({ line, size, colour }));
+  const above = [
+    ...block(20, theme.ink, title, 2),
+    ...block(12, theme.ink2, facts, 3),
+    ...block(9, theme.ink3, location.href, 6),
+  ];
+  const below = block(10, theme.ink2, key, 20);
+  const high = (lines) => lines.reduce((sum, { size }) => sum + size * 1.4, 0);
+  const top = MARGIN + high(above) + 12;
+  const paint = (context) => {
+    let y = MARGIN / 2;
+    const write = ({ line, size, colour }) => {
+      y += size * 1.4;
+      context.font = `${size}px ${theme.sans}`;
+      context.fillStyle = colour;
+      context.textAlign = "left";
+      context.fillText(line, MARGIN, y);
+    };
+    above.forEach(write);
+    shifted(context, MARGIN, top, () => draw(context));
+    y = top + height + 6;
+    below.forEach(write);
+  };
+  return { width: width + 2 * MARGIN, height: top + height + high(below) + MARGIN, paper: theme.paper, paint };
+}
+
+function svgOf({ width, height, paper, paint }) {
+  const svg = new Svg(width, height, paper);
+  paint(svg);
+  return svg;
+}
+
+/** Saves a picture as SVG, of a size that fits on A4: upright or across, whichever makes it larger. */
+export function saveSvg(picture, name) {
+  const { width, height } = picture;
+  const fits = ([wide, high]) => Math.min(1 / MM, wide / width, high / height);
+  const scale = Math.max(fits([LONG, SHORT]), fits([SHORT, LONG]));
+  const size = [width, height].map((pixels) => `${(pixels * scale).toFixed(1)}mm`);
+  saveText(svgOf(picture).text(size), "image/svg+xml", name);
+}
+
+/** Saves a picture as PNG, with as many pixels as paper needs. */
+export function savePng({ width, height, paper, paint }, name) {
+  const canvas = el("canvas", { width: Math.ceil(width * 2), height: Math.ceil(height * 2) });
+  const context = canvas.getContext("2d");
+  context.scale(2, 2);
+  context.fillStyle = paper;
+  context.fillRect(0, 0, width + 1, height + 1);
+  paint(context);
   canvas.toBlob((blob) => blob && save(blob, name), "image/png");
 }
 
 const escaped = (text) => String(text).replace(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`);
 
-/** Pixels around a picture that stands by itself, and above it. */
-const MARGIN = 24;
-const TOP = 76;
-
-/**
- * A picture that stands by itself, as on a page of paper: what it is of, what it says, where it comes from, the drawing
- * of [width, height] pixels, and what its marks mean.
- */
-export function framed({ title, facts, key }, [width, height], theme, draw) {
-  const lines = key.match(/.{1,140}(\s|$)/g) || [];
-  const svg = new Svg(width + 2 * MARGIN, height + TOP + MARGIN + lines.length * 14, theme.paper);
-  const line = (text, y, size, colour) => {
-    svg.font = `${size}px ${theme.sans}`;
-    svg.fillStyle = colour;
-    svg.fillText(text, MARGIN, y);
-  };
-  line(title.slice(0, 120), 28, 20, theme.ink);
-  line(facts, 46, 12, theme.ink2);
-  line(location.href.slice(0, 200), 62, 9, theme.ink3);
-  svg.shifted(MARGIN, TOP, () => draw(svg));
-  lines.forEach((text, at) => line(text.trim(), TOP + height + 16 + at * 14, 10, theme.ink2));
-  return svg;
-}
-
-export const saveSvg = (svg, name) => saveText(svg.text(), "image/svg+xml", name);
-
 /** A picture as an element, which is not read out. */
-export function elementOf(svg) {
+export function elementOf(picture) {
+  const svg = picture instanceof Svg ? picture : svgOf(picture);
   const made = new DOMParser().parseFromString(svg.text(), "image/svg+xml").documentElement;
   made.setAttribute("aria-hidden", "true");
   return document.importNode(made, true);
@@ -176,9 +218,10 @@ export class Svg {
     this.stack[this.stack.length - 1] += 1;
   }
 
-  text() {
+  /** As a document of this size: by itself in pixels. */
+  text([width, height] = [this.width, this.height]) {
     return (
-      `<svg xmlns="http://www.w3.org/2000/svg" width="${this.width}" height="${this.height}" ` +
+      `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" ` +
       `viewBox="0 0 ${this.width} ${this.height}">${this.parts.join("\n")}</svg>\n`
     );
   }

@@ -5,9 +5,10 @@
 import { asks } from "./asks.js";
 import { home } from "./data.js";
 import { act, colours, count, dialog, el, many } from "./dom.js";
+import { shifted } from "./drawing.js";
 import { cut, safe } from "./names.js";
 import { link } from "./address.js";
-import { elementOf, saveLines, savePicture, saveSvg, Svg } from "./save.js";
+import { elementOf, framed, saveLines, savePng, saveSvg, Svg } from "./save.js";
 import { day } from "./time.js";
 import { most, sum, text, yearFlows, years } from "./years.js";
 
@@ -77,8 +78,8 @@ export async function open({ root, call, drawn, isOpen }) {
       el(
         "div",
         { class: "right" },
-        act("SVG", saveAll),
-        act("PNG", savePng),
+        act("SVG", () => saveSvg(whole(), "store.svg")),
+        act("PNG", () => savePng(whole(), "store.png")),
         overview && act("CSV", saveYears),
         act("Data", showData),
       ),
@@ -160,51 +161,24 @@ export async function open({ root, call, drawn, isOpen }) {
 
   // ---- pictures ----
 
-  /** Draws all plates one below the other. */
-  function together(make) {
+  /** All plates one below the other, as a picture that stands by itself. */
+  function whole() {
     const theme = colours();
     const width = 640;
+    const draw = (context) => {
+      let top = 0;
+      for (const plate of plates) {
+        shifted(context, 0, top, () => {
+          text(context, theme, plate.title, 0, 20, { colour: theme.ink, bold: true });
+        });
+        shifted(context, 0, top + HEAD, () => plate.draw(context, width, theme));
+        top += plate.height + HEAD;
+      }
+    };
     const height = sum(plates.map((plate) => plate.height + HEAD));
-    const context = make(width, height, theme);
-    let top = 0;
-    for (const plate of plates) {
-      const own = () => {
-        context.font = `600 13px ${theme.sans}`;
-        context.fillStyle = theme.ink;
-        context.textAlign = "left";
-        context.fillText(plate.title, 0, 20);
-      };
-      shifted(context, top, own);
-      shifted(context, top + HEAD, () => plate.draw(context, width, theme));
-      top += plate.height + HEAD;
-    }
-    return context;
-  }
-
-  function shifted(context, y, draw) {
-    if (context.shifted) return context.shifted(0, y, draw);
-    context.save();
-    context.translate(0, y);
-    draw();
-    return context.restore();
-  }
-
-  function saveAll() {
-    const svg = together((width, height, theme) => new Svg(width, height, theme.paper));
-    saveSvg(svg, "store.svg");
-  }
-
-  function savePng() {
-    const canvas = document.createElement("canvas");
-    together((width, height, theme) => {
-      [canvas.width, canvas.height] = [width * 2, height * 2];
-      const context = canvas.getContext("2d");
-      context.scale(2, 2);
-      context.fillStyle = theme.paper;
-      context.fillRect(0, 0, width, height);
-      return context;
-    });
-    savePicture(canvas, "store.png");
+    const facts = `${root.querySelector(".head p").innerText}. ${count(counts.captures)} captures`;
+    const key = plates.map((plate) => `${plate.title}: ${plate.said}`).join(" ");
+    return framed({ title: "The store", facts, key }, [width, height], theme, draw);
   }
 
   function resize() {
@@ -304,31 +278,43 @@ function longevity(lives, hosts) {
         align: "center",
       });
     }
-    const names = [];
-    const curve = ({ age, surviving }, name, colour, thickness) => {
-      if (!age.length) return;
+    const curves = [{ life: lives, name: "all links", colour: theme.accent, thickness: 2 }];
+    for (const host of own) {
+      curves.push({ life: host.lives, name: cut(safe(host.host), 16), colour: theme.bar2, thickness: 1 });
+    }
+    const drawn = curves.filter(({ life }) => life.age.length);
+    for (const { life, colour, thickness } of drawn) {
       context.strokeStyle = colour;
       context.lineWidth = thickness;
       context.beginPath();
       context.moveTo(x(0), y(1));
       let share = 1;
-      age.forEach((reached, at) => {
+      life.age.forEach((reached, at) => {
         context.lineTo(x(reached), y(share));
-        share = surviving[at];
+        share = life.surviving[at];
         context.lineTo(x(reached), y(share));
       });
       context.stroke();
-      // Names of hosts stand above the ends of their curves, each above those that it would touch.
-      let at = y(share) + (colour === theme.accent ? 4 : -5);
-      const beside = (other) => Math.abs(other.y - at) < 12 && Math.abs(other.x - x(age[age.length - 1])) < 90;
-      for (let turn = 0; turn < 8 && names.some(beside); turn += 1) at -= 6;
-      names.push({ x: x(age[age.length - 1]), y: at });
-      text(context, theme, name, x(age[age.length - 1]) + 4, at, {
-        colour: colour === theme.accent ? colour : theme.ink2,
-      });
-    };
-    curve(lives, "all links", theme.accent, 2);
-    for (const host of own) curve(host.lives, cut(safe(host.host), 16), theme.bar2, 1);
+    }
+    // Names stand beside the ends of their curves, where they touch neither another name nor a curve.
+    const names = [];
+    const isFree = (box) =>
+      !names.some((other) => Math.abs(other.base - box.base) < 12 && Math.abs(other.x - box.x) < 90) &&
+      !drawn.some(({ life }) =>
+        life.age.some((reached, at) => {
+          const [begin, stop] = [x(reached), x(life.age[at + 1] ?? reached)];
+          const high = y(life.surviving[at]) - box.base;
+          return stop > box.x && begin < box.x + 90 && high > -12 && high < 5;
+        }),
+      );
+    for (const { life, name, colour } of drawn) {
+      const last = life.age.length - 1;
+      const [left, end] = [x(life.age[last]) + 4, y(life.surviving[last])];
+      const places = [4, -8, 16, -20, 28, -32, 40, -44].map((far) => ({ x: left, base: end + far }));
+      const place = places.find(({ base }, at) => base > top && base <= bottom && isFree(places[at])) || places[0];
+      names.push(place);
+      text(context, theme, name, left, place.base, { colour: colour === theme.accent ? colour : theme.ink2 });
+    }
   };
   return { title: "How long links live", said, height, draw };
 }
