@@ -36,6 +36,7 @@ from explorer_look import check_look, long_lines
 from explorer_proxy import check_proxies
 from explorer_quote import check_quote
 from explorer_store import check_store
+from explorer_tasks import check_questions, check_tasks
 from explorer_truth import check_truth
 from playwright.sync_api import sync_playwright
 from warcio.statusandheaders import StatusAndHeaders
@@ -43,6 +44,8 @@ from warcio.warcwriter import WARCWriter
 
 AXE = Path(axe_playwright_python.__file__).parent / "axe.min.js"
 HOSTILE = 1000
+# A domain that pages of other hosts link to, and some no more.
+DOMAIN = "museum.example"
 
 
 # Scrolls for two seconds, one turn of the wheel a frame, and counts the frames in which the picture was drawn.
@@ -76,6 +79,16 @@ def captures(chance):
                 line["links"] = [target for target, (first, last) in own.items() if first <= step <= last]
             lines.append(line)
     return lines
+
+
+def linked_most(lines):
+    """The URL that most pages link to."""
+    linking = {}
+    for line in lines:
+        for target in line.get("links", []):
+            if ".example/" in target and len(target) < 80:
+                linking.setdefault(target, set()).add(line["url"])
+    return max(linking, key=lambda target: (len(linking[target]), target))
 
 
 def revisits(path, pages):
@@ -290,8 +303,6 @@ def check_pointer(browser, url):
     wanted = [url.split("://")[1], page.url, "hatched: captured, links not known"]
     if len(texts) < 30 or any(not any(part in text for text in texts) for part in wanted):
         fail(f"the SVG has {len(texts)} texts: {texts[:5]}")
-    if float(svg.get("height")) > 1000:
-        fail(f"the SVG is {svg.get('height')} pixels high")
     with page.expect_download() as saved:
         page.get_by_role("button", name="PNG").click()
     if not Path(saved.value.path()).read_bytes().startswith(b"\x89PNG"):
@@ -395,7 +406,7 @@ def check_axe(chromium, base, url):
     print(f"axe-core: {len(views)} views, two themes, two widths: nothing serious, {passed} checks passed")
 
 
-def check_firefox(args, base, api, pages, within, directory):
+def check_firefox(args, base, api, pages, within, directory, store, target):
     """What differs most between browsers, in Firefox too: drawing, keys, modules, the cache."""
     if not args.firefox:
         print("left out: Firefox is not here")
@@ -407,6 +418,7 @@ def check_firefox(args, base, api, pages, within, directory):
         check_bars(browser, api, pages)
         check_dates(browser, api, pages[:10])
         check_bench(browser, api, within)
+        check_tasks(lambda: FirefoxBrowser(firefox, base), api, args.webstrata, store, target, DOMAIN)
         check_truth(lambda base: FirefoxBrowser(firefox, base), args.webstrata, directory / "firefox")
     finally:
         firefox.close()
@@ -494,7 +506,11 @@ def main():
                 within = next(page for page in known if page.startswith("https://www.news.example/"))
                 check_bench_whole(browser, api, within, lambda *size: Browser(chromium, base, *size))
                 check_neighbourhood(browser, api, [most, *pages[2:9]])
+                check_questions(browser)
                 check_store(browser, args.webstrata, store)
+                check_questions(browser)
+                target = linked_most(lines)
+                check_tasks(lambda: Browser(chromium, base), api, args.webstrata, store, target, DOMAIN)
                 check_search(browser, api, most)
                 check_pointer(browser, most)
                 check_hostile(browser, api, bad)
@@ -507,7 +523,7 @@ def main():
                 check_proxies(chromium, base.removeprefix("http://"), most, directory)
                 check_axe(chromium, base, most)
                 measure(chromium, base, most)
-                check_firefox(args, base, api, pages, within, directory)
+                check_firefox(args, base, api, pages, within, directory, store, target)
                 if args.shots:
                     shoot(chromium, base, most, args.shots)
                 chromium.close()

@@ -5,6 +5,7 @@ import time
 import urllib.parse
 import urllib.request
 from datetime import datetime, timezone
+from pathlib import Path
 
 FIRST = 1_100_000_000
 
@@ -51,6 +52,16 @@ class Browser:
 
     def shown(self):
         return self.page.evaluate("window.webstrata.picture()")
+
+    def colours(self):
+        """The colours that canvases and pictures take, by name."""
+        return self.page.evaluate("import(new URL('explorer/dom.js', location)).then((dom) => dom.colours())")
+
+    def saved(self, press):
+        """The bytes of the file that is saved when something is pressed."""
+        with self.page.expect_download() as saved:
+            press()
+        return Path(saved.value.path()).read_bytes()
 
     def clean(self, where):
         if self.problems:

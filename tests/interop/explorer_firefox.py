@@ -8,6 +8,7 @@ import re
 import subprocess
 import tempfile
 import time
+from pathlib import Path
 
 from explorer_browser import Browser, fail
 from websockets.sync.client import connect
@@ -23,6 +24,14 @@ class Firefox:
 
     def __init__(self, program):
         self.profile = tempfile.TemporaryDirectory()
+        self.downloads = Path(self.profile.name) / "downloads"
+        self.downloads.mkdir()
+        wanted = {"browser.download.folderList": 2, "browser.download.dir": str(self.downloads),
+                  "browser.download.alwaysOpenPanel": False,
+                  # Pixels of a canvas as they are: against fingerprints Firefox may change some of them.
+                  "privacy.fingerprintingProtection": False, "privacy.baselineFingerprintingProtection": False}
+        lines = [f"user_pref({json.dumps(name)}, {json.dumps(value)});\n" for name, value in wanted.items()]
+        (Path(self.profile.name) / "user.js").write_text("".join(lines))
         command = [program, "--headless", "--remote-debugging-port=0", "--profile", self.profile.name]
         self.process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
         for line in self.process.stderr:
@@ -100,13 +109,22 @@ class Tab:
     """The calls of a page that the checks make."""
 
     def __init__(self, firefox):
+        """A tab of its own, which knows nothing of others: as a window of another person."""
         self.firefox = firefox
-        self.context = firefox.ask("browsingContext.create", type="tab")["context"]
+        self.person = firefox.ask("browser.createUserContext")["userContext"]
+        self.context = firefox.ask("browsingContext.create", type="tab", userContext=self.person)["context"]
         self.keyboard = self.mouse = self
         firefox.ask("browsingContext.setViewport", context=self.context, viewport={"width": 1280, "height": 800})
 
     def goto(self, url):
+        # An address that is changed in place meanwhile makes Firefox answer before the page has gone.
+        self.evaluate("window.isLeft = true")
         self.firefox.ask("browsingContext.navigate", context=self.context, url=url, wait="complete")
+        until = time.monotonic() + 20
+        while self.evaluate("window.isLeft || document.readyState !== 'complete'"):
+            if time.monotonic() > until:
+                fail(f"Firefox does not open {url[:200]}")
+            time.sleep(0.02)
 
     def evaluate(self, expression):
         target = {"context": self.context}
@@ -128,10 +146,20 @@ class Tab:
 
     press = keys
 
+    def type(self, text):
+        self.keys(*text)
+
+    def wheel(self, _, down):
+        """A turn of the wheel where the mouse is."""
+        where = {"x": self.at[0], "y": self.at[1]}
+        self.act({"type": "wheel", "id": "wheel",
+                  "actions": [{"type": "scroll", **where, "deltaX": 0, "deltaY": down}]})
+
     def move(self, x, y):
         self.click(x, y, is_pressed=False)
 
     def click(self, x, y, is_pressed=True):
+        self.at = int(x), int(y)
         actions = [{"type": "pointerMove", "x": int(x), "y": int(y)}]
         if is_pressed:
             actions += [{"type": "pointerDown", "button": 0}, {"type": "pointerUp", "button": 0}]
@@ -161,6 +189,19 @@ class FirefoxBrowser(Browser):
 
     def close(self):
         self.firefox.ask("browsingContext.close", context=self.page.context)
+        self.firefox.ask("browser.removeUserContext", userContext=self.page.person)
+
+    def saved(self, press):
+        before = set(self.firefox.downloads.iterdir())
+        press()
+        until = time.monotonic() + 20
+        while time.monotonic() < until:
+            self.page.wait_for_timeout(100)
+            after = set(self.firefox.downloads.iterdir()) - before
+            # A file that is being written has another one beside it.
+            if len(after) == 1 and (found := after.pop()).suffix != ".part" and found.stat().st_size:
+                return found.read_bytes()
+        fail(f"nothing is saved at {self.page.url[:200]}")
 
     def clean(self, where):
         for event in self.firefox.events:

@@ -148,10 +148,16 @@ def check_colours(chromium, base):
     for scheme in ("light", "dark"):
         browser = Browser(chromium, base, scheme=scheme)
         browser.open()
-        of = lambda name: browser.page.evaluate(
-            f"getComputedStyle(document.documentElement).getPropertyValue('--{name}').trim()")
+        theme = browser.colours()
+        ground = browser.page.evaluate("getComputedStyle(document.body).backgroundColor")
+        if ground != f"rgb{tuple(bytes.fromhex(theme['paper'][1:]))}":
+            fail(f"canvases take {theme['paper']} for the paper of {scheme}, which is {ground}")
+        browser.page.keyboard.press("t")
+        other = browser.page.evaluate("getComputedStyle(document.body).backgroundColor")
+        if other == ground or other != f"rgb{tuple(bytes.fromhex(browser.colours()['paper'][1:]))}":
+            fail(f"t does not change {scheme} to the other theme: the paper is {other}")
         for mark in MARKS:
-            pair = sorted((luminance(of(mark)), luminance(of("paper"))), reverse=True)
+            pair = sorted((luminance(theme[mark]), luminance(theme["paper"])), reverse=True)
             contrast = (pair[0] + 0.05) / (pair[1] + 0.05)
             least = min(least, contrast)
             if contrast < 3:

@@ -10,12 +10,11 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def bars(page, plate, colour):
-    """The bars of a plate in a colour of the theme, as (x, height), in order of x."""
+    """The bars of a plate in a colour, as (x, height), in order of x."""
     return page.evaluate("""([plate, colour]) => {
         const section = [...document.querySelectorAll('.plates section')]
             .find((own) => own.querySelector('h2').textContent === plate);
-        const fill = getComputedStyle(document.documentElement).getPropertyValue('--' + colour).trim();
-        return [...section.querySelectorAll('rect')].filter((rect) => rect.getAttribute('fill') === fill)
+        return [...section.querySelectorAll('rect')].filter((rect) => rect.getAttribute('fill') === colour)
             .map((rect) => [Number(rect.getAttribute('x')), Number(rect.getAttribute('height'))])
             .filter(([, height]) => height >= 1).sort(([one], [other]) => one - other);
     }""", [plate, colour])
@@ -33,12 +32,12 @@ def check_store(browser, webstrata, store):
     names = ["urls", "pages", "captures", "links", "occurrences", "unknown_captures"]
     if figures[:6] != [f"{counts[name]:,}" for name in names]:
         fail(f"figures of the store: {figures}")
-    drawn = 0
+    drawn, theme = 0, browser.colours()
     for plate, colour, column in (("Links that came and went", "accent", "came"),
                                   ("Links that came and went", "soft", "found"),
                                   ("Links that came and went", "bar", "went")):
         numbers = [number for number in overview["all"][column] if number]
-        shown = bars(page, plate, colour)
+        shown = bars(page, plate, theme[colour])
         highest = max((height for _, height in shown), default=0)
         expected = [max(1, number / max(numbers) * highest) for number in numbers]
         if len(shown) != len(expected) or any(abs(one[1] - two) > 0.6 for one, two in zip(shown, expected)):

@@ -139,6 +139,11 @@ def check_parts(browser, api):
     expected = {f"https://target-59.example/{n}" for n in range(59, LINKS, 60)}
     if rows != expected:
         fail(f"the filter finds {len(rows)} of {len(expected)} rows")
+    # The address of the filter finds the same, and the first link is that of all rows, not of those that lived longest.
+    found = {row["url"] for row in browser.open(url=MANY, text="target-59.")["rows"]}
+    births = browser.open(url=MANY, sort="birth")["rows"]
+    if found != expected or len(births) != LINKS:
+        fail(f"the address of a filter finds {len(found)} rows, that of births {len(births)}")
 
 
 def check_words(browser, api):

@@ -70,24 +70,21 @@ export function sized(canvas, width, height) {
   return context;
 }
 
-/** The colours of the theme by name, as CSS has them now. */
+/** Whether the theme that is shown is the dark one: the one that was chosen, or else that of the system. */
+export function isDark() {
+  const chosen = document.documentElement.dataset.theme;
+  return chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+}
+
+const NAMES = "paper panel faint rule ink ink2 ink3 bar bar2 accent soft hatch".split(" ");
+
+/** The colours of the theme by name, as CSS has them now: `light-dark()` is not resolved in a property of one's own. */
 export function colours() {
   const style = getComputedStyle(document.documentElement);
-  const names = [
-    "paper",
-    "panel",
-    "faint",
-    "rule",
-    "ink",
-    "ink2",
-    "ink3",
-    "bar",
-    "bar2",
-    "accent",
-    "soft",
-    "hatch",
-  ];
-  const found = Object.fromEntries(names.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]));
+  const at = isDark() ? 1 : 0;
+  const found = Object.fromEntries(
+    NAMES.map((name) => [name, style.getPropertyValue(`--${name}`).match(/#[0-9a-f]{6}/g)[at]]),
+  );
   found.sans = style.getPropertyValue("--sans").trim();
   return found;
 }

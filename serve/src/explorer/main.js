@@ -14,7 +14,7 @@
 
 import { forget, go, link, replaceSoon, stateOf } from "./address.js";
 import { asks } from "./asks.js";
-import { el, dialog, notice } from "./dom.js";
+import { el, dialog, isDark, notice } from "./dom.js";
 import { call, keepToken, lookForEpoch, Refused, path, whenEpochChanges } from "./data.js";
 import { bare, safe } from "./names.js";
 import { startSearch } from "./search.js";
@@ -233,7 +233,7 @@ function keys() {
   const list = [
     ["/", "search"],
     [`1 – ${VIEWS.length}`, "views"],
-    ["↑ ↓ PgUp PgDn Home End", "rows"],
+    ["↑ ↓ PgUp PgDn Home End", "rows; PgUp and PgDn move a date by a year"],
     ["Enter", "go there"],
     ["+ − 0", "zoom"],
     ["← →", "move in time, or to the next change"],
@@ -255,10 +255,7 @@ function keys() {
 
 function theme() {
   const html = document.documentElement;
-  const dark = html.dataset.theme
-    ? html.dataset.theme === "dark"
-    : matchMedia("(prefers-color-scheme: dark)").matches;
-  html.dataset.theme = dark ? "light" : "dark";
+  html.dataset.theme = isDark() ? "light" : "dark";
   try {
     localStorage.setItem("theme", html.dataset.theme);
   } catch {
