@@ -55,9 +55,8 @@ def expected_rows(lines):
 def bars(page, colour):
     """The heights of the bars of a colour, in order of x."""
     return page.evaluate("""(colour) => {
-        const fill = getComputedStyle(document.documentElement).getPropertyValue('--' + colour).trim();
         return [...document.querySelectorAll('.deaths .drawn rect')]
-            .filter((rect) => rect.getAttribute('fill') === fill)
+            .filter((rect) => rect.getAttribute('fill') === colour)
             .map((rect) => [Number(rect.getAttribute('x')), Number(rect.getAttribute('height'))])
             .filter(([, height]) => height >= 1).sort(([one], [other]) => one - other).map(([, height]) => height);
     }""", colour)
@@ -66,7 +65,7 @@ def bars(page, colour):
 def check_years(browser, years):
     for colour, column in (("bar", "died"), ("accent", "returned")):
         numbers = [year[column] for year in years if year[column]]
-        heights = bars(browser.page, colour)
+        heights = bars(browser.page, browser.colours()[colour])
         scale = max(heights, default=0) / max(numbers, default=1)
         if len(heights) != len(numbers) or any(abs(height - max(1, number * scale)) > 0.6
                                                for height, number in zip(heights, numbers)):

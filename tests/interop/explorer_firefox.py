@@ -204,13 +204,16 @@ class FirefoxBrowser(Browser):
         fail(f"nothing is saved at {self.page.url[:200]}")
 
     def clean(self, where):
+        others = []
         for event in self.firefox.events:
             params = event.get("params", {})
-            if event.get("method") == "log.entryAdded":
+            if (params.get("context") or params.get("source", {}).get("context")) != self.page.context:
+                others.append(event)
+            elif event.get("method") == "log.entryAdded":
                 self.problems.append(f"{params.get('type')}: {params.get('text')}")
             elif event.get("method") == "network.beforeRequestSent":
                 url = params["request"]["url"]
                 if not url.startswith((self.base, "blob:", "about:", "data:")):
                     self.problems.append(f"asks {url[:200]}")
-        self.firefox.events.clear()
+        self.firefox.events[:] = others
         super().clean(where)

@@ -6,7 +6,7 @@ import { link } from "./address.js";
 import { home } from "./data.js";
 import { act, chooser, colours, count, dialog, el, headOf, many } from "./dom.js";
 import { bare, safe } from "./names.js";
-import { elementOf, fileName, framed, saveLines, savePicture, saveSvg, Svg } from "./save.js";
+import { elementOf, fileName, framed, saveLines, savePng, saveSvg, Svg } from "./save.js";
 import { day } from "./time.js";
 import { sum, text, yearFlows, YEARS_LEFT } from "./years.js";
 
@@ -124,7 +124,7 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
         act("CSV", () => saveRows("csv")),
         act("JSON", () => saveRows("json")),
         act("SVG", () => saveSvg(alone(), fileName(`dead-${whole.name || "pages"}`, "svg"))),
-        act("PNG", savePng),
+        act("PNG", () => savePng(alone(), fileName(`dead-${whole.name || "pages"}`, "png"))),
         act("Data", showData),
       ),
     );
@@ -210,18 +210,6 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
     const of = left > 0 ? `; the first ${shown.length} of ${count(answer.rowsSelected)} are listed` : "";
     const facts = `${state.from ? `${state.from}: ` : ""}${many(answer.rowsSelected, "death")}${of}`;
     return framed({ title, facts, key: KEY }, [wide, HEIGHT + 32 + shown.length * 16], theme, draw);
-  }
-
-  function savePng() {
-    const theme = colours();
-    const canvas = el("canvas");
-    [canvas.width, canvas.height] = [720 * 2, HEIGHT * 2];
-    const context = canvas.getContext("2d");
-    context.scale(2, 2);
-    context.fillStyle = theme.paper;
-    context.fillRect(0, 0, 720, HEIGHT);
-    picture(context, 720, theme);
-    savePicture(canvas, fileName(`dead-${whole.name || "pages"}`, "png"));
   }
 
   // ---- the pages ----
