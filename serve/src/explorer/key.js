@@ -22,7 +22,7 @@ export const BACKLINKS = [
   ["soft", "found with its page"],
   ["new", "new on a known page"],
   ["back", "returned"],
-  ["lost", "lost"],
+  ["down", "lost"],
 ];
 
 /** Nodes of a neighbourhood, which are pages, hosts or domains, and the time below. */
@@ -53,7 +53,7 @@ const WORDS = {
   soft: "pale accent",
   new: "accent",
   back: "hatched accent",
-  lost: "downward",
+  down: "downward",
   dot: "filled",
   "dot hollow": "hollow",
   "dot new": "accent",
