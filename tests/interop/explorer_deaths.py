@@ -86,7 +86,8 @@ def check_deaths(make, webstrata, directory):
         for state, options, first in (
                 ({}, [], ""),
                 ({"url": f"http://{HOST}/", "order": "most"}, ["--host", HOST, "--order", "most"], HOST),
-                ({"url": "org.uk", "still": "1", "order": "key"}, ["--domain", "org.uk", "--still", "--order", "key"], ""),
+                ({"url": "org.uk", "still": "1", "order": "key"},
+                 ["--domain", "org.uk", "--still", "--order", "key"], ""),
                 ({"status": "410", "order": "first"}, ["--status", "410"], "")):
             browser.open(v="deaths", **state)
             page.locator(".deaths .drawn svg").wait_for()
@@ -144,7 +145,9 @@ def check_deaths(make, webstrata, directory):
         browser.open(v="deaths", url=f"http://{HOST}/")
         page.set_viewport_size({"width": 390, "height": 800})
         page.wait_for_timeout(200)
-        wide = page.evaluate("document.querySelector('.deaths').scrollWidth - document.querySelector('.deaths').clientWidth")
+        wide = page.evaluate("""() => {
+            const { scrollWidth, clientWidth } = document.querySelector('.deaths');
+            return scrollWidth - clientWidth; }""")
         if wide > 0:
             fail(f"dead pages are {wide} pixels wider than a phone")
         page.set_viewport_size({"width": 1280, "height": 800})

@@ -115,4 +115,5 @@ def check_quote(chromium, api, base, webstrata, store, data, urls):
         fail("a page of another origin shows the explorer without --embed")
     if not is_framed(chromium, base, urls[0], open_to):
         fail("a page that --embed names does not show the explorer")
-    print(f"quoted: {values} bars and rows in {2 * len(urls)} pictures as /v1/lifespans has them; frames as --embed says")
+    print(f"quoted: {values} bars and rows in {2 * len(urls)} pictures as /v1/lifespans has them; "
+          "frames as --embed says")

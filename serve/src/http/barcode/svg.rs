@@ -1,5 +1,5 @@
-//! `/v1/barcode.svg`: a barcode as a picture, to be quoted on pages of others. It stands by itself: what it is of, when,
-//! what its marks mean, and where it comes from.
+//! `/v1/barcode.svg`: a barcode as a picture, to be quoted on pages of others. It stands by itself: what it is of,
+//! when, what its marks mean, and where it comes from.
 //!
 //! ```text
 //! https://example.org/                                title
@@ -260,10 +260,9 @@ fn shown(text: &str, letters_max: usize) -> String {
         let after = letters_max.saturating_sub(before + 1);
         [&all[..before], &['…'], &all[all.len() - after..]].concat()
     };
-    let is_hidden = |letter: char| {
-        letter.is_control()
-            || matches!(letter, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{fffe}' | '\u{ffff}')
-    };
+    // What has no width, separates lines, or turns the direction in which text is read.
+    let hidden = ['\u{200b}'..='\u{200f}', '\u{2028}'..='\u{202e}', '\u{2066}'..='\u{2069}', '\u{fffe}'..='\u{ffff}'];
+    let is_hidden = |letter: char| letter.is_control() || hidden.iter().any(|letters| letters.contains(&letter));
     kept.iter_mut().filter(|letter| is_hidden(**letter)).for_each(|letter| *letter = '\u{fffd}');
     let escaped = |letter: char| match letter {
         '&' => "&amp;".to_owned(),
