@@ -121,9 +121,10 @@ fn between(edges: &BTreeSet<Edge>, has_date: bool, unit: &str) -> BTreeSet<Edge>
             spans.iter().any(|span| span.2.is_some_and(|since| since <= time))
                 && !spans.iter().any(|span| known_at(time, span))
         };
-        let ends = spans.iter().flat_map(|&(_, until, unknown)| [Some(until.min(i64::MAX - 1)), unknown]).flatten();
-        let ends: BTreeSet<i64> = ends.collect();
-        let unknown = ends.iter().rev().take_while(|end| is_unknown(**end)).last().copied();
+        let moments =
+            |&(from, until, unknown): &(i64, i64, Option<i64>)| [Some(from), Some(until.min(i64::MAX - 1)), unknown];
+        let moments: BTreeSet<i64> = spans.iter().flat_map(moments).flatten().collect();
+        let unknown = moments.iter().rev().take_while(|moment| is_unknown(**moment)).last().copied();
         let last = turns.last().copied();
         let mut since = None;
         for turn in turns {
