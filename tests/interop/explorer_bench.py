@@ -28,6 +28,15 @@ def rows_of(api, url, **question):
     return [row.get("name", row["page"]) for row in api.get("/v1/backlinks", url=url, limit=10000, **question)["rows"]]
 
 
+def soon(browser, holds, what):
+    """Waits until something holds: an address is written a moment after a choice."""
+    for _ in range(100):
+        if holds():
+            return
+        browser.page.wait_for_timeout(50)
+    fail(f"{what}: {browser.page.url}")
+
+
 def settled(browser, wanted, what):
     """Waits until the rows are those that are wanted."""
     for _ in range(60):
@@ -65,8 +74,8 @@ def check_typed(browser, api, url):
         question = {name: text for name, text in (("from", start), ("to", end)) if text}
         wanted = rows_of(api, url, **question)
         settled(browser, wanted, f"between {start!r} and {end!r}")
-        if {name: at(browser).get(name, "") for name in ("from", "to")} != {"from": start, "to": end}:
-            fail(f"the address does not have the dates {start!r} and {end!r}: {page.url}")
+        written = lambda: [at(browser).get(name, "") for name in ("from", "to")]
+        soon(browser, lambda: written() == [start, end], f"the dates {start!r} and {end!r} are not in the address")
         checked += len(wanted) != len(everything)
         reopened(browser, "dates")
     if checked < 3:
@@ -81,14 +90,16 @@ def check_typed(browser, api, url):
     write(browser, "from", "")
     write(browser, "to", "")
     settled(browser, everything, "cleared fields")
-    if page.locator("#between-wrong").inner_text() or "from" in at(browser) or "to" in at(browser):
-        fail(f"cleared fields leave {page.url}")
+    soon(browser, lambda: not at(browser).keys() & {"from", "to"}, "cleared fields leave dates in the address")
+    if page.locator("#between-wrong").inner_text():
+        fail(f"cleared fields are answered by {page.locator('#between-wrong').inner_text()!r}")
     box = page.locator(".over .picture").bounding_box()
     page.mouse.click(box["x"] + box["width"] * 0.7, box["y"] + 40)
     page.wait_for_timeout(300)
     period = {name: page.evaluate(f"document.getElementById('between-{name}').value") for name in ("from", "to")}
-    if not period["from"] or period != {name: at(browser).get(name) for name in period}:
-        fail(f"a click on a period writes {period}, the address has {page.url}")
+    if not period["from"]:
+        fail("a click on a period does not fill the fields")
+    soon(browser, lambda: period == {name: at(browser).get(name) for name in period}, f"a click writes {period}")
     settled(browser, rows_of(api, url, **period), f"a click on {period}")
     page.locator("[aria-label='All dates']").click()
     settled(browser, everything, "the sign for all dates")
@@ -127,10 +138,8 @@ def check_beside(browser, api, a, b):
     browser.open(v="backlinks", url=a)
     page.locator("#beside").fill(b)
     page.keyboard.press("Enter")
-    page.wait_for_timeout(300)
+    soon(browser, lambda: at(browser).get("and") == b, "the second target is not in the address")
     browser.ready("backlinks")
-    if at(browser).get("and") != b:
-        fail(f"the second target is not in the address: {page.url}")
     for more in ({}, {"unit": "host"}, {"event": "standing"}, {"unit": "domain", "internal": "1"},
                  {"from": "2008", "to": "2009"}):
         question = {key: value for key, value in more.items() if key != "internal"}
@@ -153,9 +162,9 @@ def check_beside(browser, api, a, b):
             if word.inner_text().split()[-1].replace(",", "") != str(len(right[who])):
                 fail(f"{word.inner_text()!r} with {more}, expected {len(right[who])}")
             word.click()
-            page.wait_for_timeout(250)
+            soon(browser, lambda: at(browser).get("who") == who, f"{who} is not in the address")
             rows = browser.shown()["rows"]
-            if {row["url"] for row in rows} != right[who] or len(rows) != len(right[who]) or at(browser)["who"] != who:
+            if {row["url"] for row in rows} != right[who] or len(rows) != len(right[who]):
                 fail(f"{who} with {more}: {len(rows)} rows, expected {len(right[who])}")
             compared += len(rows)
         reopened(browser, f"who links to {b} only, with {more}")
@@ -168,10 +177,10 @@ def check_beside(browser, api, a, b):
         if numbers[:2] != expected:
             fail(f"the host {host} has {numbers[:2]} pages, expected {expected}")
     page.locator(f"[aria-label='Compare no longer with {b}']").click()
-    page.wait_for_timeout(200)
+    soon(browser, lambda: "and" not in at(browser), "the second target stays")
     browser.ready("backlinks")
-    if "and" in at(browser) or browser.shown().get("otherMonths"):
-        fail(f"the second target stays: {page.url}")
+    if browser.shown().get("otherMonths"):
+        fail("the second target is still drawn")
     browser.clean("two targets")
     return compared, len(lines)
 
@@ -179,49 +188,41 @@ def check_beside(browser, api, a, b):
 def check_list(browser, a, b, inside):
     """A list in the address: kept with a key and a click, gone to, compared, carried along, and removed."""
     page = browser.page
+    both = f"{a} host!{b}"
+    has = lambda **wanted: lambda: wanted.items() <= at(browser).items()
+    names = lambda: page.locator(".kept a").all_inner_texts()
     browser.open(v="backlinks", url=a)
     page.keyboard.press("k")
-    page.wait_for_timeout(250)
-    kept = at(browser).get("list")
-    browser.open(v="backlinks", url=b, match="host", list=kept)
+    soon(browser, has(list=a), "the key does not keep the target")
+    browser.open(v="backlinks", url=b, match="host", list=a)
     page.locator(f"[aria-label='Keep host {b} in the list']").click()
-    page.wait_for_timeout(250)
-    if at(browser).get("list") != f"{a} host!{b}":
-        fail(f"the list of {a} and the host {b} is {at(browser).get('list')!r}")
-    names = lambda: page.locator(".kept a").all_inner_texts()
+    soon(browser, has(list=both), "a click does not keep the host")
     if names() != [a, f"host {b}"] or page.locator(".kept [aria-current]").inner_text() != f"host {b}":
         fail(f"the list shows {names()}")
     page.locator(".kept a").first.click()
-    page.wait_for_timeout(250)
+    soon(browser, has(url=a, list=both), "a click in the list does not lead to its target")
     browser.ready("backlinks")
-    if at(browser)["url"] != a or names() != [a, f"host {b}"]:
-        fail(f"a click in the list leads to {page.url} with {names()}")
+    if names() != [a, f"host {b}"]:
+        fail(f"after a click the list shows {names()}")
     page.locator(f"[aria-label='Compare with host {b}']").click()
-    page.wait_for_timeout(250)
+    soon(browser, has(**{"url": a, "and": f"host!{b}"}), "a target of the list is not compared")
     browser.ready("backlinks")
-    if at(browser)["and"] != f"host!{b}" or at(browser)["url"] != a:
-        fail(f"comparing with the list leads to {page.url}")
     page.locator("[aria-label^='Show host']").click()
-    page.wait_for_timeout(250)
+    soon(browser, has(**{"url": b, "match": "host", "and": a}), "the targets are not swapped")
     browser.ready("backlinks")
-    if [at(browser).get(name) for name in ("url", "match", "and")] != [b, "host", a]:
-        fail(f"swapped targets are {page.url}")
-    browser.open(v="barcode", url=inside, list=f"{a} host!{b}")
+    browser.open(v="barcode", url=inside, list=both)
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
-    page.wait_for_timeout(250)
-    if at(browser)["url"] == inside or at(browser).get("list") != f"{a} host!{b}":
-        fail(f"a row of a barcode leads to {page.url}, without the list")
-    page.goto(f"{browser.base}/?{urllib.parse.urlencode({'v': 'backlinks', 'url': b, 'list': f'{a} host!{b}'})}")
-    browser.ready("backlinks")
+    soon(browser, lambda: at(browser)["url"] != inside and has(list=both)(), "a row of a barcode loses the list")
+    browser.open(v="backlinks", url=b, list=both)
     page.keyboard.press("5")
     browser.ready("store")
     page.keyboard.press("3")
     browser.ready("backlinks")
     page.locator(f"[aria-label='Keep {a} no longer']").click()
-    page.wait_for_timeout(250)
-    if at(browser).get("list") != f"host!{b}" or names() != [f"host {b}"]:
-        fail(f"after a removal the list is {names()}: {page.url}")
+    soon(browser, has(list=f"host!{b}"), "a target is not removed from the list")
+    if names() != [f"host {b}"]:
+        fail(f"after a removal the list shows {names()}")
     browser.clean("the list")
 
 
@@ -232,21 +233,23 @@ def check_wider(browser, api, url):
     domain = ".".join(host.split(".")[-2:])
     for at_link, name, match in ((0, host, "host"), (1, domain, "domain")):
         browser.open(v="backlinks", url=url)
-        for _ in range(60):
-            if page.locator(".wider a").count() == 2:
-                break
-            page.wait_for_timeout(50)
-        else:
-            fail(f"only {page.locator('.wider a').count()} of host and domain are offered for {url}")
+        soon(browser, lambda: page.locator(".wider a").count() == 2, "host and domain are not offered")
         link = page.locator(".wider a").nth(at_link)
         if name not in link.inner_text():
             fail(f"{link.inner_text()!r} is offered for {url}, expected {name}")
         link.click()
-        page.wait_for_timeout(250)
+        soon(browser, lambda: at(browser)["url"] == name, f"the {match} is not opened")
         shown = browser.ready("backlinks")
         expected = api.get("/v1/backlinks", url=name, matchType=match, limit=1)["rowsTotal"]
-        if at(browser)["url"] != name or shown["total"] != expected:
+        if shown["total"] != expected:
             fail(f"the {match} {name}: {shown['total']} rows at {page.url}, expected {expected}")
+    # An address without a scheme has the same host.
+    browser.open(v="backlinks", url=url.removeprefix("https://"))
+    if page.locator(".wider a").first.inner_text() != f"to all URLs of {host}":
+        fail(f"{page.locator('.wider a').first.inner_text()!r} is offered without a scheme")
+    browser.open(v="deaths", url=url.removeprefix("https://"))
+    if host not in page.locator("h1").first.inner_text():
+        fail(f"dead pages of {page.locator('h1').first.inner_text()!r}, expected {host}")
     browser.clean("host and domain")
 
 
@@ -283,10 +286,7 @@ def check_files(browser, api, a, b):
     if shown["isWhole"] or page.locator(".who [role=radio]").count() or "The first 10 of" not in told:
         fail(f"parts pass for wholes: {told!r}")
     page.locator(".who button").click()
-    for _ in range(100):
-        if page.locator(".who [role=radio]").count():
-            break
-        page.wait_for_timeout(50)
+    soon(browser, lambda: page.locator(".who [role=radio]").count() == 4, "all rows are not read")
     if {row["url"] for row in browser.shown()["rows"]} != set(rows_of(api, a)) | set(rows_of(api, b)):
         fail("the rows that were read in parts are not all rows")
     page.unroute("**/v1/backlinks**")

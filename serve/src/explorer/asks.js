@@ -4,7 +4,7 @@
 import { whenOf } from "./between.js";
 import { barcodePath, path } from "./data.js";
 import { choiceOf, question } from "./referrers.js";
-import { isName, targetIn, targetOf } from "./targets.js";
+import { hostIn, isName, targetIn, targetOf } from "./targets.js";
 
 /** The most nodes of a neighbourhood; and with more than so many, it is one of directories, hosts or domains. */
 const NODES = 15000;
@@ -18,7 +18,7 @@ const DEAD = 200;
 
 /** Whose dead pages an address is about: those of the store, of a host or of a domain, and its name. */
 export function wholeOf(state) {
-  const name = state.url && (isName(state.url) ? state.url : new URL(state.url).host);
+  const name = state.url && hostIn(state.url);
   const own = isName(state.url || "") ? "domain" : "host";
   const match = ["store", "host", "domain"].includes(state.match) ? state.match : own;
   return name && match !== "store" ? { match, name } : { match: "store", name };

@@ -7,8 +7,14 @@ import { bare, hostOf, safe } from "./names.js";
 export const KEPT_MAX = 20;
 const MATCHES = ["exact", "host", "domain"];
 
-/** Whether a text is a name without a path: a domain. */
-export const isName = (text) => !/^\w+:\/\//.test(text) && !/\/./.test(text);
+/** Whether a text names a host and nothing of it, as the server sees it: the whole domain is meant then. */
+export const isName = (text) => /^[^/?#]+\/*$/.test(text.trim());
+
+/** The host of a target, also of one without a scheme; empty where there is none. */
+export function hostIn(url) {
+  const host = hostOf(url) || url.trim().split(/[/?#]/)[0];
+  return /[@\s]/.test(host) ? "" : host.replace(/:\d+$/, "").toLowerCase();
+}
 
 /** What is meant by who names a target and does not say. */
 const unsaid = (url) => (isName(url) ? "domain" : "exact");
@@ -43,7 +49,7 @@ export function stateFor(state, { url, match }) {
 /** How a target is called: "redhat.com", "host www.redhat.com". */
 export function nameOf({ url, match }) {
   if (match === "exact" || (match === "domain" && isName(url))) return bare(url);
-  return `${match} ${safe(isName(url) ? url : hostOf(url) || url)}`;
+  return `${match} ${safe(hostIn(url) || url)}`;
 }
 
 /** The targets that an address keeps, as words. */
@@ -52,11 +58,9 @@ export const keptIn = (state) => [...new Set((state.list || "").split(/\s+/).fil
 /** A list of words as an address keeps it. */
 export const listOf = (words) => words.join(" ") || undefined;
 
-const hostName = (url) => (isName(url) ? url.replace(/\/$/, "") : hostOf(url).replace(/:\d+$/, "")).toLowerCase();
-
 /** The host that a target lies in, if it is narrower than all URLs of this host. */
 export function hostAbove({ url, match }) {
-  const host = hostName(url);
+  const host = hostIn(url);
   return match === "exact" && host ? { url: host, match: "host" } : undefined;
 }
 
@@ -66,10 +70,10 @@ export function hostAbove({ url, match }) {
  * fewest link, because its surroundings are read.
  */
 export async function domainAbove({ url, match }, call) {
-  const host = hostName(url);
+  const host = hostIn(url);
   if (!host) return undefined;
   const { pages } = await call(path("v1/suggest", { q: host, limit: 9 }));
-  const own = pages.filter((page) => hostName(page.url) === host);
+  const own = pages.filter((page) => hostIn(page.url) === host);
   const least = own.sort((one, other) => one.inlinks - other.inlinks)[0]?.url || (isName(url) ? undefined : url);
   if (!least) return undefined;
   const { domains, domain, centre } = await call(path("v1/neighbourhood", { url: least, hops: 1, limit: 1 }));
