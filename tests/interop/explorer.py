@@ -474,6 +474,9 @@ def main():
     raw = hostile(random.Random(5))
     lines += [{"url": f"{scheme}://both.example/", "ts": digits(FIRST), "links": [bad]} for scheme in ("http", "https")]
     lines += long_lines()
+    # The domain that is linked to most has no link from elsewhere.
+    alone = "https://alone.example/"
+    lines.append({"url": alone, "ts": digits(FIRST), "links": [f"{alone}{n}" for n in range(3000)]})
     lines += [{"url": bad, "ts": digits(FIRST + step * 9_000_000), "links": raw[step * 50:]} for step in range(3)]
     with tempfile.TemporaryDirectory() as directory:
         directory = Path(directory)
