@@ -12,12 +12,16 @@ DEAD = "https://dead.example/"
 NEVER = "https://never.example/"
 LATE = "https://late.example/"
 MANY = "https://many.example/"
+GOAL = "https://goal.example/"
+DOUBT = "https://doubt.example/"
+SITE = "https://site.example"
 LINKS = 6000
 
 
 def crawl():
     """A page with an outage in 2012, one that died in 2009, one that never was there, one that began in 2021, one with
-    6,000 links, and pages that link to the first one and stop."""
+    6,000 links, pages that link to the first one and stop, one whose links are unknown in 2004, 2010 and 2014, and a
+    site of which another page links to a target at each time."""
     lines = []
 
     def capture(url, year, links, status=200):
@@ -39,6 +43,13 @@ def crawl():
         capture(f"https://source-{n % 5}.example/page-{n}", 2013, [FRONT] if n % 3 else [])
     capture(MANY, 2010, [f"https://target-{n % 60}.example/{n}" for n in range(LINKS)])
     capture(MANY, 2011, [f"https://target-{n % 60}.example/{n}" for n in range(0, LINKS, 2)])
+    known = {2006: [GOAL, f"{GOAL}old"], 2008: [GOAL], 2012: [GOAL]}
+    for year in range(2004, 2015, 2):
+        links = known.get(year)
+        lines.append({"url": DOUBT, "ts": f"{year}0101120000", **({"links": links} if links else {})})
+    for year, one, other in ((2006, [GOAL], ["https://far.example/"]), (2012, [], [GOAL, "https://far.example/"])):
+        capture(f"{SITE}/one", year, one)
+        capture(f"{SITE}/other", year, other)
     return lines
 
 
@@ -177,6 +188,20 @@ def check_words(browser, api):
     expect(browser, "Nothing links to it", "backlinks of a page without any")
 
 
+def check_unknown(browser):
+    """What is around a page at a date has the links that are unknown then, and no page that is around at others only;
+    and unknown links do not make backlinks older."""
+    browser.open(v="backlinks", url=GOAL, source="doubt.example")
+    expect(browser, "of 1 it is unknown; since Jan 2006", "backlinks of a page that was unknown before")
+    for at, unit, text in (("2007", "page", "2 at one step, 1 at two."),
+                           ("2010", "page", "2 at one step, 1 at two, of 2 it is unknown."),
+                           ("2012", "page", "2 at one step, 1 at two."),
+                           ("2014", "page", "2 at one step, 2 at two, of 2 it is unknown."),
+                           ("2006", "host", "2 at one step, 0 at two.")):
+        browser.open(v="neighbourhood", url=GOAL, at=at, unit=unit)
+        expect(browser, text, f"what is around a page in {at}, by {unit}")
+
+
 def check_epochs(browser, webstrata, store, work):
     """A page that is open when the store gets another epoch says so, and never mixes the two."""
     page = browser.page
@@ -217,6 +242,7 @@ def check_truth(browser_of, webstrata, work):
         check_dates(browser)
         check_parts(browser, api)
         check_words(browser, api)
+        check_unknown(browser)
         check_epochs(browser, webstrata, store, work)
         browser.clean("what little is known")
         browser.context.close()

@@ -13,6 +13,16 @@ const FOLD = 300;
 /** What the nodes of a neighbourhood are, if the address says it. */
 const unitOf = ({ unit }) => (["page", "directory", "host", "domain"].includes(unit) ? unit : undefined);
 
+/** The question for what is around a page; `more` has what else is asked. */
+export const aroundPath = (state, more = {}) =>
+  path("v1/neighbourhood", {
+    url: state.url,
+    unit: unitOf(state),
+    fold: unitOf(state) ? undefined : FOLD,
+    limit: NODES,
+    ...more,
+  });
+
 /** Dead pages of one answer. */
 const DEAD = 200;
 
@@ -49,12 +59,7 @@ export const asks = {
       question(target, choiceOf(state), whenOf(state)),
     ),
   neighbourhood: (state) => [
-    path("v1/neighbourhood", {
-      url: state.url,
-      unit: unitOf(state),
-      fold: unitOf(state) ? undefined : FOLD,
-      limit: NODES,
-    }),
+    aroundPath(state),
     barcodePath(state.url, "out", 1),
   ],
   deaths: (state) => [deathsPath(state)],

@@ -546,8 +546,8 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
       url: state.url,
       months,
       marks: marks.map(({ time: start, end, size, ...numbers }) => ({ start, end, size, ...numbers })),
-      rows: rows.map(({ url, pages, targets, runs, who: whose, parts }) => ({
-        ...{ url, pages, targets, runs, who: whose },
+      rows: rows.map(({ url, pages, targets, runs, unknown, who: whose, parts }, at) => ({
+        ...{ url, pages, targets, runs, unknown, who: whose, end: referrers.endOfRow(rows[at]) },
         parts: parts && Object.fromEntries(parts.map(([name, part]) => [name, part.runs])),
       })),
       otherMonths,

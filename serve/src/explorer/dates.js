@@ -13,8 +13,7 @@ import { elementOf, fileName, framed, nameFor, saveLines, savePng, saveSvg } fro
 import { clock, day, digits, MONTHS, ofYear, seconds, YEAR, year } from "./time.js";
 
 const LINE = 22;
-/** Pixels of the calendar above its years, for the months, and below, for a flag of the last one. */
-const [ABOVE, BELOW] = [22, 16];
+const MARGIN = 26;
 /** Up to how many changed links a mark of the calendar has each of the five steps of ink. */
 const STEPS = [0, 2, 7, 19, Infinity];
 
@@ -324,15 +323,15 @@ export async function open({ root, state, set, call, say, drawn, isOpen }) {
     const years = year(captures[captures.length - 1].time) - year(captures[0].time) + 1;
     const width = area.clientWidth;
     if (width < 10) return;
-    const line = Math.max(4, Math.min(24, (area.clientHeight - ABOVE - BELOW) / years));
+    const line = Math.max(5, Math.min(24, (area.clientHeight - MARGIN) / years));
     layout = {
       width,
       left: 36,
-      top: ABOVE,
+      top: 22,
       line,
       first: year(captures[0].time),
       years,
-      height: ABOVE + years * line + BELOW,
+      height: 22 + years * line + 16,
     };
     draw();
   }
@@ -403,7 +402,7 @@ export async function open({ root, state, set, call, say, drawn, isOpen }) {
   /** The calendar with all its years, as a picture that stands by itself. */
   function whole() {
     const [width, line] = [700, 14];
-    const height = ABOVE + layout.years * line + BELOW;
+    const height = 22 + layout.years * line + 16;
     const draws = (context) => {
       const kept = layout;
       layout = { ...layout, width, line, height };
@@ -538,6 +537,7 @@ export async function open({ root, state, set, call, say, drawn, isOpen }) {
       url: data.url,
       a: captures[a].time,
       b: captures[b].time,
+      captures: captures.map(({ time, status, shows }, at) => ({ time, status, shows, changed: changed[at] })),
       lost: urls("lost"),
       kept: urls("kept"),
       gained: urls("gained"),

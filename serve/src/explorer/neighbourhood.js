@@ -4,7 +4,7 @@
 // Two canvases: of the rings, drawn while something moves, and of time; `rings` draws both.
 
 import { addressFrom, go as goTo } from "./address.js";
-import { asks } from "./asks.js";
+import { aroundPath, asks } from "./asks.js";
 import { home, path } from "./data.js";
 import { act, chooser, colours, count, dialog, el, headOf, many, notice, sized } from "./dom.js";
 import { shifted } from "./drawing.js";
@@ -24,6 +24,8 @@ const FRESH = 183 * DAY;
 const SPEED = 0.9 * YEAR;
 /** Milliseconds in which a node comes or goes. */
 const FADE = 140;
+/** Milliseconds that a date is rested on before the server is asked about it. */
+const PAUSE = 120;
 const still = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 
 export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
@@ -32,14 +34,14 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
   // The server chooses what a node is where the address does not say it.
   const { unit } = answer;
   const around = surroundings(answer);
-  const { nodes, centre, size, source, target, from, until, unknown } = around;
+  const { nodes, centre, size, source, target, from, until } = around;
   const { isCaptured, angle, sectors, sectorOf } = around;
   const names = unit === "page" ? namesOf(nodes, nodes[centre]) : nodes.map(safe);
   let last = 0;
   const captures = own.captures.map((difference) => (last += difference));
   const [first, end] = around.extent(captures);
   const wanted = lastSecondOf(state.at) ?? end;
-  const view = { now: Math.min(end, Math.max(first, wanted)), pointed: -1, dimmed: -1, counts: [0, 0, 0] };
+  const view = { now: Math.min(end, Math.max(first, wanted)), pointed: -1, dimmed: -1, counts: [0, 0, 0], unsure: 0 };
   const outside = el("div", {}, ...(view.now === wanted ? [] : [notice(outsideText())]));
   // The ring of each node at `now` (0: not there), whether it is new, and how much of it is shown on its way in or out.
   const ring = new Uint8Array(size);
@@ -80,6 +82,8 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
     "aria-pressed": "false",
     onclick: switchTable,
   });
+  await learnThen(0);
+  if (!isOpen()) return undefined;
   root.replaceChildren(
     heading(),
     tools(),
@@ -99,9 +103,34 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
 
   function moveTo(time, isLast = true) {
     if (time !== view.now) outside.replaceChildren();
-    view.now = Math.min(end, Math.max(first, time));
-    around.ringsAt(view.now, ring);
-    around.ringsAt(view.now - FRESH, before);
+    view.now = Math.min(end, Math.max(first, Math.floor(time)));
+    if (isLast) {
+      // The picture is that of a second; a day means its last one.
+      set({ at: view.now === end ? undefined : digits(view.now).replace(/235959$/, "") });
+      if (state.to) askWays();
+      learnThen(PAUSE).then((isNews) => isNews && isOpen() && update(true));
+    }
+    update(isLast);
+  }
+
+  /** Asks what only an answer about this date says; about the end, that about all dates says it of pages. */
+  async function learnThen(wait) {
+    const time = view.now;
+    if (time === end && unit === "page") return false;
+    await new Promise((done) => setTimeout(done, wait));
+    if (time !== view.now) return false;
+    const then = await call(aroundPath(state, { unit, fold: undefined, at: digits(time) })).catch(() => undefined);
+    if (!then || time !== view.now) return false;
+    around.learn(time, then);
+    return true;
+  }
+
+  /** Finds which nodes are there now, and shows it. */
+  function update(isLast) {
+    view.links = around.linksAt(view.now);
+    around.putRings(view.links, ring);
+    around.putRings(around.linksAt(view.now - FRESH), before);
+    view.unsure = around.unsureOf(view.links, ring, view.now);
     view.counts = [0, 0, 0];
     for (let node = 0; node < size; node += 1) {
       view.counts[ring[node]] += 1;
@@ -113,9 +142,6 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
     slider.setAttribute("aria-valuenow", Math.round((view.now - first) / DAY));
     slider.setAttribute("aria-valuetext", `${day(view.now)}: ${numbers()}`);
     if (isLast) {
-      // The picture is that of a second; a day means its last one.
-      set({ at: view.now === end ? undefined : digits(view.now).replace(/235959$/, "") });
-      if (state.to) askWays();
       shownTable?.update(rowsNow());
       fillSide();
     } else if (performance.now() - lastSide > 200) fillSide();
@@ -126,7 +152,8 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
   /** How many nodes are there, of those that the answer has. */
   function numbers() {
     const of = answer.leftOut ? ` of the ${count(size)} nodes shown` : "";
-    return `${count(view.counts[1])}${of} at one step, ${count(view.counts[2])} at two`;
+    const unsure = view.unsure ? `, of ${count(view.unsure)} it is unknown` : "";
+    return `${count(view.counts[1])}${of} at one step, ${count(view.counts[2])} at two${unsure}`;
   }
 
   let lastSide = 0;
@@ -288,19 +315,21 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
 
   /** The links that are there at this date, as a table for other tools. */
   function saveLinks() {
-    const lines = [];
-    for (let at = 0; at < from.length; at += 1) {
-      if (!isThere(at)) continue;
-      const ends = { from: iso(from[at]), until: iso(until[at]), unknown: iso(unknown[at]) };
-      lines.push({ ...ends, source: nodes[source[at]], target: nodes[target[at]] });
-    }
+    const { links } = view;
+    const lines = links.places.filter(isThere).map((at) => ({
+      from: iso(links.from[at]),
+      until: iso(links.until[at]),
+      source: nodes[links.source[at]],
+      target: nodes[links.target[at]],
+      unknown: links.unknown[at] <= view.now ? iso(links.unknown[at]) : "",
+    }));
     saveLines(["from", "until", "source", "target", "unknown"], lines, "csv", nameFor(state.url));
   }
 
-  /** Whether a link is part of the picture at this date. */
+  /** Whether a link of this date is part of the picture. */
   function isThere(at) {
-    if (from[at] > view.now || until[at] <= view.now) return false;
-    return (source[at] === centre || ring[source[at]] === 1) && isNode(target[at]);
+    const [one, other] = [view.links.source[at], view.links.target[at]];
+    return (one === centre || ring[one] === 1) && isNode(other);
   }
 
   function isNode(node) {
@@ -373,11 +402,12 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
   function tell() {
     if (view.pointed >= 0) {
       let [out, into, unsure] = [0, 0, 0];
-      for (let at = 0; at < from.length; at += 1) {
+      for (const at of view.links.places) {
         if (!isThere(at)) continue;
-        unsure += unknown[at] <= view.now && (source[at] === view.pointed || target[at] === view.pointed);
-        out += source[at] === view.pointed;
-        into += target[at] === view.pointed;
+        const [isOut, isIn] = [view.links.source[at] === view.pointed, view.links.target[at] === view.pointed];
+        unsure += (isOut || isIn) && view.links.unknown[at] <= view.now;
+        out += isOut;
+        into += isIn;
       }
       const steps = ring[view.pointed] === 1 ? "one step" : "two steps";
       readout.replaceChildren(

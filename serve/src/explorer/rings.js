@@ -1,8 +1,9 @@
 // The pictures of a neighbourhood: the rings with their nodes, and time below. Both draw into a canvas or an SVG.
 //
-// `view` is the state of the view, which it changes between two pictures: the time `now`; of each node its `ring` (0:
-// not there), whether it is `fresh`, how much of it is `shown`, and the ring that it was last in (`drawnRing`); the
-// node that is `pointed` at, the sector that is not `dimmed`, the ways that were `found`, and the `layout` in pixels.
+// `view` is the state of the view, which it changes between two pictures: the time `now` with the `links` that are there;
+// of each node its `ring` (0: not there), whether it is `fresh`, how much of it is `shown`, and the ring that it was last
+// in (`drawnRing`); the node that is `pointed` at, the sector that is not `dimmed`, the ways that were `found`, and the
+// `layout` in pixels.
 
 import { fitted, safe } from "./names.js";
 import { ticks } from "./time.js";
@@ -23,7 +24,7 @@ const TAU = 2 * Math.PI;
 
 /** What draws the nodes around a page, which have these names. */
 export function ringsOf(around, names, view) {
-  const { nodes, centre, size, source, target, from, isCaptured, angle, radius, sectors, sectorOf } = around;
+  const { nodes, centre, size, isCaptured, angle, radius, sectors, sectorOf } = around;
   const { ring, fresh, shown, drawnRing, isThere, isNode, unit, first, end, captures } = view;
   const ends = around.isWide ? WIDE : NARROW;
 
@@ -189,7 +190,8 @@ export function ringsOf(around, names, view) {
     if (view.pointed >= 0) {
       context.strokeStyle = theme.accent;
       context.beginPath();
-      for (let at = 0; at < from.length; at += 1) {
+      const { source, target, places } = view.links;
+      for (const at of places) {
         if ((source[at] !== view.pointed && target[at] !== view.pointed) || !isThere(at)) continue;
         context.moveTo(...place(source[at]));
         context.lineTo(...place(target[at]));

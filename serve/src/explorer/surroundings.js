@@ -1,5 +1,8 @@
 // An answer about a neighbourhood as a picture needs it: the place of each node for good, and which nodes are there at a
-// time. It depends on the answer alone.
+// time.
+//
+// A link is there while it stands, and while it is unknown whether it stands. The answer about all dates says since when
+// that is unknown to this day; of other dates only an answer about the date itself says all.
 
 import { DAY } from "./time.js";
 
@@ -31,13 +34,49 @@ export function surroundings(answer) {
   const isCaptured = new Uint8Array(size).fill(1);
   for (const place of answer.notCaptured || []) isCaptured[place] = 0;
   let known;
+  const always = { source, target, from, until, unknown };
+  // An answer about one time knows more of it, see `learn`.
+  let then = { time: NaN, links: always };
+
+  /**
+   * Takes an answer about one time. It also has the links of which it is unknown whether they stand then where a later
+   * capture tells them again; and hosts and domains only have the links of their pages that are around then.
+   */
+  function learn(time, { nodes: own, links: those }) {
+    const places = new Map(nodes.map((node, at) => [node, at]));
+    const place = own.map((node) => places.get(node) ?? -1);
+    const kept = those.from.map((_, at) => at);
+    const known = kept.filter((at) => place[those.source[at]] >= 0 && place[those.target[at]] >= 0);
+    const column = (value) => Float64Array.from(known, value);
+    const links = {
+      source: column((at) => place[those.source[at]]),
+      target: column((at) => place[those.target[at]]),
+      from: column((at) => those.from[at]),
+      until: column((at) => those.until[at] ?? Infinity),
+      unknown: column((at) => those.unknown?.[at] ?? Infinity),
+    };
+    then = { time, links };
+  }
+
+  /**
+   * The links that are there at a time: columns, and the `places` in these of the links that stand or of which that is
+   * unknown, which it is since `unknown` where that is not later than the time.
+   */
+  function linksAt(time) {
+    if (time === then.time) return { ...then.links, places: Array.from(then.links.from, (_, at) => at) };
+    const places = [];
+    for (let at = 0; at < from.length; at += 1) {
+      if ((from[at] <= time && time < until[at]) || unknown[at] <= time) places.push(at);
+    }
+    return { ...always, places };
+  }
 
   /** From the first link of the page itself to the last change, or to the last capture of the page. */
   function extent(captures) {
     let [least, most] = [Infinity, captures.length ? captures[captures.length - 1] : -Infinity];
     for (let at = 0; at < from.length; at += 1) {
       if (source[at] === centre || target[at] === centre) least = Math.min(least, from[at]);
-      most = Math.max(most, from[at], until[at] === Infinity ? -Infinity : until[at]);
+      for (const time of [from[at], until[at], unknown[at]]) if (time !== Infinity) most = Math.max(most, time);
     }
     if (least === Infinity) least = captures.length ? captures[0] : 0;
     return [least, Math.max(most, least + 30 * DAY)];
@@ -130,19 +169,25 @@ export function surroundings(answer) {
     return { angle: angles, radius: radii, sectors: all, sectorOf: sectorOfNode };
   }
 
-  /** Puts the ring of each node at a time into `rings`. */
-  function ringsAt(time, rings) {
+  /** Puts the ring of each node, by links that are there or by those of them that `has` chooses, into `rings`. */
+  function putRings(links, rings, has = () => true) {
     rings.fill(0);
-    for (let at = 0; at < from.length; at += 1) {
-      if (from[at] > time || until[at] <= time) continue;
-      if (source[at] === centre) rings[target[at]] = 1;
-      else if (target[at] === centre) rings[source[at]] = 1;
+    for (const at of links.places) {
+      const [one, other] = [links.source[at], links.target[at]];
+      if ((one === centre || other === centre) && has(at)) rings[one === centre ? other : one] = 1;
     }
-    for (let at = 0; at < from.length; at += 1) {
-      if (from[at] > time || until[at] <= time || rings[source[at]] !== 1) continue;
-      if (rings[target[at]] === 0 && target[at] !== centre) rings[target[at]] = 2;
+    for (const at of links.places) {
+      const other = links.target[at];
+      if (rings[links.source[at]] === 1 && rings[other] === 0 && other !== centre && has(at)) rings[other] = 2;
     }
     rings[centre] = 0;
+  }
+
+  /** Of how many of the nodes in `rings` it is unknown at a time whether they are there. */
+  function unsureOf(links, rings, time) {
+    const sure = new Uint8Array(size);
+    putRings(links, sure, (at) => links.unknown[at] > time);
+    return rings.reduce((number, ring, node) => number + (ring !== sure[node] ? 1 : 0), 0);
   }
 
   /** Links and pages of the first ring after each change, thinned to what is seen. */
@@ -174,6 +219,6 @@ export function surroundings(answer) {
   }
   // Whether some node never was one step away.
   const isWide = isNear.some((near, node) => !near && node !== centre);
-  const all = { isWide, nodes, centre, size, source, target, from, until, unknown, isCaptured };
-  return { ...all, extent, ringsAt, degree, ...places() };
+  const all = { isWide, nodes, centre, size, source, target, from, until, isCaptured };
+  return { ...all, extent, learn, linksAt, putRings, unsureOf, degree, ...places() };
 }

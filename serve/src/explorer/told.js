@@ -11,11 +11,13 @@ export function factsOf({ rowsTotal }, months, { unit, source }) {
   const whose = source ? ` of ${safe(source)}` : "";
   if (!last) return [`no ${unit}${whose} links`];
   const { standing, unknown } = last;
+  // The first months may be those of captures of which it is unknown.
+  const since = months.find((own) => own.found + own.new + own.returned);
   return [
     el("b", { text: count(standing) }),
     ` ${unit}${standing === 1 ? "" : "s"}${whose} link${standing === 1 ? "s" : ""} at the latest capture, `,
     el("b", { text: count(rowsTotal - standing - unknown) }),
-    ` did before${unknown ? `, of ${count(unknown)} it is unknown` : ""}; since ${month(months[0].time)}`,
+    ` did before${unknown ? `, of ${count(unknown)} it is unknown` : ""}; since ${month(since.time)}`,
   ];
 }
 
