@@ -38,12 +38,15 @@ from explorer_quote import check_quote
 from explorer_store import check_store
 from explorer_tasks import check_questions, check_tasks
 from explorer_truth import check_truth
+from explorer_values import check_values
 from playwright.sync_api import sync_playwright
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
 AXE = Path(axe_playwright_python.__file__).parent / "axe.min.js"
 HOSTILE = 1000
+# Values of made-up crawls that are compared; explorer_values.py compares as many as one likes.
+VALUES = 2000
 # A domain that pages of other hosts link to, and some no more.
 DOMAIN = "museum.example"
 
@@ -520,6 +523,8 @@ def main():
                 check_look(chromium, browser, api, base, most)
                 browser.context.close()
                 check_truth(lambda base: Browser(chromium, base), args.webstrata, directory / "truth")
+                if not check_values(chromium, args.webstrata, [], 1, VALUES, pages=2):
+                    fail("some values are wrong: explorer_values.py compares more")
                 check_quote(chromium, api, base, args.webstrata, store, directory / "quoted", pages[:8])
                 check_deaths(lambda base: Browser(chromium, base), args.webstrata, directory)
                 check_token(chromium, args.webstrata, store, directory / "guarded", most)

@@ -65,18 +65,19 @@ def url_of(rng):
     return canonical(f"{scheme}://{rng.choice(HOSTS)}{port}{path}")
 
 
-def make(seed):
+def make(seed, scale=1):
+    """The crawl of a seed; of a larger `scale` it has more URLs and links."""
     rng = random.Random(seed)
     crawl = Crawl(
         seed, rng.random() < 0.4, rng.choice([None, 3, 7, 20]), rng.choice(["month", "month", "year", "day", "10"])
     )
-    urls = sorted({url_of(rng) for _ in range(rng.randint(4, 24))})
+    urls = sorted({url_of(rng) for _ in range(rng.randint(4, 24) * scale)})
     pages = rng.sample(urls, rng.randint(1, max(1, len(urls) * 2 // 3)))
     start, span = second("20060101000000"), rng.choice([40, 86400 * 30, 86400 * 900])
     spelled = lambda page: spell(rng, rng.choice(urls), page)
     captures, good = [], []
     for page in pages:
-        menu = [spelled(page) for _ in range(rng.randint(0, 5))]
+        menu = [spelled(page) for _ in range(rng.randint(0, 5 * scale))]
         for _ in range(rng.choice([1, 1, 2, 3, 5, 9, 14])):
             ts = start + rng.randrange(span)
             if rng.random() < 0.05:
