@@ -3,6 +3,7 @@ import csv
 import json
 import subprocess
 import tempfile
+import time
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -73,6 +74,17 @@ def check_years(browser, years):
     return sum(1 for year in years for column in ("died", "returned") if year[column])
 
 
+def wait_for_year(browser, year):
+    """Waits until the rows are those of a year."""
+    until = time.monotonic() + 10
+    while time.monotonic() < until:
+        shown = browser.shown()
+        if shown["chosen"] == year and all(row["died"].startswith(str(year)) for row in shown["rows"]):
+            return
+        browser.page.wait_for_timeout(20)
+    fail(f"the rows are not those of {year}")
+
+
 def check_deaths(make, webstrata, directory):
     """`make` opens a browser at a server's address."""
     values = 0
@@ -108,12 +120,10 @@ def check_deaths(make, webstrata, directory):
         box = area.locator("svg").bounding_box()
         step = (box["width"] - 44) / len(years)
         page.mouse.click(box["x"] + 44 + 1.5 * step, box["y"] + 100)
-        page.wait_for_function("window.webstrata.picture().chosen !== undefined")
-        page.wait_for_function("window.webstrata.picture().rows.every((row) => row.died.startsWith('"
-                               + str(years[1]) + "'))")
+        wait_for_year(browser, years[1])
         area.focus()
         page.keyboard.press("ArrowRight")
-        page.wait_for_function(f"window.webstrata.picture().rows.every((row) => row.died.startsWith('{years[2]}'))")
+        wait_for_year(browser, years[2])
         page.wait_for_timeout(300)
         if f"from={years[2]}&to={years[2]}" not in page.url:
             fail(f"the address does not keep the year: {page.url}")
