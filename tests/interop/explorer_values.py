@@ -29,11 +29,12 @@ from explorer_browser import Browser
 from playwright.sync_api import Error, sync_playwright
 from values.around import check_neighbourhood
 from values.dead import check_deaths
-from values.linkers import check_backlinks, questions
+from values.linkers import check_backlinks, check_beside, questions
 from values.page import check_barcode, check_dates
 from values.reference import Command, Model
 from values.tally import Tally
 from values.whole import check_search, check_store
+from values.words import KEEP
 
 HERE = Path(__file__).parent
 # How much larger made-up crawls are than those of the brute force, and pages that are opened of each.
@@ -43,6 +44,10 @@ PAGES = 8
 
 class Tab(Browser):
     """A tab in which addresses follow each other without loading the page again, as where links are clicked."""
+
+    def __init__(self, chromium, base):
+        super().__init__(chromium, base)
+        self.page.add_init_script(KEEP)
 
     def open(self, **state):
         if self.page.url == "about:blank":
@@ -64,8 +69,10 @@ def check_page(browser, tally, reference, url, chance, times):
         pair = lambda among: tuple(digits(time) for time in sorted(chance.choices(among, k=2)))
         pairs += [pair(captures), tuple(text[:8] for text in pair(times)), (None, digits(chance.choice(captures)))]
         check_dates(browser, tally, reference, url, pairs)
-    for question in questions(chance, reference, url, times):
+    asked = list(questions(chance, reference, url, times))
+    for question in asked:
         check_backlinks(browser, tally, reference, question)
+    check_beside(browser, tally, reference, *asked[:2])
     check_deaths(browser, tally, reference, url, chance)
     for unit in ("page", "page", "page", "directory", "host", "domain"):
         check_neighbourhood(browser, tally, reference, url, unit, chance.choice(times))
@@ -166,7 +173,8 @@ def main():
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=args.chromium, args=["--no-sandbox"])
         webstrata = os.path.abspath(args.webstrata)
-        is_right = check_values(chromium, webstrata, args.captures, args.seed, args.values, show=args.show, is_long=True)
+        how = {"show": args.show, "is_long": True}
+        is_right = check_values(chromium, webstrata, args.captures, args.seed, args.values, **how)
         chromium.close()
     sys.exit(0 if is_right else 1)
 

@@ -2,6 +2,7 @@
 import calendar
 
 from brute.model import FOREVER, domain, host, moment, second
+from values.drawn import check_bars
 from values.words import day, in_table, many, month, said, saved, table, text_of
 
 KINDS = ("found", "new", "returned", "lost")
@@ -101,6 +102,8 @@ def check_backlinks(browser, tally, reference, question):
     for kind in ("CSV", "JSON"):
         tally.same(f"backlinks, {kind}", where,
                    [tuple(str(line[name]) for name in columns) for line in saved(browser, kind)], expected)
+    check_bars(browser, tally, "backlinks, SVG", where,
+               [[stay[:2] for stay in chosen[row["url"]][2]] for row in shown["rows"] if row["url"] in chosen])
     cells = [tuple(row) for row in table(browser)]
     unknown = lambda row: [f"not known {day(first)} – {day(last) if last else 'now'}" for first, last in row[3]]
     wanted = []
@@ -150,6 +153,41 @@ def check_hosts(browser, tally, where, pages):
     if len(expected) > len(rows):
         expected = {name: expected[name] for name, *_ in rows if name in expected}
     tally.pairs("backlinks, hosts", where, {name: tuple(rest) for name, *rest in rows}, expected)
+
+
+def check_beside(browser, tally, reference, one, other):
+    """Two targets beside each other: who links to which, when, both files, and the months of both."""
+    state = {"v": "backlinks", "url": one["url"], "match": one["match"], "unit": one["unit"], "order": one["order"],
+             "and": f"{other['match']}!{other['url']}"}
+    state |= {"internal": "1"} if one["internal"] else {}
+    shown = browser.open(**state)
+    where = " ".join(f"{name}={value}" for name, value in state.items() if name != "v")
+    common = {"unit": one["unit"], "internal": one["internal"], "source": None, "event": "any", "span": None}
+    asked = [{**question, **common} for question in (one, other)]
+    parts = [reference.rows(question) for question in asked]
+    if not parts[0]:
+        return
+    who = {name: "both" if name in parts[0] and name in parts[1] else "a" if name in parts[0] else "b"
+           for name in {**parts[0], **parts[1]}}
+    stays = lambda runs: tuple((run["first"], run["last"], run["gone"], run["began"]) for run in runs)
+    halves = lambda row: row["parts"] or {"A": row["runs"]}
+    tally.same("two targets, rows", where,
+               [(row["url"], row["who"] or "a", side, stays(runs)) for row in shown["rows"]
+                for side, runs in halves(row).items()],
+               [(name, who[name], side, rows[name][2]) for side, rows in zip("AB", parts) for name in rows])
+    columns = ("who", "referrer", "pages", "targets", "began", "first", "last", "gone", "end")
+    expected = [(who[name], name, str(pages), str(targets), stay[3], *map(said, stay[:3]),
+                 "lost" if stay[2] else end_of(rows[name]))
+                for rows in parts for name, (pages, targets, own, _, _) in rows.items() for stay in own]
+    for kind in ("CSV", "JSON"):
+        tally.same(f"two targets, {kind}", where,
+                   [tuple(str(line[name]) for name in columns) for line in saved(browser, kind)], expected)
+    names = ("standing", "unknown", *KINDS)
+    series = [(question["url"], question["match"], f"{moment(start):%Y-%m}", *map(str, numbers))
+              for question, rows in zip(asked, parts) for start, numbers in periods(rows.values(), 1).items()]
+    tally.same("two targets, months as CSV", where,
+               [(line["target"], line["match"], line["month"], *(line[name] for name in names))
+                for line in saved(browser, "Series")], series)
 
 
 def questions(chance, reference, url, times):

@@ -2,6 +2,7 @@
 import bisect
 
 from brute.model import moment, second
+from values.drawn import check_bars
 from values.words import day, host_name, in_table, many, said, saved, table, telling, text_of
 
 
@@ -43,6 +44,8 @@ def check_barcode(browser, tally, reference, url, direction):
     tally.same(view + ", CSV", where,
                [tuple(line[name] for name in ("url", "first", "last", "gone", "began")) for line in lines],
                [(link, *map(said, stay[:3]), stay[3]) for link, stays in expected.items() for stay in stays])
+    check_bars(browser, tally, view + ", SVG", where,
+               [[stay[:2] for stay in expected.get(row["url"], ())] for row in shown["rows"]])
     rows = table(browser)
     order = [row["url"] for row in shown["rows"]][:200]
     tally.rows(view + ", table", where, rows,

@@ -2,9 +2,10 @@
 import csv
 import io
 import json
-from pathlib import Path
+import time
 
 from brute.model import iso, moment
+from explorer_browser import fail
 
 DAY = 86400
 YEAR = 365.2425 * DAY
@@ -77,10 +78,32 @@ def table(browser):
     return [(url[:60], *rest) for url, *rest in cells]
 
 
+# Keeps what the page gives to the browser to be saved. Chromium saves ten files a page at once, and no more.
+KEEP = """{
+  const make = URL.createObjectURL;
+  URL.createObjectURL = (blob) => {
+    window.saved = blob;
+    return make.call(URL, blob);
+  };
+}"""
+
+
+def file_of(browser, kind):
+    """The text of the file that a button saves."""
+    page = browser.page
+    page.evaluate("window.saved = undefined")
+    page.get_by_role("button", name=kind, exact=True).click()
+    until = time.monotonic() + 20
+    while time.monotonic() < until:
+        text = page.evaluate("window.saved ? window.saved.text() : null")
+        if text is not None:
+            return text
+        page.wait_for_timeout(10)
+    fail(f"{kind} of {page.url[:200]} saves nothing")
+
+
 def saved(browser, kind):
     """The lines of the file that a button saves."""
-    with browser.page.expect_download(timeout=10_000) as download:
-        browser.page.get_by_role("button", name=kind, exact=True).click()
-    text = Path(download.value.path()).read_bytes().decode()
+    text = file_of(browser, kind)
     return json.loads(text) if kind == "JSON" else list(csv.DictReader(io.StringIO(text, newline="")))
 
