@@ -3,8 +3,8 @@
 //! [`query`] has the questions ([`query::Links`]), [`question`] their form as lines of JSON; `reader` answers them from
 //! decoded `blocks`; [`scan`] streams the records of a partition, [`rows`] those of a row, [`pages`] those of all rows
 //! together; [`diff`] tells what an epoch has that another had not, [`between`] the same of two dates, [`spellings`]
-//! asks all URLs of one page together, [`around`] tells who links to a page and what is near it, [`deaths`] which pages
-//! died, and [`check`] proves that a store keeps its promises.
+//! asks all URLs of one page together, [`around`] tells who links to a page, what is near it, and which pages died, and
+//! [`check`] proves that a store keeps its promises.
 
 pub mod around;
 pub mod between;
@@ -12,7 +12,6 @@ pub(crate) mod blocks;
 pub(crate) mod cached;
 pub mod check;
 pub mod dates;
-pub mod deaths;
 pub mod diff;
 pub mod pages;
 pub mod query;
@@ -21,4 +20,3 @@ pub(crate) mod reader;
 pub mod rows;
 pub mod scan;
 pub mod spellings;
-pub(crate) mod top;

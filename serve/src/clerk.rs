@@ -35,7 +35,6 @@ use crate::protocol::status::{Reason, refuse};
 mod around;
 mod between;
 mod call;
-mod deaths;
 mod hosts;
 mod links;
 mod lists;
@@ -49,8 +48,8 @@ mod urls;
 mod watching;
 
 pub use around::backlinks::{BacklinkAnswer, BacklinkQuestion};
+pub use around::deaths::DeathAnswer;
 pub use around::neighbourhood::{NeighbourhoodAnswer, Node};
-pub use deaths::DeathAnswer;
 pub(crate) use links::UidInWindow;
 pub use pinned::Pinned;
 pub use remote::{Refused, Remote};

@@ -3,8 +3,8 @@
 //! Server and page share only the paths below `/v1`. The page works without any other server: its content security
 //! policy allows this one only. No address in it begins with a slash, so that it works below a path of a proxy. Its
 //! files are plain HTML, CSS and JavaScript modules, in `explorer/`. `main` opens a view for each address: `search`,
-//! `barcode`, `dates`, `backlinks`, `neighbourhood`, `deaths` or `store`. `asks` says what each view asks first, and the others
-//! serve the views.
+//! `barcode`, `dates`, `backlinks`, `neighbourhood`, `deaths` or `store`. `asks` says what each view asks first, and
+//! the others serve the views.
 
 use axum::http::header::{
     ACCEPT, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, IF_NONE_MATCH, REFERRER_POLICY,
@@ -77,8 +77,8 @@ static FILES: &[File] = &files! {
     "years.js": "text/javascript; charset=utf-8",
 };
 
-/// The page, if the caller is a browser: if it accepts HTML. `frames` are the sources of the pages that may show it in a
-/// frame, as content security policies name them.
+/// The page, if the caller is a browser: if it accepts HTML. `frames` are the sources of the pages that may show it in
+/// a frame, as content security policies name them.
 pub(crate) fn page(headers: &HeaderMap, frames: &str) -> Option<Response> {
     let accepted = headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
     accepted.contains("text/html").then(|| answer(&FILES[0], headers, frames))

@@ -5,8 +5,8 @@
 //! ```
 //!
 //! Map: `question` reads parameters, finds URLs, and says where a page begins and where callers reach the server;
-//! `answer` lists the URLs that match and collects as many values as fit; `links`, `changed`, `first`, `deaths`,
-//! `around` (backlinks, neighbourhood, ways), `barcode`, `suggest`, `names` and `about` are the questions; `query`
+//! `answer` lists the URLs that match and collects as many values as fit; `links`, `changed`, `first`, `around`
+//! (backlinks, deaths, neighbourhood, ways), `barcode`, `suggest`, `names` and `about` are the questions; `query`
 //! answers many questions in one stream; `archive` answers what tools for web archives ask; `caching` says how long
 //! answers may be kept, [`options`] what an operator chooses. `http/openapi.json` describes all paths, and the server
 //! serves the description. `/` is the [`crate::explorer`] for browsers.
@@ -40,7 +40,6 @@ mod around;
 mod barcode;
 mod caching;
 mod changed;
-mod deaths;
 mod first;
 mod links;
 mod names;
@@ -104,7 +103,7 @@ const ROUTES: [Route; 29] = [
     Route::of("/v1/barcode.svg", "v1/barcode.svg", || get(barcode::svg::svg)),
     Route::of("/v1/neighbourhood", "v1/neighbourhood", || get(around::neighbourhood::neighbourhood)),
     Route::of("/v1/ways", "v1/ways", || get(around::ways::ways)),
-    Route::of("/v1/deaths", "v1/deaths", || get(deaths::deaths)),
+    Route::of("/v1/deaths", "v1/deaths", || get(around::deaths::deaths)),
     Route::of("/v1/suggest", "v1/suggest", || get(suggest::suggest)),
     Route::of("/v1/urls", "v1/urls", || get(names::urls)),
     Route::of("/v1/uids", "v1/uids", || get(names::uids)),
@@ -233,7 +232,7 @@ mod tests {
             ("/v1/changed", changed::CHANGED),
             ("/v1/first", first::FIRST),
             ("/v1/backlinks", around::backlinks::BACKLINKS),
-            ("/v1/deaths", deaths::DEATHS),
+            ("/v1/deaths", around::deaths::DEATHS),
             ("/v1/barcode", barcode::BARCODE),
             ("/v1/barcode.svg", barcode::svg::BARCODE_SVG),
             ("/v1/neighbourhood", around::neighbourhood::NEIGHBOURHOOD),

@@ -221,6 +221,11 @@ fn valid(urls: &[String], (cell, first): (CellName, Uid)) -> Vec<(&'static str, 
                 .encode_to_vec(),
         ),
         (
+            "/webstrata.v1.Links/GetDeaths",
+            proto::GetDeathsRequest { url: urls[0].clone(), r#match: 3, linkers: 9, limit: 9, ..Default::default() }
+                .encode_to_vec(),
+        ),
+        (
             "/webstrata.v1.Links/ListUids",
             proto::ListUidsRequest {
                 from: Some(0),

@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum};
 use indicatif::HumanCount;
 use serde_json::json;
 use std::io::Write;
-use webstrata_layers::read::deaths::LINKERS_MAX;
+use webstrata_layers::read::around::deaths::LINKERS_MAX;
 use webstrata_layers::{
     DeadPage, DeathsAsked, Linkers, Links, Order, RangeLength, Status, Toll, Uid, counted, deaths_of, format_time,
     linkers_of,

@@ -5,6 +5,8 @@
 //! has none ([`crate::record::status`]). A question about an interval passes over blank captures. As of a time, the
 //! latest capture that counts decides: if it is blank, no links are known.
 
+pub mod fate;
+
 use crate::record::status::{self, Failures, Status, StatusChange};
 use crate::record::time::{AsOf, Window};
 use serde::Serialize;

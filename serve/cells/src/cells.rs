@@ -536,9 +536,7 @@ impl Links for Cells {
 
     fn failing(&self, uids: Range<Uid>) -> Result<Vec<Uid>, LayersError> {
         let mut failing = Vec::new();
-        for cell in self.cells() {
-            cell.failing(uids.clone(), &mut failing)?;
-        }
+        self.cells().try_for_each(|cell| cell.failing(uids.clone(), &mut failing))?;
         Ok(in_order(failing))
     }
 

@@ -101,6 +101,7 @@ impl Default for Methods {
             "/webstrata.v1.Links/GetBacklinks",
             "/webstrata.v1.Links/GetNeighbourhood",
             "/webstrata.v1.Links/GetWays",
+            "/webstrata.v1.Links/GetDeaths",
             "/webstrata.v1.Links/ListUids",
             "/webstrata.v1.Links/Stats",
             "/webstrata.v1.Links/TranslateUids",

@@ -14,7 +14,7 @@
 //! At most `limit` rows are in the answer: those whose runs are longest in all. Of the others the answer has their
 //! number, and how many of them had the link in each month: in a run, or with direction=in in a capture. Cost: the
 //! lifespans of the page, or of every page that links. With more than `limit` pages that link, their number by month
-//! and the choice come from the ranges of the in-links, so only the pages in the answer are read. [`svg`] draws the same.
+//! and the choice come from the ranges of the in-links, so only the pages in the answer are read. [`svg`] draws it.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};

@@ -1,7 +1,7 @@
 //! The call that tells which pages died, and who still links to them.
 
 use tonic::Status;
-use webstrata_layers::read::deaths::{LINKERS_MAX, ROWS_MAX, rows_max};
+use webstrata_layers::read::around::deaths::{LINKERS_MAX, ROWS_MAX, rows_max};
 use webstrata_layers::{DeadPage, DeathsAsked, Linkers, Order, Status as Code, Toll, Uid};
 
 use super::around::{interval_of, limit_of, none, period_of};

@@ -563,17 +563,17 @@ mod tests {
 
     #[test]
     fn urls_fold_to_the_finest_grain_that_fits() {
-        let urls =
-            ["http://a.test/x/1", "https://a.test/x/2?b=/c", "http://a.test/y?z=/1", "http://b.a.test:81/", "mailto:c"];
-        let urls = urls.map(str::to_owned);
+        let inside = ["http://a.test/x/1", "https://a.test/x/2?b=/c", "http://a.test/y?z=/1"];
+        let outside = ["http://b.a.test:81/", "file:///c"];
+        let urls: Vec<String> = inside.into_iter().chain(outside).map(str::to_owned).collect();
         let names = |grain: Grain, most| grain.groups(most, &urls, |host| host.trim_start_matches("b."));
         let of = |(grain, groups): (Grain, Groups)| (grain, groups.names.join(" "));
-        let directories = "a.test/x/ a.test/ b.a.test:81/ mailto:c";
+        let directories = "a.test/x/ a.test/ b.a.test:81/ file:///c";
         assert_eq!(of(names(Grain::Directory, None)), (Grain::Directory, directories.to_owned()));
         assert_eq!(names(Grain::Page, Some(5)).0, Grain::Page);
         assert_eq!(of(names(Grain::Page, Some(4))), (Grain::Directory, directories.to_owned()));
-        assert_eq!(of(names(Grain::Page, Some(3))), (Grain::Host, "a.test b.a.test mailto:c".to_owned()));
-        assert_eq!(of(names(Grain::Page, Some(1))), (Grain::Domain, "a.test mailto:c".to_owned()));
+        assert_eq!(of(names(Grain::Page, Some(3))), (Grain::Host, "a.test b.a.test file:///c".to_owned()));
+        assert_eq!(of(names(Grain::Page, Some(1))), (Grain::Domain, "a.test file:///c".to_owned()));
         assert_eq!(names(Grain::Host, Some(100)).1.of, [0, 0, 0, 1, 2]);
     }
 

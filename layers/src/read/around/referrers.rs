@@ -2,7 +2,7 @@
 //!
 //! [`super::tally`] counts them. The rule of stays is that of [`mod@crate::record::backlink`]. Times are seconds, UTC.
 
-use crate::read::top::{Place, rising};
+use super::top::{Place, rising};
 use crate::record::backlink::{Backlink, Began};
 use crate::record::capture::Linking;
 use crate::record::uid::Uid;

@@ -18,9 +18,9 @@ use std::ops::Range;
 
 use super::referrers::{Event, Order, Referrer, ReferringHost, Unit};
 use super::scope::Scope;
+use super::top::{Place, Top};
 use crate::error::Error;
 use crate::read::query::{AskedBacklinks, Links, sources_of};
-use crate::read::top::{Place, Top};
 use crate::record::backlink::united::United;
 use crate::record::backlink::{Backlink, Period, Series, Stay};
 use crate::record::capture::Linking;

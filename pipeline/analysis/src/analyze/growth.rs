@@ -14,7 +14,7 @@ use super::adjacency;
 use super::slice::TimedSlice;
 use super::survey::{History, each, fates};
 use super::{Found, Ground, Sheet, SheetColumn};
-use webstrata_layers::record::fate::Fate;
+use webstrata_layers::record::capture::fate::Fate;
 use webstrata_layers::{CaptureTime, Failures, Page, RangeLength, Window};
 use webstrata_pipeline::engine::job::Stopped;
 

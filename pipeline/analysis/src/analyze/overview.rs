@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
-use webstrata_layers::record::fate::Fate;
+use webstrata_layers::record::capture::fate::Fate;
 use webstrata_layers::store::overview::{HostOverview, Linked, Lives, Numbers, Overview};
 use webstrata_layers::{Page, RangeLength, Reader, Store, Uid, format_time};
 use webstrata_pipeline::Progress;

@@ -8,7 +8,7 @@
 use super::Ground;
 use crate::Error;
 use crate::stretches::{captures_selected, for_each_link};
-use webstrata_layers::record::fate::{self, Fate};
+use webstrata_layers::record::capture::fate::{self, Fate};
 use webstrata_layers::{AsOf, Page, Uid, Window};
 use webstrata_pipeline::engine::job::Stopped;
 
@@ -59,7 +59,7 @@ impl History {
     }
 }
 
-/// What becomes of a page, in order of time ([`mod@webstrata_layers::record::fate`] has the rule).
+/// What becomes of a page, in order of time ([`mod@webstrata_layers::record::capture::fate`] has the rule).
 pub(super) fn fates(page: &Page) -> Vec<(i64, Fate)> {
     // Without a failure nothing happens after the first capture.
     let captures = if page.statuses.is_empty() { 1 } else { usize::MAX };

@@ -1,4 +1,4 @@
-//! Pages that died, and who still links to them ([`webstrata_layers::read::deaths`] has the rules).
+//! Pages that died, and who still links to them ([`webstrata_layers::read::around::deaths`] has the rules).
 //!
 //! Cells list the pages with failures, a part of the UIDs at a time; the captures of these tell the deaths. Memory,
 //! charged to the call: one part, and the rows of the answer.
@@ -6,11 +6,11 @@
 use std::ops::Range;
 
 use tonic::Status;
-use webstrata_layers::read::deaths::{LINKERS, TODAY};
+use webstrata_layers::read::around::deaths::{LINKERS, TODAY};
 use webstrata_layers::{DeathCount, Deaths, DeathsAsked, Linkers, Uid, Window};
 
-use super::between::{PAGES, fitting};
-use super::pinned::Pinned;
+use crate::clerk::between::{PAGES, fitting};
+use crate::clerk::pinned::Pinned;
 
 /// Pages that died.
 #[derive(Clone, Debug)]

@@ -5,20 +5,20 @@
 //!                                                        +--> rows: a heap of those that are asked for
 //! ```
 //!
-//! [`mod@crate::record::fate`] has the rule. A page may die several times, so a row is one death. The periods count all
-//! deaths of the pages that were taken; statuses and rows those that are selected. Memory: the rows that are asked for.
-//! Cost: linear in the captures of the pages with failures; with [`Order::Most`] also how many pages link to each that
-//! is selected.
+//! [`mod@crate::record::capture::fate`] has the rule. A page may die several times, so a row is one death. The periods
+//! count all deaths of the pages that were taken; statuses and rows those that are selected. Memory: the rows that are
+//! asked for. Cost: linear in the captures of the pages with failures; with [`Order::Most`] also how many pages link to
+//! each that is selected.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use super::referrers::Order;
+use super::top::{Place, Top, rising};
 use crate::error::Error;
-use crate::read::around::referrers::Order;
 use crate::read::query::{Direction, Links, Precision};
-use crate::read::top::{Place, Top, rising};
 use crate::record::capture::CaptureTime;
-use crate::record::fate::{Death, deaths};
+use crate::record::capture::fate::{Death, deaths};
 use crate::record::status::Status;
 use crate::record::time::{AsOf, RangeLength, Window};
 use crate::record::uid::Uid;

@@ -1,5 +1,5 @@
 //! `/v1/deaths`: pages that died, with the statuses that ended them, and who still links to them. The rule is that of
-//! [`mod@webstrata_layers::record::fate`].
+//! [`mod@webstrata_layers::record::capture::fate`].
 //!
 //! The series counts all deaths; the table has those in an interval, as many as `limit` says. Cost: the captures of
 //! each page with a failure; for each row, who links to its page. Each page of the table costs as much as the first.
@@ -7,28 +7,31 @@
 use axum::Json;
 use axum::extract::{RawQuery, State};
 use serde_json::{Value as Shown, json};
-use webstrata_layers::read::deaths::{LINKERS_MAX, ROWS_MAX, rows_max};
+use webstrata_layers::read::around::deaths::{LINKERS_MAX, ROWS_MAX, rows_max};
 use webstrata_layers::{
     DeadPage, DeathsAsked, Linkers, Match, Order, RangeLength, Status as Code, Toll, Uid, format_time,
 };
 use webstrata_url::is_name;
 
-use super::question::matching::{Matching, matched};
-use super::question::params::Params;
-use super::question::resume::Start;
-use super::{Refused, pinned};
 use crate::clerk::{DeathAnswer, Texts};
+use crate::http::question::matching::{Matching, matched};
+use crate::http::question::params::Params;
+use crate::http::question::resume::Start;
+use crate::http::{Refused, pinned};
 use crate::protocol::status::{Reason, bad, refuse};
 use crate::server::Shared;
 
-pub(super) const DEATHS: &[&str] =
+pub(in crate::http) const DEATHS: &[&str] =
     &["url", "matchType", "still", "status", "by", "from", "to", "order", "limit", "linkers", "resumeKey", "epoch"];
 
 /// The default `limit`, in rows.
 const LIMIT: u64 = 100;
 
 /// `/v1/deaths`.
-pub(super) async fn deaths(State(shared): State<Shared>, RawQuery(query): RawQuery) -> Result<Json<Shown>, Refused> {
+pub(in crate::http) async fn deaths(
+    State(shared): State<Shared>,
+    RawQuery(query): RawQuery,
+) -> Result<Json<Shown>, Refused> {
     let params = Params::of(query.as_deref(), DEATHS, &[])?;
     let start = Start::of(shared.cluster.store(), "/v1/deaths", &params)?;
     let url = params.get("url")?;

@@ -3,11 +3,11 @@
 //! A page *dies* at the first failure that ends it ([`Failures::End`]) after a capture in which it was there, and has
 //! *returned* at the next capture in which it is there. Captures that say nothing of the page, as outages do, are
 //! passed over. A page that was never there cannot die. So as of a time a page is gone if it died last, and back if it
-//! has returned ([`super::capture::PageState`]).
+//! has returned ([`super::PageState`]).
 //!
 //! Times are seconds, UTC. Cost: linear in the captures.
 
-use crate::record::capture::CaptureTime;
+use super::CaptureTime;
 use crate::record::status::{Failures, Status};
 
 /// What becomes of a page at a capture.
