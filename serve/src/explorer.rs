@@ -74,6 +74,7 @@ static FILES: &[File] = &files! {
     "targets.js": "text/javascript; charset=utf-8",
     "time.js": "text/javascript; charset=utf-8",
     "told.js": "text/javascript; charset=utf-8",
+    "ways.js": "text/javascript; charset=utf-8",
     "years.js": "text/javascript; charset=utf-8",
 };
 

@@ -1,11 +1,11 @@
 // What is around a page at a date: rings by distance, sectors by domain. A node has its place for good; time only moves
-// nodes in and out, so nothing ever swaps places. One answer has all dates, so the slider asks nothing.
+// nodes in and out, so nothing ever swaps places. One answer has all dates; a date that rests is asked for by itself.
 //
 // Two canvases: of the rings, drawn while something moves, and of time; `rings` draws both.
 
 import { addressFrom, go as goTo } from "./address.js";
 import { aroundPath, asks } from "./asks.js";
-import { home, path } from "./data.js";
+import { home } from "./data.js";
 import { act, chooser, colours, count, dialog, el, headOf, many, notice, sized } from "./dom.js";
 import { shifted } from "./drawing.js";
 import { keyOf, keyText, nearKey } from "./key.js";
@@ -15,6 +15,7 @@ import { ringsOf } from "./rings.js";
 import { surroundings } from "./surroundings.js";
 import { table } from "./table.js";
 import { DAY, day, digits, lastSecondOf, YEAR } from "./time.js";
+import { waysOf } from "./ways.js";
 
 const NOUNS = { page: "pages", directory: "directories", host: "hosts", domain: "domains" };
 const sum = (numbers) => numbers.reduce((all, number) => all + number, 0);
@@ -184,7 +185,7 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
       el("th", { scope: "col", class: at ? "n" : undefined, text }),
     );
     const head = el("thead", {}, el("tr", {}, ...titles));
-    side.replaceChildren(...ways(), el("table", {}, head, el("tbody", {}, ...lines)));
+    side.replaceChildren(...ways.elements(), el("table", {}, head, el("tbody", {}, ...lines)));
   }
 
   function dim(sector) {
@@ -194,51 +195,13 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
 
   // ---- ways to another page ----
 
-  let waysAsked = 0;
+  const ways = waysOf(state, view, { call, enter: (url) => enter(url) });
   async function askWays() {
-    waysAsked += 1;
-    const mine = waysAsked;
-    const question = path("v1/ways", { url: state.url, target: state.to, at: digits(view.now), limit: 5 });
-    const given = await call(question).catch((error) => ({ error: error.message }));
-    if (!isOpen() || mine !== waysAsked) return;
-    view.found = given;
+    if (!(await ways.ask()) || !isOpen()) return;
     fillSide();
     redraw();
-    say(waysText());
+    say(ways.text());
   }
-
-  function waysText() {
-    if (!view.found) return "";
-    if (view.found.error) return `${safe(view.found.error)}.`;
-    const to = cut(bare(state.to), 60);
-    if (view.found.unknown) {
-      const over = safe(view.found.unknown[0]);
-      return `Unknown whether there is a way to ${to} on ${day(view.now)}: it may go over ${over}.`;
-    }
-    const most = view.found.isCut ? " of 6 links or fewer" : "";
-    if (view.found.links === null) return `No way to ${to}${most} on ${day(view.now)}.`;
-    return `${many(view.found.links, "link")} to ${to} on ${day(view.now)}`;
-  }
-
-  function ways() {
-    if (!state.to) return [];
-    const steps = (way) =>
-      el("li", {}, el("ol", {}, ...way.slice(1).map((url) => el("li", {}, linkTo(url, cut(bare(url), 60))))));
-    const found = view.found?.ways || [];
-    const list = found.length ? [el("ul", { class: "ways" }, ...found.map(steps))] : [];
-    return [el("h2", { text: waysText() }), ...list];
-  }
-
-  const linkTo = (url, text) =>
-    el("a", {
-      href: addressFrom({ v: "neighbourhood", url, at: state.at }),
-      text,
-      onclick: (event) => {
-        if (event.metaKey || event.ctrlKey || event.shiftKey) return;
-        event.preventDefault();
-        enter(url);
-      },
-    });
 
   // ---- what stands around the pictures ----
 
