@@ -56,6 +56,11 @@ def check_rooms(chromium, base, url):
                 "Math.min(...[...document.querySelectorAll('.picture')].map((own) => own.clientHeight), 1000)]")
             if wide > width or picture < 56 or (height < 600 and high <= height):
                 fail(f"{state} at {width} x {height}: {wide} wide, {high} high, a picture of {picture}")
+        browser.open(v="dates", url=url)
+        over = page.evaluate("(({ scrollHeight, clientHeight }) => scrollHeight - clientHeight)"
+                             "(document.querySelector('.calendar .picture'))")
+        if over > 0:
+            fail(f"{over} pixels of the calendar at {width} x {height} are cut off")
         page.get_by_label("URL, host, or a part of one").focus()
         page.wait_for_selector("#suggestions .option")
         box = page.locator("#suggestions").bounding_box()

@@ -13,7 +13,8 @@ import { elementOf, fileName, framed, nameFor, saveLines, savePng, saveSvg } fro
 import { clock, day, digits, MONTHS, ofYear, seconds, YEAR, year } from "./time.js";
 
 const LINE = 22;
-const MARGIN = 26;
+/** Pixels of the calendar above its years, for the months, and below, for a flag of the last one. */
+const [ABOVE, BELOW] = [22, 16];
 /** Up to how many changed links a mark of the calendar has each of the five steps of ink. */
 const STEPS = [0, 2, 7, 19, Infinity];
 
@@ -323,15 +324,15 @@ export async function open({ root, state, set, call, say, drawn, isOpen }) {
     const years = year(captures[captures.length - 1].time) - year(captures[0].time) + 1;
     const width = area.clientWidth;
     if (width < 10) return;
-    const line = Math.max(5, Math.min(24, (area.clientHeight - MARGIN) / years));
+    const line = Math.max(4, Math.min(24, (area.clientHeight - ABOVE - BELOW) / years));
     layout = {
       width,
       left: 36,
-      top: 22,
+      top: ABOVE,
       line,
       first: year(captures[0].time),
       years,
-      height: 22 + years * line + 16,
+      height: ABOVE + years * line + BELOW,
     };
     draw();
   }
@@ -402,7 +403,7 @@ export async function open({ root, state, set, call, say, drawn, isOpen }) {
   /** The calendar with all its years, as a picture that stands by itself. */
   function whole() {
     const [width, line] = [700, 14];
-    const height = 22 + layout.years * line + 16;
+    const height = ABOVE + layout.years * line + BELOW;
     const draws = (context) => {
       const kept = layout;
       layout = { ...layout, width, line, height };
