@@ -142,7 +142,7 @@ fn asked(links: &dyn Links, question: &Question, right: &[Row], years: &BTreeMap
             rows.push(row);
             asked.after = Some(asked.place(dead, linking));
         }
-        assert_eq!(found.left as usize, right.len() - rows.len());
+        assert_eq!(found.left, (right.len() - rows.len()) as u64);
         if found.left == 0 {
             return rows;
         }

@@ -118,6 +118,9 @@ fn take(bytes: &mut &[u8]) -> Result<u64, Damage> {
     Err(Damage::Ends { part: PART })
 }
 
+/// The node of a skip, the records up to the next one, and its index.
+type Stretch<'a> = (usize, &'a [u8], usize);
+
 /// The next record of a stretch, whose node is put in the place of the one before; `None` at the end.
 fn next<'a>(node: &mut usize, rest: &mut &'a [u8]) -> Result<Option<&'a [u8]>, Damage> {
     if rest.is_empty() {
@@ -225,15 +228,15 @@ impl Statuses {
         (word(8 * at) as usize, word(8 * at + 4) as usize)
     }
 
-    /// The node of a skip, the records up to the next one, and its index.
-    fn stretch(&self, at: usize) -> Result<(usize, &[u8], usize), Damage> {
+    /// The stretch of a skip.
+    fn stretch(&self, at: usize) -> Result<Stretch<'_>, Damage> {
         let (node, start) = self.skip(at);
         let end = if at + 1 < self.stretches() { self.skip(at + 1).1 } else { self.records.len() };
         Ok((node, self.records.get(start..end).ok_or(Damage::Ends { part: PART })?, at))
     }
 
     /// The stretch that has the record of a node, if there is one; `None` for a node before all records.
-    fn stretch_with(&self, node: Node) -> Result<Option<(usize, &[u8], usize)>, Damage> {
+    fn stretch_with(&self, node: Node) -> Result<Option<Stretch<'_>>, Damage> {
         let (mut low, mut high) = (0, self.stretches());
         while low < high {
             let middle = low.midpoint(high);

@@ -344,8 +344,8 @@ impl Grain {
             Self::Directory => {
                 let start = url.find("://").map_or(0, |at| at + 3);
                 let path = url[start..].find('/').map_or(url.len(), |at| start + at + 1);
-                let step = url[path..].find(['/', '?']).filter(|at| url[path..].as_bytes()[*at] == b'/');
-                &url[start..step.map_or(path, |at| path + at + 1)]
+                let step = url[path..].find(['/', '?']).map(|at| path + at).filter(|&at| url[at..].starts_with('/'));
+                &url[start..step.map_or(path, |at| at + 1)]
             }
         }
     }

@@ -95,7 +95,7 @@ mod tests {
                 let (rows, left) = top.finish();
                 prop_assert!(rows.len() <= kept && rows.len() <= limit);
                 found.extend_from_slice(&rows);
-                prop_assert_eq!(left as usize, places.len() - found.len());
+                prop_assert_eq!(left, (places.len() - found.len()) as u64);
                 let Some(&last) = rows.last() else { break };
                 after = Some(Place(last));
             }
