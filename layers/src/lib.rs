@@ -79,10 +79,8 @@ pub use crate::file::outlinks::OutlinksWriter;
 pub use crate::file::schema::Layer;
 pub use crate::file::url::{UrlWriter, url_in_row};
 pub use crate::location::draft::Draft;
-pub use crate::read::around::deaths::{
-    DeadPage, DeathCount, Deaths, DeathsAsked, Linkers, Toll, deaths_of, linkers_of,
-};
-pub use crate::read::around::neighbourhood::{Edge, Grain, Near, Neighbourhood, Surroundings, surroundings};
+pub use crate::read::around::deaths::{DeadPage, DeathCount, Deaths, DeathsAsked, Linkers, Toll};
+pub use crate::read::around::neighbourhood::{Edge, Folding, Grain, Near, Neighbourhood, Surroundings, surroundings};
 pub use crate::read::around::referrers::{Event, Order, Referrer, ReferringHost, Unit};
 pub use crate::read::around::scope::Scope;
 pub use crate::read::around::tally::{Ranked, Ranking, Tally};

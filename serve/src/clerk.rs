@@ -48,7 +48,6 @@ mod urls;
 mod watching;
 
 pub use around::backlinks::{BacklinkAnswer, BacklinkQuestion};
-pub use around::deaths::DeathAnswer;
 pub use around::neighbourhood::{NeighbourhoodAnswer, Node};
 pub(crate) use links::UidInWindow;
 pub use pinned::Pinned;

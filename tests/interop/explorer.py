@@ -29,7 +29,7 @@ from pathlib import Path
 import axe_playwright_python
 from explorer_around import check_backlinks, check_neighbourhood
 from explorer_bench import check_bench, check_bench_whole
-from explorer_browser import FIRST, Api, Browser, digits, fail
+from explorer_browser import FIRST, Api, Browser, digits, fail, served
 from explorer_deaths import check_deaths
 from explorer_firefox import Firefox, FirefoxBrowser
 from explorer_look import check_look, long_lines
@@ -363,12 +363,8 @@ def check_token(chromium, webstrata, store, data, url):
     """A server that wants a token gets it from the page, once."""
     tokens = data.with_suffix(".tokens")
     tokens.write_text("a-token-that-is-long-enough-for-anybody\n")
-    command = [webstrata, "serve", store, "--listen", "127.0.0.1:0", "--data", data, "--tokens", tokens]
-    server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-    try:
-        browser = Browser(chromium, "http://" + server.stdout.readline().split()[-1])
-        if not server.stdout.readline().startswith("ready"):
-            fail("the server with tokens ended before it was ready")
+    with served(webstrata, store, data, "--tokens", tokens) as base:
+        browser = Browser(chromium, base)
         browser.page.goto(f"{browser.base}/?{urllib.parse.urlencode({'url': url})}")
         browser.ready("failed")
         browser.page.get_by_label("Token").fill("a-token-that-is-long-enough-for-anybody")
@@ -379,9 +375,6 @@ def check_token(chromium, webstrata, store, data, url):
         browser.problems = [problem for problem in browser.problems if "401" not in problem]
         browser.clean("token")
         browser.context.close()
-    finally:
-        server.terminate()
-        server.wait()
     print(f"token: asked for once, then {rows} rows and two dates")
 
 
@@ -489,12 +482,7 @@ def main():
         revisits(directory / "revisits.warc.gz", known[:20])
         for command in (["build", "--out", store, crawl, directory / "revisits.warc.gz"], ["cells", store]):
             subprocess.run([args.webstrata, *command], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        command = [args.webstrata, "serve", store, "--listen", "127.0.0.1:0", "--data", directory / "data"]
-        server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        try:
-            base = "http://" + server.stdout.readline().split()[-1]
-            if not server.stdout.readline().startswith("ready"):
-                fail("the server ended before it was ready")
+        with served(args.webstrata, store, directory / "data") as base:
             api = Api(base)
             counts = {}
             for line in lines:
@@ -535,9 +523,6 @@ def main():
                 if args.shots:
                     shoot(chromium, base, most, args.shots)
                 chromium.close()
-        finally:
-            server.terminate()
-            server.wait()
 
 
 if __name__ == "__main__":

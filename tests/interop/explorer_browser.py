@@ -1,9 +1,11 @@
 """What the checks of the explorer share: a browser that keeps what went wrong, and the API to compare with."""
 import json
+import subprocess
 import sys
 import time
 import urllib.parse
 import urllib.request
+from contextlib import contextmanager
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -20,6 +22,21 @@ def digits(seconds):
 
 def seconds(text):
     return int(datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=timezone.utc).timestamp())
+
+
+@contextmanager
+def served(webstrata, store, data, *options):
+    """A server of a store on a port of its own: its address. `data` is a directory for its cells."""
+    command = [webstrata, "serve", store, "--listen", "127.0.0.1:0", "--data", data, *options]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    try:
+        listening, ready = server.stdout.readline(), server.stdout.readline()
+        if not ready.startswith("ready"):
+            fail(f"the server of {store} ended before it was ready")
+        yield "http://" + listening.split()[-1]
+    finally:
+        server.terminate()
+        server.wait()
 
 
 class Browser:

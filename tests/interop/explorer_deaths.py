@@ -2,39 +2,27 @@
 import csv
 import json
 import subprocess
-import tempfile
 import time
-from contextlib import contextmanager
 from pathlib import Path
 
-from explorer_browser import fail
+from explorer_browser import fail, served
 
 HOST = "www.paregineng.org.uk"
 
 
 def asked(webstrata, store, *options):
-    command = [webstrata, *map(str, options), "--format", "json"]
-    lines = subprocess.run([command[0], command[1], store, *command[2:]], check=True, capture_output=True, text=True)
+    """The lines of JSON of a command, which `options` begin with."""
+    name, *rest = map(str, options)
+    command = [webstrata, name, store, *rest, "--format", "json"]
+    lines = subprocess.run(command, check=True, capture_output=True, text=True)
     return [json.loads(line) for line in lines.stdout.splitlines()]
 
 
-@contextmanager
-def served(webstrata, directory):
-    """A store of made-up pages of which some died, and its server."""
-    store = directory / "dead"
-    build = ["build", "--out", store, "--generate", "uk:occurrences=120000,months=48,deaths=300"]
-    for command in (build, ["cells", store]):
+def build(webstrata, store):
+    """A store of made-up pages of which some died."""
+    made = ["build", "--out", store, "--generate", "uk:occurrences=120000,months=48,deaths=300"]
+    for command in (made, ["cells", store]):
         subprocess.run([webstrata, *command], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    command = [webstrata, "serve", store, "--listen", "127.0.0.1:0", "--data", directory / "dead-data"]
-    server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-    try:
-        base = "http://" + server.stdout.readline().split()[-1]
-        if not server.stdout.readline().startswith("ready"):
-            fail("the server of dead pages ended before it was ready")
-        yield store, base
-    finally:
-        server.terminate()
-        server.wait()
 
 
 def shown_rows(browser, first):
@@ -88,7 +76,9 @@ def wait_for_year(browser, year):
 def check_deaths(make, webstrata, directory):
     """`make` opens a browser at a server's address."""
     values = 0
-    with served(webstrata, directory) as (store, base):
+    store = directory / "dead"
+    build(webstrata, store)
+    with served(webstrata, store, directory / "dead-data") as base:
         browser = make(base)
         page = browser.page
         # From the first page, by the words of the views.
@@ -172,12 +162,3 @@ def check_deaths(make, webstrata, directory):
         browser.context.close()
     print(f"dead pages: {values} values as `webstrata deaths`; a year by click and by key, who links, CSV, paper")
 
-
-if __name__ == "__main__":
-    import sys
-
-    from explorer_browser import Browser
-    from playwright.sync_api import sync_playwright
-    with tempfile.TemporaryDirectory() as directory, sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
-        check_deaths(lambda base: Browser(chromium, base), sys.argv[1], Path(directory))

@@ -1,13 +1,12 @@
 """Pictures and pages of the explorer that other pages quote: `/v1/barcode.svg`, and frames that `--embed` allows."""
 import http.server
-import subprocess
 import threading
 import urllib.parse
 import urllib.request
 import xml.etree.ElementTree as ET
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
-from explorer_browser import fail
+from explorer_browser import fail, served
 
 SVG = "{http://www.w3.org/2000/svg}"
 BAR, THIN = "#3d4452", "#8b8f98"
@@ -41,14 +40,14 @@ def check_picture(api, base, url, direction):
 
 
 @contextmanager
-def other_site(text):
-    """A page of another origin."""
+def other_site(words):
+    """A page of another origin, whose text stands in `words` by the time that it is asked for."""
     class Page(http.server.BaseHTTPRequestHandler):
         def do_GET(self):
             self.send_response(200)
             self.send_header("content-type", "text/html; charset=utf-8")
             self.end_headers()
-            self.wfile.write(text.encode())
+            self.wfile.write(words["text"].encode())
 
         def log_message(self, *_):
             pass
@@ -64,7 +63,7 @@ def other_site(text):
 def is_framed(chromium, base, url, embed):
     """Whether a page of another origin shows the explorer in a frame, and the picture; `embed` gets its origin."""
     words = {}
-    with other_site_of(words) as site, embed(site) as framing:
+    with other_site(words) as site, embed(site) as framing:
         address = urllib.parse.quote(url, safe="")
         words["text"] = (f"<img id=p src='{base}/v1/barcode.svg?url={address}'>"
                          f"<iframe width=1000 height=600 src='{framing}/?url={address}'></iframe>")
@@ -80,40 +79,15 @@ def is_framed(chromium, base, url, embed):
         return shown
 
 
-@contextmanager
-def other_site_of(words):
-    class Text:
-        def encode(self):
-            return words["text"].encode()
-    with other_site(Text()) as site:
-        yield site
-
-
 def check_quote(chromium, api, base, webstrata, store, data, urls):
     values = sum(check_picture(api, base, url, direction) for url in urls for direction in ("out", "in"))
     hostile = ET.fromstring(svg_of(base, url="https://hostile.example/", limit=500))
     if hostile.findall(f".//{SVG}script") or len(list(hostile)) < 10:
         fail("the picture of hostile addresses has a script, or nothing")
 
-    @contextmanager
-    def closed(_):
-        yield base
-
-    @contextmanager
-    def open_to(site):
-        command = [webstrata, "serve", store, "--listen", "127.0.0.1:0", "--data", data, "--embed", site]
-        server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        try:
-            home = "http://" + server.stdout.readline().split()[-1]
-            server.stdout.readline()
-            yield home
-        finally:
-            server.terminate()
-            server.wait()
-
-    if is_framed(chromium, base, urls[0], closed):
+    if is_framed(chromium, base, urls[0], lambda site: nullcontext(base)):
         fail("a page of another origin shows the explorer without --embed")
-    if not is_framed(chromium, base, urls[0], open_to):
+    if not is_framed(chromium, base, urls[0], lambda site: served(webstrata, store, data, "--embed", site)):
         fail("a page that --embed names does not show the explorer")
     print(f"quoted: {values} bars and rows in {2 * len(urls)} pictures as /v1/lifespans has them; "
           "frames as --embed says")

@@ -29,6 +29,7 @@ import urllib.parse
 from datetime import datetime, timezone
 from pathlib import Path
 
+from explorer_browser import served
 from playwright.sync_api import sync_playwright
 
 FIRST = 883_612_800
@@ -232,12 +233,7 @@ def main():
         crawl, store = directory / "crawl.jsonl", args.store or directory / "store"
         if not args.store:
             make(crawl, store, binary, args)
-        command = [binary, "serve", store, "--listen", "127.0.0.1:0", "--data", directory / "data"]
-        server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        try:
-            base = "http://" + server.stdout.readline().split()[-1]
-            if not server.stdout.readline().startswith("ready"):
-                fail("the server ended before it was ready")
+        with served(binary, store, directory / "data") as base:
             with sync_playwright() as playwright:
                 chromium = playwright.chromium.launch(executable_path=args.chromium, args=["--no-sandbox"])
                 if args.store:
@@ -251,9 +247,6 @@ def main():
                                     ("neighbourhood of the links", {"v": "neighbourhood", "url": WIDE})):
                     slow += measure_view(chromium, base, name, state, args)
                 chromium.close()
-        finally:
-            server.terminate()
-            server.wait()
     if slow:
         fail("; ".join(slow))
 

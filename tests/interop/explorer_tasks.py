@@ -91,6 +91,15 @@ class Hand:
         self.clicks += 1
         return self.browser.saved(lambda: self.page.get_by_role("button", name=name, exact=True).first.click())
 
+    def turn_to(self, view, word):
+        """Opens a view by its word; backlinks from everywhere, or there may be none. Without a word it is open."""
+        if word:
+            self.click("link", word)
+        self.browser.ready(view)
+        if view == "backlinks":
+            self.click("radio", "everywhere")
+            self.browser.ready(view)
+
     def command(self):
         """The first command of the data that the page shows, as words."""
         self.click("button", "Data")
@@ -307,12 +316,7 @@ def paper(hand):
         ("deaths", "Dead pages", ["death", "Below the line, pages that a failure"]),
         ("store", "The store", ["captures from", "Pale: one that it kept"]),
     ):
-        if word:
-            hand.click("link", word)
-        hand.browser.ready(view)
-        if view == "backlinks":
-            hand.click("radio", "everywhere")
-            hand.browser.ready(view)
+        hand.turn_to(view, word)
         title, address = hand.read("h1"), hand.page.evaluate("location.href")
         svg = ET.fromstring(hand.save("SVG"))
         texts = " ".join("".join(text.itertext()) for text in svg.iter(f"{SVG}text"))
@@ -344,12 +348,7 @@ def meanings(hand):
                                     "hatched accent: returned", "lost"]),
         ("neighbourhood", "Neighbourhood", ["hollow: never captured", "came in the last six months"]),
     ):
-        if word:
-            hand.click("link", word)
-        hand.browser.ready(view)
-        if view == "backlinks":
-            hand.click("radio", "everywhere")
-            hand.browser.ready(view)
+        hand.turn_to(view, word)
         hand.point("[role=application], .changes", 60, 50)
         said = hand.read(".legend")
         for part in parts:

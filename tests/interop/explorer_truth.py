@@ -5,7 +5,7 @@ import json
 import subprocess
 import urllib.request
 
-from explorer_browser import Api, fail
+from explorer_browser import Api, fail, served
 
 FRONT = "https://news.example/"
 DEAD = "https://dead.example/"
@@ -230,12 +230,7 @@ def check_truth(browser_of, webstrata, work):
     path, store = work / "crawl.jsonl", work / "store"
     path.write_text("".join(json.dumps(line) + "\n" for line in crawl()))
     subprocess.run([webstrata, "build", "--out", store, path], check=True, capture_output=True)
-    command = [webstrata, "serve", store, "--listen", "127.0.0.1:0", "--data", work / "data", "--watch", "0.5"]
-    server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-    try:
-        base = "http://" + server.stdout.readline().split()[-1]
-        if not server.stdout.readline().startswith("ready"):
-            fail("the server ended before it was ready")
+    with served(webstrata, store, work / "data", "--watch", "0.5") as base:
         browser, api = browser_of(base), Api(base)
         check_outage(browser)
         check_inward(browser)
@@ -246,7 +241,4 @@ def check_truth(browser_of, webstrata, work):
         check_epochs(browser, webstrata, store, work)
         browser.clean("what little is known")
         browser.context.close()
-    finally:
-        server.terminate()
-        server.wait()
     print("truth: outages, dead pages, in-links, dates that are not there, parts, an epoch that comes")

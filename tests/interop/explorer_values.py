@@ -25,7 +25,7 @@ from pathlib import Path
 from brute.crawl import make
 from brute.faces import Failed, World, stubs
 from brute.model import digits
-from explorer_browser import Browser
+from explorer_browser import Browser, served
 from playwright.sync_api import Error, sync_playwright
 from values.around import check_neighbourhood
 from values.dead import check_deaths
@@ -132,18 +132,11 @@ def real(chromium, webstrata, folder, tally, files, seed, until):
         job = ["update", "--no-merge", store] if at else ["build", "--out", store]
         subprocess.run([webstrata, *job, file], check=True, capture_output=True)
     subprocess.run([webstrata, "overview", store], check=True, capture_output=True)
-    command = [webstrata, "serve", store, "--listen", "127.0.0.1:0", "--data", Path(folder) / "data"]
-    server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-    try:
-        base = "http://" + server.stdout.readline().split()[-1]
-        server.stdout.readline()
+    with served(webstrata, store, Path(folder) / "data") as base:
         browser = Tab(chromium, base)
         tally.store = "real captures"
         check_world(browser, tally, Command(webstrata, store), random.Random(seed), 3 * PAGES, until)
         browser.context.close()
-    finally:
-        server.terminate()
-        server.wait()
 
 
 def check_values(chromium, webstrata, files, seed, number, pages=PAGES, show=3, is_long=False):

@@ -24,7 +24,7 @@ HUB = "http://hub.test/"
 
 
 def crawl(path, pages, hosts):
-    """Two captures a page, a year apart; a tenth of the pages has lost the link in the second one."""
+    """Two captures a page, a year apart; a tenth has lost the link in the second one. In the end the hub is gone."""
     with path.open("w") as out:
         for number in range(pages):
             url = f"http://h{number % hosts:07}.example/{number // hosts or ''}"
@@ -34,6 +34,7 @@ def crawl(path, pages, hosts):
             left = [] if number % 10 == 0 else [HUB]
             out.write(f'{{"url":"{url}","ts":"{second}","links":{json.dumps(left)}}}\n')
         out.write(f'{{"url":"{HUB}","ts":"20080601000000","links":["http://h0000000.example/"]}}\n')
+        out.write(f'{{"url":"{HUB}","ts":"20090601000000","status":404}}\n')
 
 
 def mebibytes(pid, field):
@@ -91,8 +92,12 @@ def calls():
     yield "first", f"/v1/first?url={hub}"
     yield "changed in", f"/v1/changed?url={hub}&direction=in&fromDate=2005&toDate=2007"
     yield "neighbourhood", f"/v1/neighbourhood?url={hub}"
+    yield "neighbourhood fold=300", f"/v1/neighbourhood?url={hub}&fold=300"
+    yield "deaths", f"/v1/deaths?url={hub}&matchType=exact&linkers=100"
+    yield "deaths order=most", "/v1/deaths?order=most&limit=1000"
     yield "ways", f"/v1/ways?url={urllib.parse.quote('http://h0000001.example/', safe='')}&target={hub}"
     yield "barcode", f"/v1/barcode?url={hub}&direction=in"
+    yield "barcode.svg", f"/v1/barcode.svg?url={hub}&direction=in"
     yield "captures", "/v1/captures?url=example&matchType=domain"
     yield "suggest", "/v1/suggest?q=h00000"
     yield "cdx", "/cdx?url=example&matchType=domain&limit=1000"

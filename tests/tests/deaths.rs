@@ -11,9 +11,7 @@ use std::path::Path;
 use tonic::Request;
 use webstrata_codecs::CodecTag;
 use webstrata_layers::record::key::{host_of, host_prefix, key_of};
-use webstrata_layers::{
-    DeathsAsked, Links, Order, RangeLength, Status, Uid, deaths_of, format_digits, linkers_of, parse_time,
-};
+use webstrata_layers::{DeathsAsked, Links, Order, RangeLength, Status, Uid, format_digits, parse_time};
 use webstrata_serve::clerk::{ClerkOptions, Remote};
 use webstrata_serve::dial::Dialer;
 use webstrata_serve::protocol::proto;
@@ -125,15 +123,15 @@ fn asked(links: &dyn Links, question: &Question, right: &[Row], years: &BTreeMap
         limit: 4,
     };
     loop {
-        let found = deaths_of(links, &pages, asked).unwrap();
+        let found = links.deaths(&pages, asked).unwrap();
         let toll = |(start, toll): &(Time, webstrata_layers::Toll)| {
             (format_digits(*start)[..4].to_owned(), [toll.died, toll.returned, toll.gone])
         };
         assert_eq!(&found.periods.iter().map(toll).collect::<BTreeMap<_, _>>(), years);
         assert_eq!(found.selected, right.len() as u64);
         assert_eq!(found.statuses.iter().map(|(_, died)| died).sum::<u64>(), found.selected);
-        for dead in &found.rows {
-            let linkers = linkers_of(links, dead.page, usize::MAX).unwrap();
+        let dead_pages: Vec<Uid> = found.rows.iter().map(|dead| dead.page).collect();
+        for (dead, linkers) in found.rows.iter().zip(links.linkers(&dead_pages, usize::MAX).unwrap()) {
             let names = links.urls_of(&linkers.pages).unwrap().into_iter().collect();
             let death = dead.death;
             let url = links.url(dead.page).unwrap();
@@ -250,6 +248,19 @@ fn deaths_are_as_the_captures_tell() {
             let ways: [(&str, &dyn Links); 3] = [("layers", &layers), ("cells", &cells), ("clerk", &remote)];
             for (way, links) in ways {
                 assert_in_order(&question, &asked(links, &question, &right, &years), &right, &format!("{way}: {name}"));
+            }
+            // With few names, the first of them.
+            let pages: BTreeSet<Uid> = right.iter().map(|row| layers.uid(&row.0).unwrap().unwrap()).collect();
+            let pages: Vec<Uid> = pages.into_iter().collect();
+            let whole = layers.linkers(&pages, usize::MAX).unwrap();
+            for most in [0, 1, 2] {
+                for (links, name) in [(&layers as &dyn Links, "layers"), (&cells, "cells"), (&remote, "clerk")] {
+                    for (few, all) in links.linkers(&pages, most).unwrap().iter().zip(&whole) {
+                        let first = &all.pages[..all.pages.len().min(most)];
+                        let right = (all.linking, all.unknown, first);
+                        assert_eq!((few.linking, few.unknown, &few.pages[..]), right, "{name}, {most} names");
+                    }
+                }
             }
             runtime.block_on(async {
                 let found = over_http(&served, &question, &right).await;

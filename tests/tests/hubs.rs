@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use counting::{Counting, LIVE, PEAK};
 use futures_util::future::join_all;
-use serde_json::Value;
+use serde_json::{Value, json};
 use webstrata_layers::format_digits;
 use webstrata_pipeline::{Progress, build};
 use webstrata_serve::guard::limits::Limits;
@@ -48,12 +48,18 @@ fn crawl(pages: impl Iterator<Item = u64>) -> String {
     lines
 }
 
-/// A store of a hub, in two rows whose hosts lie between one another.
+/// The end of the hub, after a capture in which it was there.
+const END: &str = r#"{"url":"http://hub.test/","ts":"20080601","links":[]}
+{"url":"http://hub.test/","ts":"20090601","status":404}
+"#;
+
+/// A store of a hub that is gone in the end, in two rows whose hosts lie between one another.
 fn store(directory: &Path, pages: u64) -> std::path::PathBuf {
     let store = directory.join("store");
     for row in 0..2 {
         let input = directory.join(format!("{row}.jsonl"));
-        std::fs::write(&input, crawl((0..pages).filter(|number| number % 7 % 2 == row))).unwrap();
+        let lines = crawl((0..pages).filter(|number| number % 7 % 2 == row));
+        std::fs::write(&input, lines + if row > 0 { END } else { "" }).unwrap();
         let mut options = options(&store, vec![input]);
         options.update = row > 0;
         build(&options, &Progress::default()).unwrap();
@@ -125,6 +131,13 @@ async fn calls_about_a_hub_take_the_memory_of_their_answers() {
         ] {
             asked(&served, &path, at_once).await;
         }
+        for rest in ["&linkers=100", "&linkers=0&order=most"] {
+            let path = format!("/v1/deaths?url={HUB}&matchType=exact{rest}");
+            for answer in asked(&served, &path, at_once).await {
+                assert_eq!((&answer["rowsTotal"], answer["rows"][0]["status"].as_u64()), (&json!(1), Some(404)));
+                assert_eq!(answer["rows"][0]["linking"], pages - pages.div_ceil(10));
+            }
+        }
     }
     // One part of the table after the other is the whole table.
     let path = format!("{backlinks}&order=most&limit=10000&event=lost&from=2006");
@@ -146,4 +159,33 @@ async fn what_never_fits_is_refused_for_good() {
     assert_eq!((status, reason.as_str()), (413, "ANSWER_TOO_LARGE"));
     // Smaller calls are answered.
     assert_eq!(served.get("/v1/links?url=http%3A%2F%2Fh0000001.example%2F").await["links"][0], "http://hub.test/");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn deaths_of_many_pages_take_the_memory_of_their_answers() {
+    let pages = number("WEBSTRATA_HUB", 100_000);
+    let directory = tempfile::tempdir().unwrap();
+    let mut lines = String::new();
+    for number in 0..pages {
+        let url = format!("http://h{:04}.example/{number}", number % 1000);
+        writeln!(lines, "{{\"url\":\"{url}\",\"ts\":\"2008\",\"links\":[\"http://h0000.example/0\"]}}").unwrap();
+        writeln!(lines, "{{\"url\":\"{url}\",\"ts\":\"{}\",\"status\":404}}", 2009 + number % 5).unwrap();
+    }
+    let (input, store) = (directory.path().join("dead.jsonl"), directory.path().join("store"));
+    std::fs::write(&input, lines).unwrap();
+    build(&options(&store, vec![input]), &Progress::default()).unwrap();
+    let usual = |options: &mut ServerOptions| options.limits.batch = Limits::default().batch;
+    let served = Served::start_with(&store, 16 << 20, usual).await;
+    served.get("/v1/deaths?limit=1").await;
+    for at_once in [1, 4] {
+        for order in ["last", "most", "key"] {
+            for answer in asked(&served, &format!("/v1/deaths?limit=1000&linkers=3&order={order}"), at_once).await {
+                assert_eq!((&answer["rowsTotal"], &answer["rowsSelected"]), (&json!(pages), &json!(pages)));
+                assert_eq!(answer["rows"].as_array().unwrap().len(), 1000);
+                assert_eq!(answer["gone"].as_array().unwrap().last(), Some(&json!(pages)));
+            }
+        }
+    }
+    let (rows, parts) = served.all("/v1/deaths?limit=10000&from=2010&to=2010", "rows").await;
+    assert_eq!((rows.len() as u64, parts as u64), (pages / 5, (pages / 5).div_ceil(10_000)));
 }

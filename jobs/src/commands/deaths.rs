@@ -12,9 +12,11 @@ use serde_json::json;
 use std::io::Write;
 use webstrata_layers::read::around::deaths::LINKERS_MAX;
 use webstrata_layers::{
-    DeadPage, DeathsAsked, Linkers, Links, Order, RangeLength, Status, Toll, Uid, counted, deaths_of, format_time,
-    linkers_of,
+    DeadPage, Death, DeathsAsked, Linkers, Links, Order, RangeLength, Status, Toll, Uid, counted, format_time,
 };
+
+/// Deaths that are printed together.
+const PART: usize = 1000;
 
 const ABOUT: &str = "\
 A page dies at the first failure that ends it (4xx, but not 429) after a capture
@@ -23,9 +25,9 @@ A page that died twice has two rows. --linkers names pages that link to a dead
 page to this day, as `links URL --in --at now` does.
 
 Rows:   when the page died, the status, the last capture before in which it was
-        there, when it returned, how many pages link to it to this day, and
-        the page. JSON and CSV also have `unknown`: of how many more pages it
-        is unknown whether they link
+        there, when it returned, how many pages link to it to this day (with a
+        ? if it is unknown whether more do), and the page. JSON and CSV have
+        the number of these pages in `unknown`
 --by:   how many pages died and returned in each period, and how many are gone
         at its end
 
@@ -119,7 +121,7 @@ pub(crate) fn run(args: &DeathsArgs, out: &mut dyn Write) -> anyhow::Result<Outc
         after: None,
         limit: if args.by.is_some() { 0 } else { limit },
     };
-    let found = deaths_of(&*links, &pages, asked)?;
+    let found = links.deaths(&pages, asked)?;
     if let Some(period) = args.by {
         print_series(&found.periods, (period, args.format), out)?;
     } else {
@@ -168,62 +170,103 @@ fn print_series(
     Ok(())
 }
 
+/// Prints deaths, each with who links to its page.
 fn print_rows(links: &dyn Links, rows: &[DeadPage], args: &DeathsArgs, out: &mut dyn Write) -> anyhow::Result<()> {
     let most = usize::try_from(args.linkers)?;
-    let mut csv = csv::Writer::from_writer(Vec::new());
-    let mut table = Table::new([
-        Column::word("died"),
-        Column::number("status"),
-        Column::word("last seen"),
-        Column::word("returned"),
-        Column::number("linking"),
-        Column::rest("page"),
-    ]);
-    if args.format == TableFormat::Csv {
-        let names = ["page", "died", "status", "seen", "returned", "linking", "unknown", "linker"];
-        csv.write_record(&names[..names.len() - usize::from(most == 0)])?;
+    let mut printer = Printer::new(args.format, most > 0, out)?;
+    for part in rows.chunks(PART) {
+        let pages: Vec<Uid> = part.iter().map(|dead| dead.page).collect();
+        let (urls, linkers) = (links.urls_of(&pages)?, links.linkers(&pages, most)?);
+        for ((dead, url), linkers) in part.iter().zip(&urls).zip(&linkers) {
+            printer.row(&dead.death, url, linkers, &links.urls_of(&linkers.pages)?)?;
+        }
     }
-    for DeadPage { page, death } in rows {
-        let url = links.url(*page)?;
-        let Linkers { linking, unknown, pages } = linkers_of(links, *page, most)?;
-        let linkers = links.urls_of(&pages)?;
-        let status = death.status.code();
-        let [died, seen] = [death.died, death.seen].map(format_time);
-        let returned = death.returned.map(format_time);
-        match args.format {
+    printer.finish()
+}
+
+/// How deaths are printed.
+enum Format<'a> {
+    Text(Table, &'a mut dyn Write),
+    Json(&'a mut dyn Write),
+    Csv(csv::Writer<&'a mut dyn Write>),
+}
+
+struct Printer<'a> {
+    format: Format<'a>,
+    /// Whether pages that link are named.
+    names_linkers: bool,
+}
+
+impl<'a> Printer<'a> {
+    fn new(format: TableFormat, names_linkers: bool, out: &'a mut dyn Write) -> anyhow::Result<Self> {
+        let format = match format {
             TableFormat::Text => {
+                let words = [Column::word("died"), Column::number("status"), Column::word("last seen")];
+                let others = [Column::word("returned"), Column::number("linking"), Column::rest("page")];
+                Format::Text(Table::new(words.into_iter().chain(others)), out)
+            }
+            TableFormat::Json => Format::Json(out),
+            TableFormat::Csv => {
+                let names = ["page", "died", "status", "seen", "returned", "linking", "unknown", "linker"];
+                let mut csv = csv::Writer::from_writer(out);
+                csv.write_record(&names[..names.len() - usize::from(!names_linkers)])?;
+                Format::Csv(csv)
+            }
+        };
+        Ok(Self { format, names_linkers })
+    }
+
+    /// Prints a death of a page, and the pages that link to it.
+    fn row(&mut self, death: &Death, page: &str, linkers: &Linkers, names: &[String]) -> anyhow::Result<()> {
+        let Linkers { linking, unknown, .. } = linkers;
+        let (status, [died, seen]) = (death.status.code(), [death.died, death.seen].map(format_time));
+        let returned = death.returned.map(format_time);
+        match &mut self.format {
+            Format::Text(table, _) => {
                 let day = |time: &str| time.chars().take(10).collect::<String>();
                 let returned = returned.as_deref().map(day).unwrap_or_default();
-                let linking = HumanCount(linking).to_string();
-                table.row([day(&died), status.to_string(), day(&seen), returned, linking, url]);
-                for linker in linkers {
-                    table.row([const { String::new() }; 5].into_iter().chain([format!("<- {linker}")]));
+                let sign = if *unknown > 0 { "?" } else { "" };
+                let linking = format!("{}{sign}", HumanCount(*linking));
+                table.row([day(&died), status.to_string(), day(&seen), returned, linking, page.to_owned()]);
+                for name in names {
+                    table.row([const { String::new() }; 5].into_iter().chain([format!("<- {name}")]));
                 }
             }
-            TableFormat::Json => {
-                let mut line = json!({"page": url, "died": died, "status": status, "seen": seen,
+            Format::Json(out) => {
+                let mut line = json!({"page": page, "died": died, "status": status, "seen": seen,
                                       "returned": returned, "linking": linking});
-                if unknown > 0 {
+                if *unknown > 0 {
                     line["unknown"] = json!(unknown);
                 }
-                if most > 0 {
-                    line["linkers"] = json!(linkers);
+                if self.names_linkers {
+                    line["linkers"] = json!(names);
                 }
                 writeln!(out, "{line}")?;
             }
-            TableFormat::Csv => {
-                let (status, returned) = (status.to_string(), returned.unwrap_or_default());
-                let (linking, unknown) = (linking.to_string(), unknown.to_string());
-                let record = [&url, &died, &status, &seen, &returned, &linking, &unknown];
-                match (most, linkers.is_empty()) {
-                    (0, _) => csv.write_record(record)?,
-                    (_, true) => csv.write_record(record.into_iter().chain([&String::new()]))?,
-                    _ => linkers.iter().try_for_each(|linker| csv.write_record(record.into_iter().chain([linker])))?,
+            Format::Csv(csv) => {
+                let [status, linking, unknown] = [status.to_string(), linking.to_string(), unknown.to_string()];
+                let returned = returned.unwrap_or_default();
+                let record = [page, &died, &status, &seen, &returned, &linking, &unknown];
+                let names = names.iter().map(String::as_str);
+                match self.names_linkers {
+                    false => csv.write_record(record)?,
+                    // A page that nobody links to has a line, too.
+                    true if names.len() == 0 => csv.write_record(record.into_iter().chain([""]))?,
+                    true => names
+                        .map(|name| csv.write_record(record.into_iter().chain([name])))
+                        .collect::<Result<_, _>>()?,
                 }
             }
         }
+        Ok(())
     }
-    table.print(out)?;
-    out.write_all(&csv.into_inner()?)?;
-    Ok(())
+
+    fn finish(self) -> anyhow::Result<()> {
+        match self.format {
+            Format::Text(table, out) => table.print(out)?,
+            Format::Json(_) => {}
+            Format::Csv(mut csv) => csv.flush()?,
+        }
+        Ok(())
+    }
 }

@@ -11,7 +11,7 @@ use clap::{Args, ValueEnum};
 use indicatif::HumanCount;
 use serde_json::json;
 use std::io::Write;
-use webstrata_layers::{Grain, Linking, Near, counted, format_time, surroundings};
+use webstrata_layers::{Folding, Grain, Linking, Near, counted, format_time, surroundings};
 use webstrata_url::domain_of;
 
 const ABOUT: &str = "\
@@ -91,7 +91,9 @@ pub(crate) fn run(args: &NeighbourhoodArgs, out: &mut dyn Write) -> anyhow::Resu
     let limit = args.limit.unwrap_or(if args.format == TableFormat::Text { 20 } else { usize::MAX });
     let found = surroundings(&*links, Near { centre: page.uid, is_wide: args.hops == 2, at: args.at, limit })?;
     let uids = found.nodes();
-    let (_, groups) = args.unit.grain().groups(args.fold, &links.urls_of(&uids)?, domain_of);
+    let mut folding = Folding::new(args.unit.grain(), args.fold, domain_of);
+    links.urls_of(&uids)?.iter().for_each(|url| folding.add(url));
+    let (_, groups) = folding.finish();
     let (around, names) = (found.by_group(&uids, &groups.of), groups.names);
     let name = |place: usize| names[around.nodes[place]].as_str();
     let mut csv = csv::Writer::from_writer(Vec::new());

@@ -9,6 +9,7 @@ use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
 use crate::error::Error;
+use crate::read::around::deaths::{self, Deaths, DeathsAsked, Linkers};
 use crate::read::around::scope::Scope;
 use crate::read::around::tally::{self, Ranked, Ranking};
 use crate::read::dates::{ChangedLinks, differing, is_unknown_at};
@@ -263,6 +264,27 @@ pub trait Links {
     /// As of all questions.
     fn referrers(&self, target: &[Range<Uid>], scope: &Scope, ranking: Ranking) -> Result<Ranked, Error> {
         tally::count(self, target, scope, ranking)
+    }
+
+    /// The deaths of pages with these UIDs, counted, selected and in an order.
+    ///
+    /// Cost: the captures of each page with a failure; with [`Order::Most`](crate::Order::Most) also the links to each
+    /// page that is selected. Memory: the rows of the answer.
+    ///
+    /// # Errors
+    /// As of all questions.
+    fn deaths(&self, pages: &[Range<Uid>], asked: DeathsAsked) -> Result<Deaths, Error> {
+        deaths::count(self, pages, asked)
+    }
+
+    /// For each page who links to it to this day, with the first `most` pages that link.
+    ///
+    /// Cost: the links to each page.
+    ///
+    /// # Errors
+    /// As of all questions.
+    fn linkers(&self, pages: &[Uid], most: usize) -> Result<Vec<Linkers>, Error> {
+        pages.iter().map(|&page| deaths::linkers_of(self, page, most)).collect()
     }
 
     /// The URLs of the store that are spellings of a page, in order.

@@ -77,6 +77,12 @@ impl Pinned {
         }
     }
 
+    /// The refusal of a URL, a host or a domain that no URL of the epoch matches.
+    pub(crate) fn nothing_matches(&self, url: &str) -> Status {
+        let message = format!("nothing in the store matches {url}, neither as a page nor as the target of a link");
+        refuse(Reason::NotInStore, message, &[("epoch", self.epoch())])
+    }
+
     /// Refuses UIDs that the epoch does not have.
     pub(crate) fn known(&self, uids: &[Uid]) -> Result<(), Status> {
         let Graph { epoch, urls, .. } = *self.graph;

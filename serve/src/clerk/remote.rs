@@ -9,8 +9,8 @@ use std::sync::Arc;
 use tokio::runtime::Runtime;
 use tonic::Status;
 use webstrata_layers::{
-    AsOf, Backlink, CaptureTime, ChangedLinks, Direction, Error, InLinks, Lifespan, Links, Page, Precision,
-    RangeLength, Ranked, Ranking, Sample, Scope, Spelled, Uid, Window,
+    AsOf, Backlink, CaptureTime, ChangedLinks, Deaths, DeathsAsked, Direction, Error, InLinks, Lifespan, Linkers,
+    Links, Page, Precision, RangeLength, Ranked, Ranking, Sample, Scope, Spelled, Uid, Window,
 };
 
 use super::{BacklinkQuestion, Clerk, ClerkOptions, Pinned};
@@ -171,6 +171,14 @@ impl Links for Remote {
         Ok(self.answer(self.pinned.who_links(question))?.ranked)
     }
 
+    fn deaths(&self, pages: &[Range<Uid>], asked: DeathsAsked) -> Result<Deaths, Error> {
+        self.answer(self.pinned.deaths(pages, asked))
+    }
+
+    fn linkers(&self, pages: &[Uid], most: usize) -> Result<Vec<Linkers>, Error> {
+        self.answer(self.pinned.linkers(pages, most))
+    }
+
     fn spellings(&self, page: &Spelled) -> Result<Vec<Uid>, Error> {
         self.answer(self.pinned.spellings(page.url()))
     }
@@ -190,16 +198,6 @@ impl Links for Remote {
             }
         }
         Ok(())
-    }
-
-    fn failing(&self, uids: Range<Uid>) -> Result<Vec<Uid>, Error> {
-        let (mut failing, mut rest) = (Vec::new(), uids);
-        while !rest.is_empty() {
-            let (found, after) = self.answer(self.pinned.failing(rest))?;
-            failing.extend(found);
-            rest = after;
-        }
-        Ok(failing)
     }
 
     fn out_links(&self, uid: Uid, window: Window) -> Result<Vec<Uid>, Error> {

@@ -34,6 +34,9 @@ export function wholeOf(state) {
   return name && match !== "store" ? { match, name } : { match: "store", name };
 }
 
+/** The order of dead pages. */
+export const orderOf = ({ order }) => (["first", "most", "key"].includes(order) ? order : "last");
+
 /** The question for dead pages; `more` has what else is asked. */
 export function deathsPath(state, more = {}) {
   const { match, name } = wholeOf(state);
@@ -44,7 +47,7 @@ export function deathsPath(state, more = {}) {
     to: state.to,
     still: state.still === "1" ? "true" : undefined,
     status: state.status,
-    order: ["first", "most", "key"].includes(state.order) ? state.order : "last",
+    order: orderOf(state),
     limit: DEAD,
     ...more,
   });

@@ -126,7 +126,14 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
     return headOf(
       nameOf(target),
       el("p", {}, side("A"), ...factsOf(answer, months, choice)),
-      el("p", {}, side("B"), el("b", { text: cut(nameOf(other.target), 80) }), ": ", ...factsOf(beside, otherMonths, choice)),
+      el(
+        "p",
+        {},
+        side("B"),
+        el("b", { text: cut(nameOf(other.target), 80) }),
+        ": ",
+        ...factsOf(beside, otherMonths, choice),
+      ),
     );
   }
 
@@ -394,7 +401,8 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
   function tell() {
     if (rows[current]) return readout.replaceChildren(...toldRow(rows[current]));
     if (marks[pointed]) return readout.replaceChildren(...toldMark(marks[pointed], otherMarks));
-    readout.textContent = `${numberOfRows()}.${beside ? " Filled bars are links to A, hollow bars are links to B." : ""}`;
+    const sides = beside ? " Filled bars are links to A, hollow bars are links to B." : "";
+    readout.textContent = `${numberOfRows()}.${sides}`;
     return undefined;
   }
 

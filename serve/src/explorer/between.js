@@ -18,7 +18,8 @@ export function whenOf({ from = "", to = "" }) {
   if (to && last === undefined) wrong.to = NO_TIME;
   if (start > last) wrong.to = "earlier than the first date";
   const isChosen = (from || to) && !wrong.from && !wrong.to;
-  return { from, to, wrong, span: isChosen ? [start ?? -Infinity, last === undefined ? Infinity : last + 1] : undefined };
+  const span = isChosen ? [start ?? -Infinity, last === undefined ? Infinity : last + 1] : undefined;
+  return { from, to, wrong, span };
 }
 
 /** The fields; `apply` takes {from, to} as they were written. `show` fills them. */

@@ -1,7 +1,7 @@
-// Dead pages of the store, of a host or of a domain: how many died and returned by year, with which status, and who still
-// links to them. The server counts and chooses; a year, a status and an order are asked for.
+// Dead pages of the store, of a host or of a domain: how many died and returned by year, with which status, and who
+// still links to them. The server counts and chooses; a year, a status and an order are asked for.
 
-import { deathsPath, wholeOf } from "./asks.js";
+import { deathsPath, orderOf, wholeOf } from "./asks.js";
 import { link } from "./address.js";
 import { home } from "./data.js";
 import { act, chooser, colours, count, dialog, el, headOf, many } from "./dom.js";
@@ -17,14 +17,15 @@ const YEAR_MAX = 120;
 const FILE_ROWS = 900;
 const LINKERS = 100;
 const KEY =
-  "Below the line, pages that a failure (4xx, but not 429) ended after they had been there; above it, pages that were " +
-  "there again. A page is linked by pages that link to it to this day.";
+  "Below the line, pages that a failure (4xx, but not 429) ended after they had been there; above it, pages that " +
+  "were there again. A page is linked by pages that link to it to this day.";
 
 const time = (text) => Date.parse(text) / 1000;
 const date = (text) => (text ? day(time(text)) : "");
 
 export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
   const whole = wholeOf(state);
+  const fileWord = `dead-${whole.name || "pages"}`;
   const title = `Dead pages of ${whole.match === "store" ? "the store" : safe(whole.name)}`;
   let answer = await call(deathsPath(state));
   if (!isOpen()) return undefined;
@@ -115,16 +116,14 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
       statuses.length > 1 || state.status
         ? chooser("Status", [["", "any"], ...statuses], state.status || "", (status) => again({ status }))
         : undefined,
-      chooser("Sort", orders, orders.some(([word]) => word === state.order) ? state.order : "last", (order) =>
-        again({ order }),
-      ),
+      chooser("Sort", orders, orderOf(state), (order) => again({ order })),
       el(
         "div",
         { class: "right" },
         act("CSV", () => saveRows("csv")),
         act("JSON", () => saveRows("json")),
-        act("SVG", () => saveSvg(alone(), fileName(`dead-${whole.name || "pages"}`, "svg"))),
-        act("PNG", () => savePng(alone(), fileName(`dead-${whole.name || "pages"}`, "png"))),
+        act("SVG", () => saveSvg(alone(), fileName(fileWord, "svg"))),
+        act("PNG", () => savePng(alone(), fileName(fileWord, "png"))),
         act("Data", showData),
       ),
     );
@@ -322,9 +321,8 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
     const columns = ["page", "died", "status", "seen", "returned", "linking", "unknown"];
     const filled = all.map((row) => ({ ...row, unknown: row.unknown || 0 }));
     const each = (row) => (row.linkers.length ? row.linkers : [""]).map((linker) => ({ ...row, linker }));
-    const name = `dead-${whole.name || "pages"}`;
-    if (kind === "json") saveLines([...columns, "linkers"], filled, kind, name);
-    else saveLines([...columns, "linker"], filled.flatMap(each), kind, name);
+    if (kind === "json") saveLines([...columns, "linkers"], filled, kind, fileWord);
+    else saveLines([...columns, "linker"], filled.flatMap(each), kind, fileWord);
     more();
   }
 
@@ -332,7 +330,7 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
     const part = whole.match === "store" ? "" : ` --${whole.match} ${whole.name}`;
     const when = state.from ? ` --from ${state.from} --to ${state.to}` : "";
     const only = (state.still === "1" ? " --still" : "") + (state.status ? ` --status ${state.status}` : "");
-    const order = ` --order ${["first", "most", "key"].includes(state.order) ? state.order : "last"}`;
+    const order = ` --order ${orderOf(state)}`;
     dialog(
       "The data of this picture",
       el("p", { text: "On the command line, the rows with the pages that link, and the chart:" }),
@@ -347,8 +345,9 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
   }
 
   function key(event) {
+    const isArrow = ["ArrowLeft", "ArrowRight"].includes(event.key) && document.activeElement === pictureArea;
     if (event.key === "Escape" && chosen()) choose(undefined);
-    else if (["ArrowLeft", "ArrowRight"].includes(event.key) && years.length && document.activeElement === pictureArea) {
+    else if (isArrow && years.length) {
       const at = years.indexOf(chosen());
       const step = event.key === "ArrowLeft" ? -1 : 1;
       const from = at < 0 ? (step > 0 ? -1 : years.length) : at;
@@ -370,7 +369,7 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
     print: () => [
       headOf(title, el("p", { text: `${location.href}` })),
       elementOf(alone()),
-      el("table", { class: "dead" }, ...[...root.querySelector("table.dead").children].map((part) => part.cloneNode(true))),
+      root.querySelector("table.dead")?.cloneNode(true),
     ],
     picture: () => ({ answer, rows, years, chosen: chosen() }),
   };

@@ -80,7 +80,9 @@ export function drawChart(context, theme, view, height) {
     middle - tall(mark.standing),
     tall(mark.unknown),
   ]);
-  for (const [start, end, top, more] of tops) if (more > 0) hatch(context, start, top - more, end - start, more, theme.hatch);
+  for (const [start, end, top, more] of tops) {
+    if (more > 0) hatch(context, start, top - more, end - start, more, theme.hatch);
+  }
   for (const [colour, thick] of [
     [theme.paper, 4],
     [theme.ink, 1.5],

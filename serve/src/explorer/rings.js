@@ -1,9 +1,9 @@
 // The pictures of a neighbourhood: the rings with their nodes, and time below. Both draw into a canvas or an SVG.
 //
-// `view` is the state of the view, which it changes between two pictures: the time `now` with the `links` that are there;
-// of each node its `ring` (0: not there), whether it is `fresh`, how much of it is `shown`, and the ring that it was last
-// in (`drawnRing`); the node that is `pointed` at, the sector that is not `dimmed`, the ways that were `found`, and the
-// `layout` in pixels.
+// `view` is the state of the view, which it changes between two pictures: the time `now` with the `links` that are
+// there; of each node its `ring` (0: not there), whether it is `fresh`, how much of it is `shown`, and the ring that it
+// was last in (`drawnRing`); the node that is `pointed` at, the sector that is not `dimmed`, the ways that were `found`,
+// and the `layout` in pixels.
 
 import { fitted, safe } from "./names.js";
 import { ticks } from "./time.js";
@@ -212,7 +212,7 @@ export function ringsOf(around, names, view) {
     }
   }
 
-  /** Names of nodes where they do not touch: that of the one pointed at, then those of the first ring by their places. */
+  /** Names of nodes where they do not touch: of the one pointed at, then of the first ring, by their places. */
   function drawNames(context, theme) {
     const taken = [[view.layout.x - 12, view.layout.y - 12, view.layout.x + 12, view.layout.y + 12]];
     context.font = `11px ${theme.sans}`;

@@ -4,7 +4,7 @@ use tonic::Status;
 use webstrata_layers::read::around::neighbourhood::NODES_MAX;
 use webstrata_layers::read::around::ways::{LINKS, LINKS_MAX, WAYS_MAX};
 use webstrata_layers::read::question::limited;
-use webstrata_layers::{AsOf, Edge, Grain, Near, RangeLength, Uid, Unit, interval};
+use webstrata_layers::{AsOf, Edge, Grain, Near, Order, RangeLength, Uid, Unit, interval};
 
 use crate::clerk::{NeighbourhoodAnswer, Pinned};
 use crate::protocol::proto;
@@ -17,6 +17,17 @@ pub(super) fn unit_of(number: i32) -> Result<Unit, Status> {
         Asked::Page => Unit::Page,
         Asked::Host => Unit::Host,
         Asked::Domain => Unit::Domain,
+    })
+}
+
+/// The order of the rows of a request.
+pub(super) fn order_of(number: i32) -> Result<Order, Status> {
+    use proto::get_backlinks_request::Order as Asked;
+    Ok(match Asked::try_from(number).map_err(|_| none("order", number))? {
+        Asked::First => Order::First,
+        Asked::Last => Order::Last,
+        Asked::Most => Order::Most,
+        Asked::Key => Order::Key,
     })
 }
 

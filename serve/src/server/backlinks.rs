@@ -2,15 +2,15 @@
 
 use tonic::Status;
 use webstrata_layers::read::around::referrers::ROWS_MAX;
-use webstrata_layers::{Event, Match, Order, Period, Ranking, Referrer, ReferringHost, Stay};
+use webstrata_layers::{Event, Match, Period, Ranking, Referrer, ReferringHost, Stay};
 use webstrata_url::domain_of;
 
-use super::around::{interval_of, limit_of, none, period_of, unit_of};
+use super::around::{interval_of, limit_of, none, order_of, period_of, unit_of};
 use super::links::match_of;
 use crate::clerk::{BacklinkAnswer, BacklinkQuestion, Pinned};
 use crate::protocol::backlinks::began_to;
 use crate::protocol::proto;
-use crate::protocol::status::{Reason, bad, refuse};
+use crate::protocol::status::bad;
 
 /// The backlinks that a request asks for.
 pub(super) async fn backlinks(
@@ -53,12 +53,7 @@ async fn backlink_question(pinned: &Pinned, request: &proto::GetBacklinksRequest
         asked::Event::Lost => Event::Lost,
         asked::Event::Standing => Event::Standing,
     };
-    let order = match asked::Order::try_from(request.order).map_err(|_| none("order", request.order))? {
-        asked::Order::First => Order::First,
-        asked::Order::Last => Order::Last,
-        asked::Order::Most => Order::Most,
-        asked::Order::Key => Order::Key,
-    };
+    let order = order_of(request.order)?;
     let period = period_of(request.period)?;
     let interval = interval_of(request.from, request.to)?;
     let (matched, source_match) = (match_of(request.r#match)?, match_of(request.source_match)?);
@@ -67,8 +62,7 @@ async fn backlink_question(pinned: &Pinned, request: &proto::GetBacklinksRequest
     }
     let target = pinned.matching(matched, &request.url, "url").await?;
     if target.is_empty() {
-        let message = format!("nothing in the store matches {}", request.url);
-        return Err(refuse(Reason::NotInStore, message, &[("epoch", pinned.epoch())]));
+        return Err(pinned.nothing_matches(&request.url));
     }
     let within = match request.source.as_str() {
         "" => None,

@@ -2,26 +2,20 @@
 
 use tonic::Status;
 use webstrata_layers::read::around::deaths::{LINKERS_MAX, ROWS_MAX, rows_max};
-use webstrata_layers::{DeadPage, DeathsAsked, Linkers, Order, Status as Code, Toll, Uid};
+use webstrata_layers::{DeadPage, DeathsAsked, Linkers, Status as Code, Toll, Uid};
 
-use super::around::{interval_of, limit_of, none, period_of};
+use super::around::{interval_of, limit_of, order_of, period_of};
 use super::links::match_of;
-use crate::clerk::{DeathAnswer, Pinned, Texts};
+use crate::clerk::{Pinned, Texts};
 use crate::protocol::proto;
-use crate::protocol::status::{Reason, bad, refuse};
+use crate::protocol::status::bad;
 
 /// The deaths that a request asks for.
 pub(super) async fn deaths(
     pinned: &Pinned,
     request: &proto::GetDeathsRequest,
 ) -> Result<proto::GetDeathsResponse, Status> {
-    use proto::get_deaths_request::Order as Asked;
-    let order = match Asked::try_from(request.order).map_err(|_| none("order", request.order))? {
-        Asked::First => Order::First,
-        Asked::Last => Order::Last,
-        Asked::Most => Order::Most,
-        Asked::Key => Order::Key,
-    };
+    let order = order_of(request.order)?;
     let status = match request.status {
         0 => None,
         code => Some(u16::try_from(code).ok().and_then(Code::new).ok_or_else(|| bad(format!("status: {code}")))?),
@@ -36,16 +30,17 @@ pub(super) async fn deaths(
         url => pinned.matching(matched, url, "url").await?,
     };
     if pages.is_empty() {
-        let message = format!("nothing in the store matches {}", request.url);
-        return Err(refuse(Reason::NotInStore, message, &[("epoch", pinned.epoch())]));
+        return Err(pinned.nothing_matches(&request.url));
     }
     let skipped = usize::try_from(request.offset).unwrap_or(usize::MAX);
     let linkers_max = request.linkers as usize;
     let limit = rows_max(limit_of(request.limit, ROWS_MAX), linkers_max).saturating_add(skipped);
     let period = period_of(request.period)?;
     let asked = DeathsAsked { interval, still: request.still, status, period, order, after: None, limit };
-    let DeathAnswer { deaths, linkers } = pinned.deaths(&pages, asked, linkers_max).await?;
-    let rows: Vec<(&DeadPage, &Linkers)> = deaths.rows.iter().zip(&linkers).skip(skipped).collect();
+    let deaths = pinned.deaths(&pages, asked).await?;
+    let rows = deaths.rows.get(skipped..).unwrap_or_default();
+    let linkers = pinned.linkers(&rows.iter().map(|dead| dead.page).collect::<Vec<_>>(), linkers_max).await?;
+    let rows: Vec<(&DeadPage, &Linkers)> = rows.iter().zip(&linkers).collect();
     let uids = rows.iter().flat_map(|(dead, linkers)| std::iter::once(dead.page).chain(linkers.pages.iter().copied()));
     let texts = Texts::of(pinned, uids.collect()).await?;
     let column = |of: fn(&Toll) -> u64| deaths.periods.iter().map(|(_, toll)| of(toll)).collect();

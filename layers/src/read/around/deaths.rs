@@ -188,6 +188,11 @@ impl DeathCount {
         }
     }
 
+    /// Bytes of memory, about.
+    pub fn bytes(&self) -> usize {
+        (self.top.len() + self.waiting.len()) * size_of::<(Place, DeadPage)>()
+    }
+
     /// The answer.
     #[must_use]
     pub fn finish(self) -> Deaths {
@@ -209,10 +214,7 @@ impl DeathCount {
 }
 
 /// The deaths of pages with these UIDs, as any form of a graph gives them.
-///
-/// # Errors
-/// As of all questions.
-pub fn deaths_of<L: Links + ?Sized>(links: &L, pages: &[Range<Uid>], asked: DeathsAsked) -> Result<Deaths, Error> {
+pub(crate) fn count<L: Links + ?Sized>(links: &L, pages: &[Range<Uid>], asked: DeathsAsked) -> Result<Deaths, Error> {
     let mut count = DeathCount::new(asked);
     let mut captures = Vec::new();
     for uids in pages {
@@ -232,10 +234,7 @@ pub fn deaths_of<L: Links + ?Sized>(links: &L, pages: &[Range<Uid>], asked: Deat
 }
 
 /// Who links to a page to this day, with the first `most` pages, as any form of a graph gives it.
-///
-/// # Errors
-/// As of all questions.
-pub fn linkers_of<L: Links + ?Sized>(links: &L, page: Uid, most: usize) -> Result<Linkers, Error> {
+pub(crate) fn linkers_of<L: Links + ?Sized>(links: &L, page: Uid, most: usize) -> Result<Linkers, Error> {
     let mut pages = links.links(page, LINKERS, Window::AsOf(TODAY))?;
     let unknown = links.unknown(page, LINKERS, TODAY)?.len() as u64;
     let linking = pages.len() as u64;

@@ -349,19 +349,41 @@ impl Grain {
             }
         }
     }
+}
 
-    /// The URLs by node; with `nodes_max` by the finest grain, from this one on, that has at most so many nodes, or by
-    /// domain. [`Grain::Page`]: each URL is a node.
-    pub fn groups(self, nodes_max: Option<usize>, urls: &[String], domain_of: fn(&str) -> &str) -> (Self, Groups) {
-        let mut grains = Self::ALL.into_iter().filter(|grain| *grain >= self);
-        loop {
-            let grain = grains.next().unwrap_or(Self::Domain);
-            let mut groups = Groups::default();
-            urls.iter().for_each(|url| groups.add(grain.node_of(url, domain_of)));
-            if grain == Self::Domain || nodes_max.is_none_or(|most| groups.names.len() <= most) {
-                return (grain, groups);
-            }
+/// Puts URLs into nodes as they come, of a grain; with `nodes_max` of the finest one, from this one on, that has at
+/// most so many nodes, or of domains.
+///
+/// Memory: the names of the nodes, of each grain that may still be the one.
+pub struct Folding {
+    /// From the finest that is left on.
+    grains: Vec<(Grain, Groups)>,
+    nodes_max: usize,
+    domain_of: fn(&str) -> &str,
+}
+
+impl Folding {
+    /// No URL yet.
+    pub fn new(grain: Grain, nodes_max: Option<usize>, domain_of: fn(&str) -> &str) -> Self {
+        let grains = Grain::ALL.into_iter().filter(|other| *other == grain || (nodes_max.is_some() && *other > grain));
+        let grains = grains.map(|grain| (grain, Groups::default())).collect();
+        Self { grains, nodes_max: nodes_max.unwrap_or(usize::MAX), domain_of }
+    }
+
+    /// Adds the next URL.
+    pub fn add(&mut self, url: &str) {
+        for (grain, groups) in &mut self.grains {
+            groups.add(grain.node_of(url, self.domain_of));
         }
+        while self.grains.len() > 1 && self.grains[0].1.names.len() > self.nodes_max {
+            self.grains.remove(0);
+        }
+    }
+
+    /// The grain, and the nodes.
+    #[must_use]
+    pub fn finish(mut self) -> (Grain, Groups) {
+        self.grains.swap_remove(0)
     }
 }
 
@@ -566,7 +588,11 @@ mod tests {
         let inside = ["http://a.test/x/1", "https://a.test/x/2?b=/c", "http://a.test/y?z=/1"];
         let outside = ["http://b.a.test:81/", "file:///c"];
         let urls: Vec<String> = inside.into_iter().chain(outside).map(str::to_owned).collect();
-        let names = |grain: Grain, most| grain.groups(most, &urls, |host| host.trim_start_matches("b."));
+        let names = |grain: Grain, most| {
+            let mut folding = Folding::new(grain, most, |host| host.trim_start_matches("b."));
+            urls.iter().for_each(|url| folding.add(url));
+            folding.finish()
+        };
         let of = |(grain, groups): (Grain, Groups)| (grain, groups.names.join(" "));
         let directories = "a.test/x/ a.test/ b.a.test:81/ file:///c";
         assert_eq!(of(names(Grain::Directory, None)), (Grain::Directory, directories.to_owned()));

@@ -68,6 +68,11 @@ impl<R> Top<R> {
         }
     }
 
+    /// How many are kept.
+    pub(crate) fn len(&self) -> usize {
+        self.rows.len()
+    }
+
     /// The rows, in order, and how many come after the last one.
     pub(crate) fn finish(self) -> (Vec<R>, u64) {
         let left = self.count - self.rows.len() as u64;

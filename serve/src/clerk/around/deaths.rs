@@ -12,29 +12,12 @@ use webstrata_layers::{DeathCount, Deaths, DeathsAsked, Linkers, Uid, Window};
 use crate::clerk::between::{PAGES, fitting};
 use crate::clerk::pinned::Pinned;
 
-/// Pages that died.
-#[derive(Clone, Debug)]
-pub struct DeathAnswer {
-    /// Counts and rows.
-    pub deaths: Deaths,
-    /// For each row who links to its page to this day.
-    pub linkers: Vec<Linkers>,
-}
-
-/// Bytes of a row in memory, about.
-const ROW_BYTES: usize = 256;
-
 impl Pinned {
-    /// The deaths of pages with these UIDs, and of each row of the answer the first `linkers_max` pages that link.
+    /// The deaths of pages with these UIDs.
     ///
     /// # Errors
     /// See [`Pinned`].
-    pub async fn deaths(
-        &self,
-        pages: &[Range<Uid>],
-        asked: DeathsAsked,
-        linkers_max: usize,
-    ) -> Result<DeathAnswer, Status> {
+    pub async fn deaths(&self, pages: &[Range<Uid>], asked: DeathsAsked) -> Result<Deaths, Status> {
         let mut count = DeathCount::new(asked);
         for uids in pages {
             let mut rest = uids.clone();
@@ -44,11 +27,8 @@ impl Pinned {
                 self.count_deaths(&failing, &mut count).await?;
             }
         }
-        let deaths = count.finish();
-        self.charge().keep(deaths.rows.len() * ROW_BYTES).await?;
-        let pages: Vec<Uid> = deaths.rows.iter().map(|dead| dead.page).collect();
-        let linkers = self.linkers(&pages, linkers_max).await?;
-        Ok(DeathAnswer { deaths, linkers })
+        self.charge().keep(count.bytes()).await?;
+        Ok(count.finish())
     }
 
     /// Counts the deaths of pages.
@@ -59,26 +39,42 @@ impl Pinned {
             let Some(captures) = fitting(self.captures(batch).await, batch, &mut step)? else { continue };
             batch.iter().zip(captures.iter()).for_each(|(&page, captures)| count.take(page, captures));
             count.answer(self.degrees(&count.asks(), LINKERS, Window::AsOf(TODAY)).await?);
+            self.charge().cover(size_of_val(pages) + count.bytes()).await?;
             rest = after;
         }
         Ok(())
     }
 
-    /// Who links to pages to this day, with the first `most` pages.
-    async fn linkers(&self, pages: &[Uid], most: usize) -> Result<Vec<Linkers>, Status> {
+    /// For each page who links to it to this day, with the first `most` pages that link.
+    ///
+    /// # Errors
+    /// See [`Pinned`].
+    pub async fn linkers(&self, pages: &[Uid], most: usize) -> Result<Vec<Linkers>, Status> {
         let mut linkers = Vec::with_capacity(pages.len());
-        for batch in pages.chunks(PAGES) {
+        let (mut rest, mut step) = (pages, PAGES);
+        while !rest.is_empty() {
+            let (batch, after) = rest.split_at(step.min(rest.len()));
+            let unknown = self.unknown(batch, LINKERS, TODAY).await;
+            let Some(unknown) = fitting(unknown, batch, &mut step)? else { continue };
             let linking = self.degrees(batch, LINKERS, Window::AsOf(TODAY)).await?;
-            let unknown = self.unknown(batch, LINKERS, TODAY).await?;
             for ((&page, linking), unknown) in batch.iter().zip(linking).zip(unknown.iter()) {
-                let (unknown, is_named) = (unknown.len() as u64, linking > 0 && most > 0);
-                let pages = match is_named {
-                    true => self.links_from(page, LINKERS, Window::AsOf(TODAY), Uid(0), most).await?.0,
-                    false => Vec::new(),
-                };
-                linkers.push(Linkers { linking, unknown, pages });
+                let most = most.min(usize::try_from(linking).unwrap_or(usize::MAX));
+                let pages = self.first_linkers(page, most).await?;
+                linkers.push(Linkers { linking, unknown: unknown.len() as u64, pages });
             }
+            rest = after;
         }
         Ok(linkers)
+    }
+
+    /// The first `most` pages that link to a page to this day, of which there are at least so many.
+    async fn first_linkers(&self, page: Uid, most: usize) -> Result<Vec<Uid>, Status> {
+        let (mut pages, mut next) = (Vec::new(), Some(Uid(0)));
+        while let Some(first) = next.filter(|_| pages.len() < most) {
+            let found;
+            (found, next) = self.links_from(page, LINKERS, Window::AsOf(TODAY), first, most - pages.len()).await?;
+            pages.extend(found);
+        }
+        Ok(pages)
     }
 }

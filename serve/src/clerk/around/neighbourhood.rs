@@ -4,7 +4,9 @@
 use tonic::Status;
 use webstrata_layers::read::around::neighbourhood::Sources;
 use webstrata_layers::read::spellings::in_order;
-use webstrata_layers::{AsOf, Backlink, Direction, Edge, Grain, Near, Precision, Scope, Surroundings, Uid, Window};
+use webstrata_layers::{
+    AsOf, Backlink, Direction, Edge, Folding, Grain, Near, Precision, Scope, Surroundings, Uid, Window,
+};
 use webstrata_url::domain_of;
 
 use crate::clerk::pinned::Pinned;
@@ -47,7 +49,7 @@ pub struct Node {
 
 impl Pinned {
     /// The neighbourhood of a page. Nodes are of a grain; with `nodes_max` of the finest, from this one on, of which
-    /// there are at most so many ([`Grain::groups`]).
+    /// there are at most so many ([`Folding`]).
     ///
     /// # Errors
     /// See [`Pinned`].
@@ -71,11 +73,11 @@ impl Pinned {
             }
             (grain, around, nodes)
         } else {
-            let mut urls = Vec::with_capacity(uids.len());
+            let mut folding = Folding::new(grain, nodes_max, domain_of);
             for some in uids.chunks(URLS) {
-                urls.extend(self.urls(some).await?);
+                self.urls(some).await?.iter().for_each(|url| folding.add(url));
             }
-            let (grain, groups) = grain.groups(nodes_max, &urls, domain_of);
+            let (grain, groups) = folding.finish();
             let around = found.by_group(&uids, &groups.of);
             let node = |&group: &usize| Node {
                 name: groups.names[group].clone(),

@@ -24,7 +24,7 @@ use crate::http::question::matching::{Matching, matched};
 use crate::http::question::params::Params;
 use crate::http::question::resume::Start;
 use crate::http::{Refused, pinned};
-use crate::protocol::status::{Reason, bad, refuse};
+use crate::protocol::status::{Reason, bad};
 use crate::server::Shared;
 
 pub(in crate::http) const BACKLINKS: &[&str] = &[
@@ -67,8 +67,7 @@ pub(in crate::http) async fn backlinks(
     let pinned = pinned(&shared, start.epoch).await?;
     let Matching { url: spelled, uids: target } = Matching::of(&pinned, matching, ("url", url)).await?;
     if target.is_empty() {
-        let message = format!("nothing in the store matches {url}, neither as a page nor as the target of a link");
-        return Err(refuse(Reason::NotInStore, message, &[("epoch", pinned.epoch())]).into());
+        return Err(pinned.nothing_matches(url).into());
     }
     let within = match source {
         Some(source) => Some(uids_of_source(&pinned, source).await?),

@@ -13,12 +13,12 @@ use webstrata_layers::{
 };
 use webstrata_url::is_name;
 
-use crate::clerk::{DeathAnswer, Texts};
+use crate::clerk::Texts;
 use crate::http::question::matching::{Matching, matched};
 use crate::http::question::params::Params;
 use crate::http::question::resume::Start;
 use crate::http::{Refused, pinned};
-use crate::protocol::status::{Reason, bad, refuse};
+use crate::protocol::status::bad;
 use crate::server::Shared;
 
 pub(in crate::http) const DEATHS: &[&str] =
@@ -53,11 +53,11 @@ pub(in crate::http) async fn deaths(
         Some(url) => Matching::of(&pinned, matching, ("url", url)).await?.uids,
     };
     if let (Some(url), true) = (url, pages.is_empty()) {
-        let message = format!("nothing in the store matches {url}, neither as a page nor as the target of a link");
-        return Err(refuse(Reason::NotInStore, message, &[("epoch", pinned.epoch())]).into());
+        return Err(pinned.nothing_matches(url).into());
     }
     let asked = DeathsAsked { interval, still, status, period, order, after: start.place(), limit };
-    let DeathAnswer { deaths, linkers } = pinned.deaths(&pages, asked, linkers_max).await?;
+    let deaths = pinned.deaths(&pages, asked).await?;
+    let linkers = pinned.linkers(&deaths.rows.iter().map(|dead| dead.page).collect::<Vec<_>>(), linkers_max).await?;
     let named = deaths.rows.iter().map(|dead| dead.page).chain(linkers.iter().flat_map(|row| row.pages.clone()));
     let texts = Texts::of(&pinned, named.collect()).await?;
     let column = |of: fn(&Toll) -> u64| deaths.periods.iter().map(|(_, toll)| of(toll)).collect::<Vec<_>>();

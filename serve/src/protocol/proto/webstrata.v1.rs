@@ -488,8 +488,8 @@ pub struct GetNeighbourhoodRequest {
     /// Most nodes; 0: 100,000. The longest-lived ones have room.
     #[prost(uint32, tag = "6")]
     pub limit: u32,
-    /// If the unit has more nodes than this, a coarser one: the finest of directories, hosts and domains that has at most
-    /// so many, or domains. 0: the unit itself.
+    /// If the unit has more nodes than this, a coarser one: the finest of directories, hosts and domains that has at
+    /// most so many, or domains. 0: the unit itself.
     #[prost(uint32, tag = "7")]
     pub fold: u32,
 }
@@ -544,8 +544,8 @@ pub mod get_neighbourhood_request {
 pub struct GetNeighbourhoodResponse {
     #[prost(uint64, tag = "1")]
     pub epoch: u64,
-    /// URLs, directories, hosts or domains; of how many URLs each is, and whether it was ever captured (true for all but
-    /// URLs).
+    /// URLs, directories, hosts or domains; of how many URLs each is, and whether it was ever captured (true for all
+    /// but URLs).
     #[prost(string, repeated, tag = "2")]
     pub nodes: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
     #[prost(uint64, repeated, tag = "3")]
@@ -638,9 +638,10 @@ pub struct GetDeathsRequest {
     /// Only deaths with this status; 0: with any.
     #[prost(uint32, tag = "8")]
     pub status: u32,
-    #[prost(enumeration = "get_deaths_request::Order", tag = "9")]
+    /// By time of death, the latest first, by the number of pages that link, or by URL key.
+    #[prost(enumeration = "get_backlinks_request::Order", tag = "9")]
     pub order: i32,
-    /// Most rows; 0: 10,000.
+    /// Most rows; 0: 10,000. An answer names at most 100,000 pages, so with linkers it may have fewer rows.
     #[prost(uint32, tag = "10")]
     pub limit: u32,
     /// Rows to skip. They are found too, and take memory as rows of the answer do.
@@ -649,55 +650,6 @@ pub struct GetDeathsRequest {
     /// Names so many of the pages that link to each page, at most 100.
     #[prost(uint32, tag = "12")]
     pub linkers: u32,
-}
-/// Nested message and enum types in `GetDeathsRequest`.
-pub mod get_deaths_request {
-    #[derive(
-        Clone,
-        Copy,
-        Debug,
-        PartialEq,
-        Eq,
-        Hash,
-        PartialOrd,
-        Ord,
-        ::prost::Enumeration
-    )]
-    #[repr(i32)]
-    pub enum Order {
-        /// By time of death.
-        First = 0,
-        /// By time of death, the latest first.
-        Last = 1,
-        /// Those to which most pages link first.
-        Most = 2,
-        /// By URL key.
-        Key = 3,
-    }
-    impl Order {
-        /// String value of the enum field names used in the ProtoBuf definition.
-        ///
-        /// The values are not transformed in any way and thus are considered stable
-        /// (if the ProtoBuf definition does not change) and safe for programmatic use.
-        pub fn as_str_name(&self) -> &'static str {
-            match self {
-                Self::First => "ORDER_FIRST",
-                Self::Last => "ORDER_LAST",
-                Self::Most => "ORDER_MOST",
-                Self::Key => "ORDER_KEY",
-            }
-        }
-        /// Creates an enum from field names used in the ProtoBuf definition.
-        pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
-            match value {
-                "ORDER_FIRST" => Some(Self::First),
-                "ORDER_LAST" => Some(Self::Last),
-                "ORDER_MOST" => Some(Self::Most),
-                "ORDER_KEY" => Some(Self::Key),
-                _ => None,
-            }
-        }
-    }
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct GetDeathsResponse {
