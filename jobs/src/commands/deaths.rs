@@ -188,7 +188,7 @@ fn print_rows(links: &dyn Links, rows: &[DeadPage], args: &DeathsArgs, out: &mut
 enum Format<'a> {
     Text(Table, &'a mut dyn Write),
     Json(&'a mut dyn Write),
-    Csv(csv::Writer<&'a mut dyn Write>),
+    Csv(Box<csv::Writer<&'a mut dyn Write>>),
 }
 
 struct Printer<'a> {
@@ -210,7 +210,7 @@ impl<'a> Printer<'a> {
                 let names = ["page", "died", "status", "seen", "returned", "linking", "unknown", "linker"];
                 let mut csv = csv::Writer::from_writer(out);
                 csv.write_record(&names[..names.len() - usize::from(!names_linkers)])?;
-                Format::Csv(csv)
+                Format::Csv(Box::new(csv))
             }
         };
         Ok(Self { format, names_linkers })
@@ -247,14 +247,11 @@ impl<'a> Printer<'a> {
                 let [status, linking, unknown] = [status.to_string(), linking.to_string(), unknown.to_string()];
                 let returned = returned.unwrap_or_default();
                 let record = [page, &died, &status, &seen, &returned, &linking, &unknown];
-                let names = names.iter().map(String::as_str);
+                // A page that nobody links to has a line, too.
+                let names = if names.is_empty() { &[String::new()] } else { names };
                 match self.names_linkers {
                     false => csv.write_record(record)?,
-                    // A page that nobody links to has a line, too.
-                    true if names.len() == 0 => csv.write_record(record.into_iter().chain([""]))?,
-                    true => names
-                        .map(|name| csv.write_record(record.into_iter().chain([name])))
-                        .collect::<Result<_, _>>()?,
+                    true => names.iter().try_for_each(|name| csv.write_record(record.into_iter().chain([&**name])))?,
                 }
             }
         }
