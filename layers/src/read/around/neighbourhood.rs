@@ -23,7 +23,6 @@ use crate::read::query::{Direction, Lifespan, Links, Precision};
 use crate::read::spellings::in_order;
 use crate::record::backlink::Backlink;
 use crate::record::capture::{CaptureTime, Linking, gone_after, telling, unknown_since};
-use crate::record::key::host_of;
 use crate::record::page::InLinks;
 use crate::record::time::{AsOf, RangeLength, Window};
 use crate::record::uid::Uid;
@@ -305,114 +304,6 @@ fn unknown_of_all(edges: &[Edge]) -> Option<i64> {
     Some(stood_until.fold(since, i64::max))
 }
 
-/// What a node is, from the finest to the coarsest.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Grain {
-    /// A URL.
-    #[default]
-    Page,
-    /// The URLs of a host whose paths begin with the same step: `example.org/news/`, or `example.org/` for those in no
-    /// directory.
-    Directory,
-    /// The URLs of a host.
-    Host,
-    /// The URLs of a registrable domain.
-    Domain,
-}
-
-impl Grain {
-    /// Each of them.
-    pub const ALL: [Self; 4] = [Self::Page, Self::Directory, Self::Host, Self::Domain];
-
-    /// Its word.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Page => "page",
-            Self::Directory => "directory",
-            Self::Host => "host",
-            Self::Domain => "domain",
-        }
-    }
-
-    /// The node of a URL; a URL without a host is one by itself.
-    pub fn node_of(self, url: &str, domain_of: fn(&str) -> &str) -> &str {
-        let Some(host) = host_of(url).filter(|_| self != Self::Page) else { return url };
-        match self {
-            Self::Page => url,
-            Self::Host => host,
-            Self::Domain => domain_of(host),
-            Self::Directory => {
-                let start = url.find("://").map_or(0, |at| at + 3);
-                let path = url[start..].find('/').map_or(url.len(), |at| start + at + 1);
-                let step = url[path..].find(['/', '?']).map(|at| path + at).filter(|&at| url[at..].starts_with('/'));
-                &url[start..step.map_or(path, |at| at + 1)]
-            }
-        }
-    }
-}
-
-/// Puts URLs into nodes as they come, of a grain; with `nodes_max` of the finest one, from this one on, that has at
-/// most so many nodes, or of domains.
-///
-/// Memory: the names of the nodes, of each grain that may still be the one.
-pub struct Folding {
-    /// From the finest that is left on.
-    grains: Vec<(Grain, Groups)>,
-    nodes_max: usize,
-    domain_of: fn(&str) -> &str,
-}
-
-impl Folding {
-    /// No URL yet.
-    pub fn new(grain: Grain, nodes_max: Option<usize>, domain_of: fn(&str) -> &str) -> Self {
-        let grains = Grain::ALL.into_iter().filter(|other| *other == grain || (nodes_max.is_some() && *other > grain));
-        let grains = grains.map(|grain| (grain, Groups::default())).collect();
-        Self { grains, nodes_max: nodes_max.unwrap_or(usize::MAX), domain_of }
-    }
-
-    /// Adds the next URL.
-    pub fn add(&mut self, url: &str) {
-        for (grain, groups) in &mut self.grains {
-            groups.add(grain.node_of(url, self.domain_of));
-        }
-        while self.grains.len() > 1 && self.grains[0].1.names.len() > self.nodes_max {
-            self.grains.remove(0);
-        }
-    }
-
-    /// The grain, and the nodes.
-    #[must_use]
-    pub fn finish(mut self) -> (Grain, Groups) {
-        self.grains.swap_remove(0)
-    }
-}
-
-/// Groups of URLs, as hosts: in the order in which their first URLs came.
-#[derive(Clone, Debug, Default)]
-pub struct Groups {
-    /// The group of each URL.
-    pub of: Vec<usize>,
-    /// The name of each group.
-    pub names: Vec<String>,
-    /// How many URLs each group has.
-    pub urls: Vec<usize>,
-    known: HashMap<String, usize>,
-}
-
-impl Groups {
-    /// Adds the next URL, whose group has this name.
-    pub fn add(&mut self, name: &str) {
-        let group = self.known.get(name).copied().unwrap_or_else(|| {
-            self.known.insert(name.to_owned(), self.names.len());
-            self.names.push(name.to_owned());
-            self.urls.push(0);
-            self.names.len() - 1
-        });
-        self.urls[group] += 1;
-        self.of.push(group);
-    }
-}
-
 /// Pages that link to a URL, each with how long its link stood in all, roughly.
 #[derive(Clone, Debug, Default)]
 pub struct Sources {
@@ -581,26 +472,6 @@ mod tests {
         let around = small.by_page();
         let uids: Vec<Uid> = around.nodes.iter().map(|&node| small.nodes()[node]).collect();
         assert_eq!((uids, around.left_out), ([2, 5, 9].map(Uid).to_vec(), 6));
-    }
-
-    #[test]
-    fn urls_fold_to_the_finest_grain_that_fits() {
-        let inside = ["http://a.test/x/1", "https://a.test/x/2?b=/c", "http://a.test/y?z=/1"];
-        let outside = ["http://b.a.test:81/", "file:///c"];
-        let urls: Vec<String> = inside.into_iter().chain(outside).map(str::to_owned).collect();
-        let names = |grain: Grain, most| {
-            let mut folding = Folding::new(grain, most, |host| host.trim_start_matches("b."));
-            urls.iter().for_each(|url| folding.add(url));
-            folding.finish()
-        };
-        let of = |(grain, groups): (Grain, Groups)| (grain, groups.names.join(" "));
-        let directories = "a.test/x/ a.test/ b.a.test:81/ file:///c";
-        assert_eq!(of(names(Grain::Directory, None)), (Grain::Directory, directories.to_owned()));
-        assert_eq!(names(Grain::Page, Some(5)).0, Grain::Page);
-        assert_eq!(of(names(Grain::Page, Some(4))), (Grain::Directory, directories.to_owned()));
-        assert_eq!(of(names(Grain::Page, Some(3))), (Grain::Host, "a.test b.a.test file:///c".to_owned()));
-        assert_eq!(of(names(Grain::Page, Some(1))), (Grain::Domain, "a.test file:///c".to_owned()));
-        assert_eq!(names(Grain::Host, Some(100)).1.of, [0, 0, 0, 1, 2]);
     }
 
     #[test]
