@@ -2,9 +2,9 @@
 //!
 //! Server and page share only the paths below `/v1`. The page works without any other server: its content security
 //! policy allows this one only. No address in it begins with a slash, so that it works below a path of a proxy. Its
-//! files are plain HTML, CSS and JavaScript modules, in `explorer/`. `main` opens a view for each address: `search`,
-//! `barcode`, `dates`, `backlinks`, `neighbourhood`, `deaths` or `store`. `asks` says what each view asks first, and
-//! the others serve the views.
+//! files are plain HTML, CSS and JavaScript modules, in `explorer/`. `views` says which view an address opens: `search`,
+//! `barcode`, `dates`, `backlinks`, `neighbourhood`, `deaths` or `store`. `ahead` runs first and asks for its code, and
+//! for the answers that `asks` says it needs; `main` opens it, and the others serve the views.
 
 use axum::http::header::{
     ACCEPT, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, IF_NONE_MATCH, REFERRER_POLICY,
@@ -42,6 +42,7 @@ static FILES: &[File] = &files! {
     "windows.css": "text/css; charset=utf-8",
     "mark.svg": "image/svg+xml",
     "address.js": "text/javascript; charset=utf-8",
+    "ahead.js": "text/javascript; charset=utf-8",
     "asks.js": "text/javascript; charset=utf-8",
     "backlinks.js": "text/javascript; charset=utf-8",
     "barcode.js": "text/javascript; charset=utf-8",
@@ -74,6 +75,7 @@ static FILES: &[File] = &files! {
     "targets.js": "text/javascript; charset=utf-8",
     "time.js": "text/javascript; charset=utf-8",
     "told.js": "text/javascript; charset=utf-8",
+    "views.js": "text/javascript; charset=utf-8",
     "ways.js": "text/javascript; charset=utf-8",
     "years.js": "text/javascript; charset=utf-8",
 };

@@ -95,7 +95,48 @@ fn node(unit: &str, url: &str) -> String {
     }
 }
 
-/// The same between groups of URLs, second by second where something changes.
+/// The links of all dates while their sources are around, from one change to the next: a source is, which is the page
+/// or has a link with it.
+fn while_around(edges: &BTreeSet<Edge>, centre: &str) -> BTreeSet<Edge> {
+    let moments = |edge: &Edge| [Some(edge.2), edge.3, edge.4];
+    let mut turns: BTreeSet<i64> = edges.iter().flat_map(moments).flatten().collect();
+    turns.insert(i64::MAX);
+    let turns: Vec<i64> = turns.into_iter().collect();
+    let stands = |edge: &Edge, time: i64| edge.2 <= time && edge.3.is_none_or(|until| time < until);
+    let is_unknown = |edge: &Edge, time: i64| edge.4.is_some_and(|since| since <= time);
+    let is_around = |page: &str, time: i64| {
+        let joins = |edge: &&Edge| (edge.0 == page && edge.1 == centre) || (edge.0 == centre && edge.1 == page);
+        edges.iter().filter(joins).any(|edge| stands(edge, time) || is_unknown(edge, time))
+    };
+    let mut counting = BTreeSet::new();
+    for edge in edges {
+        if edge.0 == centre || edge.1 == centre {
+            counting.insert(edge.clone());
+            continue;
+        }
+        let around = |turn: &&[i64]| is_around(&edge.0, turn[0]);
+        let mut stretches: Vec<(i64, i64)> = Vec::new();
+        for turn in turns.windows(2).filter(around).filter(|turn| stands(edge, turn[0])) {
+            match stretches.last_mut() {
+                Some(last) if last.1 == turn[0] => last.1 = turn[1],
+                _ => stretches.push((turn[0], turn[1])),
+            }
+        }
+        // To this day, if its source is around to this day.
+        let unsure = turns.windows(2).rev().take_while(around).take_while(|turn| is_unknown(edge, turn[0])).last();
+        if let (Some(unsure), true) = (unsure, stretches.is_empty()) {
+            stretches.push((unsure[0], i64::MAX));
+        }
+        let count = stretches.len();
+        counting.extend(stretches.into_iter().enumerate().map(|(at, (from, until))| {
+            let unknown = unsure.map(|turn| turn[0]).filter(|_| at + 1 == count);
+            (edge.0.clone(), edge.1.clone(), from, (until < i64::MAX).then_some(until), unknown)
+        }));
+    }
+    counting
+}
+
+/// The links between groups of URLs, second by second where something changes.
 fn between(edges: &BTreeSet<Edge>, has_date: bool, unit: &str) -> BTreeSet<Edge> {
     let host = |url: &str| node(unit, url);
     let mut pairs = BTreeMap::<(String, String), Vec<(i64, i64, Option<i64>)>>::new();
@@ -111,8 +152,16 @@ fn between(edges: &BTreeSet<Edge>, has_date: bool, unit: &str) -> BTreeSet<Edge>
         if has_date && spans.iter().any(|span| span.2.is_none()) {
             spans.retain(|span| span.2.is_none());
         }
-        let turns: BTreeSet<i64> = spans.iter().flat_map(|&(from, until, _)| [from, until]).collect();
-        let stands = |time: i64| spans.iter().any(|&(from, until, _)| from <= time && time < until);
+        // Of all dates, those that never stood for certain only say what is unknown, if there are others.
+        let is_certain = |span: &&(i64, i64, Option<i64>)| has_date || span.2.is_none_or(|since| span.0 < since);
+        let certain: Vec<(i64, i64, Option<i64>)> = spans.iter().filter(is_certain).copied().collect();
+        if certain.is_empty() {
+            let since = spans.iter().filter_map(|span| span.2).min();
+            united.insert((source, target, since.unwrap(), None, since));
+            continue;
+        }
+        let turns: BTreeSet<i64> = certain.iter().flat_map(|&(from, until, _)| [from, until]).collect();
+        let stands = |time: i64| certain.iter().any(|&(from, until, _)| from <= time && time < until);
         // Since the first time from which on none is known to stand and one is unknown.
         let known_at = |time: i64, span: &(i64, i64, Option<i64>)| {
             span.0 <= time && time < span.1 && span.2.is_none_or(|since| time < since)
@@ -146,6 +195,14 @@ fn between(edges: &BTreeSet<Edge>, has_date: bool, unit: &str) -> BTreeSet<Edge>
         }
     }
     united
+}
+
+/// The links that are there at a time, and whether that is unknown of them.
+fn there(edges: &BTreeSet<Edge>, time: i64) -> BTreeSet<(&str, &str, bool)> {
+    let is_unknown = |edge: &Edge| edge.4.is_some_and(|since| since <= time);
+    let stands = |edge: &Edge| edge.2 <= time && edge.3.is_none_or(|until| time < until);
+    let there = edges.iter().filter(|edge| stands(edge) || is_unknown(edge));
+    there.map(|edge| (edge.0.as_str(), edge.1.as_str(), is_unknown(edge))).collect()
 }
 
 fn numbers(value: &Value) -> Vec<Option<i64>> {
@@ -208,9 +265,15 @@ async fn what_is_around_a_page_is_as_the_oracle_says() {
                     if is_wide {
                         let ends = || expected.iter().flat_map(|edge| [&edge.0[..], &edge.1]).chain([url]);
                         let count = |unit: &str| ends().map(|url| node(unit, url)).collect::<BTreeSet<_>>().len();
+                        let counting = if at.is_some() { expected.clone() } else { while_around(&expected, url) };
                         for unit in ["directory", "host", "domain"] {
                             let answer = served.get(&format!("{path}&unit={unit}")).await;
-                            let expected = between(&expected, at.is_some(), unit);
+                            let expected = between(&counting, at.is_some(), unit);
+                            if at.is_none() {
+                                let last = times[times.len() - 1];
+                                let then = around(&oracle, &edges, url, true, Some(last));
+                                assert_eq!(there(&expected, last), there(&between(&then, true, unit), last), "{path}");
+                            }
                             assert_eq!(edges_in(&answer), (expected, node(unit, url)), "{path} {unit}");
                         }
                         for most in 1..=count("page") {
@@ -226,13 +289,17 @@ async fn what_is_around_a_page_is_as_the_oracle_says() {
                     let answer = service.get_neighbourhood(Request::new(request)).await.unwrap().into_inner();
                     assert_eq!((answer.sources.len(), answer.left_out), (expected.len(), 0));
                     assert_eq!(answer.nodes[usize::try_from(answer.centre).unwrap()], url);
-                    let since = |edge: &Edge| edge.4.map_or(0, |unknown| unknown - edge.2);
-                    let mut expected_since: Vec<i64> = expected.iter().map(since).filter(|&since| since != 0).collect();
-                    let mut given: Vec<i64> = answer.unknown.into_iter().filter(|&since| since != 0).collect();
-                    expected_since.sort_unstable();
-                    given.sort_unstable();
-                    assert_eq!(given, expected_since, "{path}");
-                    unknown += given.len();
+                    let node = |place: u64| answer.nodes[usize::try_from(place).unwrap()].clone();
+                    let unsure = answer.unknown_links.iter().map(|&place| usize::try_from(place).unwrap());
+                    let unsure = unsure.zip(&answer.unknown).map(|(place, &since)| {
+                        (node(answer.sources[place]), node(answer.targets[place]), answer.from[place], Some(since))
+                    });
+                    let unsure: BTreeSet<_> = unsure.collect();
+                    let expected_unsure = expected.iter().filter(|edge| edge.4.is_some());
+                    let expected_unsure = expected_unsure
+                        .map(|(source, target, from, _, unknown)| (source.clone(), target.clone(), *from, *unknown));
+                    assert_eq!(unsure, expected_unsure.collect(), "{path}");
+                    unknown += unsure.len();
                     shown += expected.len();
                 }
             }

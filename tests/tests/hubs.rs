@@ -28,6 +28,9 @@ use webstrata_tests::stores::options;
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
+/// Held by each test, as the allocator counts what all of them allocate.
+static ALONE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+
 const HUB: &str = "http%3A%2F%2Fhub.test%2F";
 /// What a call may allocate beside what is there, whatever the hub; and what may stay after it.
 const CALL_BYTES: isize = 24 << 20;
@@ -95,6 +98,7 @@ async fn asked(served: &Served, path: &str, at_once: usize) -> Vec<Value> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn calls_about_a_hub_take_the_memory_of_their_answers() {
+    let _alone = ALONE.lock().await;
     let pages = number("WEBSTRATA_HUB", 100_000);
     let directory = tempfile::tempdir().unwrap();
     let usual = |options: &mut ServerOptions| options.limits.batch = Limits::default().batch;
@@ -149,6 +153,7 @@ async fn calls_about_a_hub_take_the_memory_of_their_answers() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_never_fits_is_refused_for_good() {
+    let _alone = ALONE.lock().await;
     let directory = tempfile::tempdir().unwrap();
     let small = |options: &mut ServerOptions| {
         options.limits.batch = Limits::default().batch;
@@ -163,6 +168,7 @@ async fn what_never_fits_is_refused_for_good() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn deaths_of_many_pages_take_the_memory_of_their_answers() {
+    let _alone = ALONE.lock().await;
     let pages = number("WEBSTRATA_HUB", 100_000);
     let directory = tempfile::tempdir().unwrap();
     let mut lines = String::new();

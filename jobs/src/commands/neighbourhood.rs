@@ -92,9 +92,9 @@ pub(crate) fn run(args: &NeighbourhoodArgs, out: &mut dyn Write) -> anyhow::Resu
     let found = surroundings(&*links, Near { centre: page.uid, is_wide: args.hops == 2, at: args.at, limit })?;
     let uids = found.nodes();
     let mut folding = Folding::new(args.unit.grain(), args.fold, domain_of);
-    links.urls_of(&uids)?.iter().for_each(|url| folding.add(url));
-    let (_, groups) = folding.finish();
-    let (around, names) = (found.by_group(&uids, &groups.of), groups.names);
+    links.urls_of(uids)?.iter().for_each(|url| folding.add(url));
+    let (grain, groups) = folding.finish();
+    let (around, names) = (found.by_group(grain, &groups.of), groups.names);
     let name = |place: usize| names[around.nodes[place]].as_str();
     let mut csv = csv::Writer::from_writer(Vec::new());
     if args.format == TableFormat::Csv {

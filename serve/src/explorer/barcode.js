@@ -12,10 +12,10 @@ import { act, chooser, colours, count, dialog, el, headOf, many, notice, outLink
 import { barsKey, keyOf, keyText } from "./key.js";
 import { bare, hostOf, safe } from "./names.js";
 import { measured, ordered } from "./order.js";
-import { elementOf, fileName, framed, iso, nameFor, saveLines, savePng, saveSvg } from "./save.js";
+import { elementOf, fileName, framed, nameFor, saveLines, savePng, saveSvg } from "./save.js";
 import { AXIS, Scene } from "./scene.js";
 import { table } from "./table.js";
-import { clock, DAY, day, digits, length, seconds } from "./time.js";
+import { DAY, clock, day, digits, iso, length, seconds } from "./time.js";
 
 /** Rows on a sheet of paper, and the most sheets. */
 const SHEET = 55;

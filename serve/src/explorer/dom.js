@@ -133,7 +133,8 @@ export const outLinks = (links) =>
 /** A line that says that something is not as it was asked for. */
 export const notice = (...children) => el("p", { class: "notice", role: "status" }, ...children);
 
-export const count = (number) => number.toLocaleString("en");
+/** A number with a comma before each three digits. What browsers have for it takes 20 ms to start. */
+export const count = (number) => String(number).replace(/\B(?=(\d{3})+$)/g, ",");
 
 /** A number with its noun: "1 link", "2,000 links". */
 export const many = (number, noun) => `${count(number)} ${noun}${number === 1 ? "" : "s"}`;

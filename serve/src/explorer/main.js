@@ -13,22 +13,12 @@
 // meanwhile), `say(text)` (read out by screen readers), and `drawn()` (to be called when a picture is there).
 
 import { forget, go, link, replaceSoon, stateOf } from "./address.js";
-import { asks } from "./asks.js";
+import { askFor } from "./ahead.js";
 import { el, dialog, isDark, notice } from "./dom.js";
 import { call, keepToken, lookForEpoch, Refused, path, whenEpochChanges } from "./data.js";
 import { bare, safe } from "./names.js";
 import { startSearch } from "./search.js";
-
-/** The views in order of their keys 1 to 9: of a URL, of the whole store, or of either; and how modules are loaded. */
-const VIEWS = [
-  { id: "barcode", word: "Barcode", load: () => import("./barcode.js") },
-  { id: "dates", word: "Two dates", load: () => import("./dates.js") },
-  { id: "backlinks", word: "Backlinks", load: () => import("./backlinks.js") },
-  { id: "neighbourhood", word: "Neighbourhood", load: () => import("./neighbourhood.js") },
-  { id: "store", word: "The store", load: () => import("./store.js"), isOfStore: true },
-  { id: "deaths", word: "Dead pages", load: () => import("./deaths.js"), isOfEither: true },
-];
-const FIRST = { id: "search", word: "Search", load: () => import("./search.js") };
+import { FIRST, VIEWS, viewOf } from "./views.js";
 
 const root = document.getElementById("view");
 const live = document.getElementById("live");
@@ -48,13 +38,6 @@ const LOOK = 60_000;
 
 // What tests and measurements look at; `first` is the time of the first picture, in milliseconds.
 window.webstrata = { ready: false, frames: 0, first: undefined, view: undefined, picture: () => open?.picture?.() };
-
-/** The view of a state: one of a URL needs a URL. */
-function viewOf(wanted) {
-  const view = VIEWS.find((own) => own.id === wanted.v);
-  if (view?.isOfStore || view?.isOfEither) return view;
-  return wanted.url ? view || VIEWS[0] : FIRST;
-}
 
 /** The state in which a view opens from this one; the view of the store keeps the URL for the others. */
 const stateIn = (view) => (isOffered(view) ? { v: view.id, url: state.url } : {});
@@ -124,8 +107,7 @@ async function show(wanted, isAgain = false) {
     // Whether the view is still wanted when an answer comes.
     isOpen: () => own === opened,
   };
-  // The answers are asked for while the code is on its way; who fails is told by the view, which asks again.
-  for (const where of asks[view.id](state)) call(where).catch(() => undefined);
+  askFor(state);
   try {
     const module = await view.load().catch(() => {
       throw new Refused(0, "The server does not answer.");

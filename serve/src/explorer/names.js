@@ -52,26 +52,40 @@ function shared(one, other) {
 /** Names beside a name, in order, with which it is compared. */
 const BESIDE = 200;
 
-/** For each name the places, rising, at which names that begin alike go other ways. */
+/**
+ * For each name a function that gives the places, rising, at which names that begin alike go other ways. Few names are
+ * shown and cut, so that nothing is compared before one is.
+ */
 export function branchesOf(names) {
-  const order = names.map((_, at) => at).sort((one, other) => (names[one] < names[other] ? -1 : 1));
-  const alike = order.map((at, place) => (place ? shared(names[order[place - 1]], names[at]) : 0));
-  const found = new Array(names.length);
-  order.forEach((name, place) => {
+  let order;
+  const placeOf = new Int32Array(names.length);
+  const alike = new Int32Array(names.length + 1);
+  function compare() {
+    order = names.map((_, at) => at).sort((one, other) => (names[one] < names[other] ? -1 : 1));
+    order.forEach((at, place) => {
+      placeOf[at] = place;
+      alike[place] = place ? shared(names[order[place - 1]], names[at]) : 0;
+    });
+  }
+  function placesOf(at) {
+    if (!order) compare();
     const places = new Set();
     for (const step of [-1, 1]) {
       let least = Infinity;
       for (let far = 1; far <= BESIDE; far += 1) {
-        const other = place + step * far;
+        const other = placeOf[at] + step * far;
         if (other < 0 || other >= order.length) break;
         const both = alike[step < 0 ? other + 1 : other];
         if (both === 0) break;
-        if (both < least && names[order[other]] !== names[name]) places.add((least = both));
+        if (both < least && names[order[other]] !== names[at]) places.add((least = both));
       }
     }
-    found[name] = [...places].sort((one, other) => one - other);
+    return [...places].sort((one, other) => one - other);
+  }
+  return names.map((_, at) => {
+    let known;
+    return () => (known ??= placesOf(at));
   });
-  return found;
 }
 
 /**
@@ -96,22 +110,23 @@ export function cut(text, most, branches = []) {
 
 const widths = new Map();
 
-/** A text that fits into a width of a canvas, measured once. */
-export function fitted(context, text, width, branches = []) {
-  const key = `${context.font}|${Math.round(width)}|${branches.slice(-2)}|${text}`;
+/** A text that fits into a width of a canvas, measured once; `branches` gives those of a text that does not fit. */
+export function fitted(context, text, width, branches = () => []) {
+  const font = `${context.font}|${Math.round(width)}|${text}`;
+  if (widths.size > 50000) widths.clear();
+  if (!widths.has(font)) widths.set(font, text.length <= 400 && context.measureText(text).width <= width);
+  if (widths.get(font)) return text;
+  const places = branches();
+  const key = `${font}|${places.slice(-2)}`;
   const known = widths.get(key);
   if (known !== undefined) return known;
-  let shown = text;
-  if (text.length > 400 || context.measureText(text).width > width) {
-    let [least, most] = [1, Math.min(text.length, Math.ceil(width / 3))];
-    while (least < most) {
-      const middle = Math.ceil((least + most) / 2);
-      if (context.measureText(cut(text, middle, branches)).width <= width) least = middle;
-      else most = middle - 1;
-    }
-    shown = cut(text, least, branches);
+  let [least, most] = [1, Math.min(text.length, Math.ceil(width / 3))];
+  while (least < most) {
+    const middle = Math.ceil((least + most) / 2);
+    if (context.measureText(cut(text, middle, places)).width <= width) least = middle;
+    else most = middle - 1;
   }
-  if (widths.size > 50000) widths.clear();
+  const shown = cut(text, least, places);
   widths.set(key, shown);
   return shown;
 }

@@ -10,11 +10,11 @@ import { act, chooser, colours, count, dialog, el, headOf, many, notice, sized }
 import { shifted } from "./drawing.js";
 import { keyOf, keyText, nearKey } from "./key.js";
 import { bare, cut, hostOf, namesOf, safe } from "./names.js";
-import { elementOf, fileName, framed, iso, nameFor, saveLines, savePng, saveSvg } from "./save.js";
+import { elementOf, fileName, framed, nameFor, saveLines, savePng, saveSvg } from "./save.js";
 import { ringsOf } from "./rings.js";
 import { surroundings } from "./surroundings.js";
 import { table } from "./table.js";
-import { DAY, day, digits, lastSecondOf, YEAR } from "./time.js";
+import { DAY, YEAR, day, digits, iso, lastSecondOf } from "./time.js";
 import { waysOf } from "./ways.js";
 
 const NOUNS = { page: "pages", directory: "directories", host: "hosts", domain: "domains" };
@@ -53,7 +53,7 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
   Object.assign(view, { ring, fresh, shown, drawnRing, isThere, isNode, unit, first, end, captures });
   const rings = ringsOf(around, names, view);
   const { place } = rings;
-  let [frame, lastFrame, shownTable] = [0, 0, undefined];
+  let [frame, lastFrame, shownTable, learning] = [0, 0, undefined, undefined];
 
   const picture = el("canvas", { "aria-hidden": "true" });
   const area = el(
@@ -83,7 +83,8 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
     "aria-pressed": "false",
     onclick: switchTable,
   });
-  await learnThen(0);
+  // What is there at the end is what the answer about all dates says to this day.
+  if (view.now !== end) await learnThen(0);
   if (!isOpen()) return undefined;
   root.replaceChildren(
     heading(),
@@ -109,12 +110,15 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
       // The picture is that of a second; a day means its last one.
       set({ at: view.now === end ? undefined : digits(view.now).replace(/235959$/, "") });
       if (state.to) askWays();
-      learnThen(PAUSE).then((isNews) => isNews && isOpen() && update(true));
+      learning = learnThen(PAUSE).then((isNews) => isNews && isOpen() && update(true));
     }
     update(isLast);
   }
 
-  /** Asks what only an answer about this date says; about the end, that about all dates says it of pages. */
+  /**
+   * Asks what only an answer about this date says: what was unknown then, and since when links of groups stand that are
+   * there. About the end, the answer about all dates says it of pages.
+   */
   async function learnThen(wait) {
     const time = view.now;
     if (time === end && unit === "page") return false;
@@ -277,7 +281,8 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
   }
 
   /** The links that are there at this date, as a table for other tools. */
-  function saveLinks() {
+  async function saveLinks() {
+    await learning;
     const { links } = view;
     const lines = links.places.filter(isThere).map((at) => ({
       from: iso(links.from[at]),

@@ -3,9 +3,8 @@
 
 import { path } from "./data.js";
 import { branchesOf, bare } from "./names.js";
-import { iso } from "./save.js";
 import { targetIn } from "./targets.js";
-import { DAY, day, MONTHS, year } from "./time.js";
+import { DAY, MONTHS, day, iso, year } from "./time.js";
 
 /** Rows of a first answer, and of one in which a text is looked for: the most that the server gives at once. */
 export const ROWS = 5000;

@@ -22,9 +22,6 @@ export const fileName = (url, end) => `${nameFor(url)}.${end}`;
 
 export const saveText = (text, type, name) => save(new Blob([text], { type }), name);
 
-/** A time in seconds as text of files; empty for none, which is 0 or no end. */
-export const iso = (at) => (at && at !== Infinity ? `${new Date(at * 1000).toISOString().slice(0, 19)}Z` : "");
-
 /** Saves lines, objects with these columns, as CSV (RFC 4180) or as JSON. */
 export function saveLines(columns, lines, kind, name) {
   const one = (line) => Object.fromEntries(columns.map((column) => [column, line[column]]));

@@ -2,7 +2,7 @@
 
 import { count } from "./dom.js";
 import { monthsOf, question } from "./referrers.js";
-import { iso } from "./save.js";
+import { iso } from "./time.js";
 import { targetOf } from "./targets.js";
 
 const NUMBERS = ["standing", "unknown", "found", "new", "returned", "lost"];

@@ -2,7 +2,7 @@
 // time.
 //
 // A link is there while it stands, and while it is unknown whether it stands. The answer about all dates says since when
-// that is unknown to this day; of other dates only an answer about the date itself says all.
+// that is unknown to this day; what was unknown at other dates only an answer about the date itself says.
 
 import { DAY } from "./time.js";
 
@@ -40,7 +40,7 @@ export function surroundings(answer) {
 
   /**
    * Takes an answer about one time. It also has the links of which it is unknown whether they stand then where a later
-   * capture tells them again; and hosts and domains only have the links of their pages that are around then.
+   * capture tells them again; and links of hosts and domains begin with those of their pages that stand then.
    */
   function learn(time, { nodes: own, links: those }) {
     const places = new Map(nodes.map((node, at) => [node, at]));

@@ -25,6 +25,9 @@ export function month(seconds) {
 /** "09:25". */
 export const clock = (seconds) => `${two(date(seconds).getUTCHours())}:${two(date(seconds).getUTCMinutes())}`;
 
+/** A time in seconds as text of files; empty for none, which is 0 or no end. */
+export const iso = (at) => (at && at !== Infinity ? `${new Date(at * 1000).toISOString().slice(0, 19)}Z` : "");
+
 /** The 14 digits of archives. */
 export function digits(seconds) {
   return new Date(seconds * 1000).toISOString().slice(0, 19).replace(/\D/g, "").padStart(14, "0");

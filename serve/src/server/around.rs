@@ -80,8 +80,8 @@ pub(super) async fn neighbourhood(
         Grain::Domain => Asked::Domain,
     };
     let stood = |edge: &Edge| edge.until.map_or(0, |until| until.abs_diff(edge.from));
-    let unknown = |edge: &Edge| edge.unknown.map_or(0, |since| since.saturating_sub(edge.from));
-    let is_unknown = edges.iter().any(|edge| edge.unknown.is_some());
+    let unknown = edges.iter().enumerate().filter_map(|(place, edge)| Some((place as u64, edge.unknown?)));
+    let (unknown_links, unknown) = unknown.unzip();
     Ok(proto::GetNeighbourhoodResponse {
         unit: unit.into(),
         epoch: pinned.epoch(),
@@ -95,7 +95,8 @@ pub(super) async fn neighbourhood(
         stood: edges.iter().map(stood).collect(),
         left_out: left_out as u64,
         unread: unread as u64,
-        unknown: edges.iter().filter(|_| is_unknown).map(unknown).collect(),
+        unknown_links,
+        unknown,
     })
 }
 

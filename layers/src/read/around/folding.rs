@@ -57,6 +57,8 @@ impl Grain {
 pub struct Folding {
     /// From the finest that is left on.
     grains: Vec<(Grain, Groups)>,
+    /// That of the last URL: those of a host mostly come one after the other.
+    host: Option<String>,
     nodes_max: usize,
     domain_of: fn(&str) -> &str,
 }
@@ -66,13 +68,22 @@ impl Folding {
     pub fn new(grain: Grain, nodes_max: Option<usize>, domain_of: fn(&str) -> &str) -> Self {
         let grains = Grain::ALL.into_iter().filter(|other| *other == grain || (nodes_max.is_some() && *other > grain));
         let grains = grains.map(|grain| (grain, Groups::default())).collect();
-        Self { grains, nodes_max: nodes_max.unwrap_or(usize::MAX), domain_of }
+        Self { grains, host: None, nodes_max: nodes_max.unwrap_or(usize::MAX), domain_of }
     }
 
     /// Adds the next URL.
     pub fn add(&mut self, url: &str) {
+        let host = host_of(url);
+        let is_next = host.is_some() && host == self.host.as_deref();
         for (grain, groups) in &mut self.grains {
-            groups.add(grain.node_of(url, self.domain_of));
+            if is_next && *grain >= Grain::Host {
+                groups.add_to_last();
+            } else {
+                groups.add(grain.node_of(url, self.domain_of));
+            }
+        }
+        if !is_next {
+            self.host = host.map(str::to_owned);
         }
         while self.grains.len() > 1 && self.grains[0].1.names.len() > self.nodes_max {
             self.grains.remove(0);
@@ -109,6 +120,14 @@ impl Groups {
         });
         self.urls[group] += 1;
         self.of.push(group);
+    }
+
+    /// Adds the next URL, which is of the group of the last one.
+    fn add_to_last(&mut self) {
+        if let Some(&group) = self.of.last() {
+            self.urls[group] += 1;
+            self.of.push(group);
+        }
     }
 }
 

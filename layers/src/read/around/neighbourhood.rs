@@ -1,10 +1,11 @@
 //! The neighbourhood of a page: what it links to or what links to it, what those link to, and when.
 //!
 //! ```text
-//! lifespans and in-links of the page --> Surroundings::near --[lifespans of each]--> add --> by_page, by_group
+//! lifespans and in-links of the page --> Surroundings::near --[lifespans of each]--> add --> finish --> Network
 //! ```
 //!
-//! Who asks a store, or servers, gives [`Surroundings`] what it asks for; so the rule stands once. A link stands from
+//! Who asks a store, or servers, gives [`Surroundings`] what it asks for; so the rule stands once. [`Network`] puts what
+//! was found together. A link stands from
 //! the first capture that has it until the first one after that shows its page without it. Across captures with unknown
 //! links it goes on; if no later capture tells, the link is *unknown* from then on, also one that had ended. As of a
 //! date, the links are those that stand; if it is unknown then what a page links to ([`is_unknown`]), each link that it
@@ -19,6 +20,7 @@ use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 
 use crate::error::Error;
+use crate::read::around::network::Network;
 use crate::read::query::{Direction, Lifespan, Links, Precision};
 use crate::read::spellings::in_order;
 use crate::record::backlink::Backlink;
@@ -48,7 +50,7 @@ pub struct Near {
 
 impl Near {
     /// The most nodes of the first ring.
-    fn near_max(self) -> usize {
+    pub(super) fn near_max(self) -> usize {
         if self.is_wide { self.limit.div_ceil(2) } else { self.limit.saturating_sub(1) }
     }
 
@@ -84,6 +86,11 @@ pub struct Edge<N = usize> {
 }
 
 impl<N> Edge<N> {
+    /// The same between other ends.
+    pub(super) fn between<M>(&self, source: M, target: M) -> Edge<M> {
+        Edge { source, target, from: self.from, until: self.until, unknown: self.unknown }
+    }
+
     /// Whether it stands as of the date of the question, or to this day.
     pub fn linking(&self, at: Option<i64>) -> Linking {
         match (self.unknown, at.or(self.until)) {
@@ -92,19 +99,6 @@ impl<N> Edge<N> {
             _ => Linking::Yes,
         }
     }
-}
-
-/// A neighbourhood.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Neighbourhood {
-    /// Which of the nodes that were found are in the answer, rising: places of [`Surroundings::nodes`], or groups.
-    pub nodes: Vec<usize>,
-    /// The place of the centre in `nodes`.
-    pub centre: usize,
-    /// The links between them in order, by places in `nodes`. Stretches of one link do not touch.
-    pub edges: Vec<Edge>,
-    /// How many nodes are left out.
-    pub left_out: usize,
 }
 
 /// A neighbourhood as it is found.
@@ -154,18 +148,16 @@ impl Surroundings {
             let until = gone_after(&telling, run.last);
             Edge { source: page, target: run.link, from: run.first, until, unknown }
         };
-        let others = lifespans.chunk_by(|one, next| one.link == next.link).filter(|runs| runs[0].link != page);
-        match (question.at, unknown) {
-            (Some(at), Some(_)) => {
-                let chosen = |runs: &[Lifespan]| runs.partition_point(|run| run.first <= at).saturating_sub(1);
-                self.edges.extend(others.map(|runs| edge(&runs[chosen(runs)], unknown)));
+        for runs in lifespans.chunk_by(|one, next| one.link == next.link).filter(|runs| runs[0].link != page) {
+            if let (Some(at), Some(_)) = (question.at, unknown) {
+                let begun = runs.partition_point(|run| run.first <= at);
+                self.edges.push(edge(&runs[begun.saturating_sub(1)], unknown));
+                continue;
             }
             // What is unknown to this day is said at the last stretch, whether that one has ended or not.
-            _ => self.edges.extend(others.flat_map(|runs| {
-                let of_run = |(at, run)| edge(run, unknown.filter(|_| at + 1 == runs.len()));
-                let stands = |edge: &Edge<Uid>| question.stands(edge.from, edge.until);
-                runs.iter().enumerate().map(of_run).filter(stands).collect::<Vec<_>>()
-            })),
+            let of_run = |(at, run)| edge(run, unknown.filter(|_| at + 1 == runs.len()));
+            let stands = |edge: &Edge<Uid>| question.stands(edge.from, edge.until);
+            self.edges.extend(runs.iter().enumerate().map(of_run).filter(stands));
         }
     }
 
@@ -179,129 +171,25 @@ impl Surroundings {
         self.unread += pages;
     }
 
-    /// How many pages of the first ring were not added, so that what they link to is missing.
-    pub fn unread(&self) -> usize {
-        self.unread
-    }
-
-    /// All nodes that were found, rising.
-    pub fn nodes(&self) -> Vec<Uid> {
-        let ends = self.edges().into_iter().flat_map(|edge| [edge.source, edge.target]);
-        let mut nodes: Vec<Uid> = ends.chain([self.question.centre]).collect();
-        nodes.sort_unstable();
-        nodes.dedup();
-        nodes
-    }
-
     /// The links of the centre and of the pages of the first ring. A record of in-links may name a page that does not
     /// link to the centre; its links do not count.
-    fn edges(&self) -> Vec<&Edge<Uid>> {
+    pub fn finish(mut self) -> Network {
         let centre = self.question.centre;
-        let mut near = HashSet::from([centre]);
-        for edge in &self.edges {
-            if edge.source == centre {
-                near.insert(edge.target);
-            } else if edge.target == centre {
-                near.insert(edge.source);
-            }
-        }
-        let is_shown =
-            |edge: &&Edge<Uid>| near.contains(&edge.source) && (self.question.is_wide || near.contains(&edge.target));
-        self.edges.iter().filter(is_shown).collect()
-    }
-
-    /// The neighbourhood whose nodes are URLs.
-    pub fn by_page(&self) -> Neighbourhood {
-        let nodes = self.nodes();
-        self.by_group(&nodes, &(0..nodes.len()).collect::<Vec<_>>())
-    }
-
-    /// The neighbourhood whose nodes are groups of URLs, as hosts: for each of [`Surroundings::nodes`] the number of
-    /// its group. Links within a group are left out; stretches of links between two groups are united.
-    pub fn by_group(&self, nodes: &[Uid], groups: &[usize]) -> Neighbourhood {
-        let group = |uid: Uid| nodes.binary_search(&uid).map_or(usize::MAX, |place| groups[place]);
-        let centre = group(self.question.centre);
-        let edges = self.edges().into_iter().map(|edge| {
-            let (source, target) = (group(edge.source), group(edge.target));
-            Edge { source, target, from: edge.from, until: edge.until, unknown: edge.unknown }
+        let ends = self.edges.iter().filter_map(|edge| match (edge.source == centre, edge.target == centre) {
+            (true, _) => Some(edge.target),
+            (_, true) => Some(edge.source),
+            _ => None,
         });
-        let edges = united(edges.filter(|edge| edge.source != edge.target).collect(), self.question.at.is_some());
-        let kept = self.kept(centre, &edges);
-        let place = |node: usize| kept.nodes.binary_search(&node).ok();
-        let between = edges
-            .into_iter()
-            .filter_map(|edge| Some(Edge { source: place(edge.source)?, target: place(edge.target)?, ..edge }));
-        Neighbourhood { edges: between.collect(), centre: place(centre).unwrap_or_default(), ..kept }
-    }
-
-    /// Chooses the nodes: the longest-lived of the first ring, then those of the second.
-    fn kept(&self, centre: usize, edges: &[Edge]) -> Neighbourhood {
-        let horizon = edges.iter().map(|edge| edge.until.unwrap_or(edge.from)).max().unwrap_or_default();
-        let life = |edge: &Edge| edge.until.unwrap_or(horizon).max(edge.from + 1) - edge.from;
-        let (mut near, mut far) = (HashMap::<usize, i64>::new(), HashMap::<usize, i64>::new());
-        for edge in edges {
-            match (edge.source == centre, edge.target == centre) {
-                (true, _) => *near.entry(edge.target).or_default() += life(edge),
-                (_, true) => *near.entry(edge.source).or_default() += life(edge),
-                _ => *far.entry(edge.target).or_default() += life(edge),
-            }
+        let near: HashSet<Uid> = ends.chain([centre]).collect();
+        if !self.question.is_wide {
+            self.edges.retain(|edge| near.contains(&edge.target));
         }
-        far.retain(|node, _| !near.contains_key(node));
-        let (near_count, far_count) = (near.len(), far.len());
-        let mut nodes = vec![centre];
-        nodes.extend(longest(near, self.question.near_max()));
-        nodes.extend(longest(far, self.question.limit.saturating_sub(nodes.len())));
-        nodes.sort_unstable();
-        let left_out = self.left_out + (1 + near_count + far_count - nodes.len());
-        Neighbourhood { nodes, left_out, ..Neighbourhood::default() }
+        // The links of a page came together, and in order.
+        let pages = self.edges.chunk_by(|one, next| one.source == next.source);
+        let mut pages: Vec<&[Edge<Uid>]> = pages.filter(|edges| near.contains(&edges[0].source)).collect();
+        pages.sort_unstable_by_key(|edges| edges[0].source);
+        Network::new(self.question, &pages, self.left_out, self.unread)
     }
-}
-
-/// The nodes with the longest lives; of equal ones the first.
-fn longest(lives: HashMap<usize, i64>, count: usize) -> impl Iterator<Item = usize> {
-    let mut nodes: Vec<(Reverse<i64>, usize)> = lives.into_iter().map(|(node, life)| (Reverse(life), node)).collect();
-    nodes.sort_unstable();
-    nodes.truncate(count);
-    nodes.into_iter().map(|(_, node)| node)
-}
-
-/// Links in order; stretches of one link that meet are one. It stands if one of them does, and is unknown if that is so
-/// of one and none stands; the last stretch says so. As of a date one that stands is enough, and the unknown ones
-/// beside it are left out.
-fn united(mut edges: Vec<Edge>, has_date: bool) -> Vec<Edge> {
-    edges.sort_unstable();
-    let ends = |edge: &Edge| (edge.source, edge.target);
-    let mut united: Vec<Edge> = Vec::with_capacity(edges.len());
-    for of_pair in edges.chunk_by(|one, next| ends(one) == ends(next)) {
-        let stands = of_pair.iter().any(|edge| edge.unknown.is_none() && (has_date || edge.until.is_none()));
-        let unknown = unknown_of_all(of_pair).filter(|_| !stands);
-        let before = united.len();
-        for &edge in of_pair.iter().filter(|edge| !(has_date && stands) || edge.unknown.is_none()) {
-            let end = |edge: &Edge| edge.until.unwrap_or(i64::MAX);
-            match united[before..].last_mut() {
-                Some(last) if edge.from <= end(last) => {
-                    last.until = if end(last) >= end(&edge) { last.until } else { edge.until };
-                }
-                _ => united.push(edge),
-            }
-        }
-        let last = united.len() - 1;
-        for (at, edge) in united.iter_mut().enumerate().skip(before) {
-            edge.unknown = unknown.filter(|_| has_date || at == last);
-        }
-    }
-    united
-}
-
-/// Since when links between two nodes, of which none stands for certain, are unknown together: since one of them is,
-/// and no other stands any more.
-fn unknown_of_all(edges: &[Edge]) -> Option<i64> {
-    let since = edges.iter().filter_map(|edge| edge.unknown).min()?;
-    let stood_until = edges.iter().filter_map(|edge| match edge.unknown {
-        Some(unknown) => (edge.from <= unknown).then_some(edge.until.map_or(unknown, |until| until.min(unknown))),
-        None => edge.until,
-    });
-    Some(stood_until.fold(since, i64::max))
 }
 
 /// Pages that link to a URL, each with how long its link stood in all, roughly.
@@ -343,11 +231,11 @@ impl Sources {
     }
 }
 
-/// The surroundings of a page in a graph.
+/// What is around a page in a graph.
 ///
 /// # Errors
 /// As of all questions.
-pub fn surroundings(links: &dyn Links, question: Near) -> Result<Surroundings, Error> {
+pub fn surroundings(links: &dyn Links, question: Near) -> Result<Network, Error> {
     let (mut lifespans, mut captures) = (Vec::new(), Vec::new());
     let centre = question.centre;
     let asked = match question.at {
@@ -373,12 +261,13 @@ pub fn surroundings(links: &dyn Links, question: Near) -> Result<Surroundings, E
         links.captures_into(page, &mut captures)?;
         found.add(page, &lifespans, &captures);
     }
-    Ok(found)
+    Ok(found.finish())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::read::around::folding::Grain;
 
     fn run(link: u64, first: i64, last: i64) -> Lifespan {
         Lifespan { link: Uid(link), first, last }
@@ -390,7 +279,7 @@ mod tests {
     }
 
     /// Page 5 links to 1 until 30 and to 9; page 9 links to 7 and back; page 2 links to 5, long.
-    fn found(is_wide: bool, at: Option<i64>, limit: usize) -> Surroundings {
+    fn gathered(is_wide: bool, at: Option<i64>, limit: usize) -> Surroundings {
         let question = Near { centre: Uid(5), is_wide, at, limit };
         let sources = Sources { pages: vec![(1000, Uid(2)), (1, Uid(9))], left_out: 3 };
         let own = captures(&[10, 20, 30]);
@@ -403,6 +292,10 @@ mod tests {
             }
         }
         found
+    }
+
+    fn found(is_wide: bool, at: Option<i64>, limit: usize) -> Network {
+        gathered(is_wide, at, limit).finish()
     }
 
     #[test]
@@ -441,7 +334,7 @@ mod tests {
         let runs = [run(1, 10, 20), run(9, 20, 40)];
         let found = |at| {
             let question = Near { centre: Uid(5), is_wide: false, at, limit: 100 };
-            Surroundings::new(question, (&runs, &own), Sources::default()).by_page().edges
+            Surroundings::new(question, (&runs, &own), Sources::default()).finish().by_page().edges
         };
         let edge = |target, from, until, unknown| Edge { source: 1, target, from, until, unknown };
         assert_eq!(found(None), [edge(0, 10, Some(40), Some(50)), edge(2, 20, None, Some(50))]);
@@ -451,24 +344,12 @@ mod tests {
         let linking = |at: Option<i64>| found(at).iter().map(|edge| edge.linking(at)).collect::<Vec<_>>();
         assert_eq!(linking(None), [Linking::Unknown; 2]);
         assert_eq!((linking(Some(45)), linking(Some(35))), (vec![Linking::Yes], vec![Linking::Unknown; 2]));
-        // Of hosts, one page that stands is enough, and of two that are unknown the one that stood for longer counts.
-        let pair = |from, until, unknown| Edge { source: 0, target: 1, from, until, unknown };
-        let open = [pair(10, None, Some(30)), pair(20, None, Some(50))];
-        assert_eq!(united(open.to_vec(), false), [pair(10, None, Some(50))]);
-        let known = [pair(10, None, Some(30)), pair(20, None, None)];
-        assert_eq!(united(known.to_vec(), false), [pair(10, None, None)]);
-        assert_eq!(united(vec![pair(10, None, Some(30)), pair(20, Some(40), None)], false), [pair(10, None, Some(40))]);
-        assert_eq!(united(vec![pair(10, Some(15), Some(30)), pair(20, None, None)], true), [pair(20, None, None)]);
-        // What ended and is unknown since says so at the last stretch of all.
-        let ended = [pair(10, Some(15), Some(30)), pair(20, Some(25), None), pair(40, Some(50), None)];
-        assert_eq!(united(ended[..2].to_vec(), false), [pair(10, Some(15), None), pair(20, Some(25), Some(30))]);
-        assert_eq!(united(ended.to_vec(), false).last(), Some(&pair(40, Some(50), Some(50))));
     }
 
     #[test]
     fn the_longest_lived_nodes_have_room() {
+        assert_eq!(gathered(true, None, 3).near(), [2, 9].map(Uid));
         let small = found(true, None, 3);
-        assert_eq!(small.near(), [2, 9].map(Uid));
         let around = small.by_page();
         let uids: Vec<Uid> = around.nodes.iter().map(|&node| small.nodes()[node]).collect();
         assert_eq!((uids, around.left_out), ([2, 5, 9].map(Uid).to_vec(), 6));
@@ -478,7 +359,7 @@ mod tests {
     fn groups_are_nodes_and_their_links_are_united() {
         let found = found(true, None, 100);
         // 1 and 9 are one host, 5 and 7 another.
-        let around = found.by_group(&found.nodes(), &[0, 1, 2, 2, 3, 0]);
+        let around = found.by_group(Grain::Host, &[0, 1, 2, 2, 3, 0]);
         assert_eq!((around.nodes.as_slice(), around.centre), (&[0, 1, 2, 3][..], 2));
         let of =
             |source, target| around.edges.iter().filter(move |edge| (edge.source, edge.target) == (source, target));

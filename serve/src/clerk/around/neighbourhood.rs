@@ -5,7 +5,7 @@ use tonic::Status;
 use webstrata_layers::read::around::neighbourhood::Sources;
 use webstrata_layers::read::spellings::in_order;
 use webstrata_layers::{
-    AsOf, Backlink, Direction, Edge, Folding, Grain, Near, Precision, Scope, Surroundings, Uid, Window,
+    AsOf, Backlink, Direction, Edge, Folding, Grain, Near, Network, Precision, Scope, Surroundings, Uid, Window,
 };
 use webstrata_url::domain_of;
 
@@ -78,7 +78,7 @@ impl Pinned {
                 self.urls(some).await?.iter().for_each(|url| folding.add(url));
             }
             let (grain, groups) = folding.finish();
-            let around = found.by_group(&uids, &groups.of);
+            let around = found.by_group(grain, &groups.of);
             let node = |&group: &usize| Node {
                 name: groups.names[group].clone(),
                 urls: groups.urls[group],
@@ -95,7 +95,7 @@ impl Pinned {
     ///
     /// # Errors
     /// See [`Pinned`].
-    pub async fn surroundings(&self, question: Near) -> Result<Surroundings, Status> {
+    pub async fn surroundings(&self, question: Near) -> Result<Network, Status> {
         let centre = question.centre;
         let sources = self.longest_sources(question).await?;
         let middle = [centre];
@@ -121,7 +121,7 @@ impl Pinned {
             waiting = others;
         }
         found.skip(waiting.len());
-        Ok(found)
+        Ok(found.finish())
     }
 
     /// The pages that link to the centre whose links stood longest.

@@ -570,9 +570,11 @@ pub struct GetNeighbourhoodResponse {
     pub left_out: u64,
     #[prost(uint64, tag = "11")]
     pub unread: u64,
-    /// For each link: how many seconds after `from` (before it, if negative) it became unknown whether it stands at
-    /// `at`, or to this day; 0 if that is known. Empty if all are known.
-    #[prost(int64, repeated, tag = "12")]
+    /// Links of which it is unknown whether they stand at `at`, or to this day: their places in sources, rising, and
+    /// since when.
+    #[prost(uint64, repeated, tag = "12")]
+    pub unknown_links: ::prost::alloc::vec::Vec<u64>,
+    #[prost(int64, repeated, tag = "14")]
     pub unknown: ::prost::alloc::vec::Vec<i64>,
     /// What a node is.
     #[prost(enumeration = "get_neighbourhood_request::Unit", tag = "13")]
