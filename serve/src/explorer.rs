@@ -2,9 +2,9 @@
 //!
 //! Server and page share only the paths below `/v1`. The page works without any other server: its content security
 //! policy allows this one only. No address in it begins with a slash, so that it works below a path of a proxy. Its
-//! files are plain HTML, CSS and JavaScript modules, in `explorer/`. `views` says which view an address opens: `search`,
-//! `barcode`, `dates`, `backlinks`, `neighbourhood`, `deaths` or `store`. `ahead` runs first and asks for its code, and
-//! for the answers that `asks` says it needs; `main` opens it, and the others serve the views.
+//! files are plain HTML, CSS and JavaScript modules, in `explorer/`. `views` says which view an address opens:
+//! `search`, `barcode`, `dates`, `backlinks`, `neighbourhood`, `deaths` or `store`. `ahead` runs first and asks for its
+//! code, and for the answers that `asks` says it needs; `main` opens it, and the others serve the views.
 
 use axum::http::header::{
     ACCEPT, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, IF_NONE_MATCH, REFERRER_POLICY,

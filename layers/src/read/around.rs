@@ -1,7 +1,7 @@
 //! Questions about what is around a page: [`referrers`], who links to a target and since when, of the pages in a
-//! [`scope`], counted by [`tally`]; [`neighbourhood`], what is one or two links away, and when, a [`network`] of URLs or
-//! of groups of them by [`folding`]; [`ways`], how one page leads to another; [`deaths`], which pages died, and who still links to them.
-//! [`top`] keeps the first rows of an order.
+//! [`scope`], counted by [`tally`]; [`neighbourhood`], what is one or two links away, and when, a [`network`] of URLs
+//! or of groups of them by [`folding`]; [`ways`], how one page leads to another; [`deaths`], which pages died, and who
+//! still links to them. [`top`] keeps the first rows of an order.
 
 pub mod deaths;
 pub mod folding;

@@ -4,15 +4,15 @@
 //! lifespans and in-links of the page --> Surroundings::near --[lifespans of each]--> add --> finish --> Network
 //! ```
 //!
-//! Who asks a store, or servers, gives [`Surroundings`] what it asks for; so the rule stands once. [`Network`] puts what
-//! was found together. A link stands from
-//! the first capture that has it until the first one after that shows its page without it. Across captures with unknown
-//! links it goes on; if no later capture tells, the link is *unknown* from then on, also one that had ended. As of a
-//! date, the links are those that stand; if it is unknown then what a page links to ([`is_unknown`]), each link that it
-//! ever had is there as unknown, with the latest stretch that began until then, or the first one. The first ring is
-//! what the page ever linked to and what ever linked to it; the second is what pages of the first link to. Links of a
-//! node to itself are left out. Of more nodes than an answer has room for, it has those whose links stood longest.
-//! Memory: [`LINKS_MAX`] links. Cost: the lifespans of the pages of the first ring.
+//! Who asks a store, or servers, gives [`Surroundings`] what it asks for; so the rule stands once. [`Network`] puts
+//! what was found together. A link stands from the first capture that has it until the first one after that shows its
+//! page without it. Across captures with unknown links it goes on; if no later capture tells, the link is *unknown*
+//! from then on, also one that had ended. As of a date, the links are those that stand; if it is unknown then what a
+//! page links to ([`is_unknown`]), each link that it ever had is there as unknown, with the latest stretch that began
+//! until then, or the first one. The first ring is what the page ever linked to and what ever linked to it; the second
+//! is what pages of the first link to. Links of a node to itself are left out. Of more nodes than an answer has room
+//! for, it has those whose links stood longest. Memory: [`LINKS_MAX`] links. Cost: the lifespans of the pages of the
+//! first ring.
 //!
 //! [`is_unknown`]: crate::record::capture::is_unknown
 
