@@ -299,16 +299,12 @@ def check_pointer(browser, url):
     if rows != expected:
         fail(f"the table has {rows} rows, expected {expected}")
     page.get_by_role("button", name="Table").click()
-    with page.expect_download() as saved:
-        page.get_by_role("button", name="SVG").click()
-    svg = ET.parse(saved.value.path()).getroot()
+    svg = ET.fromstring(browser.saved(page.get_by_role("button", name="SVG").click))
     texts = [text.text for text in svg.iter("{http://www.w3.org/2000/svg}text")]
     wanted = [url.split("://")[1], page.url, "hatched: captured, links not known"]
     if len(texts) < 30 or any(not any(part in text for text in texts) for part in wanted):
         fail(f"the SVG has {len(texts)} texts: {texts[:5]}")
-    with page.expect_download() as saved:
-        page.get_by_role("button", name="PNG").click()
-    if not Path(saved.value.path()).read_bytes().startswith(b"\x89PNG"):
+    if not browser.saved(page.get_by_role("button", name="PNG").click).startswith(b"\x89PNG"):
         fail("the PNG is none")
     browser.clean("pointer")
     print(f"pointer: hover, zoom, scroll, 500 pixels, table of {rows} rows, SVG of {len(texts)} texts, PNG")
@@ -402,7 +398,7 @@ def check_axe(chromium, base, url):
     print(f"axe-core: {len(views)} views, two themes, two widths: nothing serious, {passed} checks passed")
 
 
-def check_firefox(args, base, api, pages, within, directory, store, target):
+def check_firefox(args, base, api, pages, within, most, directory, store, target):
     """What differs most between browsers, in Firefox too: drawing, keys, modules, the cache."""
     if not args.firefox:
         print("left out: Firefox is not here")
@@ -410,11 +406,18 @@ def check_firefox(args, base, api, pages, within, directory, store, target):
     firefox = Firefox(args.firefox)
     try:
         print(f"Firefox {firefox.version}")
-        browser = FirefoxBrowser(firefox, base)
+        make = lambda *size, **more: FirefoxBrowser(firefox, base, *size, **more)
+        browser = make()
         check_bars(browser, api, pages)
+        check_orders(browser, most)
         check_dates(browser, api, pages[:10])
+        check_backlinks(browser, api, args.webstrata, store, [DOMAIN])
         check_bench(browser, api, within)
-        check_tasks(lambda: FirefoxBrowser(firefox, base), api, args.webstrata, store, target, DOMAIN)
+        check_neighbourhood(browser, api, [most, *pages[2:5]])
+        check_search(browser, api, most)
+        check_pointer(browser, most)
+        check_look(make, api, most)
+        check_tasks(make, api, args.webstrata, store, target, DOMAIN)
         check_truth(lambda base: FirefoxBrowser(firefox, base), args.webstrata, directory / "firefox")
     finally:
         firefox.close()
@@ -508,7 +511,7 @@ def main():
                 check_search(browser, api, most)
                 check_pointer(browser, most)
                 check_hostile(browser, api, bad)
-                check_look(chromium, browser, api, base, most)
+                check_look(lambda *size, **more: Browser(chromium, base, *size, **more), api, most)
                 browser.context.close()
                 check_truth(lambda base: Browser(chromium, base), args.webstrata, directory / "truth")
                 if not check_values(chromium, args.webstrata, [], 1, VALUES, pages=2):
@@ -519,7 +522,7 @@ def main():
                 check_proxies(chromium, base.removeprefix("http://"), most, directory)
                 check_axe(chromium, base, most)
                 measure(chromium, base, most)
-                check_firefox(args, base, api, pages, within, directory, store, target)
+                check_firefox(args, base, api, pages, within, most, directory, store, target)
                 if args.shots:
                     shoot(chromium, base, most, args.shots)
                 chromium.close()

@@ -3,7 +3,6 @@ import csv
 import io
 import subprocess
 import xml.etree.ElementTree as ET
-from pathlib import Path
 
 from explorer_browser import FIRST, digits, fail, seconds
 
@@ -54,9 +53,7 @@ def check_backlinks(browser, api, webstrata, store, domains):
         fail("Enter on a row does not lead to its page")
     for kind, start in (("SVG", b"<svg"), ("PNG", b"\x89PNG"), ("CSV", b"referrer,"), ("JSON", b"[")):
         browser.open(v="backlinks", url=domain)
-        with page.expect_download() as saved:
-            page.get_by_role("button", name=kind, exact=True).click()
-        content = Path(saved.value.path()).read_bytes()
+        content = browser.saved(page.get_by_role("button", name=kind, exact=True).click)
         if not content.startswith(start):
             fail(f"{kind} of backlinks begins with {content[:20]}")
         if kind == "SVG":
@@ -151,9 +148,7 @@ def check_neighbourhood(browser, api, urls):
         fail("the table has not the nodes of the picture")
     page.get_by_role("button", name="Table", exact=True).click()
     for kind, start in (("SVG", b"<svg"), ("PNG", b"\x89PNG"), ("CSV", b"from,")):
-        with page.expect_download() as saved:
-            page.get_by_role("button", name=kind, exact=True).click()
-        content = Path(saved.value.path()).read_bytes()
+        content = browser.saved(page.get_by_role("button", name=kind, exact=True).click)
         if not content.startswith(start):
             fail(f"{kind} of a neighbourhood begins with {content[:20]}")
         if kind == "SVG":

@@ -15,7 +15,7 @@ from websockets.sync.client import connect
 
 KEYS = {"ArrowLeft": "\ue012", "ArrowUp": "\ue013", "ArrowRight": "\ue014", "ArrowDown": "\ue015", "Enter": "\ue007",
         "Escape": "\ue00c", "Home": "\ue011", "End": "\ue010", "PageUp": "\ue00e", "PageDown": "\ue00f",
-        "Backspace": "\ue003"}
+        "Backspace": "\ue003", "Control": "\ue009", "Space": " "}
 ROLES = {"button": "button", "link": "a[href]", "radio": "[role=radio]"}
 
 
@@ -96,7 +96,12 @@ class Element:
         return self.of("((box) => ({x: box.x, y: box.y, width: box.width, height: box.height}))"
                        "(all[0].getBoundingClientRect())")
 
+    def focus(self):
+        self.of("all[0].focus()")
+
     def click(self):
+        # What is not in sight is scrolled to first.
+        self.of("all[0].scrollIntoViewIfNeeded?.() ?? all[0].scrollIntoView({ block: 'nearest', inline: 'nearest' })")
         box = self.bounding_box()
         self.tab.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
 
@@ -108,13 +113,16 @@ class Element:
 class Tab:
     """The calls of a page that the checks make."""
 
-    def __init__(self, firefox):
+    def __init__(self, firefox, width, height):
         """A tab of its own, which knows nothing of others: as a window of another person."""
-        self.firefox = firefox
+        self.firefox, self.held = firefox, None
         self.person = firefox.ask("browser.createUserContext")["userContext"]
         self.context = firefox.ask("browsingContext.create", type="tab", userContext=self.person)["context"]
         self.keyboard = self.mouse = self
-        firefox.ask("browsingContext.setViewport", context=self.context, viewport={"width": 1280, "height": 800})
+        self.set_viewport_size({"width": width, "height": height})
+
+    def set_viewport_size(self, size):
+        self.firefox.ask("browsingContext.setViewport", context=self.context, viewport=size)
 
     def goto(self, url):
         # An address that is changed in place meanwhile makes Firefox answer before the page has gone.
@@ -128,8 +136,8 @@ class Tab:
 
     def evaluate(self, expression):
         target = {"context": self.context}
-        answer = self.firefox.ask("script.evaluate", expression=f"JSON.stringify(({expression}) ?? null)",
-                                  target=target, awaitPromise=True)
+        answer = self.firefox.ask("script.evaluate", target=target,
+                                  expression=f"Promise.resolve(({expression})).then((it) => JSON.stringify(it ?? null))", awaitPromise=True)
         if answer["type"] == "exception":
             raise ValueError(answer["exceptionDetails"]["text"])
         return json.loads(answer["result"]["value"])
@@ -146,14 +154,36 @@ class Tab:
 
     press = keys
 
+    def down(self, key):
+        self.held = key
+
+    def up(self, _):
+        self.held = None
+
+    def go_back(self):
+        self.go_by(-1)
+
+    def go_forward(self):
+        self.go_by(1)
+
+    def go_by(self, step):
+        self.evaluate("(window.webstrata.ready = false, null)")
+        self.firefox.ask("browsingContext.traverseHistory", context=self.context, delta=step)
+
     def type(self, text):
         self.keys(*text)
 
     def wheel(self, _, down):
         """A turn of the wheel where the mouse is."""
         where = {"x": self.at[0], "y": self.at[1]}
-        self.act({"type": "wheel", "id": "wheel",
-                  "actions": [{"type": "scroll", **where, "deltaX": 0, "deltaY": down}]})
+        turn = {"type": "scroll", **where, "deltaX": 0, "deltaY": down}
+        key = lambda kind: {"type": kind, "value": KEYS[self.held]}
+        turns = [{"type": "pause"}, turn, {"type": "pause"}] if self.held else [turn]
+        sources = [{"type": "wheel", "id": "wheel", "actions": turns}]
+        if self.held:
+            keys = [key("keyDown"), {"type": "pause"}, key("keyUp")]
+            sources.append({"type": "key", "id": "keys", "actions": keys})
+        self.act(*sources)
 
     def move(self, x, y):
         self.click(x, y, is_pressed=False)
@@ -165,8 +195,15 @@ class Tab:
             actions += [{"type": "pointerDown", "button": 0}, {"type": "pointerUp", "button": 0}]
         self.act({"type": "pointer", "id": "mouse", "parameters": {"pointerType": "mouse"}, "actions": actions})
 
-    def act(self, source):
-        self.firefox.ask("input.performActions", context=self.context, actions=[source])
+    def act(self, *sources):
+        self.firefox.ask("input.performActions", context=self.context, actions=list(sources))
+
+    def wait_for_selector(self, selector):
+        until = time.monotonic() + 20
+        while not self.locator(selector).count():
+            if time.monotonic() > until:
+                fail(f"Firefox shows no {selector} at {self.url[:200]}")
+            time.sleep(0.02)
 
     def locator(self, selector):
         return Element(self, f"[...document.querySelectorAll({json.dumps(selector)})]")
@@ -176,6 +213,11 @@ class Tab:
         test = f"own.innerText.trim() === {text}" if exact else f"own.innerText.includes({text})"
         return Element(self, f"[...document.querySelectorAll({json.dumps(ROLES[role])})].filter((own) => {test})")
 
+    def get_by_label(self, text):
+        test = (f"own.getAttribute('aria-label') === {json.dumps(text)} || "
+                f"[...(own.labels || [])].some((label) => label.textContent === {json.dumps(text)})")
+        return Element(self, f"[...document.querySelectorAll('input, button')].filter((own) => {test})")
+
     def get_by_placeholder(self, text):
         return self.locator(f"[placeholder={json.dumps(text, ensure_ascii=False)}]")
 
@@ -183,9 +225,17 @@ class Tab:
 class FirefoxBrowser(Browser):
     """As a browser of the other checks."""
 
-    def __init__(self, firefox, base):
+    def __init__(self, firefox, base, width=1280, height=800, scheme="light"):
         self.firefox, self.base, self.problems, self.context = firefox, base, [], self
-        self.page = Tab(firefox)
+        self.page, self.is_wrong_scheme = Tab(firefox, width, height), scheme == "dark"
+
+    def open(self, **state):
+        shown = super().open(**state)
+        if self.is_wrong_scheme:
+            # A window cannot be told what its system prefers: its person chooses.
+            self.page.press("t")
+            self.is_wrong_scheme = False
+        return shown
 
     def close(self):
         self.firefox.ask("browsingContext.close", context=self.page.context)

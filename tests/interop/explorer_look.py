@@ -1,9 +1,10 @@
 """What the explorer looks like where there is much text or little room: long addresses, low and narrow windows, empty
 states, and colours that must be told from their ground."""
 import csv
+import io
 import xml.etree.ElementTree as ET
 
-from explorer_browser import Browser, fail, seconds
+from explorer_browser import fail, seconds
 
 HOSTILE = "https://hostile.example/"
 LONG = "https://long.example/"
@@ -26,9 +27,8 @@ def check_long(browser):
     """Names are cut so that no two are alike; a head has two lines, and the whole address on demand."""
     page = browser.page
     browser.open(url=LONG)
-    with page.expect_download() as saved:
-        page.get_by_role("button", name="SVG", exact=True).click()
-    texts = [text.text for text in ET.parse(saved.value.path()).iter("{http://www.w3.org/2000/svg}text")]
+    picture = ET.fromstring(browser.saved(page.get_by_role("button", name="SVG", exact=True).click))
+    texts = [text.text for text in picture.iter("{http://www.w3.org/2000/svg}text")]
     names = [text for text in texts if text.startswith("/bug")]
     if len(names) < 20 or len(set(names)) < len(names):
         fail(f"{len(names)} names of long URLs, {len(set(names))} of them different: {names[:3]}")
@@ -43,10 +43,10 @@ def check_long(browser):
             fail(f"the whole address of {view} is not shown")
 
 
-def check_rooms(chromium, base, url):
+def check_rooms(make, url):
     """Low windows scroll, narrow ones cut nothing off that cannot be scrolled to."""
     for width, height in ((640, 400), (768, 1024), (390, 844)):
-        browser = Browser(chromium, base, width, height)
+        browser = make(width, height)
         page = browser.page
         for state in ({"url": url}, {"v": "dates", "url": url}, {"v": "backlinks", "url": url},
                       {"v": "neighbourhood", "url": url}, {"v": "store"}):
@@ -94,11 +94,9 @@ def check_empty(browser):
     browser.problems = [problem for problem in browser.problems if "400" not in problem]
 
 
-def saved_csv(page):
-    with page.expect_download() as saved:
-        page.get_by_role("button", name="CSV", exact=True).click()
-    with open(saved.value.path(), newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
+def saved_csv(browser):
+    content = browser.saved(browser.page.get_by_role("button", name="CSV", exact=True).click)
+    return list(csv.DictReader(io.StringIO(content.decode())))
 
 
 def check_files(browser, api, url):
@@ -107,19 +105,19 @@ def check_files(browser, api, url):
     for page_url in (url, HOSTILE):
         for direction in ("out", "in"):
             browser.open(url=page_url, dir=direction)
-            lines = saved_csv(page)
+            lines = saved_csv(browser)
             spans = {(line["url"], seconds(line["first"]), seconds(line["last"])) for line in lines}
             if spans != api.lifespans(page_url, direction) or len(spans) != len(lines):
                 fail(f"the CSV of bars {direction} of {page_url[:80]} is not what /v1/lifespans says")
             saved += len(lines)
     shown = browser.open(v="dates", url=url)
-    lines = saved_csv(page)
+    lines = saved_csv(browser)
     for kind in ("lost", "kept", "gained"):
         if [line["url"] for line in lines if line["change"] == kind] != shown[kind]:
             fail(f"the CSV of two dates: {kind}")
     answer = browser.open(v="store")
     if answer["overview"]:
-        captures = sum(int(line["captures"]) for line in saved_csv(page) if not line["host"])
+        captures = sum(int(line["captures"]) for line in saved_csv(browser) if not line["host"])
         if captures != answer["counts"]["captures"]:
             fail(f"the CSV of the store has {captures} captures")
     return saved + len(lines)
@@ -147,11 +145,11 @@ def luminance(colour):
     return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
 
 
-def check_colours(chromium, base):
+def check_colours(make):
     """Every mark has a contrast of 3 to its ground, in both themes."""
     least = 99
     for scheme in ("light", "dark"):
-        browser = Browser(chromium, base, scheme=scheme)
+        browser = make(scheme=scheme)
         browser.open()
         theme = browser.colours()
         ground = browser.page.evaluate("getComputedStyle(document.body).backgroundColor")
@@ -171,13 +169,16 @@ def check_colours(chromium, base):
     return least
 
 
-def check_look(chromium, browser, api, base, url):
+def check_look(make, api, url):
+    """`make` opens a browser, of a size and in a colour scheme."""
+    browser = make()
     check_long(browser)
-    check_rooms(chromium, base, url)
+    check_rooms(make, url)
     check_empty(browser)
     saved = check_files(browser, api, url)
     check_paper(browser, url)
     browser.clean("look")
-    least = check_colours(chromium, base)
+    browser.context.close()
+    least = check_colours(make)
     print(f"look: long addresses, three sizes of windows, empty states, paper, {saved} lines of CSV as the API has "
           f"them; marks have a contrast of {least:.2f} or more")
