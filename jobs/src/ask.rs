@@ -14,7 +14,7 @@ use webstrata_layers::{Direction, Links, Location, Reader, Spelled, Store, Uid, 
 use webstrata_serve::clerk::{ClerkOptions, Remote};
 use webstrata_serve::dial::Dialer;
 use webstrata_serve::guard::security::{Security, SecurityOptions};
-use webstrata_url::{canonical, meant, other_spellings};
+use webstrata_url::{canonical, is_name, meant, other_spellings};
 
 /// Default memory for decoded pages of the Parquet layers. One question needs little.
 pub(crate) const READ_MEMORY: usize = 256 << 20;
@@ -214,6 +214,10 @@ pub(crate) fn find(links: &dyn Links, text: &str) -> anyhow::Result<FoundUrl> {
     let shown = if candidates.len() == 1 { candidates[0].as_str() } else { bare };
     Err(anyhow!(NotInStore(match named {
         Some(near) => format!("{shown} is not in the store, but {near} is"),
+        None if is_name(bare) => format!(
+            "{shown} is not in the store, neither as a page nor as the target of a link; `webstrata uids STORE --host \
+             NAME` lists the URLs of a host"
+        ),
         None => format!("{shown} is not in the store, neither as a page nor as the target of a link"),
     })))
 }

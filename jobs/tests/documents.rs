@@ -20,8 +20,6 @@ use webstrata_layers::record::time::text::FORMS;
 
 /// Commands that a test cannot run inside itself: they build this program, or run this test.
 const LEFT_TO_THE_READER: [&str; 2] = ["cargo install --path jobs --locked", "cargo test --workspace --locked"];
-/// How the documents run the program before it is installed.
-const BY_CARGO: &str = "cargo run --release --locked -p webstrata --";
 /// Where the documents have their server; the test takes any free port.
 const SERVED_AT: &str = "127.0.0.1:7400";
 
@@ -149,13 +147,12 @@ impl Shell {
     }
 
     fn run(&mut self, command: &str) -> String {
-        let command = command.replacen(BY_CARGO, "webstrata", 1);
         if command.starts_with("webstrata serve ") {
-            return self.serve(&command);
+            return self.serve(command);
         }
         let address = self.server.as_ref().map(|server| server.address.clone());
         let at_home = |text: &str, from: &str, to: &str| text.replace(from, to);
-        let command = address.iter().fold(command, |command, address| at_home(&command, SERVED_AT, address));
+        let command = address.iter().fold(command.to_owned(), |command, address| at_home(&command, SERVED_AT, address));
         let printed = if command.starts_with("curl ") { self.ask(&command) } else { self.shell(&command) };
         address.iter().fold(printed, |printed, address| at_home(&printed, address, SERVED_AT))
     }

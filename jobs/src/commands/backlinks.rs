@@ -25,9 +25,9 @@ not have it, returned if the page had linked before, and lost when a capture
 has the link no more. While the latest capture has unknown links, it is unknown
 whether the page links; a stay is not lost by that.
 
-Rows:   first and last capture with a link, a + if it links to this day (or as
-        of --to), a ? if that is unknown, the referrer, its pages or its links
-        to the target. JSON and CSV say yes, no or unknown in `links`, and
+Rows:   first and last capture with a link, a + if it links at its latest
+        capture (or as of --to), a ? if that is unknown, the referrer, its
+        pages or its links to the target. JSON and CSV say yes, no or unknown in `links`, and
         when it is unknown in `unknown`
 --by:   at the end of each period, how many link and of how many that is
         unknown; and in it, how many were found, new, returned, lost

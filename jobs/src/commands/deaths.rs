@@ -22,12 +22,12 @@ const ABOUT: &str = "\
 A page dies at the first failure that ends it (4xx, but not 429) after a capture
 in which it was there. It has returned at the next capture in which it is there.
 A page that died twice has two rows. --linkers names pages that link to a dead
-page to this day, as `links URL --in --at now` does.
+page at their latest capture, as `links URL --in --at now` does.
 
 Rows:   when the page died, the status, the last capture before in which it was
-        there, when it returned, how many pages link to it to this day (with a
-        ? if it is unknown whether more do), and the page. JSON and CSV have
-        the number of these pages in `unknown`
+        there, when it returned, how many pages link to it at their latest
+        capture (with a ? if it is unknown whether more do), and the page. JSON
+        and CSV have the number of these pages in `unknown`
 --by:   how many pages died and returned in each period, and how many are gone
         at its end
 
@@ -131,7 +131,7 @@ pub(crate) fn run(args: &DeathsArgs, out: &mut dyn Write) -> anyhow::Result<Outc
         match (found.total, found.selected, found.rows.len() as u64) {
             (0, ..) => ask::note("no page of this selection died"),
             _ if args.by.is_some() => {}
-            (total, 0, _) => ask::note(&format!("none of {}", counted(total, "death"))),
+            (total, 0, _) => ask::note(&format!("none of {} is among those asked for", counted(total, "death"))),
             (_, selected, shown) if shown < selected => {
                 ask::note(&format!("{shown} of {} are shown; --limit 0 prints all", counted(selected, "death")));
             }

@@ -47,7 +47,7 @@ pub(crate) struct DiffArgs {
     /// Store: a directory, or s3://bucket/prefix
     #[arg(value_parser = location())]
     pub(crate) store: Location,
-    /// Earlier epoch [default: the epoch before the latest update]
+    /// Earlier epoch, a number; --from-date takes a date [default: the epoch before the latest update]
     #[arg(long, value_name = "EPOCH")]
     pub(crate) from: Option<u64>,
     /// Later epoch [default: the current epoch]

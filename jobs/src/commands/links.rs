@@ -255,6 +255,10 @@ fn print_links(
         for url in links.urls_of(&uids)? {
             writeln!(out, "{url}")?;
         }
+        if uids.is_empty() && ask::unknown(links, found.uid, direction, window)?.is_empty() {
+            let what = if args.inward { "nothing links to it" } else { "it links to nothing" };
+            ask::note(&format!("{what} in the time asked for"));
+        }
     }
     Ok(())
 }

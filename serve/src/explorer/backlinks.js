@@ -147,7 +147,7 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
     return el(
       "div",
       { class: "said" },
-      el("h1", { text: "Nothing links to it" }),
+      el("h1", { text: `Nothing links to it${elsewhere}` }),
       el("p", { text: `${whose} links to ${bare(state.url)}${elsewhere}.` }),
       ...more,
     );

@@ -25,6 +25,11 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
   const direction = state.dir === "in" ? "in" : "out";
   const answer = await call(asks.barcode(state)[0]);
   if (!isOpen()) return undefined;
+  if (!state.dir && !answer.captures.length) {
+    // A URL that was never captured has in-links only.
+    set({ dir: "in" });
+    return open({ root, state: { ...state, dir: "in" }, set, go, call, say, drawn, isOpen });
+  }
   let data = decoded(answer);
   let all = measured(data);
   const choice = {

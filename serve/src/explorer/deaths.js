@@ -18,7 +18,7 @@ const FILE_ROWS = 900;
 const LINKERS = 100;
 const KEY =
   "Below the line, pages that a failure (4xx, but not 429) ended after they had been there; above it, pages that " +
-  "were there again. A page is linked by pages that link to it to this day.";
+  "were there again. A page is linked by pages that link to it at their latest capture.";
 
 const time = (text) => Date.parse(text) / 1000;
 const date = (text) => (text ? day(time(text)) : "");

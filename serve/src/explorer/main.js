@@ -18,6 +18,7 @@ import { el, dialog, isDark, notice } from "./dom.js";
 import { call, keepToken, lookForEpoch, Refused, path, whenEpochChanges } from "./data.js";
 import { bare, safe } from "./names.js";
 import { startSearch } from "./search.js";
+import { isName } from "./targets.js";
 import { FIRST, VIEWS, viewOf } from "./views.js";
 
 const root = document.getElementById("view");
@@ -138,6 +139,9 @@ function failed(error) {
     parts.push(el("h1", { text: isUrl ? "Not in the store" : "Pages with these words in their address" }));
     if (isUrl) parts.push(el("p", { text: `${safe(error.message)}.` }));
     if (near) parts.push(el("p", {}, link({ ...state, url: near }, bare(near))));
+    if (isUrl && isName(state.url)) {
+      parts.push(el("p", {}, link({ v: "backlinks", url: state.url }, `Who links to all of ${safe(state.url)}`)));
+    }
     parts.push(el("ul", { class: "list", id: "like" }));
     offer();
   } else if (error.status === 401) {

@@ -99,7 +99,8 @@ export function startSearch(field, choose) {
     );
     const domain = domainOf(part, answer.hosts);
     if (domain) {
-      made.push(
+      // Who types a whole name means it rather than one of its pages.
+      made.unshift(
         option(
           { v: "backlinks", url: domain, match: "domain" },
           "host",
@@ -151,7 +152,8 @@ export function startSearch(field, choose) {
   document.getElementById("search").addEventListener("submit", (event) => {
     event.preventDefault();
     const typed = field.value.trim();
-    const wanted = options[selected]?.wanted || (typed && { url: typed });
+    const own = options.find(({ wanted }) => wanted.v === "backlinks" && wanted.url === typed.toLowerCase());
+    const wanted = options[selected]?.wanted || own?.wanted || (typed && { url: typed });
     if (wanted) take(wanted);
   });
 }

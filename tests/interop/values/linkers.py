@@ -81,7 +81,8 @@ def check_backlinks(browser, tally, reference, question):
                [(name, pages, targets, stays, unknown, end_of(every[name]))
                 for name, (pages, targets, stays, unknown, _) in chosen.items()])
     if not every:
-        tally.rows("backlinks, empty", where, [text_of(browser, ".said h1")], ["Nothing links to it"])
+        tally.rows("backlinks, empty", where, [text_of(browser, ".said h1")],
+                   ["Nothing links to it" + ("" if "internal" in state or "source" in state else " from elsewhere")])
         return
     tally.rows("backlinks, numbers", where, [shown["selected"], shown["total"]], [len(chosen), len(every)])
     names = ("standing", "unknown", *KINDS)
