@@ -136,8 +136,8 @@ class Tab:
 
     def evaluate(self, expression):
         target = {"context": self.context}
-        answer = self.firefox.ask("script.evaluate", target=target,
-                                  expression=f"Promise.resolve(({expression})).then((it) => JSON.stringify(it ?? null))", awaitPromise=True)
+        text = f"Promise.resolve(({expression})).then((it) => JSON.stringify(it ?? null))"
+        answer = self.firefox.ask("script.evaluate", target=target, expression=text, awaitPromise=True)
         if answer["type"] == "exception":
             raise ValueError(answer["exceptionDetails"]["text"])
         return json.loads(answer["result"]["value"])

@@ -18,8 +18,8 @@ import { table } from "./table.js";
 import { DAY, clock, day, digits, iso, length, seconds } from "./time.js";
 
 /** Rows on a sheet of paper, and the most sheets. */
-const SHEET = 55;
-const SHEETS = 20;
+const SHEET = 28;
+const SHEETS = 40;
 
 export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
   const direction = state.dir === "in" ? "in" : "out";

@@ -367,7 +367,6 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
     resize: draw,
     close: () => watch.disconnect(),
     print: () => [
-      headOf(title, el("p", { text: `${location.href}` })),
       elementOf(alone()),
       root.querySelector("table.dead")?.cloneNode(true),
     ],

@@ -276,11 +276,24 @@ function start() {
     else if (!open?.key?.(event)) return;
     event.preventDefault();
   });
+  // Paper is white, whatever the theme.
+  const html = document.documentElement;
+  let onScreen;
   addEventListener("beforeprint", () => {
+    onScreen = html.dataset.theme;
+    html.dataset.theme = "light";
+    html.dataset.printed = "1";
+    open?.resize?.();
     const sheet = open?.print?.();
     if (sheet) document.body.append(el("div", { id: "sheet" }, ...sheet));
   });
-  addEventListener("afterprint", () => document.getElementById("sheet")?.remove());
+  addEventListener("afterprint", () => {
+    document.getElementById("sheet")?.remove();
+    delete html.dataset.printed;
+    if (onScreen) html.dataset.theme = onScreen;
+    else delete html.dataset.theme;
+    open?.resize?.();
+  });
   whenEpochChanges(epochCame);
   const look = () => document.visibilityState === "visible" && lookForEpoch();
   setInterval(look, LOOK);
