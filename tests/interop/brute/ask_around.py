@@ -143,7 +143,8 @@ def over_grpc(world, question):
     captured = dict(zip(got.nodes, got.captured))
     assert captured == {node: node in world.model.pages for node in got.nodes} and set(got.urls) <= {1}, got
     ends = [start + stood if stood else None for start, stood in zip(getattr(got, "from"), got.stood)]
-    unknown = [start + after if after else None for start, after in zip(getattr(got, "from"), got.unknown)]
+    since = dict(zip(got.unknown_links, got.unknown, strict=True))
+    unknown = [since.get(place) for place in range(len(got.sources))]
     return in_columns(got.nodes, got.sources, got.targets, getattr(got, "from"), ends, unknown, question)
 
 
