@@ -212,14 +212,12 @@ pub(crate) fn find(links: &dyn Links, text: &str) -> anyhow::Result<FoundUrl> {
         return Ok(captured);
     }
     let shown = if candidates.len() == 1 { candidates[0].as_str() } else { bare };
-    Err(anyhow!(NotInStore(match named {
+    let message = match named {
         Some(near) => format!("{shown} is not in the store, but {near} is"),
-        None if is_name(bare) => format!(
-            "{shown} is not in the store, neither as a page nor as the target of a link; `webstrata uids STORE --host \
-             NAME` lists the URLs of a host"
-        ),
         None => format!("{shown} is not in the store, neither as a page nor as the target of a link"),
-    })))
+    };
+    let hint = if is_name(bare) { format!("; `uids --host {bare}` lists the URLs of a host") } else { String::new() };
+    Err(anyhow!(NotInStore(message + &hint)))
 }
 
 fn captured(links: &dyn Links, found: Vec<FoundUrl>) -> anyhow::Result<Option<FoundUrl>> {

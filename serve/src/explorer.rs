@@ -55,6 +55,7 @@ static FILES: &[File] = &files! {
     "deaths.js": "text/javascript; charset=utf-8",
     "dom.js": "text/javascript; charset=utf-8",
     "drawing.js": "text/javascript; charset=utf-8",
+    "flags.js": "text/javascript; charset=utf-8",
     "flows.js": "text/javascript; charset=utf-8",
     "hosts.js": "text/javascript; charset=utf-8",
     "key.js": "text/javascript; charset=utf-8",

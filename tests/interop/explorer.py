@@ -189,8 +189,38 @@ def check_dates(browser, api, urls):
                 if set(shown[kind]) != expected or len(shown[kind]) != len(expected):
                     fail(f"{kind} of {url}, {shown['a']} to {shown['b']}: {sorted(set(shown[kind]) ^ expected)[:3]}")
             compared += 1
+        if "a" in shown:
+            compared += check_written_dates(browser, api, url, shown["captures"])
     browser.clean("two dates")
     print(f"two dates: {compared} pairs of {len(urls)} pages: lost, kept and gained as /v1/links has them")
+
+
+def check_written_dates(browser, api, url, captures):
+    """Dates that are typed mean what they mean in a question: the end of a year."""
+    page = browser.page
+
+    def write(field, text):
+        page.locator(f"#between-{field}").fill(str(text))
+        page.keyboard.press("Enter")
+        page.wait_for_timeout(50)
+        return browser.shown()
+
+    first, last = (time.gmtime(captures[at]["time"]).tm_year for at in (0, -1))
+    write("from", first)
+    for year in ((first + last) // 2, last):
+        shown, changed = write("to", year), api.get("/v1/changed", url=url, fromDate=first, toDate=year)
+        said = page.locator(".notice").all_inner_texts()
+        if changed.get("unknown"):
+            if not any("links not known" in text for text in said):
+                fail(f"{url} at the ends of {first} and {year}: links are unknown, and the page says {said}")
+            continue
+        for kind in ("lost", "gained"):
+            expected = sorted(row["link"] for row in changed["changes"] if row["change"] == kind)
+            if sorted(shown[kind]) != expected:
+                fail(f"{kind} of {url} at the ends of {first} and {year}: {shown[kind]}, expected {expected}; {said}")
+    if write("to", "no date")["b"] != shown["b"] or "not a time" not in page.locator("#between-wrong").inner_text():
+        fail("what is no date moves a flag")
+    return 2
 
 
 def check_search(browser, api, url):

@@ -41,6 +41,18 @@ def expected_rows(lines):
     return [(line["status"], linked(line), line["page"].removeprefix("http://")) for line in lines]
 
 
+def check_replay(page, lines):
+    """Each time of a dead page opens the capture of that time in the archive."""
+    for at, line in enumerate(lines):
+        times = [line[name] for name in ("died", "seen", "returned") if line[name]]
+        digits = ["".join(filter(str.isdigit, time)) for time in times]
+        opened = page.locator("table.dead tbody tr").nth(at).evaluate(
+            "(row) => [...row.querySelectorAll('.out a')].map((a) => a.href)")
+        expected = [f"https://web.archive.org/web/{time}/{line['page']}" for time in digits]
+        if opened != expected:
+            fail(f"{line['page']} opens {opened}, expected {expected}")
+
+
 def bars(page, colour):
     """The heights of the bars of a colour, in order of x."""
     return page.evaluate("""(colour) => {
@@ -102,6 +114,7 @@ def check_deaths(make, webstrata, directory):
                 page.wait_for_timeout(100)
             if shown_rows(browser, first) != expected_rows(lines):
                 fail(f"rows of {state}: {shown_rows(browser, first)[:5]}, expected {expected_rows(lines)[:5]}")
+            check_replay(page, lines[:40])
             values += 3 * len(lines)
         # A year, by click and by key; who links to a page that died in it, and since when.
         browser.open(v="deaths")

@@ -116,10 +116,16 @@ def check_inward(browser):
 def check_dates(browser):
     """A date that the store does not have is not replaced in silence, and the address has what is shown."""
     shown = browser.open(v="dates", url=LATE, a="2010", b="2015")
-    expect(browser, "No capture of 1 Jan 2010. No capture of 1 Jan 2015. A and B are both 1 Jan 2021", "two dates")
+    expect(browser, "No capture of 2010. No capture of 2015. A and B are both 1 Jan 2021: choose another.", "two dates")
     browser.page.wait_for_timeout(200)
     if "a=20210101120000&b=20210101120000" not in browser.page.url or shown["a"] != shown["b"]:
         fail(f"the address of two dates that moved: {browser.page.url}")
+    browser.open(v="dates", url=LATE, a="2021", b="2023")
+    expect(browser, "1 Jan 2023: links not known. B is now 1 Jan 2022, the latest by then that tells the links.",
+           "a date whose links are unknown")
+    browser.open(v="dates", url=FRONT, a="2015", b="2012")
+    expect(browser, "1 Jan 2012: status 503, which says nothing of the links. A is now 1 Jan 2011, the latest by then",
+           "an outage, and the later date first")
     browser.open(v="neighbourhood", url=LATE, at="2002")
     notice = "Nothing around it is known before 1 Jan 2021, which is shown in the place of 31 Dec 2002."
     expect(browser, notice, "a neighbourhood")

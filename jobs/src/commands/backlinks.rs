@@ -27,8 +27,8 @@ whether the page links; a stay is not lost by that.
 
 Rows:   first and last capture with a link, a + if it links at its latest
         capture (or as of --to), a ? if that is unknown, the referrer, its
-        pages or its links to the target. JSON and CSV say yes, no or unknown in `links`, and
-        when it is unknown in `unknown`
+        pages or its links to the target. JSON and CSV say yes, no or unknown
+        in `links`, and since when it is unknown in `unknown`
 --by:   at the end of each period, how many link and of how many that is
         unknown; and in it, how many were found, new, returned, lost
 

@@ -50,7 +50,7 @@ pub(crate) struct DiffArgs {
     /// Earlier epoch, a number; --from-date takes a date [default: the epoch before the latest update]
     #[arg(long, value_name = "EPOCH")]
     pub(crate) from: Option<u64>,
-    /// Later epoch [default: the current epoch]
+    /// Later epoch, a number; --to-date takes a date [default: the current epoch]
     #[arg(long, value_name = "EPOCH")]
     pub(crate) to: Option<u64>,
     /// Print the captures that are new or have changed

@@ -146,15 +146,16 @@ pub(crate) fn run(args: &LinksArgs, out: &mut dyn Write) -> anyhow::Result<Outco
         print_first(&*reader, args, &found, out)?;
         return Ok(Outcome::Done);
     }
-    if let (true, Window::AsOf(as_of)) = (args.dead, window) {
+    let is_empty = if let (true, Window::AsOf(as_of)) = (args.dead, window) {
         print_dead(&*reader, args, &found, as_of, out)?;
+        false
     } else if args.lifespans {
-        print_lifespans(&*reader, args, &found, out)?;
+        print_lifespans(&*reader, args, &found, out)?
     } else {
-        print_links(&*reader, args, &found, window, out)?;
-    }
+        print_links(&*reader, args, &found, window, out)?
+    };
     if args.format.format == Format::Text {
-        remarks(&*reader, args, &found, window)?;
+        remarks(&*reader, args, &found, window, is_empty)?;
         ask::note_others(ask::count_others(&*reader, &found)?);
     }
     Ok(Outcome::Done)
@@ -187,14 +188,17 @@ fn print_page(links: &dyn Links, args: &LinksArgs, window: Window, out: &mut dyn
     for url in links.urls_of(&uids)? {
         writeln!(out, "{url}")?;
     }
-    note_unknown(links, args.inward, &unknown)
+    note_unknown(links, args.inward, &unknown, uids.is_empty())
 }
 
-/// Says to people of which pages it is unknown whether they link, if there are any.
-fn note_unknown(links: &dyn Links, is_inward: bool, unknown: &[Uid]) -> anyhow::Result<()> {
+/// Says to people of which pages it is unknown whether they link, if there are any; else that no link was printed, if
+/// so.
+fn note_unknown(links: &dyn Links, is_inward: bool, unknown: &[Uid], is_empty: bool) -> anyhow::Result<()> {
     const SHOWN: usize = 3;
     let urls = links.urls_of(&unknown[..unknown.len().min(SHOWN)])?.join(", ");
     match (is_inward, unknown.len()) {
+        (true, 0) if is_empty => ask::note("nothing links to it in the time asked for"),
+        (false, 0) if is_empty => ask::note("it links to nothing in the time asked for"),
         (_, 0) => {}
         (false, _) => ask::note("the latest capture has unknown links: the capture it refers to is not in the store"),
         (true, 1) => ask::note(&format!("unknown whether it links then, as it did in other captures: {urls}")),
@@ -217,13 +221,14 @@ fn direction(args: &LinksArgs) -> Direction {
     }
 }
 
+/// Prints links, or their number; true if there was none to print.
 fn print_links(
     links: &dyn Links,
     args: &LinksArgs,
     found: &FoundUrl,
     window: Window,
     out: &mut dyn Write,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<bool> {
     let direction = direction(args);
     if args.count {
         let count = links.degree(found.uid, direction, window)?;
@@ -236,7 +241,7 @@ fn print_links(
         } else {
             writeln!(out, "{count}")?;
         }
-        return Ok(());
+        return Ok(false);
     }
     let mut uids = links.links(found.uid, direction, window)?;
     if let Some(count) = args.sample {
@@ -255,12 +260,8 @@ fn print_links(
         for url in links.urls_of(&uids)? {
             writeln!(out, "{url}")?;
         }
-        if uids.is_empty() && ask::unknown(links, found.uid, direction, window)?.is_empty() {
-            let what = if args.inward { "nothing links to it" } else { "it links to nothing" };
-            ask::note(&format!("{what} in the time asked for"));
-        }
     }
-    Ok(())
+    Ok(uids.is_empty())
 }
 
 /// Prints the links gained and lost, and says of which pages that is unknown.
@@ -377,6 +378,8 @@ fn print_first(links: &dyn Links, args: &LinksArgs, found: &FoundUrl, out: &mut 
         let mut answer = header(links, args, found);
         answer["first"] = Value::Array(list);
         writeln!(out, "{answer}")?;
+    } else if table.is_empty() {
+        note_unknown(links, args.inward, &[], true)?;
     }
     Ok(())
 }
@@ -443,7 +446,8 @@ fn print_dead(
     Ok(())
 }
 
-fn print_lifespans(links: &dyn Links, args: &LinksArgs, found: &FoundUrl, out: &mut dyn Write) -> anyhow::Result<()> {
+/// Prints runs of captures with links; true if there was none to print.
+fn print_lifespans(links: &dyn Links, args: &LinksArgs, found: &FoundUrl, out: &mut dyn Write) -> anyhow::Result<bool> {
     let mut lifespans = if args.inward {
         let mut lifespans = Vec::new();
         for source in links.in_links(found.uid, Window::Seen { from: i64::MIN, to: i64::MAX }, Precision::Exact)? {
@@ -473,7 +477,7 @@ fn print_lifespans(links: &dyn Links, args: &LinksArgs, found: &FoundUrl, out: &
         answer["lifespans"] = Value::Array(list);
         writeln!(out, "{answer}")?;
     }
-    Ok(())
+    Ok(table.is_empty())
 }
 
 fn header(links: &dyn Links, args: &LinksArgs, found: &FoundUrl) -> Value {
@@ -493,9 +497,16 @@ fn put_times(answer: &mut Value, links: &dyn Links, args: &LinksArgs) {
 }
 
 /// Says, to people, why an answer about a page's links may be empty.
-fn remarks(links: &dyn Links, args: &LinksArgs, found: &FoundUrl, window: Window) -> anyhow::Result<()> {
+fn remarks(
+    links: &dyn Links,
+    args: &LinksArgs,
+    found: &FoundUrl,
+    window: Window,
+    is_empty: bool,
+) -> anyhow::Result<()> {
     if args.inward {
-        return note_unknown(links, true, &ask::unknown(links, found.uid, direction(args), window)?);
+        let unknown = ask::unknown(links, found.uid, direction(args), window)?;
+        return note_unknown(links, true, &unknown, is_empty);
     }
     let captures = links.captures(found.uid)?;
     let is_in_window = |time: i64| match window {
@@ -517,8 +528,10 @@ fn remarks(links: &dyn Links, args: &LinksArgs, found: &FoundUrl, window: Window
     } else if let Some(capture) = decides.filter(|capture| capture.status.is_failure()) {
         let (time, status) = (format_time(capture.time), capture.status);
         ask::note(&format!("the page is gone: its capture of {time} has the status {status}"));
-    } else if decides.is_some_and(|capture| !capture.known) {
-        return note_unknown(links, false, &[found.uid]);
+    } else {
+        let is_unknown = decides.is_some_and(|capture| !capture.known);
+        let unknown = if is_unknown { vec![found.uid] } else { Vec::new() };
+        return note_unknown(links, false, &unknown, is_empty);
     }
     Ok(())
 }

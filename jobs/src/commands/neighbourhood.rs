@@ -23,9 +23,9 @@ until the first one that has it no more. Links of a page to itself, and with
 
 Columns: first second of the link, first second at which it no longer stood
 (empty if no capture shows that), the page that links, the page linked to, and
-whether it links as of --at, or to this day: yes, no or unknown. Text marks with
-? what is unknown, because the latest capture of the page has unknown links;
-JSON and CSV have the time since when as `unknown`.
+whether it links as of --at, or at its latest capture: yes, no or unknown. Text
+marks with ? what is unknown, because the latest capture of the page has
+unknown links; JSON and CSV have the time since when as `unknown`.
 
 Examples:
   webstrata neighbourhood STORE http://example.org/ --at 2008

@@ -30,7 +30,7 @@ pub(crate) struct WaysArgs {
     pub(crate) url: String,
     /// URL of the last page
     pub(crate) target: String,
-    /// Only links that stand at this time [default: to this day]
+    /// Only links that stand at this time [default: at the latest captures]
     #[arg(long, value_name = "T", value_parser = time_to)]
     pub(crate) at: Option<i64>,
     /// Most links of a way

@@ -5,6 +5,8 @@ import { act, el } from "./dom.js";
 import { safe } from "./names.js";
 import { timeOf } from "./time.js";
 
+/** What stands before both fields, and what they are called. */
+const WORDS = { before: "Between", among: "and", from: "First date", to: "Last date" };
 const NO_TIME = "not a time (write 2008, 2008-06 or 2008-06-01)";
 
 /**
@@ -23,7 +25,7 @@ export function whenOf({ from = "", to = "" }) {
 }
 
 /** The fields; `apply` takes {from, to} as they were written. `show` fills them. */
-export function between(when, apply) {
+export function between(when, apply, words = WORDS) {
   const said = el("span", { class: "wrong", role: "status", id: "between-wrong" });
   const field = (name, label, example) =>
     el("input", {
@@ -39,8 +41,8 @@ export function between(when, apply) {
       // Enter and leaving the field both apply what was changed.
       onchange: () => apply({ from: first.value.trim(), to: last.value.trim() }),
     });
-  const first = field("from", "First date: year, month, day or time", "2008");
-  const last = field("to", "Last date: year, month, day or time", "2008-06-01");
+  const first = field("from", `${words.from}: year, month, day or time`, "2008");
+  const last = field("to", `${words.to}: year, month, day or time`, "2008-06-01");
   const clear = act("×", () => apply({ from: "", to: "" }));
   clear.setAttribute("aria-label", "All dates");
   const show = ({ from, to, wrong }) => {
@@ -52,11 +54,12 @@ export function between(when, apply) {
       if (error) input.setAttribute("aria-invalid", "true");
       else input.removeAttribute("aria-invalid");
     }
-    clear.hidden = !from && !to;
+    clear.hidden = words !== WORDS || (!from && !to);
     const texts = [wrong.from && `“${safe(from)}” is ${wrong.from}`, wrong.to && `“${safe(to)}” is ${wrong.to}`];
     said.textContent = [...new Set(texts.filter(Boolean))].join(", ");
   };
   show(when);
-  const element = el("div", { class: "between" }, el("span", { text: "Between" }), first, "and", last, clear, said);
+  const names = [el("span", { text: words.before }), el("span", { text: words.among })];
+  const element = el("div", { class: "between" }, names[0], first, names[1], last, clear, said);
   return { element, show };
 }

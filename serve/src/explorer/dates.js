@@ -3,15 +3,18 @@
 
 import { link } from "./address.js";
 import { asks } from "./asks.js";
+import { between, whenOf } from "./between.js";
 import { endedOf, saidOf, tells, withoutLinks } from "./captures.js";
 import { archiveOf, BARCODE_MAX, barcode as decoded, barcodePath, home, mementoOf, path } from "./data.js";
 import { act, chooser, colours, count, dialog, el, headOf, many, notice, outLinks, sized } from "./dom.js";
 import { hatch } from "./drawing.js";
+import { addressOf, flagsOf } from "./flags.js";
 import { branchesOf, bare, fitted, hostOf, pathsOf, safe } from "./names.js";
 import { measured } from "./order.js";
 import { elementOf, fileName, framed, nameFor, saveLines, savePng, saveSvg } from "./save.js";
-import { clock, day, digits, MONTHS, ofYear, seconds, YEAR, year } from "./time.js";
+import { clock, day, iso, MONTHS, ofYear, YEAR, year } from "./time.js";
 
+const FIELDS = { before: "A", among: "B", from: "Date of A", to: "Date of B" };
 const LINE = 22;
 /** Pixels of the calendar above its years, for the months, and below, for a flag of the last one. */
 const [ABOVE, BELOW] = [22, 16];
@@ -29,9 +32,8 @@ export async function open({ root, state, set, call, say, drawn, isOpen }) {
   const changed = changesOf();
   // A capture that does not tell which links the page has cannot be compared.
   const known = captures.map((capture, at) => at).filter((at) => tells(captures[at]));
-  let [a, b] = [nearest(seconds(state.a), known[0]), nearest(seconds(state.b), known[known.length - 1])];
-  if (state.b && !state.a) a = known[Math.max(0, known.indexOf(b) - 1)];
-  const moved = el("div", {}, ...movedFrom());
+  const moved = el("div");
+  let [a, b] = [undefined, undefined];
   let moving = "b";
   let only = state.only === "changes";
   let lines = [];
@@ -54,6 +56,7 @@ export async function open({ root, state, set, call, say, drawn, isOpen }) {
     drawn();
     return { picture: () => ({ url: data.url }) };
   }
+  stand(state);
 
   const canvas = el("canvas", { "aria-hidden": "true" });
   const area = el(
@@ -88,9 +91,11 @@ export async function open({ root, state, set, call, say, drawn, isOpen }) {
     role: "region",
     "aria-label": "Links lost, kept and gained",
   });
+  const fields = between(written(), choose, FIELDS);
   const tools = el(
     "div",
     { class: "tools" },
+    fields.element,
     chooser(
       "Show",
       [
@@ -146,27 +151,12 @@ export async function open({ root, state, set, call, say, drawn, isOpen }) {
     );
   }
 
-  /** Says where the capture that is shown is not of the date that was asked for; the address gets what is shown. */
-  function movedFrom() {
-    const wanted = [
-      ["a", a],
-      ["b", b],
-    ].filter(([name, at]) => state[name] && at !== undefined && !digits(captures[at].time).startsWith(state[name]));
-    if (!wanted.length) return [];
-    const why = ([name]) => {
-      const asked = seconds(state[name]);
-      if (asked === undefined) return `“${safe(state[name])}” is not a date`;
-      const capture = captures.find((own) => own.time === asked);
-      return capture ? `${day(asked)}: ${saidOf(capture)}` : `No capture of ${day(asked)}`;
-    };
-    const reasons = wanted.map(why).join(". ");
-    const flags = wanted.map(([name, at]) => `${name.toUpperCase()} is now ${day(captures[at].time)}`).join(" and ");
-    const nearest =
-      a === b
-        ? `A and B are both ${day(captures[a].time)}, the nearest that tells the links: choose another`
-        : `${flags}, the nearest that tells the links`;
-    set({ a: digits(captures[a].time), b: digits(captures[b].time) });
-    return [notice(`${reasons}. ${nearest}.`)];
+  /** Puts both flags where a question as of their dates has them, and the address on what is shown. */
+  function stand(asked) {
+    const flags = flagsOf(captures, known, asked);
+    [a, b] = [flags.a, flags.b];
+    moved.replaceChildren(...(flags.said ? [notice(flags.said)] : []));
+    if (asked.a || asked.b) set(addressOf(captures, a, b));
   }
 
   /** For each capture how many links came or went since the one before; nothing for the first and for unknown ones. */
@@ -203,6 +193,7 @@ export async function open({ root, state, set, call, say, drawn, isOpen }) {
       if (before || after) parts[before && after ? "kept" : before ? "lost" : "gained"].push(row);
     }
     shown = parts;
+    fields.show(written());
     const links = { a: parts.lost.length + parts.kept.length, b: parts.gained.length + parts.kept.length };
     const facts = (name, at) => saidOf(captures[at]) || many(links[name], "link");
     const side = (name, at) =>
@@ -472,8 +463,23 @@ export async function open({ root, state, set, call, say, drawn, isOpen }) {
       [a, b] = [b, a];
       moving = moving === "a" ? "b" : "a";
     }
-    set({ a: digits(captures[a].time), b: digits(captures[b].time) });
+    set(addressOf(captures, a, b));
     compare();
+  }
+
+  /** The days of both flags, as their fields have them. */
+  function written() {
+    const [from, to] = [a, b].map((at) => iso(captures[at].time).slice(0, 10));
+    return { from, to, wrong: {} };
+  }
+
+  /** Puts the flag whose field was changed on the date that was written; the other one stays where it is. */
+  function choose({ from, to }) {
+    const [now, shown] = [addressOf(captures, a, b), written()];
+    const wrong = whenOf({ from, to }).wrong;
+    if (wrong.from || wrong.to) return fields.show({ from, to, wrong });
+    stand({ a: from === shown.from ? now.a : from, b: to === shown.to ? now.b : to });
+    return compare();
   }
 
   /** Moves the flag to the next capture that changed something. */
@@ -493,12 +499,12 @@ export async function open({ root, state, set, call, say, drawn, isOpen }) {
   /** Saves both lists: each link, and what became of it. */
   function saveLists() {
     const lines = ["lost", "kept", "gained"].flatMap((change) => shown[change].map(({ url }) => ({ change, url })));
-    const [from, to] = [a, b].map((at) => digits(captures[at].time));
+    const { a: from, b: to } = addressOf(captures, a, b);
     saveLines(["change", "url"], lines, "csv", `${nameFor(data.url)}-${from}-${to}`);
   }
 
   function showData() {
-    const [from, to] = [digits(captures[a].time), digits(captures[b].time)];
+    const { a: from, b: to } = addressOf(captures, a, b);
     const where = path("v1/changed", { url: data.url, fromDate: from, toDate: to });
     dialog(
       "The data of this picture",

@@ -3,8 +3,8 @@
 
 import { deathsPath, orderOf, wholeOf } from "./asks.js";
 import { link } from "./address.js";
-import { home } from "./data.js";
-import { act, chooser, colours, count, dialog, el, headOf, many } from "./dom.js";
+import { home, mementoOf } from "./data.js";
+import { act, chooser, colours, count, dialog, el, headOf, many, outLinks } from "./dom.js";
 import { bare, safe } from "./names.js";
 import { elementOf, fileName, framed, saveLines, savePng, saveSvg, Svg } from "./save.js";
 import { day } from "./time.js";
@@ -74,7 +74,7 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
       el("b", { text: count(sum(returned)) }),
       ` ${sum(returned) === 1 ? "return" : "returns"}, `,
       el("b", { text: count(gone) }),
-      gone === 1 ? " page is gone to this day" : " pages are gone to this day",
+      gone === 1 ? " page is gone at its latest capture" : " pages are gone at their latest captures",
     );
   }
 
@@ -238,6 +238,12 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
     return whole.match === "host" && name.startsWith(host) ? name.slice(host.length - 1) : name;
   }
 
+  /** The day of a capture of a dead page, which opens it in the archive. */
+  function seen(row, at) {
+    const memento = mementoOf({ replay: answer.replay, url: row.page }, { time: time(at) });
+    return outLinks([[date(at), memento]]);
+  }
+
   function line(row) {
     const made = el("tr", {});
     const unknown = row.unknown ? `${row.linking ? ", " : ""}${count(row.unknown)} unknown` : "";
@@ -246,10 +252,10 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
     linkers.setAttribute("aria-expanded", "false");
     const isLinked = row.linking + (row.unknown || 0) > 0;
     made.append(
-      el("td", { text: date(row.died) }),
+      el("td", {}, seen(row, row.died)),
       el("td", { class: "n", text: String(row.status) }),
-      el("td", { class: "middle", text: date(row.seen) }),
-      el("td", { class: "middle", text: date(row.returned) }),
+      el("td", { class: "middle" }, seen(row, row.seen)),
+      el("td", { class: "middle" }, row.returned ? seen(row, row.returned) : ""),
       el("td", {}, isLinked ? linkers : "none"),
       el("td", { class: "name", title: safe(row.page) }, link({ v: "barcode", url: row.page }, nameOf(row.page))),
     );

@@ -239,8 +239,9 @@ function keys() {
   );
 }
 
+const html = document.documentElement;
+
 function theme() {
-  const html = document.documentElement;
   html.dataset.theme = isDark() ? "light" : "dark";
   try {
     localStorage.setItem("theme", html.dataset.theme);
@@ -253,7 +254,7 @@ function theme() {
 function start() {
   try {
     const kept = localStorage.getItem("theme");
-    if (kept === "dark" || kept === "light") document.documentElement.dataset.theme = kept;
+    if (kept === "dark" || kept === "light") html.dataset.theme = kept;
   } catch {
     /* As above. */
   }
@@ -277,7 +278,6 @@ function start() {
     event.preventDefault();
   });
   // Paper is white, whatever the theme.
-  const html = document.documentElement;
   let onScreen;
   addEventListener("beforeprint", () => {
     onScreen = html.dataset.theme;

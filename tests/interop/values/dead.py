@@ -37,9 +37,9 @@ def check_deaths(browser, tally, reference, url, chance):
                zip(shown["years"], answer["died"], answer["returned"], answer["gone"], strict=True), expected)
     gone = expected[-1][3] if expected else 0
     died, returned = sum(row[1] for row in expected), sum(row[2] for row in expected)
-    still = "page is" if gone == 1 else "pages are"
+    still = "page is gone at its latest capture" if gone == 1 else "pages are gone at their latest captures"
     tally.rows("heads", where, [text_of(browser, ".head p")],
-               [f"{many(died, 'death')}, {many(returned, 'return')}, {gone:,} {still} gone to this day"])
+               [f"{many(died, 'death')}, {many(returned, 'return')}, {gone:,} {still}"])
     if not every:
         return
     cells = browser.page.locator("table.dead tbody tr").evaluate_all(

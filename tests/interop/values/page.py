@@ -80,9 +80,9 @@ def check_dates(browser, tally, reference, url, pairs):
             tally.rows("two dates, none", where, ["a" in shown, text_of(browser, ".said h1")],
                        [False, "Nothing to compare"])
             continue
-        nearest = lambda text, other: other if not text else min(known, key=lambda time: abs(time - second_of(text)))
-        to = nearest(b, known[-1])
-        since = nearest(a, known[max(0, bisect.bisect_left(known, to) - 1)] if b else known[0])
+        as_of = lambda text: known[max(0, bisect.bisect_right(known, last_second(text)) - 1)]
+        to = as_of(b) if b else known[-1]
+        since = as_of(a) if a else known[max(0, bisect.bisect_left(known, to) - 1)] if b else known[0]
         tally.rows("two dates", where, [shown["a"], shown["b"]], [since, to])
         if (shown["a"], shown["b"]) != (since, to):
             continue
@@ -108,9 +108,9 @@ def check_dates(browser, tally, reference, url, pairs):
                    [f"{many(len(captures), 'capture')}, of which {changing:,} changed the links{ended(captures)}"])
 
 
-def second_of(text):
-    """The first second of 4 to 14 digits."""
-    return second(text + "00000101000000"[len(text):])
+def last_second(text):
+    """The last second of 8 to 14 digits."""
+    return second(text + "235959"[len(text) - 8:])
 
 
 def clock(time):

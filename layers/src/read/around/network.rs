@@ -189,8 +189,9 @@ fn within(link: Edge, stretches: &[(usize, i64, i64)], mut add: impl FnMut(Edge)
 }
 
 /// Links in order; stretches of one link that meet are one. It stands if one of them does, and is unknown if that is so
-/// of one and none stands; the last stretch says so. As of a date one that stands is enough, and the unknown ones
-/// beside it are left out.
+/// of one and none stands; the last stretch says so. Of all dates, a link that is unknown from its first second on adds
+/// no stretch beside those that stood. As of a date one that stands is enough, and the unknown ones beside it are left
+/// out.
 fn united(mut edges: Vec<Edge>, has_date: bool) -> Vec<Edge> {
     edges.sort_unstable();
     let ends = |edge: &Edge| (edge.source, edge.target);
@@ -201,7 +202,7 @@ fn united(mut edges: Vec<Edge>, has_date: bool) -> Vec<Edge> {
         let before = united.len();
         let counts = |edge: &&Edge| if has_date { !stands || edge.unknown.is_none() } else { is_certain(edge) };
         for &edge in of_pair.iter().filter(counts) {
-            let end = |edge: &Edge| edge.until.unwrap_or(i64::MAX);
+            let end = |edge: &Edge| edge.until.unwrap_or(OPEN);
             match united[before..].last_mut() {
                 Some(last) if edge.from <= end(last) => {
                     last.until = if end(last) >= end(&edge) { last.until } else { edge.until };

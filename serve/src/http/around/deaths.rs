@@ -80,6 +80,7 @@ pub(in crate::http) async fn deaths(
         "died": column(|toll| toll.died), "returned": column(|toll| toll.returned), "gone": column(|toll| toll.gone),
         "statuses": deaths.statuses.iter().map(|(status, died)| json!({"status": status.code(), "died": died}))
             .collect::<Vec<_>>(),
+        "replay": shared.http.replay,
         "rows": deaths.rows.iter().zip(&linkers).map(row).collect::<Vec<_>>(),
     });
     if let Some(url) = url {
