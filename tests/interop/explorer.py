@@ -33,6 +33,7 @@ from explorer_browser import FIRST, Api, Browser, digits, fail, served
 from explorer_deaths import check_deaths
 from explorer_firefox import Firefox, FirefoxBrowser
 from explorer_look import check_look, long_lines
+from explorer_paper import check_paper
 from explorer_proxy import check_proxies
 from explorer_quote import check_quote
 from explorer_store import check_store
@@ -358,7 +359,9 @@ def check_hostile(browser, api, url):
             times.append(time.monotonic() - begin)
             page.mouse.move(400, 400)
             page.keyboard.press("ArrowDown")
-        browser.open(url=url)
+        shown = browser.open(url=url)
+        if altered and not any(row["url"] in raw for row in shown["rows"]):
+            fail("the page did not get the hostile URLs")
         page.get_by_role("button", name="Table").click()
         page.wait_for_timeout(100)
         made = "document.querySelector('main script, main img, main svg') !== null"
@@ -385,12 +388,12 @@ def check_hostile(browser, api, url):
           f"{max(times) * 1000:.0f} ms a view, nothing ran")
 
 
-def check_token(chromium, webstrata, store, data, url):
+def check_token(make, webstrata, store, data, url):
     """A server that wants a token gets it from the page, once."""
     tokens = data.with_suffix(".tokens")
     tokens.write_text("a-token-that-is-long-enough-for-anybody\n")
     with served(webstrata, store, data, "--tokens", tokens) as base:
-        browser = Browser(chromium, base)
+        browser = make(base)
         browser.page.goto(f"{browser.base}/?{urllib.parse.urlencode({'url': url})}")
         browser.ready("failed")
         browser.page.get_by_label("Token").fill("a-token-that-is-long-enough-for-anybody")
@@ -433,6 +436,7 @@ def check_firefox(args, base, api, pages, within, most, directory, store, target
     if not args.firefox:
         print("left out: Firefox is not here")
         return
+    directory.mkdir()
     firefox = Firefox(args.firefox)
     try:
         print(f"Firefox {firefox.version}")
@@ -447,8 +451,15 @@ def check_firefox(args, base, api, pages, within, most, directory, store, target
         check_search(browser, api, most)
         check_pointer(browser, most)
         check_look(make, api, most)
+        check_paper(make, most)
         check_tasks(make, api, args.webstrata, store, target, DOMAIN)
-        check_truth(lambda base: FirefoxBrowser(firefox, base), args.webstrata, directory / "firefox")
+        check_store(browser, args.webstrata, store)
+        check_hostile(browser, api, "https://hostile.example/")
+        at = lambda base: FirefoxBrowser(firefox, base)
+        check_truth(at, args.webstrata, directory / "truth")
+        check_quote(at, api, base, args.webstrata, store, directory / "quoted", pages[:2])
+        check_deaths(at, args.webstrata, directory / "deaths")
+        check_token(at, args.webstrata, store, directory / "guarded", most)
     finally:
         firefox.close()
 
@@ -541,18 +552,21 @@ def main():
                 check_search(browser, api, most)
                 check_pointer(browser, most)
                 check_hostile(browser, api, bad)
-                check_look(lambda *size, **more: Browser(chromium, base, *size, **more), api, most)
+                sized = lambda *size, **more: Browser(chromium, base, *size, **more)
+                check_look(sized, api, most)
+                check_paper(sized, most)
                 browser.context.close()
-                check_truth(lambda base: Browser(chromium, base), args.webstrata, directory / "truth")
+                make = lambda base: Browser(chromium, base)
+                check_truth(make, args.webstrata, directory / "truth")
                 if not check_values(chromium, args.webstrata, [], 1, VALUES, pages=2):
                     fail("some values are wrong: explorer_values.py compares more")
-                check_quote(chromium, api, base, args.webstrata, store, directory / "quoted", pages[:8])
-                check_deaths(lambda base: Browser(chromium, base), args.webstrata, directory)
-                check_token(chromium, args.webstrata, store, directory / "guarded", most)
+                check_quote(make, api, base, args.webstrata, store, directory / "quoted", pages[:8])
+                check_deaths(make, args.webstrata, directory / "deaths")
+                check_token(make, args.webstrata, store, directory / "guarded", most)
                 check_proxies(chromium, base.removeprefix("http://"), most, directory)
                 check_axe(chromium, base, most)
                 measure(chromium, base, most)
-                check_firefox(args, base, api, pages, within, most, directory, store, target)
+                check_firefox(args, base, api, pages, within, most, directory / "firefox", store, target)
                 if args.shots:
                     shoot(chromium, base, most, args.shots)
                 chromium.close()

@@ -74,6 +74,18 @@ class Browser:
         """The colours that canvases and pictures take, by name."""
         return self.page.evaluate("import(new URL('explorer/dom.js', location)).then((dom) => dom.colours())")
 
+    def framed(self, site):
+        """Of a page of another origin: how wide its first picture is, and how many views its frame names."""
+        self.page.goto(site)
+        self.page.wait_for_load_state("networkidle")
+        frame = self.page.frames[1]
+        views = 0 if "chrome-error" in frame.url else frame.locator("#views a").count()
+        return self.page.evaluate("document.images[0].naturalWidth"), views
+
+    def paper(self):
+        """The bytes of the PDF that is printed."""
+        return self.page.pdf(format="A4", prefer_css_page_size=True)
+
     def saved(self, press):
         """The bytes of the file that is saved when something is pressed."""
         with self.page.expect_download() as saved:

@@ -3,7 +3,6 @@ import csv
 import json
 import subprocess
 import time
-from pathlib import Path
 
 from explorer_browser import fail, served
 
@@ -141,9 +140,8 @@ def check_deaths(make, webstrata, directory):
         links = asked(webstrata, store, "links", dead, "--in", "--at", "now")[0]["links"]
         if sorted(named) != sorted(url.removeprefix("http://") for url in links):
             fail(f"{dead} is linked by {named}, expected {links}")
-        with page.expect_download() as saved:
-            page.get_by_role("button", name="CSV", exact=True).click()
-        rows = list(csv.DictReader(Path(saved.value.path()).open(encoding="utf-8")))
+        saved = browser.saved(page.get_by_role("button", name="CSV", exact=True).click)
+        rows = list(csv.DictReader(saved.decode().splitlines()))
         command = [webstrata, "deaths", store, "--from", str(years[2]), "--to", str(years[2]), "--order", "last",
                    "--linkers", "100", "--format", "csv"]
         text = subprocess.run(command, check=True, capture_output=True, text=True).stdout

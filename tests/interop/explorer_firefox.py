@@ -2,6 +2,8 @@
 
 `Firefox` starts the browser, and a `Tab` has the calls of a page that the checks make. Needs Firefox and websockets.
 """
+import base64
+import fnmatch
 import itertools
 import json
 import re
@@ -9,6 +11,7 @@ import subprocess
 import tempfile
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 from explorer_browser import Browser, fail
 from websockets.sync.client import connect
@@ -41,7 +44,7 @@ class Firefox:
         else:
             fail("Firefox ended before it listened")
         self.socket = connect(f"{found[1]}/session", max_size=None)
-        self.numbers, self.events = itertools.count(1), []
+        self.numbers, self.events, self.routes = itertools.count(1), [], {}
         capabilities = self.ask("session.new", capabilities={})["capabilities"]
         self.version = capabilities["browserVersion"]
         self.ask("session.subscribe", events=["log.entryAdded", "network.beforeRequestSent"])
@@ -52,11 +55,29 @@ class Firefox:
         while True:
             answer = json.loads(self.socket.recv(timeout=60))
             if answer.get("id") != number:
-                self.events.append(answer)
+                self.told(answer)
             elif answer["type"] == "error":
                 raise ValueError(f"{method}: {answer['message']}")
             else:
                 return answer["result"]
+
+    def told(self, message):
+        """Keeps an event, and answers a request that a route holds."""
+        self.events.append(message)
+        params = message.get("params", {})
+        if params.get("isBlocked"):
+            url = params["request"]["url"]
+            body = next((body for pattern, (_, body) in self.routes.items() if fnmatch.fnmatch(url, pattern)), None)
+            # The answers to these commands have no event of their own, and nobody waits for them.
+            held = {"request": params["request"]["request"]}
+            if body is None:
+                command = {"method": "network.continueRequest", "params": held}
+            else:
+                content = base64.b64encode(body.encode()).decode()
+                kind = {"name": "content-type", "value": {"type": "string", "value": "application/json"}}
+                answer = {"statusCode": 200, "headers": [kind], "body": {"type": "base64", "value": content}}
+                command = {"method": "network.provideResponse", "params": held | answer}
+            self.socket.send(json.dumps({"id": next(self.numbers), **command}))
 
     def close(self):
         self.socket.close()
@@ -96,6 +117,26 @@ class Element:
         return self.of("((box) => ({x: box.x, y: box.y, width: box.width, height: box.height}))"
                        "(all[0].getBoundingClientRect())")
 
+    def all_text_contents(self):
+        return self.of("all.map((own) => own.textContent)")
+
+    def all(self):
+        return [self.nth(number) for number in range(self.count())]
+
+    def evaluate(self, function):
+        return self.of(f"({function})(all[0])")
+
+    def locator(self, selector):
+        return Element(self.tab, f"{self.found}.flatMap((own) => [...own.querySelectorAll({json.dumps(selector)})])")
+
+    def get_by_role(self, role, name, exact=False):
+        text = json.dumps(name)
+        test = f"own.innerText.trim() === {text}" if exact else f"own.innerText.includes({text})"
+        return Element(self.tab, f"{self.locator(ROLES[role]).found}.filter((own) => {test})")
+
+    def wait_for(self):
+        self.tab.wait_until(self.count, self.found)
+
     def focus(self):
         self.of("all[0].focus()")
 
@@ -134,9 +175,10 @@ class Tab:
                 fail(f"Firefox does not open {url[:200]}")
             time.sleep(0.02)
 
-    def evaluate(self, expression):
-        target = {"context": self.context}
-        text = f"Promise.resolve(({expression})).then((it) => JSON.stringify(it ?? null))"
+    def evaluate(self, expression, argument=None, context=None):
+        target = {"context": context or self.context}
+        of = f"(it) => typeof it === 'function' ? it({json.dumps(argument)}) : it"
+        text = f"Promise.resolve(({of})({expression})).then((it) => JSON.stringify(it ?? null))"
         answer = self.firefox.ask("script.evaluate", target=target, expression=text, awaitPromise=True)
         if answer["type"] == "exception":
             raise ValueError(answer["exceptionDetails"]["text"])
@@ -199,19 +241,31 @@ class Tab:
         self.firefox.ask("input.performActions", context=self.context, actions=list(sources))
 
     def wait_for_selector(self, selector):
+        self.wait_until(self.locator(selector).count, selector)
+
+    def wait_until(self, test, what):
         until = time.monotonic() + 20
-        while not self.locator(selector).count():
+        while not test():
             if time.monotonic() > until:
-                fail(f"Firefox shows no {selector} at {self.url[:200]}")
+                fail(f"Firefox shows no {what} at {self.url[:200]}")
             time.sleep(0.02)
+
+    def route(self, pattern, answer):
+        """Answers requests of this pattern: `answer` is called with what has `fulfill`, as in Chromium."""
+        kept = {}
+        answer(SimpleNamespace(fulfill=lambda json: kept.update(json=json)))
+        held = self.firefox.ask("network.addIntercept", phases=["beforeRequestSent"], contexts=[self.context])
+        self.firefox.routes[pattern] = held["intercept"], json.dumps(kept["json"])
+
+    def unroute(self, pattern):
+        intercept, _ = self.firefox.routes.pop(pattern)
+        self.firefox.ask("network.removeIntercept", intercept=intercept)
 
     def locator(self, selector):
         return Element(self, f"[...document.querySelectorAll({json.dumps(selector)})]")
 
     def get_by_role(self, role, name, exact=False):
-        text = json.dumps(name)
-        test = f"own.innerText.trim() === {text}" if exact else f"own.innerText.includes({text})"
-        return Element(self, f"[...document.querySelectorAll({json.dumps(ROLES[role])})].filter((own) => {test})")
+        return Element(self, "[document]").get_by_role(role, name, exact)
 
     def get_by_label(self, text):
         test = (f"own.getAttribute('aria-label') === {json.dumps(text)} || "
@@ -240,6 +294,22 @@ class FirefoxBrowser(Browser):
     def close(self):
         self.firefox.ask("browsingContext.close", context=self.page.context)
         self.firefox.ask("browser.removeUserContext", userContext=self.page.person)
+
+    def framed(self, site):
+        """Of a page of another origin: how wide its first picture is, and how many views its frame names."""
+        # To wait for a frame that is refused is an error.
+        self.firefox.ask("browsingContext.navigate", context=self.page.context, url=site, wait="none")
+        self.page.wait_until(lambda: self.page.evaluate("document.images[0]?.complete"), "picture of another site")
+        self.page.wait_for_timeout(1000)
+        width = self.page.evaluate("document.images[0].naturalWidth")
+        tree = self.firefox.ask("browsingContext.getTree", root=self.page.context)["contexts"][0]
+        frame = tree["children"][0]["context"]
+        return width, self.page.evaluate("document.querySelectorAll('#views a').length", context=frame)
+
+    def paper(self):
+        """The bytes of the PDF that is printed."""
+        return base64.b64decode(self.firefox.ask("browsingContext.print", context=self.page.context,
+                                                 page={"width": 21.0, "height": 29.7})["data"])
 
     def saved(self, press):
         before = set(self.firefox.downloads.iterdir())

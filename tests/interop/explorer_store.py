@@ -2,7 +2,6 @@
 import json
 import subprocess
 import xml.etree.ElementTree as ET
-from pathlib import Path
 
 from explorer_browser import fail
 
@@ -57,9 +56,7 @@ def check_store(browser, webstrata, store):
         if f"{linked['links']:,}" not in text:
             fail(f"{linked} is not shown")
     for kind, start in (("SVG", b"<svg"), ("PNG", b"\x89PNG")):
-        with page.expect_download() as saved:
-            page.get_by_role("button", name=kind, exact=True).click()
-        content = Path(saved.value.path()).read_bytes()
+        content = browser.saved(page.get_by_role("button", name=kind, exact=True).click)
         if not content.startswith(start):
             fail(f"{kind} of the store begins with {content[:20]}")
         if kind == "SVG" and len(ET.fromstring(content).findall(f".//{SVG}rect")) < drawn:
