@@ -6,11 +6,13 @@
 //! `search`, `barcode`, `dates`, `backlinks`, `neighbourhood`, `deaths` or `store`. `ahead` runs first and asks for its
 //! code, and for the answers that `asks` says it needs; `main` opens it, and the others serve the views.
 
+use std::sync::LazyLock;
+
 use axum::http::header::{
-    ACCEPT, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, IF_NONE_MATCH, REFERRER_POLICY,
-    X_CONTENT_TYPE_OPTIONS,
+    ACCEPT, ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG,
+    IF_NONE_MATCH, REFERRER_POLICY, VARY, X_CONTENT_TYPE_OPTIONS,
 };
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::{HeaderMap, HeaderName, StatusCode};
 use axum::response::{IntoResponse, Response};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -22,20 +24,23 @@ struct File {
     name: &'static str,
     content_type: &'static str,
     bytes: &'static [u8],
+    /// Compressed once, by zstd: a page asks for 30 files at a time.
+    packed: LazyLock<Option<Vec<u8>>>,
 }
 
 macro_rules! files {
     ($($name:literal: $content_type:literal),* $(,)?) => {
-        [$(File {
+        /// The page, then its files.
+        static FILES: [File; [$($name),*].len()] = [$(File {
             name: $name,
             content_type: $content_type,
             bytes: include_bytes!(concat!("explorer/", $name)),
-        }),*]
+            packed: LazyLock::new(|| zstd::bulk::compress(include_bytes!(concat!("explorer/", $name)), 19).ok()),
+        }),*];
     };
 }
 
-/// The page, then its files.
-static FILES: &[File] = &files! {
+files! {
     "index.html": "text/html; charset=utf-8",
     "explorer.css": "text/css; charset=utf-8",
     "views.css": "text/css; charset=utf-8",
@@ -79,13 +84,12 @@ static FILES: &[File] = &files! {
     "views.js": "text/javascript; charset=utf-8",
     "ways.js": "text/javascript; charset=utf-8",
     "years.js": "text/javascript; charset=utf-8",
-};
+}
 
 /// The page, if the caller is a browser: if it accepts HTML. `frames` are the sources of the pages that may show it in
 /// a frame, as content security policies name them.
 pub(crate) fn page(headers: &HeaderMap, frames: &str) -> Option<Response> {
-    let accepted = headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    accepted.contains("text/html").then(|| answer(&FILES[0], headers, frames))
+    text(headers, ACCEPT).contains("text/html").then(|| answer(&FILES[0], headers, frames))
 }
 
 /// A file of the page, by its name; `None` if there is no such file.
@@ -95,7 +99,7 @@ pub(crate) fn file(name: &str, headers: &HeaderMap) -> Option<Response> {
 
 /// A file, or 304 if the caller has it. Callers ask again each time, because another version of the program has other
 /// files under the same names.
-fn answer(file: &File, headers: &HeaderMap, frames: &str) -> Response {
+fn answer(file: &'static File, headers: &HeaderMap, frames: &str) -> Response {
     let tag = format!("\"{:016x}\"", xxh3_64(file.bytes));
     let fields = [
         (CONTENT_TYPE, file.content_type.to_owned()),
@@ -105,11 +109,18 @@ fn answer(file: &File, headers: &HeaderMap, frames: &str) -> Response {
         (CACHE_CONTROL, "no-cache".to_owned()),
         (ETAG, tag.clone()),
     ];
-    let known = headers.get(IF_NONE_MATCH).and_then(|value| value.to_str().ok());
-    if known.is_some_and(|known| known.contains(&tag)) {
+    if text(headers, IF_NONE_MATCH).contains(&tag) {
         return (StatusCode::NOT_MODIFIED, fields).into_response();
     }
+    let takes_zstd = text(headers, ACCEPT_ENCODING).split(',').any(|coding| coding.trim() == "zstd");
+    if let (true, Some(packed)) = (takes_zstd, file.packed.as_deref()) {
+        return (fields, [(CONTENT_ENCODING, "zstd"), (VARY, "accept-encoding")], packed).into_response();
+    }
     (fields, file.bytes).into_response()
+}
+
+fn text(headers: &HeaderMap, name: HeaderName) -> &str {
+    headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -118,7 +129,7 @@ mod tests {
 
     #[test]
     fn no_address_is_of_the_whole_host() {
-        for file in FILES {
+        for file in &FILES {
             let text = std::str::from_utf8(file.bytes).expect("text");
             for absolute in ["\"/v1", "'/v1", "`/v1", "\"/explorer", "href=\"/", "src=\"/", "url(/", "location.origin"]
             {
