@@ -132,7 +132,7 @@ impl AsOfArgs {
     }
 }
 
-fn age(text: &str) -> Result<i64, String> {
+pub(crate) fn age(text: &str) -> Result<i64, String> {
     parse_age(text).ok_or_else(|| format!("not an age: {text:?}; write hours, days, weeks or years: 12h, 30d, 4w, 2y"))
 }
 

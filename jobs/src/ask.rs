@@ -21,7 +21,7 @@ pub(crate) const READ_MEMORY: usize = 256 << 20;
 
 /// Opens a store for questions: its cells if the store has cells, else its layers with `memory` bytes of decoded
 /// blocks.
-pub(crate) fn open(store: impl Into<Location>, memory: usize) -> anyhow::Result<Box<dyn Links>> {
+pub(crate) fn open(store: impl Into<Location>, memory: usize) -> anyhow::Result<Box<dyn Links + Send + Sync>> {
     let store = Store::open(store)?;
     Ok(match Cells::open(&store, Residence::Mapped, ENCODINGS)? {
         Some(cells) => Box::new(cells),
@@ -58,7 +58,7 @@ pub(crate) struct SourceArgs {
 
 impl SourceArgs {
     /// Opens the cells or layers of the store (`memory` is for layers), or connects to the servers.
-    pub(crate) fn open(&self, memory: usize) -> anyhow::Result<Box<dyn Links>> {
+    pub(crate) fn open(&self, memory: usize) -> anyhow::Result<Box<dyn Links + Send + Sync>> {
         match (&self.store, self.servers()?) {
             (_, Some(servers)) => Ok(Box::new(servers)),
             (Some(store), None) => open(store, memory),

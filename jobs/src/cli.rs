@@ -49,12 +49,11 @@ pub(crate) struct Cli {
 }
 
 impl Cli {
-    /// Reads the command line; ends the process where it makes no sense or asks for help.
-    pub(crate) fn of_process() -> Self {
-        let words: Vec<OsString> = std::env::args_os().collect();
+    /// Reads the command line: an error where it makes no sense, or asks for help.
+    pub(crate) fn of(words: Vec<OsString>) -> Result<Self, clap::Error> {
         let command = grouped(prepared(Self::command(), &words));
-        let matches = command.try_get_matches_from(words).unwrap_or_else(|error| said_missing(error).exit());
-        Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+        let matches = command.try_get_matches_from(words).map_err(said_missing)?;
+        Self::from_arg_matches(&matches)
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::{metrics, progress};
 use clap::Args;
 use serde_json::json;
+use std::cell::RefCell;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -11,6 +12,19 @@ use webstrata_layers::Location;
 use webstrata_pipeline::{Cluster, Progress, RunOptions, StageReport, memory_needed, workers_within};
 
 use crate::args::{processors, size};
+
+thread_local! {
+    /// What the jobs of this thread count in, if another program watches them.
+    static WATCHED: RefCell<Option<Progress>> = const { RefCell::new(None) };
+}
+
+/// Runs what starts jobs, which count in `progress` and show nothing.
+pub(crate) fn with_progress<T>(progress: &Progress, run: impl FnOnce() -> T) -> T {
+    let before = WATCHED.replace(Some(progress.clone()));
+    let done = run();
+    WATCHED.set(before);
+    done
+}
 
 /// With what a job runs.
 #[derive(Args, Clone, Debug)]
@@ -81,12 +95,16 @@ impl RunArgs {
         if let Some(report) = &self.report {
             outside_stores(report)?;
         }
-        let progress = Progress::default();
+        let watched = WATCHED.with_borrow(Clone::clone);
+        let progress = watched.clone().unwrap_or_default();
         if let Some(address) = &self.metrics {
             metrics::serve(address, &progress)?;
         }
         let started = Instant::now();
-        let done = progress::shown(&progress, || job(&progress));
+        let done = match watched {
+            Some(progress) => job(&progress),
+            None => progress::shown(&progress, || job(&progress)),
+        };
         let seconds = started.elapsed().as_secs_f64();
         Ok((done, Run { seconds, stages: progress.stages(), spilled: progress.spilled() }))
     }

@@ -48,6 +48,8 @@ mod query;
 mod question;
 mod suggest;
 
+pub use barcode::svg::picture_of;
+
 /// The list of paths for people.
 const PAGE: &str = include_str!("http/page.txt");
 /// The list of paths for programs.

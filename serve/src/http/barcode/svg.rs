@@ -21,9 +21,9 @@ use axum::http::{HeaderMap, HeaderValue, Uri};
 use axum::response::{IntoResponse, Response};
 use webstrata_layers::record::capture::{gone_after, telling};
 use webstrata_layers::record::key::host_of;
-use webstrata_layers::{RangeLength, counted, format_time};
+use webstrata_layers::{Error, Links, RangeLength, Uid, counted, format_time};
 
-use super::{Barcode, Refused, pinned};
+use super::{Barcode, Refused, outward_rows, pinned};
 use crate::http::question::home;
 use crate::http::question::params::Params;
 use crate::server::Shared;
@@ -77,6 +77,19 @@ pub(in crate::http) async fn svg(
         (VARY, home::VARIES),
     ];
     Ok((fields, picture).into_response())
+}
+
+/// The barcode of a page as an SVG that stands by itself, for who has a graph and no server: its `limit` longest-lived
+/// links, `width` pixels wide.
+///
+/// # Errors
+/// As of all questions.
+pub fn picture_of(links: &dyn Links, uid: Uid, url: &str, limit: usize, width: u32) -> Result<String, Error> {
+    let captures = links.captures(uid)?;
+    let (rows, rest) = outward_rows(&captures, &links.lifespans(uid)?, limit);
+    let names = links.urls_of(&rows.links)?;
+    let barcode = Barcode { url: url.to_owned(), uid, is_inward: false, captures, rows, rest, found: Vec::new() };
+    Ok(picture(&barcode, &names, f64::from(width), &format!("epoch {}", links.epoch())))
 }
 
 /// The rows with their runs, the longest-lived first.

@@ -1,0 +1,28 @@
+//! The library behind the Python package `webstrata`: what needs Rust, and nothing else. The package around it, in
+//! `webstrata/`, has the names that people call, and their documentation.
+//!
+//! | file | what |
+//! |---|---|
+//! | `command` | one command of the command line, in a thread of its own, with progress and Ctrl-C |
+//! | `graph` | a store or servers, asked about many URLs at a time |
+//! | `table` | tables that other libraries read without a copy |
+//! | `failed` | errors as exceptions |
+//!
+//! Every call that takes long lets other threads of Python run, and ends soon after Ctrl-C.
+
+mod command;
+mod failed;
+mod graph;
+mod table;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+mod _webstrata {
+    #[pymodule_export]
+    use super::command::{main, run};
+    #[pymodule_export]
+    use super::graph::Graph;
+    #[pymodule_export]
+    use super::table::Table;
+}
