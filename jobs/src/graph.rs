@@ -171,8 +171,8 @@ impl Graph {
         self.batch(uids, ask, |remote| remote.wait(remote.pinned().links(uids, direction, window)).map_err(Refused))
     }
 
-    /// The pages of which it is unknown as of a time whether they link: the page itself, or of those that ever linked to
-    /// the URL. Empty lists without a time.
+    /// The pages of which it is unknown as of a time whether they link: the page itself, or of those that ever linked
+    /// to the URL. Empty lists without a time.
     ///
     /// # Errors
     /// As [`Graph::urls_of`].

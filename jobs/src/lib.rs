@@ -4,8 +4,8 @@
 //! failed, or what was asked for was not found; 2: the command line makes no sense. A reader of the output that goes
 //! away early is no failure.
 //!
-//! [`main`] is the program. [`run`] is one command inside another program, as the Python package has it: the same words,
-//! the same results and errors, and no exit. [`graph`] opens what the questions of that program are asked of.
+//! [`main`] is the program. [`run`] is one command inside another program, as the Python package has it: the same
+//! words, the same results and errors, and no exit. [`graph`] opens what the questions of that program are asked of.
 
 mod advice;
 mod args;
@@ -82,14 +82,17 @@ impl From<anyhow::Error> for Failed {
 /// As the program has them.
 pub fn run(words: Vec<OsString>, progress: &Progress, out: &mut dyn Write) -> Result<(), Failed> {
     let words = std::iter::once("webstrata".into()).chain(words).collect();
-    let cli = cli::Cli::of(words).map_err(|error| {
-        let text = error.to_string();
-        Failed::Usage(text.trim_start_matches("error: ").trim_end().to_owned())
-    })?;
+    let cli = cli::Cli::of(words).map_err(|error| Failed::Usage(without_usage(&error.to_string())))?;
     match running::with_progress(progress, || cli.command.run(out))? {
         args::Outcome::Done => Ok(()),
         args::Outcome::Failed => Err(Failed::Other("the command printed its result and failed".to_owned())),
     }
+}
+
+/// What is wrong with a command line, in one line, without how it is used.
+fn without_usage(text: &str) -> String {
+    let text = text.split("\n\nUsage:").next().unwrap_or(text);
+    text.trim_start_matches("error: ").split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// An error as the program says it.

@@ -32,7 +32,6 @@ type Csr<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>);
 #[pyclass(frozen, module = "webstrata._webstrata")]
 pub(crate) struct Graph(webstrata_jobs::graph::Graph);
 
-
 fn seconds(times: impl IntoIterator<Item = i64>) -> ArrayRef {
     Arc::new(TimestampSecondArray::from_iter_values(times).with_timezone(UTC))
 }
@@ -115,7 +114,9 @@ impl Graph {
 impl Graph {
     #[staticmethod]
     fn open(py: Python<'_>, store: OsString, memory: usize) -> PyResult<Self> {
-        py.detach(|| webstrata_jobs::graph::Graph::open(&store, memory)).map(Self).map_err(|failed| exception(py, &failed))
+        py.detach(|| webstrata_jobs::graph::Graph::open(&store, memory))
+            .map(Self)
+            .map_err(|failed| exception(py, &failed))
     }
 
     #[staticmethod]
@@ -166,7 +167,9 @@ impl Graph {
         Ok(urls)
     }
 
-    #[pyo3(signature = (uids, is_inward, is_exact, has_names, at=None, start=None, end=None, max_age=None, failures=None))]
+    #[pyo3(signature = (
+        uids, is_inward, is_exact, has_names, at=None, start=None, end=None, max_age=None, failures=None
+    ))]
     #[expect(clippy::too_many_arguments, reason = "the package around it names them")]
     fn links(
         &self,
@@ -190,12 +193,14 @@ impl Graph {
             let (mut sources, mut links, mut states) = (Vec::new(), Vec::new(), BooleanBuilder::new());
             for (at, &uid) in part.iter().enumerate() {
                 for &link in known.get(at) {
-                    (sources.push(uid), links.push(Some(link)));
+                    sources.push(uid);
+                    links.push(Some(link));
                     states.append_value(false);
                 }
                 for &page in unknown.get(at) {
                     // Of a page whose links are unknown, no link is known.
-                    (sources.push(uid), links.push(is_inward.then_some(page)));
+                    sources.push(uid);
+                    links.push(is_inward.then_some(page));
                     states.append_value(true);
                 }
             }

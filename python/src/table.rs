@@ -1,5 +1,6 @@
 //! A table of Arrow record batches, which other libraries read without a copy: `__arrow_c_stream__` of the Arrow
-//! `PyCapsule` interface (pyarrow, pandas, Polars, DuckDB). Each call makes a new stream, so a table is read many times.
+//! `PyCapsule` interface (pyarrow, pandas, Polars, DuckDB). Each call makes a new stream, so a table is read many
+//! times.
 
 use std::fs::File;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! `webstrata`: the program, whose command line is the library beside it.
+//! `webstrata`: the program, whose command line is the library around it.
 
 use std::process::ExitCode;
 
