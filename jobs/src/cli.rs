@@ -2,16 +2,19 @@
 //!
 //! Help is written for 80 columns; `jobs/tests/cli.rs` holds every help page to that.
 
-use crate::args::Outcome;
+use crate::args::{Outcome, Usage};
 use crate::commands::{
-    analyze, backlinks, bench, build, captures, cells, check, deaths, demo, diff, export, fold, gc, generate, info,
-    links, log, merge, neighbourhood, overview, query, remove, serve, sql, timemap, uids, update, watch, ways,
+    analyze, backlinks, bench, build, captures, cells, check, completions, deaths, demo, diff, export, fold, gc,
+    generate, info, links, log, merge, neighbourhood, overview, query, remove, serve, sql, timemap, uids, update,
+    watch, ways,
 };
+use crate::settings::{self, STORE};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::any::TypeId;
 use std::ffi::OsString;
 use std::io::Write;
+use std::path::PathBuf;
 
 const OVERVIEW: &str = "\
 Examples:
@@ -24,7 +27,7 @@ A STORE is a directory of Parquet files. `webstrata help COMMAND` describes a
 command.";
 
 /// The subcommands as `--help` lists them: what a person wants to do, and what does that.
-const GROUPS: [(&str, &[&str]); 6] = [
+const GROUPS: [(&str, &[&str]); 7] = [
     (
         "Build and keep a store",
         &["build", "update", "merge", "cells", "info", "overview", "check", "log", "remove", "gc"],
@@ -34,10 +37,10 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ("Serve", &["serve"]),
     ("Share with other tools", &["export", "sql"]),
     ("Try", &["demo", "generate", "bench"]),
+    ("Install", &["completions"]),
 ];
 
-/// The arguments of [`crate::ask::SourceArgs`] that say what is asked.
-const STORE: &str = "store";
+/// The argument of [`crate::ask::SourceArgs`] that says whom to ask.
 const SERVER: &str = "server";
 
 /// Time-aware link graphs of web archives
@@ -45,24 +48,59 @@ const SERVER: &str = "server";
 #[command(name = "webstrata", version, after_help = OVERVIEW, max_term_width = 80)]
 pub(crate) struct Cli {
     #[command(subcommand)]
-    pub(crate) command: Command,
+    command: Command,
+    /// Read options from this TOML file, which has a table for each command; options of the command
+    /// line and of the environment come first
+    #[arg(long, value_name = "FILE", global = true)]
+    config: Option<PathBuf>,
+    /// Print the options in effect as a file for --config, and do nothing else
+    #[arg(long, global = true)]
+    print_config: bool,
+    /// What `--print-config` prints.
+    #[arg(skip)]
+    effective: String,
+}
+
+/// Why there is no command.
+#[derive(Debug)]
+pub(crate) enum Wrong {
+    /// The words make no sense, or ask for help.
+    Words(clap::Error),
+    /// The file of settings does not.
+    Settings(Usage),
 }
 
 impl Cli {
     /// Reads the command line: an error where it makes no sense, or asks for help.
-    pub(crate) fn of(words: Vec<OsString>) -> Result<Self, clap::Error> {
-        let command = grouped(prepared(Self::command(), &words));
-        let matches = command.try_get_matches_from(words).map_err(said_missing)?;
-        Self::from_arg_matches(&matches)
+    pub(crate) fn of(words: Vec<OsString>) -> Result<Self, Wrong> {
+        let words = settings::completed(&Self::command(), words).map_err(Wrong::Settings)?;
+        let mut command = grouped(prepared(Self::command(), &words));
+        let matches = command.try_get_matches_from_mut(words).map_err(|error| Wrong::Words(said_missing(error)))?;
+        let mut cli = Self::from_arg_matches(&matches).map_err(Wrong::Words)?;
+        if cli.print_config {
+            cli.effective = settings::effective(&command, &matches);
+        }
+        Ok(cli)
+    }
+
+    /// Runs the command.
+    pub(crate) fn run(self, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+        if self.print_config {
+            out.write_all(self.effective.as_bytes())?;
+            return Ok(Outcome::Done);
+        }
+        self.command.run(out)
     }
 }
 
 /// The command line for these words. With `--server` there is no STORE, so that the first word after the command is
-/// what follows the STORE otherwise: every command that asks servers takes its words alike. Times may begin with a
+/// what follows the STORE otherwise: every command that asks servers takes its words alike. So it is where a setting
+/// names the store. Times may begin with a
 /// hyphen (`--at -30d`).
 fn prepared(command: clap::Command, words: &[OsString]) -> clap::Command {
     let options = || words.iter().take_while(|word| *word != "--").filter_map(|word| word.to_str());
     let is_of_servers = options().any(|word| word == "--server" || word.starts_with("--server="));
+    let is_named = settings::names_store(words);
     let is_time = |arg: &clap::Arg| arg.get_value_parser().type_id() == TypeId::of::<i64>();
     command.mut_subcommands(|command| {
         let has_server = command.get_arguments().any(|arg| arg.get_id() == SERVER);
@@ -70,6 +108,9 @@ fn prepared(command: clap::Command, words: &[OsString]) -> clap::Command {
             // As a hidden option it takes no word.
             () if has_server && is_of_servers && arg.get_id() == STORE => {
                 arg.long("no-store").hide(true).required(false)
+            }
+            () if is_named && arg.get_id() == STORE && arg.get_long().is_none() => {
+                arg.long(STORE).hide(true).required(false)
             }
             () if is_time(&arg) => arg.allow_hyphen_values(true),
             () => arg,
@@ -170,6 +211,8 @@ pub(crate) enum Command {
     Demo(demo::DemoArgs),
     /// Measure encodings of links, and the cells of a store
     Bench(bench::BenchArgs),
+    /// Print completions for a shell, or write manual pages
+    Completions(completions::CompletionsArgs),
 }
 
 impl Command {
@@ -205,6 +248,7 @@ impl Command {
             Command::Generate(args) => generate::run(&args, out),
             Command::Demo(args) => demo::run(&args, out),
             Command::Bench(args) => bench::run(&args, out),
+            Command::Completions(args) => completions::run(&args, out),
         }
     }
 }

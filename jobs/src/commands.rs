@@ -7,6 +7,7 @@ pub(crate) mod build;
 pub(crate) mod captures;
 pub(crate) mod cells;
 pub(crate) mod check;
+pub(crate) mod completions;
 pub(crate) mod deaths;
 pub(crate) mod demo;
 pub(crate) mod diff;

@@ -177,12 +177,17 @@ impl Graph {
     /// # Errors
     /// As [`Graph::urls_of`].
     pub fn unknown_of(&self, uids: &[Uid], is_inward: bool, window: Window) -> Result<Batch<Uid>, Failed> {
+        let Window::AsOf(as_of) = window else {
+            let mut none = Batch::default();
+            uids.iter().for_each(|_| none.push(&[]));
+            return Ok(none);
+        };
         let direction = if is_inward { Direction::In(Precision::Exact) } else { Direction::Out };
-        let mut unknown = Batch::default();
-        for &uid in uids {
-            unknown.push(&ask::unknown(self.links(), uid, direction, window)?);
-        }
-        Ok(unknown)
+        let ask = |links: &(dyn Links + Send + Sync), uid: &Uid, found: &mut Vec<Uid>| {
+            *found = links.unknown(*uid, direction, as_of)?;
+            Ok(())
+        };
+        self.batch(uids, ask, |remote| remote.wait(remote.pinned().unknown(uids, direction, as_of)).map_err(Refused))
     }
 
     /// The captures of URLs, by time.

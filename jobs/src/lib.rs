@@ -17,6 +17,7 @@ pub mod graph;
 mod metrics;
 mod progress;
 mod running;
+mod settings;
 mod signals;
 mod spans;
 mod table;
@@ -28,12 +29,19 @@ use webstrata_pipeline::Progress;
 /// Runs the program, with its name as the first word, and returns its exit code. Ends the process where the command
 /// line makes no sense, or asks for help.
 pub fn main(words: Vec<OsString>) -> u8 {
-    let cli = cli::Cli::of(words).unwrap_or_else(|error| error.exit());
+    let cli = match cli::Cli::of(words) {
+        Ok(cli) => cli,
+        Err(cli::Wrong::Words(error)) => error.exit(),
+        Err(cli::Wrong::Settings(error)) => {
+            let _ = writeln!(io::stderr(), "error: {error}");
+            return 2;
+        }
+    };
     // Where signals cannot be heard, they end the process.
     let _ = signals::hear();
     // The lock is not taken, because workers write results to standard output too.
     let mut out = BufWriter::new(io::stdout());
-    let result = cli.command.run(&mut out).and_then(|outcome| {
+    let result = cli.run(&mut out).and_then(|outcome| {
         out.flush()?;
         Ok(outcome)
     });
@@ -82,8 +90,11 @@ impl From<anyhow::Error> for Failed {
 /// As the program has them.
 pub fn run(words: Vec<OsString>, progress: &Progress, out: &mut dyn Write) -> Result<(), Failed> {
     let words = std::iter::once("webstrata".into()).chain(words).collect();
-    let cli = cli::Cli::of(words).map_err(|error| Failed::Usage(without_usage(&error.to_string())))?;
-    match running::with_progress(progress, || cli.command.run(out))? {
+    let cli = cli::Cli::of(words).map_err(|wrong| match wrong {
+        cli::Wrong::Words(error) => Failed::Usage(without_usage(&error.to_string())),
+        cli::Wrong::Settings(error) => Failed::Usage(error.to_string()),
+    })?;
+    match running::with_progress(progress, || cli.run(out))? {
         args::Outcome::Done => Ok(()),
         args::Outcome::Failed => Err(Failed::Other("the command printed its result and failed".to_owned())),
     }
