@@ -2,22 +2,25 @@
 //!
 //! [`Metrics`] belong to one server, so that several servers in a process do not mix. They count and time every call
 //! that passes [`Metrics::around`]. The numbers of [`Admission`] and [`Connections`] are read at each scrape. The
-//! server sets all other metrics. `/metrics` gives the text format of OpenMetrics 1.0.
+//! server sets all other metrics. `/metrics` gives OpenMetrics 1.0, or the older text format of Prometheus.
 //!
-//! Promises: all names begin with `webstrata_` and end in their unit. Labels come from fixed lists, so the number of
+//! Promises: all names but those of the process begin with `webstrata_`, and end in their unit. Labels come from fixed lists, so the number of
 //! metrics is bounded whatever callers send. Memory: below a megabyte. Costs of a call: three look-ups and a clock.
 
+mod exposition;
+mod process;
+
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::extract::{Request, State};
-use axum::http::header;
+use axum::http::HeaderMap;
 use axum::middleware::{Next, from_fn_with_state};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use axum::routing::get;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric, text};
@@ -38,8 +41,8 @@ use webstrata_cells::image::Residence;
 /// Upper bounds of the times of calls, in seconds.
 const SECONDS: [f64; 17] =
     [5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0];
-/// The content type of the text.
-const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+/// What the names of the metrics of a server begin with.
+const PREFIX: &str = "webstrata";
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ByMethod {
@@ -60,6 +63,11 @@ struct ByPool {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ByResidence {
     residence: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ByVersion {
+    version: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -120,8 +128,12 @@ impl Metrics {
     /// Metrics that begin at zero.
     #[must_use]
     pub fn new() -> Self {
-        let mut registry = Registry::with_prefix("webstrata");
-        let all = &mut registry;
+        let mut registry = Registry::default();
+        registry.register_collector(Box::new(process::Process::new()));
+        let all = registry.sub_registry_with_prefix(PREFIX);
+        let version = Family::<ByVersion, Level>::default();
+        version.get_or_create(&ByVersion { version: env!("CARGO_PKG_VERSION") }).set(1);
+        all.register("build_info", "The version of the program; the value is 1", version);
         let call_seconds = Family::new_with_constructor(Times);
         all.register_with_unit(
             "call",
@@ -179,7 +191,7 @@ impl Metrics {
     /// `/metrics`.
     pub fn routes(&self) -> Router {
         let metrics = self.clone();
-        let answer = async move || ([(header::CONTENT_TYPE, OPEN_METRICS)], metrics.text()).into_response();
+        let answer = async move |headers: HeaderMap| exposition::answer(&headers, metrics.text());
         Router::new().route(METRICS, get(answer))
     }
 
@@ -203,9 +215,14 @@ impl Metrics {
         self.watch(Wires(connections.clone()));
     }
 
+    /// Adds the free space and the size of the disk of a directory.
+    pub fn watch_disk(&self, directory: PathBuf) {
+        self.watch(process::Disk(directory));
+    }
+
     fn watch(&self, collector: impl Collector) {
         let mut registry = self.0.registry.lock().unwrap_or_else(PoisonError::into_inner);
-        registry.register_collector(Box::new(collector));
+        registry.sub_registry_with_prefix(PREFIX).register_collector(Box::new(collector));
     }
 
     /// Sets the number and the bytes of cells ready in memory or on disk.
@@ -442,9 +459,15 @@ mod tests {
         ];
         let count = |text: &str, labels: &str| figure(text, &format!("webstrata_calls_total{{method=\"{labels}\"}}"));
         until(async || counts.iter().all(|(labels, _)| count(&metrics.text(), labels).is_some())).await;
-        let answer = http(address, "/metrics", "").await;
-        assert!(answer.contains(&format!("content-type: {OPEN_METRICS}")), "{answer}");
+        let older = http(address, "/metrics", "accept: text/plain\r\n").await;
+        assert!(older.contains("content-type: text/plain; version=0.0.4"), "{older}");
+        assert!(older.contains("# TYPE webstrata_calls_total counter") && !older.contains("# EOF"), "{older}");
+        let answer = http(address, "/metrics", "accept: application/openmetrics-text; version=1.0.0\r\n").await;
+        assert!(answer.contains(&format!("content-type: {}", exposition::OPEN_METRICS)), "{answer}");
         assert!(answer.ends_with("# EOF\n"), "{answer}");
+        for name in ["process_start_time_seconds", "webstrata_build_info"] {
+            assert!(answer.contains(&format!("# TYPE {name} gauge")), "{name}: {answer}");
+        }
         for (labels, expected) in counts {
             assert_eq!(count(&answer, labels), Some(expected), "{labels}");
         }

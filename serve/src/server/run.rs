@@ -207,9 +207,10 @@ impl Server {
             Some(address) => Some(bound(address).await?),
             None => None,
         };
-        let give_back = options.give_back;
+        let (give_back, data) = (options.give_back, options.cluster.data.clone());
         let prepared = PreparedServer::start((location, address), options).await.map_err(ServerError::Start)?;
         prepared.metrics.watch_connections(&connections);
+        prepared.metrics.watch_disk(data);
         let given_back = (prepared.budgets.clone(), give_back);
         let tidied = (prepared.limits, prepared.admission.clone(), given_back, connections.clone());
         tokio::spawn(tidy(tidied, prepared.stop.subscribe()));
