@@ -14,8 +14,6 @@ mod bars;
 mod cli;
 mod commands;
 pub mod graph;
-mod metrics;
-mod progress;
 mod running;
 mod settings;
 mod signals;

@@ -1,6 +1,8 @@
 //! Options that all jobs over a store share, and the progress and the report of a job.
 
-use crate::{metrics, progress};
+mod metrics;
+pub(crate) mod progress;
+
 use clap::Args;
 use serde_json::json;
 use std::cell::RefCell;

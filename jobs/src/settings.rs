@@ -10,6 +10,7 @@
 //! that no command has is an error. What a setting says is checked as if it stood on the command line.
 
 use crate::args::Usage;
+use clap::parser::ValueSource;
 use clap::{ArgAction, ArgMatches, Command};
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write;
@@ -79,7 +80,7 @@ pub(crate) fn names_store(words: &[OsString]) -> bool {
     is_given(words, STORE, None)
 }
 
-/// What a command line and its settings say together, as a file of settings.
+/// What a command line and its settings say together, as a file of settings, in which defaults are comments.
 pub(crate) fn effective(command: &Command, matches: &ArgMatches) -> String {
     let (mut names, mut command, mut matches) = (Vec::new(), command, matches);
     while let Some((name, inner)) = matches.subcommand() {
@@ -104,8 +105,9 @@ pub(crate) fn effective(command: &Command, matches: &ArgMatches) -> String {
             (many, _) => format!("[{}]", many.join(", ")),
         };
         let part = if name == STORE { &mut outside } else { &mut inside };
-        // Writing into a string cannot fail.
-        let _ = writeln!(part, "{name} = {value}");
+        let is_default = matches.value_source(arg.get_id().as_str()) == Some(ValueSource::DefaultValue);
+        // A default may exclude what is given. Writing into a string cannot fail.
+        let _ = writeln!(part, "{}{name} = {value}", if is_default { "# " } else { "" });
     }
     format!("{outside}\n[{}]\n{inside}", names.join("."))
 }

@@ -151,7 +151,7 @@ fn metrics_that_the_manual_names_exist() {
     let server = Server::start(&mut serve, dir.path().join("server.log"));
     server.until(200);
     let (_, of_server) = server.get("/metrics").unwrap();
-    let of_jobs = fs::read_to_string(workspace().join("jobs/src/metrics.rs")).unwrap();
+    let of_jobs = fs::read_to_string(workspace().join("jobs/src/running/metrics.rs")).unwrap();
     let manual = document("docs/manual.md");
     let is_of_name = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '_';
     let named = manual.match_indices("`webstrata_").map(|(at, _)| {

@@ -300,6 +300,8 @@ fn options_that_the_documents_name_exist() {
     for name in ["bench codecs", "bench cells"] {
         known.extend(options_in(&succeeds(dir.path(), &format!("{name} --help"))));
     }
+    // What names the STORE in the place of a word, which help shows.
+    known.insert("--store".to_owned());
     // Of cargo, curl and the scripts of tests, which the documents run, too.
     let others = [
         "--workspace",

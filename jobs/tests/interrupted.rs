@@ -38,7 +38,8 @@ const WRITING: [(&str, &str, bool); 21] = [
 ];
 
 /// Commands that write no file.
-const READING: [&str; 15] = [
+const READING: [&str; 16] = [
+    "completions",
     "info",
     "check",
     "log",

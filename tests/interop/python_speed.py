@@ -78,8 +78,8 @@ def main():
     matrix = graph.csr()
     seconds, after = time.perf_counter() - begin, held()
     arrays = (matrix.indices.nbytes + matrix.indptr.nbytes + matrix.data.nbytes) / 1e6
-    print(f"matrix of {matrix.nnz:,} links in {seconds:.2f} s: arrays {arrays:.0f} MB, memory {after[0] - before[0]:.0f} "
-          f"MB more than before, {after[1] - before[0]:.0f} at most")
+    print(f"matrix of {matrix.nnz:,} links in {seconds:.2f} s: arrays {arrays:.0f} MB, memory "
+          f"{after[0] - before[0]:.0f} MB more than before, {after[1] - before[0]:.0f} at most")
     starts, links = graph._graph.csr()
     import scipy.sparse
     made = scipy.sparse.csr_array((np.ones(len(links), np.int8), links, starts), shape=matrix.shape, copy=False)

@@ -293,6 +293,7 @@ async fn what_makes_no_sense_is_refused() {
     assert_eq!(
         answer,
         json!({"epoch": 1, "rowsTotal": 0, "rowsSelected": 0, "periods": [], "died": [],
+               "replay": "https://web.archive.org/web/",
                               "returned": [], "gone": [], "statuses": [], "rows": []})
     );
 }

@@ -5,7 +5,7 @@
 
 use crate::args::{Format, FormatArgs, Outcome, Usage, location, processors, seconds, size};
 use crate::ask;
-use crate::progress::stop_when_asked;
+use crate::running::progress::stop_when_asked;
 use crate::table::{Column, Table};
 use anyhow::{Context, bail};
 use clap::Args;

@@ -111,6 +111,9 @@ mod tests {
         assert_eq!(status("VmRSS:\t12 kB\nThreads:\t3\n", "Threads"), Some(3));
         let stat = "7 (a b) c) S 1 2 3 4 5 6 7 8 9 10 150 250 0 0";
         assert_eq!(cpu_seconds(stat), Some(4.0));
-        assert_eq!(open_files_max("Limit Soft Hard Units\nMax open files            1024    4096   files\n"), Some(1024));
+        assert_eq!(
+            open_files_max("Limit Soft Hard Units\nMax open files            1024    4096   files\n"),
+            Some(1024)
+        );
     }
 }
