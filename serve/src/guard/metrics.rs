@@ -4,8 +4,9 @@
 //! that passes [`Metrics::around`]. The numbers of [`Admission`] and [`Connections`] are read at each scrape. The
 //! server sets all other metrics. `/metrics` gives OpenMetrics 1.0, or the older text format of Prometheus.
 //!
-//! Promises: all names but those of the process begin with `webstrata_`, and end in their unit. Labels come from fixed lists, so the number of
-//! metrics is bounded whatever callers send. Memory: below a megabyte. Costs of a call: three look-ups and a clock.
+//! Promises: all names but those of the process begin with `webstrata_`, and end in their unit. Labels come from fixed
+//! lists, so the number of metrics is bounded whatever callers send. Memory: below a megabyte. Costs of a call: three
+//! look-ups and a clock.
 
 mod exposition;
 mod process;

@@ -45,8 +45,8 @@ mod tests {
 
     #[test]
     fn counters_have_one_name_in_the_older_format() {
-        let metrics = "# HELP a_bytes Bytes of a.\n# TYPE a_bytes counter\n# UNIT a_bytes bytes\na_bytes_total{b=\"# c\"} 1\n\
-                       # HELP d Level.\n# TYPE d gauge\nd 2\n# EOF\n";
+        let metrics = "# HELP a_bytes Bytes of a.\n# TYPE a_bytes counter\n# UNIT a_bytes bytes\n\
+                       a_bytes_total{b=\"# c\"} 1\n# HELP d Level.\n# TYPE d gauge\nd 2\n# EOF\n";
         let expected = "# HELP a_bytes_total Bytes of a.\n# TYPE a_bytes_total counter\na_bytes_total{b=\"# c\"} 1\n\
                         # HELP d Level.\n# TYPE d gauge\nd 2\n";
         assert_eq!(older(metrics), expected);
