@@ -7,7 +7,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use arrow_array::builder::{BooleanBuilder, StringBuilder};
-use arrow_array::{ArrayRef, RecordBatch, TimestampSecondArray, UInt16Array, UInt64Array};
+use arrow_array::{ArrayRef, BooleanArray, RecordBatch, TimestampSecondArray, UInt16Array, UInt64Array};
+use arrow_buffer::BooleanBuffer;
 use arrow_schema::{Field, Schema, SchemaRef};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::PyOverflowError;
@@ -190,6 +191,16 @@ impl Graph {
         self.table(py, &uids, has_names, |columns, part| {
             let known = self.0.links_of(part, is_inward, is_exact, window)?;
             let unknown = self.0.unknown_of(part, is_inward, window)?;
+            if unknown.values().is_empty() {
+                // As nearly always: the links are a column as they are.
+                let (of, links) = (asked(part, &known), known.values());
+                let none = BooleanBuffer::new_unset(links.len());
+                columns.put("uid", false, numbers(of.iter().copied()));
+                columns.put("link_uid", true, numbers(links.iter().copied()));
+                columns.put("is_unknown", false, Arc::new(BooleanArray::new(none, None)));
+                columns.put_urls("url", &of.into_iter().map(Some).collect::<Vec<_>>())?;
+                return columns.put_urls("link", &links.iter().copied().map(Some).collect::<Vec<_>>());
+            }
             let (mut sources, mut links, mut states) = (Vec::new(), Vec::new(), BooleanBuilder::new());
             for (at, &uid) in part.iter().enumerate() {
                 for &link in known.get(at) {
