@@ -95,8 +95,7 @@ impl Cli {
 
 /// The command line for these words. With `--server` there is no STORE, so that the first word after the command is
 /// what follows the STORE otherwise: every command that asks servers takes its words alike. So it is where a setting
-/// names the store. Times may begin with a
-/// hyphen (`--at -30d`).
+/// names the store. Times may begin with a hyphen (`--at -30d`).
 fn prepared(command: clap::Command, words: &[OsString]) -> clap::Command {
     let options = || words.iter().take_while(|word| *word != "--").filter_map(|word| word.to_str());
     let is_of_servers = options().any(|word| word == "--server" || word.starts_with("--server="));

@@ -52,7 +52,12 @@ pub(crate) fn run(py: Python<'_>, words: Vec<OsString>, progress: Option<Py<PyAn
         match (received, interrupted.take()) {
             (Ok(_), Some((error, _))) => return Err(error),
             (Ok((Ok(()), printed)), None) => return Ok(PyBytes::new(py, &printed).unbind()),
-            (Ok((Err(failed), _)), None) => return Err(exception(py, &failed)),
+            (Ok((Err(failed), printed)), None) => {
+                let error = exception(py, &failed);
+                // A check that finds something prints it, and fails.
+                error.value(py).setattr("printed", String::from_utf8_lossy(&printed))?;
+                return Err(error);
+            }
             (Err(RecvTimeoutError::Disconnected), _) => return Err(PyRuntimeError::new_err("the command panicked")),
             (Err(RecvTimeoutError::Timeout), Some((error, since))) if since.elapsed() > PATIENCE => return Err(error),
             (Err(RecvTimeoutError::Timeout), Some(kept)) => interrupted = Some(kept),

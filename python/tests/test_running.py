@@ -95,6 +95,18 @@ def test_answers_go_on_when_a_server_dies(store: Path, made: Crawl, tmp_path: Pa
         running.close()
 
 
+def test_what_a_failed_command_printed_is_kept(store: Path, tmp_path: Path) -> None:
+    damaged = tmp_path / "store"
+    shutil.copytree(store, damaged)
+    layer = next((damaged / "rows").rglob("ol/part-*.parquet"))
+    content = bytearray(layer.read_bytes())
+    content[len(content) // 2] ^= 1
+    layer.write_bytes(content)
+    with pytest.raises(webstrata.Error) as raised:
+        webstrata.run("check", damaged)
+    assert layer.name in raised.value.printed
+
+
 def test_the_program_comes_with_the_package(store: Path) -> None:
     assert shutil.which(PROGRAM)
     asked = lambda *words: subprocess.run([PROGRAM, *map(str, words)], capture_output=True, text=True)

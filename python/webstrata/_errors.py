@@ -2,7 +2,9 @@
 
 
 class Error(Exception):
-    """A command or a question failed."""
+    """A command or a question failed. `printed` is what the command had printed: a check prints what it found."""
+
+    printed: str = ""
 
 
 class UsageError(Error, ValueError):
