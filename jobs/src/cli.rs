@@ -148,7 +148,7 @@ fn grouped(command: clap::Command) -> clap::Command {
     command.help_template(template)
 }
 
-/// One variant a subcommand; each has a file of its name and a place in the README or the manual.
+/// One variant a subcommand; each has a file of its name and a place in the README or the book.
 #[expect(clippy::large_enum_variant, reason = "one is made, once")]
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {

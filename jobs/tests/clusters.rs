@@ -189,7 +189,7 @@ fn replicas_belong_to_the_cluster() {
     until("all have the epoch", &all, || all.iter().all(|server| figure(server, "epoch_current") == "2"));
     assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
 
-    // As the manual says: one after the other.
+    // As the book says: one after the other.
     one.leave(SOON);
     let one = start(dir, "one", &[&two, &three], "--replicas 3");
     until("it is there", &[&one, &two, &three], || figure(&one, "cells_unsettled") == "0" && readyz(&one).0 == 200);

@@ -3,27 +3,21 @@
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
+mod book;
 mod commands;
 mod servers;
 
+use book::{book, documents, workspace};
 use commands::{command, run, succeeds};
 use servers::Server;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// Commands in indented blocks that need what one machine without a network does not have: a bucket, other processes.
 const NOT_HERE: [&str; 4] = ["s3://", "--hosts", "webstrata serve", "webgraph"];
-
-fn workspace() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
-}
-
-fn document(name: &str) -> String {
-    fs::read_to_string(workspace().join(name)).unwrap()
-}
 
 /// The part of a document below a title, up to the next title.
 fn below<'a>(text: &'a str, title: &str) -> &'a str {
@@ -60,7 +54,7 @@ fn built() -> tempfile::TempDir {
 #[test]
 fn columns_of_exports_are_those_of_the_documents() {
     let dir = built();
-    let text = document("docs/exports.md");
+    let text = book();
     let head = "| column | type | meaning |";
     for what in ["edges", "events", "nodes", "hosts"] {
         let shown = names(&first_cells(below(&text, &format!("## {what}")), head).join(" "));
@@ -68,9 +62,8 @@ fn columns_of_exports_are_those_of_the_documents() {
         let columns: Vec<&str> = csv.lines().next().unwrap().split(',').collect();
         assert_eq!(shown, columns, "{what}");
     }
-    let manual = document("docs/manual.md");
-    let at = manual.find("webstrata fold STORE --by domain").unwrap();
-    let shown = names(&first_cells(&manual[at..], "| column | meaning |").join(" "));
+    let at = text.find("webstrata fold STORE --by domain").unwrap();
+    let shown = names(&first_cells(&text[at..], "| column | meaning |").join(" "));
     let csv = succeeds(dir.path(), "fold {}/store --out -");
     assert_eq!(shown, csv.lines().next().unwrap().split(',').collect::<Vec<_>>(), "fold");
 }
@@ -104,7 +97,7 @@ fn columns_of(views: &str, view: &str) -> Vec<String> {
 #[test]
 fn columns_of_views_are_those_of_the_documents() {
     let dir = built();
-    let text = document("docs/sql.md");
+    let text = book();
     let rows: Vec<&str> = text
         .lines()
         .skip_while(|line| *line != "| view | columns |")
@@ -128,7 +121,7 @@ fn columns_of_views_are_those_of_the_documents() {
 }
 
 #[test]
-fn fields_of_questions_are_those_of_the_manual() {
+fn fields_of_questions_are_those_of_the_book() {
     let dir = built();
     let mut asking = command(dir.path(), "query {}/store");
     let mut asking = asking.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
@@ -136,8 +129,7 @@ fn fields_of_questions_are_those_of_the_manual() {
     let answer = String::from_utf8(asking.wait_with_output().unwrap().stdout).unwrap();
     let (_, expected) = answer.split_once("expected one of ").unwrap();
     let known: BTreeSet<String> = names(expected).into_iter().collect();
-    let manual = document("docs/manual.md");
-    let shown: BTreeSet<String> = names(&first_cells(&manual, "| field | values |").join(" ")).into_iter().collect();
+    let shown: BTreeSet<String> = names(&first_cells(&book(), "| field | values |").join(" ")).into_iter().collect();
     assert_eq!(shown, known);
     let help = succeeds(dir.path(), "query --help");
     let missing: Vec<&String> = known.iter().filter(|field| !help.contains(&format!("\"{field}\""))).collect();
@@ -145,17 +137,17 @@ fn fields_of_questions_are_those_of_the_manual() {
 }
 
 #[test]
-fn metrics_that_the_manual_names_exist() {
+fn metrics_that_the_book_names_exist() {
     let dir = built();
     let mut serve = command(dir.path(), "serve {}/store --listen 127.0.0.1:0 --data {}/cells");
     let server = Server::start(&mut serve, dir.path().join("server.log"));
     server.until(200);
     let (_, of_server) = server.get("/metrics").unwrap();
     let of_jobs = fs::read_to_string(workspace().join("jobs/src/running/metrics.rs")).unwrap();
-    let manual = document("docs/manual.md");
+    let book = book();
     let is_of_name = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '_';
-    let named = manual.match_indices("`webstrata_").map(|(at, _)| {
-        let text = &manual[at + 1..];
+    let named = book.match_indices("`webstrata_").map(|(at, _)| {
+        let text = &book[at + 1..];
         &text[..text.find(|letter| !is_of_name(letter)).unwrap_or(text.len())]
     });
     let named: BTreeSet<&str> = named.collect();
@@ -215,8 +207,8 @@ fn indented_commands_run_for_a_reader_with_a_store_and_a_crawl() {
     let others = std::env::var_os("PATH").unwrap_or_default();
     let path = std::env::join_paths([program].into_iter().chain(std::env::split_paths(&others))).unwrap();
     let (mut problems, mut ran) = (Vec::new(), 0);
-    for name in ["docs/manual.md", "docs/sql.md", "docs/exports.md", "README.md"] {
-        for shown in indented(&document(name)) {
+    for page in documents() {
+        for shown in indented(&page.text) {
             if NOT_HERE.iter().any(|what| shown.contains(what)) {
                 continue;
             }
@@ -231,7 +223,11 @@ fn indented_commands_run_for_a_reader_with_a_store_and_a_crawl() {
             let output = shell.stdin(Stdio::null()).output().unwrap();
             ran += 1;
             if !output.status.success() {
-                problems.push(format!("{name}: {shown}\n    {}", String::from_utf8_lossy(&output.stderr).trim()));
+                problems.push(format!(
+                    "{}: {shown}\n    {}",
+                    page.name,
+                    String::from_utf8_lossy(&output.stderr).trim()
+                ));
             }
         }
     }

@@ -1,20 +1,23 @@
-//! What the documents show is what the program prints: every console block of the README and the manual is run, in
-//! the order of the document and in one directory, as a reader would. Options that the documents name exist.
+//! What the documents show is what the program prints: every console block of the README and of each page of the book
+//! is run, in the order of the page and in one directory, as a reader would. Options that the documents name exist.
 //!
 //! A line that begins with `$ ` is a command. The lines below are its output, on either stream; `...` stands for any
 //! lines. Seconds, times of commits and sizes of temporary files may differ.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
+mod book;
 mod commands;
 
+use book::{Page, document, documents, pages, workspace};
 use commands::succeeds;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
 use std::thread;
 use webstrata_layers::record::time::text::FORMS;
 
@@ -26,31 +29,19 @@ const SERVED_AT: &str = "127.0.0.1:7400";
 /// A command of a console block and the lines that the document shows below it.
 struct Shown {
     line: usize,
-    /// How many titles of the second level stand above it.
-    section: usize,
     command: String,
     output: Vec<String>,
-}
-
-fn workspace() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
-}
-
-fn document(name: &str) -> String {
-    fs::read_to_string(workspace().join(name)).unwrap()
 }
 
 /// The commands of all console blocks of a document.
 fn commands_of(text: &str) -> Vec<Shown> {
     let mut all: Vec<Shown> = Vec::new();
-    let (mut is_inside, mut section) = (false, 0);
+    let mut is_inside = false;
     for (number, line) in text.lines().enumerate() {
-        if line.starts_with("## ") {
-            section += 1;
-        } else if line.starts_with("```") {
+        if line.starts_with("```") {
             is_inside = line == "```console";
         } else if let Some(command) = line.strip_prefix("$ ").filter(|_| is_inside) {
-            all.push(Shown { line: number + 1, section, command: command.to_owned(), output: Vec::new() });
+            all.push(Shown { line: number + 1, command: command.to_owned(), output: Vec::new() });
         } else if is_inside
             && !line.starts_with("# ")
             && let Some(last) = all.last_mut()
@@ -217,49 +208,60 @@ impl Shell {
     }
 }
 
-/// Runs the commands of a document; every difference at once, so that a document is mended in one go.
-fn check(name: &str) {
+/// Runs the commands of a page: how many it has, and every difference, so that a page is mended in one go.
+fn check(page: &Page) -> (usize, Vec<String>) {
     let mut shell = Shell::new();
     let mut problems = Vec::new();
-    let commands = commands_of(&document(name));
-    assert!(commands.len() > 5, "{name} has {} commands", commands.len());
-    let mut served_in = 0;
-    for Shown { line, section, command, output } in &commands {
-        // Who reads on has ended the server of the section before.
-        if *section != served_in {
-            (shell.server, served_in) = (None, *section);
-        }
+    let commands = commands_of(&page.text);
+    for Shown { line, command, output } in &commands {
         if LEFT_TO_THE_READER.contains(&command.as_str()) {
             continue;
         }
         let printed = shell.run(command);
         let printed: Vec<_> = printed.lines().map(str::to_owned).collect();
         if !fits(&steady_all(command, output), &steady_all(command, &printed)) {
-            let (shown, printed) = (output.join("\n"), printed.join("\n"));
+            let (name, shown, printed) = (&page.name, output.join("\n"), printed.join("\n"));
             problems.push(format!("{name}:{line}: $ {command}\n--- shown\n{shown}\n--- printed\n{printed}\n"));
         }
     }
+    (commands.len(), problems)
+}
+
+#[test]
+fn the_documents_show_what_the_program_prints() {
+    let documents = documents();
+    let (waiting, results) = (Mutex::new(documents.iter()), Mutex::new(Vec::new()));
+    // Commands wait for disks and servers: a few pages at a time.
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                loop {
+                    let Some(page) = waiting.lock().unwrap().next() else { break };
+                    let result = check(page);
+                    results.lock().unwrap().push(result);
+                }
+            });
+        }
+    });
+    let results = results.into_inner().unwrap();
+    assert_eq!(results.len(), documents.len(), "pages that were not run");
+    let with_commands = results.iter().filter(|(commands, _)| *commands > 0).count();
+    let commands: usize = results.iter().map(|(commands, _)| commands).sum();
+    println!("{} pages, {with_commands} of them with {commands} commands", documents.len());
+    assert!(with_commands >= 30 && commands >= 150, "{with_commands} pages with {commands} commands");
+    let mut problems: Vec<String> = results.into_iter().flat_map(|(_, problems)| problems).collect();
+    problems.sort();
     assert!(problems.is_empty(), "\n{}", problems.join("\n"));
 }
 
 #[test]
-fn the_readme_shows_what_the_program_prints() {
-    check("README.md");
-}
-
-#[test]
-fn the_manual_shows_what_the_program_prints() {
-    check("docs/manual.md");
-}
-
-#[test]
-fn the_manual_has_every_form_of_a_time() {
+fn the_book_has_every_form_of_a_time() {
     let row = |(forms, meaning): &(&[&str], &str)| {
         let forms: Vec<String> = forms.iter().map(|form| format!("`{form}`")).collect();
         format!("| {} | {meaning} |", forms.join(", "))
     };
     let expected: Vec<String> = FORMS.iter().map(row).collect();
-    assert_eq!(rows_below(&document("docs/manual.md"), "| written | names |"), expected);
+    assert_eq!(rows_below(&document("docs/book/basics.md"), "| written | names |"), expected);
 }
 
 /// The rows of the table with this head.
@@ -324,19 +326,19 @@ fn options_that_the_documents_name_exist() {
     ];
     let otel = ["--otlp"];
     let mut problems = Vec::new();
-    for document in ["README.md", "docs/manual.md", "docs/sql.md", "docs/exports.md"] {
-        for option in options_in(&self::document(document)) {
+    for page in documents() {
+        for option in options_in(&page.text) {
             if !known.contains(&option) && !others.contains(&&*option) && !otel.contains(&&*option) {
-                problems.push(format!("{document}: no command has {option}"));
+                problems.push(format!("{}: no command has {option}", page.name));
             }
         }
     }
-    let manual = options_in(&document("docs/manual.md"));
+    let named: BTreeSet<String> = pages().iter().flat_map(|page| options_in(&page.text)).collect();
     problems.extend(
         known
             .iter()
-            .filter(|option| !manual.contains(*option) && *option != "--help")
-            .map(|option| format!("docs/manual.md does not name {option}")),
+            .filter(|option| !named.contains(*option) && *option != "--help")
+            .map(|option| format!("no page of the book names {option}")),
     );
     assert!(problems.is_empty(), "\n{}", problems.join("\n"));
 }

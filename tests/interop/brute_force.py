@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Everything that Webstrata answers about made-up crawls, against a slow model written from the manual.
+"""Everything that Webstrata answers about made-up crawls, against a slow model written from the book.
 
   brute_force.py [--webstrata BINARY] [--seed N] [--crawls N] [--answers N] [--kinds KIND,...] [--keep]
 

@@ -6,7 +6,7 @@
 Real processes speak TLS in both directions. Their certificates last for 30 s and are renewed about every 10 s, half of
 them with SIGHUP and half without. Now and then a server is cut off from all others, stopped (SIGSTOP) or killed
 (SIGKILL), or one is cut off while another is stopped; meanwhile the store is updated. In the middle, the CA is replaced
-and all servers get three replicas in place of two, both as the manual describes. Callers ask servers that are neither
+and all servers get three replicas in place of two, both as the book describes. Callers ask servers that are neither
 killed nor stopped, also those that are cut off, and restarted ones from when they are ready. They ask who links to a
 page and what a page links to as of a time. The truth of each epoch is computed here from the generated captures.
 

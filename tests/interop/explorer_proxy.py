@@ -1,4 +1,4 @@
-"""The explorer and the API below a path of another server: nginx and Caddy, configured as the manual says."""
+"""The explorer and the API below a path of another server: nginx and Caddy, configured as the book says."""
 import json
 import shutil
 import socket

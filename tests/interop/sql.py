@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""The views of `webstrata sql` and the queries of docs/sql.md, in real DuckDB.
+"""The views of `webstrata sql` and the queries of the book, in real DuckDB.
 
   sql.py [--webstrata BINARY]
 
 Makes a store of one row from a generated crawl, and a store of several rows. The updates of the second store have
 captures of the same pages, some in the same second with different links. In both stores, the views must agree with
-exports (exports.py compares exports with captures), and every query of docs/sql.md must run unchanged and return rows.
+exports (exports.py compares exports with captures), and every query of the book must run unchanged and return rows.
 Some queries are also compared with captures read as plain sets. A third store, from WARC records, has revisits and
 unknown captures. The first two are made once more with captures that failed. Exit code 1 at the first difference.
 Needs the packages of requirements.txt.
@@ -24,7 +24,7 @@ from random import Random
 
 import duckdb
 
-DOCS = pathlib.Path(__file__).resolve().parent / "../../docs/sql.md"
+BOOK = pathlib.Path(__file__).resolve().parents[2] / "docs/book"
 
 
 def run(*command):
@@ -40,15 +40,16 @@ def same(what, got, expected):
 
 
 def queries():
-    """Each query with the title above it."""
+    """Each query of any page with the title above it; the first sets the variables of the others."""
     title, found = "", []
-    for part in re.split(r"^```", DOCS.read_text(), flags=re.M):
-        if part.startswith("sql\n"):
-            found.append((title, part[4:]))
-        else:
-            title = ([title] + re.findall(r"^## (.*)$", part, flags=re.M))[-1]
+    for page in sorted(BOOK.rglob("*.md")):
+        for part in re.split(r"^```", page.read_text(encoding="utf-8"), flags=re.M):
+            if part.startswith("sql\n"):
+                found.append((title, part[4:]))
+            else:
+                title = ([title] + re.findall(r"^## (.*)$", part, flags=re.M))[-1]
     if len(found) < 12:
-        sys.exit(f"{DOCS}: {len(found)} queries")
+        sys.exit(f"{BOOK}: {len(found)} queries")
     return found
 
 

@@ -4,7 +4,11 @@
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
-use std::collections::BTreeMap;
+#[path = "../../jobs/tests/book/mod.rs"]
+mod book;
+
+use book::{BOOK, REPOSITORY, document, documents, slugs};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use webstrata_tests::workspace;
@@ -15,6 +19,8 @@ const LINES_MAX: usize = 600;
 const COLUMNS_MAX: usize = 120;
 /// No folder holds more source files.
 const FILES_MAX: usize = 14;
+/// No page of the book is longer.
+const PAGE_LINES_MAX: usize = 220;
 /// Folders that may: their files are equals, of which a reader opens the one that is wanted.
 const EQUALS: [(&str, &str); 6] = [
     ("jobs/src/commands", "a file for each subcommand"),
@@ -235,7 +241,7 @@ fn no_file_cites_what_is_not_in_the_repository() {
 }
 
 #[test]
-fn the_readme_or_the_manual_shows_every_subcommand() {
+fn the_readme_or_the_book_shows_every_subcommand() {
     let source = read(&workspace().join("jobs/src/cli.rs"));
     let body = source.split("enum Command {").nth(1).and_then(|rest| rest.split("\n}").next()).unwrap();
     let names: Vec<_> = body
@@ -245,8 +251,7 @@ fn the_readme_or_the_manual_shows_every_subcommand() {
         .map(|(name, _)| name.to_lowercase())
         .collect();
     assert!(names.len() >= 8, "{names:?}");
-    let documents = ["README.md", "docs/manual.md"].map(|name| workspace().join(name));
-    let shown: String = documents.iter().filter(|path| path.exists()).map(|path| read(path)).collect();
+    let shown: String = documents().into_iter().map(|page| page.text).collect();
     let missing = names.iter().filter(|name| !shown.contains(&format!("webstrata {name}")));
     complain(&missing.map(|name| format!("no document shows `webstrata {name}`")).collect::<Vec<_>>());
 }
@@ -261,21 +266,94 @@ fn the_format_names_every_layer() {
     complain(&missing.map(|layer| format!("format.md says nothing of layer {layer}")).collect::<Vec<_>>());
 }
 
+/// The targets of the links of a document: `](TARGET)`, and `[NAME]: TARGET` at the beginning of a line.
+fn links(text: &str) -> Vec<&str> {
+    let inline = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+    let defined = text.lines().filter(|line| line.starts_with('[')).filter_map(|line| line.split_once("]: "));
+    inline.chain(defined.map(|(_, target)| target)).filter(|target| !target.contains(' ')).collect()
+}
+
 #[test]
 fn links_in_documents_lead_somewhere() {
     let mut problems = Vec::new();
+    let (mut titles, mut checked) = (BTreeMap::new(), 0);
     for path in files(&[".md"]) {
         let text = read(&path);
-        for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
-            let target = link.split('#').next().unwrap_or_default();
-            let elsewhere =
-                target.is_empty() || target.contains("://") || target.starts_with("mailto:") || target.contains(' ');
-            if !elsewhere && !path.parent().unwrap().join(target).exists() {
+        let in_book = path.starts_with(workspace().join(BOOK));
+        for link in links(&text) {
+            // A file of the repository, by its address there.
+            let inside = link
+                .strip_prefix(REPOSITORY)
+                .and_then(|rest| rest.strip_prefix("blob/main/").or_else(|| rest.strip_prefix("tree/main/")));
+            if inside.is_none() && (link.contains("://") || link.starts_with("mailto:")) {
+                continue;
+            }
+            let (target, fragment) = inside.unwrap_or(link).split_once('#').unwrap_or((inside.unwrap_or(link), ""));
+            let target = match (inside, target) {
+                (_, "") => path.clone(),
+                (Some(_), _) => workspace().join(target),
+                (None, _) => path.parent().unwrap().join(target),
+            };
+            checked += 1;
+            let Ok(target) = target.canonicalize() else {
                 problems.push(format!("{}: {link} leads nowhere", path.display()));
+                continue;
+            };
+            if in_book && inside.is_none() && !target.starts_with(workspace().join(BOOK).canonicalize().unwrap()) {
+                problems.push(format!("{}: the built book has no {link}: begin with {REPOSITORY}", path.display()));
+            }
+            if !fragment.is_empty() && target.extension().is_some_and(|ending| ending == "md") {
+                let known = titles.entry(target.clone()).or_insert_with(|| slugs(&read(&target)));
+                if !known.iter().any(|title| title == fragment) {
+                    problems.push(format!("{}: {link}: no title there has this name", path.display()));
+                }
+            }
+        }
+        // Of a link by a name, the definition.
+        for name in text.split("][").skip(1).filter_map(|rest| rest.split(']').next()) {
+            if in_book && !text.contains(&format!("\n[{name}]: ")) {
+                problems.push(format!("{}: [{name}] has no address", path.display()));
             }
         }
     }
+    assert!(checked > 200, "{checked} links");
     complain(&problems);
+}
+
+#[test]
+fn the_summary_lists_every_page_of_the_book() {
+    let summary = document(&format!("{BOOK}/SUMMARY.md"));
+    let listed: Vec<String> = links(&summary).into_iter().map(|link| format!("{BOOK}/{link}")).collect();
+    let known: BTreeSet<String> = book::pages().into_iter().map(|page| page.name).collect();
+    let mut problems = Vec::new();
+    problems.extend(listed.iter().filter(|page| !known.contains(*page)).map(|page| format!("no page {page}")));
+    problems.extend(known.iter().filter(|page| !listed.contains(page)).map(|page| format!("not listed: {page}")));
+    let twice = listed.len() - listed.iter().collect::<BTreeSet<_>>().len();
+    assert_eq!(twice, 0, "pages that the summary lists twice");
+    complain(&problems);
+}
+
+#[test]
+fn folders_of_the_book_are_small_and_pages_are_short() {
+    let (mut counts, mut problems) = (BTreeMap::new(), Vec::new());
+    for page in book::pages() {
+        let lines = page.text.lines().count();
+        if lines > PAGE_LINES_MAX {
+            problems.push(format!("{}: {lines} lines, at most {PAGE_LINES_MAX}: a page is one task", page.name));
+        }
+        let folder = page.name.rsplit_once('/').unwrap().0.to_owned();
+        *counts.entry(folder).or_insert(0) += 1;
+    }
+    let full = counts.iter().filter(|(_, count)| **count > FILES_MAX);
+    problems.extend(full.map(|(folder, count)| format!("{folder}: {count} pages, at most {FILES_MAX}")));
+    complain(&problems);
+}
+
+#[test]
+fn the_readme_is_short() {
+    let readme = document("README.md");
+    let (lines, words) = (readme.lines().count(), readme.split_whitespace().count());
+    assert!(lines <= 120 && words <= 900, "README.md: {lines} lines and {words} words, at most 120 and 900");
 }
 
 #[test]

@@ -21,7 +21,7 @@ use webstrata_layers::{
 
 const EXAMPLES: &str = "\
 A time is written 2008, 2008-06, 2008-06-01, 2008-06-01T12:00:00 (UTC), 20080601,
-June 2008, yesterday, now or 30d ago; the manual lists all forms. A year, month
+June 2008, yesterday, now or 30d ago; the book lists all forms. A year, month
 or day is a whole period: --from means its first second, --to and --at mean its
 last. Both ends are included. Without a time, every capture counts.
 

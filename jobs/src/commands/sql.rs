@@ -41,7 +41,7 @@ The views read the Parquet files of the current epoch, in DuckDB or Spark 4:
   link_captures   src, dst, timestamp: one row per capture that has the link
 
 Views contain the names of the files: print them again after an update or a
-merge. docs/sql.md has queries for common questions. For other engines, use
+merge. docs/book has queries for common questions. For other engines, use
 `webstrata export` with edges or layers.
 
 Examples:

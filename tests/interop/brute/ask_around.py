@@ -370,7 +370,7 @@ def translate_grpc(world, question):
 
 
 def make_bare(rng, world):
-    """One that means one URL, by the rules of the manual."""
+    """One that means one URL, by the rules of the book."""
     url = a_url(rng, world)
     if url is None:
         return None

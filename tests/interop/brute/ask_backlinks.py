@@ -45,7 +45,7 @@ def make(rng, world):
 
 
 def is_tied(world, question):
-    """Whether pages of a group linked first in one second, and their first stays began in different ways: the manual
+    """Whether pages of a group linked first in one second, and their first stays began in different ways: the book
     does not say which of them counts."""
     if question["unit"] == "page":
         return False

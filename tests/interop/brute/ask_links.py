@@ -367,7 +367,7 @@ def expect_spellings(world, question, face):
 
 
 def make_spellings(rng, world):
-    """Of spellings that were captured in one second, the manual does not say which one decides."""
+    """Of spellings that were captured in one second, the book does not say which one decides."""
     question = make(rng, world)
     if question is None:
         return None

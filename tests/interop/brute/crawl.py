@@ -155,7 +155,7 @@ def make(seed, scale=1):
 
 
 def settled(captures):
-    """Of several captures in one second, the manual does not say which digest counts: they have none, and of revisits
+    """Of several captures in one second, the book does not say which digest counts: they have none, and of revisits
     one is left."""
     seconds = {}
     for one in captures:

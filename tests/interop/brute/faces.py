@@ -1,4 +1,4 @@
-"""A store made by the commands of the manual, and the faces that answer from it: commands, `query`, HTTP and gRPC."""
+"""A store made by the commands of the book, and the faces that answer from it: commands, `query`, HTTP and gRPC."""
 
 import copy
 import http.client

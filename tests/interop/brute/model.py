@@ -1,6 +1,6 @@
-"""What a store holds after builds, updates and removals, in plain dictionaries, written from the manual alone.
+"""What a store holds after builds, updates and removals, in plain dictionaries, written from the book alone.
 
-Nothing here is fast, and nothing is shared with Webstrata: each rule is the sentence of the manual that it quotes.
+Nothing here is fast, and nothing is shared with Webstrata: each rule is the sentence of the book that it quotes.
 """
 
 import datetime

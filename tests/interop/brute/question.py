@@ -28,7 +28,7 @@ class Kind:
 
 
 def a_time(rng, world, is_end):
-    """(text, second): a time near a capture, in one of the forms of the manual."""
+    """(text, second): a time near a capture, in one of the forms of the book."""
     captures = list(world.model.all())
     near = rng.choice(captures).ts + rng.choice([0, 0, -1, 1, 86400, -40]) if captures else second("20060615120000")
     text = rng.choice(["year", "month", "day", "digits", "iso"])

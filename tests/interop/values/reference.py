@@ -14,7 +14,7 @@ from explorer_browser import seconds
 
 
 def shows(status, is_known):
-    """What the manual says of a capture with this status."""
+    """What the book says of a capture with this status."""
     if not is_known:
         return "unknown"
     if status >= 500 or status == 429:
@@ -129,7 +129,7 @@ class Command:
 
 
 class Model(Command):
-    """What the manual says of the crawl that a store was made of; where the model has no such question, the command."""
+    """What the book says of the crawl that a store was made of; where the model has no such question, the command."""
 
     def __init__(self, world):
         super().__init__(world.binary, world.store)

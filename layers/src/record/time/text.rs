@@ -1,6 +1,6 @@
 //! Times and ages as people write them: one parser for the command line, lines of `query`, HTTP, and what comes next.
 //!
-//! [`FORMS`] lists the forms; the manual has the same list. A form names a second or a whole span (a year, a month, a
+//! [`FORMS`] lists the forms; the book has the same list. A form names a second or a whole span (a year, a month, a
 //! day), of which a question takes the first second or the last one. Without an offset a time is UTC. Words are those
 //! of English, in any case.
 

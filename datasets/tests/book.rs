@@ -1,5 +1,7 @@
-//! The examples of formats in the manual are read, each as what it stands for, and mean what the manual says.
+//! The examples of formats in the book are read, each as what it stands for, and mean what the book says.
 
+#[path = "../../jobs/tests/book/mod.rs"]
+mod book;
 #[cfg(test)]
 mod reading;
 
@@ -7,13 +9,11 @@ use reading::read_all;
 use std::path::{Path, PathBuf};
 use webstrata_datasets::{Capture, Content, LinkKinds};
 
-const MANUAL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/manual.md");
-
 /// Writes the examples: blocks that begin with a line "```text NAME".
 #[cfg(test)]
 fn examples(directory: &Path) -> Vec<PathBuf> {
-    let manual = std::fs::read_to_string(MANUAL).unwrap();
-    let blocks = manual.split("\n```text ").skip(1);
+    let book = book::book();
+    let blocks = book.split("\n```text ").skip(1);
     let written = blocks.map(|block| {
         let (name, rest) = block.split_once('\n').unwrap();
         let path = directory.join(name.trim());
@@ -35,12 +35,12 @@ fn shown(capture: &Capture) -> String {
 }
 
 #[test]
-fn the_examples_of_the_manual_are_read() {
+fn the_examples_of_the_book_are_read() {
     let directory = tempfile::tempdir().unwrap();
     let files = examples(directory.path());
     let of = |name: &str| -> Vec<String> {
         let path = directory.path().join(name);
-        assert!(files.contains(&path), "{name} is not in the manual");
+        assert!(files.contains(&path), "{name} is not in the book");
         let (captures, tally) = read_all(&path, LinkKinds { redirects: true, ..LinkKinds::default() });
         assert_eq!(tally.counts().collect::<Vec<_>>(), [], "{name}");
         captures.iter().map(|capture| shown(capture).trim_end().to_owned()).collect()
