@@ -182,8 +182,15 @@ impl Shell {
         printed.replace(&address, SERVED_AT)
     }
 
-    /// What `curl -s [--data-binary @FILE] ADDRESS/PATH` prints; curl itself may not be there.
+    /// What `curl -s [--data-binary @FILE] ADDRESS/PATH [| COMMAND]` prints; curl itself may not be there.
     fn ask(&self, command: &str) -> String {
+        let (command, then) = command.split_once(" | ").unwrap_or((command, "cat"));
+        let answer = self.directory.path().join(".answer");
+        fs::write(&answer, self.answer(command)).unwrap();
+        self.shell(&format!("{{ {then}; }} < .answer"))
+    }
+
+    fn answer(&self, command: &str) -> String {
         let words: Vec<_> = command.split(' ').map(|word| word.trim_matches('\'')).collect();
         let (address, path) = words.last().unwrap().split_once('/').unwrap();
         let body = match words[1..words.len() - 1] {
