@@ -23,6 +23,11 @@ pub mod wire;
 
 use std::path::{Path, PathBuf};
 
+/// The page of the book about Rust: its code is compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/book/programs/rust.md")]
+pub struct PageAboutRust;
+
 /// The root of the workspace.
 pub fn workspace() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().map_or_else(PathBuf::new, Path::to_owned)
