@@ -21,8 +21,8 @@ use std::sync::Mutex;
 use std::thread;
 use webstrata_layers::record::time::text::FORMS;
 
-/// Commands that a test cannot run inside itself: they build this program, or run this test.
-const LEFT_TO_THE_READER: [&str; 2] = ["cargo install --path jobs --locked", "cargo test --workspace --locked"];
+/// What a test cannot run inside itself: the command builds this program.
+const LEFT_TO_THE_READER: [&str; 1] = ["cargo install --path jobs --locked"];
 /// Where the documents have their server; the test takes any free port.
 const SERVED_AT: &str = "127.0.0.1:7400";
 
@@ -311,7 +311,7 @@ fn options_that_the_documents_name_exist() {
     }
     // What names the STORE in the place of a word, which help shows.
     known.insert("--store".to_owned());
-    // Of cargo, curl and the scripts of tests, which the documents run, too.
+    // Of cargo, curl, protoc and the scripts of tests, which the documents run, too.
     let others = [
         "--workspace",
         "--locked",
@@ -330,6 +330,9 @@ fn options_that_the_documents_name_exist() {
         "--time",
         "--answers",
         "--crawls",
+        "--manifest-path",
+        "--python",
+        "--grpc",
     ];
     let otel = ["--otlp"];
     let mut problems = Vec::new();
