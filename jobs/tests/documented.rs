@@ -68,6 +68,27 @@ fn columns_of_exports_are_those_of_the_documents() {
     assert_eq!(shown, csv.lines().next().unwrap().split(',').collect::<Vec<_>>(), "fold");
 }
 
+#[test]
+fn columns_of_analyses_are_those_of_the_book() {
+    let dir = built();
+    let (text, mut checked) = (book(), 0);
+    for table in text.split("| analysis | columns of `--out` | what it computes |\n").skip(1) {
+        for row in table.lines().skip(1).take_while(|line| line.starts_with('|')) {
+            let mut cells = row.split(" | ").map(names);
+            let (analysis, columns) = (cells.next().unwrap(), cells.next().unwrap());
+            // `growth` has a row for each period, and says so in place of columns.
+            if columns.is_empty() {
+                continue;
+            }
+            let csv = succeeds(dir.path(), &format!("analyze {{}}/store {} --out -", analysis[0]));
+            let shown = ["uid", "url"].map(str::to_owned).into_iter().chain(columns).collect::<Vec<_>>().join(",");
+            assert_eq!(csv.lines().next().unwrap(), shown, "{analysis:?}");
+            checked += 1;
+        }
+    }
+    assert!(checked > 10, "{checked} analyses");
+}
+
 /// The columns of a view: those of the last SELECT of its statement.
 fn columns_of(views: &str, view: &str) -> Vec<String> {
     let begin = format!(" VIEW {view} AS\n");
