@@ -59,7 +59,8 @@ pub(crate) fn book() -> String {
 
 /// The name of a title in an address, as GitHub and mdBook make it.
 pub(crate) fn slug(title: &str) -> String {
-    let kept = title.trim().to_lowercase().chars().filter(|letter| letter.is_alphanumeric() || " -_".contains(*letter));
+    let title = title.trim().to_lowercase();
+    let kept = title.chars().filter(|letter| letter.is_alphanumeric() || " -_".contains(*letter));
     kept.map(|letter| if letter == ' ' { '-' } else { letter }).collect()
 }
 
