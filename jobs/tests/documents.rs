@@ -4,6 +4,7 @@
 //! A line that begins with `$ ` is a command. The lines below are its output, on either stream; `...` stands for any
 //! lines. Seconds, times of commits and sizes of temporary files may differ.
 
+#![expect(clippy::print_stdout, reason = "how much was run")]
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 mod book;
@@ -239,15 +240,16 @@ fn the_documents_show_what_the_program_prints() {
     let documents = documents();
     let (waiting, results) = (Mutex::new(documents.iter()), Mutex::new(Vec::new()));
     // Commands wait for disks and servers: a few pages at a time.
+    let next = || waiting.lock().unwrap().next();
+    let work = || {
+        while let Some(page) = next() {
+            let result = check(page);
+            results.lock().unwrap().push(result);
+        }
+    };
     thread::scope(|scope| {
         for _ in 0..4 {
-            scope.spawn(|| {
-                loop {
-                    let Some(page) = waiting.lock().unwrap().next() else { break };
-                    let result = check(page);
-                    results.lock().unwrap().push(result);
-                }
-            });
+            scope.spawn(work);
         }
     });
     let results = results.into_inner().unwrap();
