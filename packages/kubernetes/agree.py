@@ -88,7 +88,9 @@ for (kind, name), each in named.items():
     if kind in ("Service", "PodDisruptionBudget", "NetworkPolicy", "StatefulSet"):
         selector = spec["podSelector"] if kind == "NetworkPolicy" else spec["selector"]
         selector = selector.get("matchLabels", selector)
-        [pod] = [pod for pod in pods.values() if labels_fit(selector, pod)] or sys.exit(f"{kind} {name}: selects nothing")
+        selected = [pod for pod in pods.values() if labels_fit(selector, pod)]
+        assert len(selected) == 1, f"{kind} {name}: {selector} selects {len(selected)} kinds of pods"
+        [pod] = selected
         ports = {port["name"] for port in pod["spec"]["containers"][0]["ports"]}
         wanted = [port["targetPort"] for port in spec["ports"]] if kind == "Service" else []
         wanted += [port["port"] for rule in spec.get("ingress", []) for port in rule["ports"]]
