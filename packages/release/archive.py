@@ -45,7 +45,7 @@ if is_windows:
             entry.external_attr = mode(path) << 16
             archive.writestr(entry, path.read_bytes())
 else:
-    with open(written, "wb") as raw, gzip.GzipFile("", "wb", 9, raw, seconds()) as packed:
+    with open(written, "wb") as raw, gzip.GzipFile("", "wb", 6, raw, seconds()) as packed:
         with tarfile.open(fileobj=packed, mode="w") as archive:
             for name, path in sorted(files.items()):
                 entry = tarfile.TarInfo(f"{top}/{name}")
