@@ -313,7 +313,7 @@ fn options_that_the_documents_name_exist() {
     }
     // What names the STORE in the place of a word, which help shows.
     known.insert("--store".to_owned());
-    // Of cargo, curl, protoc and the scripts of tests, which the documents run, too.
+    // Of cargo, curl, docker, protoc and the scripts of tests, which the documents run, too.
     let others = [
         "--workspace",
         "--locked",
@@ -332,6 +332,11 @@ fn options_that_the_documents_name_exist() {
         "--time",
         "--answers",
         "--crawls",
+        "--file",
+        "--read-only",
+        "--rm",
+        "--tag",
+        "--tmpfs",
         "--manifest-path",
         "--python",
         "--grpc",
