@@ -53,7 +53,7 @@ this_target() {
     case $(uname -m) in
         x86_64 | amd64) cpu=x86_64 ;;
         aarch64 | arm64) cpu=aarch64 ;;
-        *) fail "no program for the processor $(uname -m); build it: cargo install webstrata" ;;
+        *) fail "no program for the processor $(uname -m); build it: $repository" ;;
     esac
     case $(uname -s) in
         Linux) if has_glibc; then echo "$cpu-unknown-linux-gnu"; else echo "$cpu-unknown-linux-musl"; fi ;;

@@ -276,19 +276,25 @@ fn prose(text: &str) -> String {
     outside.fold(String::new(), |kept, line| kept + line + "\n")
 }
 
-/// The targets of the links of a document: `](TARGET)`, and `[NAME]: TARGET` at the beginning of a line.
+/// The targets of the links of a document: `](TARGET)`, `[NAME]: TARGET` at the beginning of a line, and of an alert
+/// `book: "TARGET"`.
 fn links(text: &str) -> Vec<&str> {
     let inline = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
     let defined = text.lines().filter(|line| line.starts_with('[')).filter_map(|line| line.split_once("]: "));
-    inline.chain(defined.map(|(_, target)| target)).filter(|target| !target.contains(' ')).collect()
+    let of_alerts = text.lines().filter_map(|line| line.trim().strip_prefix("book: \"")?.strip_suffix('"'));
+    inline.chain(defined.map(|(_, target)| target)).chain(of_alerts).filter(|target| !target.contains(' ')).collect()
 }
 
 #[test]
 fn links_in_documents_lead_somewhere() {
     let mut problems = Vec::new();
     let (mut titles, mut checked) = (BTreeMap::new(), 0);
-    for path in files(&[".md"]) {
+    for path in files(&[".md", "llms.txt", "alerts.yml"]) {
         let text = prose(&read(&path));
+        let (alerts, pages) = (text.matches("- alert: ").count(), text.matches("\n          book: ").count());
+        if alerts != pages {
+            problems.push(format!("{}: {alerts} alerts name {pages} pages of the book", path.display()));
+        }
         let in_book = path.starts_with(workspace().join(BOOK));
         for link in links(&text) {
             // A file of the repository, by its address there.
