@@ -7,6 +7,7 @@
 //! [`main`] is the program. [`run`] is one command inside another program, as the Python package has it: the same
 //! words, the same results and errors, and no exit. [`graph`] opens what the questions of that program are asked of.
 
+mod address;
 mod advice;
 mod args;
 mod ask;

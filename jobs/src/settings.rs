@@ -7,11 +7,14 @@
 //!
 //! The command line comes first, then the environment, then the file that `--config` or `WEBSTRATA_CONFIG` names. The
 //! file is TOML: a table for each command, keys as options are called, and the key `store` outside of tables. A key
-//! that no command has is an error. What a setting says is checked as if it stood on the command line.
+//! that no command has is an error, and a variable of a command that has no such option is named in a note: schedulers
+//! set variables of their own. What a setting says is checked as if it stood on the command line.
 
 use crate::args::Usage;
+use crate::ask;
 use clap::parser::ValueSource;
 use clap::{ArgAction, ArgMatches, Command};
+use std::env::VarError;
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write;
 use std::path::Path;
@@ -34,24 +37,30 @@ pub(crate) fn completed(command: &Command, mut words: Vec<OsString>) -> Result<V
     let names: Vec<&str> = path.iter().map(|(_, command)| command.get_name()).collect();
     let asked = path.last().map_or(command, |(_, command)| command);
     let table = names.iter().try_fold(&file, |table, name| table.get(*name).and_then(Value::as_table));
+    let (prefix, mut variables) = (format!("WEBSTRATA_{}_", variable(&names.join("_"))), Vec::new());
     let mut added = Vec::new();
     for arg in asked.get_arguments() {
         let is_store = arg.get_id() == STORE && arg.get_long().is_none();
         let Some(long) = arg.get_long().or(is_store.then_some(STORE)) else { continue };
-        if OWN.contains(&long) || is_given(&words, long, arg.get_short()) {
+        if OWN.contains(&long) {
             continue;
         }
         let variable = match is_store {
             true => "WEBSTRATA_STORE".to_owned(),
-            false => format!("WEBSTRATA_{}_{long}", names.join("_")).to_uppercase().replace('-', "_"),
+            false => format!("{prefix}{}", variable(long)),
         };
+        variables.push(variable.clone());
+        if is_given(&words, long, arg.get_short()) {
+            continue;
+        }
         let is_list = matches!(arg.get_action(), ArgAction::Append);
         let in_file = if is_store { file.get(long) } else { table.and_then(|table| table.get(long)) };
         let values = match (std::env::var(&variable), in_file) {
             (Ok(text), _) if is_list => text.split(',').map(str::to_owned).collect(),
             (Ok(text), _) => vec![text],
-            (Err(_), Some(value)) => texts(value),
-            (Err(_), None) => continue,
+            (Err(VarError::NotUnicode(_)), _) => return Err(Usage(format!("{variable} is not UTF-8").into())),
+            (Err(VarError::NotPresent), Some(value)) => texts(value),
+            (Err(VarError::NotPresent), None) => continue,
         };
         if !arg.get_action().takes_values() {
             match values[..] {
@@ -66,6 +75,15 @@ pub(crate) fn completed(command: &Command, mut words: Vec<OsString>) -> Result<V
             added.extend(values);
         }
     }
+    for (name, _) in std::env::vars_os() {
+        let name = name.to_string_lossy();
+        if name.starts_with(&prefix)
+            && asked.get_subcommands().next().is_none()
+            && !variables.iter().any(|known| *known == name)
+        {
+            ask::note(&format!("{name} is ignored: {} has no such option", names.join(" ")));
+        }
+    }
     // Servers are asked in the place of a store.
     let has_server = |words: &[OsString]| is_given(words, "server", None);
     let added: Vec<OsString> = added.into_iter().map(OsString::from).collect();
@@ -73,6 +91,11 @@ pub(crate) fn completed(command: &Command, mut words: Vec<OsString>) -> Result<V
     let kept = added.into_iter().filter(|word| !is_of_servers || !word.to_string_lossy().starts_with("--store="));
     words.splice(at + 1..at + 1, kept.collect::<Vec<_>>());
     Ok(words)
+}
+
+/// The part of a variable's name that stands for the name of an option or command.
+fn variable(name: &str) -> String {
+    name.to_uppercase().replace('-', "_")
 }
 
 /// Whether words name the store by an option, as settings do.

@@ -1,15 +1,17 @@
 //! The log of a process, and the export of its spans to an OpenTelemetry collector.
 
+use clap::ValueEnum;
+use std::io;
+use tracing::Subscriber;
 use tracing::level_filters::LevelFilter;
+use tracing_subscriber::Layer;
 use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::registry::LookupSpan;
+use tracing_subscriber::util::SubscriberInitExt;
 
-#[cfg(feature = "otel")]
-pub(crate) use with_otlp::start;
-#[cfg(not(feature = "otel"))]
-pub(crate) use without_otlp::start;
-
-/// The filter of the log. A level applies to this program; dependencies log warnings and errors at most. `NAME=LEVEL`
-/// sets the level of all targets whose names begin with `NAME`.
+/// The filter of the log. A level applies to this program; dependencies log warnings and errors at most, and calls are
+/// not logged. `NAME=LEVEL` sets the level of all targets whose names begin with `NAME`.
 pub(crate) fn filter(text: &str) -> Result<Targets, String> {
     let invalid = || {
         format!(
@@ -30,6 +32,28 @@ pub(crate) fn filter(text: &str) -> Result<Targets, String> {
     Ok(targets)
 }
 
+/// How lines of the log are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people
+    Text,
+    /// One JSON object a line
+    Json,
+}
+
+impl Format {
+    fn layer<S>(self, targets: Targets) -> Box<dyn Layer<S> + Send + Sync>
+    where
+        S: Subscriber + for<'span> LookupSpan<'span>,
+    {
+        let log = tracing_subscriber::fmt::layer().with_writer(io::stderr);
+        match self {
+            Self::Text => log.with_filter(targets).boxed(),
+            Self::Json => log.json().flatten_event(true).with_span_list(false).with_filter(targets).boxed(),
+        }
+    }
+}
+
 /// The running log and exporter; [`Spans::end`] stops the exporter.
 pub(crate) struct Spans {
     #[cfg(feature = "otel")]
@@ -37,42 +61,21 @@ pub(crate) struct Spans {
 }
 
 #[cfg(not(feature = "otel"))]
-mod without_otlp {
-    use super::{Spans, Targets};
-    use crate::args::Usage;
-    use std::io;
-    use tracing_subscriber::layer::SubscriberExt;
-    use tracing_subscriber::util::SubscriberInitExt;
-
+impl Spans {
     /// Starts the log.
-    pub(crate) fn start(targets: Targets, otlp: Option<&str>) -> anyhow::Result<Spans> {
-        if otlp.is_some() {
-            let built =
-                "--otlp needs the feature otel: build webstrata with `cargo install --path jobs --features otel`";
-            return Err(Usage(built.into()).into());
-        }
-        let log = tracing_subscriber::fmt::layer().with_writer(io::stderr);
-        let _ = tracing_subscriber::registry().with(targets).with(log).try_init();
-        Ok(Spans {})
+    pub(crate) fn start(format: Format, targets: Targets) -> Spans {
+        // If there is a log already, it goes on.
+        let _ = tracing_subscriber::registry().with(format.layer(targets)).try_init();
+        Spans {}
     }
 
-    impl Spans {
-        pub(crate) async fn end(self) {}
-    }
+    pub(crate) async fn end(self) {}
 }
 
 #[cfg(feature = "otel")]
-mod with_otlp {
-    use super::{Spans, Targets};
-    use std::io;
-    use std::time::Duration;
-    use tracing_subscriber::layer::{Layer, SubscriberExt};
-    use tracing_subscriber::util::SubscriberInitExt;
-
-    /// Starts the log and the export of spans.
-    pub(crate) fn start(targets: Targets, otlp: Option<&str>) -> anyhow::Result<Spans> {
-        let log = tracing_subscriber::fmt::layer().with_writer(io::stderr);
-        let log = log.with_filter(targets);
+impl Spans {
+    /// Starts the log, and the export of spans if there is a collector.
+    pub(crate) fn start(format: Format, targets: Targets, otlp: Option<&str>) -> anyhow::Result<Spans> {
         let (layer, exporter) = match otlp {
             Some(endpoint) => {
                 let (layer, exporter) = webstrata_serve::guard::spans::exporter(endpoint, "webstrata")?;
@@ -80,16 +83,14 @@ mod with_otlp {
             }
             None => (None, None),
         };
-        let _ = tracing_subscriber::registry().with(layer).with(log).try_init();
+        let _ = tracing_subscriber::registry().with(layer).with(format.layer(targets)).try_init();
         Ok(Spans { exporter })
     }
 
-    impl Spans {
-        /// Sends the remaining spans.
-        pub(crate) async fn end(self) {
-            if let Some(exporter) = self.exporter {
-                exporter.end(Duration::from_secs(5)).await;
-            }
+    /// Sends the remaining spans.
+    pub(crate) async fn end(self) {
+        if let Some(exporter) = self.exporter {
+            exporter.end(std::time::Duration::from_secs(5)).await;
         }
     }
 }
@@ -98,6 +99,7 @@ mod with_otlp {
 mod tests {
     use super::*;
     use tracing::Level;
+    use webstrata_serve::guard::spans::ACCESS;
 
     #[test]
     fn a_level_is_of_this_program() {
@@ -108,6 +110,7 @@ mod tests {
             shows("info,h2=trace", "h2::codec", Level::TRACE) && !shows("info,h2=trace", "webstrata", Level::DEBUG)
         );
         assert!(!shows("error", "h2", Level::WARN) && !shows("off", "webstrata_serve", Level::ERROR));
+        assert!(!shows("debug", ACCESS, Level::INFO) && shows("warn,access=info", ACCESS, Level::INFO));
         assert!(!shows("h2=debug", "webstrata_serve", Level::ERROR), "the filter names no other target");
         for wrong in ["", "loud", "h2=", "info,", "h2=loud"] {
             assert!(filter(wrong).is_err(), "{wrong}");

@@ -146,7 +146,7 @@ fn refused(dir: &Path, words: &str) -> (Option<i32>, String) {
 fn hangups_read_tokens_again_and_end_nothing() {
     let dir = store();
     fs::write(dir.path().join("tokens"), "first\n").unwrap();
-    let server = serve(dir.path(), "--listen 127.0.0.1:0 --tokens {}/tokens --log error");
+    let server = serve(dir.path(), "--listen 127.0.0.1:0 --tokens {}/tokens");
     assert_eq!(server.get("/metrics").unwrap().0, 401);
     let of_admin = |path: &str| get(server.admin.unwrap(), path).unwrap();
     assert!(of_admin("/metrics").1.contains("webstrata_connections_closed_idle_total"));
@@ -232,4 +232,36 @@ fn debugging_shows_this_program_and_not_its_transport() {
     let said = server.said();
     assert!(said.contains("webstrata_serve"), "{said}");
     assert!(!said.contains(" h2::") && !said.contains(" hyper"), "{said}");
+}
+
+#[test]
+fn the_log_says_what_happened_and_calls_only_where_they_are_asked_for() {
+    let dir = store();
+    let mut server = serve(dir.path(), "--listen 127.0.0.1:0");
+    assert_eq!(server.get("/v1/stats").unwrap().0, 200);
+    server.signal("TERM");
+    server.ends(Duration::from_secs(60));
+    let said = server.said();
+    for event in ["an epoch became current", "draining: the server ends when"] {
+        let line = said.lines().find(|line| line.contains(event)).unwrap_or_else(|| panic!("{event}: {said}"));
+        assert!(line.contains(" INFO ") && line.starts_with("20") && line.contains('Z'), "{line}");
+    }
+    assert!(!said.contains("call{"), "{said}");
+}
+
+#[test]
+fn calls_are_logged_as_json() {
+    let dir = store();
+    let server = serve(dir.path(), "--listen 127.0.0.1:0 --log warn,access=info --log-format json");
+    assert_eq!(server.get("/v1/links?url=http://a.example/").unwrap().0, 200);
+    assert_eq!(server.get("/v1/links?url=http://none.example/").unwrap().0, 404);
+    for (status, code) in [("a.example", "OK"), ("none.example", "NOT_FOUND")] {
+        let line: serde_json::Value = serde_json::from_str(&server.says(status)).unwrap();
+        assert_eq!((line["message"].as_str(), line["target"].as_str()), (Some("answered"), Some("access")), "{line}");
+        let call = &line["span"];
+        assert_eq!(call["path"], format!("/v1/links?url=http://{status}/"));
+        assert_eq!((&call["method"], &call["code"]), (&"v1/links".into(), &code.into()), "{line}");
+        assert!(call["peer"].as_str().unwrap().starts_with("127.0.0.1:") && call["seconds"].is_f64(), "{line}");
+    }
+    assert!(!server.said().contains("readyz"), "health checks are no calls of clients: {}", server.said());
 }

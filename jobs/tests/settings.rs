@@ -157,6 +157,30 @@ fn commands_take_their_store_from_the_environment() {
 }
 
 #[test]
+fn a_variable_that_no_option_reads_is_named() {
+    let dir = built();
+    let wrong = [("WEBSTRATA_INFO_FROMAT".to_owned(), "json".to_owned())];
+    let output = webstrata(dir.path(), &words("info store"), &wrong);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{said}");
+    assert_eq!(said, "note: WEBSTRATA_INFO_FROMAT is ignored: info has no such option\n");
+    let others = [("WEBSTRATA_LINKS_AT".to_owned(), "2006".to_owned())];
+    assert!(webstrata(dir.path(), &words("info store"), &others).stderr.is_empty());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_variable_that_is_no_text_is_an_error() {
+    use std::os::unix::ffi::OsStrExt;
+    let dir = built();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_webstrata"));
+    command.env("WEBSTRATA_INFO_FORMAT", std::ffi::OsStr::from_bytes(b"\xff"));
+    let output = command.current_dir(dir.path()).args(["info", "store"]).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.code() == Some(2) && said.contains("WEBSTRATA_INFO_FORMAT is not UTF-8"), "{said}");
+}
+
+#[test]
 fn wrong_settings_say_where_they_are() {
     let dir = built();
     for (file, line, said) in [

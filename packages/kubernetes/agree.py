@@ -23,7 +23,6 @@ pods = {name: each["spec"]["template"] for (_, name), each in named.items() if "
 # What a program may not take here: what it says then, what goes in the place of that, and what is left out so.
 INSTEAD = [
     ("without S3", r"s3://", "", "stores in S3, without which this program is built"),
-    ("no address of", r"(\S+\.)?webstrata-peers", "127.0.0.1", "names of servers, which this program looks up"),
 ]
 replaced = []
 

@@ -4,6 +4,7 @@
 
 mod harbour;
 
+use crate::address::Address;
 use crate::args::Outcome;
 use crate::commands::build::BuildArgs;
 use crate::commands::serve::ServeArgs;
@@ -17,6 +18,7 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::str::FromStr;
 use webstrata_analysis::write_file;
 use webstrata_layers::{Store, store_around};
 use webstrata_pipeline::{Progress, RunOptions};
@@ -39,9 +41,9 @@ pub(crate) struct DemoArgs {
     /// With --serve: open the page in a browser
     #[arg(long, requires = "serve")]
     pub(crate) open: bool,
-    /// With --serve: IP:PORT to listen on
-    #[arg(long, value_name = "ADDR", default_value = LISTEN, requires = "serve")]
-    pub(crate) listen: std::net::SocketAddr,
+    /// With --serve: HOST:PORT to listen on
+    #[arg(long, value_name = "ADDR", default_value = LISTEN, requires = "serve", value_parser = Address::from_str)]
+    pub(crate) listen: Address,
 }
 
 pub(crate) fn run(args: &DemoArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
@@ -80,7 +82,7 @@ pub(crate) fn run(args: &DemoArgs, out: &mut dyn Write) -> anyhow::Result<Outcom
 
 /// Serves the store until it is told to end.
 fn serve_it(args: &DemoArgs, store: &Path, out: &mut dyn Write) -> anyhow::Result<Outcome> {
-    let address = args.listen;
+    let address = &args.listen;
     // One view of the page is of the whole store.
     let (_, not_kept) = overview::kept(&Store::open(store)?, &RunOptions::new(store), &Progress::default())?;
     not_kept.map_or(Ok(()), Err)?;

@@ -1,11 +1,16 @@
 //! `webstrata serve`: answers questions about a store over the network, alone or in a cluster.
 
+use crate::address::Address;
 use crate::args::{Outcome, Usage, location, seconds, size};
-use crate::ask::{self, CallerArgs};
+use crate::ask::CallerArgs;
+use crate::signals::{self, Signals};
+use crate::spans::{self, Spans};
+use anyhow::Context;
 use clap::Args;
 use std::io::Write;
-use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs};
+use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 use webstrata_layers::{Location, counted};
@@ -18,9 +23,6 @@ use webstrata_serve::guard::security::{Security, SecurityOptions};
 use webstrata_serve::http::options::{HttpOptions, Origin};
 use webstrata_serve::server::{Alone, Server, ServerOptions};
 
-use crate::signals::{self, Signals};
-use crate::spans;
-
 const ABOUT: &str = "\
 The server answers gRPC and HTTP/JSON on one port. `curl http://HOST:PORT/`
 lists the HTTP paths, `grpcurl -plaintext HOST:PORT list` the gRPC services.
@@ -29,6 +31,10 @@ To form a cluster, start servers of the same store, each with --join and the
 address of any member. Each cell of the store is on --replicas servers. With N
 replicas, N - 1 servers may fail without a failed call. The servers load new
 epochs of the store automatically.
+
+A name in --listen, --advertise or --admin is looked up when the server starts;
+the server waits a minute for its address. A name in --join is looked up again
+and again, and may have the addresses of all servers.
 
 SIGTERM and Ctrl-C drain the server: other servers take over its cells, and it
 exits when its calls are answered. SIGHUP reloads the certificates, the key and
@@ -56,15 +62,15 @@ pub(crate) struct ServeArgs {
     store: Location,
     /// HOST:PORT to listen on; PORT alone is of this machine only, :PORT of all its addresses, and
     /// port 0 is any free port
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7400", value_parser = address)]
-    listen: SocketAddr,
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7400", value_parser = Address::from_str)]
+    listen: Address,
     /// HOST:PORT at which other servers and clients reach this one [default: that of --listen];
     /// needed in a cluster if --listen is at all addresses
-    #[arg(long, value_name = "ADDR", value_parser = address)]
-    advertise: Option<SocketAddr>,
+    #[arg(long, value_name = "ADDR", value_parser = Address::from_str)]
+    advertise: Option<Address>,
     /// HOST:PORT for /livez, /readyz, /metrics and gRPC health, without TLS and tokens
-    #[arg(long, value_name = "ADDR", value_parser = address)]
-    admin: Option<SocketAddr>,
+    #[arg(long, value_name = "ADDR", value_parser = Address::from_str)]
+    admin: Option<Address>,
     /// HOST:PORT of a server of the cluster to join; repeat for more servers
     #[arg(long, value_name = "ADDR")]
     join: Vec<String>,
@@ -148,40 +154,43 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "NAME")]
     host: Vec<String>,
     /// Log to standard error at this level: off, error, warn, info, debug or trace; other modules
-    /// by name, as in info,h2=debug
-    #[arg(long, value_name = "LEVEL", default_value = "warn", value_parser = spans::filter)]
+    /// by name, as in info,h2=debug; access=info logs each call
+    #[arg(long, value_name = "LEVEL", default_value = "info", value_parser = spans::filter)]
     log: tracing_subscriber::filter::Targets,
+    /// Format of the log
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    log_format: spans::Format,
     /// Send traces of calls to this OpenTelemetry (OTLP) collector
+    #[cfg(feature = "otel")]
     #[arg(long, value_name = "http://HOST:PORT")]
     otlp: Option<String>,
 }
 
-/// An address of this machine (`127.0.0.1:7400`, `[::1]:7400`, `localhost:7400`), or a port of all its addresses
-/// (`:7400`) or of this machine only (`7400`). Of the addresses of a name, one of IPv4 comes first.
-fn address(text: &str) -> Result<SocketAddr, String> {
-    let port = |text: &str| text.parse::<u16>().ok().filter(|_| text.bytes().all(|byte| byte.is_ascii_digit()));
-    if let Some(port) = port(text) {
-        return Ok((Ipv4Addr::LOCALHOST, port).into());
+/// Where the server listens and where others reach it.
+struct Addresses {
+    listen: SocketAddr,
+    admin: Option<SocketAddr>,
+    advertise: SocketAddr,
+}
+
+impl Addresses {
+    async fn of(args: &ServeArgs) -> anyhow::Result<Addresses> {
+        let listen = args.listen.known().await.context("--listen")?;
+        let advertise = match &args.advertise {
+            Some(address) => address.known().await.context("--advertise")?,
+            None => listen,
+        };
+        let admin = match &args.admin {
+            Some(address) => Some(address.known().await.context("--admin")?),
+            None => None,
+        };
+        Ok(Addresses { listen, admin, advertise })
     }
-    if let Some(port) = text.strip_prefix(':').and_then(port) {
-        return Ok((Ipv4Addr::UNSPECIFIED, port).into());
-    }
-    if let Ok(address) = text.parse() {
-        return Ok(address);
-    }
-    let expected = "expected HOST:PORT, [IPV6]:PORT, :PORT for all addresses, or PORT";
-    let (host, number) = text.rsplit_once(':').ok_or_else(|| format!("no port: {text:?} ({expected})"))?;
-    let number = port(number).filter(|_| !host.contains([':', '[', ']']));
-    let number = number.ok_or_else(|| format!("not an address: {text:?} ({expected})"))?;
-    let found = (host, number).to_socket_addrs().map_err(|error| format!("no address of {host}: {error}"))?;
-    let found: Vec<SocketAddr> = found.collect();
-    let first = found.iter().find(|address| address.is_ipv4()).or(found.first());
-    first.copied().ok_or_else(|| format!("no address of {host}"))
 }
 
 pub(crate) fn run(args: &ServeArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     let in_cluster = args.advertise.is_some() || !args.join.is_empty();
-    if in_cluster && args.advertise.is_none() && args.listen.ip().is_unspecified() {
+    if in_cluster && args.advertise.is_none() && args.listen.is_every() {
         let needed = "--join with --listen at all addresses needs --advertise (the address at which other servers \
                       reach this one)";
         return Err(Usage(needed.into()).into());
@@ -190,7 +199,7 @@ pub(crate) fn run(args: &ServeArgs, out: &mut dyn Write) -> anyhow::Result<Outco
         let needed = "--tls-cert needs --tls-ca (the CA that signs the other servers' certificates)";
         return Err(Usage(needed.into()).into());
     }
-    let alone = match (args.listen.ip().is_unspecified(), args.tls_cert.is_some() && args.caller.tls_ca.is_none()) {
+    let alone = match (args.listen.is_every(), args.tls_cert.is_some() && args.caller.tls_ca.is_none()) {
         _ if in_cluster => None,
         (true, _) => Some(Alone::Unaddressed),
         (_, true) => Some(Alone::Unsigned),
@@ -202,19 +211,12 @@ pub(crate) fn run(args: &ServeArgs, out: &mut dyn Write) -> anyhow::Result<Outco
     let signals = Arc::new(Signals::default());
     let _acting = signals::watch(&signals);
     let end = runtime.block_on(async {
-        let spans = spans::start(args.log.clone(), args.otlp.as_deref())?;
-        let end = match options(args) {
-            Ok(options) => {
-                warn_of_strangers(args);
-                let options = ServerOptions { alone, ..options };
-                let renewal = Renewal::of(options.security.clone(), files(args));
-                let reloads = tokio::spawn(renew(signals.clone(), renewal));
-                let end = serve(args, options, &signals.end, out).await;
-                reloads.abort();
-                end
-            }
-            Err(error) => Err(error),
-        };
+        let targets = args.log.clone();
+        #[cfg(not(feature = "otel"))]
+        let spans = Spans::start(args.log_format, targets);
+        #[cfg(feature = "otel")]
+        let spans = Spans::start(args.log_format, targets, args.otlp.as_deref())?;
+        let end = answer(args, alone, &signals, out).await;
         spans.end().await;
         end
     });
@@ -223,16 +225,36 @@ pub(crate) fn run(args: &ServeArgs, out: &mut dyn Write) -> anyhow::Result<Outco
     match end? {
         End::Whole => Ok(Outcome::Done),
         End::Cut { connections } => {
-            ask::note(&format!("cut: {}", counted(connections, "connection")));
+            tracing::warn!("the server ended and cut {}", counted(connections, "connection"));
             Ok(Outcome::Failed)
         }
     }
 }
 
+/// Answers until the server is told to end, and has.
+async fn answer(
+    args: &ServeArgs,
+    alone: Option<Alone>,
+    signals: &Arc<Signals>,
+    out: &mut dyn Write,
+) -> anyhow::Result<End> {
+    let addresses = tokio::select! {
+        found = Addresses::of(args) => found?,
+        () = signals.end.notified() => return Ok(End::Whole),
+    };
+    warn_of_strangers(args);
+    let options = ServerOptions { alone, ..options(args, &addresses)? };
+    let renewal = Renewal::of(options.security.clone(), files(args));
+    let reloads = tokio::spawn(renew(signals.clone(), renewal));
+    let end = serve(args, addresses.listen, options, &signals.end, out).await;
+    reloads.abort();
+    end
+}
+
 /// Says who may call, where that is everybody.
 fn warn_of_strangers(args: &ServeArgs) {
     let is_open = args.caller.tokens.is_none() && args.tls_client_ca.is_none();
-    if !args.listen.ip().is_loopback() && is_open {
+    if !args.listen.is_loopback() && is_open {
         let plain = if args.tls_cert.is_none() { ", in plain text" } else { "" };
         tracing::warn!(
             "everybody who reaches {} can call this server{plain}: give --tokens or --tls-client-ca where the \
@@ -253,8 +275,8 @@ async fn renew(signals: Arc<Signals>, mut renewal: Renewal) {
         };
         match outcome {
             None => {}
-            Some(Ok(())) => ask::note("certificates and tokens were read again; new connections use them"),
-            Some(Err(error)) => ask::note(&format!("certificates and tokens were not reloaded: {error}")),
+            Some(Ok(())) => tracing::info!("certificates and tokens were read again; new connections use them"),
+            Some(Err(error)) => tracing::error!("certificates and tokens were not reloaded: {error}"),
         }
     }
 }
@@ -262,18 +284,19 @@ async fn renew(signals: Arc<Signals>, mut renewal: Renewal) {
 /// Serves until it is told to end, and has.
 async fn serve(
     args: &ServeArgs,
+    listen: SocketAddr,
     options: ServerOptions,
     ended: &tokio::sync::Notify,
     out: &mut dyn Write,
 ) -> anyhow::Result<End> {
-    let mut server = Server::start(args.store.clone(), args.listen, options).await?;
+    let mut server = Server::start(args.store.clone(), listen, options).await?;
     writeln!(out, "listening on {}", server.address())?;
     if let Some(address) = server.admin() {
         writeln!(out, "admin on {address}")?;
     }
     out.flush()?;
     let exchanged = server.shared().cluster.clone();
-    tokio::select! {
+    let is_ended = tokio::select! {
         () = server.ready() => {
             let pinned = server.shared().clerk.at_last(None).await?;
             let scheme = if args.tls_cert.is_some() { "https" } else { "http" };
@@ -285,17 +308,20 @@ async fn serve(
             let urls = counted(pinned.len(), "URL");
             writeln!(out, "ready: epoch {}, {urls}; see {scheme}://{host}/", pinned.epoch())?;
             out.flush()?;
+            false
         }
         found = exchanged.exchanged() => anyhow::bail!(found),
-        () = ended.notified() => return Ok(server.end().await?),
+        () = ended.notified() => true,
+    };
+    if !is_ended {
+        tokio::select! {
+            end = server.ended() => return Ok(end?),
+            () = ended.notified() => {}
+        }
     }
-    tokio::select! {
-        end = server.ended() => return Ok(end?),
-        () = ended.notified() => {}
-    }
-    ask::note(
+    tracing::info!(
         "draining: the server ends when calls are answered and other servers have the cells; press Ctrl-C again to \
-         end at once",
+         end at once"
     );
     tokio::select! {
         end = server.end() => Ok(end?),
@@ -303,7 +329,7 @@ async fn serve(
     }
 }
 
-fn options(args: &ServeArgs) -> anyhow::Result<ServerOptions> {
+fn options(args: &ServeArgs, addresses: &Addresses) -> anyhow::Result<ServerOptions> {
     let period = Duration::from_secs_f64;
     let mut limits = args.calls.map_or_else(Limits::default, |calls| {
         let calls = usize::from(calls);
@@ -314,7 +340,7 @@ fn options(args: &ServeArgs) -> anyhow::Result<ServerOptions> {
         limits.connections = usize::try_from(connections)?;
     }
     let security = Security::open(&files(args))?;
-    let address = args.advertise.unwrap_or(args.listen);
+    let address = addresses.advertise;
     let data = match &args.data {
         Some(data) => data.clone(),
         None => cache(&args.store, address)?,
@@ -322,7 +348,7 @@ fn options(args: &ServeArgs) -> anyhow::Result<ServerOptions> {
     Ok(ServerOptions {
         limits,
         security,
-        admin: args.admin,
+        admin: addresses.admin,
         peer_name: args.caller.tls_name.clone(),
         patience: period(args.drain),
         http: HttpOptions {

@@ -93,7 +93,8 @@ impl Server {
         last.unwrap().1
     }
 
-    fn wait(&self, what: &str, mut is: impl FnMut() -> bool) {
+    /// Returns when this is so.
+    pub(crate) fn wait(&self, what: &str, mut is: impl FnMut() -> bool) {
         let begun = Instant::now();
         while !is() {
             assert!(begun.elapsed() < SOON, "it does not come to be that {what}: {}", self.said());

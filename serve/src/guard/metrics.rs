@@ -34,6 +34,7 @@ use prometheus_client::registry::{Metric, Registry, Unit};
 
 use crate::guard::attend::{Attendant, Outcome, attended};
 use crate::guard::connections::Connections;
+use crate::guard::drain::Drain;
 use crate::guard::limits::{Admission, Load};
 use crate::guard::methods::{METRICS, Methods};
 use crate::guard::refusal::name;
@@ -211,6 +212,11 @@ impl Metrics {
         self.watch(Pools(admission.clone()));
     }
 
+    /// Adds whether the server is ready, as `/readyz` says.
+    pub fn watch_drain(&self, drain: &Drain) {
+        self.watch(Readiness(drain.clone()));
+    }
+
     /// Adds the numbers of open, refused and idle-closed connections.
     pub fn watch_connections(&self, connections: &Connections) {
         self.watch(Wires(connections.clone()));
@@ -382,6 +388,23 @@ impl Collector for Pools {
     }
 }
 
+/// Reads whether the server is ready at each scrape.
+struct Readiness(Drain);
+
+impl fmt::Debug for Readiness {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_tuple("Readiness").field(&self.0.is_ready()).finish()
+    }
+}
+
+impl Collector for Readiness {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let help = "Whether the server is ready: 1 where /readyz has the status 200, else 0";
+        let ready = ConstGauge::new(u64::from(self.0.is_ready()));
+        ready.encode(encoder.encode_descriptor("ready", help, None, MetricType::Gauge)?)
+    }
+}
+
 /// Reads the numbers of [`Connections`] at each scrape.
 struct Wires(Connections);
 
@@ -496,6 +519,19 @@ mod tests {
             http(address, &format!("/a{number}?x=\"y\""), "").await;
         }
         assert_eq!(metrics.text().lines().count(), lines);
+    }
+
+    #[tokio::test]
+    async fn a_scrape_says_whether_the_server_is_ready() {
+        let metrics = Metrics::new();
+        let (drain, _health) = Drain::new(Duration::ZERO, Duration::ZERO).await;
+        metrics.watch_drain(&drain);
+        let ready = || figure(&metrics.text(), "webstrata_ready");
+        assert_eq!(ready(), Some(0.0));
+        drain.set_ready(Ok(())).await;
+        assert_eq!(ready(), Some(1.0));
+        drain.begin();
+        assert_eq!(ready(), Some(0.0));
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! Spans: each call has one span, in the log of a server and across the servers that the call reaches.
 //!
-//! A call runs in a span of `tracing` with its `method`, `peer`, `trace`, and, when known, `epoch`, `code`, `seconds`
-//! and `bytes`. The header `traceparent` (W3C Trace Context, level 1) gives the position in a [`Trace`]. [`propagate`]
+//! A call runs in a span of `tracing` with its `method`, `path`, `peer`, `trace`, and, when known, `epoch`, `code`,
+//! `seconds` and `bytes`. When it ends, an event says so: the access log. Both have the target [`ACCESS`], so a filter
+//! can show them apart from the rest of the log; the end of calls without a limit, as gossip and health checks, is for
+//! debugging. The header `traceparent` (W3C Trace Context, level 1) gives the position in a [`Trace`]. [`propagate`]
 //! adds the header to the calls that this call makes. With the feature `otel`, spans are exported by OTLP.
 //!
 //! Promises: an invalid header begins a new trace. Names of methods come from a fixed list. A task or thread of a call
@@ -23,7 +25,7 @@ use tracing::{Instrument, Span};
 
 use crate::guard::attend::{Attendant, Outcome, attended};
 use crate::guard::connections::origin::Link;
-use crate::guard::methods::Methods;
+use crate::guard::methods::{Methods, Pool};
 use crate::guard::refusal::name;
 
 #[cfg(feature = "otel")]
@@ -32,6 +34,9 @@ mod otlp;
 use otlp::begin as exported;
 #[cfg(feature = "otel")]
 pub use otlp::{Exporter, ExporterError, exporter};
+
+/// The target of calls in the log.
+pub const ACCESS: &str = "access";
 
 const TRACEPARENT: &str = "traceparent";
 
@@ -125,6 +130,7 @@ pub fn around(router: Router, methods: &Methods) -> Router {
 struct Call {
     span: Span,
     trace: Trace,
+    pool: Pool,
     begun: Instant,
     outcome: Outcome,
 }
@@ -145,20 +151,29 @@ impl Drop for Call {
         self.span.record("code", name(code));
         self.span.record("seconds", self.begun.elapsed().as_secs_f64());
         self.span.record("bytes", self.outcome.bytes);
+        match self.pool {
+            Pool::Free => tracing::debug!(target: ACCESS, parent: &self.span, "answered"),
+            _ => tracing::info!(target: ACCESS, parent: &self.span, "answered"),
+        }
         #[cfg(feature = "otel")]
         otlp::end(&self.span, code);
     }
 }
 
 async fn seen(State(methods): State<Methods>, request: Request, next: Next) -> Response {
-    let span = open(methods.of(request.uri().path()).name);
+    let method = methods.of(request.uri().path());
+    let span = open(method.name);
+    if let Some(path) = request.uri().path_and_query() {
+        span.record("path", path.as_str());
+    }
     let parent = parent(request.headers());
     if let Some(peer) = Link::of(request.extensions()).and_then(|link| link.remote) {
         span.record("peer", display(peer));
     }
     let trace = exported(&span, parent).unwrap_or_else(|| parent.map_or_else(Trace::begin, Trace::child));
     span.record("trace", display(format_args!("{:032x}", trace.id)));
-    let call = Call { span: span.clone(), trace, begun: Instant::now(), outcome: Outcome::default() };
+    let call =
+        Call { span: span.clone(), trace, pool: method.pool, begun: Instant::now(), outcome: Outcome::default() };
     let response = within(trace, next.run(request)).instrument(span).await;
     attended(response, call)
 }
@@ -167,8 +182,10 @@ async fn seen(State(methods): State<Methods>, request: Request, next: Next) -> R
 #[cfg(feature = "otel")]
 fn open(method: &'static str) -> Span {
     tracing::info_span!(
+        target: ACCESS,
         "call",
         method,
+        path = Empty,
         peer = Empty,
         trace = Empty,
         epoch = Empty,
@@ -184,8 +201,10 @@ fn open(method: &'static str) -> Span {
 #[cfg(not(feature = "otel"))]
 fn open(method: &'static str) -> Span {
     tracing::info_span!(
+        target: ACCESS,
         "call",
         method,
+        path = Empty,
         peer = Empty,
         trace = Empty,
         epoch = Empty,

@@ -420,6 +420,7 @@ impl PreparedServer {
         let metrics = Metrics::new();
         let admission = Admission::new(&limits);
         metrics.watch_admission(&admission);
+        metrics.watch_drain(&drain);
         tokio::spawn(publish_state(shared.clone(), security, drain.clone(), metrics.clone(), stopped));
         let messages = limits.request_bytes;
         let links = LinksServer::new(LinksService::new(shared.clone()))

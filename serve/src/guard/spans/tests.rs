@@ -6,7 +6,6 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
 use tracing_subscriber::fmt::MakeWriter;
-use tracing_subscriber::fmt::format::FmtSpan;
 
 use super::*;
 use crate::guard::trial::{HELD, Tardy, client, http, router, serve, slow, until};
@@ -87,7 +86,7 @@ async fn ask(address: SocketAddr, millis: u64) -> String {
 async fn logs_show_a_call_with_its_trace_and_its_end() {
     let _alone = ALONE.lock().await;
     let text = Text::default();
-    let subscriber = tracing_subscriber::fmt().with_ansi(false).with_span_events(FmtSpan::CLOSE);
+    let subscriber = tracing_subscriber::fmt().with_ansi(false);
     let _default = tracing::subscriber::set_default(subscriber.with_writer(text.clone()).finish());
     let tardy = Tardy::default();
     let address = serve(around(router(&tardy), &Methods::default()), None).await;
@@ -96,10 +95,11 @@ async fn logs_show_a_call_with_its_trace_and_its_end() {
     let mut question = slow(5);
     question.metadata_mut().insert(TRACEPARENT, PARENT.parse().expect("a header"));
     channel.clone().ask(question).await.expect("an answer");
-    until(async || text.get().contains("close")).await;
+    until(async || text.get().contains("answered")).await;
     let line = text.get();
     for field in [
         "method=\"Cells/Ask\"",
+        "path=\"/webstrata.v1.Cells/Ask\"",
         "peer=127.0.0.1:",
         "trace=0af7651916cd43dd8448eb211c80319c",
         "epoch=5",
@@ -156,13 +156,13 @@ async fn a_trace_goes_on_from_server_to_server() {
 async fn an_answer_in_parts_is_one_call() {
     let _alone = ALONE.lock().await;
     let text = Text::default();
-    let subscriber = tracing_subscriber::fmt().with_ansi(false).with_span_events(FmtSpan::CLOSE);
+    let subscriber = tracing_subscriber::fmt().with_ansi(false);
     let _default = tracing::subscriber::set_default(subscriber.with_writer(text.clone()).finish());
     let address = serve(around(router(&Tardy::default()), &Methods::default()), None).await;
     let answer = client(address).await.fetch(FetchRequest { cell: None, source: 10 }).await.expect("a stream");
     let parts = tokio_stream::StreamExt::collect::<Vec<_>>(answer.into_inner()).await;
     assert_eq!(parts.len(), 10);
-    until(async || text.get().contains("close")).await;
+    until(async || text.get().contains("answered")).await;
     assert!(text.get().contains("code=\"OK\"") && text.get().contains("bytes=80"), "{}", text.get());
 }
 
