@@ -57,13 +57,7 @@ pub(crate) fn start_at(dir: &Path, (name, data): (&str, &str), others: &[&Server
 }
 
 /// The same, of a store with this name.
-pub(crate) fn start_of(
-    dir: &Path,
-    store: &str,
-    (name, data): (&str, &str),
-    others: &[&Server],
-    more: &str,
-) -> Server {
+pub(crate) fn start_of(dir: &Path, store: &str, (name, data): (&str, &str), others: &[&Server], more: &str) -> Server {
     let join: String = others.iter().map(|server| format!(" --join {}", server.address)).collect();
     let words = format!(
         "serve {{}}/{store} --listen 127.0.0.1:0 --admin 127.0.0.1:0 --name {name} --data {{}}/{data} --log info \

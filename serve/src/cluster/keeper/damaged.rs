@@ -43,6 +43,9 @@ impl Keeper {
             );
             damaged.push(name);
         }
-        self.remove(&damaged).await;
+        // A removal also clears the shelf, whose images of an earlier process are not wanted before the first look ends.
+        if !damaged.is_empty() {
+            self.remove(&damaged).await;
+        }
     }
 }
