@@ -182,7 +182,7 @@ fn a_certificate_has_expired() {
     let dir = dir.path();
     let (authority, names) = (Authority::new(dir), ["one", "two", "three"]);
     let tls = |name| format!("--tls-cert {{}}/{name}.cert --tls-key {{}}/{name}.key --tls-ca {{}}/ca.pem");
-    names.iter().for_each(|name| authority.issue(dir, name, if *name == "three" { 8 } else { 1000 }));
+    names.iter().for_each(|name| authority.issue(dir, name, if *name == "three" { 5 } else { 1000 }));
     let one = start(dir, "one", &[], &tls("one"));
     let two = start(dir, "two", &[&one], &tls("two"));
     let three = start(dir, "three", &[&one, &two], &tls("three"));
@@ -390,8 +390,8 @@ fn a_server_is_slow() {
     two.signal("STOP");
     let begun = Instant::now();
     answer(&[&one]);
-    // Each cell is asked for elsewhere after a moment.
-    assert!(hedges(&one) > before && begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    until("others were asked in its place", &[&one], || hedges(&one) > before);
     one.says("a server no longer answers");
     until("it is given up", &[&one, &three], || figure(&one, "servers_alive") == "2");
     two.signal("CONT");

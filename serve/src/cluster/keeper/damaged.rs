@@ -43,7 +43,8 @@ impl Keeper {
             );
             damaged.push(name);
         }
-        // A removal also clears the shelf, whose images of an earlier process are not wanted before the first look ends.
+        // A removal also clears the shelf. Images of an earlier process are not known to be wanted before the first
+        // look is over.
         if !damaged.is_empty() {
             self.remove(&damaged).await;
         }
