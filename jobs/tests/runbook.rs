@@ -26,6 +26,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 const RUNBOOK: &str = "docs/book/operator/runbook.md";
+/// Cells of the first epoch.
+const CELLS: u32 = 7;
 /// In what epochs later than the first add.
 const MORE: &str = "http://more.example/";
 
@@ -82,6 +84,12 @@ fn fails(dir: &Path, line: &str) -> String {
     [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap()).concat()
 }
 
+/// How many cells a server has.
+fn cells(server: &Server) -> u32 {
+    let counts = ["memory", "disk"].map(|place| figure(server, &format!("cells{{residence=\"{place}\"}}")));
+    counts.iter().filter_map(|count| count.parse::<u32>().ok()).sum()
+}
+
 /// The images of cells below a directory.
 fn images(dir: &Path) -> Vec<PathBuf> {
     let entries = |dir: &Path| fs::read_dir(dir).into_iter().flatten().map(|entry| entry.unwrap().path());
@@ -92,22 +100,29 @@ fn images(dir: &Path) -> Vec<PathBuf> {
 fn a_server_dies() {
     let dir = store();
     let dir = dir.path();
-    let one = start(dir, "one", &[], "");
-    let two = start(dir, "two", &[&one], "");
-    let three = start(dir, "three", &[&one, &two], "");
-    whole(&[&one, &two, &three]);
+    // Servers wait a moment before they copy cells: time to look at them.
+    let serve = |name, others: &[&Server]| start(dir, name, others, "--settle 2");
+    let one = serve("one", &[]);
+    let two = serve("two", &[&one]);
+    let three = serve("three", &[&one, &two]);
+    let all = [&one, &two, &three];
+    whole(&all);
+    until("nobody has cells of others", &all, || all.map(cells).iter().sum::<u32>() == 2 * CELLS);
     let is_over = &AtomicBool::new(false);
     let calls = thread::scope(|scope| {
         let asking = [one.address, three.address].map(|server| scope.spawn(move || ask(server, is_over)));
         let admin = two.admin.unwrap();
         kill(two);
         assert!(get(admin, "/metrics").is_none(), "what Prometheus sees");
+        let ready = one.until(503);
+        assert!(ready.starts_with("not ready: ") && ready.contains("cells are still being loaded"), "{ready}");
+        until("cells have one replica", &[&one], || figure(&one, "cells_unsettled") != "0");
         let said = [&one, &three].map(|server| server.says("a server no longer answers"));
         until("cells are copied", &[&one, &three], || {
             [&one, &three].iter().all(|server| figure(server, "servers_alive") == "2")
                 && [&one, &three].iter().all(|server| figure(server, "cells_unsettled") == "0")
         });
-        let two = start(dir, "two", &[&one, &three], "");
+        let two = serve("two", &[&one, &three]);
         whole(&[&one, &two, &three]);
         answer(&[&two]);
         is_over.store(true, Ordering::Relaxed);
@@ -250,9 +265,7 @@ fn the_number_of_replicas_changes() {
     three.leave(SOON);
     let three = start(dir, "three", &[&one, &two], "--replicas 3");
     whole(&[&one, &two, &three]);
-    let cells = |server| ["memory", "disk"].map(|place| figure(server, &format!("cells{{residence=\"{place}\"}}")));
-    let count = |server| cells(server).iter().map(|cells| cells.parse::<u32>().unwrap()).sum::<u32>();
-    assert_eq!(count(&three), count(&one), "all have all");
+    until("all have all", &[&one, &two, &three], || [&one, &two, &three].map(cells) == [CELLS; 3]);
 }
 
 /// A store is put in the place of one that servers serve: each says so and ends.
@@ -338,7 +351,7 @@ fn a_new_version_of_the_program() {
     for command in ["check {}/store", "links {}/store http://host-0.example/0"] {
         assert!(fails(dir, command).contains("has version 4, expected 5; run `webstrata cells`"));
     }
-    assert!(succeeds(dir, "cells {}/store").contains("7 of them made now"));
+    assert!(succeeds(dir, "cells {}/store").contains(&format!("{CELLS} of them made now")));
     assert!(succeeds(dir, "check {}/store").contains("is sound"));
     answer(&[&one, &two, &three]);
     let (_, metrics) = get(one.admin.unwrap(), "/metrics").unwrap();

@@ -59,9 +59,10 @@ pub(crate) fn start_at(dir: &Path, (name, data): (&str, &str), others: &[&Server
 /// The same, of a store with this name.
 pub(crate) fn start_of(dir: &Path, store: &str, (name, data): (&str, &str), others: &[&Server], more: &str) -> Server {
     let join: String = others.iter().map(|server| format!(" --join {}", server.address)).collect();
+    let settle = if more.contains("--settle ") { "" } else { " --settle 0.5" };
     let words = format!(
         "serve {{}}/{store} --listen 127.0.0.1:0 --admin 127.0.0.1:0 --name {name} --data {{}}/{data} --log info \
-         --gossip 0.1 --settle 0.5 --watch 0.2 --drain 10{join} {more}"
+         --gossip 0.1{settle} --watch 0.2 --drain 10{join} {more}"
     );
     Server::start(&mut command(dir, words.trim_end()), dir.join(format!("{data}.log")))
 }
