@@ -5,110 +5,13 @@
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 mod commands;
+mod operated;
 mod servers;
 
-use commands::{command, succeeds};
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use operated::{Authority, PAGES, SOON, figure, page, readyz, start, start_at, store, until, update, whole};
 use servers::{Server, get};
-use std::fmt::Write;
-use std::fs;
-use std::path::Path;
 use std::thread::sleep;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-
-/// What is to come comes within this time, or the test fails.
-const SOON: Duration = Duration::from_secs(30);
-const PAGES: usize = 60;
-
-fn page(number: usize) -> String {
-    format!("http://host-{}.example/{number}", number % 7)
-}
-
-/// A store of some partitions, in which each page links to the next one.
-fn store() -> tempfile::TempDir {
-    let dir = tempfile::tempdir().unwrap();
-    let mut lines = String::new();
-    for number in 0..PAGES {
-        let (url, link) = (page(number), page(number + 1));
-        writeln!(lines, r#"{{"url":"{url}","ts":"20200101000000","links":["{link}"]}}"#).unwrap();
-    }
-    fs::write(dir.path().join("pages.jsonl"), lines).unwrap();
-    succeeds(dir.path(), "build {}/pages.jsonl --out {}/store -w 1 --partition-urls 10");
-    dir
-}
-
-/// Starts a server with a name and images of that name, which joins others.
-fn start(dir: &Path, name: &str, others: &[&Server], more: &str) -> Server {
-    start_at(dir, (name, name), others, more)
-}
-
-fn start_at(dir: &Path, (name, data): (&str, &str), others: &[&Server], more: &str) -> Server {
-    let join: String = others.iter().map(|server| format!(" --join {}", server.address)).collect();
-    let words = format!(
-        "serve {{}}/store --listen 127.0.0.1:0 --admin 127.0.0.1:0 --name {name} --data {{}}/{data} --log info \
-         --gossip 0.1 --settle 0.5 --watch 0.2 --drain 10{join} {more}"
-    );
-    Server::start(&mut command(dir, words.trim_end()), dir.join(format!("{data}.log")))
-}
-
-fn figure(server: &Server, name: &str) -> String {
-    let (_, text) = get(server.admin.unwrap(), "/metrics").unwrap_or_default();
-    let line = text.lines().find_map(|line| line.strip_prefix(&format!("webstrata_{name} ")).map(str::to_owned));
-    line.unwrap_or_default()
-}
-
-fn readyz(server: &Server) -> (u16, String) {
-    get(server.admin.unwrap(), "/readyz").unwrap_or_default()
-}
-
-fn until(what: &str, servers: &[&Server], mut is: impl FnMut() -> bool) {
-    let begun = Instant::now();
-    while !is() {
-        if begun.elapsed() > SOON {
-            let said = servers.iter().map(|server| format!("{}: {:?}\n{}", server.name, readyz(server), server.said()));
-            let said: Vec<String> = said.collect();
-            panic!("it does not come to be that {what}:\n{}", said.join("\n"));
-        }
-        sleep(Duration::from_millis(50));
-    }
-}
-
-/// All see all, and have their cells.
-fn whole(servers: &[&Server]) {
-    let all = servers.len().to_string();
-    until("all are one cluster", servers, || {
-        servers.iter().all(|server| {
-            figure(server, "servers_alive") == all
-                && figure(server, "cells_unsettled") == "0"
-                && readyz(server) == (200, "ready\n".to_owned())
-        })
-    });
-}
-
-/// Signs certificates of some seconds for the servers of a directory.
-struct Authority(CertifiedIssuer<'static, KeyPair>);
-
-impl Authority {
-    fn new(dir: &Path) -> Self {
-        let mut params = CertificateParams::new(vec![]).unwrap();
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
-        fs::write(dir.join("ca.pem"), issuer.pem()).unwrap();
-        Self(issuer)
-    }
-
-    fn issue(&self, dir: &Path, name: &str, seconds: u64) {
-        let mut params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
-        let epoch = rcgen::date_time_ymd(1970, 1, 1);
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
-        params.not_before = epoch + Duration::from_secs(now - 5);
-        params.not_after = epoch + Duration::from_secs(now + seconds);
-        let key = KeyPair::generate().unwrap();
-        let cert = params.signed_by(&key, &self.0).unwrap();
-        fs::write(dir.join(format!("{name}.key")), key.serialize_pem()).unwrap();
-        fs::write(dir.join(format!("{name}.cert")), cert.pem()).unwrap();
-    }
-}
+use std::time::{Duration, Instant};
 
 fn mutual(name: &str) -> String {
     format!("--tls-cert {{}}/{name}.cert --tls-key {{}}/{name}.key --tls-ca {{}}/ca.pem --tls-client-ca {{}}/ca.pem")
@@ -140,26 +43,9 @@ fn a_cluster_outlives_its_certificates() {
     // Every connection to and from the third is opened anew.
     three.child.kill().unwrap();
     three.child.wait().unwrap();
-    authority.issue(dir, "three", 6);
+    names.iter().for_each(|name| authority.issue(dir, name, 1000));
     let three = start(dir, "three", &[&one, &two], &mutual("three"));
-    authority.issue(dir, "one", 1000);
-    authority.issue(dir, "two", 1000);
     [&one, &two].iter().for_each(|server| server.signal("HUP"));
-    whole(&[&one, &two, &three]);
-
-    // The third is forgotten.
-    three.says("three.cert: the certificate expires at ");
-    three.says("three.cert: the certificate expired at ");
-    assert!(three.until(503).contains("three.cert: the certificate of this server expired"));
-    [&one, &two].iter().for_each(|server| server.signal("HUP"));
-    until("the others say whom they cannot call", &[&one, &two, &three], || {
-        [&one, &two].iter().all(|server| {
-            let (status, said) = readyz(server);
-            status == 200 && said.contains(&format!("TLS: {}: its certificate is not accepted here", three.address))
-        })
-    });
-    assert_eq!(figure(&one, "peers_distrusted"), "1");
-    authority.issue(dir, "three", 1000);
     whole(&[&one, &two, &three]);
 }
 
@@ -181,31 +67,11 @@ fn replicas_belong_to_the_cluster() {
             )
     });
     // Nothing is held back.
-    fs::write(dir.join("more.jsonl"), r#"{"url":"http://more.example/","ts":"20210101000000","links":[]}"#).unwrap();
     let begun = Instant::now();
-    // A merge of the rows that are due would make one more epoch at once.
-    succeeds(dir, "update {}/store {}/more.jsonl -w 1 --no-merge");
+    update(dir, "http://more.example/");
     let all = [&one, &two, &three];
     until("all have the epoch", &all, || all.iter().all(|server| figure(server, "epoch_current") == "2"));
     assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
-
-    // As the book says: one after the other.
-    one.leave(SOON);
-    let one = start(dir, "one", &[&two, &three], "--replicas 3");
-    until("it is there", &[&one, &two, &three], || figure(&one, "cells_unsettled") == "0" && readyz(&one).0 == 200);
-    assert_eq!(figure(&one, "replicas"), "2", "one server changes nothing");
-    two.leave(SOON);
-    let two = start(dir, "two", &[&one, &three], "--replicas 3");
-    until("two servers do", &[&one, &two, &three], || {
-        [&one, &two, &three].iter().all(|server| figure(server, "replicas") == "3")
-    });
-    until("it is there", &[&one, &two, &three], || figure(&two, "cells_unsettled") == "0" && readyz(&two).0 == 200);
-    three.leave(SOON);
-    let three = start(dir, "three", &[&one, &two], "--replicas 3");
-    whole(&[&one, &two, &three]);
-    let cells = |server| ["memory", "disk"].map(|place| figure(server, &format!("cells{{residence=\"{place}\"}}")));
-    let count = |server| cells(server).iter().map(|cells| cells.parse::<u32>().unwrap()).sum::<u32>();
-    assert_eq!(count(&three), count(&one), "all have all");
 }
 
 #[test]

@@ -2,9 +2,7 @@
 //! full and what to do, the store stays as it was, and with more room the same command ends right. Exports and analyses
 //! say which place is full, and leave nothing there.
 //!
-//! The disks are small file systems in memory, mounted where no other process sees them. That needs `unshare` and the
-//! right to make user namespaces, which not every machine has: the tests run where they are asked for, and fail without
-//! these.
+//! The disks are small file systems in memory, as `disks` makes them: the tests run where they are asked for.
 
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
@@ -15,47 +13,13 @@ mod mounts;
 
 use commands::{run, succeeds};
 use histories::{Expected, Histories, JOBS, Job, current, nothing_is_left, whole_epochs};
-use mounts::with_own_mounts;
+use mounts::{Disk, with_own_mounts};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 /// Into so many steps the room that a job needs is cut.
 const STEPS: u64 = 8;
-
-/// A file system of its own.
-struct Disk(PathBuf);
-
-impl Disk {
-    fn mount(at: PathBuf, kib: u64) -> Disk {
-        fs::create_dir_all(&at).unwrap();
-        let disk = Disk(at);
-        disk.with_options(&format!("size={kib}k"));
-        disk
-    }
-
-    fn resize(&self, kib: u64) {
-        self.with_options(&format!("remount,size={kib}k"));
-    }
-
-    fn with_options(&self, options: &str) {
-        let mount = Command::new("mount").args(["-t", "tmpfs", "-o", options, "tmpfs"]).arg(&self.0).output().unwrap();
-        assert!(mount.status.success(), "{options}: {mount:?}");
-    }
-
-    /// KiB that its files take.
-    fn used(&self) -> u64 {
-        let output = Command::new("df").args(["--output=used", "-k"]).arg(&self.0).output().unwrap();
-        String::from_utf8(output.stdout).unwrap().lines().nth(1).unwrap().trim().parse().unwrap()
-    }
-}
-
-impl Drop for Disk {
-    fn drop(&mut self) {
-        // It goes with the process at the latest.
-        let _ = Command::new("umount").arg(&self.0).output();
-    }
-}
 
 /// How a command ended, and the last line that it said.
 fn end(mut command: Command) -> (Option<i32>, String) {

@@ -140,33 +140,6 @@ fn a_server_whose_store_is_built_anew_answers_of_the_old_one_and_ends() {
 }
 
 #[test]
-fn a_server_of_another_store_is_refused_and_both_say_why() {
-    let dir = tempfile::tempdir().unwrap();
-    let (one, other) = (dir.path().join("one"), dir.path().join("other"));
-    build(&one, &crawl(dir.path(), "1.jsonl", 1));
-    build(&other, &crawl(dir.path(), "7.jsonl", 7));
-    let first = serve(dir.path(), "first", &one, &[]);
-    first.until(200);
-    let foreign = serve(dir.path(), "foreign", &other, &["--join", &first.address.to_string()]);
-    let begun = Instant::now();
-    while !(first.said().contains("another store") && foreign.said().contains("another store")) {
-        assert!(begun.elapsed() < SOON, "{} | {}", first.said(), foreign.said());
-        std::thread::sleep(Duration::from_millis(50));
-    }
-    std::thread::sleep(Duration::from_secs(2));
-    let why = foreign.until(503);
-    assert!(why.contains("another store"), "{why}");
-    first.until(200);
-    assert_eq!(links_from(&first, 3), Some(links_of(3, 1)));
-    let (_, metrics) = first.get("/metrics").unwrap();
-    assert!(metrics.contains("webstrata_servers_alive 1"), "{metrics}");
-    // One of the same store is let in.
-    let second = serve(dir.path(), "second", &one, &["--join", &first.address.to_string()]);
-    second.until(200);
-    assert!(!second.said().contains("another store"), "{}", second.said());
-}
-
-#[test]
 fn a_server_with_another_token_is_not_ready_and_says_why() {
     let dir = tempfile::tempdir().unwrap();
     let store = dir.path().join("store");

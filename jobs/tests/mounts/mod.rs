@@ -1,8 +1,12 @@
-//! Tests in processes with mounts of their own, which no other process sees.
+//! Processes with mounts of their own, and small file systems in memory, which no other process sees. That needs `unshare` and the right to make
+//! user namespaces, which not every machine has: the tests run where they are asked for, and fail without these.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+#![allow(dead_code, reason = "each test uses a part of it")]
 
 use std::env;
+use std::fs;
+use std::path::PathBuf;
 use std::process::Command;
 
 /// Set in the process that may mount.
@@ -21,4 +25,38 @@ pub(crate) fn with_own_mounts(test: &str, body: impl FnOnce()) {
     let output = command.env("TMPDIR", dir.path()).env(OWN_MOUNTS, "1").output().unwrap();
     let [said, failed] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
     assert!(output.status.success() && said.contains("1 passed"), "{said}{failed}");
+}
+
+/// A file system of its own.
+pub(crate) struct Disk(pub(crate) PathBuf);
+
+impl Disk {
+    pub(crate) fn mount(at: PathBuf, kib: u64) -> Disk {
+        fs::create_dir_all(&at).unwrap();
+        let disk = Disk(at);
+        disk.with_options(&format!("size={kib}k"));
+        disk
+    }
+
+    pub(crate) fn resize(&self, kib: u64) {
+        self.with_options(&format!("remount,size={kib}k"));
+    }
+
+    fn with_options(&self, options: &str) {
+        let mount = Command::new("mount").args(["-t", "tmpfs", "-o", options, "tmpfs"]).arg(&self.0).output().unwrap();
+        assert!(mount.status.success(), "{options}: {mount:?}");
+    }
+
+    /// KiB that its files take.
+    pub(crate) fn used(&self) -> u64 {
+        let output = Command::new("df").args(["--output=used", "-k"]).arg(&self.0).output().unwrap();
+        String::from_utf8(output.stdout).unwrap().lines().nth(1).unwrap().trim().parse().unwrap()
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        // It goes with the process at the latest.
+        let _ = Command::new("umount").arg(&self.0).output();
+    }
 }

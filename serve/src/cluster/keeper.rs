@@ -197,6 +197,7 @@ impl Keeper {
         let names: Vec<String> = live.iter().map(|member| member.name.clone()).collect();
         let now = Instant::now();
         if names != self.members.0 {
+            self.tell_members(&names);
             self.members = (names, now);
         }
         self.heard.extend(live.iter().map(|member| (member.name.clone(), (member.clone(), now))));
@@ -204,6 +205,21 @@ impl Keeper {
         self.heard.retain(|_, (_, heard)| now.duration_since(*heard) < forget);
         let silent = self.heard.values().filter(|(_, heard)| *heard < now).map(|(member, _)| member.clone());
         Survey::of(live, silent.collect())
+    }
+
+    /// Logs which other servers came and went.
+    fn tell_members(&self, names: &[String]) {
+        let (own, before) = (&self.cluster.options.name, &self.members.0);
+        for server in names.iter().filter(|name| *name != own && !before.contains(name)) {
+            tracing::info!(server, "a server is in the cluster");
+        }
+        for server in before.iter().filter(|name| *name != own && !names.contains(name)) {
+            if self.heard.get(server).is_some_and(|(member, _)| member.pairs.contains_key("leaving")) {
+                tracing::info!(server, "a server left the cluster");
+            } else {
+                tracing::warn!(server, "a server no longer answers; other servers get its cells");
+            }
+        }
     }
 
     /// Whether the epochs of a member agree with this server's store, as far as this server knows them. Two copies of a

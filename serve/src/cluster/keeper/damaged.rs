@@ -43,6 +43,10 @@ impl Keeper {
             );
             damaged.push(name);
         }
-        self.remove(&damaged).await;
+        // A removal also clears the shelf. Images of an earlier process are not known to be wanted before the first
+        // look is over.
+        if !damaged.is_empty() {
+            self.remove(&damaged).await;
+        }
     }
 }
