@@ -2,7 +2,6 @@
 //! the cluster, servers that nobody answers.
 
 #![cfg(unix)]
-#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 mod commands;
 mod operated;

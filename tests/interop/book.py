@@ -45,6 +45,8 @@ QUESTIONS = [
     ("renew certificates", ["operator/security"]),
     ("start at boot with systemd", ["operator/service"]),
     ("what if a server fails", ["operator/cluster"]),
+    ("on call, a server died", ["operator/runbook"]),
+    ("restore from a backup", ["operator/runbook"]),
     ("nginx reverse proxy", ["operator/proxy"]),
     ("compare with SolrWayback", ["inside/comparison"]),
     ("cost of a national archive", ["inside/size"]),
