@@ -114,11 +114,18 @@ fn a_server_dies() {
         let admin = two.admin.unwrap();
         kill(two);
         assert!(get(admin, "/metrics").is_none(), "what Prometheus sees");
-        let ready = one.until(503);
-        assert!(ready.starts_with("not ready: ") && ready.contains("cells are still being loaded"), "{ready}");
+        let ready = || [&one, &three].map(|server| get(server.admin.unwrap(), "/readyz").unwrap());
+        let loads = "cells are still being loaded; calls are answered without them";
+        until("they say that they load cells", &[&one], || ready()[0].1.contains(loads));
         until("cells have one replica", &[&one], || figure(&one, "cells_unsettled") != "0");
         let said = [&one, &three].map(|server| server.says("a server no longer answers"));
         until("cells are copied", &[&one, &three], || {
+            assert_eq!(
+                ready().map(|(status, _)| status),
+                [200; 2],
+                "a load balancer loses no other server: {:?}",
+                ready()
+            );
             [&one, &three].iter().all(|server| figure(server, "servers_alive") == "2")
                 && [&one, &three].iter().all(|server| figure(server, "cells_unsettled") == "0")
         });
@@ -176,7 +183,7 @@ fn the_disk_of_the_cells_is_full() {
         update(dir, MORE);
         let line = one.says("cannot make or fetch a cell; it will be tried again");
         assert!(line.contains("No space left on device"), "{line}");
-        let ready = one.until(503);
+        let ready = one.until(200);
         assert!(ready.contains(" cells are missing; row 2") && ready.contains("No space left on device"), "{ready}");
         two.until(200);
         until("the metrics show it", &[&one], || figure(&one, "cells_wanted") == "1");

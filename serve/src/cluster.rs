@@ -290,8 +290,9 @@ impl Cluster {
         self.counts.subscribe()
     }
 
-    /// Whether the server is ready: an epoch is served, all cells placed on this server are here, and the server is in
-    /// the cluster that it should join, if that cluster exists.
+    /// Whether the server is ready: an epoch is served, all cells placed on this server are here or, once that was so,
+    /// calls are answered without those that are not, and the server is in the cluster that it should join, if that
+    /// cluster exists.
     ///
     /// # Errors
     /// What the server lacks, as a message.
@@ -306,12 +307,12 @@ impl Cluster {
         }
     }
 
-    /// What is wrong although the server is ready, for people, one line each: files that the scrub finds damaged, what
-    /// servers do not agree about, and servers that TLS keeps from being called.
+    /// What is wrong although the server is ready, for people, one line each: cells that are still loaded, files that
+    /// the scrub finds damaged, what servers do not agree about, and servers that TLS keeps from being called.
     pub fn notes(&self) -> String {
         let distrusted = self.distrusted().into_iter().map(|(address, why)| format!("TLS: {address}: {why}\n"));
         let distrusted: String = distrusted.collect();
-        format!("{}{}{distrusted}", self.scrubbed, *self.agreement.borrow())
+        format!("{}{}{}{distrusted}", self.lacks.borrow().note(), self.scrubbed, *self.agreement.borrow())
     }
 
     /// The servers that TLS keeps from being called, each with the reason.

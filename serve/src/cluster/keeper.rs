@@ -76,6 +76,10 @@ struct Keeper {
     looked: Option<Instant>,
     opening: Option<tokio::task::JoinHandle<Result<Option<Store>, Error>>>,
     missing_since: BTreeMap<CellKey, Instant>,
+    /// The number of missing cells that an answered epoch needs and no other live server has.
+    needed: u64,
+    /// Whether the server has had all its cells once.
+    was_ready: bool,
     /// Whether the lack of other servers has been logged.
     alone: bool,
     counts: KeeperCounts,
@@ -120,6 +124,8 @@ pub(super) async fn keep(cluster: Arc<Cluster>, mut stop: watch::Receiver<bool>)
         looked: None,
         opening: None,
         missing_since: BTreeMap::new(),
+        needed: 0,
+        was_ready: false,
         alone: false,
         counts: KeeperCounts::default(),
         version: 0,
@@ -150,6 +156,11 @@ pub(super) async fn keep(cluster: Arc<Cluster>, mut stop: watch::Receiver<bool>)
     }
 }
 
+/// The rows of an epoch.
+fn rows_of(store: &Arc<Store>) -> Vec<u32> {
+    store.manifest().rows.iter().map(|row| row.row).collect()
+}
+
 impl Keeper {
     async fn look(&mut self) {
         self.open_epochs().await;
@@ -177,12 +188,15 @@ impl Keeper {
     }
 
     /// Publishes what the server lacks to be ready.
-    fn publish_lacks(&self) {
+    fn publish_lacks(&mut self) {
         let missing = self.missing_since.keys().filter(|name| !self.held.contains_key(name));
         let failed = missing.filter_map(|name| self.failures.get(name)).next().cloned();
         let (epoch, cells) = (self.counts.current == 0, self.counts.missing);
         let damaged = self.damages.keys().filter(|name| self.missing_since.contains_key(name)).count() as u64;
-        self.cluster.lacks.send_replace(Lacks { leaving: false, epoch, cells, damaged, failed });
+        let is_spared = self.was_ready && self.needed == 0;
+        let lacks = Lacks { leaving: false, epoch, cells, is_spared, damaged, failed };
+        self.was_ready |= lacks.is_nothing();
+        self.cluster.lacks.send_replace(lacks);
     }
 
     /// The live servers, and the servers that were alive until just now. A server that was paused or is too busy hears
@@ -246,13 +260,19 @@ impl Keeper {
         begins || self.members.1.elapsed() >= options.settle
     }
 
+    /// The rows of the epochs that are answered.
+    fn answered(&self) -> BTreeSet<u32> {
+        let state = self.cluster.state();
+        state.stores.range(..=state.current).flat_map(|(_, store)| rows_of(store)).collect()
+    }
+
     /// Updates the counts.
     fn count(&mut self, survey: &Survey, holders: &BTreeMap<u32, Vec<Holders>>) {
-        let state = self.cluster.state();
-        let rows = |store: &Arc<Store>| store.manifest().rows.iter().map(|row| row.row).collect::<Vec<_>>();
-        let answered: BTreeSet<u32> = state.stores.range(..=state.current).flat_map(|(_, store)| rows(store)).collect();
-        let current = state.stores.get(&state.current).map(rows).unwrap_or_default();
-        drop(state);
+        let answered = self.answered();
+        let current = {
+            let state = self.cluster.state();
+            state.stores.get(&state.current).map(rows_of).unwrap_or_default()
+        };
         let unsettled = |rows: &mut dyn Iterator<Item = &u32>| {
             rows.filter_map(|row| holders.get(row)).flatten().filter(|cell| !cell.is_settled()).count() as u64
         };
@@ -308,6 +328,7 @@ impl Keeper {
         // Members often join one after the other; acting at once would send cells twice.
         let is_calm = self.is_calm();
         let (mut missing, mut moving, mut starts, now) = (0, 0, Vec::new(), Instant::now());
+        let (answered, mut needed) = (self.answered(), 0);
         let mut since_before = std::mem::take(&mut self.missing_since);
         let mut memory: u64 =
             self.held.values().filter(|(residence, _)| *residence == Residence::Memory).map(|(_, bytes)| bytes).sum();
@@ -330,6 +351,8 @@ impl Keeper {
                     continue;
                 }
                 missing += u64::from(current.is_none());
+                let is_elsewhere = cell.ready.iter().any(|&server| server != this_server);
+                needed += u64::from(current.is_none() && answered.contains(&row) && !is_elsewhere);
                 moving += u64::from(current.is_some());
                 let since = since_before.remove(&name).unwrap_or(now);
                 self.missing_since.insert(name, since);
@@ -359,6 +382,7 @@ impl Keeper {
             self.start(name, residence, from, may_make);
         }
         self.bring_needed();
+        self.needed = needed;
         (self.counts.missing, self.counts.moving, self.counts.wishes) = (missing, moving, wishes);
     }
 

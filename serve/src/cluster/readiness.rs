@@ -1,4 +1,7 @@
 //! Why a server is not ready: the message of `/readyz`.
+//!
+//! A server becomes ready with all its cells. After that, it stays ready as long as calls can be answered: if a server
+//! dies or a new epoch comes, all servers load cells at the same time, and a load balancer must not lose all of them.
 
 use std::fmt;
 use std::time::Duration;
@@ -31,6 +34,9 @@ pub(super) struct Lacks {
     pub(super) epoch: bool,
     /// The number of cells placed on this server that it does not hold yet.
     pub(super) cells: u64,
+    /// Whether calls are answered without these cells: the server was ready before, and other servers have the cells,
+    /// or no epoch that is answered needs them.
+    pub(super) is_spared: bool,
     /// How many of these were here until their images changed on the disk.
     pub(super) damaged: u64,
     /// One of these cells whose last attempt failed.
@@ -38,9 +44,18 @@ pub(super) struct Lacks {
 }
 
 impl Lacks {
-    /// Whether the server lacks nothing.
+    /// Whether the server lacks nothing that calls need.
     pub(super) fn is_nothing(&self) -> bool {
-        !self.leaving && !self.epoch && self.cells == 0
+        !self.leaving && !self.epoch && (self.cells == 0 || self.is_spared)
+    }
+
+    /// The line of `/readyz` about cells without which the server is ready; empty if it has all.
+    pub(super) fn note(&self) -> String {
+        if self.is_nothing() && self.cells > 0 {
+            format!("cells: {self}; calls are answered without them\n")
+        } else {
+            String::new()
+        }
     }
 }
 

@@ -3,8 +3,9 @@
 
 use std::io::{self, Write};
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 
+use tracing::dispatcher::{self, DefaultGuard, Dispatch};
 use tracing_subscriber::fmt::MakeWriter;
 
 use super::*;
@@ -72,8 +73,15 @@ impl MakeWriter<'_> for Text {
     }
 }
 
-/// Held by each test with a subscriber: concurrent subscribers may hide spans from one another.
-static ALONE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+/// A subscriber of the whole process, which sees nothing. While there is one subscriber only, a thread without it that
+/// comes to a span first hides that span from all threads.
+static OTHER: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(tracing_subscriber::registry()));
+
+/// The subscriber of this test, until the guard is dropped.
+fn watched(subscriber: impl Into<Dispatch>) -> DefaultGuard {
+    LazyLock::force(&OTHER);
+    dispatcher::set_default(&subscriber.into())
+}
 
 /// Asks a server as a peer does: with the trace of the current call.
 async fn ask(address: SocketAddr, millis: u64) -> String {
@@ -84,10 +92,9 @@ async fn ask(address: SocketAddr, millis: u64) -> String {
 
 #[tokio::test]
 async fn logs_show_a_call_with_its_trace_and_its_end() {
-    let _alone = ALONE.lock().await;
     let text = Text::default();
     let subscriber = tracing_subscriber::fmt().with_ansi(false);
-    let _default = tracing::subscriber::set_default(subscriber.with_writer(text.clone()).finish());
+    let _default = watched(subscriber.with_writer(text.clone()).finish());
     let tardy = Tardy::default();
     let address = serve(around(router(&tardy), &Methods::default()), None).await;
     let channel = client(address).await;
@@ -123,7 +130,6 @@ async fn logs_show_a_call_with_its_trace_and_its_end() {
 
 #[tokio::test]
 async fn a_trace_goes_on_from_server_to_server() {
-    let _alone = ALONE.lock().await;
     let far = Tardy::default();
     let far_address = serve(around(router(&far), &Methods::default()), None).await;
     let forward = axum::routing::get(async move || ask(far_address, 0).await);
@@ -154,10 +160,9 @@ async fn a_trace_goes_on_from_server_to_server() {
 
 #[tokio::test]
 async fn an_answer_in_parts_is_one_call() {
-    let _alone = ALONE.lock().await;
     let text = Text::default();
     let subscriber = tracing_subscriber::fmt().with_ansi(false);
-    let _default = tracing::subscriber::set_default(subscriber.with_writer(text.clone()).finish());
+    let _default = watched(subscriber.with_writer(text.clone()).finish());
     let address = serve(around(router(&Tardy::default()), &Methods::default()), None).await;
     let answer = client(address).await.fetch(FetchRequest { cell: None, source: 10 }).await.expect("a stream");
     let parts = tokio_stream::StreamExt::collect::<Vec<_>>(answer.into_inner()).await;
@@ -192,12 +197,11 @@ mod otel {
 
     #[tokio::test]
     async fn a_collector_gets_the_spans_of_calls() {
-        let _alone = ALONE.lock().await;
         let collector = Collector::default();
         let service = tonic::service::Routes::new(TraceServiceServer::new(collector.clone()));
         let to = serve(service.into_axum_router(), None).await;
         let (layer, exporter) = exporter(&format!("http://{to}"), "webstrata-trial").expect("an exporter");
-        let _default = tracing::subscriber::set_default(tracing_subscriber::registry().with(layer));
+        let _default = watched(tracing_subscriber::registry().with(layer));
 
         let far = Tardy::default();
         let far_address = serve(around(router(&far), &Methods::default()), None).await;
