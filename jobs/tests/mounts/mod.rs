@@ -1,6 +1,6 @@
 //! Processes with mounts of their own, and small file systems in memory, which no other process sees. That needs
-//! `unshare` and the right to make user namespaces, which not every machine has: the tests run where they are asked for,
-//! and fail without these.
+//! `unshare` and the right to make user namespaces, which not every machine has: the tests run where they are asked
+//! for, and fail without these.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 #![allow(dead_code, reason = "each test uses a part of it")]

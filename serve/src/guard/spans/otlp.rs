@@ -18,7 +18,7 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::filter::filter_fn;
 use tracing_subscriber::registry::LookupSpan;
 
-use super::Trace;
+use super::{ACCESS, Trace};
 
 /// Why spans cannot be sent.
 #[derive(Debug, thiserror::Error)]
@@ -76,7 +76,9 @@ where
     let provider = SdkTracerProvider::builder().with_batch_exporter(exporter).with_resource(resource).build();
     let layer = tracing_opentelemetry::layer().with_tracer(provider.tracer("webstrata"));
     // The exporter's own libraries make spans too: exporting these would make ever more spans.
-    let ours = filter_fn(|metadata| metadata.target().starts_with("webstrata"));
+    let ours = filter_fn(|metadata| {
+        metadata.target().starts_with("webstrata") || (metadata.is_span() && metadata.target() == ACCESS)
+    });
     Ok((layer.with_filter(ours), Exporter(provider)))
 }
 
