@@ -91,11 +91,11 @@ pub struct GetLinksResponse {
     /// Not empty: there are more links. Opaque; valid for this question in this epoch only.
     #[prost(string, tag = "4")]
     pub next_page_token: ::prost::alloc::string::String,
-    /// With as_of, in the answer to a request without page_token: for each UID the pages of which it is unknown
-    /// whether they link, in increasing order. The page itself if the links of its latest capture are unknown; with
-    /// DIRECTION_IN pages that linked to the URL in some capture, and whose links are unknown at that time. Counts are
-    /// empty if there are none. With a limit, `unknown` has no more than a server allows in an answer, the first ones,
-    /// while counts are whole.
+    /// With as_of, in the answer to a request without page_token: for each UID, pages that may link at that time, in
+    /// increasing order. With DIRECTION_OUT: the page itself, if the links of its latest capture are unknown. With
+    /// DIRECTION_IN: pages that linked to the URL in some capture and have unknown links at that time. The counts are
+    /// empty if there are no such pages. With a limit, `unknown` may have fewer pages than the counts say: the first
+    /// ones.
     #[prost(uint32, repeated, tag = "5")]
     pub unknown_counts: ::prost::alloc::vec::Vec<u32>,
     #[prost(uint64, repeated, tag = "6")]
@@ -135,8 +135,8 @@ pub struct SampleLinksRequest {
     /// Draws anew for each page. Otherwise samples are consistent: pages with similar links have similar samples.
     #[prost(bool, tag = "6")]
     pub random: bool,
-    /// The same seed gives the same sample. Without a seed a random sample differs each time, and a consistent sample
-    /// is that of seed 0.
+    /// The same seed gives the same sample. Without a seed, a random sample differs each time, and a consistent sample
+    /// has seed 0.
     #[prost(uint64, optional, tag = "7")]
     pub seed: ::core::option::Option<u64>,
 }
@@ -216,9 +216,9 @@ pub struct GetChangedLinksRequest {
 pub struct GetChangedLinksResponse {
     #[prost(uint64, tag = "1")]
     pub epoch: u64,
-    /// For each UID, how many links of the second date only, how many of the first only, and how many pages whose
-    /// links are unknown at one of the dates: the page itself, or with DIRECTION_IN pages that link to the URL at the
-    /// other date.
+    /// For each UID: the number of links at the second date only, at the first date only, and of unknown pages. A page
+    /// is unknown if its links are unknown at one of the dates: the page itself, or with DIRECTION_IN a page that links
+    /// to the URL at the other date.
     #[prost(uint32, repeated, tag = "2")]
     pub gained_counts: ::prost::alloc::vec::Vec<u32>,
     #[prost(uint32, repeated, tag = "3")]
@@ -265,7 +265,7 @@ pub struct GetBacklinksRequest {
     pub url: ::prost::alloc::string::String,
     #[prost(enumeration = "Match", tag = "3")]
     pub r#match: i32,
-    /// Also pages inside: of the host of the URL, or that match. Otherwise pages from elsewhere only.
+    /// Also pages inside: pages of the host of the URL, or pages that match. Otherwise only pages from elsewhere count.
     #[prost(bool, tag = "4")]
     pub internal: bool,
     /// What a row of the answer is, and what its periods count.
@@ -286,11 +286,11 @@ pub struct GetBacklinksRequest {
     /// Most rows; 0: 10,000.
     #[prost(uint32, tag = "11")]
     pub limit: u32,
-    /// Rows to skip. They are found too, and take memory as rows of the answer do.
+    /// Rows to skip. Skipped rows take as much memory as rows of the answer.
     #[prost(uint64, tag = "12")]
     pub offset: u64,
-    /// Only the pages that match this URL count: rows, periods, hosts and totals are as if there were no others. Empty:
-    /// all pages. If no page matches, the answer has no rows.
+    /// Only pages that match this URL count, in rows, periods, hosts and totals. Empty: all pages. If no page matches,
+    /// the answer has no rows.
     #[prost(string, tag = "13")]
     pub source: ::prost::alloc::string::String,
     #[prost(enumeration = "Match", tag = "14")]
@@ -405,7 +405,7 @@ pub mod get_backlinks_request {
         First = 0,
         /// By the last one, the latest first.
         Last = 1,
-        /// Those with the most pages first; of pages those that link to the most URLs of the target.
+        /// Most pages first. With UNIT_PAGE: most linked URLs of the target first.
         Most = 2,
         /// By URL key.
         Key = 3,
@@ -439,9 +439,9 @@ pub mod get_backlinks_request {
 pub struct GetBacklinksResponse {
     #[prost(uint64, tag = "1")]
     pub epoch: u64,
-    /// The first seconds of the periods, from the first one in which something happens to the last one; and for each,
-    /// how many link as of its end, of how many that is unknown then, and how many stays began and ended in it. All rows
-    /// count, whatever the event and the limit.
+    /// The first second of each period, from the first period with an event to the last. For each period: how many
+    /// pages link at its end, for how many this is unknown, and how many stays began and ended in the period. All rows
+    /// count, also rows that `event` and `limit` leave out.
     #[prost(int64, repeated, tag = "2")]
     pub periods: ::prost::alloc::vec::Vec<i64>,
     #[prost(uint64, repeated, tag = "3")]
@@ -456,7 +456,7 @@ pub struct GetBacklinksResponse {
     pub returned: ::prost::alloc::vec::Vec<u64>,
     #[prost(uint64, repeated, tag = "8")]
     pub lost: ::prost::alloc::vec::Vec<u64>,
-    /// Pages that ever linked, and rows of the unit; rows that have the event.
+    /// The number of pages that ever linked, of rows of the unit, and of rows with the event.
     #[prost(uint64, tag = "9")]
     pub pages: u64,
     #[prost(uint64, tag = "10")]
@@ -476,20 +476,20 @@ pub struct GetNeighbourhoodRequest {
     /// The page in the middle.
     #[prost(uint64, tag = "2")]
     pub uid: u64,
-    /// Only what it links to and what links to it, without what those link to.
+    /// Only the first ring.
     #[prost(bool, tag = "3")]
     pub narrow: bool,
     /// What a node is.
     #[prost(enumeration = "get_neighbourhood_request::Unit", tag = "4")]
     pub unit: i32,
-    /// Only links that stand at this time, or of which that is unknown; without it, all that ever stood.
+    /// Only links that stand, or may stand, at this time. Absent: all links that ever stood.
     #[prost(int64, optional, tag = "5")]
     pub at: ::core::option::Option<i64>,
-    /// Most nodes; 0: 100,000. The longest-lived ones have room.
+    /// Most nodes; 0: 100,000. Nodes whose links stood longest are kept.
     #[prost(uint32, tag = "6")]
     pub limit: u32,
-    /// If the unit has more nodes than this, a coarser one: the finest of directories, hosts and domains that has at
-    /// most so many, or domains. 0: the unit itself.
+    /// If there are more nodes than this, the answer has a coarser unit: the finest of directories, hosts and domains
+    /// with at most this number of nodes, or else domains. 0: the unit itself.
     #[prost(uint32, tag = "7")]
     pub fold: u32,
 }
@@ -544,8 +544,8 @@ pub mod get_neighbourhood_request {
 pub struct GetNeighbourhoodResponse {
     #[prost(uint64, tag = "1")]
     pub epoch: u64,
-    /// URLs, directories, hosts or domains; of how many URLs each is, and whether it was ever captured (true for all
-    /// but URLs).
+    /// Names of the nodes: URLs, directories, hosts or domains. For each node: its number of URLs, and whether it was
+    /// ever captured (always true unless the unit is the page).
     #[prost(string, repeated, tag = "2")]
     pub nodes: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
     #[prost(uint64, repeated, tag = "3")]
@@ -555,8 +555,8 @@ pub struct GetNeighbourhoodResponse {
     /// The place of the page in the middle.
     #[prost(uint64, tag = "5")]
     pub centre: u64,
-    /// Links, by places in nodes; the first second of each, and how many seconds it stood (0: no capture shows that it
-    /// is gone). Links of a node to itself are left out.
+    /// Links, as places in `nodes`. For each link: its first second, and for how many seconds it stood (0: no capture
+    /// shows that the link is gone). Links of a node to itself are left out.
     #[prost(uint64, repeated, tag = "6")]
     pub sources: ::prost::alloc::vec::Vec<u64>,
     #[prost(uint64, repeated, tag = "7")]
@@ -565,13 +565,13 @@ pub struct GetNeighbourhoodResponse {
     pub from: ::prost::alloc::vec::Vec<i64>,
     #[prost(uint64, repeated, tag = "9")]
     pub stood: ::prost::alloc::vec::Vec<u64>,
-    /// Nodes that are not in the answer, and pages next to the middle whose links were not read.
+    /// The number of nodes that are left out, and of pages next to the middle whose links were not read.
     #[prost(uint64, tag = "10")]
     pub left_out: u64,
     #[prost(uint64, tag = "11")]
     pub unread: u64,
-    /// Links of which it is unknown whether they stand at `at`, or to this day: their places in sources, rising, and
-    /// since when.
+    /// Links that may or may not stand at `at`, or to this day: their places in `sources`, increasing, and the time
+    /// since which this is unknown.
     #[prost(uint64, repeated, tag = "12")]
     pub unknown_links: ::prost::alloc::vec::Vec<u64>,
     #[prost(int64, repeated, tag = "14")]
@@ -589,7 +589,7 @@ pub struct GetWaysRequest {
     pub from: u64,
     #[prost(uint64, tag = "3")]
     pub to: u64,
-    /// Without it: to this day.
+    /// Absent: to this day.
     #[prost(int64, optional, tag = "4")]
     pub at: ::core::option::Option<i64>,
     /// Most links of a way; 0: 6, at most 20.
@@ -603,7 +603,7 @@ pub struct GetWaysRequest {
 pub struct GetWaysResponse {
     #[prost(uint64, tag = "1")]
     pub epoch: u64,
-    /// How many links a shortest way has; absent if no way was found.
+    /// The number of links of a shortest way; absent if no way was found.
     #[prost(uint32, optional, tag = "2")]
     pub links: ::core::option::Option<u32>,
     /// Whether the search ended at a bound, so that there may be a longer way.
@@ -612,8 +612,8 @@ pub struct GetWaysResponse {
     /// The pages of the ways, one way after the other: each has links + 1 pages.
     #[prost(uint64, repeated, tag = "4")]
     pub pages: ::prost::alloc::vec::Vec<u64>,
-    /// If no way was found, in increasing order: pages of which it is unknown what they link to, so that there may be a
-    /// way over them. Empty: there is no way within the bounds.
+    /// If no way was found: pages with unknown links, over which there may be a way, in increasing order. Empty: there
+    /// is no way within the bounds.
     #[prost(uint64, repeated, tag = "5")]
     pub unknown: ::prost::alloc::vec::Vec<u64>,
 }
@@ -646,10 +646,10 @@ pub struct GetDeathsRequest {
     /// Most rows; 0: 10,000. An answer names at most 100,000 pages, so with linkers it may have fewer rows.
     #[prost(uint32, tag = "10")]
     pub limit: u32,
-    /// Rows to skip. They are found too, and take memory as rows of the answer do.
+    /// Rows to skip. Skipped rows take as much memory as rows of the answer.
     #[prost(uint64, tag = "11")]
     pub offset: u64,
-    /// Names so many of the pages that link to each page, at most 100.
+    /// The number of linking pages to name for each page, at most 100.
     #[prost(uint32, tag = "12")]
     pub linkers: u32,
 }
@@ -657,9 +657,9 @@ pub struct GetDeathsRequest {
 pub struct GetDeathsResponse {
     #[prost(uint64, tag = "1")]
     pub epoch: u64,
-    /// The first seconds of the periods, from the first one with a death to the last one with a death or a return; and
-    /// for each, how many pages died in it, returned in it, and are gone at its end. All deaths count, whatever the
-    /// interval, the status and the limit.
+    /// The first second of each period, from the first period with a death to the last with a death or a return. For
+    /// each period: how many pages died in it, returned in it, and are gone at its end. All deaths count, also deaths
+    /// that the interval, the status and the limit leave out.
     #[prost(int64, repeated, tag = "2")]
     pub periods: ::prost::alloc::vec::Vec<i64>,
     #[prost(uint64, repeated, tag = "3")]
@@ -668,7 +668,7 @@ pub struct GetDeathsResponse {
     pub returned: ::prost::alloc::vec::Vec<u64>,
     #[prost(uint64, repeated, tag = "5")]
     pub gone: ::prost::alloc::vec::Vec<u64>,
-    /// Deaths, and how many of them are selected; and how many of these each status brought.
+    /// The number of deaths, the number of selected deaths, and the number of selected deaths by status.
     #[prost(uint64, tag = "6")]
     pub rows_total: u64,
     #[prost(uint64, tag = "7")]
@@ -680,7 +680,7 @@ pub struct GetDeathsResponse {
     #[prost(message, repeated, tag = "10")]
     pub rows: ::prost::alloc::vec::Vec<DeadPage>,
 }
-/// A page that died: at the first failure that ends it after a capture in which it was there.
+/// A page that died: a failure ended the page after a capture in which the page was there.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct DeadPage {
     #[prost(string, tag = "1")]
@@ -695,10 +695,10 @@ pub struct DeadPage {
     /// The last capture before it in which the page was there.
     #[prost(int64, tag = "5")]
     pub seen: i64,
-    /// The next capture in which it is there; missing if there is none.
+    /// The next capture in which the page is there; missing if there is none.
     #[prost(int64, optional, tag = "6")]
     pub returned: ::core::option::Option<i64>,
-    /// Pages that link to it to this day, and pages of which that is unknown.
+    /// The number of pages that link to the page to this day, and of pages that may.
     #[prost(uint64, tag = "7")]
     pub linking: u64,
     #[prost(uint64, tag = "8")]
@@ -722,7 +722,7 @@ pub struct ReferringHost {
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Referrer {
-    /// The URL of the page; of a host or a domain that of the page that linked first.
+    /// The URL of the page. For a host or a domain: the URL of the page that linked first.
     #[prost(string, tag = "1")]
     pub page: ::prost::alloc::string::String,
     #[prost(uint64, tag = "2")]
@@ -732,7 +732,7 @@ pub struct Referrer {
     pub name: ::prost::alloc::string::String,
     #[prost(uint64, tag = "4")]
     pub pages: u64,
-    /// URLs of the target that the page ever linked to; of a host the largest number of one page.
+    /// The number of URLs of the target that the page ever linked to. For a host: the largest number of one page.
     #[prost(uint64, tag = "5")]
     pub targets: u64,
     #[prost(message, repeated, tag = "6")]
@@ -740,7 +740,7 @@ pub struct Referrer {
     #[prost(message, repeated, tag = "7")]
     pub unknown: ::prost::alloc::vec::Vec<UnknownInterval>,
 }
-/// Times of the first and of the last capture that link, and of the first capture after them that does not.
+/// The times of the first and the last capture with the link, and of the first later capture without it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Stay {
     #[prost(int64, tag = "1")]
@@ -752,7 +752,7 @@ pub struct Stay {
     #[prost(enumeration = "Began", tag = "4")]
     pub began: i32,
 }
-/// A closed interval, in a stay or outside, in which it is unknown whether the page links. Without an end no later
+/// A closed interval, inside or outside of a stay, in which the page may or may not link. Without an end, no later
 /// capture tells.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct UnknownInterval {
@@ -811,7 +811,8 @@ pub struct StatsResponse {
 pub struct Counts {
     #[prost(uint64, tag = "1")]
     pub urls: u64,
-    /// Records of out-links, and their captures. A page in several rows counts once for each row, so these are at most.
+    /// Records of out-links, and their captures. A page in several rows counts once for each row, so these are upper
+    /// bounds.
     #[prost(uint64, tag = "2")]
     pub pages: u64,
     #[prost(uint64, tag = "3")]
@@ -831,7 +832,7 @@ pub struct Counts {
 pub struct ServerStats {
     #[prost(string, tag = "1")]
     pub server: ::prost::alloc::string::String,
-    /// Of the cells that the server has in memory or ready on disk.
+    /// Counts of the cells that the server has in memory or ready on disk.
     #[prost(message, optional, tag = "2")]
     pub counts: ::core::option::Option<Counts>,
     #[prost(uint32, tag = "3")]
@@ -874,7 +875,7 @@ pub struct TranslateUidsResponse {
 pub struct RequestRequest {
     #[prost(uint64, tag = "1")]
     pub epoch: u64,
-    /// Only the server that is called. Otherwise that server asks all others.
+    /// Only the called server acts. Otherwise the called server also asks all other servers.
     #[prost(bool, tag = "2")]
     pub here: bool,
 }
@@ -889,7 +890,7 @@ pub struct RequestResponse {
 pub struct RelinquishRequest {
     #[prost(uint64, tag = "1")]
     pub epoch: u64,
-    /// Only the server that is called. Otherwise that server asks all others.
+    /// Only the called server acts. Otherwise the called server also asks all other servers.
     #[prost(bool, tag = "2")]
     pub here: bool,
 }
@@ -936,7 +937,7 @@ pub struct Epoch {
     /// Numbers of its rows, oldest first.
     #[prost(uint32, repeated, tag = "4")]
     pub rows: ::prost::alloc::vec::Vec<u32>,
-    /// Digest of its manifest: tells the epoch from an epoch of the same number in another store.
+    /// The digest of the manifest. It differs from the digest of the same epoch number in another store.
     #[prost(string, tag = "5")]
     pub digest: ::prost::alloc::string::String,
 }
@@ -955,7 +956,7 @@ pub struct Row {
     /// The UID after its last URL.
     #[prost(uint64, tag = "2")]
     pub end_uid: u64,
-    /// Times of its first and its last capture; first_time is above last_time if it has none.
+    /// Times of the first and the last capture; first_time is above last_time if the row has no capture.
     #[prost(int64, tag = "3")]
     pub first_time: i64,
     #[prost(int64, tag = "4")]
@@ -963,13 +964,13 @@ pub struct Row {
     /// In order of UIDs.
     #[prost(message, repeated, tag = "5")]
     pub cells: ::prost::alloc::vec::Vec<Cell>,
-    /// Whether it has a capture with a status of 400 or above, or one that is removed.
+    /// Whether the row has a capture with a status of 400 or above, or a removed capture.
     #[prost(bool, tag = "6")]
     pub has_failures: bool,
-    /// Whether it takes out captures or links of older rows.
+    /// Whether the row takes out captures or links of older rows.
     #[prost(bool, tag = "7")]
     pub removes: bool,
-    /// Whether it has a capture whose links are unknown.
+    /// Whether the row has a capture with unknown links.
     #[prost(bool, tag = "8")]
     pub has_unknown: bool,
 }
@@ -1404,16 +1405,17 @@ pub struct GossipRequest {
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct GossipResponse {}
-/// Which captures with a status of 400 or above count as the latest capture of their page. A failure has no links.
+/// A failure is a capture with a status of 400 or above. It has no links. This value says which failures count as the
+/// latest capture of their page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum Failures {
-    /// Those with 4xx, except 429: the page is gone until its next good capture. Other failures are of the server, and the
-    /// capture before them counts.
+    /// Failures with 4xx, except 429: the page is gone until its next good capture. Other failures are faults of the
+    /// server, and the capture before them counts.
     End = 0,
-    /// None.
+    /// No failure counts.
     Ignore = 1,
-    /// All.
+    /// All failures count.
     All = 2,
 }
 impl Failures {
@@ -1470,11 +1472,11 @@ impl Direction {
         }
     }
 }
-/// How a stay began: a stretch of time in which a page linked to the target.
+/// How a stay began. A stay is a stretch of time in which a page linked to the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum Began {
-    /// With the first capture of the page whose links are known: the link may be older.
+    /// The first capture with known links has the link, so the link may be older.
     Found = 0,
     /// After captures without the link.
     New = 1,
@@ -1760,7 +1762,7 @@ pub mod links_client {
                 .insert(GrpcMethod::new("webstrata.v1.Links", "SampleLinks"));
             self.inner.unary(req, path, codec).await
         }
-        /// For each link of a page, the stretches of consecutive captures that had the link.
+        /// For each link of a page: the runs of consecutive captures with the link.
         pub async fn get_lifespans(
             &mut self,
             request: impl tonic::IntoRequest<super::GetLifespansRequest>,
@@ -1885,7 +1887,8 @@ pub mod links_client {
                 .insert(GrpcMethod::new("webstrata.v1.Links", "GetBacklinks"));
             self.inner.unary(req, path, codec).await
         }
-        /// What is around a page: what it links to or what links to it, what those link to, and when.
+        /// The neighbourhood of a page, and when its links stood. The first ring has the URLs that the page links to and the
+        /// pages that link to it. The second ring has the URLs that pages of the first ring link to.
         pub async fn get_neighbourhood(
             &mut self,
             request: impl tonic::IntoRequest<super::GetNeighbourhoodRequest>,
@@ -2160,7 +2163,7 @@ pub mod links_server {
             tonic::Response<super::SampleLinksResponse>,
             tonic::Status,
         >;
-        /// For each link of a page, the stretches of consecutive captures that had the link.
+        /// For each link of a page: the runs of consecutive captures with the link.
         async fn get_lifespans(
             &self,
             request: tonic::Request<super::GetLifespansRequest>,
@@ -2200,7 +2203,8 @@ pub mod links_server {
             tonic::Response<super::GetBacklinksResponse>,
             tonic::Status,
         >;
-        /// What is around a page: what it links to or what links to it, what those link to, and when.
+        /// The neighbourhood of a page, and when its links stood. The first ring has the URLs that the page links to and the
+        /// pages that link to it. The second ring has the URLs that pages of the first ring link to.
         async fn get_neighbourhood(
             &self,
             request: tonic::Request<super::GetNeighbourhoodRequest>,
