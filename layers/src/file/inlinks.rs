@@ -34,7 +34,7 @@ impl InlinksWriter {
     /// Writes what is left, and says what was written: il, tr, ibv.
     ///
     /// # Errors
-    /// What the disk refuses.
+    /// Errors of the disk.
     pub fn finish(self) -> Result<Vec<FileEntry>, Error> {
         self.0.finish()
     }

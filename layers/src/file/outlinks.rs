@@ -43,7 +43,7 @@ impl OutlinksWriter {
     /// Writes what is left, and says what was written: ol, ts, bv, rv.
     ///
     /// # Errors
-    /// What the disk refuses.
+    /// Errors of the disk.
     pub fn finish(self) -> Result<Vec<FileEntry>, Error> {
         let mut files = self.side.finish()?;
         files.push(self.evidence.finish()?);

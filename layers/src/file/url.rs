@@ -95,7 +95,7 @@ impl UrlWriter {
     /// Writes what is left, and says what was written: one file.
     ///
     /// # Errors
-    /// What the disk refuses.
+    /// Errors of the disk.
     pub fn finish(mut self) -> Result<Vec<FileEntry>, Error> {
         if !self.uids.is_empty() {
             self.write()?;

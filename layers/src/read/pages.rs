@@ -31,7 +31,7 @@ impl Reader {
     /// together. Cuts lie where row groups begin, so that each is read for one range.
     ///
     /// # Errors
-    /// What the storage refuses.
+    /// Errors of the storage.
     pub fn ranges(&self, parts: usize) -> Result<Vec<Range<Uid>>, Error> {
         let mut groups = Vec::new();
         for row in 0..self.rows() {
