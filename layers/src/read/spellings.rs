@@ -144,8 +144,8 @@ impl Spelled {
         Ok(())
     }
 
-    /// The index at which the path of a key begins, if the host of the key is a host of the page. The key must begin with the
-    /// prefix.
+    /// The index at which the path of a key begins, if the host of the key is a host of the page. The key must begin
+    /// with the prefix.
     fn path_of(&self, key: &[u8], prefix: &[u8]) -> Option<usize> {
         if prefix.ends_with(b")") || prefix.len() == key.len() {
             return Some(prefix.len().min(key.len()));
