@@ -10,7 +10,7 @@
 //!
 //! - A file written by [`Storage::create`] or [`Storage::replace`] is complete and durable when the call returns.
 //! - If several callers use [`Storage::create`] with one name, one of them wins.
-//! - A reader of a replaced file sees the old file or the new one.
+//! - A reader of a replaced file sees the old file or the new file.
 //!
 //! Calls block.
 
@@ -91,7 +91,7 @@ pub(crate) trait Storage: Send + Sync {
     /// Descriptions of the holders of leases on an epoch, if the location knows them.
     fn holders(&self, epoch: u64) -> Result<Vec<String>, Error>;
 
-    /// Prevents new leases on an epoch with a manifest; `None` if a reader has a lease.
+    /// Prevents new leases on an epoch with a manifest until the result is dropped; `None` if a reader has a lease.
     fn retire(&self, epoch: u64) -> Result<Option<Retiring>, Error>;
 
     /// Takes the lock of the writer; a store has one writer.

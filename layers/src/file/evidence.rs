@@ -29,7 +29,8 @@ pub struct Revisit<L = Uid> {
     /// Index of the capture in the page's timestamps.
     pub capture: u32,
     /// Whether the server said that nothing had changed. If so, the revisit has the links of the latest capture before
-    /// it, else the links of the capture with its digest, or of the capture at the time that the revisit names.
+    /// it. Otherwise it has the links of the capture with its digest, or of the capture at the time that the revisit
+    /// names.
     pub not_modified: bool,
     /// Whether the record of the revisit gives no status. If so, the revisit also takes the status of the capture that
     /// it refers to. Otherwise its status is 200.
@@ -39,7 +40,7 @@ pub struct Revisit<L = Uid> {
     pub elsewhere: bool,
     /// The time of the capture that the revisit refers to, in seconds, if the revisit names a capture of the same URL.
     pub referred: Option<i64>,
-    /// The own links of the revisit record, in addition to the links above: UIDs, rising, each once.
+    /// The own links of the revisit record, in addition to the links of other captures: UIDs, rising, each once.
     pub links: Vec<L>,
 }
 

@@ -3,8 +3,8 @@
 //! Encoding a row group (splitting, compressing) is most of the work of a writer and needs only the columns of the row
 //! group. If threads attend ([`Helpers::attend`]), a writer queues its row groups for the first free thread and
 //! continues, at most one row group ahead for each file. If no thread attends, the writer encodes the row groups
-//! immediately. The bytes do not depend on the thread that encodes. This module starts no thread, so it never adds
-//! threads.
+//! immediately. The bytes do not depend on the thread that encodes. This module starts no threads, so the number of
+//! working threads does not grow.
 
 use std::collections::VecDeque;
 use std::fmt;

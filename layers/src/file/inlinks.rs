@@ -9,7 +9,7 @@ use crate::store::RowDir;
 use crate::store::manifest::FileEntry;
 
 /// Writes il, tr and ibv of one partition. Memory: one row group, some 50 MB at most, and the buffers of Parquet for
-/// it. Without a call of `finish`, nothing is written.
+/// it. The files are complete only after `finish`.
 pub struct InlinksWriter(SideWriter);
 
 impl InlinksWriter {

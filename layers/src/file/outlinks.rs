@@ -10,7 +10,7 @@ use crate::store::RowDir;
 use crate::store::manifest::FileEntry;
 
 /// Writes ol, ts, bv and rv of one partition. Memory: one row group, some 50 MB at most, and the buffers of Parquet for
-/// it. Without a call of `finish`, nothing is written.
+/// it. The files are complete only after `finish`.
 pub struct OutlinksWriter {
     side: SideWriter,
     evidence: EvidenceWriter,

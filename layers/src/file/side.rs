@@ -13,7 +13,7 @@ use crate::record::uid::Uid;
 use crate::store::RowDir;
 use crate::store::manifest::FileEntry;
 
-/// The three files of a side, open for writing. Without a call of `finish`, nothing is written.
+/// The three files of a side, open for writing. The files are complete only after `finish`.
 pub(crate) struct SideWriter {
     files: [LayerWriter; 3],
     /// Whether the times belong to captures. If so, their layer also has blank captures and statuses.

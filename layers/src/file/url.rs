@@ -22,7 +22,7 @@ use crate::store::manifest::{FileEntry, to_hex};
 /// The most bytes of text in a row group.
 const TEXT_BYTES_MAX: usize = 1 << 24;
 
-/// Writes the url layer of one partition. Without a call of `finish`, nothing is written.
+/// Writes the url layer of one partition. The file is complete only after `finish`.
 pub struct UrlWriter {
     file: LayerWriter,
     uids: Vec<Uid>,

@@ -2,8 +2,8 @@
 //! is complete and durable.
 //!
 //! ```text
-//! .edges.csv.4711-0.webstrata-draft      a file: each draft has a name of its own
-//! .edges.webstrata-draft/LOCK            a directory: one draft a place, which many processes may fill
+//! .edges.csv.4711-0.webstrata-draft      a file: each draft has a unique name
+//! .edges.webstrata-draft/LOCK            a directory: one draft for each target; many processes may fill it
 //! ```
 //!
 //! A writer holds a lock on its draft, and the lock ends with the process, however the process ends. A draft without a

@@ -1,7 +1,7 @@
 //! Opens files that must be regular files: the files of a store, and the files beside a store.
 //!
-//! A named pipe in the place of a file would block its reader forever, and a device would give bytes without an end.
-//! The type of a file is therefore checked before the file is opened. Symbolic links to regular files are opened. Cost:
+//! A named pipe instead of a file would block its reader forever, and a device would give bytes without an end. The
+//! type of the file is therefore checked before the file is opened. Symbolic links to regular files are opened. Cost:
 //! one more `stat` of the file.
 
 use std::fs::{self, File, OpenOptions};

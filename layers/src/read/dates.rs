@@ -163,7 +163,7 @@ impl ChangedLinks {
         Self { unknown, ..self }
     }
 
-    /// For out-links: if the links of the page itself are unknown at one of the dates, only the page as unknown.
+    /// For out-links: returns only the page as unknown if its links are unknown at one of the dates.
     #[must_use]
     pub fn unless_unknown(self, unknown: Option<Uid>) -> Self {
         unknown.map_or(self, |page| Self { unknown: vec![page], ..Self::default() })

@@ -70,7 +70,7 @@ impl Pages<'_> {
     ///
     /// # Errors
     /// Files that cannot be read, files with a wrong checksum, damaged records. The contents of `page` are then
-    /// undefined.
+    /// unspecified.
     pub fn read(&mut self, page: &mut Page) -> Result<bool, Error> {
         let read = self.advance(page);
         if read.is_err() {

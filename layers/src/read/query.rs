@@ -305,8 +305,8 @@ pub trait Links {
         Ok(in_order(found))
     }
 
-    /// The links of one page, given its spellings, and the spellings that decide if their links are unknown. With
-    /// [`Direction::In`]: the pages that link to any spelling, and the pages of which this is unknown
+    /// The links of one page, given its spellings. Also returns the spellings that decide, if their links are unknown.
+    /// With [`Direction::In`]: the pages that link to any spelling, and the pages of which this is unknown
     /// ([`Links::unknown`]).
     ///
     /// # Errors

@@ -31,8 +31,9 @@ pub struct Spelled {
     urlkey_of: fn(&str) -> String,
     /// The host without `www`; `None` if URL keys cannot have the host.
     host: Option<String>,
-    /// The path in the urlkey, followed by the arguments in the urlkey.
+    /// The path in the urlkey.
     path: Vec<u8>,
+    /// The arguments in the urlkey, without `?`; `None` if the urlkey has no `?`.
     arguments: Option<Vec<u8>>,
 }
 

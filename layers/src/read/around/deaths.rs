@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! pages with failures, by UID --[take]--> their deaths --+--> periods, statuses: counters
-//!                                                        +--> rows: a heap of those that are asked for
+//!                                                        +--> rows: a heap of the requested rows
 //! ```
 //!
 //! [`mod@crate::record::capture::fate`] has the rule. A page may die several times, so a row is one death. The periods

@@ -10,9 +10,9 @@
 //! - A link stands from the first capture that has the link until the next capture that shows the page without it. The
 //!   link continues across captures with unknown links. If no later capture tells, the link is *unknown* from then on,
 //!   even if it had ended before.
-//! - As of a date, the links are the links that stand. If the links of a page are unknown then ([`is_unknown`]), each
-//!   link that the page ever had is in the answer as unknown. It has the latest stretch that began until then, or else
-//!   the first stretch.
+//! - As of a date, the links are the links that stand. If the links of a page are unknown then ([`is_unknown`]), the
+//!   answer has each link that the page ever had as unknown, with the latest stretch that began by then, or else the
+//!   first stretch.
 //! - The first ring has the URLs that the page ever linked to and the pages that ever linked to it. The second ring has
 //!   the URLs that pages of the first ring link to. Links of a node to itself are left out.
 //! - If there are more nodes than the answer has room for, the answer has the nodes whose links stood longest.
@@ -215,7 +215,7 @@ impl Sources {
         sources
     }
 
-    /// Adds a source, given its backlink, and keeps the longest-lived sources. A hub can thus be read source by source.
+    /// Adds a source, given its backlink, and keeps the longest-lived sources. So a hub is read source by source.
     pub fn add(&mut self, page: Uid, backlink: &Backlink, question: Near) {
         if question.at.is_some_and(|at| backlink.links_at(at) == Linking::No) {
             return;

@@ -1,5 +1,4 @@
-//! The links around a page, by the indexes of their nodes, and the resulting neighbourhood: of URLs, or of groups of
-//! URLs.
+//! The links around a page, by the indexes of their nodes, and the resulting neighbourhood of URLs or groups of URLs.
 
 use std::cmp::Reverse;
 
@@ -128,7 +127,7 @@ impl Network {
     fn neighbourhood(&self, centre: usize, count: usize, edges: &[Edge]) -> Neighbourhood {
         let horizon = edges.iter().map(|edge| edge.until.unwrap_or(edge.from)).max().unwrap_or_default();
         let life = |edge: &Edge| edge.until.unwrap_or(horizon).max(edge.from + 1) - edge.from;
-        // A node with a life of 0 seconds does not exist.
+        // A life of 0 marks a node that was not found; every other life is at least 1 second.
         let (mut near, mut far) = (vec![0; count], vec![0; count]);
         for edge in edges {
             match (edge.source == centre, edge.target == centre) {
@@ -156,7 +155,8 @@ impl Network {
     }
 }
 
-/// The `count` nodes with the longest lives, among nodes with a life above 0. Of equal lives, the first nodes.
+/// The `count` nodes with the longest lives, among nodes with a life above 0. If lives are equal, lower nodes come
+/// first.
 fn longest(lives: &[i64], count: usize) -> impl Iterator<Item = usize> {
     let lived = lives.iter().enumerate().filter(|(_, life)| **life > 0);
     let mut nodes: Vec<(Reverse<i64>, usize)> = lived.map(|(node, &life)| (Reverse(life), node)).collect();
@@ -167,9 +167,9 @@ fn longest(lives: &[i64], count: usize) -> impl Iterator<Item = usize> {
     nodes.into_iter().map(|(_, node)| node)
 }
 
-/// Calls `add` with the parts of a link in stretches of time. The stretches are in order and do not touch. An unknown
-/// link is unknown to this day if the last stretch is open, at the earliest from the begin of that stretch. If the link
-/// stood in no stretch, its unknown part is added.
+/// Calls `add` with the parts of a link in stretches of time. The stretches are in order and do not touch. If the link
+/// is unknown and the last stretch is open, the last part is unknown to this day, at the earliest from the begin of
+/// that stretch. If the link stood in no stretch, an unknown part is added instead.
 fn within(link: Edge, stretches: &[(usize, i64, i64)], mut add: impl FnMut(Edge)) {
     let until = link.until.unwrap_or(OPEN);
     let unknown = link.unknown.zip(stretches.last()).filter(|(_, last)| last.2 == OPEN);
@@ -248,7 +248,7 @@ mod tests {
 
     #[test]
     fn links_of_groups_are_those_of_their_pages_together() {
-        // For hosts, one page with a link that stands is enough. Of two unknown links, the link that stood longer
+        // For hosts, one page with a link that stands is enough. If two links are unknown, the link that stood longer
         // counts.
         let pair = |from, until, unknown| Edge { source: 0, target: 1, from, until, unknown };
         let open = [pair(10, None, Some(30)), pair(20, None, Some(50))];

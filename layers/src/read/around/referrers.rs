@@ -69,12 +69,12 @@ impl Event {
 /// UID.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
-    /// By the first link, the earliest first.
+    /// Rows with the earliest first link come first.
     #[default]
     First,
-    /// By the last link, the latest first.
+    /// Rows with the latest last link come first.
     Last,
-    /// By the number of pages, the most first; pages by the number of URLs of the target that they link to.
+    /// Rows with the most pages come first; among pages, the pages that link to the most URLs of the target.
     Most,
     /// In the order of the store: pages of one host are neighbours.
     Key,

@@ -3,7 +3,7 @@
 //! ```text
 //! pages of a row, by UID --[feed]--> in order of hosts, over all rows --+--> periods: counters
 //!                                                                       +--> hosts: the HOSTS with the most pages
-//!                                                                       +--> rows: a heap of those that are asked for
+//!                                                                       +--> rows: a heap of the requested rows
 //! ```
 //!
 //! Inside a row, the order of UIDs is the order of URL keys. In this order the pages of a host are neighbours. The
@@ -71,7 +71,7 @@ pub struct Ranked {
     pub rows: Vec<Referrer>,
 }
 
-/// Consecutive pages of one host in a row.
+/// Consecutive pages of one host, in one row of a store.
 struct Stretch {
     prefix: Vec<u8>,
     host: String,

@@ -1,6 +1,6 @@
-//! The first rows of many in an order, as they come: memory for the rows that are asked for, however many there are.
+//! The first rows in an order, while many rows arrive. Memory depends only on the number of requested rows.
 //!
-//! Cost: a row that is kept, a search among those that are kept; others, a comparison.
+//! Cost: a search among the kept rows for each row that is kept; a comparison for every other row.
 
 use std::collections::BinaryHeap;
 

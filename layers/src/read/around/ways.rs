@@ -4,12 +4,12 @@
 //! from ->  pages one link on, two links on ... --> they meet <-- pages one link back, two links back ... <- to
 //! ```
 //!
-//! The search continues from the end with fewer pages, one step at a time ([`Search::asks`]). The caller, which asks a
-//! store or servers, supplies the links. A page with unknown links may link to any other page. If no way is found,
-//! there may therefore be a way over each such page that is reached from the first page ([`Ways::unknown`]). If the
-//! store has unknown links, the search then continues from the first page to find all these pages. Memory:
-//! [`PAGES_MAX`] pages from each end. Cost: the links of all these pages. Without a way, also the links of
-//! [`DOUBTED_MAX`] pages.
+//! The search continues from the end with fewer pages in its last step, one step at a time ([`Search::asks`]). The
+//! caller, which asks a store or servers, supplies the links. A page with unknown links may link to any other page. If
+//! no way is found, there may therefore be a way over each such page that is reached from the first page
+//! ([`Ways::unknown`]). If the store has unknown links, the search then continues from the first page to find all these
+//! pages. Memory: the reached pages, bounded by [`PAGES_MAX`]. Cost: the links of all these pages. Without a way, also
+//! the links of [`DOUBTED_MAX`] pages.
 
 use std::collections::HashMap;
 
@@ -19,7 +19,7 @@ use crate::read::spellings::in_order;
 use crate::record::time::{AsOf, Window};
 use crate::record::uid::Uid;
 
-/// The most pages that are reached from one end.
+/// The search is cut off when both ends have reached more than this number of pages.
 pub const PAGES_MAX: usize = 1 << 18;
 /// The most pages that are reached from the first page to find pages with unknown links.
 pub const DOUBTED_MAX: usize = 1 << 14;
