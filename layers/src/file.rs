@@ -1,8 +1,9 @@
-//! The files of a partition: one writer a file, over rows of Parquet.
+//! The files of a partition: one writer for each file, above rows of Parquet.
 //!
-//! [`schema`] names the layers and their columns; `parquet` alone knows Parquet, `records` turns rows of a row group
-//! into values. `url`, `outlinks` and `inlinks` (both on `side`) write one file each, `evidence` what revisits refer
-//! to; `helpers` encode row groups while their threads wait for others.
+//! [`schema`] names the layers and their columns. Only `parquet` knows Parquet, and `records` turns the rows of a row
+//! group into values. `url`, `outlinks` and `inlinks` write one file each; `outlinks` and `inlinks` build on `side`.
+//! `evidence` writes the layer `rv`. `helpers` encode row groups on threads that would otherwise wait for other
+//! threads.
 
 pub(crate) mod evidence;
 pub(crate) mod helpers;

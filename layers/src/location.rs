@@ -1,14 +1,18 @@
-//! Where a store lies: [`Location`], a directory or a prefix of names in an S3 bucket, and what each can do for a
-//! store.
+//! The location of a store: [`Location`], a directory or a prefix of names in an S3 bucket, and the operations of each.
 //!
 //! ```text
 //! crawl/store, file:///archive/store      a directory (`directory`)
 //! s3://bucket/archive/store               objects in a bucket (`bucket`), with the cargo feature `s3`
 //! ```
 //!
-//! Both hold the same files under the same names with the same bytes; names are relative, with `/`. Invariants of both:
-//! what [`Storage::create`] or [`Storage::replace`] has written is whole and durable when the call returns; of many
-//! callers of [`Storage::create`] one wins; a reader of a replaced file sees the old or the new one. Calls block.
+//! Both hold the same files under the same names with the same bytes, except for `LOCK`. Names are relative, with `/`.
+//! These invariants hold for both:
+//!
+//! - A file written by [`Storage::create`] or [`Storage::replace`] is complete and durable when the call returns.
+//! - If several callers use [`Storage::create`] with one name, one of them wins.
+//! - A reader of a replaced file sees the old file or the new file.
+//!
+//! Calls block.
 
 pub(crate) mod body;
 #[cfg(feature = "s3")]
@@ -29,95 +33,95 @@ use crate::location::body::Body;
 use crate::location::directory::Directory;
 use crate::store::lease::{Leased, Retiring};
 
-/// What a store needs of the place where it lies.
+/// The operations that a store needs from its location.
 pub(crate) trait Storage: Send + Sync {
-    /// The directory on this machine, if it is one.
+    /// The directory, if the location is a directory on this machine.
     fn directory(&self) -> Option<&Path>;
 
-    /// A file of the place as messages name it; in a directory also its path. The place itself for an empty name.
+    /// The name of a file in messages; in a directory, also the path of the file. The location itself for an empty
+    /// name.
     fn path(&self, name: &str) -> PathBuf;
 
-    /// Makes the place ready for a store, where that takes anything; says whether it did.
+    /// Prepares the location for a store. Returns whether it created anything.
     fn prepare(&self) -> Result<bool, Error>;
 
-    /// Takes back what [`Storage::lock`] has made, and what [`Storage::prepare`] has `made`, where nothing else is
-    /// there.
+    /// Undoes [`Storage::lock`], and [`Storage::prepare`] if that call has `made` the location and it is still empty.
     fn forsake(&self, made: bool) -> Result<(), Error>;
 
-    /// A small file whole; `None` where there is none.
+    /// The contents of a small file; `None` if there is no such file.
     fn read(&self, name: &str) -> Result<Option<Vec<u8>>, Error>;
 
-    /// A layer file, to be read from where it lies or from memory.
+    /// A layer file, to be read from its place or from memory.
     fn body(&self, name: &str) -> Result<Body, Error>;
 
-    /// Writes a small file; `false`, and nothing done, where there is one already.
+    /// Writes a small file. If there is such a file already, returns `false` and changes nothing.
     fn create(&self, name: &str, bytes: &[u8]) -> Result<bool, Error>;
 
-    /// Writes a small file over what is there.
+    /// Writes a small file, and replaces an existing file.
     fn replace(&self, name: &str, bytes: &[u8]) -> Result<(), Error>;
 
-    /// The names right inside a directory, of files and directories; none where it is missing.
+    /// The names of the files and directories directly inside a directory; none if the directory is missing.
     fn names(&self, dir: &str) -> Result<Vec<String>, Error>;
 
-    /// Removes a file for good; one that is missing is no error.
+    /// Removes a file durably. A missing file is not an error.
     fn remove(&self, name: &str) -> Result<(), Error>;
 
-    /// Removes a directory with all that is below; one that is missing is no error.
+    /// Removes a directory with its contents. A missing directory is not an error.
     fn remove_all(&self, dir: &str) -> Result<(), Error>;
 
-    /// Starts a layer file, and says what its errors are about: the file itself, or its stand-in in `staging`.
+    /// Begins a layer file. Returns the file, and the path for its errors: the file itself, or `staging` for a
+    /// temporary file.
     fn begin(&self, name: &str, staging: &Path) -> Result<(File, PathBuf), Error>;
 
-    /// Puts a layer file that was begun where it belongs, over one that is there.
+    /// Puts a layer file that was begun in its place, and replaces an existing file.
     fn finish(&self, name: &str, file: File) -> Result<(), Error>;
 
-    /// Makes layer files durable, each of the given size, with all directories on the way to them.
+    /// Makes layer files durable, with all their parent directories. Each file must have the given size.
     fn settle(&self, files: &[(&str, u64)]) -> Result<(), Error>;
 
-    /// When a file was written, in seconds since 1970; `None` where there is none.
+    /// The time at which a file was written, in seconds since 1970; `None` if there is no such file.
     fn modified(&self, name: &str) -> Result<Option<i64>, Error>;
 
-    /// Takes a lease on an epoch; see [`crate::store::lease`] for this and the next two.
+    /// Takes a lease on an epoch. [`crate::store::lease`] explains leases.
     fn lease(&self, epoch: u64) -> Result<Leased, Error>;
 
     /// Whether a reader has a lease on an epoch now.
     fn is_leased(&self, epoch: u64) -> Result<bool, Error>;
 
-    /// Who has a lease on an epoch, in words, as far as the place tells.
+    /// Descriptions of the holders of leases on an epoch, if the location knows them.
     fn holders(&self, epoch: u64) -> Result<Vec<String>, Error>;
 
-    /// Keeps leases from an epoch that has a manifest; `None` where a reader has one.
+    /// Prevents new leases on an epoch with a manifest until the result is dropped; `None` if a reader has a lease.
     fn retire(&self, epoch: u64) -> Result<Option<Retiring>, Error>;
 
-    /// Takes the lock of the one writer.
+    /// Takes the lock of the writer; a store has one writer.
     fn lock(&self, owner: &str) -> Result<Box<dyn Lock>, Error>;
 
     /// Takes the lock `name` of a note; see [`crate::store::notes`].
     fn hold(&self, name: &str) -> Result<Box<dyn Lock>, Error>;
 }
 
-/// A lock, which goes when this is dropped.
+/// A lock, which is released when this value is dropped.
 pub(crate) trait Lock: Send + Sync {
-    /// Refuses where the lock is no longer held.
+    /// Fails if the lock is no longer held.
     fn check(&self) -> Result<(), Error>;
 }
 
-/// Where a store lies. Cheap to clone.
+/// The location of a store. Cheap to clone.
 #[derive(Clone)]
 pub struct Location {
     storage: Arc<dyn Storage>,
 }
 
 impl Location {
-    /// Reads a location: a path, `file:///path`, or `s3://bucket/prefix`.
+    /// Parses a location: a path, `file:///path`, or `s3://bucket/prefix`.
     ///
-    /// An S3 location is set up by the usual environment variables (`AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`,
-    /// `AWS_REGION`; for servers other than Amazon's `AWS_ENDPOINT_URL`, and `AWS_ALLOW_HTTP=true` where they have no
-    /// TLS). Nothing is looked up yet.
+    /// The usual environment variables configure an S3 location: `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY` and
+    /// `AWS_REGION`. Servers other than Amazon's also need `AWS_ENDPOINT_URL`, and `AWS_ALLOW_HTTP=true` if they have
+    /// no TLS. This call sends no request.
     ///
     /// # Errors
-    /// Schemes other than those; URLs without path or bucket; `s3://` where the program was built without the feature
-    /// `s3`.
+    /// Other schemes; URLs without path or bucket; `s3://` if the program was built without the feature `s3`.
     pub fn parse(text: impl AsRef<OsStr>) -> Result<Self, Error> {
         let path = Path::new(text.as_ref());
         let Some(text) = path.to_str() else { return Ok(path.into()) };
@@ -134,12 +138,12 @@ impl Location {
         }
     }
 
-    /// The directory, if it is one on this machine.
+    /// The directory, if the location is a directory on this machine.
     pub fn directory(&self) -> Option<&Path> {
         self.storage.directory()
     }
 
-    /// A location for tests: objects in the memory of this process, lost with the last clone.
+    /// A location for tests: objects in the memory of this process. They are lost with the last clone.
     #[cfg(feature = "s3")]
     pub fn in_memory() -> Self {
         Self { storage: Arc::new(crate::location::bucket::Bucket::in_memory()) }
@@ -149,7 +153,7 @@ impl Location {
         &*self.storage
     }
 
-    /// A file as messages name it; see [`Storage::path`].
+    /// The name of a file in messages; see [`Storage::path`].
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.storage.path(name)
     }
@@ -159,7 +163,7 @@ fn bad(location: &str, why: &'static str) -> Error {
     Error::BadLocation { location: location.to_owned(), why }
 }
 
-/// The path of a `file` URL, given what stands after `file://`.
+/// The path of a `file` URL. `rest` is the text after `file://`.
 fn file_path(url: &str, rest: &str) -> Result<PathBuf, Error> {
     let path = rest.strip_prefix("localhost").filter(|path| path.starts_with('/')).unwrap_or(rest);
     if !path.starts_with('/') {
@@ -204,7 +208,7 @@ impl FromStr for Location {
     }
 }
 
-/// A path is a directory, whatever it looks like.
+/// A path is always a directory, even if it looks like a URL.
 impl From<PathBuf> for Location {
     fn from(path: PathBuf) -> Self {
         Self { storage: Arc::new(Directory(path)) }
@@ -229,7 +233,7 @@ impl From<&Location> for Location {
     }
 }
 
-/// As a person writes it.
+/// The location as a person writes it.
 impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.path("").display().fmt(f)

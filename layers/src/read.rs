@@ -1,10 +1,10 @@
-//! Answers from a store's files.
+//! Answers from the files of a store.
 //!
-//! [`query`] has the questions ([`query::Links`]), [`question`] their form as lines of JSON; `reader` answers them from
-//! decoded `blocks`; [`scan`] streams the records of a partition, [`rows`] those of a row, [`pages`] those of all rows
-//! together; [`diff`] tells what an epoch has that another had not, [`between`] the same of two dates, [`spellings`]
-//! asks all URLs of one page together, [`around`] tells who links to a page, what is near it, and which pages died, and
-//! [`check`] proves that a store keeps its promises.
+//! [`query`] has the questions ([`query::Links`]), and [`question`] has their form as lines of JSON. `reader` answers
+//! the questions from decoded `blocks`. [`scan`] streams the records of a partition, [`rows`] the records of a row, and
+//! [`pages`] the records of all rows together. [`diff`] compares two epochs, and [`between`] compares two dates.
+//! [`spellings`] asks all URLs of one page together. [`around`] finds the pages that link to a page, the surroundings
+//! of a page, and the pages that died. [`check`] proves that a store keeps its promises.
 
 pub mod around;
 pub mod between;

@@ -1,8 +1,9 @@
-//! What revisits of a page refer to, and what later ones may: the layer rv, aligned with ol, ts and bv.
+//! The evidence for revisits of a page: the layer rv, aligned with ol, ts and bv.
 //!
-//! The other layers say what links a capture has; this one what is needed to find that out again when captures are
-//! added: the digest of each capture, which captures are revisits, and what these say of the capture that they refer
-//! to. Memory of the writer: what it is given between two row groups of ol. Nothing of it is read for answers.
+//! The other layers hold the links of each capture. This layer holds the data that finds these links again when
+//! captures are added: the digest of each capture, which captures are revisits, and what the revisits say about the
+//! capture that they refer to. Memory of the writer: the records between two row groups of ol. No answer reads this
+//! layer.
 
 use std::sync::Arc;
 
@@ -22,34 +23,36 @@ use crate::record::uid::Uid;
 use crate::store::RowDir;
 use crate::store::manifest::FileEntry;
 
-/// A capture without links of its own, which has those of another one.
+/// A capture that refers to another capture and has its links.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Revisit<L = Uid> {
     /// Index of the capture in the page's timestamps.
     pub capture: u32,
-    /// Whether the server said that nothing had changed: then it has the links of the latest capture before it, else of
-    /// the one with its digest, or at the time that it names.
+    /// Whether the server said that nothing had changed. If so, the revisit has the links of the latest capture before
+    /// it. Otherwise it has the links of the capture with its digest, or of the capture at the time that the revisit
+    /// names.
     pub not_modified: bool,
-    /// Whether its record gives no status: then it has that of the capture that it refers to, too. Else it is 200.
+    /// Whether the record of the revisit gives no status. If so, the revisit also takes the status of the capture that
+    /// it refers to. Otherwise its status is 200.
     pub without_status: bool,
-    /// Whether it refers to a capture of another URL: then it has the links of all captures with its digest, of any
-    /// URL, resolved against its own. The links that were found so far stand with it.
+    /// Whether the revisit refers to a capture of another URL. If so, it has the links of all captures with its digest,
+    /// of any URL, resolved against the URL of the revisit. The links found so far are stored with the page.
     pub elsewhere: bool,
-    /// Time of the capture that it refers to, in seconds, where it names one of its own URL.
+    /// The time of the capture that the revisit refers to, in seconds, if the revisit names a capture of the same URL.
     pub referred: Option<i64>,
-    /// Links that stand in the revisit itself, besides those: UIDs, rising, each once.
+    /// The own links of the revisit record, in addition to the links of other captures: UIDs, rising, each once.
     pub links: Vec<L>,
 }
 
-/// What a page's captures say of one another: a record of RV.
+/// The evidence of a page: one record of rv.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Evidence<L = Uid> {
-    /// For each capture 64 bits of the digest of its payload (of a revisit: of the payload that it refers to), 0
-    /// without one; empty where no capture has one.
+    /// For each capture, 64 bits of the digest of its payload; for a revisit, of the payload that it refers to. 0 for a
+    /// capture without a digest. Empty if no capture has a digest.
     pub digests: Vec<u64>,
     /// The captures that are revisits, in order.
     pub revisits: Vec<Revisit<L>>,
-    /// The forms of the links, see [`crate::record::form`]; empty where all are 0, and beside a formed page.
+    /// The forms of the links, see [`crate::record::form`]. Empty if all forms are 0, and beside a formed page.
     pub forms: Vec<u8>,
 }
 
@@ -65,7 +68,7 @@ impl Evidence {
         self.revisits.get(at)
     }
 
-    /// What is wrong with it, beside a page of so many captures.
+    /// The first flaw of the evidence beside a page of `captures` captures; `None` if there is no flaw.
     pub fn flaw(&self, captures: usize) -> Option<Flaw> {
         if !self.digests.is_empty()
             && (self.digests.len() != captures || self.digests.iter().all(|&digest| digest == 0))
@@ -114,7 +117,7 @@ impl EvidenceWriter {
         })
     }
 
-    /// Adds a record without flaw.
+    /// Adds a record, which must have no flaw.
     pub(crate) fn push(&mut self, uid: Uid, evidence: &Evidence) -> Result<(), Error> {
         self.add(uid, evidence).map_err(|flaw| Error::BadRecord { uid, flaw })
     }
@@ -213,25 +216,25 @@ impl EvidenceBlock {
         Ok(Self { uids, lists, forms })
     }
 
-    /// Bytes of memory, about.
+    /// Approximate bytes of memory.
     pub(crate) fn bytes(&self) -> usize {
         let lists = self.lists.iter().map(Array::get_array_memory_size).sum::<usize>();
         8 * self.uids.len() + lists + self.forms.get_array_memory_size()
     }
 
-    /// Whether the captures of a UID have a revisit.
+    /// Whether a page has a revisit.
     pub(crate) fn has_revisit(&self, uid: Uid) -> bool {
         let [_, revisits, ..] = &self.lists;
         self.uids.binary_search(&uid).is_ok_and(|row| revisits.is_valid(row))
     }
 
-    /// The links that stand in the revisits themselves.
+    /// The own links of the revisits.
     pub(crate) fn links_of_revisits(&self) -> Vec<Uid> {
         let [.., links, _] = &self.lists;
         links.values().as_primitive_opt::<UInt64Type>().map_or(Vec::new(), |links| Uid::slice(links.values()).to_vec())
     }
 
-    /// The pages of which a capture that is no revisit may have a digest that is wanted.
+    /// The pages with a wanted digest. The capture with the digest may be a revisit.
     pub(crate) fn with_digest(&self, is_wanted: impl Fn(u64) -> bool) -> Vec<Uid> {
         let [digests, ..] = &self.lists;
         let Some(values) = digests.values().as_primitive_opt::<UInt64Type>() else { return Vec::new() };
@@ -254,7 +257,7 @@ impl EvidenceBlock {
         Ok(found)
     }
 
-    /// The record of a row, which must be of this UID and so many captures, without flaw.
+    /// The record of a row. Fails if the row has another UID, or if the record has a flaw for this number of captures.
     pub(crate) fn of(&self, row: usize, uid: Uid, captures: usize) -> Result<Evidence, Damage> {
         if self.uids.get(row) != Some(&uid) {
             return Err(Damage::NotAligned);

@@ -1,9 +1,10 @@
-//! Threads that have time, for writers that have row groups to encode.
+//! Idle threads that encode row groups for writers.
 //!
-//! Encoding a row group (splitting, compressing) is most of a writer's work and needs nothing but its columns. Where
-//! threads attend ([`Helpers::attend`]) a writer leaves the row groups of its files to whoever comes first and goes on,
-//! at most one row group a file ahead; where none does, it encodes them at once. Whoever encodes, the bytes are the
-//! same. No thread is started here, so no more of them work than there are.
+//! Encoding a row group (splitting, compressing) is most of the work of a writer and needs only the columns of the row
+//! group. If threads attend ([`Helpers::attend`]), a writer queues its row groups for the first free thread and
+//! continues, at most one row group ahead for each file. If no thread attends, the writer encodes the row groups
+//! immediately. The bytes do not depend on the thread that encodes. This module starts no threads, so the number of
+//! working threads does not grow.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -19,35 +20,35 @@ struct Desk {
     attending: Vec<Thread>,
 }
 
-/// See the head of this file; a handle, cheap to clone.
+/// The queue of tasks and the attending threads; see the head of this file. A handle, cheap to clone.
 #[derive(Clone, Default)]
 pub struct Helpers(Arc<Mutex<Desk>>);
 
 impl Helpers {
     fn desk(&self) -> MutexGuard<'_, Desk> {
-        // No task runs under the lock.
+        // No task runs while the lock is held.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Says that this thread has time, and calls [`Helpers::help`] whenever it is unparked, until the answer is
-    /// dropped.
+    /// Registers this thread as idle until the returned value is dropped. The thread must call [`Helpers::help`]
+    /// whenever it is unparked.
     pub fn attend(&self) -> Attending {
         self.desk().attending.push(thread::current());
         Attending(self.clone())
     }
 
-    /// Does one task; `false` where none waits.
+    /// Runs one task. Returns `false` if no task waits.
     pub fn help(&self) -> bool {
         let task = self.desk().tasks.pop_front();
         task.map(|task| task()).is_some()
     }
 
-    /// Has work done, here and now where nobody attends.
+    /// Queues work, or does the work immediately if no thread attends.
     pub(crate) fn ask<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Answer<T> {
         let mut desk = self.desk();
         let (send, receive) = mpsc::channel();
         let task = move || {
-            // Nobody waits for the answer of a writer that is gone.
+            // If the writer is gone, nobody waits for the answer.
             let _ = send.send(work());
         };
         if desk.attending.is_empty() {
@@ -68,7 +69,7 @@ impl fmt::Debug for Helpers {
     }
 }
 
-/// A thread that attends.
+/// The registration of an attending thread.
 #[derive(Debug)]
 pub struct Attending(Helpers);
 
@@ -79,16 +80,16 @@ impl Drop for Attending {
     }
 }
 
-/// What some work comes to.
+/// The result of some work.
 pub(crate) struct Answer<T>(Receiver<T>);
 
 impl<T> Answer<T> {
-    /// Waits for it, helping meanwhile; `None` where the thread that did it panicked.
+    /// Waits for the result, and runs tasks in the meantime. `None` if the thread that did the work panicked.
     pub(crate) fn get(self, helpers: &Helpers) -> Option<T> {
         loop {
             match self.0.try_recv() {
                 Ok(answer) => return Some(answer),
-                // A task that no longer waits is being done.
+                // If no task waits in the queue, another thread is doing the work.
                 Err(mpsc::TryRecvError::Empty) if !helpers.help() => return self.0.recv().ok(),
                 Err(mpsc::TryRecvError::Empty) => {}
                 Err(mpsc::TryRecvError::Disconnected) => return None,

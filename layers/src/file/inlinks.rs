@@ -1,4 +1,4 @@
-//! Writes the in side of one partition, URL by URL: the layers il, tr and ibv.
+//! Writes the in-links of one partition, URL by URL: the layers il, tr and ibv.
 
 use crate::error::Error;
 use crate::file::records::Record;
@@ -8,8 +8,8 @@ use crate::record::page::InLinks;
 use crate::store::RowDir;
 use crate::store::manifest::FileEntry;
 
-/// Writes il, tr and ibv of one partition. Memory: one row group, some 50 MB at most, and what Parquet holds of it.
-/// Nothing is written where `finish` is not called.
+/// Writes il, tr and ibv of one partition. Memory: one row group, some 50 MB at most, and the buffers of Parquet for
+/// it. The files are complete only after `finish`.
 pub struct InlinksWriter(SideWriter);
 
 impl InlinksWriter {
@@ -21,20 +21,20 @@ impl InlinksWriter {
         SideWriter::create(row, partition, [Layer::Il, Layer::Tr, Layer::Ibv]).map(Self)
     }
 
-    /// Adds in-links of a URL, whose UID must not be below that of the one before it. Where several records are of one
-    /// URL, all its in-links are their union; sources must rise from record to record.
+    /// Adds in-links of a URL. The UID must not be below the UID before. A URL may have several consecutive records,
+    /// and its in-links are their union. Sources must rise from record to record.
     ///
     /// # Errors
-    /// Records out of order, records that break an invariant (see [`InLinks::flaw`]), and what the disk refuses.
+    /// Records out of order, records that break an invariant (see [`InLinks::flaw`]), and errors of the disk.
     pub fn push(&mut self, record: &InLinks) -> Result<(), Error> {
         let InLinks { uid, ranges: times, sources: links, changes } = record;
         self.0.push(&Record { uid: *uid, links, times, blank: &[], changes, statuses: &[] }, record.flaw()).map(drop)
     }
 
-    /// Writes what is left, and says what was written: il, tr, ibv.
+    /// Writes the rest, and returns the entries of the files: il, tr, ibv.
     ///
     /// # Errors
-    /// What the disk refuses.
+    /// Errors of the disk.
     pub fn finish(self) -> Result<Vec<FileEntry>, Error> {
         self.0.finish()
     }

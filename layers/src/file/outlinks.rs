@@ -1,4 +1,4 @@
-//! Writes the out side of one partition, page by page: the layers ol, ts, bv and rv.
+//! Writes the out-links of one partition, page by page: the layers ol, ts, bv and rv.
 
 use crate::error::Error;
 use crate::file::evidence::{Evidence, EvidenceWriter};
@@ -9,8 +9,8 @@ use crate::record::page::Page;
 use crate::store::RowDir;
 use crate::store::manifest::FileEntry;
 
-/// Writes ol, ts, bv and rv of one partition. Memory: one row group, some 50 MB at most, and what Parquet holds of it.
-/// Nothing is written where `finish` is not called.
+/// Writes ol, ts, bv and rv of one partition. Memory: one row group, some 50 MB at most, and the buffers of Parquet for
+/// it. The files are complete only after `finish`.
 pub struct OutlinksWriter {
     side: SideWriter,
     evidence: EvidenceWriter,
@@ -26,11 +26,11 @@ impl OutlinksWriter {
         Ok(Self { side, evidence: EvidenceWriter::create(row, partition)? })
     }
 
-    /// Adds a page, whose UID must be above that of the page before it, and what its captures say of one another.
+    /// Adds a page with its evidence. The UID of the page must be above the UID of the page before.
     ///
     /// # Errors
-    /// Pages out of order, pages that break an invariant (see [`Page::flaw`], [`Evidence::flaw`]), and what the disk
-    /// refuses.
+    /// Pages out of order, pages that break an invariant (see [`Page::flaw`], [`Evidence::flaw`]), and errors of the
+    /// disk.
     pub fn push(&mut self, page: &Page, evidence: &Evidence) -> Result<(), Error> {
         let Page { uid, timestamps: times, blank, links, changes, statuses } = page;
         let flaw = page.flaw().or_else(|| evidence.flaw(times.len()));
@@ -40,10 +40,10 @@ impl OutlinksWriter {
         self.evidence.push(*uid, evidence)
     }
 
-    /// Writes what is left, and says what was written: ol, ts, bv, rv.
+    /// Writes the rest, and returns the entries of the files: ol, ts, bv, rv.
     ///
     /// # Errors
-    /// What the disk refuses.
+    /// Errors of the disk.
     pub fn finish(self) -> Result<Vec<FileEntry>, Error> {
         let mut files = self.side.finish()?;
         files.push(self.evidence.finish()?);

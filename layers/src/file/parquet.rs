@@ -1,14 +1,16 @@
-//! Layer files as Parquet: the only file that knows it.
+//! Layer files as Parquet. No other file knows Parquet.
 //!
-//! Reads and writes one file of one layer, a row group at a time, as Arrow arrays in the layer's schema.
+//! Reads and writes one file of one layer, a row group at a time, as Arrow arrays in the schema of the layer.
 //!
-//! Choices, measured for size on monthly crawls (bits a link occurrence) and kept by the golden test:
-//! - data pages of version 1 (version 2 leaves the levels of lists uncompressed: +0.1 bit), one page a column chunk, so
-//!   that the compressor sees all of it; hence no page index. Memory is bounded by row groups, see
-//!   [`crate::file::records`].
-//! - links as split byte streams: a third smaller than plain under zstd; UIDs delta packed; times by dictionary,
-//!   unless a list is long; changes with their lengths delta packed; URLs front coded.
-//! - statistics only for `uid`, for look-ups; no embedded Arrow schema, no dates: the same rows give the same bytes.
+//! The following choices were measured for size on monthly crawls (bits for each link occurrence). The golden test
+//! keeps them.
+//! - Data pages have version 1: version 2 leaves the levels of lists uncompressed (+0.1 bit). Each column chunk has one
+//!   page, so that the compressor sees the whole chunk. There is therefore no page index. Row groups bound the memory,
+//!   see [`crate::file::records`].
+//! - Links are split byte streams: a third smaller than plain values under zstd. UIDs are delta packed. Times have a
+//!   dictionary, unless a list is long. Changes have delta packed lengths. URLs are front coded.
+//! - Only `uid` has statistics, for look-ups. There is no embedded Arrow schema and no date, so that the same rows give
+//!   the same bytes.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -50,15 +52,16 @@ pub(crate) use table::{TableFile, TableWriter, read_table};
 /// Larger than any page: pages end where row groups end.
 const PAGE_MAX: usize = 1 << 30;
 
-/// Values of a list that may be in a dictionary, at most. Parquet makes a dictionary of all values of a list before it
-/// finds that it is too large, and holds each of them there for 40 bytes.
+/// The maximum length of a list with a dictionary. Parquet adds all values of a list to a dictionary before it finds
+/// that the dictionary is too large, and a value in the dictionary takes 40 bytes.
 const DICTIONARY_LIST_MAX: i32 = 1 << 18;
 
-/// How a layer is encoded and compressed: without dictionaries where a list is longer than [`DICTIONARY_LIST_MAX`].
+/// The encodings and the compression of a layer. `has_dictionaries` is false if a list is longer than
+/// [`DICTIONARY_LIST_MAX`].
 fn properties(layer: Layer, effort: Effort, has_dictionaries: bool) -> Result<WriterProperties, ParquetError> {
     let level = match (effort, layer) {
         (Effort::Quick, _) => 6,
-        // The last level takes a seventh more of a build's time than this one, for 0.8 % of the bytes.
+        // The last level takes a seventh more of the time of a build than this level, for 0.8 % of the bytes.
         (Effort::Thorough, Layer::Ol) => 18,
         (Effort::Thorough, Layer::Ts | Layer::Bv) => 19,
         (Effort::Thorough, Layer::Url | Layer::Il | Layer::Tr | Layer::Ibv | Layer::Rv) => 9,
@@ -87,7 +90,8 @@ fn properties(layer: Layer, effort: Effort, has_dictionaries: bool) -> Result<Wr
         Layer::Ol | Layer::Il => {
             builder.set_column_encoding(column(&["links", "list", "element"]), Encoding::BYTE_STREAM_SPLIT)
         }
-        // Crawls by the month have few times; others nearly one a capture: then split byte streams, 31 bits against 53.
+        // Monthly crawls have few distinct times. Other crawls have nearly one for each capture: there, split byte
+        // streams take 31 bits, against 53.
         Layer::Ts => builder
             .set_column_dictionary_enabled(times("timestamps"), has_dictionaries)
             .set_column_dictionary_page_size_limit(times("timestamps"), 1 << 17)
@@ -104,26 +108,26 @@ fn properties(layer: Layer, effort: Effort, has_dictionaries: bool) -> Result<Wr
     .build())
 }
 
-/// Writes the file of one layer and partition. The file is there when it is finished; in a directory, a part of it is
-/// before.
+/// Writes the file of one layer and partition. The file is complete when it is finished. In a directory, a part of the
+/// file is visible before that.
 pub(crate) struct LayerWriter {
     file: SerializedFileWriter<Sink>,
     effort: Effort,
     columns: ArrowRowGroupWriterFactory,
-    /// The same for row groups with long lists, from the first of them on.
+    /// The same for row groups with long lists; created with the first such row group.
     columns_of_long: Option<ArrowRowGroupWriterFactory>,
     helpers: Helpers,
     /// A row group that may not be encoded yet.
     waiting: Option<Answer<Result<Vec<ArrowColumnChunk>, ParquetError>>>,
     schema: Arc<Schema>,
     location: Location,
-    /// What errors of writing are about.
+    /// The path in errors of writing.
     path: PathBuf,
     entry: FileEntry,
 }
 
 impl LayerWriter {
-    /// Begins the file of a row; a file of that name is replaced.
+    /// Begins the file of a row. An existing file with the same name is replaced.
     pub(crate) fn create(row: &RowDir, layer: Layer, partition: u32) -> Result<Self, Error> {
         let name = row.file(layer, partition);
         let location = row.location().clone();
@@ -138,12 +142,12 @@ impl LayerWriter {
         Ok(Self { file, effort, columns, columns_of_long: None, helpers, waiting: None, schema, location, path, entry })
     }
 
-    /// The file.
+    /// The path of the file, for messages.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Takes one row group, to be in the file before the next one.
+    /// Accepts one row group. The row group is written to the file before the next one.
     pub(crate) fn write_group(&mut self, columns: Vec<ArrayRef>) -> Result<(), Error> {
         self.settle()?;
         let group = self.file.flushed_row_groups().len();
@@ -162,13 +166,13 @@ impl LayerWriter {
         }
         let columns = match self.columns_of_long.take() {
             Some(columns) => columns,
-            // The properties of columns are those of a file: of one that nobody reads.
+            // The properties of columns belong to a file, so a file that nobody reads is begun.
             None => begin(io::sink(), self.entry.layer, self.effort, false)?.1,
         };
         Ok(self.columns_of_long.insert(columns))
     }
 
-    /// Writes the row group that waits.
+    /// Writes the waiting row group.
     fn settle(&mut self) -> Result<(), Error> {
         let Some(waiting) = self.waiting.take() else { return Ok(()) };
         let lost = || Err(ParquetError::General("a row group was not encoded".to_owned()));
@@ -181,7 +185,7 @@ impl LayerWriter {
         write().map_err(Error::parquet(&self.path))
     }
 
-    /// Writes the footer, puts the file where it belongs, and says what was written.
+    /// Writes the footer, puts the file in its place, and returns the entry of the file.
     pub(crate) fn finish(mut self) -> Result<FileEntry, Error> {
         self.settle()?;
         let Self { file, location, path, mut entry, .. } = self;
@@ -212,8 +216,8 @@ fn begin<W: Write + Send>(
     ArrowWriter::try_new_with_options(sink, layer.schema(), options)?.into_serialized_writer()
 }
 
-/// Encodes a row group, column after column: each array is let go before its values are compressed, which takes most
-/// memory.
+/// Encodes a row group, column after column. Each array is freed before its values are compressed, because compression
+/// takes the most memory.
 fn encode(
     schema: &Schema,
     columns: Vec<ArrayRef>,
@@ -250,20 +254,20 @@ impl Write for Sink {
     }
 }
 
-/// A row group: where it lies in its file, and which UIDs it has.
+/// A row group: its place in the file, and its range of UIDs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Group {
-    /// Rows of the file before it.
+    /// The number of rows of the file before the row group.
     pub(crate) first_row: u64,
-    /// Its rows; never 0.
+    /// The number of rows; never 0.
     pub(crate) rows: usize,
-    /// Its lowest UID.
+    /// The lowest UID.
     pub(crate) first_uid: Uid,
-    /// Its highest UID.
+    /// The highest UID.
     pub(crate) last_uid: Uid,
 }
 
-/// Names and types of columns, for messages.
+/// The names and types of columns, for messages.
 fn columns_of(schema: &Schema) -> String {
     let column = |field: &Arc<Field>| {
         let null = if field.is_nullable() { " or null" } else { "" };
@@ -272,7 +276,7 @@ fn columns_of(schema: &Schema) -> String {
     schema.fields().iter().map(column).collect::<Vec<_>>().join(", ")
 }
 
-/// What the footer of a layer file tells.
+/// The contents of the footer of a layer file.
 pub(crate) struct Footer {
     path: PathBuf,
     metadata: ArrowReaderMetadata,
@@ -281,8 +285,8 @@ pub(crate) struct Footer {
 }
 
 impl Footer {
-    /// Reads the footer; compares size, rows and columns with what they must be. The file's checksum must have been
-    /// verified: on some damaged files the Parquet library panics.
+    /// Reads the footer. Compares size, rows and columns with the expected values. The checksum of the file must have
+    /// been verified, because the Parquet library panics on some damaged files.
     pub(crate) fn read(path: PathBuf, body: &Body, entry: &FileEntry) -> Result<Self, Error> {
         let got = body.len(&path)?;
         if got != entry.bytes {
@@ -322,12 +326,12 @@ impl Footer {
         Ok(Self { path, metadata, groups })
     }
 
-    /// For errors about a row.
+    /// An error about a row of the file.
     pub(crate) fn damaged(&self, row: u64, damage: Damage) -> Error {
         Error::Damaged { path: self.path.clone(), row, damage }
     }
 
-    /// The number of the first row group that has a UID, if one has it at all.
+    /// The number of the first row group that has a UID; `None` if no row group has the UID.
     pub(crate) fn group_of(&self, uid: Uid) -> Option<usize> {
         let at = self.groups.partition_point(|group| group.last_uid < uid);
         self.groups.get(at).filter(|group| group.first_uid <= uid).map(|_| at)
@@ -374,7 +378,7 @@ impl LayerFile {
         Ok(Self { footer, body })
     }
 
-    /// The first `columns` columns of a row group (all, where it has fewer).
+    /// Reads the first `columns` columns of a row group, or all if the row group has fewer.
     pub(crate) fn read(&self, group: usize, columns: usize) -> Result<RecordBatch, Error> {
         reading(&self.footer.path, &self.body, |file| self.footer.batch(file, group, columns))
     }

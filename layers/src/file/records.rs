@@ -1,9 +1,9 @@
-//! Rows of one row group of the three layers of a side: out (ol, ts, bv) or in (il, tr, ibv).
+//! The rows of one row group of the three layers of a side: out-links (ol, ts, bv) or in-links (il, tr, ibv).
 //!
-//! Collects records up to the bounds of a row group and turns them into columns. Row groups end after [`ROWS_MAX`]
-//! rows, or before the row that would bring the values (links, times, bytes of changes) above [`VALUES_MAX`]; so their
-//! bounds follow from the rows alone, and memory is some 50 MB at most (a single record that is larger is a row group
-//! of its own).
+//! Collects records up to the bounds of a row group and turns them into columns. A row group ends after [`ROWS_MAX`]
+//! rows, or before the row that would bring the values (links, times, bytes of changes) above [`VALUES_MAX`]. The
+//! bounds therefore follow from the rows alone, and memory is some 50 MB at most. A larger single record is a row group
+//! by itself.
 
 use std::sync::Arc;
 
@@ -21,17 +21,17 @@ use crate::record::presence::{self, Change};
 use crate::record::status::StatusChange;
 use crate::record::uid::Uid;
 
-/// Rows of a row group, at most.
+/// The most rows of a row group.
 pub(crate) const ROWS_MAX: usize = 1 << 16;
-/// Links, times and bytes of changes of a row group, together, at most.
+/// The most links, times and bytes of changes of a row group, together.
 pub(crate) const VALUES_MAX: usize = 1 << 21;
 
 /// Lists of values, one after the other.
 pub(crate) struct Lists<T> {
-    /// Where each list ends, after a 0.
+    /// The ends of the lists, after a 0.
     ends: Vec<i32>,
     pub(crate) values: Vec<T>,
-    /// Which lists are not null.
+    /// For each list, whether it is not null.
     valid: Vec<bool>,
 }
 
@@ -40,7 +40,7 @@ impl<T: Copy> Lists<T> {
         Self { ends: vec![0], values: Vec::new(), valid: Vec::new() }
     }
 
-    /// Ends a list whose values were pushed to `values`.
+    /// Ends a list. The caller has pushed the values of the list to `values`.
     pub(crate) fn end(&mut self) -> Result<(), Flaw> {
         let end = i32::try_from(self.values.len()).map_err(|_| Flaw::TooLarge)?;
         self.valid.push(self.ends.last() != Some(&end));
@@ -53,14 +53,14 @@ impl<T: Copy> Lists<T> {
         self.end()
     }
 
-    /// The offsets and values; empties this.
+    /// Returns the offsets, the values and which lists are not null. Empties the lists.
     pub(crate) fn take(&mut self) -> (OffsetBuffer<i32>, Vec<T>, Vec<bool>) {
         let Self { ends, values, valid } = std::mem::replace(self, Self::new());
         (OffsetBuffer::new(ScalarBuffer::from(ends)), values, valid)
     }
 }
 
-/// Records that wait for their row group to be full.
+/// The records of a row group that is not full yet.
 pub(crate) struct Records {
     uids: Vec<Uid>,
     links: Lists<Uid>,
@@ -111,7 +111,8 @@ impl Records {
         self.uids.is_empty()
     }
 
-    /// Takes a record; when that would make the row group too large, first gives the columns of those before it.
+    /// Adds a record. If the record would make the row group too large, first returns the columns of the records before
+    /// it.
     pub(crate) fn push(&mut self, record: &Record<'_>) -> Result<Option<Result<Columns, ArrowError>>, Flaw> {
         self.coded.clear();
         presence::encode(record.changes, record.times.len(), &mut self.coded);
@@ -136,7 +137,7 @@ impl Records {
         Ok(columns)
     }
 
-    /// The columns of the records; empties this.
+    /// Returns the columns of the records. Empties the records.
     pub(crate) fn take(&mut self) -> Result<Columns, ArrowError> {
         let uids = Arc::new(column(std::mem::take(&mut self.uids)));
         let (ends, values, _) = self.links.take();

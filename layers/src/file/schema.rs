@@ -1,7 +1,7 @@
-//! The layers of a store: their names, columns and types. The specification in words is `format.md`.
+//! The layers of a store: their names, columns and types. `format.md` specifies them.
 //!
-//! Invariants: the first column of each layer is `uid`; only what is said to be nullable may be null; list elements are
-//! required and named `element`. Types are such that SQL engines and data frames read them with no help.
+//! Invariants: the first column of each layer is `uid`. Only columns that are declared nullable may be null. List
+//! elements are required and named `element`. SQL engines and data frames can read the types without help.
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,15 +19,15 @@ pub enum Layer {
     Ol,
     /// Timestamps of the captures of a page, and their statuses.
     Ts,
-    /// Which link was in which capture, as changes.
+    /// The presence of links in captures, as changes.
     Bv,
-    /// What revisits of a page refer to: digests of captures, and revisits.
+    /// The evidence of a page: digests of captures, and revisits.
     Rv,
     /// In-links: the pages that ever linked to a URL.
     Il,
-    /// The time ranges in which a URL was linked to.
+    /// The time ranges in which pages linked to a URL.
     Tr,
-    /// Which source linked in which range, as changes.
+    /// The presence of sources in ranges, as changes.
     Ibv,
 }
 
@@ -36,7 +36,7 @@ impl Layer {
     pub const ALL: [Layer; 8] =
         [Layer::Url, Layer::Ol, Layer::Ts, Layer::Bv, Layer::Rv, Layer::Il, Layer::Tr, Layer::Ibv];
 
-    /// Whether several of its records may be of one URL.
+    /// Whether several records of the layer may belong to one URL.
     pub(crate) fn has_repeated_uids(self) -> bool {
         matches!(self, Layer::Il | Layer::Tr | Layer::Ibv)
     }

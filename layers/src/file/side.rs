@@ -1,8 +1,8 @@
 //! Writes one side of one partition: three layers, aligned row by row and row group by row group.
 //!
-//! What [`crate::OutlinksWriter`] (ol, ts, bv) and [`crate::InlinksWriter`] (il, tr, ibv) share. Reads records in UID
-//! order; writes three files: links, times, changes. Memory: one row group (see `records`) and what Parquet holds of
-//! it.
+//! [`crate::OutlinksWriter`] (ol, ts, bv) and [`crate::InlinksWriter`] (il, tr, ibv) share this writer. It takes
+//! records in UID order and writes three files: links, times, changes. Memory: one row group (see `records`), and the
+//! buffers of Parquet for it.
 
 use crate::error::Error;
 use crate::file::parquet::LayerWriter;
@@ -13,10 +13,10 @@ use crate::record::uid::Uid;
 use crate::store::RowDir;
 use crate::store::manifest::FileEntry;
 
-/// The three files of a side, open. Nothing is written where `finish` is not called.
+/// The three files of a side, open for writing. The files are complete only after `finish`.
 pub(crate) struct SideWriter {
     files: [LayerWriter; 3],
-    /// Whether times are those of captures: their layer tells blank ones and statuses, too.
+    /// Whether the times belong to captures. If so, their layer also has blank captures and statuses.
     of_captures: bool,
     records: Records,
     last: Option<Uid>,
@@ -30,8 +30,8 @@ impl SideWriter {
         Ok(Self { files: [links?, times?, changes?], of_captures, records: Records::new(), last: None })
     }
 
-    /// Adds a record, whose UID must be above that of the one before it (of in-links, it may be the same), and in which
-    /// no `flaw` was found; whether it begins another row group.
+    /// Adds a record. Its UID must be above the UID before; in-links may repeat the UID. Fails if the caller found a
+    /// `flaw` in the record. Returns whether the record begins another row group.
     pub(crate) fn push(&mut self, record: &Record<'_>, flaw: Option<Flaw>) -> Result<bool, Error> {
         let uid = record.uid;
         if let Some(previous) = self.last.filter(|&previous| previous > uid || (previous == uid && self.of_captures)) {
@@ -45,7 +45,7 @@ impl SideWriter {
         full.map_or(Ok(()), |columns| self.write(columns)).map(|()| begins)
     }
 
-    /// Writes what is left, and says what was written, in the order of the layers.
+    /// Writes the rest, and returns the entries of the files in the order of the layers.
     pub(crate) fn finish(mut self) -> Result<Vec<FileEntry>, Error> {
         if !self.records.is_empty() {
             let columns = self.records.take();

@@ -1,7 +1,8 @@
 //! Writes the url layer of one partition: URLs in key order with dense UIDs.
 //!
-//! Reads (UID, URL, urlkey); writes one file. Row groups end after 65,536 rows, or before the row that would bring the
-//! text above 16 MiB. Memory: one row group and what Parquet holds of it. Invariant: keys rise strictly, UIDs by one.
+//! Takes (UID, URL, urlkey) and writes one file. Row groups end after 65,536 rows, or before the row that would bring
+//! the text above 16 MiB. Memory: one row group, and the buffers of Parquet for it. Invariant: keys rise strictly, UIDs
+//! by one.
 
 use std::sync::Arc;
 
@@ -18,10 +19,10 @@ use crate::record::uid::Uid;
 use crate::store::RowDir;
 use crate::store::manifest::{FileEntry, to_hex};
 
-/// Bytes of text of a row group, at most.
+/// The most bytes of text in a row group.
 const TEXT_BYTES_MAX: usize = 1 << 24;
 
-/// Writes the url layer of one partition. Nothing is written where `finish` is not called.
+/// Writes the url layer of one partition. The file is complete only after `finish`.
 pub struct UrlWriter {
     file: LayerWriter,
     uids: Vec<Uid>,
@@ -53,10 +54,10 @@ impl UrlWriter {
         })
     }
 
-    /// Adds a URL: its UID must be one above that of the URL before it, its key above that one's key.
+    /// Adds a URL. Its UID must be one above the UID of the URL before, and its key above the key of the URL before.
     ///
     /// # Errors
-    /// URLs out of order, empty URLs and urlkeys, and what the disk refuses.
+    /// URLs out of order, empty URLs and urlkeys, and errors of the disk.
     pub fn push(&mut self, uid: Uid, url: &str, surt: &str) -> Result<(), Error> {
         if let Some(previous) = self.last.filter(|&previous| previous.0.checked_add(1) != Some(uid.0)) {
             return Err(Error::OutOfOrder { what: "UID", previous: previous.to_string(), got: uid.to_string() });
@@ -86,16 +87,16 @@ impl UrlWriter {
         Ok(())
     }
 
-    /// Key of the first URL in hexadecimal digits, as [`crate::PartitionEntry::first_key`] has it; empty before any
-    /// URL.
+    /// The key of the first URL in hexadecimal digits, in the form of [`crate::PartitionEntry::first_key`]; empty
+    /// before any URL.
     pub fn first_key(&self) -> String {
         to_hex(&self.first_key)
     }
 
-    /// Writes what is left, and says what was written: one file.
+    /// Writes the rest, and returns the entry of the file.
     ///
     /// # Errors
-    /// What the disk refuses.
+    /// Errors of the disk.
     pub fn finish(mut self) -> Result<Vec<FileEntry>, Error> {
         if !self.uids.is_empty() {
             self.write()?;
@@ -109,8 +110,8 @@ impl UrlWriter {
     }
 }
 
-/// The URL of a UID in a row that is still being written, for messages about it: its partition must be finished, with
-/// `urls` URLs. Cost: one row group, or in S3 the file.
+/// The URL of a UID in a row that is still being written, for messages. The partition must be finished and have `urls`
+/// URLs. Cost: one row group, or in S3 the file.
 ///
 /// # Errors
 /// A partition that is not finished or does not have the UID.

@@ -1,6 +1,6 @@
-//! The bytes of a layer file, where they lie: a file on this machine, or what was fetched of an object.
+//! The bytes of a layer file: a file on this machine, or the contents of a fetched object.
 //!
-//! Memory: nothing for a file; the whole object for what was fetched, until the last clone goes.
+//! Memory: none for a file; the whole object for a fetched object, until the last clone is dropped.
 
 use std::fs::{File, Metadata};
 use std::io::Read;
@@ -13,13 +13,13 @@ use xxhash_rust::xxh3::Xxh3;
 use crate::error::Error;
 use crate::location::regular;
 
-/// The bytes of a layer file. What was read of it once, by this value or a clone, is what is read of it ever after, or
-/// an error is: a store may be removed and built anew under its readers.
+/// The bytes of a layer file. After the first read, by this value or a clone, every later read gives bytes of the same
+/// file or an error, because a store may be removed and rebuilt while it is read.
 #[derive(Clone)]
 pub(crate) enum Body {
-    /// Read from the disk when needed; no file is kept open (stores have more files than systems open).
+    /// Read from the disk when needed. No file is kept open, because stores have more files than systems allow to open.
     File(Arc<FileBody>),
-    /// In memory, whole.
+    /// The whole contents in memory.
     #[cfg(feature = "s3")]
     Fetched(bytes::Bytes),
 }
@@ -27,11 +27,11 @@ pub(crate) enum Body {
 /// A file on this machine.
 pub(crate) struct FileBody {
     path: PathBuf,
-    /// Which file it was when it was first opened.
+    /// The identity of the file when it was first opened.
     seen: OnceLock<FileId>,
 }
 
-/// What tells a file from another one of its name.
+/// The properties that distinguish a file from another file with the same name.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct FileId {
     bytes: u64,
@@ -50,7 +50,7 @@ impl FileId {
 }
 
 impl FileBody {
-    /// Opens the file: the one that was opened before.
+    /// Opens the file. Fails if it is not the file that was opened before.
     pub(crate) fn open(&self) -> Result<File, Error> {
         let file = regular::open(&self.path).map_err(Error::io(&self.path))?;
         let id = FileId::of(&file.metadata().map_err(Error::io(&self.path))?);
@@ -59,7 +59,7 @@ impl FileBody {
 }
 
 impl Body {
-    /// That of a file on this machine.
+    /// The body of a file on this machine.
     pub(crate) fn of_file(path: PathBuf) -> Self {
         Self::File(Arc::new(FileBody { path, seen: OnceLock::new() }))
     }
@@ -73,7 +73,7 @@ impl Body {
         }
     }
 
-    /// Bytes of memory that it takes.
+    /// The bytes of memory that this value takes.
     pub(crate) fn held(&self) -> usize {
         match self {
             Body::File(_) => 0,
@@ -82,7 +82,7 @@ impl Body {
         }
     }
 
-    /// Compares with size and checksum of the manifest. Cost: reads all.
+    /// Compares size and checksum with the manifest. Cost: reads the whole file.
     pub(crate) fn verify(&self, path: &Path, bytes: u64, checksum: &str) -> Result<(), Error> {
         let got = self.len(path)?;
         if got != bytes {

@@ -1,13 +1,14 @@
-//! A store in an S3 bucket: files are objects, their names under a prefix; only with the feature `s3`.
+//! A store in an S3 bucket: files are objects with names under a prefix. Only with the feature `s3`.
 //!
-//! Objects come into being whole. Layer files are written to unnamed files in a staging directory, which vanish with
-//! the process, and uploaded when finished: in one request up to [`PART_BYTES`], else in parts, [`PARTS_AT_ONCE`] at a
-//! time; fetched likewise. The lock is an object made on condition that there is none (`If-None-Match: *`, which the
-//! server must know), with the text of the writer. It outlives a writer that is killed; the same text takes it over
-//! again. The lock of a note ([`crate::store::notes`]) is one that the last who asks has.
+//! Objects appear complete or not at all. Layer files are written to unnamed files in a staging directory, which
+//! disappear with the process. A finished file is uploaded: in one request up to [`PART_BYTES`], else in parts,
+//! [`PARTS_AT_ONCE`] at a time. Objects are fetched in the same parts. The lock is an object with the text of the
+//! writer. It is put on condition that there is no lock (`If-None-Match: *`, which the server must support). The lock
+//! outlives a killed writer; a writer with the same text takes it over. The lock of a note ([`crate::store::notes`])
+//! belongs to the last process that took it.
 //!
-//! Memory: small objects and those fetched whole; of uploads the parts under way. Requests run on one small runtime of
-//! the process, and callers wait: asynchronous code calls from threads that may block.
+//! Memory: small objects, and objects that are fetched whole; for uploads, the parts in flight. Requests run on one
+//! small runtime of the process, and callers wait. Asynchronous code must call from threads that may block.
 
 use std::collections::hash_map::RandomState;
 use std::collections::{BTreeMap, BTreeSet};
@@ -34,11 +35,11 @@ use crate::store::lease::{Leased, Retiring};
 
 mod leases;
 
-/// Bytes of a request that fetches or uploads a part of an object; more where an object would have too many parts.
+/// Bytes of a request that fetches or uploads a part of an object; more if an object would have too many parts.
 const PART_BYTES: u64 = 8 << 20;
-/// Parts of one object under way.
+/// The number of parts of one object in flight.
 const PARTS_AT_ONCE: usize = 4;
-/// Parts of one object, at most (S3 allows 10,000).
+/// The most parts of one object (S3 allows 10,000).
 const PARTS_MAX: u64 = 9_000;
 
 /// The objects of a bucket under a prefix.
@@ -53,7 +54,7 @@ pub(crate) struct Bucket {
 type Answer<T> = Result<T, object_store::Error>;
 
 impl Bucket {
-    /// A bucket on the server that the environment names.
+    /// A bucket on the server that the environment configures.
     pub(crate) fn open(bucket: &str, prefix: &str) -> Result<Self, Error> {
         let url = format!("s3://{bucket}/{prefix}").trim_end_matches('/').to_owned();
         let why = "its prefix has empty names, \".\", \"..\" or control characters";
@@ -72,7 +73,7 @@ impl Bucket {
         name.split('/').filter(|part| !part.is_empty()).fold(self.prefix.clone(), |key, part| key.join(part))
     }
 
-    /// Runs requests about a file, and waits for the answer.
+    /// Runs requests about a file and waits for the answer.
     fn wait<T, E: Into<io::Error>>(
         &self,
         name: &str,
@@ -82,7 +83,7 @@ impl Bucket {
         answer.map_err(|source| Error::Io { path: self.path(name), source })
     }
 
-    /// The text of who holds a lock.
+    /// The text of the holder of a lock.
     fn holder(&self, lock: &str) -> Result<Option<String>, Error> {
         Ok(self.read(lock)?.map(|text| String::from_utf8_lossy(&text).trim().to_owned()))
     }
@@ -127,7 +128,7 @@ impl Bucket {
                 Ok(part) if part.is_empty() => break,
                 Ok(part) => upload.put(part),
                 Err(error) => {
-                    // Parts that stay are invisible; the first error is the one to tell.
+                    // Parts that stay are invisible. The first error is the one to report.
                     let _ = upload.abort().await;
                     return Err(error);
                 }
@@ -138,7 +139,7 @@ impl Bucket {
     }
 }
 
-/// `None` for what is missing.
+/// Turns a missing object into `None`.
 fn found<T>(answer: Answer<T>) -> Answer<Option<T>> {
     match answer {
         Err(object_store::Error::NotFound { .. }) => Ok(None),
@@ -169,7 +170,7 @@ impl Storage for Bucket {
         Ok(false)
     }
 
-    /// A lock is removed with its writer.
+    /// The lock is removed when its writer drops it.
     fn forsake(&self, _: bool) -> Result<(), Error> {
         Ok(())
     }
@@ -225,7 +226,7 @@ impl Storage for Bucket {
         self.wait(name, self.upload(&self.key(name), file))
     }
 
-    /// Objects are durable once uploaded; this compares their sizes.
+    /// Objects are durable once they are uploaded, so this compares only their sizes.
     fn settle(&self, files: &[(&str, u64)]) -> Result<(), Error> {
         let dirs: BTreeSet<&str> =
             files.iter().filter_map(|(name, _)| name.rsplit_once('/')).map(|(dir, _)| dir).collect();
@@ -286,7 +287,7 @@ impl Storage for Bucket {
     }
 }
 
-/// A number that no other process has.
+/// A random number, so that the names of two processes differ.
 fn random() -> u64 {
     RandomState::new().build_hasher().finish()
 }
@@ -310,8 +311,8 @@ impl Lock for BucketLock {
 impl Drop for BucketLock {
     fn drop(&mut self) {
         if self.check().is_ok() {
-            // Where the server is gone the lock stays: the next writer is told what to do, that of a note is taken
-            // over.
+            // If the server is unreachable, the lock stays. The next writer gets a message that says what to do. The
+            // lock of a note is taken over.
             let _ = self.bucket.remove(&self.name);
         }
     }

@@ -1,8 +1,9 @@
-//! A store in a directory: files written in place, synced before they count; what is replaced is a [`Draft`] first.
+//! A store in a directory. Files are written in place and synced before they count. A file that replaces another file
+//! is written as a [`Draft`].
 //!
-//! The lock is one of the operating system on the file LOCK, so it goes with its process however that ends. The file
-//! holds the text of the writer while it works, for the message to a second one, and nothing afterwards. Leases are
-//! shared locks on manifests.
+//! The lock is a lock of the operating system on the file LOCK. It ends with the process, however the process ends. The
+//! file holds the text of the writer while the writer works, for the message to a second writer, and is empty
+//! afterwards. Leases are shared locks on manifests.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Read, Seek, Write};
@@ -17,25 +18,25 @@ use crate::location::{Lock, Storage};
 use crate::names::{LOCK, manifest_name};
 use crate::store::lease::{Lease, Leased, Retiring};
 
-/// Bytes of the text of a lock that a message quotes, at most.
+/// The most bytes of the text of a lock that a message quotes.
 const OWNER_MAX: u64 = 1000;
 
 /// A directory on this machine.
 pub(crate) struct Directory(pub(crate) PathBuf);
 
 impl Directory {
-    /// Creates the directories on the way to a file.
+    /// Creates the parent directories of a file.
     fn make_room(&self, path: &Path) -> Result<(), Error> {
         make_directory(path.parent().unwrap_or(&self.0))
     }
 
-    /// Syncs the directories on the way to a file, the innermost first, the store's last.
+    /// Syncs the parent directories of a file, the innermost first and the directory of the store last.
     fn sync_up(&self, path: &Path) -> Result<(), Error> {
         let inside = path.ancestors().skip(1).take_while(|dir| *dir != self.0);
         inside.chain([self.0.as_path()]).try_for_each(sync_dir)
     }
 
-    /// A file where the directory, or one above it, would have to be is an error.
+    /// Fails if a file is in the place of the directory or of one of its parents.
     fn check_is_no_file(&self) -> Result<(), Error> {
         match self.0.ancestors().find(|path| path.exists()) {
             Some(path) if !path.is_dir() => Err(Error::NotADirectory { path: path.to_owned() }),
@@ -43,7 +44,7 @@ impl Directory {
         }
     }
 
-    /// Locks a manifest against all leases; `None` where there is one.
+    /// Locks a manifest against all leases; `None` if there is a lease.
     fn lock_manifest(&self, epoch: u64, options: &OpenOptions) -> Result<Option<File>, Error> {
         let path = self.path(&manifest_name(epoch));
         let file = regular::open_with(&path, options).map_err(Error::io(&path))?;
@@ -74,7 +75,7 @@ impl Storage for Directory {
     fn forsake(&self, made: bool) -> Result<(), Error> {
         self.remove(LOCK)?;
         if made {
-            // One that stays is empty, and no store.
+            // If the directory stays, it is empty and not a store.
             let _ = fs::remove_dir(&self.0);
         }
         Ok(())
@@ -96,7 +97,7 @@ impl Storage for Directory {
         Ok(Body::of_file(self.path(name)))
     }
 
-    /// A crash may leave a part of the file, and nothing else does.
+    /// Only a crash may leave a part of the file.
     fn create(&self, name: &str, bytes: &[u8]) -> Result<bool, Error> {
         let path = self.path(name);
         self.make_room(&path)?;
@@ -106,7 +107,7 @@ impl Storage for Directory {
             Err(source) => return Err(Error::Io { path, source }),
         };
         if let Err(source) = file.write_all(bytes).and_then(|()| file.sync_all()) {
-            // The first error is the one to tell.
+            // The first error is the one to report.
             let _ = fs::remove_file(&path);
             return Err(Error::Io { path, source });
         }
@@ -118,7 +119,7 @@ impl Storage for Directory {
         let path = self.path(name);
         self.make_room(&path)?;
         Draft::write(&path, bytes).map_err(Error::io(&path))?;
-        // A draft may lie where directories cannot be synced, and a store may not.
+        // A draft may be in a directory that cannot be synced. A store may not.
         self.sync_up(&path)
     }
 
@@ -206,7 +207,7 @@ impl Storage for Directory {
         Ok(self.lock_manifest(epoch, File::options().read(true))?.is_none())
     }
 
-    /// By the list of locks of the system, where it has one: it names files by their numbers.
+    /// Reads the list of locks of the system, if there is one. The list identifies files by their inode numbers.
     fn holders(&self, epoch: u64) -> Result<Vec<String>, Error> {
         let path = self.path(&manifest_name(epoch));
         let Ok(locks) = fs::read_to_string("/proc/locks") else { return Ok(Vec::new()) };
@@ -224,7 +225,7 @@ impl Storage for Directory {
         Ok(processes.into_iter().map(|process| described(&process)).collect())
     }
 
-    /// Some network file systems want a file that is locked alone to be open for writing.
+    /// Some network file systems require that a file with an exclusive lock is open for writing.
     fn retire(&self, epoch: u64) -> Result<Option<Retiring>, Error> {
         Ok(self.lock_manifest(epoch, File::options().read(true).write(true))?.map(Retiring::new))
     }
@@ -239,7 +240,7 @@ impl Storage for Directory {
 }
 
 impl Directory {
-    /// Locks a file for this process alone, and writes into it who that is.
+    /// Locks a file for this process alone, and writes the text of the owner into the file.
     fn lock_file(&self, name: &str, owner: &str) -> Result<Box<dyn Lock>, Error> {
         let path = self.path(name);
         self.make_room(&path)?;
@@ -250,7 +251,7 @@ impl Directory {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 let mut text = Vec::new();
-                // Without the text the message is shorter; on some systems nobody else may read a locked file.
+                // Without the text, the message is shorter. On some systems, other processes cannot read a locked file.
                 let _ = file.take(OWNER_MAX).read_to_end(&mut text);
                 let owner = String::from_utf8_lossy(&text).trim().to_owned();
                 return Err(Error::Locked { path, owner, outlives: false });
@@ -258,13 +259,13 @@ impl Directory {
             Err(TryLockError::Error(source)) => return Err(Error::Io { path, source }),
         }
         let lock = DirectoryLock(file);
-        // The text is only for messages: a full disk must not keep a collection from making room.
+        // The text is only for messages. A full disk must not prevent a garbage collection, which makes room.
         let _ = lock.write(owner);
         Ok(Box::new(lock))
     }
 }
 
-/// The number by which the list of locks names a file.
+/// The number of a file in the list of locks.
 fn file_number(metadata: &fs::Metadata) -> Option<u64> {
     #[cfg(unix)]
     return Some(std::os::unix::fs::MetadataExt::ino(metadata));
@@ -275,7 +276,7 @@ fn file_number(metadata: &fs::Metadata) -> Option<u64> {
     }
 }
 
-/// A process and how it was called: the program and its first words.
+/// A process with its command: the program and its first arguments.
 fn described(process: &str) -> String {
     let command = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
     let words: Vec<String> =
@@ -284,7 +285,7 @@ fn described(process: &str) -> String {
     if words.trim().is_empty() { format!("process {process}") } else { format!("process {process} ({})", words.trim()) }
 }
 
-/// The lock of the operating system goes when the file is closed.
+/// A lock of the operating system, which ends when the file is closed.
 struct DirectoryLock(File);
 
 impl DirectoryLock {
@@ -304,15 +305,15 @@ impl Lock for DirectoryLock {
 
 impl Drop for DirectoryLock {
     fn drop(&mut self) {
-        // The next writer writes its own.
+        // The next writer writes its own text.
         let _ = self.write("");
     }
 }
 
-/// Makes a directory, where there is none, and those above it.
+/// Creates a directory and its parents if they do not exist.
 fn make_directory(dir: &Path) -> Result<(), Error> {
     match fs::create_dir_all(dir) {
-        // Something is there: a directory that the system did not let be looked at, or no directory.
+        // Something exists at the path: a directory that the system does not let us inspect, or another kind of file.
         Err(error) if error.kind() == ErrorKind::AlreadyExists => match fs::metadata(dir) {
             Ok(found) if found.is_dir() => Ok(()),
             Err(refused) if refused.kind() != ErrorKind::NotFound => Err(Error::io(dir)(refused)),
@@ -322,7 +323,7 @@ fn make_directory(dir: &Path) -> Result<(), Error> {
     }
 }
 
-/// Opens a file to be written anew.
+/// Opens a file for writing, and empties it.
 fn create(path: &Path) -> io::Result<File> {
     regular::open_with(path, File::options().write(true).create(true).truncate(true))
 }

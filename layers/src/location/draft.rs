@@ -1,19 +1,20 @@
-//! Files and directories that are there whole or not at all: a draft beside their place, renamed when it is whole and
-//! durable.
+//! Files and directories that appear complete or not at all. A draft is written beside its target, and renamed when it
+//! is complete and durable.
 //!
 //! ```text
-//! .edges.csv.4711-0.webstrata-draft      a file: each draft has a name of its own
-//! .edges.webstrata-draft/LOCK            a directory: one draft a place, which many processes may fill
+//! .edges.csv.4711-0.webstrata-draft      a file: each draft has a unique name
+//! .edges.webstrata-draft/LOCK            a directory: one draft for each target; many processes may fill it
 //! ```
 //!
-//! A writer holds a lock on its draft, and the lock goes with the process, however that ends. So drafts of killed
-//! writers are known, and whoever begins a draft in a directory removes them there. A draft that is dropped goes away.
-//! In place of a draft, a named pipe or a device is written as it is, and of a link to a file, the file is replaced.
+//! A writer holds a lock on its draft, and the lock ends with the process, however the process ends. A draft without a
+//! lock was therefore left by a killed writer. Every writer that begins a draft in a directory removes such drafts
+//! there. A draft that is dropped is removed. A named pipe or a device is written directly, without a draft. If the
+//! target is a symbolic link to a file, the file is replaced.
 //!
-//! A process that a signal ends drops nothing. Such a process calls [`Draft::forsake_all`] first, which knows all
-//! drafts of the process, as each of them begins and ends in [`HELD`].
+//! A process that is ended by a signal drops nothing. Such a process first calls [`Draft::forsake_all`], which removes
+//! all drafts of the process. [`HELD`] lists these drafts.
 //!
-//! Where the file system has no locks, drafts of killed writers stay.
+//! If the file system has no locks, drafts of killed writers stay.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -26,23 +27,23 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::location::regular;
 
-/// How the name of a draft ends.
+/// The end of the name of a draft.
 const ENDING: &str = ".webstrata-draft";
-/// What is locked of a directory.
+/// The file that is locked in the draft of a directory.
 const LOCK: &str = "LOCK";
-/// How often a draft is removed that others fill meanwhile.
+/// The number of attempts to remove a draft that other writers fill at the same time.
 const FORSAKEN_TRIES: usize = 5;
 
-/// How many drafts this process began.
+/// The number of drafts that this process has begun.
 static BEGUN: AtomicU64 = AtomicU64::new(0);
-/// The drafts of this process that are neither in their place nor gone.
+/// The drafts of this process that are neither finished nor removed.
 static HELD: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
 fn held() -> MutexGuard<'static, BTreeSet<PathBuf>> {
     HELD.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Makes a draft and adds it to those of this process. No draft is made while the lock is held elsewhere.
+/// Makes a draft and adds it to the drafts of this process. Waits while another thread holds the lock of [`HELD`].
 fn begun<T>(path: &Path, make: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     let mut held = held();
     let made = make()?;
@@ -50,10 +51,10 @@ fn begun<T>(path: &Path, make: impl FnOnce() -> io::Result<T>) -> io::Result<T> 
     Ok(made)
 }
 
-/// What is being written; see the head of this file.
+/// A file or directory that is being written; see the head of this file.
 #[derive(Debug)]
 pub struct Draft {
-    /// The file; of a directory its lock.
+    /// The file. For a directory, its lock.
     file: File,
     path: PathBuf,
     target: PathBuf,
@@ -64,15 +65,16 @@ pub struct Draft {
 enum Kind {
     File,
     Directory,
-    /// No draft, but what the place leads to: it is neither renamed nor removed. A draft that was finished, too.
+    /// Not a draft: a pipe or a device that is written directly, or a draft that was finished. Never renamed or
+    /// removed.
     Place,
 }
 
 impl Draft {
-    /// Begins a file, and removes what killed writers have left in its directory.
+    /// Begins a file, and removes drafts of killed writers in its directory.
     ///
     /// # Errors
-    /// What the system refuses; [`ErrorKind::IsADirectory`] where one is in the way.
+    /// Errors of the operating system; [`ErrorKind::IsADirectory`] if the target is a directory.
     pub fn create(target: &Path) -> io::Result<Self> {
         let found = fs::metadata(target).ok();
         if target.file_name().is_none() || found.as_ref().is_some_and(fs::Metadata::is_dir) {
@@ -85,17 +87,17 @@ impl Draft {
         Self::over(if target.is_symlink() && found.is_some() { fs::canonicalize(target)? } else { target.to_owned() })
     }
 
-    /// Writes a small file over what is there. Of a link, the link is replaced, and a named pipe or a device too.
+    /// Writes a small file and replaces the target. A symbolic link, a named pipe or a device is replaced, too.
     ///
     /// # Errors
-    /// What the system refuses.
+    /// Errors of the operating system.
     pub fn write(target: &Path, bytes: &[u8]) -> io::Result<()> {
         let draft = Self::over(target.to_owned())?;
         draft.file().write_all(bytes)?;
         draft.finish()
     }
 
-    /// Begins a file that will take the place of what has its name then.
+    /// Begins a file that will replace the target.
     fn over(target: PathBuf) -> io::Result<Self> {
         clear(directory_of(&target))?;
         loop {
@@ -112,11 +114,11 @@ impl Draft {
         }
     }
 
-    /// Begins a directory, and removes what killed writers have left beside it.
+    /// Begins a directory, and removes drafts of killed writers beside it.
     ///
     /// # Errors
-    /// What the system refuses; [`ErrorKind::AlreadyExists`] where the place is taken, [`ErrorKind::ResourceBusy`]
-    /// where another process has a draft of it.
+    /// Errors of the operating system; [`ErrorKind::AlreadyExists`] if the target exists, [`ErrorKind::ResourceBusy`]
+    /// if another process has a draft of the same directory.
     pub fn directory(target: &Path) -> io::Result<Self> {
         if target.file_name().is_none() || fs::symlink_metadata(target).is_ok() {
             return Err(ErrorKind::AlreadyExists.into());
@@ -130,7 +132,7 @@ impl Draft {
             }
             let lock = path.join(LOCK);
             let file = match File::options().write(true).create(true).truncate(false).open(&lock) {
-                // Who clears may have come between: then another one is begun.
+                // Another writer that clears may have removed the directory: then begin again.
                 Err(error) if error.kind() == ErrorKind::NotFound => continue,
                 file => file?,
             };
@@ -140,68 +142,68 @@ impl Draft {
         }
     }
 
-    /// Where the draft of a directory is, also for other processes that write into it.
+    /// The path of the draft of a directory, also for other processes that write into the draft.
     pub fn directory_of(target: &Path) -> PathBuf {
         beside(target, "")
     }
 
-    /// Begins a directory for temporary files, which goes when this is dropped.
+    /// Begins a directory for temporary files. The directory is removed when the draft is dropped.
     ///
     /// # Errors
-    /// What the system refuses.
+    /// Errors of the operating system.
     pub fn temporary(around: &Path) -> io::Result<Self> {
         Self::directory(&around.join(format!("{}-{}", process::id(), BEGUN.fetch_add(1, Ordering::Relaxed))))
     }
 
-    /// Where it is now.
+    /// The path of the draft.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Where it will be.
+    /// The path after [`Draft::finish`].
     pub fn target(&self) -> &Path {
         &self.target
     }
 
-    /// The file, at its end.
+    /// The file, positioned at its end.
     pub fn file(&self) -> &File {
         &self.file
     }
 
-    /// What a directory holds.
+    /// The names of the files in the draft of a directory, without the lock.
     ///
     /// # Errors
-    /// What the system refuses.
+    /// Errors of the operating system.
     pub fn names(&self) -> io::Result<Vec<OsString>> {
         let names = fs::read_dir(&self.path)?.map(|entry| Ok(entry?.file_name()));
         names.filter(|name| name.as_ref().map_or(true, |name| name != LOCK)).collect()
     }
 
-    /// Makes it durable, and puts it in its place.
+    /// Makes the draft durable and renames it to its target.
     ///
     /// # Errors
-    /// What the system refuses.
+    /// Errors of the operating system.
     pub fn finish(mut self) -> io::Result<()> {
         if self.kind == Kind::File {
             self.file.sync_all()?;
         }
         if self.put()? {
-            // Where directories cannot be synced, a crash of the machine may take the name away.
+            // If directories cannot be synced, a crash of the machine may lose the name.
             let _ = File::open(directory_of(&self.target)).and_then(|directory| directory.sync_all());
         }
         Ok(())
     }
 
-    /// Puts it in its place without waiting for the disk. It outlives this process, however that ends; a crash of the
-    /// machine may take it away, or leave only a part of it.
+    /// Renames the draft to its target without waiting for the disk. The result outlives the process, however the
+    /// process ends. A crash of the machine may remove it, or leave only a part of it.
     ///
     /// # Errors
-    /// What the system refuses.
+    /// Errors of the operating system.
     pub fn finish_unsynced(mut self) -> io::Result<()> {
         self.put().map(drop)
     }
 
-    /// Puts it in its place; says whether that is another one.
+    /// Renames the draft to its target. Returns whether a rename was necessary.
     fn put(&mut self) -> io::Result<bool> {
         match self.kind {
             Kind::Place => return Ok(false),
@@ -214,11 +216,12 @@ impl Draft {
         Ok(true)
     }
 
-    /// Removes all drafts of this process, for one that ends now: from here on, whoever begins a draft waits for ever.
+    /// Removes all drafts of this process, which must end now: from this call on, a thread that begins a draft waits
+    /// forever.
     pub fn forsake_all() {
         let held = held();
         for path in held.iter() {
-            // Others may still write into a directory; what stays is cleared by the next writer.
+            // Other processes may still write into a directory. The next writer clears the rest.
             let is_gone = |path: &Path| if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
             (0..FORSAKEN_TRIES).any(|_| is_gone(path).is_ok() || fs::symlink_metadata(path).is_err());
         }
@@ -228,7 +231,7 @@ impl Draft {
 
 impl Drop for Draft {
     fn drop(&mut self) {
-        // What stays is cleared by the next writer.
+        // The next writer clears the rest.
         let _ = match self.kind {
             Kind::Place => Ok(()),
             Kind::File => fs::remove_file(&self.path),
@@ -240,18 +243,18 @@ impl Drop for Draft {
     }
 }
 
-/// Whether this is the name of a draft of a file with the name `place` in the same directory.
+/// Whether `name` is the name of a draft of the file `place` in the same directory.
 pub(crate) fn is_of(name: &str, place: &str) -> bool {
     let own = name.strip_prefix('.').and_then(|name| name.strip_prefix(place)?.strip_suffix(ENDING));
     own.is_some_and(|own| own.starts_with('.'))
 }
 
-/// Removes the drafts in a directory that nobody writes any more.
+/// Removes the drafts in a directory that no writer holds any more.
 ///
 /// # Errors
-/// A directory that cannot be read.
+/// If the directory cannot be read.
 pub fn clear(directory: &Path) -> io::Result<()> {
-    // The files of a directory that is a draft itself were begun with it, perhaps by other machines.
+    // The drafts inside the draft of a directory were begun with the directory, perhaps by other machines.
     if has_ending(directory) {
         return Ok(());
     }
@@ -262,8 +265,8 @@ pub fn clear(directory: &Path) -> io::Result<()> {
         }
         let is_directory = fs::symlink_metadata(&path).is_ok_and(|found| found.is_dir());
         let lock = if is_directory { path.join(LOCK) } else { path.clone() };
-        // The lock is held until the draft is gone. Whoever else clears may be first, and drafts of others may not be
-        // ours.
+        // The lock is held until the draft is gone. Another process that clears may be first, and drafts of other users
+        // may not be writable.
         if let Ok(held) = regular::open_with(&lock, File::options().write(true).create(is_directory))
             && held.try_lock().is_ok()
         {
@@ -273,10 +276,10 @@ pub fn clear(directory: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Locks a file that was just made, and says whether it is still there: who clears may have come between. Where that
-/// cannot be known, it is an error: whoever began another file for ever would fill the directory.
+/// Locks a new file and returns whether the file still exists: another writer that clears may have removed it. If this
+/// cannot be known, it is an error, because a caller that tried again forever would fill the directory.
 fn is_locked(file: &File, path: &Path) -> io::Result<bool> {
-    // Without locks nobody clears.
+    // Without locks, no writer clears.
     let _ = file.lock();
     path.try_exists()
 }
@@ -313,7 +316,7 @@ mod tests {
     fn a_draft_is_in_its_place_when_it_is_finished_and_gone_when_it_is_dropped() {
         let directory = tempfile::tempdir().unwrap();
         let place = directory.path().join("file");
-        // Two at a time of the same file: the last one stays.
+        // Two drafts of the same file at once: the draft that is finished last stays.
         let (one, other) = (Draft::create(&place).unwrap(), Draft::create(&place).unwrap());
         one.file().write_all(b"one").unwrap();
         other.file().write_all(b"other").unwrap();

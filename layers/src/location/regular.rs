@@ -1,50 +1,50 @@
-//! Opens files that must be regular ones: those of a store, and of what lies beside it.
+//! Opens files that must be regular files: the files of a store, and the files beside a store.
 //!
-//! A named pipe in the place of a file would block whoever opens it, for ever, and a device would give bytes without an
-//! end. So what a path leads to is looked at before it is opened. Links to regular files are opened. Cost: one more
-//! look at the file.
+//! A named pipe instead of a file would block its reader forever, and a device would give bytes without an end. The
+//! type of the file is therefore checked before the file is opened. Symbolic links to regular files are opened. Cost:
+//! one more `stat` of the file.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read};
 use std::path::Path;
 
-/// Opens a file to be read.
+/// Opens a file for reading.
 ///
 /// # Errors
-/// What the system refuses; [`ErrorKind::InvalidInput`] for what is there and is no regular file.
+/// Errors of the operating system; [`ErrorKind::InvalidInput`] if the path exists and is not a regular file.
 pub fn open(path: &Path) -> io::Result<File> {
     open_with(path, File::options().read(true))
 }
 
-/// Opens or makes a file.
+/// Opens or creates a file.
 ///
 /// # Errors
-/// As [`open`].
+/// See [`open`].
 pub fn open_with(path: &Path, options: &OpenOptions) -> io::Result<File> {
     match fs::metadata(path) {
         Ok(found) if !found.is_file() => Err(io::Error::new(ErrorKind::InvalidInput, Refused(kind(&found)))),
         Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
-        // Who makes files decides what to do where there is none.
+        // If there is no file, the options decide whether one is created.
         _ => options.open(path),
     }
 }
 
-/// Reads a file whole.
+/// Reads a whole file.
 ///
 /// # Errors
-/// As [`open`].
+/// See [`open`].
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     let (mut file, mut bytes) = (open(path)?, Vec::new());
     file.read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
-/// What stands where a regular file must be.
+/// The kind of the object that is in the place of a regular file.
 #[derive(Debug, thiserror::Error)]
 #[error("it is a {0} and not a regular file: remove it, or restore the file")]
 struct Refused(&'static str);
 
-/// What a path leads to.
+/// The kind of the object at a path.
 fn kind(found: &fs::Metadata) -> &'static str {
     if found.is_dir() {
         return "directory";

@@ -1,7 +1,12 @@
-//! Questions about what is around a page: [`referrers`], who links to a target and since when, of the pages in a
-//! [`scope`], counted by [`tally`]; [`neighbourhood`], what is one or two links away, and when, a [`network`] of URLs
-//! or of groups of them by [`folding`]; [`ways`], how one page leads to another; [`deaths`], which pages died, and who
-//! still links to them. [`top`] keeps the first rows of an order.
+//! Questions about the surroundings of a page.
+//!
+//! - [`referrers`]: the pages in a [`scope`] that link to a target, and since when; [`tally`] counts them.
+//! - [`neighbourhood`]: the URLs one or two links away, with times, as a [`network`] of URLs or of groups
+//!   ([`folding`]).
+//! - [`ways`]: the paths of links from one page to another.
+//! - [`deaths`]: the pages that died, and the pages that still link to them.
+//!
+//! [`top`] keeps the first rows of an order.
 
 pub mod deaths;
 pub mod folding;

@@ -1,7 +1,7 @@
-//! The pages of a store that differ from one date to another ([`crate::read::dates`] has the rule).
+//! The pages of a store that differ between two dates ([`crate::read::dates`] has the rule).
 //!
-//! UIDs rise; times are seconds, UTC. Cost: one pass over the records of pages in ranges of UIDs, which both dates are
-//! answered from; row groups outside of the ranges are not read. Memory: see [`crate::read::pages`].
+//! UIDs rise, and times are seconds, UTC. Cost: one pass over the records of pages in ranges of UIDs; one pass answers
+//! for both dates. Row groups outside of the ranges are not read. Memory: see [`crate::read::pages`].
 
 use std::ops::Range;
 
@@ -14,8 +14,8 @@ use crate::record::page::Page;
 use crate::record::time::{AsOf, Window};
 use crate::record::uid::Uid;
 
-/// A stream of the pages of some UIDs that differ from one date to another; see the head of this file. Errors are files
-/// that cannot be read, do not have their checksum, or hold a record that is not sound; the first one ends it.
+/// A stream of the pages in some ranges of UIDs that differ between two dates; see the head of this file. The stream
+/// ends after the first error. Errors: files that cannot be read, files with a wrong checksum, damaged records.
 pub struct Between<'a> {
     dates: [AsOf; 2],
     pages: Vec<Pages<'a>>,
@@ -24,7 +24,7 @@ pub struct Between<'a> {
 }
 
 impl Reader {
-    /// The pages of ranges of UIDs that differ from one date to another, range by range, each in order.
+    /// The pages in ranges of UIDs that differ between two dates, range by range, each range in order.
     pub fn between(&self, dates: [AsOf; 2], uids: impl IntoIterator<Item = Range<Uid>>) -> Between<'_> {
         let mut pages: Vec<Pages<'_>> = uids.into_iter().map(|uids| self.pages(uids)).collect();
         pages.reverse();
@@ -41,7 +41,7 @@ impl Between<'_> {
             }
             let (page, captures) = (&self.page, self.page.captures());
             let deciding = self.dates.map(|date| captures.deciding(date));
-            // The same capture has the same links.
+            // If the same capture decides at both dates, the links are the same.
             let is_same = deciding[0] == deciding[1] && deciding[0].is_none_or(|at| page.is_known(at));
             if is_same {
                 continue;

@@ -1,9 +1,9 @@
-//! Decoded row groups: the records of one side, or URLs, as compact arrays; and a cache of them bounded by bytes.
+//! Decoded row groups (the records of one side, or URLs) as compact arrays, and a cache bounded by bytes.
 //!
-//! Reads row groups (through `parquet`) of aligned layers together. A [`Block`] keeps lists one after the other with
-//! their ends, and changes as coded, so it takes little more than the values themselves. Invariants checked when
-//! decoded: the layers have the same UIDs, rising (of in-links, a UID may stand several times); no value is null that
-//! must not be; times are whole seconds.
+//! Reads the row groups of aligned layers together (through `parquet`). A [`Block`] concatenates lists and keeps their
+//! ends, and keeps changes encoded. A block therefore takes little more memory than the values. Decoding checks these
+//! invariants: the layers have the same UIDs, rising (in-links may repeat a UID); no value is null unless the format
+//! allows it; times are whole seconds.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
@@ -31,13 +31,13 @@ pub(crate) struct Block {
     time_ends: OffsetBuffer<i32>,
     /// Seconds.
     times: Vec<i64>,
-    /// Of the out side only.
+    /// The other columns of captures; only for out-links.
     captures: Option<CaptureColumns>,
     change_ends: OffsetBuffer<i32>,
     changes: Vec<u8>,
 }
 
-/// What a row group tells of captures besides their times.
+/// The columns of captures in a row group, except their times.
 struct CaptureColumns {
     blank_ends: OffsetBuffer<i32>,
     blank: ScalarBuffer<u32>,
@@ -45,7 +45,7 @@ struct CaptureColumns {
     statuses: Vec<StatusChange>,
 }
 
-/// The times of a row group of ts, alone.
+/// The times of a row group of ts, without the other columns.
 pub(crate) struct TimesBlock {
     uids: UidColumn,
     ends: OffsetBuffer<i32>,
@@ -54,7 +54,7 @@ pub(crate) struct TimesBlock {
 }
 
 impl TimesBlock {
-    /// Reads a row group of ts without what else it has.
+    /// Reads the times of a row group of ts, without the other columns.
     pub(crate) fn read(file: &LayerFile, group: usize) -> Result<Self, Error> {
         let batch = file.read(group, 2)?;
         let first_row = file.groups[group].first_row;
@@ -65,7 +65,7 @@ impl TimesBlock {
         Ok(Self { uids, ends: lists.offsets().clone(), times: times.values().clone() })
     }
 
-    /// Bytes of memory, about.
+    /// Approximate bytes of memory.
     pub(crate) fn bytes(&self) -> usize {
         8 * (self.uids.len() + self.times.len()) + 4 * self.ends.len()
     }
@@ -75,7 +75,7 @@ impl TimesBlock {
         self.uids.iter().copied().zip(self.ends.lengths())
     }
 
-    /// The times of a UID's captures, in seconds; `None` without a record.
+    /// The times of the captures of a UID, in seconds; `None` if the UID has no record.
     pub(crate) fn times(&self, uid: Uid) -> Option<impl Iterator<Item = i64>> {
         let row = self.uids.binary_search(&uid).ok()?;
         Some(slice(&self.times, &self.ends, row).iter().map(|time| time.div_euclid(1000)))
@@ -90,7 +90,7 @@ pub(crate) struct View<'a> {
     pub(crate) times: &'a [i64],
     pub(crate) blank: &'a [u32],
     pub(crate) statuses: &'a [StatusChange],
-    /// As coded.
+    /// The encoded changes.
     pub(crate) changes: &'a [u8],
 }
 
@@ -108,10 +108,10 @@ impl Block {
             .map_err(|(file, row, damage)| files[file].damaged(first_row + row, damage))
     }
 
-    /// Errors: the layer (0 to 2), the row in the group, and what is wrong.
+    /// Errors: the layer (0 to 2), the row in the group, and the damage.
     fn decode([links, times, changes]: [RecordBatch; 3]) -> Result<Self, (usize, u64, Damage)> {
         let null = |file| move || (file, 0, Damage::Null);
-        // Only times of captures have other columns beside them.
+        // Only times of captures have further columns.
         let repeats = times.num_columns() < 3;
         let uids = |batch: &RecordBatch, file| uids_of(batch, repeats).map_err(|(row, damage)| (file, row, damage));
         let first = uids(&links, 0)?;
@@ -147,7 +147,7 @@ impl Block {
         })
     }
 
-    /// Bytes of memory, about.
+    /// Approximate bytes of memory.
     pub(crate) fn bytes(&self) -> usize {
         let captures = self.captures.as_ref().map_or(0, CaptureColumns::bytes);
         let lists = 8 * (self.uids.len() + self.links.len() + self.times.len()) + 12 * self.uids.len();
@@ -158,7 +158,7 @@ impl Block {
         self.uids.len()
     }
 
-    /// The rows that have a UID.
+    /// The rows with a UID.
     pub(crate) fn rows_of(&self, uid: Uid) -> Range<usize> {
         let first = self.uids.partition_point(|&other| other < uid);
         first..first + self.uids[first..].iter().take_while(|&&other| other == uid).count()
@@ -185,7 +185,7 @@ impl Block {
 }
 
 impl CaptureColumns {
-    /// Of a row group of ts. Errors: see [`Block::decode`].
+    /// Decodes the columns of a row group of ts. Errors: see [`Block::decode`].
     fn of(times: &RecordBatch) -> Result<Self, (usize, u64, Damage)> {
         let null = || (1, 0, Damage::Null);
         let lists = |at: usize| -> Result<&ListArray, _> {
@@ -236,8 +236,8 @@ impl Deref for UidColumn {
     }
 }
 
-/// The UIDs of a row group, in its first column: rising, or with repetitions, none null. Errors: the row in the group,
-/// and what is wrong.
+/// The UIDs of a row group, from its first column. Checks that they rise (repetitions are allowed if `repeats`) and
+/// that none is null. Errors: the row in the group, and the damage.
 pub(crate) fn uids_of(batch: &RecordBatch, repeats: bool) -> Result<UidColumn, (u64, Damage)> {
     let uids = batch.column(0).as_primitive_opt::<UInt64Type>().filter(|uids| uids.null_count() == 0);
     let uids = uids.map(|uids| uids.values().clone()).ok_or((0, Damage::Null))?;
@@ -248,12 +248,13 @@ pub(crate) fn uids_of(batch: &RecordBatch, repeats: bool) -> Result<UidColumn, (
 }
 
 impl<'a> View<'a> {
-    /// Its captures.
+    /// The captures of the record.
     pub(crate) fn captures(&self) -> Captures<'a> {
         Captures { times: self.times, blank: self.blank, statuses: self.statuses }
     }
 
-    /// The changes of one link, by its number; none of the others is kept, nor those of links after it decoded.
+    /// The changes of one link, by its number. Changes of earlier links are decoded and dropped; later ones are not
+    /// decoded.
     pub(crate) fn changes_of(&self, link: usize) -> Result<Vec<Change>, Damage> {
         let mut link_changes = Vec::new();
         for change in presence::decoded(self.changes, self.links.len(), self.times.len()) {
@@ -274,7 +275,7 @@ impl<'a> View<'a> {
         Ok(page)
     }
 
-    /// The same in the memory of another page.
+    /// Like [`View::page`], in the memory of an existing page.
     pub(crate) fn page_into(&self, page: &mut Page) -> Result<(), Damage> {
         page.uid = self.uid;
         replace(&mut page.timestamps, self.times);
@@ -305,12 +306,12 @@ fn replace<T: Copy>(held: &mut Vec<T>, by: &[T]) {
     held.extend_from_slice(by);
 }
 
-/// The part of `values` that belongs to a row; arrow has checked that ends rise and stay inside.
+/// The values of a row. Arrow has checked that the ends rise and are inside `values`.
 fn slice<'a, T>(values: &'a [T], ends: &OffsetBuffer<i32>, row: usize) -> &'a [T] {
     &values[ends[row].unsigned_abs() as usize..ends[row + 1].unsigned_abs() as usize]
 }
 
-/// Refuses lists that are empty and not null, and the reverse.
+/// Fails if an empty list is not null, or if a null list is not empty.
 fn empty_is_null(file: usize, ends: &OffsetBuffer<i32>, lists: &dyn Array) -> Result<(), (usize, u64, Damage)> {
     let wrong = (0..lists.len()).find(|&row| (ends[row] == ends[row + 1]) != lists.is_null(row));
     wrong.map_or(Ok(()), |row| Err((file, row as u64, Damage::EmptyNotNull)))
@@ -320,7 +321,7 @@ fn empty_is_null(file: usize, ends: &OffsetBuffer<i32>, lists: &dyn Array) -> Re
 pub(crate) struct UrlBlock {
     first_uid: Uid,
     urls: StringArray,
-    /// Only where asked for.
+    /// The urlkeys, if the caller asked for them.
     surts: Option<StringArray>,
 }
 
@@ -347,7 +348,7 @@ impl UrlBlock {
         Ok(Self { first_uid: Uid(first_uid), urls: text(1)?, surts })
     }
 
-    /// Bytes of memory, about.
+    /// Approximate bytes of memory.
     pub(crate) fn bytes(&self) -> usize {
         self.urls.get_array_memory_size() + self.surts.as_ref().map_or(0, Array::get_array_memory_size)
     }
@@ -360,28 +361,28 @@ impl UrlBlock {
         self.first_uid
     }
 
-    /// The URL of a UID, if it is here.
+    /// The URL of a UID, if the UID is in this row group.
     pub(crate) fn url(&self, uid: Uid) -> Option<&str> {
         let row = uid.after(self.first_uid).filter(|&row| row < self.len())?;
         Some(self.urls.value(row))
     }
 
-    /// The urlkey of a UID, if it is here and was read.
+    /// The urlkey of a UID, if the UID is in this row group and the urlkeys were read.
     pub(crate) fn surt(&self, uid: Uid) -> Option<&str> {
         let row = uid.after(self.first_uid).filter(|&row| row < self.len())?;
         self.surts.as_ref().map(|surts| surts.value(row))
     }
 }
 
-/// Values that were used last, bounded by bytes; a single value may be larger than the bound.
+/// The values that were used last, bounded by bytes. A single value may be larger than the bound.
 pub(crate) struct Cache<K, V> {
     bytes_max: usize,
-    /// So many are kept whatever they take.
+    /// The number of values that are kept even if they exceed the bound.
     values_min: usize,
     bytes: usize,
     clock: u64,
     held: HashMap<K, Held<V>>,
-    /// Keys by when they were used last.
+    /// The keys, by the time of the last use.
     by_use: BTreeMap<u64, K>,
 }
 
@@ -396,7 +397,7 @@ impl<K: Copy + Eq + Hash, V: Clone> Cache<K, V> {
         Self { bytes_max, values_min: 0, bytes: 0, clock: 0, held: HashMap::new(), by_use: BTreeMap::new() }
     }
 
-    /// The same, but that so many values are kept whatever they take.
+    /// The same cache, which keeps at least `values_min` values even if they exceed the bound.
     pub(crate) fn keeping(self, values_min: usize) -> Self {
         Self { values_min, ..self }
     }
@@ -410,7 +411,7 @@ impl<K: Copy + Eq + Hash, V: Clone> Cache<K, V> {
         Some(held.value.clone())
     }
 
-    /// Adds a value; drops those not used for longest until there is room.
+    /// Adds a value. First drops the least recently used values until there is room.
     pub(crate) fn put(&mut self, key: K, value: V, bytes: usize) {
         self.remove(key);
         while self.bytes.saturating_add(bytes) > self.bytes_max && self.held.len() >= self.values_min.max(1) {

@@ -1,4 +1,4 @@
-//! What a reader keeps of a store's files: decoded row groups, and files that were fetched, each by its name.
+//! The contents of a reader's cache: decoded row groups, and fetched files, each with its identifier.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use crate::file::schema::Layer;
 use crate::location::body::Body;
 use crate::read::blocks::{Block, TimesBlock, UrlBlock};
 
-/// What a cache knows a block by.
+/// The identifier of a block in a cache.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct BlockId {
     pub(crate) kind: Kind,
@@ -15,7 +15,7 @@ pub(crate) struct BlockId {
     pub(crate) group: usize,
 }
 
-/// What a block is of.
+/// The kind of a block.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Kind {
     Urls,
@@ -23,12 +23,12 @@ pub(crate) enum Kind {
     In,
     Evidence,
     Times,
-    /// A file that was fetched; it has no groups here.
+    /// A fetched file, without groups.
     File(Layer),
 }
 
 impl Kind {
-    /// The layers of links, times and changes.
+    /// The layers of the links, times and changes of this kind.
     pub(crate) fn layers(self) -> [Layer; 3] {
         if self == Kind::In { [Layer::Il, Layer::Tr, Layer::Ibv] } else { [Layer::Ol, Layer::Ts, Layer::Bv] }
     }

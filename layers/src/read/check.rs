@@ -1,13 +1,13 @@
-//! Verifies every promise of the format on a whole store: what `webstrata check` runs.
+//! Verifies every promise of the format on a whole store. `webstrata check` runs this module.
 //!
-//! Reads the current epoch, or all epochs that are there: first all files against their checksums, then the layers of
-//! each partition side by side, a row group at a time; in both cases every manifest and every sealed file (overviews,
-//! watches). A row that several epochs have is read once. Memory: one row group of a side, the names of files, and the
-//! problems (the first [`PROBLEMS_MAX`] of them); of a store in S3 the files of one partition. Passes: each file twice.
-//! What was not read is in the report too ([`coverage`]).
+//! Reads the current epoch, or all epochs that are present. First compares all files with their checksums. Then reads
+//! the layers of each partition side by side, a row group at a time. Always reads every manifest and every sealed file
+//! (overviews, watches). A row that several epochs share is read once. Memory: one row group of a side, the names of
+//! files, and the first [`PROBLEMS_MAX`] problems; for a store in S3, also the files of one partition. Passes: each
+//! file is read twice. The report also lists unread files ([`coverage`]).
 //!
-//! In-links are compared with out-links without a join: both sides give the same set of (source, link, range) triples,
-//! each once, and sets are compared by the sum of hashes of their members and by their size.
+//! In-links are compared with out-links without a join. Both sides must give the same set of (source, link, range)
+//! triples, each once. The sets are compared by the sum of the hashes of their members and by their size.
 
 mod coverage;
 
@@ -37,32 +37,32 @@ use crate::store::{Store, epochs, read_manifest};
 
 pub use coverage::Unread;
 
-/// Problems that are kept with their place; more are only counted.
+/// The number of problems that are kept with their place; further problems are only counted.
 pub const PROBLEMS_MAX: usize = 1000;
 
-/// What a check found.
+/// The result of a check.
 #[derive(Debug, Default)]
 pub struct CheckReport {
-    /// The epoch.
+    /// The current epoch.
     pub epoch: u64,
-    /// Files read.
+    /// The number of files that were read.
     pub files: u64,
-    /// Their bytes.
+    /// The number of bytes that were read.
     pub bytes: u64,
-    /// What is in those of the current epoch, counted anew.
+    /// The counts of the current epoch, counted from its files.
     pub counts: Counts,
     /// The epochs whose files were read, newest first.
     pub epochs: Vec<u64>,
-    /// What was not read.
+    /// The files that were not read.
     pub unread: Unread,
-    /// What is wrong, each with file and row; at most [`PROBLEMS_MAX`].
+    /// The problems, each with file and row; at most [`PROBLEMS_MAX`].
     pub problems: Vec<Error>,
-    /// How many problems there are.
+    /// The number of all problems.
     pub problems_found: u64,
 }
 
 impl CheckReport {
-    /// Whether nothing is wrong.
+    /// Whether there is no problem.
     pub fn is_sound(&self) -> bool {
         self.problems_found == 0
     }
@@ -74,7 +74,7 @@ impl CheckReport {
         }
     }
 
-    /// The value, or a problem.
+    /// Returns the value, or records a problem.
     fn keep<T>(&mut self, result: Result<T, Error>) -> Option<T> {
         result.map_err(|problem| self.problem(problem)).ok()
     }
@@ -83,15 +83,15 @@ impl CheckReport {
 /// Checks the current epoch of a store.
 ///
 /// # Errors
-/// A directory that is no store, and manifests that cannot be read; everything else is in the report.
+/// A directory that is not a store; a manifest that cannot be read. All other problems are in the report.
 pub fn check(location: impl Into<Location>) -> Result<CheckReport, Error> {
     check_epochs(&location.into(), false)
 }
 
-/// Checks all epochs of a store that are there, also rows that only earlier ones have.
+/// Checks all epochs of a store that are present, including rows that only earlier epochs have.
 ///
 /// # Errors
-/// As [`check`], of the current epoch; manifests of others are in the report.
+/// As for [`check`], for the current epoch. Problems of other manifests are in the report.
 pub fn check_all(location: impl Into<Location>) -> Result<CheckReport, Error> {
     check_epochs(&location.into(), true)
 }
@@ -104,7 +104,7 @@ fn check_epochs(location: &Location, all: bool) -> Result<CheckReport, Error> {
     let kept = epochs(location)?;
     for past in store.manifest().history.iter().rev().filter(|past| kept.contains(&past.epoch)) {
         let manifest = match read_manifest(location, past.id()) {
-            // Removed meanwhile.
+            // The epoch was removed in the meantime.
             Err(Error::MissingEpoch { .. }) => continue,
             read => report.keep(read),
         };
@@ -128,17 +128,17 @@ fn check_epochs(location: &Location, all: bool) -> Result<CheckReport, Error> {
     Ok(report)
 }
 
-/// What was checked so far: so that what several epochs have is checked once.
+/// The files and rows checked so far, so that data of several epochs is checked once.
 #[derive(Default)]
 struct Checked {
     /// The paths of files.
     files: BTreeSet<String>,
-    /// Those of them that do not have their checksum.
+    /// The paths of the files with a wrong checksum.
     broken: BTreeSet<String>,
     rows: BTreeMap<(u32, Digest), CheckedRow>,
 }
 
-/// What was found in a row.
+/// The result of checking a row.
 #[derive(Clone, Copy)]
 struct CheckedRow {
     counts: Counts,
@@ -148,7 +148,7 @@ struct CheckedRow {
 }
 
 impl Checked {
-    /// Checks an epoch; what is in it, counted anew.
+    /// Checks an epoch, and returns its counts from its files.
     fn epoch(&mut self, store: &Store, report: &mut CheckReport) -> Counts {
         let manifest = store.manifest();
         report.epochs.push(manifest.epoch);
@@ -195,7 +195,7 @@ impl Checked {
         counts
     }
 
-    /// Whether a file was not checked yet; then it counts.
+    /// Whether a file was not checked yet. If so, adds it to the report.
     fn is_new(&mut self, path: &str, bytes: u64, report: &mut CheckReport) -> bool {
         let is_new = self.files.insert(path.to_owned());
         report.files += u64::from(is_new);
@@ -204,7 +204,7 @@ impl Checked {
     }
 }
 
-/// Checks the layers of a row. What the bytes of a `broken` file say is of no use; its checksum is the problem.
+/// Checks the layers of a row. Skips `broken` files, because their wrong checksum is already a problem.
 fn check_row(
     (store, row, in_range): (&Store, &RowEntry, RangeLength),
     broken: &BTreeSet<String>,
@@ -250,8 +250,8 @@ fn check_row(
     CheckedRow { counts, out: sides.out, into: sides.into, incomplete: sides.incomplete }
 }
 
-/// Checks the url layer of a partition: dense UIDs from the partition's first, rising keys, nothing empty. Gives its
-/// rows.
+/// Checks the url layer of a partition: dense UIDs from the first UID of the partition, rising keys, no empty text.
+/// Returns the number of rows.
 fn check_urls(file: &LayerFile, partition: &PartitionEntry, report: &mut CheckReport) -> u64 {
     let (mut rows, mut key_before, mut key_now, mut url_before) = (0u64, Vec::new(), Vec::new(), String::new());
     for group in 0..file.groups.len() {
@@ -283,14 +283,14 @@ fn check_urls(file: &LayerFile, partition: &PartitionEntry, report: &mut CheckRe
     rows
 }
 
-/// Checks rv of a partition beside ts.
+/// Checks the layer rv of a partition beside the layer ts.
 fn check_evidence(file: &LayerFile, times: &LayerFile, urls: Uid, report: &mut CheckReport) {
     if file.groups != times.groups {
         return report.problem(file.damaged(0, Damage::NotAligned));
     }
     for (group, group_info) in file.groups.iter().enumerate() {
         let Some(block) = report.keep(EvidenceBlock::read(file, group)) else { continue };
-        // What the other layers say is checked by itself.
+        // The other layers are checked separately.
         let Ok(times) = TimesBlock::read(times, group) else { continue };
         for (row, (uid, captures)) in times.captures().enumerate() {
             let sound = block.of(row, uid, captures).and_then(|page_evidence| {
@@ -304,7 +304,7 @@ fn check_evidence(file: &LayerFile, times: &LayerFile, urls: Uid, report: &mut C
     }
 }
 
-/// A set of triples, by the sum of their hashes.
+/// A set of triples, represented by the sum of their hashes and their number.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 struct Triples {
     sum: u64,
@@ -327,16 +327,16 @@ impl Triples {
     }
 }
 
-/// What is gathered over both sides of all partitions.
+/// The sums over both sides of all partitions.
 struct Sides {
-    /// The UID after those of the URLs that the row at hand may name.
+    /// The UID after the last URL that the current row may name.
     urls: Uid,
-    /// UIDs whose records are in the partition at hand.
+    /// The UIDs with records in the current partition.
     records: Range<Uid>,
     in_range: RangeLength,
     out: Triples,
     into: Triples,
-    /// Whether a part could not be read, so that sums mean nothing.
+    /// Whether a part could not be read, so that the sums have no meaning.
     incomplete: bool,
 }
 
@@ -416,7 +416,7 @@ impl Sides {
     }
 }
 
-/// Refuses a UID outside of an interval.
+/// Fails if a UID is outside of an interval.
 fn outside(uid: Option<&Uid>, Range { start: first, end }: Range<Uid>) -> Result<(), Damage> {
     match uid {
         Some(&uid) if uid < first || uid >= end => Err(Damage::UidOutside { uid, first, end }),

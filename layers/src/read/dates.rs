@@ -1,10 +1,10 @@
-//! What differs between two dates: the rule.
+//! The rule for differences between two dates.
 //!
-//! As of a date, a page is there if the capture that decides is no failure ([`crate::record::capture::deciding`]). If
-//! that capture has unknown links, no link of the page is gained or lost, and the page is counted as unknown too. If
-//! the page is not there at one of the dates, all its links of the other date are gained or lost.
+//! As of a date, a page is present if the capture that decides is not a failure ([`crate::record::capture::deciding`]).
+//! If that capture has unknown links, no link of the page is gained or lost, and the page is also counted as unknown.
+//! If the page is absent at one of the dates, all its links of the other date are gained or lost.
 //!
-//! UIDs rise. Cost: one pass over both lists.
+//! All lists of UIDs rise. Cost: one pass over both lists.
 
 use serde::Serialize;
 
@@ -12,14 +12,14 @@ use crate::record::capture::{CaptureTime, Linking, is_unknown};
 use crate::record::time::AsOf;
 use crate::record::uid::Uid;
 
-/// What is known of a page as of a date.
+/// The state of a page as of a date.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Standing {
-    /// No capture counts, or the one that decides is a failure.
+    /// No capture counts, or the capture that decides is a failure.
     Absent,
-    /// It is there, and its links are unknown.
+    /// The page is present with unknown links.
     Unknown,
-    /// It is there with these links.
+    /// The page is present with known links.
     Known,
 }
 
@@ -37,32 +37,31 @@ impl Standing {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PageChange {
-    /// It is there at the second date only.
+    /// The page is present at the second date only.
     Gained,
-    /// It is there at the first date only.
+    /// The page is present at the first date only.
     Lost,
-    /// It is there at both dates.
+    /// The page is present at both dates.
     Stayed,
 }
 
-/// A page that is not at the second date as it was at the first, or of which that is unknown.
+/// A page that differs between two dates, or may differ because its links are unknown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PageBetween {
     /// The page.
     pub uid: Uid,
-    /// Whether it came, went or stayed.
+    /// Whether the page came, went or stayed.
     pub change: PageChange,
-    /// Whether its links are unknown at one of the dates where it is there: none are then gained or lost.
+    /// Whether the links are unknown at a date at which the page is present. If so, no links are gained or lost.
     pub unknown: bool,
-    /// Links of the second date that are not of the first, rising.
+    /// The links of the second date that the page lacks at the first date, rising.
     pub gained: Vec<Uid>,
-    /// Links of the first date that are not of the second, rising.
+    /// The links of the first date that the page lacks at the second date, rising.
     pub lost: Vec<Uid>,
 }
 
 impl PageBetween {
-    /// How a page differs, given its standing at both dates, and its links of both, rising; `None` where it is the
-    /// same.
+    /// How a page differs, given its standing and its links (rising) at both dates; `None` if the page is the same.
     pub(crate) fn new(uid: Uid, standings: [Standing; 2], links: [&[Uid]; 2]) -> Option<Self> {
         let change = match standings {
             [Standing::Absent, Standing::Absent] => return None,
@@ -78,31 +77,31 @@ impl PageBetween {
         (!is_same).then_some(page)
     }
 
-    /// Whether the page is there at both dates with other links.
+    /// Whether the page is present at both dates with different links.
     pub fn is_changed(&self) -> bool {
         self.change == PageChange::Stayed && !self.unknown
     }
 }
 
-/// How much differs from one date to another.
+/// The numbers of differences between two dates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct DateChanges {
-    /// Pages that are there at the second date only.
+    /// Pages that are present at the second date only.
     pub pages_gained: u64,
-    /// Pages that are there at the first date only.
+    /// Pages that are present at the first date only.
     pub pages_lost: u64,
-    /// Pages that are there at both dates, with other links.
+    /// Pages that are present at both dates, with different links.
     pub pages_changed: u64,
-    /// Pages whose links are unknown at one of the dates, whether they came, went or stayed.
+    /// Pages with unknown links at one of the dates, whether the pages came, went or stayed.
     pub pages_unknown: u64,
-    /// Pairs of a page and a link that are of the second date only.
+    /// Pairs of a page and a link at the second date only.
     pub links_gained: u64,
-    /// Pairs of a page and a link that are of the first date only.
+    /// Pairs of a page and a link at the first date only.
     pub links_lost: u64,
 }
 
 impl DateChanges {
-    /// Counts a page in.
+    /// Adds a page to the counts.
     pub fn add(&mut self, page: &PageBetween) {
         self.pages_gained += u64::from(page.change == PageChange::Gained);
         self.pages_lost += u64::from(page.change == PageChange::Lost);
@@ -113,27 +112,27 @@ impl DateChanges {
     }
 }
 
-/// Links of one URL that differ from one date to another.
+/// The out-links or in-links of one URL that differ between two dates.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ChangedLinks {
-    /// Of the second date only, rising.
+    /// The links at the second date only, rising.
     pub gained: Vec<Uid>,
-    /// Of the first date only, rising.
+    /// The links at the first date only, rising.
     pub lost: Vec<Uid>,
-    /// Pages whose links are unknown at one of the dates, rising: the page itself, or with in-links the pages that link
-    /// to the URL at the other date.
+    /// Pages with unknown links at one of the dates, rising: for out-links, the page itself; for in-links, pages that
+    /// link to the URL at the other date.
     pub unknown: Vec<Uid>,
 }
 
 impl ChangedLinks {
-    /// All that differ, gained or lost, rising.
+    /// All links that differ, gained or lost, rising.
     pub fn links(&self) -> Vec<Uid> {
         let mut links = [&self.gained[..], &self.lost].concat();
         links.sort_unstable();
         links
     }
 
-    /// The same from a UID on, and at most so many links.
+    /// The part that begins at UID `first` and has at most `links_max` links.
     #[must_use]
     pub fn part(mut self, first: Uid, links_max: usize) -> Self {
         let links = self.links();
@@ -145,8 +144,8 @@ impl ChangedLinks {
         self
     }
 
-    /// The pages whose captures tell whether these links are known: none where no capture of the store has unknown
-    /// links; of in-links each page that is named, of out-links the page itself.
+    /// The pages whose captures decide whether these links are known. None if the store has no unknown links. For
+    /// in-links, each page that differs; for out-links, the page itself.
     pub fn in_doubt(&self, uid: Uid, is_inward: bool, has_unknown: bool) -> Vec<Uid> {
         match is_inward {
             _ if !has_unknown => Vec::new(),
@@ -155,7 +154,7 @@ impl ChangedLinks {
         }
     }
 
-    /// The same of in-links, given the pages among them whose links are unknown at one of the dates, rising.
+    /// For in-links: moves the pages with unknown links at one of the dates from gained and lost to `unknown` (rising).
     #[must_use]
     pub fn set_apart(mut self, unknown: Vec<Uid>) -> Self {
         for links in [&mut self.gained, &mut self.lost] {
@@ -164,14 +163,14 @@ impl ChangedLinks {
         Self { unknown, ..self }
     }
 
-    /// The same of out-links, unless those of the page itself are unknown at one of the dates.
+    /// For out-links: returns only the page as unknown if its links are unknown at one of the dates.
     #[must_use]
     pub fn unless_unknown(self, unknown: Option<Uid>) -> Self {
         unknown.map_or(self, |page| Self { unknown: vec![page], ..Self::default() })
     }
 }
 
-/// What differs from the links of one date to those of another, both rising.
+/// The difference between the links of one date and the links of another date; both lists rise.
 pub fn differing(before: &[Uid], after: &[Uid]) -> ChangedLinks {
     ChangedLinks { gained: without(after, before), lost: without(before, after), unknown: Vec::new() }
 }
@@ -181,7 +180,7 @@ pub fn is_unknown_at(captures: &[CaptureTime], dates: [AsOf; 2]) -> bool {
     dates.iter().any(|&date| is_unknown(captures, date))
 }
 
-/// The links of one list that another has not; both rise.
+/// The links of one list that the other list lacks; both lists rise.
 fn without(list: &[Uid], other: &[Uid]) -> Vec<Uid> {
     let mut others = other.iter().copied().peekable();
     let is_missing = |&link: &Uid| {

@@ -1,15 +1,15 @@
-//! What one epoch has that an earlier one had not: captures, links of captures, links of pages.
+//! The difference between an older and a newer epoch: captures, links of captures, links of pages.
 //!
-//! Reads two epochs of one store, the later one made from the earlier one by updates and merges; gives, page by page in
-//! the order of UIDs of the newer one, captures that are new, captures that both have with other links, and links that
-//! the page as a whole has gained or lost. Captures never go; a link goes where an update has replaced the captures
-//! that had it.
+//! Reads two epochs of one store; the newer epoch must follow from the older one by updates and merges. Yields page by
+//! page, in the order of UIDs of the newer epoch: new captures, captures in both epochs whose links differ, and links
+//! that the page as a whole has gained or lost. Captures never disappear. A link disappears if an update has replaced
+//! the captures that had the link.
 //!
-//! Only pages are looked at that have a record in a row which the older epoch does not have: all others are the same.
-//! So after an update that is what the update has written; a merge writes every page of its rows again, and then these
-//! are compared only to be found equal. Cost: these records, and of each such page its records in all rows, in both
-//! epochs. Memory: a row group of each of those rows, the translations between the epochs, a page of each side, what
-//! the readers may keep.
+//! Reads only pages with a record in a row that the older epoch does not have; all other pages are equal. After an
+//! update, these are the pages that the update has written. A merge writes every page of its rows again, so all these
+//! pages are compared and found equal. Cost: these records, and for each such page its records in all rows, in both
+//! epochs. Memory: a row group of each of these rows, the translations between the epochs, a page of each side, and the
+//! caches of the readers.
 
 use serde::Serialize;
 
@@ -23,45 +23,46 @@ use crate::record::presence::{self, Change};
 use crate::record::uid::Uid;
 use crate::store::translation::Translations;
 
-/// How a capture differs from what the older epoch has of it.
+/// How a capture differs from the same capture in the older epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CaptureChange {
-    /// It was not there.
+    /// The older epoch does not have the capture.
     New,
-    /// Its links were unknown, and are known.
+    /// The links of the capture were unknown and are now known.
     Known,
-    /// Its links were known, and are unknown.
+    /// The links of the capture were known and are now unknown.
     Unknown,
-    /// It has another status.
+    /// The capture has another status.
     Status,
-    /// It has other links.
+    /// The capture has other links.
     Links,
 }
 
-/// A capture that is new, or not as it was.
+/// A new or changed capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChangedCapture {
-    /// When, in seconds.
+    /// The time of the capture, in seconds.
     pub time: i64,
-    /// Whether its links are known now.
+    /// Whether the links of the capture are known now.
     pub known: bool,
-    /// What has changed.
+    /// How the capture has changed.
     pub change: CaptureChange,
 }
 
-/// A page that is new, or not as it was.
+/// A new or changed page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ChangedPage {
     /// The page: a UID of the newer epoch.
     pub uid: Uid,
-    /// Whether the older epoch has no capture of it.
+    /// Whether the older epoch has no capture of the page.
     pub is_new: bool,
-    /// Captures that are new or not as they were, rising in time.
+    /// The new or changed captures, rising in time.
     pub captures: Vec<ChangedCapture>,
-    /// Links that no capture had: UIDs of the newer epoch, rising.
+    /// Links that the older epoch has in no capture of the page: UIDs of the newer epoch, rising.
     pub gained: Vec<Uid>,
-    /// Links that no capture has any more: UIDs of the older epoch, rising. The newer one may not have these URLs.
+    /// Links that the newer epoch has in no capture of the page: UIDs of the older epoch, rising. The newer epoch may
+    /// not have these URLs.
     pub lost: Vec<Uid>,
 }
 
@@ -72,33 +73,33 @@ impl ChangedPage {
     }
 }
 
-/// How much has changed.
+/// The numbers of changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Changes {
-    /// Pages that are new or not as they were.
+    /// New or changed pages.
     pub pages: u64,
-    /// Those that the older epoch has no capture of.
+    /// Pages without a capture in the older epoch.
     pub new_pages: u64,
-    /// Captures that were not there.
+    /// New captures.
     pub new_captures: u64,
-    /// Those whose links are unknown.
+    /// New captures with unknown links.
     pub new_unknown: u64,
-    /// Captures whose links were unknown and are known.
+    /// Captures with links that were unknown and are now known.
     pub now_known: u64,
-    /// Captures whose links were known and are unknown.
+    /// Captures with links that were known and are now unknown.
     pub now_unknown: u64,
     /// Captures with another status.
     pub other_status: u64,
-    /// Captures that have other links.
+    /// Captures with other links.
     pub other_links: u64,
-    /// Pairs of a page and a link that no capture had.
+    /// Pairs of a page and a link that no capture of the older epoch has.
     pub links_gained: u64,
-    /// Pairs of a page and a link that no capture has any more.
+    /// Pairs of a page and a link that no capture of the newer epoch has.
     pub links_lost: u64,
 }
 
 impl Changes {
-    /// Counts a page in.
+    /// Adds a page to the counts.
     pub fn add(&mut self, page: &ChangedPage) {
         self.pages += 1;
         self.new_pages += u64::from(page.is_new);
@@ -119,8 +120,8 @@ impl Changes {
     }
 }
 
-/// A stream of the pages that have changed from one epoch to another; see the head of this file. Errors are files that
-/// cannot be read, do not have their checksum, or hold a record that is not sound; the first one ends it.
+/// A stream of the pages that have changed from one epoch to another; see the head of this file. The stream ends after
+/// the first error. Errors: files that cannot be read, files with a wrong checksum, damaged records.
 pub struct Diff<'a> {
     older: &'a Reader,
     newer: &'a Reader,
@@ -130,11 +131,11 @@ pub struct Diff<'a> {
 }
 
 impl<'a> Diff<'a> {
-    /// What has changed from `older` to `newer`, two epochs of one store.
+    /// Compares `older` and `newer`, two epochs of one store.
     ///
     /// # Errors
-    /// [`Error::ReplacedBetween`] where all was built anew after the older one, [`Error::MissingEpoch`] where it is the
-    /// later one; translations and files that cannot be read or are damaged.
+    /// [`Error::ReplacedBetween`] if a build has replaced all rows since the older epoch. [`Error::MissingEpoch`] if
+    /// `older` is the later epoch. Translations and files that cannot be read or are damaged.
     pub fn between(older: &'a Reader, newer: &'a Reader) -> Result<Self, Error> {
         let translations = Translations::between(newer.store(), older.epoch()).map_err(|error| match error {
             Error::NoTranslation { path, from, first } => Error::ReplacedBetween { path, from, first },
@@ -185,12 +186,13 @@ fn next_uid(pages: &mut RowPages<'_>) -> Result<Option<Uid>, Error> {
     Ok(pages.next().transpose()?.map(|(page, _)| page.uid))
 }
 
-/// What has changed of a page, given what the UIDs of its old links are now.
+/// Compares two records of a page. `now` maps the UID of an old link to its UID in the newer epoch.
 ///
-/// Cost: captures and links of both, and for each link its stretches of captures, sorted.
+/// Cost: captures and links of the two records, and for each link its stretches of captures, sorted.
 fn compare(old: &Page, new: &Page, now: impl Fn(Uid) -> Option<Uid>) -> ChangedPage {
     let mut changed = ChangedPage { uid: new.uid, ..ChangedPage::default() };
-    // Captures whose links both know and have: index in the old page, in the new one, and time.
+    // Captures that both records have, with links that are known in both: index in the old page, index in the new page,
+    // time.
     let mut both: [Vec<u32>; 2] = Default::default();
     let mut times = Vec::new();
     for_each_time(&[&old.timestamps, &new.timestamps], |time, captures| {
@@ -215,7 +217,7 @@ fn compare(old: &Page, new: &Page, now: impl Fn(Uid) -> Option<Uid>) -> ChangedP
     });
     let mut differing = Differing { both, depths: vec![0; times.len() + 1], edges: Vec::new() };
     let sides = [Side::new(old), Side::new(new)];
-    // Old links by what they are now; a URL that is gone is no link any more.
+    // The old links by their new UIDs. A URL that is gone is no longer a link.
     let mut before: Vec<(Uid, usize)> = Vec::new();
     for (at, &link) in old.links.iter().enumerate() {
         match now(link).filter(|link| new.links.binary_search(link).is_ok()) {
@@ -245,7 +247,7 @@ fn compare(old: &Page, new: &Page, now: impl Fn(Uid) -> Option<Uid>) -> ChangedP
     changed
 }
 
-/// The links of a page, with their changes by place.
+/// The changes of each link of a page, by the index of the link.
 struct Side<'a> {
     changes: Vec<&'a [Change]>,
     captures: u32,
@@ -265,19 +267,20 @@ impl<'a> Side<'a> {
     }
 }
 
-/// Finds the captures, of those that two pages have, where some link is in one page and not in the other.
+/// Finds the captures, among the captures that two pages share, at which the links of the two pages differ.
 struct Differing {
-    /// Indexes of these captures in each page, rising.
+    /// The indexes of the shared captures in each page, rising.
     both: [Vec<u32>; 2],
-    /// By capture: how many more links begin to differ at it than cease to.
+    /// For each shared capture: the number of links that begin to differ there, minus the number that cease to differ.
     depths: Vec<i64>,
     edges: Vec<usize>,
 }
 
 impl Differing {
-    /// Counts in a link, given the stretches of captures that have it in each page.
+    /// Adds a link, given the stretches of captures that have the link in each page.
     fn link(&mut self, stretches: [Option<Vec<(u32, u32)>>; 2]) {
-        // Between two edges of the same side the link is there; between two edges of both sides together, in one alone.
+        // A page has the link between two consecutive edges of the page. If the edges of both pages are sorted
+        // together, only one page has the link between the two edges of each pair.
         self.edges.clear();
         for (both, stretches) in self.both.iter().zip(stretches) {
             let rank = |capture: u32| both.partition_point(|&at| at < capture);
@@ -291,7 +294,7 @@ impl Differing {
         }
     }
 
-    /// The times of those captures, of all that both have.
+    /// The times of the shared captures with different links. `times` has the times of all shared captures.
     fn times(self, times: &[i64]) -> impl Iterator<Item = i64> {
         let depth = self.depths.into_iter().scan(0, |depth, step| {
             *depth += step;
@@ -325,7 +328,7 @@ mod tests {
             if new.is_empty() {
                 return Ok(());
             }
-            // Old UIDs fall where new ones rise; one URL is not there any more where nothing links to it.
+            // The order of the new UIDs is the reverse of the old order. One URL is gone if nothing links to the URL.
             let is_gone = |link| link == gone && !links_of(&new).contains(&gone);
             let turned = |uid: Uid| Uid(100 - uid.0);
             let (before, after) = (page_named(&old, turned), page_named(&new, |link| link));

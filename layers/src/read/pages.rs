@@ -1,7 +1,8 @@
-//! The pages of a store one by one, in order, whatever rows their records are in: what analyses and exports read.
+//! The pages of a store one by one, in order, joined over all rows, for analyses and exports.
 //!
-//! A stream ([`Pages`]) walks all rows side by side and joins the records of one UID ([`crate::record::join`]). Memory:
-//! a row group of each row, a page. Each row group of the range is read once. A stream ends after its first error.
+//! A stream ([`Pages`]) reads all rows side by side and joins the records of one UID ([`crate::record::join`]). Memory:
+//! a row group of each row, and one page. Each row group of the range is read once. A stream ends after its first
+//! error.
 
 use std::ops::Range;
 
@@ -21,17 +22,17 @@ impl Reader {
         self.pages_of(0..self.rows(), uids)
     }
 
-    /// The same of what some rows alone say: of pages that have records there these records together.
+    /// The same from some rows alone: each page joins the records in these rows.
     pub fn pages_of(&self, rows: impl IntoIterator<Item = usize>, uids: Range<Uid>) -> Pages<'_> {
         let row = |row| (self.row_records(row, uids.clone(), [Layer::Ol, Layer::Ts, Layer::Bv]), None);
         Pages { rows: rows.into_iter().map(row).collect(), begun: false }
     }
 
-    /// Cuts the UIDs of the store into `parts` ranges that have about as many pages each, in order; they are all UIDs
-    /// together. Cuts lie where row groups begin, so that each is read for one range.
+    /// Splits the UIDs of the store into `parts` consecutive ranges with about the same number of pages each. The
+    /// ranges cover all UIDs. They begin where row groups begin, so that each row group is read for one range.
     ///
     /// # Errors
-    /// What the storage refuses.
+    /// Errors of the storage.
     pub fn ranges(&self, parts: usize) -> Result<Vec<Range<Uid>>, Error> {
         let mut groups = Vec::new();
         for row in 0..self.rows() {
@@ -59,17 +60,17 @@ impl Reader {
 
 /// A stream of pages; see the head of this file.
 pub struct Pages<'a> {
-    /// The rows, each with the UID of the record that it is at.
+    /// The rows, each with the UID of its current record.
     rows: Vec<(Records<'a>, Option<Uid>)>,
     begun: bool,
 }
 
 impl Pages<'_> {
-    /// Puts the next page in the place of one that is done with, whose memory it uses; whether there was one.
+    /// Reads the next page into `page` and reuses its memory. Returns whether there was a page.
     ///
     /// # Errors
-    /// Files that cannot be read, do not have their checksum, or hold a record that is not sound; `page` is then
-    /// neither.
+    /// Files that cannot be read, files with a wrong checksum, damaged records. The contents of `page` are then
+    /// unspecified.
     pub fn read(&mut self, page: &mut Page) -> Result<bool, Error> {
         let read = self.advance(page);
         if read.is_err() {
@@ -83,7 +84,7 @@ impl Pages<'_> {
             self.begun = true;
             self.rows.iter_mut().try_for_each(advance)?;
         }
-        // A page of which all captures are removed is none.
+        // A page whose captures were all removed is skipped.
         while let Some(uid) = self.rows.iter().filter_map(|(_, head)| *head).min() {
             if self.take(uid, page)? {
                 return Ok(true);
@@ -92,8 +93,8 @@ impl Pages<'_> {
         Ok(false)
     }
 
-    /// Puts what rows have of the page of a UID, at which some of them are, in the place of another; whether a capture
-    /// is left.
+    /// Joins the records of a UID, which is the current record of some rows, into `page`. Returns whether a capture is
+    /// left.
     fn take(&mut self, uid: Uid, page: &mut Page) -> Result<bool, Error> {
         let mut uid_rows = self.rows.iter_mut().filter(|(_, head)| *head == Some(uid));
         let (Some(first), second) = (uid_rows.next(), uid_rows.next()) else { return Ok(false) };

@@ -1,9 +1,9 @@
-//! The questions that every form of a graph answers: trait [`Links`], with the answers about time written once.
+//! The questions that every form of a graph answers: the trait [`Links`], with the answers about time written once.
 //!
-//! Reads pages and in-link records from whoever implements the trait; gives UIDs, rising, and seconds, UTC. Captures
-//! whose links are unknown never give links. Calls that end in `_into` replace the contents of what they fill, so that
-//! who asks often allocates once; [`crate::Batch`] has many answers in one. Source: Avcular & Suel 2011, section 7 (the
-//! calls).
+//! An implementation of the trait gives pages and in-link records. Answers are UIDs in rising order, and times in
+//! seconds, UTC. Captures with unknown links never give links. Methods that end in `_into` replace the contents of the
+//! memory that they fill, so that a caller with many questions allocates once. [`crate::Batch`] holds many answers in
+//! one. Source: Avcular & Suel 2011, section 7 (the calls).
 
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
@@ -30,29 +30,29 @@ pub struct Lifespan<L = Uid> {
     pub link: L,
     /// Time of the first of the captures.
     pub first: i64,
-    /// Time of the last of them.
+    /// Time of the last of the captures.
     pub last: i64,
 }
 
-/// How right answers about in-links are.
+/// The precision of answers about in-links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Precision {
-    /// As right as out-links: each source is asked.
+    /// As exact as out-links: the captures of each source are checked.
     Exact,
-    /// To the time ranges of the in-link layers: maybe sources too many, never too few.
+    /// The precision of the time ranges of the in-link layers: maybe too many sources, never too few.
     Range,
 }
 
-/// Which links are asked for.
+/// The direction of the links of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// Those of a page.
+    /// The links of a page.
     Out,
     /// The pages that link to a URL.
     In(Precision),
 }
 
-/// The pages in a scope that link to a target at range precision, by UID.
+/// The pages in a scope that link to a target at range precision, in order of UID.
 pub(crate) fn sources_of<L: Links + ?Sized>(
     links: &L,
     target: &[Range<Uid>],
@@ -66,7 +66,7 @@ pub(crate) fn sources_of<L: Links + ?Sized>(
     Ok(in_order(sources))
 }
 
-/// Asks when pages linked to a target, one after the other.
+/// Answers when pages linked to a target, one page after the other.
 pub(crate) struct AskedBacklinks<'a> {
     target: &'a [Range<Uid>],
     lifespans: Vec<Lifespan>,
@@ -79,7 +79,7 @@ impl<'a> AskedBacklinks<'a> {
         Self { target, lifespans: Vec::new(), captures: Vec::new(), times: Vec::new() }
     }
 
-    /// When a page linked; `None` if it never did.
+    /// The times at which a page linked to the target; `None` if it never did.
     pub(crate) fn ask<L: Links + ?Sized>(&mut self, links: &L, source: Uid) -> Result<Option<Backlink>, Error> {
         let Self { target, lifespans, captures, times } = self;
         links.lifespans_into(source, lifespans)?;
@@ -96,22 +96,23 @@ impl<'a> AskedBacklinks<'a> {
 
 /// A link graph over time.
 pub trait Links {
-    /// The epoch in which its UIDs are true.
+    /// The epoch in which the UIDs of this graph are valid.
     fn epoch(&self) -> u64;
 
-    /// How many URLs it has; UIDs are below that.
+    /// The number of URLs; all UIDs are below this number.
     fn urls(&self) -> u64;
 
     /// The UID of a URL (WHATWG-serialised, without fragment).
     ///
     /// # Errors
-    /// What the storage refuses; so in all calls.
+    /// Errors of the storage, as in all methods.
     fn uid(&self, url: &str) -> Result<Option<Uid>, Error>;
 
     /// The URL of a UID.
     ///
     /// # Errors
-    /// [`Error::UnknownUid`], here and in all calls that take a UID.
+    /// Errors of the storage. [`Error::UnknownUid`] if the UID is not in the graph, here and in all methods that take a
+    /// UID.
     fn url(&self, uid: Uid) -> Result<String, Error>;
 
     /// Replaces the contents of `url` by the URL of a UID, in UTF-8.
@@ -131,13 +132,13 @@ pub trait Links {
         uids.iter().map(|&uid| self.url(uid)).collect()
     }
 
-    /// The page, or `None` when the URL was never captured.
+    /// The page, or `None` if the URL was never captured.
     ///
     /// # Errors
     /// See [`Links::url`].
     fn page(&self, uid: Uid) -> Result<Option<Arc<Page>>, Error>;
 
-    /// What linked to the URL, or `None` when nothing ever did.
+    /// The in-link record of the URL, or `None` if no page ever linked to the URL.
     ///
     /// # Errors
     /// See [`Links::url`].
@@ -156,7 +157,7 @@ pub trait Links {
         Ok(captures)
     }
 
-    /// As [`Links::captures`], into memory that is there.
+    /// Like [`Links::captures`], into memory of the caller.
     ///
     /// # Errors
     /// See [`Links::url`].
@@ -167,20 +168,20 @@ pub trait Links {
         Ok(())
     }
 
-    /// The UIDs of the URLs whose keys begin with `prefix`: of a host, of a domain, of a path (see
-    /// [`mod@crate::record::key`]). One range for each row that has such URLs, in order.
+    /// The UIDs of the URLs whose keys begin with `prefix`, for example the URLs of a host, a domain or a path (see
+    /// [`mod@crate::record::key`]). One range for each row with such URLs, in order.
     ///
     /// # Errors
     /// See [`Links::url`].
     fn with_prefix(&self, prefix: &[u8]) -> Result<Vec<Range<Uid>>, Error>;
 
-    /// The links of a page that differ from one date to another, or the pages that began or ceased to link to a URL.
+    /// The links of a page that differ between two dates, or the pages that began or ceased to link to a URL.
     ///
-    /// Cost: the question at both dates; with in-links, the captures of each source of one of the dates alone, where
-    /// the store has unknown links.
+    /// Cost: the question at both dates. With in-links, if the store has unknown links, also the captures of each
+    /// source that links at only one of the dates.
     ///
     /// # Errors
-    /// As of all questions.
+    /// See [`Links::url`].
     fn changed(&self, uid: Uid, is_inward: bool, dates: [AsOf; 2]) -> Result<ChangedLinks, Error> {
         let direction = if is_inward { Direction::In(Precision::Exact) } else { Direction::Out };
         let [before, after] = dates.map(|date| self.links(uid, direction, Window::AsOf(date)));
@@ -193,18 +194,19 @@ pub trait Links {
         Ok(if is_inward { changed.set_apart(unknown) } else { changed.unless_unknown(unknown.pop()) })
     }
 
-    /// Whether it may be unknown at all what a page links to: whether a capture has unknown links.
+    /// Whether any capture of the graph has unknown links. An implementation may return true if it does not know.
     fn has_unknown(&self) -> bool {
         true
     }
 
-    /// The pages of which it is unknown as of a time whether they link ([`crate::Linking`]), rising: the page itself if
-    /// its links are unknown then; or of the pages that ever linked to the URL those whose links are unknown then.
+    /// The pages of which it is unknown as of a time whether they link ([`crate::Linking`]), rising. For out-links: the
+    /// page itself, if its links are unknown then. For in-links: the pages that ever linked to the URL and have unknown
+    /// links then.
     ///
-    /// Cost: the captures of these pages; nothing where no capture has unknown links.
+    /// Cost: the captures of these pages; nothing if no capture has unknown links.
     ///
     /// # Errors
-    /// As of all questions.
+    /// See [`Links::url`].
     fn unknown(&self, uid: Uid, direction: Direction, as_of: AsOf) -> Result<Vec<Uid>, Error> {
         if !self.has_unknown() {
             return Ok(Vec::new());
@@ -221,13 +223,13 @@ pub trait Links {
         Ok(unknown)
     }
 
-    /// The pages that ever linked to a URL, each with the time of its first capture with the link: oldest first, then
-    /// by UID.
+    /// The pages that ever linked to a URL, each with the time of its first capture with the link. Ordered by time,
+    /// then by UID.
     ///
     /// Cost: the lifespans of each of these pages.
     ///
     /// # Errors
-    /// As of all questions.
+    /// See [`Links::url`].
     fn first(&self, uid: Uid) -> Result<Vec<(i64, Uid)>, Error> {
         let (mut firsts, mut lifespans) = (Vec::new(), Vec::<Lifespan>::new());
         for source in self.in_links(uid, Window::ALWAYS, Precision::Exact)? {
@@ -239,14 +241,14 @@ pub trait Links {
         Ok(firsts)
     }
 
-    /// When each page in a scope linked to a target, which is the URLs of these UIDs, by UID; pages that never did are
-    /// left out. The rule is that of [`mod@crate::record::backlink`].
+    /// The backlinks of a target, which is the URLs of these UIDs: for each page in a scope that ever linked to the
+    /// target, when it linked. Ordered by UID. The rule is in [`mod@crate::record::backlink`].
     ///
-    /// Cost: the sources of each URL of the target, and the lifespans and captures of each source in the scope once.
+    /// Cost: the sources of each URL of the target; once, the lifespans and captures of each source in the scope.
     /// Memory: the answer, and the UIDs of these sources.
     ///
     /// # Errors
-    /// As of all questions.
+    /// See [`Links::url`].
     fn backlinks(&self, target: &[Range<Uid>], scope: &Scope) -> Result<Vec<(Uid, Backlink)>, Error> {
         let mut backlinks = Vec::new();
         let mut asking = AskedBacklinks::of(target);
@@ -256,33 +258,33 @@ pub trait Links {
         Ok(backlinks)
     }
 
-    /// Who links to a target: [`Links::backlinks`] counted, selected and in an order.
+    /// The pages that link to a target: [`Links::backlinks`], counted, selected and ordered.
     ///
     /// Memory: the UIDs of the sources in the scope, and the rows of the answer.
     ///
     /// # Errors
-    /// As of all questions.
+    /// See [`Links::url`].
     fn referrers(&self, target: &[Range<Uid>], scope: &Scope, ranking: Ranking) -> Result<Ranked, Error> {
         tally::count(self, target, scope, ranking)
     }
 
-    /// The deaths of pages with these UIDs, counted, selected and in an order.
+    /// The deaths of pages with these UIDs, counted, selected and ordered.
     ///
-    /// Cost: the captures of each page with a failure; with [`Order::Most`](crate::Order::Most) also the links to each
-    /// page that is selected. Memory: the rows of the answer.
+    /// Cost: the captures of each page with a failure. With [`Order::Most`](crate::Order::Most), also the links to each
+    /// selected page. Memory: the rows of the answer.
     ///
     /// # Errors
-    /// As of all questions.
+    /// See [`Links::url`].
     fn deaths(&self, pages: &[Range<Uid>], asked: DeathsAsked) -> Result<Deaths, Error> {
         deaths::count(self, pages, asked)
     }
 
-    /// For each page who links to it to this day, with the first `most` pages that link.
+    /// For each page, the pages that link to it to this day: counted, and the first `most` of them.
     ///
     /// Cost: the links to each page.
     ///
     /// # Errors
-    /// As of all questions.
+    /// See [`Links::url`].
     fn linkers(&self, pages: &[Uid], most: usize) -> Result<Vec<Linkers>, Error> {
         pages.iter().map(|&page| deaths::linkers_of(self, page, most)).collect()
     }
@@ -290,7 +292,7 @@ pub trait Links {
     /// The URLs of the store that are spellings of a page, in order.
     ///
     /// # Errors
-    /// As of all questions.
+    /// See [`Links::url`].
     fn spellings(&self, page: &Spelled) -> Result<Vec<Uid>, Error> {
         let mut found = Vec::new();
         for prefix in page.prefixes() {
@@ -303,11 +305,12 @@ pub trait Links {
         Ok(in_order(found))
     }
 
-    /// The links of one page, given its spellings, and the spellings that decide if their links are unknown; with
-    /// [`Direction::In`], the pages that link to any spelling, and those of which that is unknown ([`Links::unknown`]).
+    /// The links of one page, given its spellings. Also returns the spellings that decide, if their links are unknown.
+    /// With [`Direction::In`]: the pages that link to any spelling, and the pages of which this is unknown
+    /// ([`Links::unknown`]).
     ///
     /// # Errors
-    /// As of all questions.
+    /// See [`Links::url`].
     fn links_of_page(
         &self,
         spellings: &[Uid],
@@ -337,8 +340,8 @@ pub trait Links {
         Ok((in_order(all), in_order(unknown)))
     }
 
-    /// Calls `visit` with each page of these UIDs that has a capture in the closed interval, its links known or not, in
-    /// order, until it breaks.
+    /// Calls `visit` with each page of these UIDs that has a capture in the closed interval, in order, until `visit`
+    /// breaks. Captures with unknown links count.
     ///
     /// # Errors
     /// See [`Links::url`].
@@ -358,8 +361,8 @@ pub trait Links {
         Ok(())
     }
 
-    /// The pages of these UIDs that may have a failure: all that have one, and maybe pages of which a newer row took
-    /// it out. Rising.
+    /// The pages of these UIDs that may have a failure, rising: all pages that have one, and maybe pages whose failures
+    /// were all taken out by a newer row.
     ///
     /// # Errors
     /// See [`Links::url`].
@@ -372,7 +375,7 @@ pub trait Links {
         Ok(failing)
     }
 
-    /// The links of the page, or what links to the URL, in the window, rising.
+    /// The links of the page, or the pages that link to the URL, in the window, rising.
     ///
     /// # Errors
     /// See [`Links::url`].
@@ -383,7 +386,7 @@ pub trait Links {
         }
     }
 
-    /// As [`Links::links`], into memory that is there.
+    /// Like [`Links::links`], into memory of the caller.
     ///
     /// # Errors
     /// See [`Links::url`].
@@ -392,7 +395,7 @@ pub trait Links {
         Ok(())
     }
 
-    /// How many [`Links::links`] gives.
+    /// The number of UIDs that [`Links::links`] gives.
     ///
     /// # Errors
     /// See [`Links::url`].
@@ -400,7 +403,7 @@ pub trait Links {
         Ok(self.links(uid, direction, window)?.len())
     }
 
-    /// A sample of what [`Links::links`] gives, rising; all of it where that is no more than the sample may hold.
+    /// A sample of the UIDs that [`Links::links`] gives, rising; all of them if they fit into the sample.
     ///
     /// # Errors
     /// See [`Links::url`].
@@ -410,7 +413,7 @@ pub trait Links {
         Ok(links)
     }
 
-    /// As [`Links::sample`], into memory that is there.
+    /// Like [`Links::sample`], into memory of the caller.
     ///
     /// # Errors
     /// See [`Links::url`].
@@ -447,7 +450,7 @@ pub trait Links {
         Ok(self.page(uid)?.is_some_and(|page| page.has_link(link, window)))
     }
 
-    /// The pages that link to the URL in the window: those whose [`Links::out_links`] have it.
+    /// The pages that link to the URL in the window: the pages with the URL in their [`Links::out_links`].
     ///
     /// # Errors
     /// See [`Links::url`].
@@ -461,9 +464,9 @@ pub trait Links {
         Ok(sources)
     }
 
-    /// For each link of the page, in order, the intervals of consecutive captures that had it. Captures of unknown
-    /// links neither begin nor end an interval, nor do failures of the server; other failures end it
-    /// ([`Failures::End`](crate::record::status::Failures::End)).
+    /// For each link of the page, in order, the intervals of consecutive captures that had the link. Captures with
+    /// unknown links neither begin nor end an interval. The same holds for failures of the server; other failures end
+    /// an interval ([`Failures::End`](crate::record::status::Failures::End)).
     ///
     /// # Errors
     /// See [`Links::url`].
@@ -473,7 +476,7 @@ pub trait Links {
         Ok(lifespans)
     }
 
-    /// As [`Links::lifespans`], into memory that is there.
+    /// Like [`Links::lifespans`], into memory of the caller.
     ///
     /// # Errors
     /// See [`Links::url`].
@@ -486,10 +489,11 @@ pub trait Links {
     }
 }
 
-/// Leaves of in-links the sources that ever link to the URL, one by one; see [`with_sources`].
+/// Keeps only the sources of an in-link record that ever link to the URL, asking `has_link` for each; see
+/// [`with_sources`].
 ///
 /// # Errors
-/// The first of a question.
+/// The first error of `has_link`.
 pub fn still_linking(
     record: &InLinks,
     mut has_link: impl FnMut(Uid) -> Result<bool, Error>,
@@ -505,8 +509,8 @@ pub fn still_linking(
     failed.map_or(Ok(left), Err)
 }
 
-/// Appends the sources of a record that link in a range that the window meets: a source that has the link at some time
-/// has it in the range of that time.
+/// Appends the sources of a record that link in a range that overlaps the window. A source that has the link at a time
+/// is marked in the range of that time.
 pub(crate) fn sources_in(record: &InLinks, length: RangeLength, window: Window, sources: &mut Vec<Uid>) {
     let (from, to) = match window {
         Window::Seen { from, to } if from > to => return,
@@ -519,8 +523,8 @@ pub(crate) fn sources_in(record: &InLinks, length: RangeLength, window: Window, 
     presence::visit_in(&record.changes, record.sources.len(), stretch.as_slice(), present);
 }
 
-/// Replaces the contents of `times` by the lifespans of a page's links to a target, given those of all its links in
-/// order; returns how many URLs of the target the page ever linked to.
+/// Replaces the contents of `times` by the lifespans of a page's links to a target, given the lifespans of all its
+/// links in order. Returns the number of URLs of the target that the page ever linked to.
 pub fn times_of(lifespans: &[Lifespan], target: &[Range<Uid>], times: &mut Vec<(i64, i64)>) -> u64 {
     times.clear();
     let (mut targets, mut before) = (0, None);
@@ -535,7 +539,7 @@ pub fn times_of(lifespans: &[Lifespan], target: &[Range<Uid>], times: &mut Vec<(
     targets
 }
 
-/// Leaves of the sources those that have the link in the window.
+/// Keeps only the sources that have the link in the window.
 pub(crate) fn keep_linking<L: Links + ?Sized>(
     links: &L,
     sources: &mut Vec<Uid>,
@@ -553,7 +557,7 @@ pub(crate) fn keep_linking<L: Links + ?Sized>(
     failed.map_or(Ok(()), Err)
 }
 
-/// Appends the lifespans of links; see [`Links::lifespans`]. Changes are sorted.
+/// Appends the lifespans of links; see [`Links::lifespans`]. The changes must be sorted.
 pub fn lifespans_of<L: Copy>(
     captures: Captures<'_>,
     links: &[L],

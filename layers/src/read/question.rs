@@ -1,6 +1,6 @@
-//! Questions and answers as lines of JSON: the form that `webstrata query` and `/v1/query` have in common.
+//! Questions and answers as lines of JSON, for `webstrata query` and `/v1/query`.
 //!
-//! A line that is no question, and a question that cannot be answered, have an answer that says so.
+//! A line that is not a question, or a question that cannot be answered, gets an answer with the error.
 
 use crate::record::capture::CaptureTime;
 use crate::record::status::{Failures, Status};
@@ -9,37 +9,37 @@ use crate::record::time::{AsOf, Window, format_time, interval};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// The `limit` of a question, whoever asks it and however: at most so many, and 0 is all, as far as one answer has
-/// room.
+/// The `limit` of a question, for all interfaces: the most items of an answer. 0 selects `all`, the most that one
+/// answer can hold.
 pub const fn limited(limit: u64, all: u64) -> u64 {
     if limit == 0 { all } else { limit }
 }
 
-/// One question, as it is written.
+/// One question, as written in a line.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Question {
-    /// Comes back with the answer; null where it is missing.
+    /// Returned with the answer; null if it is missing.
     #[serde(default)]
     pub id: Value,
-    /// What is asked.
+    /// The operation.
     pub op: Op,
-    /// Of which URL, which need not be canonical.
+    /// The URL that the question is about. The URL need not be canonical.
     pub url: String,
-    /// Which way links are followed.
+    /// The direction of the links.
     #[serde(default)]
     pub direction: Way,
     /// Beginning of the window.
     pub from: Option<String>,
     /// End of the window.
     pub to: Option<String>,
-    /// As of when; it goes with neither of the others.
+    /// The time of a question as of a time; excludes `from` and `to`.
     pub at: Option<String>,
-    /// With `at`: the most that the latest capture may be older, as `30d`.
+    /// With `at`: the greatest age of the latest capture, as `30d`.
     pub max_age: Option<String>,
     /// With `at`: which failures count: `end` (the default), `ignore` or `all`.
     pub failures: Option<String>,
-    /// Whether the URL alone is asked, or all spellings of its page.
+    /// Whether the question is about the URL alone, or about all spellings of its page.
     #[serde(default, rename = "match")]
     pub matching: Matching,
 }
@@ -48,39 +48,39 @@ pub struct Question {
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Hash)]
 #[serde(rename_all = "lowercase")]
 pub enum Matching {
-    /// The URL alone.
+    /// Only the URL.
     #[default]
     Exact,
-    /// The URLs with its urlkey, as one page ([`crate::read::spellings`]).
+    /// The URLs with the same urlkey, as one page ([`crate::read::spellings`]).
     Surt,
 }
 
-/// What is asked.
+/// The operation of a question.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Hash)]
 #[serde(rename_all = "lowercase")]
 pub enum Op {
-    /// Links of a page, or what links to a URL.
+    /// The links of a page, or the pages that link to a URL.
     Links,
-    /// When a page was captured.
+    /// The captures of a page.
     Captures,
 }
 
-/// Which way links are followed.
+/// The direction of the links.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Hash)]
 #[serde(rename_all = "lowercase")]
 pub enum Way {
-    /// From the page.
+    /// The links of the page.
     #[default]
     Out,
-    /// To the URL, exactly.
+    /// The pages that link to the URL, exactly.
     In,
 }
 
 impl Question {
-    /// The part of time that it is about.
+    /// The window of time of the question.
     ///
     /// # Errors
-    /// What is wrong with its times, for whoever asked.
+    /// A message for the caller about the times.
     pub fn window(&self) -> Result<Window, String> {
         let time = |text: &str, end| parse_time(text, end).map_err(|error| error.to_string());
         let age = |text: &String| parse_age(text).ok_or_else(|| format!("not an age: {text} (expected as 30d)"));
@@ -106,26 +106,26 @@ impl Question {
     }
 }
 
-/// What a question asks of its URL.
+/// The kind of a question about a URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// Its links, or what links to it, in a window.
+    /// The links of the URL, or the pages that link to it, in a window.
     Links(Way, Window),
-    /// When it was captured.
+    /// The captures of the URL.
     Captures,
 }
 
-/// A line as a question, or what is wrong with it.
+/// A line as a question, or as an error.
 #[derive(Clone, Debug)]
 pub struct Asked {
-    /// What the answer begins with: `id`, or the number of the line.
+    /// The name and value that identify the answer: `id`, or `line` with the number of the line.
     name: (&'static str, Value),
     question: Result<(Kind, String), String>,
     matching: Matching,
 }
 
 impl Asked {
-    /// The question of a line; `canonical` gives the text under which a URL stands in stores.
+    /// Parses a line. `canonical` returns the canonical text of a URL, which stores use.
     pub fn of(number: u64, text: &[u8], canonical: impl Fn(&str) -> Option<String>) -> Self {
         match serde_json::from_slice::<Question>(text) {
             Ok(mut question) => {
@@ -141,25 +141,25 @@ impl Asked {
         }
     }
 
-    /// A line that cannot be read as a question.
+    /// A line that cannot be read as a question, with an error.
     pub fn refused(number: u64, error: String) -> Self {
         Self { name: ("line", json!(number)), question: Err(error), matching: Matching::Exact }
     }
 
-    /// What is asked, and of which URL.
+    /// The kind of the question, and its URL.
     ///
     /// # Errors
-    /// What is wrong with the line, for whoever asked.
+    /// A message for the caller about the line.
     pub fn question(&self) -> Result<(Kind, &str), &str> {
         self.question.as_ref().map(|(kind, url)| (*kind, url.as_str())).map_err(String::as_str)
     }
 
-    /// Which URLs it is about.
+    /// Whether the question is about the URL alone or about all spellings.
     pub fn matching(&self) -> Matching {
         self.matching
     }
 
-    /// The line that answers it, of an epoch.
+    /// The line of the answer: `answer` with the identification and the epoch.
     pub fn line(&self, epoch: u64, mut answer: Value) -> Value {
         let (name, value) = &self.name;
         answer[*name] = value.clone();
@@ -178,7 +178,7 @@ fn kind(question: &Question, canonical: impl Fn(&str) -> Option<String>) -> Resu
     Ok((kind, url))
 }
 
-/// The answer that says what is wrong.
+/// The answer with an error.
 pub fn error_of(error: &str) -> Value {
     json!({"error": error})
 }
@@ -188,15 +188,15 @@ pub fn not_there() -> Value {
     error_of("url not in store")
 }
 
-/// The answer with links. `unknown`: the pages of which it is unknown whether they link ([`crate::Links::unknown`]).
+/// The answer with links. `unknown` has the pages of which it is unknown whether they link ([`crate::Links::unknown`]).
 pub fn links_of(urls: Vec<String>, way: Way, unknown: Vec<String>) -> Value {
     let mut answer = json!({"links": urls});
     put_unknown(&mut answer, way == Way::In, unknown);
     answer
 }
 
-/// Adds to an answer of what it is unknown whether they link, if there is any: of a page's own links that they are, of
-/// in-links the pages.
+/// Adds unknown links to an answer, if there are any: for in-links, the pages of which it is unknown whether they link;
+/// for out-links, `true`.
 pub fn put_unknown(answer: &mut Value, is_inward: bool, pages: Vec<String>) {
     if !pages.is_empty() {
         answer["unknown"] = if is_inward { json!(pages) } else { json!(true) };
@@ -218,7 +218,7 @@ pub fn captures_of(captures: &[CaptureTime]) -> Value {
     answer
 }
 
-/// The answer with the captures of all spellings of a page, each with the place of its URL among `urls`.
+/// The answer with the captures of all spellings of a page. Each capture has its URL, given as an index in `urls`.
 pub fn page_captures_of(captures: &[(CaptureTime, usize)], urls: &[String]) -> Value {
     let mut answer = captures_of(&captures.iter().map(|(capture, _)| *capture).collect::<Vec<_>>());
     answer["urls"] = json!(captures.iter().map(|(_, url)| &urls[*url]).collect::<Vec<_>>());

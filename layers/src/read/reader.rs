@@ -1,11 +1,14 @@
 //! Answers from the layers on disk: [`Reader`].
 //!
-//! A file is read whole once, against its checksum, when a question first needs it; so damage is an error, never an
-//! answer. Reads row groups on demand and keeps those used last, decoded, up to a bound of memory; files fetched from
-//! S3 count and go as they do, and are fetched again when needed. A UID leads to its partitions through the manifest
-//! and to their row groups through the files' statistics; a URL by its key, through first keys. Each row may have a
-//! record of a UID, and the answer is from all of them together ([`crate::record::join`]). Threads may share a reader:
-//! the cache is locked for look-ups, not while decoding (two threads may decode the same block; one is kept).
+//! A [`Reader`] reads each file whole and compares its checksum when a question first needs the file. Damage is
+//! therefore an error and never an answer. The reader then decodes row groups on demand and keeps the row groups used
+//! last, up to a bound of memory. Files fetched from S3 count towards the bound and are dropped in the same way; they
+//! are fetched again when needed.
+//!
+//! The manifest maps a UID to its partitions, and the statistics of the files map the UID to row groups. A URL is found
+//! by its key, through first keys. Each row may have a record of a UID, and the answer joins the records of all rows
+//! ([`crate::record::join`]). Threads may share a reader. The cache is locked for look-ups, but not during decoding:
+//! two threads may decode the same block, and one copy is kept.
 
 use std::ops::{ControlFlow, Range};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -37,41 +40,41 @@ use crate::store::manifest::{FileEntry, PartitionEntry};
 /// The [example of the crate](crate#example) writes a store, and asks it with a reader.
 pub struct Reader {
     pub(crate) store: Store,
-    /// Those of all rows, row after row.
+    /// The partitions of all rows, row after row.
     pub(crate) partitions: Vec<Partition>,
     pub(crate) rows: Vec<Row>,
     urls: u64,
-    /// Some row takes out what older ones say.
+    /// Whether some row takes out captures or links of older rows.
     removes: bool,
     cache: Mutex<Cache<BlockId, Cached>>,
 }
 
-/// Where a row has its files.
+/// The files and the bounds of a row.
 pub(crate) struct Row {
     pub(crate) partitions: Range<usize>,
-    /// Those with URLs.
+    /// The partitions with URLs.
     with_urls: Vec<usize>,
     end_uid: Uid,
-    /// Of its first and its last capture; the first is above the last where there are none.
+    /// The times of the first and the last capture; the first is above the last if the row has no captures.
     times: (i64, i64),
 }
 
 pub(crate) struct Partition {
     pub(crate) entry: PartitionEntry,
     first_key: Vec<u8>,
-    /// Of the files that were needed so far.
+    /// The footers of the files that were needed so far.
     footers: [OnceLock<Arc<Footer>>; Layer::ALL.len()],
-    /// Files of this machine whose checksum is right.
+    /// The local files with a verified checksum.
     verified: [OnceLock<Body>; Layer::ALL.len()],
-    /// First keys of the row groups of the url layer, as far as known.
+    /// The first keys of the row groups of the url layer that were needed so far.
     group_keys: OnceLock<Vec<OnceLock<Vec<u8>>>>,
 }
 
-/// A record: its partition, its row group, its row there.
+/// A record: its partition, its row group, and its row in the row group.
 type RecordRef = (usize, Arc<Block>, usize);
 
 impl Reader {
-    /// A reader that keeps up to `memory_max` bytes of decoded blocks (at least the one in use).
+    /// Creates a reader that keeps up to `memory_max` bytes of decoded blocks, and at least the block in use.
     pub fn new(store: Store, memory_max: usize) -> Self {
         let manifest = store.manifest();
         let (mut partitions, mut rows) = (Vec::new(), Vec::new());
@@ -93,8 +96,9 @@ impl Reader {
         Self { store, partitions, rows, urls, removes, cache: Mutex::new(Cache::new(memory_max)) }
     }
 
-    /// The same reader for so many threads that each ask UID after UID: what they need at once (a block of each kind
-    /// and row) is kept whatever it takes, or each question would decode blocks anew.
+    /// Returns the same reader, set up for `threads` threads that each ask UID after UID. It keeps the blocks that
+    /// these threads need at once (one of each kind and row) even above the bound of memory. Otherwise each question
+    /// would decode blocks again.
     pub fn for_scans(self, threads: usize) -> Self {
         const KINDS: usize = 4;
         let cache = self.cache.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -102,12 +106,12 @@ impl Reader {
         Self { cache: Mutex::new(cache.keeping(values_min)), ..self }
     }
 
-    /// Lets all blocks go that are kept.
+    /// Drops all blocks from the cache.
     pub fn forget_blocks(&self) {
         self.cache.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
-    /// The store that it reads.
+    /// The store that the reader answers from.
     pub fn store(&self) -> &Store {
         &self.store
     }
@@ -123,7 +127,7 @@ impl Reader {
         Ok(self.partitions.partition_point(|partition| partition.entry.first_uid + partition.entry.urls <= uid))
     }
 
-    /// The partition of a row that has the records of a UID; `None` where the row is older than the UID.
+    /// The partition of a row that has the records of a UID; `None` if the row is older than the UID.
     fn partition_of_records(&self, row: &Row, uid: Uid) -> Option<usize> {
         let row_partitions = &self.partitions[row.partitions.clone()];
         let at = row_partitions.partition_point(|partition| partition.entry.first_record <= uid).checked_sub(1)?;
@@ -135,8 +139,9 @@ impl Reader {
         &self.partitions[partition].entry.files[layer as usize]
     }
 
-    /// The bytes of a file. Checksum first: a damaged file must not give a wrong answer, and the Parquet library panics
-    /// on some. A file of this machine is verified once, one of elsewhere whenever it is fetched.
+    /// The bytes of a file, after its checksum is verified: a damaged file must not give a wrong answer, and the
+    /// Parquet library panics on some damaged files. A local file is verified once, a remote file whenever it is
+    /// fetched.
     fn body(&self, partition: usize, layer: Layer) -> Result<Body, Error> {
         let entry = self.entry(partition, layer);
         if self.store.location().directory().is_some() {
@@ -196,7 +201,7 @@ impl Reader {
         }
     }
 
-    /// Adds the records that a partition has of a UID: of pages one, of in-links one or more.
+    /// Adds the records of a UID in a partition: one of a page, one or more of in-links.
     fn add_records(&self, kind: Kind, partition: usize, uid: Uid, records: &mut Vec<RecordRef>) -> Result<(), Error> {
         let footer = self.footer(partition, kind.layers()[0])?;
         let Some(first) = footer.group_of(uid) else { return Ok(()) };
@@ -207,7 +212,7 @@ impl Reader {
         Ok(())
     }
 
-    /// A row group of records, from the cache where it is there.
+    /// A row group of records, from the cache if it is there.
     fn record_block(&self, kind: Kind, partition: usize, group: usize) -> Result<Arc<Block>, Error> {
         let layers = kind.layers();
         let id = BlockId { kind, partition, group };
@@ -222,7 +227,7 @@ impl Reader {
         }
     }
 
-    /// A row group of the out side, or of the in side.
+    /// Reads a row group of the out-links or of the in-links.
     fn block(&self, kind: Kind, partition: usize, group: usize) -> Result<Block, Error> {
         let [links, times, changes] = kind.layers().map(|layer| self.file(partition, layer));
         Block::read([&links?, &times?, &changes?], group)
@@ -245,12 +250,12 @@ impl Reader {
         Ok(records)
     }
 
-    /// The records of a page in those rows whose captures may decide what a window shows.
+    /// The records of a page in the rows with captures that may decide the answer for a window.
     fn pages_in(&self, uid: Uid, window: Window) -> Result<Vec<RecordRef>, Error> {
         self.records_in(Kind::Out, uid, |row| window.overlaps(row.times))
     }
 
-    /// Cannot happen: the kind of a block follows from its id.
+    /// An error that cannot happen: the kind of a block follows from its id.
     fn misplaced(&self, partition: usize, layer: Layer) -> Error {
         let path = self.store.location().path(&self.entry(partition, layer).path);
         Error::Damaged { path, row: 0, damage: Damage::NotAligned }
@@ -275,10 +280,10 @@ impl Reader {
         self.decode(Kind::Out, record, |view| view.page())
     }
 
-    /// How many URLs a page ever linked to, and how many pages ever linked to its URL.
+    /// The number of URLs that a page ever linked to, and the number of pages that ever linked to its URL.
     ///
     /// # Errors
-    /// As of all questions.
+    /// See [`Links::url`].
     pub fn degrees(&self, uid: Uid) -> Result<(usize, usize), Error> {
         let out = match &self.records_of(Kind::Out, uid)?[..] {
             [(_, block, row)] => block.view(*row).links.len(),
@@ -303,11 +308,11 @@ impl Reader {
         }
     }
 
-    /// Whether a page's captures stand by themselves beside others at these times: none of them is at one of the times,
-    /// and none is a revisit. True for a URL that was never captured. Reads neither links nor changes.
+    /// Whether the captures of a page are independent of captures at these times: no capture of the page is at one of
+    /// the times, and none is a revisit. True for a URL that was never captured. Reads neither links nor changes.
     ///
     /// # Errors
-    /// As of all questions.
+    /// See [`Links::url`].
     pub fn stands_apart(&self, uid: Uid, times: &[i64]) -> Result<bool, Error> {
         self.known(uid)?;
         for partition in self.rows.iter().filter_map(|row| self.partition_of_records(row, uid)) {
@@ -330,20 +335,20 @@ impl Reader {
         Ok(true)
     }
 
-    /// What the captures of a page say of one another, or `None` when the URL was never captured; the page without its
-    /// forms.
+    /// The page and its evidence, or `None` if the URL was never captured. The page has plain links without forms.
     ///
     /// # Errors
-    /// As of all questions.
+    /// See [`Links::url`].
     pub fn page_with_evidence(&self, uid: Uid) -> Result<Option<(Page, Evidence)>, Error> {
         let plain = |(page, evidence): (Page, Evidence)| (form::plain(&page).into_owned(), evidence);
         Ok(self.formed_page(uid)?.map(plain))
     }
 
-    /// The same, the page formed ([`crate::record::form`]), as jobs need it that add captures to it.
+    /// Like [`Reader::page_with_evidence`], with the page formed ([`crate::record::form`]), for jobs that add captures
+    /// to the page.
     ///
     /// # Errors
-    /// As of all questions.
+    /// See [`Links::url`].
     pub fn formed_page(&self, uid: Uid) -> Result<Option<(Page, Evidence)>, Error> {
         let mut pages = Vec::new();
         for (page, mut evidence) in self.pages_with_evidence(uid)? {
@@ -360,10 +365,10 @@ impl Reader {
         Ok(pages.pop().and_then(left))
     }
 
-    /// What each row has of a page, the oldest row first, whatever newer rows say.
+    /// The record of a page and its evidence in each row, the oldest row first. Newer rows do not change older records.
     ///
     /// # Errors
-    /// As of all questions.
+    /// See [`Links::url`].
     pub fn pages_with_evidence(&self, uid: Uid) -> Result<Vec<(Page, Evidence)>, Error> {
         let mut pages = Vec::new();
         for record @ (partition, block, row) in &self.records_of(Kind::Out, uid)? {
@@ -378,12 +383,12 @@ impl Reader {
         Ok(pages)
     }
 
-    /// The row group of a row's URLs that has a key, if the row has it: the last one whose first key is not above it.
+    /// The row group of the url layer in which a row may have a key: the last one whose first key is not above the key.
     pub(crate) fn url_group(&self, row: usize, url_key: &[u8]) -> Result<Option<(usize, usize)>, Error> {
         let with_urls = &self.rows[row].with_urls;
         let after = with_urls.partition_point(|&at| self.partitions[at].first_key.as_slice() <= url_key);
         let Some(&partition) = after.checked_sub(1).and_then(|at| with_urls.get(at)) else { return Ok(None) };
-        // The first key of the first one is the partition's.
+        // The first key of the first row group is the first key of the partition.
         let (mut group, mut end) = (0, self.footer(partition, Layer::Url)?.groups.len());
         while end - group > 1 {
             let middle = group + (end - group) / 2;
@@ -471,7 +476,7 @@ impl Links for Reader {
         self.store.manifest().counts.has_unknown()
     }
 
-    /// Of each row the keys lie together.
+    /// The keys with a prefix are neighbours in each row.
     fn with_prefix(&self, prefix: &[u8]) -> Result<Vec<Range<Uid>>, Error> {
         let above = key_after(prefix);
         let mut found = Vec::new();
@@ -525,7 +530,7 @@ impl Links for Reader {
         Ok(())
     }
 
-    /// The links of each row's captures that count; no page is joined.
+    /// Takes the links from the captures that count in each row; joins no page.
     fn out_links(&self, uid: Uid, window: Window) -> Result<Vec<Uid>, Error> {
         let records = self.pages_in(uid, window)?;
         let rows = captures_of(&records);
@@ -540,7 +545,7 @@ impl Links for Reader {
         Ok(links)
     }
 
-    /// The sources of each row's record; no record is joined.
+    /// Takes the sources from the record of each row; joins no record.
     fn in_links(&self, uid: Uid, window: Window, precision: Precision) -> Result<Vec<Uid>, Error> {
         let exact = precision == Precision::Exact;
         let mut sources = Vec::new();
@@ -552,13 +557,13 @@ impl Links for Reader {
         if exact {
             keep_linking(self, &mut sources, uid, window)?;
         } else if self.removes {
-            // A row that takes a link out cannot say so in ranges.
+            // The ranges cannot express that a row takes a link out.
             keep_linking(self, &mut sources, uid, Window::ALWAYS)?;
         }
         Ok(sources)
     }
 
-    /// Looks at the window alone, in the newest row first: of a page no more is decoded than the changes of the link.
+    /// Looks only at captures in the window, the newest row first. Of a page, only the changes of the link are decoded.
     fn has_link(&self, uid: Uid, link: Uid, window: Window) -> Result<bool, Error> {
         let records = self.pages_in(uid, window)?;
         let rows = captures_of(&records);
@@ -577,7 +582,7 @@ impl Links for Reader {
     }
 }
 
-/// Puts what rows gave one after the other in order, each once.
+/// Sorts the UIDs that several rows gave one after the other, and removes duplicates.
 fn rising(values: &mut Vec<Uid>) {
     if !values.is_sorted_by(|one, other| one < other) {
         values.sort_unstable();

@@ -1,9 +1,9 @@
-//! The rows of a store one by one, in order: what updates and merges read.
+//! The rows of a store one by one, in order, for updates and merges.
 //!
-//! Streams of the URLs and records of one row ([`RowPages`], [`RowInLinks`], [`RowUrls`]), each from a UID on or
-//! between two; and a cursor that finds rising keys in the URLs of one row ([`UrlCursor`]). Rows go by number, the
-//! oldest is 0. Streams hold one row group and read each once; what they read is checked as all answers are. A stream
-//! ends after its first error.
+//! Streams give the URLs and records of one row in a range of UIDs ([`RowPages`], [`RowInLinks`], [`RowUrls`]). A
+//! cursor finds rising keys among the URLs of one row ([`UrlCursor`]). Rows are numbered from 0, the oldest. A stream
+//! holds one row group at a time and reads each row group once, with the same checks as all answers. A stream ends
+//! after its first error.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -33,34 +33,34 @@ impl Reader {
         entry.first_uid..entry.end_uid()
     }
 
-    /// The UID of a row's first URL whose key is not below `url_key`, the UID after its last where there is none, and
-    /// whether that URL has this key.
+    /// The UID of a row's first URL whose key is not below `url_key`, and whether the URL has this key. If there is no
+    /// such URL, the UID after the row's last.
     ///
     /// # Errors
-    /// What the storage refuses.
+    /// Errors of the storage.
     pub fn first_at_least(&self, row: usize, url_key: &[u8]) -> Result<(Uid, bool), Error> {
         UrlCursor::new(self, row).seek(url_key)
     }
 
-    /// The records of pages that a row has, of UIDs in a range.
+    /// The page records of a row, for UIDs in a range.
     pub fn row_pages(&self, row: usize, uids: Range<Uid>) -> RowPages<'_> {
         RowPages { records: self.row_records(row, uids, [Layer::Ol, Layer::Ts, Layer::Bv]), evidence: None }
     }
 
-    /// The records of in-links that a row has, of UIDs in a range.
+    /// The in-link records of a row, for UIDs in a range.
     pub fn row_in_links(&self, row: usize, uids: Range<Uid>) -> RowInLinks<'_> {
         RowInLinks { records: self.row_records(row, uids, [Layer::Il, Layer::Tr, Layer::Ibv]), ahead: None }
     }
 
-    /// A row's URLs, of UIDs in a range, with their urlkeys or without.
+    /// The URLs of a row, for UIDs in a range, with or without their urlkeys.
     pub fn row_urls(&self, row: usize, uids: Range<Uid>, with_surts: bool) -> RowUrls<'_> {
         RowUrls { groups: self.groups(row, Layer::Url, uids), block: None, with_surts }
     }
 
-    /// The row groups of a row's pages: the least and the greatest UID and the number of pages of each.
+    /// The row groups of a row's pages: for each the least UID, the greatest UID and the number of pages.
     ///
     /// # Errors
-    /// What the storage refuses.
+    /// Errors of the storage.
     pub fn row_groups(&self, row: usize) -> Result<Vec<(Uid, Uid, usize)>, Error> {
         let mut groups = Vec::new();
         for partition in self.rows[row].partitions.clone() {
@@ -70,11 +70,11 @@ impl Reader {
         Ok(groups)
     }
 
-    /// Calls `visit` with the UIDs of a range that a row uses: of pages, of URLs that are linked to; of those out of
-    /// range that revisits of pages in it have as links of their own. In no order.
+    /// Calls `visit` with the UIDs of a range that a row uses: UIDs of pages and of link targets. Also calls `visit`
+    /// with the own links of revisits, even with UIDs out of the range. In no order.
     ///
     /// # Errors
-    /// What the storage refuses.
+    /// Errors of the storage.
     pub fn row_used(&self, row: usize, uids: Range<Uid>, mut visit: impl FnMut(Uid)) -> Result<(), Error> {
         for layer in [Layer::Ol, Layer::Il, Layer::Rv] {
             let mut groups = self.groups(row, layer, uids.clone());
@@ -96,11 +96,11 @@ impl Reader {
         Ok(())
     }
 
-    /// Calls `visit` with each page of a range, and each link that a revisit of it has of its own and that is wanted.
-    /// Row groups without such a link are passed over.
+    /// Calls `visit` with each page of a range and each wanted link that a revisit of the page has of its own. Row
+    /// groups without such a link are skipped.
     ///
     /// # Errors
-    /// What the storage refuses, and a record that is not sound.
+    /// Errors of the storage, and a damaged record.
     pub fn row_named_by_revisits(
         &self,
         row: usize,
@@ -125,10 +125,10 @@ impl Reader {
         Ok(())
     }
 
-    /// Calls `visit` with the pages of a range that have, in a row, a capture with a digest that is wanted.
+    /// Calls `visit` with each page of a range that has, in a row, a capture with a wanted digest.
     ///
     /// # Errors
-    /// What the storage refuses.
+    /// Errors of the storage.
     pub fn row_with_digest(
         &self,
         row: usize,
@@ -144,10 +144,11 @@ impl Reader {
         Ok(())
     }
 
-    /// Calls `visit` with the pages of a range that have, in a row, a revisit of another URL, and its digest.
+    /// Calls `visit` with each page of a range that has, in a row, a revisit of another URL, and with the digest of the
+    /// revisit.
     ///
     /// # Errors
-    /// What the storage refuses, and a record that is not sound.
+    /// Errors of the storage, and a damaged record.
     pub fn row_elsewhere(
         &self,
         row: usize,
@@ -165,10 +166,10 @@ impl Reader {
         Ok(())
     }
 
-    /// The UIDs of a range of which a row has a record as pages, rising.
+    /// The UIDs of a range for which a row has a page record, rising.
     ///
     /// # Errors
-    /// In the stream: what the storage refuses. The first one ends it.
+    /// The stream yields errors of the storage, and ends after the first.
     pub fn pages_with_records(&self, row: usize, uids: Range<Uid>) -> impl Iterator<Item = Result<Uid, Error>> + '_ {
         let mut records = self.row_records(row, uids, [Layer::Ol, Layer::Ts, Layer::Bv]);
         let mut ended = false;
@@ -179,7 +180,7 @@ impl Reader {
         })
     }
 
-    /// The records of one side, as its three layers have them.
+    /// The records of one side, as its three layers hold them.
     pub(crate) fn row_records(&self, row: usize, uids: Range<Uid>, layers: [Layer; 3]) -> Records<'_> {
         Records { groups: self.groups(row, layers[0], uids), layers, block: None, row: 0 }
     }
@@ -189,20 +190,20 @@ impl Reader {
     }
 }
 
-/// The row groups of a layer, and of those aligned with it, that may have UIDs of a range.
+/// The row groups of a layer, and of the layers aligned with it, that may have UIDs of a range.
 struct Groups<'a> {
     reader: &'a Reader,
     layer: Layer,
-    /// Partitions to come, and the next row group of the first of them.
+    /// The partitions to come, and the next row group of the first of these partitions.
     partitions: Range<usize>,
     group: usize,
-    /// The next row of the block that is held.
+    /// The next row of the current block.
     row: usize,
     uids: Range<Uid>,
 }
 
 impl Groups<'_> {
-    /// The next one: its partition and number.
+    /// The next row group: its partition and number.
     fn next(&mut self) -> Result<Option<(usize, usize)>, Error> {
         while !self.uids.is_empty() && !self.partitions.is_empty() {
             let partition = self.partitions.start;
@@ -221,7 +222,7 @@ impl Groups<'_> {
         Ok(None)
     }
 
-    /// The next row of those given that has a UID of the range; `None` after the last.
+    /// The next row, below `rows`, with a UID of the range; `None` after the last.
     fn row(&mut self, rows: usize, uid: impl Fn(usize) -> Uid) -> Option<usize> {
         while self.row < rows && uid(self.row) < self.uids.start {
             self.row += 1;
@@ -231,7 +232,7 @@ impl Groups<'_> {
         (row < rows && uid(row) < self.uids.end).then_some(row)
     }
 
-    /// What a stream gives; after an error it gives nothing more.
+    /// Turns a result into the next item of a stream; an error ends the stream.
     fn end_after<T>(&mut self, next: Result<Option<T>, Error>) -> Option<Result<T, Error>> {
         if next.is_err() {
             self.uids = Uid(0)..Uid(0);
@@ -247,17 +248,17 @@ impl Groups<'_> {
     }
 }
 
-/// The records of one side of a row, one after the other; a row group is read when the one before it is done.
+/// The records of one side of a row, one after the other. Each row group is read when the previous one is done.
 pub(crate) struct Records<'a> {
     groups: Groups<'a>,
     layers: [Layer; 3],
-    /// The row group that is held, with its partition and number, and the row of it that was gone to.
+    /// The current row group, with its partition and number, and the current row in the row group.
     block: Option<((usize, usize), Block)>,
     row: usize,
 }
 
 impl Records<'_> {
-    /// Goes to the next record; its UID, `None` after the last.
+    /// Advances to the next record and returns its UID; `None` after the last.
     pub(crate) fn advance(&mut self) -> Result<Option<Uid>, Error> {
         loop {
             if let Some((_, block)) = &self.block
@@ -272,21 +273,21 @@ impl Records<'_> {
         }
     }
 
-    /// What `read` makes of the record that was gone to; `None` before the first.
+    /// Calls `read` with the current record; `None` before the first.
     pub(crate) fn read<T>(&self, read: impl FnOnce(View<'_>) -> Result<T, Damage>) -> Result<Option<T>, Error> {
         let Some((group_id, block)) = &self.block else { return Ok(None) };
         read(block.view(self.row)).map(Some).map_err(|damage| self.groups.damaged(*group_id, self.row, damage))
     }
 }
 
-/// A stream of pages, with what their captures say of one another; see the head of this file.
+/// A stream of pages with their evidence; see the head of this file.
 pub struct RowPages<'a> {
     records: Records<'a>,
-    /// Of the row group that is held.
+    /// The evidence of the current row group.
     evidence: Option<((usize, usize), EvidenceBlock)>,
 }
 
-/// Errors: files that cannot be read, do not have their checksum, or hold a record that is not sound.
+/// Errors: files that cannot be read, files with a wrong checksum, damaged records.
 impl Iterator for RowPages<'_> {
     type Item = Result<(Page, Evidence), Error>;
 
@@ -349,7 +350,7 @@ pub struct RowUrls<'a> {
 }
 
 impl RowUrls<'_> {
-    /// The next URL: its UID, its text, and its urlkey where it was asked for.
+    /// The next URL: its UID, its text, and its urlkey if the stream has urlkeys, else an empty string.
     ///
     /// # Errors
     /// See [`RowPages`].
@@ -368,13 +369,14 @@ impl RowUrls<'_> {
     }
 }
 
-/// Finds keys in the URLs of one row. Keys that rise make it read each row group once, and look near the one before.
+/// Finds keys among the URLs of one row. With rising keys, the cursor reads each row group once, and searches near the
+/// previous answer.
 pub struct UrlCursor<'a> {
     reader: &'a Reader,
     row: usize,
-    /// The block looked at last: its partition and group.
+    /// The last block, with its partition and row group.
     at: Option<((usize, usize), Arc<UrlBlock>)>,
-    /// Where in the block the last answer was.
+    /// The last answer in the block.
     near: Uid,
     probe: Vec<u8>,
 }
@@ -385,10 +387,10 @@ impl<'a> UrlCursor<'a> {
         Self { reader, row, at: None, near: Uid(0), probe: Vec::new() }
     }
 
-    /// As [`Reader::first_at_least`].
+    /// Like [`Reader::first_at_least`].
     ///
     /// # Errors
-    /// What the storage refuses.
+    /// Errors of the storage.
     pub fn seek(&mut self, url_key: &[u8]) -> Result<(Uid, bool), Error> {
         let Some(group_id) = self.reader.url_group(self.row, url_key)? else {
             return Ok((self.reader.row_uids(self.row).start, false));
@@ -407,7 +409,8 @@ impl<'a> UrlCursor<'a> {
             key(block.url(uid).unwrap_or_default(), &mut self.probe);
             self.probe.as_slice().cmp(url_key)
         };
-        // Steps from the last answer on, each twice as long, lead to an interval that has the key.
+        // Steps from the last answer on, each twice as long as the step before, lead to an interval that contains the
+        // key.
         let (mut low, mut high, mut step) = (block.first_uid(), end, 1);
         let mut at = self.near;
         loop {
@@ -441,7 +444,7 @@ impl<'a> UrlCursor<'a> {
     }
 }
 
-/// A row in the order of its URLs.
+/// The URLs of a row in the order of their keys.
 struct RowOrder<'a> {
     reader: &'a Reader,
     row: usize,
@@ -463,7 +466,7 @@ impl KeyOrder for RowOrder<'_> {
 }
 
 impl Reader {
-    /// As [`Links::spellings`]: row by row.
+    /// Answers [`Links::spellings`] row by row.
     pub(crate) fn spellings_in_rows(&self, page: &Spelled) -> Result<Vec<Uid>, Error> {
         let mut found = Vec::new();
         for row in 0..self.rows() {

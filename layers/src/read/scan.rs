@@ -1,8 +1,8 @@
-//! Streams of the records of a partition, in order of UIDs: what cells are built from.
+//! Streams of the records of a partition, in order of UIDs. Cells are built from these streams.
 //!
-//! Reads the layers of one partition side by side, a row group at a time; each record is checked as
-//! [`crate::Page::flaw`] and [`crate::InLinks::flaw`] say. Files are verified against their checksums when a stream
-//! begins. Memory: one row group (of a store in S3, the files too). A stream ends after its first error.
+//! Reads the layers of one partition side by side, a row group at a time. Checks each record ([`crate::Page::flaw`],
+//! [`crate::InLinks::flaw`]). Verifies the checksums of the files when a stream begins. Memory: one row group (for a
+//! store in S3, also the files). A stream ends after its first error.
 
 use crate::error::{Damage, Error};
 use crate::file::parquet::LayerFile;
@@ -17,7 +17,7 @@ use crate::store::manifest::PartitionEntry;
 /// The pages of a partition.
 ///
 /// # Errors
-/// In the stream: files that cannot be read, do not have their checksum, or hold a record that is not sound.
+/// The stream yields errors: files that cannot be read, files with a wrong checksum, damaged records.
 pub fn pages<'a>(store: &'a Store, partition: &'a PartitionEntry) -> impl Iterator<Item = Result<Page, Error>> + 'a {
     records(store, partition, [Layer::Ol, Layer::Ts, Layer::Bv], |view| view.page())
 }
@@ -35,7 +35,7 @@ pub fn in_links<'a>(
     std::iter::from_fn(move || join::next_in_links(&mut ahead, || records.next().transpose()).transpose())
 }
 
-/// The UIDs of a layer's records, rising, each once; nothing else of it is read.
+/// The UIDs of the records of a layer, rising, each once. Reads only the column of UIDs.
 ///
 /// # Errors
 /// See [`pages`].

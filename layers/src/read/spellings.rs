@@ -1,17 +1,18 @@
-//! One page, many spellings: the URLs of a store that have the same urlkey, and what they say together.
+//! One page, many spellings: the URLs of a store that have the same urlkey, and their joint answers.
 //!
-//! The urlkey of CDX indexes forgets scheme, `www.`, letter case, a slash at the end, the order of arguments and
-//! session ids, so that `http://example.org/` and `https://www.example.org/` are one page. No layer merges URLs; a
-//! question may ask all spellings of one page together ([`Spelled`]). Their captures are those of one page, in order of
-//! time. As of a time, the latest capture of any spelling that counts decides ([`deciding`]).
+//! The urlkey of CDX indexes ignores the scheme, `www.`, letter case, a slash at the end, the order of arguments and
+//! session ids. So `http://example.org/` and `https://www.example.org/` are one page. No layer merges URLs, but a
+//! question may ask all spellings of one page together ([`Spelled`]). Their captures together are the captures of the
+//! page, in order of time. As of a time, the latest capture of any spelling that counts decides ([`deciding`]).
 //!
-//! The order of URLs ([`crate::record::key`]) is not that of urlkeys. Spellings lie below the host of the urlkey, with
-//! and without `www`; below a host they share the letters of the path, but for case and escapes. So a search goes along
-//! the keys of a host, and where a key departs from the path it goes on after all keys that depart alike
-//! ([`Spelled::search`]). URLs with a user name, and hosts in brackets, are found by their own spelling only.
+//! The order of URL keys ([`crate::record::key`]) differs from the order of urlkeys. All spellings are below the host
+//! of the urlkey, with and without `www`. Below a host, they have the same path, except for case and escapes. A search
+//! therefore goes through the keys of a host. If a key differs from the path, the search skips all keys that differ in
+//! the same way ([`Spelled::search`]). URLs with a user name, and URLs with a host in brackets, are found by their own
+//! spelling only.
 //!
-//! Cost: some look-ups of keys for each letter of the path, times the hosts; with arguments, also the URLs that begin
-//! with the same argument.
+//! Cost: some look-ups of keys for each letter of the path and each host. With arguments, also the URLs that begin with
+//! the same argument.
 
 use crate::error::Error;
 use crate::record::capture::{self, CaptureTime};
@@ -19,51 +20,52 @@ use crate::record::key::{domain_prefix, host_prefix, key_after, key_of};
 use crate::record::time::AsOf;
 use crate::record::uid::Uid;
 
-/// With what an argument may begin that names a session; urlkeys forget it.
+/// The beginnings of arguments that name a session, which urlkeys ignore.
 const SESSIONS: [&[u8]; 5] = [b"jsessionid", b"phpsessid", b"sid", b"aspsessionid", b"cfid"];
 
-/// The page that a URL names, whatever its spelling.
+/// A page, named by any of its spellings.
 #[derive(Clone, Debug)]
 pub struct Spelled {
     url: String,
     urlkey: String,
     urlkey_of: fn(&str) -> String,
-    /// The host without `www`; `None` where it is none that URL keys have.
+    /// The host without `www`; `None` if URL keys cannot have the host.
     host: Option<String>,
-    /// Path and arguments of the urlkey.
+    /// The path in the urlkey.
     path: Vec<u8>,
+    /// The arguments in the urlkey, without `?`; `None` if the urlkey has no `?`.
     arguments: Option<Vec<u8>>,
 }
 
-/// URLs in the order of their keys, as far as a search needs them: a row, a cell.
+/// The URLs of a row or of a cell in the order of their keys, for a search.
 pub trait KeyOrder {
-    /// The UID of the first URL whose key is not below this one; the UID after the last where there is none.
+    /// The UID of the first URL whose key is not below `key`; the UID after the last if there is none.
     ///
     /// # Errors
-    /// What the storage refuses.
+    /// Errors of the storage.
     fn seek(&self, key: &[u8]) -> Result<Uid, Error>;
 
-    /// The UID after the last.
+    /// The UID after the last URL.
     fn end(&self) -> Uid;
 
-    /// Puts the URL of a UID in the place of another text.
+    /// Replaces the contents of `url` by the URL of a UID.
     ///
     /// # Errors
-    /// What the storage refuses.
+    /// Errors of the storage.
     fn url_into(&self, uid: Uid, url: &mut String) -> Result<(), Error>;
 }
 
-/// What a key says of the spellings at and after it.
+/// How a search continues at a key.
 #[derive(Debug, PartialEq, Eq)]
 enum Step {
-    /// Its URL may be a spelling.
+    /// The URL of the key may be a spelling.
     Look,
-    /// Keys that are the same up to this byte are spellings only if one of these bytes follows.
+    /// Skip ahead: keys with the same bytes before `at` can be spellings only if one of these bytes follows.
     Skip { at: usize, allowed: Vec<u8> },
 }
 
 impl Spelled {
-    /// The page that a canonical URL names; `urlkey_of` is the rule of the urlkey.
+    /// The page of a canonical URL. `urlkey_of` computes urlkeys.
     pub fn new(url: &str, urlkey_of: fn(&str) -> String) -> Self {
         let urlkey = urlkey_of(url);
         let (authority, rest) = urlkey.split_once(')').unwrap_or_default();
@@ -75,22 +77,23 @@ impl Spelled {
         Self { url: url.to_owned(), urlkey, urlkey_of, host, path, arguments }
     }
 
-    /// The URL that it was named by.
+    /// The URL that the page was named by.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// Its urlkey.
+    /// The urlkey of the page.
     pub fn urlkey(&self) -> &str {
         &self.urlkey
     }
 
-    /// Whether a URL is a spelling of it.
+    /// Whether a URL is a spelling of the page.
     pub fn is_spelled(&self, url: &str) -> bool {
         (self.urlkey_of)(url) == self.urlkey
     }
 
-    /// With what the keys of all its spellings begin, each: its own key, those of the host, of `www` and a number.
+    /// The prefixes of the keys of all spellings: the key of the URL itself, the keys of the host, and the keys of
+    /// `www` with a number.
     pub fn prefixes(&self) -> Vec<Vec<u8>> {
         let own = [key_of(&self.url)];
         let of_host = self.host.iter().flat_map(|host| {
@@ -101,10 +104,10 @@ impl Spelled {
         own.into_iter().chain(of_host).collect()
     }
 
-    /// Adds its spellings in one order of keys to `found`; in no order, some more than once.
+    /// Appends the spellings in one order of keys to `found`, in no order, some more than once.
     ///
     /// # Errors
-    /// The first of `order`.
+    /// The first error of `order`.
     pub fn search(&self, order: &impl KeyOrder, found: &mut Vec<Uid>) -> Result<(), Error> {
         let mut url = String::new();
         for prefix in self.prefixes() {
@@ -129,7 +132,7 @@ impl Spelled {
                             None => key_after(&key[..at]),
                         }
                     }
-                    // Another host, with all that lies below it.
+                    // Another host: skip all keys below that host.
                     None => {
                         let label = key[prefix.len()..].iter().take_while(|byte| **byte != b',').count();
                         key_after(&key[..key.len().min(prefix.len() + label + 1)])
@@ -142,7 +145,8 @@ impl Spelled {
         Ok(())
     }
 
-    /// Where the path of a key begins, if its host is one of the page's; the key begins with one of the prefixes.
+    /// The index at which the path of a key begins, if the host of the key is a host of the page. The key must begin
+    /// with the prefix.
     fn path_of(&self, key: &[u8], prefix: &[u8]) -> Option<usize> {
         if prefix.ends_with(b")") || prefix.len() == key.len() {
             return Some(prefix.len().min(key.len()));
@@ -152,7 +156,7 @@ impl Spelled {
         key[end..].starts_with(b",)").then_some(end + 2)
     }
 
-    /// What a key says whose path begins at `start`.
+    /// How a search continues at a key whose path begins at `start`.
     fn step(&self, key: &[u8], start: usize) -> Step {
         let (mut at, mut wanted) = (start, self.path.iter().copied().peekable());
         let letters = |letter: u8| [letter.to_ascii_uppercase(), letter.to_ascii_lowercase(), b'%'];
@@ -160,13 +164,13 @@ impl Spelled {
             let Some(&byte) = key.get(at) else { return Step::Look };
             let is_after_slash = at > start && key[at - 1] == b'/';
             match (byte, wanted.peek()) {
-                // The end of the path of a key: scheme or port.
+                // The path of the key has ended; the scheme or the port follows.
                 (0..0x21, _) | (b'%', _) => return Step::Look,
                 (b'(', _) if is_after_slash => return Step::Look,
                 (_, Some(&letter)) if byte.eq_ignore_ascii_case(&letter) => {
                     wanted.next();
                 }
-                // A slash more than there must be.
+                // A redundant slash.
                 (b'/', Some(_)) if is_after_slash => {}
                 (b'/', None) => {}
                 (b'?', None) => return self.step_of_arguments(key, at + 1),
@@ -183,7 +187,7 @@ impl Spelled {
         }
     }
 
-    /// The same of a key whose arguments begin at `start`.
+    /// The same for a key whose arguments begin at `start`.
     fn step_of_arguments(&self, key: &[u8], start: usize) -> Step {
         let own = self.arguments.as_deref().unwrap_or_default().split(|&byte| byte == b'&');
         let words: Vec<&[u8]> = own.filter(|word| !word.is_empty()).chain(SESSIONS).collect();
@@ -194,7 +198,7 @@ impl Spelled {
                 return Step::Look;
             }
             let begins = |word: &&&[u8]| word.len() >= at && word[..at].eq_ignore_ascii_case(&letters[..at]);
-            // A session's name may stand inside another one, or at the end of an argument.
+            // The name of a session may occur inside another argument, or at its end.
             let next_of = |word: &&[u8]| match word.get(at) {
                 Some(&letter) => vec![letter],
                 None if is_session(word) => (0x21..=0xff).collect(),
@@ -216,22 +220,22 @@ impl Spelled {
     }
 }
 
-/// Of URLs that a text without a scheme may mean, each with whether it was captured, the one that is meant: the only
-/// one that was captured. The same URL may be given several times.
+/// Chooses the URL that a text without a scheme means: the only URL that was captured. Each URL is given with whether
+/// it was captured. The same URL may be given several times.
 pub fn only_captured<T: PartialEq>(urls: impl IntoIterator<Item = (T, bool)>) -> Option<T> {
     let mut captured = urls.into_iter().filter_map(|(url, is_captured)| is_captured.then_some(url));
     let first = captured.next();
     first.filter(|first| captured.all(|url| url == *first))
 }
 
-/// Puts what several orders gave in order, each once.
+/// Sorts UIDs and removes duplicates.
 pub fn in_order(mut found: Vec<Uid>) -> Vec<Uid> {
     found.sort_unstable();
     found.dedup();
     found
 }
 
-/// The captures of one page from those of its spellings: in order of time, each with the number of its spelling.
+/// The captures of one page, joined from its spellings: in order of time, each with the number of its spelling.
 pub fn captures_of_page<'a>(captures: impl IntoIterator<Item = &'a [CaptureTime]>) -> Vec<(CaptureTime, usize)> {
     let spellings = captures.into_iter().enumerate();
     let mut all: Vec<_> =
@@ -240,8 +244,8 @@ pub fn captures_of_page<'a>(captures: impl IntoIterator<Item = &'a [CaptureTime]
     all
 }
 
-/// The spellings whose captures decide what is so as of a time, and whether their links are unknown: those with the
-/// latest capture that counts. Of captures of one second, failures do not count beside others.
+/// The spellings whose captures decide as of a time, and whether their links are unknown. These are the spellings with
+/// the latest capture that counts. If several captures are in one second, failures do not count beside other captures.
 pub fn deciding<'a>(captures: impl IntoIterator<Item = &'a [CaptureTime]>, as_of: AsOf) -> (Vec<usize>, bool) {
     let of_each = captures.into_iter().enumerate();
     let decide: Vec<(usize, CaptureTime)> =

@@ -1,7 +1,8 @@
-//! What the Parquet library reads of a file, and what the system said where it refused to read.
+//! Reads files for the Parquet library, and keeps errors of the operating system.
 //!
-//! On its way through the library, an error of the system becomes a text. Whoever gets it would take a disk that does
-//! not answer for a damaged file. So the error is kept beside the library, and told in the place of what comes out.
+//! The library turns an error of the operating system into text. The caller would then mistake a disk that does not
+//! answer for a damaged file. This module therefore keeps the error and returns it in place of the error of the
+//! library.
 
 use std::fs::File;
 use std::io::{self, BufReader, ErrorKind, Read, Seek, SeekFrom};
@@ -15,7 +16,7 @@ use parquet::file::reader::{ChunkReader, Length};
 use crate::error::Error;
 use crate::location::body::Body;
 
-/// Hands the bytes of a file to `read`. An error of the system is the one that is returned.
+/// Passes the bytes of a file to `read`. If the operating system failed, returns its error.
 pub(super) fn reading<T>(path: &Path, body: &Body, read: impl FnOnce(Reading) -> Result<T, Error>) -> Result<T, Error> {
     let source = match body {
         Body::File(file) => {
@@ -31,7 +32,7 @@ pub(super) fn reading<T>(path: &Path, body: &Body, read: impl FnOnce(Reading) ->
     result.map_err(|error| refused.take().map_or(error, Error::io(path)))
 }
 
-/// The bytes of a file, for the library.
+/// The bytes of a file, in the form that the library reads.
 pub(super) struct Reading {
     source: Source,
     refused: Refused,
@@ -94,12 +95,12 @@ fn at(file: &File, start: u64) -> io::Result<File> {
     Ok(file)
 }
 
-/// What the system said first.
+/// The first error of the operating system.
 #[derive(Clone, Default)]
 struct Refused(Arc<Mutex<Option<io::Error>>>);
 
 impl Refused {
-    /// Keeps an error, and returns what the library is told in its place.
+    /// Keeps an error, and returns another error of the same kind for the library.
     fn keep(&self, error: io::Error) -> io::Error {
         let kind = error.kind();
         if kind != ErrorKind::Interrupted
@@ -115,7 +116,7 @@ impl Refused {
     }
 }
 
-/// A file whose errors are kept.
+/// A file that keeps its errors.
 struct Kept {
     reader: File,
     refused: Refused,
@@ -132,7 +133,7 @@ mod tests {
     use super::*;
     use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
-    /// Reading memory of this process at 0 is an input/output error, and no other file says so.
+    /// Reading the memory of this process at 0 is an input/output error. No other file gives this error reliably.
     #[test]
     fn a_disk_that_does_not_answer_is_no_damage() {
         let path = Path::new("/proc/self/mem");

@@ -1,8 +1,8 @@
-//! Parquet files that are no layer: columns without nulls, written and read a row group at a time.
+//! Parquet files other than layers: columns without nulls, written and read a row group at a time.
 //!
-//! Numbers are delta packed, texts front coded, and lists have dictionaries; all is compressed. Memory: a row group and
-//! what Parquet holds of it; of a file in S3 that is read, the file. The same rows in the same row groups give the same
-//! bytes.
+//! Numbers are delta packed, texts are front coded, and lists have dictionaries. Everything is compressed. Memory: a
+//! row group and the buffers of Parquet for it; for reading a file in S3, the file. The same rows in the same row
+//! groups give the same bytes.
 
 use super::*;
 
@@ -10,7 +10,7 @@ use arrow_array::UInt64Array;
 use arrow_array::types::UInt64Type;
 use arrow_schema::DataType;
 
-/// What was written.
+/// The description of a file that was written.
 pub(crate) struct Table {
     pub(crate) path: String,
     pub(crate) rows: u64,
@@ -18,7 +18,7 @@ pub(crate) struct Table {
     pub(crate) checksum: String,
 }
 
-/// Columns of uint64.
+/// A schema with columns of uint64.
 fn schema_of(columns: &[&str]) -> Arc<Schema> {
     Arc::new(Schema::new(columns.iter().map(|&name| Field::new(name, DataType::UInt64, false)).collect::<Vec<_>>()))
 }
@@ -48,24 +48,25 @@ fn properties_of(schema: &Schema) -> Result<WriterProperties, ParquetError> {
     Ok(builder.build())
 }
 
-/// Writes a file. It is there when it is finished; in a directory, a part of it is before.
+/// Writes a file. The file is complete when it is finished. In a directory, a part of the file is visible before that.
 pub(crate) struct TableWriter {
     file: ArrowWriter<Sink>,
     schema: Arc<Schema>,
     location: Location,
     name: String,
-    /// What errors of writing are about.
+    /// The path in errors of writing.
     path: PathBuf,
     rows: u64,
 }
 
 impl TableWriter {
-    /// Begins the file `name` of columns of uint64 in the store of `row`; a file of that name is replaced.
+    /// Begins the file `name` with columns of uint64 in the store of `row`. An existing file with the same name is
+    /// replaced.
     pub(crate) fn create(row: &RowDir, name: String, columns: &[&str]) -> Result<Self, Error> {
         Self::with_schema(row, name, schema_of(columns))
     }
 
-    /// The same of columns of any type.
+    /// The same for columns of any type.
     pub(crate) fn with_schema(row: &RowDir, name: String, schema: Arc<Schema>) -> Result<Self, Error> {
         let location = row.location().clone();
         let (file, path) = location.storage().begin(&name, row.staging())?;
@@ -82,7 +83,7 @@ impl TableWriter {
         Ok(Self { file, schema, location, name, path, rows: 0 })
     }
 
-    /// Writes rows, given by columns of one length.
+    /// Writes rows, given as columns of the same length.
     pub(crate) fn write(&mut self, columns: impl IntoIterator<Item = Vec<u64>>) -> Result<(), Error> {
         self.write_group(columns.into_iter().map(|column| Arc::new(UInt64Array::from(column)) as ArrayRef).collect())
     }
@@ -95,12 +96,12 @@ impl TableWriter {
         written.map_err(Error::parquet(&self.path))
     }
 
-    /// For errors.
+    /// The path of the file, for errors.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Writes the footer, puts the file where it belongs, and says what was written.
+    /// Writes the footer, puts the file in its place, and returns its description.
     pub(crate) fn finish(self) -> Result<Table, Error> {
         let Self { file, location, name, path, rows, .. } = self;
         let sink = file.into_inner().map_err(Error::parquet(&path))?;
@@ -118,7 +119,7 @@ pub(crate) struct TableFile {
 }
 
 impl TableFile {
-    /// Opens a file whose checksum was verified (see [`Footer::read`]), and which has these columns.
+    /// Opens a file with a verified checksum (see [`Footer::read`]). Fails if the file has other columns.
     pub(crate) fn open(path: PathBuf, body: Body, expected: &Schema) -> Result<Self, Error> {
         let load = |file| ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()).map_err(Error::parquet(&path));
         let metadata = reading(&path, &body, load)?;
@@ -128,17 +129,17 @@ impl TableFile {
         Ok(Self { path, body, metadata })
     }
 
-    /// How many row groups it has.
+    /// The number of row groups.
     pub(crate) fn groups(&self) -> usize {
         self.metadata.metadata().num_row_groups()
     }
 
-    /// For errors.
+    /// The path of the file, for errors.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// A row group.
+    /// Reads a row group.
     pub(crate) fn read(&self, group: usize) -> Result<RecordBatch, Error> {
         reading(&self.path, &self.body, |file| self.batch(file, group))
     }
@@ -156,7 +157,7 @@ impl TableFile {
     }
 }
 
-/// Reads a file of columns of uint64 whose checksum was verified, and shows its `N` columns, a row group at a time.
+/// Reads a file of columns of uint64 with a verified checksum. Calls `visit` with the `N` columns of each row group.
 pub(crate) fn read_table<const N: usize>(
     path: &Path,
     body: &Body,

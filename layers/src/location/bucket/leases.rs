@@ -1,5 +1,4 @@
-//! Leases in S3: objects that are written again while their readers live. The rules are those of
-//! [`crate::store::lease`].
+//! Leases in S3: objects that their readers write again as long as they live. [`crate::store::lease`] has the rules.
 
 use std::time::Duration;
 
@@ -14,14 +13,14 @@ use crate::store::lease::Lease;
 
 /// How often a reader writes its lease.
 pub(super) const RENEWED_EVERY: Duration = Duration::from_secs(60);
-/// A lease that was not written for this long is dead.
+/// A lease that was not written for this time is dead.
 pub(super) const DEAD_AFTER: Duration = Duration::from_secs(15 * 60);
-/// How long a reader that ends waits for its lease to be removed.
+/// How long a reader at its end waits for its lease to be removed.
 const REMOVAL_MAX: Duration = Duration::from_secs(5);
 const RETIRED: &str = "retired";
 const READER: &str = "reader-";
 
-/// A lease: an object that is written again until this is dropped.
+/// A lease: an object that is written again until this value is dropped.
 struct BucketLease {
     bucket: Bucket,
     key: Key,
@@ -35,13 +34,13 @@ impl Drop for BucketLease {
         let removal = async move {
             if let Some(renewal) = renewal {
                 renewal.abort();
-                // It may be writing at this moment, and must not after the removal.
+                // The renewal may be writing at this moment. It must not write after the removal.
                 let _ = renewal.await;
             }
-            // A lease that stays dies by itself.
+            // A lease that stays dies after [`DEAD_AFTER`].
             let _ = tokio::time::timeout(REMOVAL_MAX, bucket.objects.delete(&key)).await;
         };
-        // Inside asynchronous code nothing may wait.
+        // Asynchronous code must not wait.
         if Handle::try_current().is_ok() {
             runtime.spawn(removal);
         } else {
@@ -50,7 +49,7 @@ impl Drop for BucketLease {
     }
 }
 
-/// The object `retired` of an epoch, which goes with this, and dead leases with it.
+/// The object `retired` of an epoch. It is removed when this value is dropped, together with dead leases.
 struct BucketRetiring {
     bucket: Bucket,
     dir: String,
@@ -58,7 +57,7 @@ struct BucketRetiring {
 
 impl Drop for BucketRetiring {
     fn drop(&mut self) {
-        // What stays is removed by the next collection.
+        // The next collection removes objects that stay.
         let _ = self.bucket.remove_all(&self.dir);
     }
 }
@@ -93,7 +92,7 @@ impl Bucket {
         let renew = async move {
             loop {
                 tokio::time::sleep(renewed_every).await;
-                // Another try comes long before the lease is dead.
+                // A failed write is tried again long before the lease is dead.
                 let _ = objects.put(&key, Self::payload()).await;
             }
         };
@@ -102,7 +101,7 @@ impl Bucket {
         Ok(Leased::Held(Lease::new(lease)))
     }
 
-    /// The objects in the directory of an epoch's leases.
+    /// The objects in the directory of the leases of an epoch.
     fn leases(&self, epoch: u64) -> Result<Vec<ObjectMeta>, Error> {
         let dir = lease_dir(epoch);
         self.wait(&dir, self.objects.list(Some(&self.key(&dir))).try_collect())
@@ -114,12 +113,12 @@ impl Bucket {
         objects.iter().any(|object| is_lease(object) && age(object) < dead_after)
     }
 
-    /// See [`Storage::is_leased`]. By the clock of this machine: only to foretell.
+    /// See [`Storage::is_leased`]. Uses the clock of this machine, so the result is only a forecast.
     pub(super) fn has_lease(&self, epoch: u64) -> Result<bool, Error> {
         Ok(Self::any_alive(&self.leases(epoch)?, Utc::now(), DEAD_AFTER))
     }
 
-    /// See [`Storage::holders`]: what each wrote of itself, and when.
+    /// See [`Storage::holders`]: the text of each reader, and the age of its lease.
     pub(super) fn lease_holders(&self, epoch: u64) -> Result<Vec<String>, Error> {
         let now = Utc::now();
         let objects = self.leases(epoch)?.into_iter();

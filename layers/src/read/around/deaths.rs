@@ -1,14 +1,14 @@
-//! Which pages died, when, and how many pages still link to them: a program without input and output.
+//! The pages that died, with the times and the number of pages that still link to them. Does no input and output.
 //!
 //! ```text
 //! pages with failures, by UID --[take]--> their deaths --+--> periods, statuses: counters
-//!                                                        +--> rows: a heap of those that are asked for
+//!                                                        +--> rows: a heap of the requested rows
 //! ```
 //!
 //! [`mod@crate::record::capture::fate`] has the rule. A page may die several times, so a row is one death. The periods
-//! count all deaths of the pages that were taken; statuses and rows those that are selected. Memory: the rows that are
-//! asked for. Cost: linear in the captures of the pages with failures; with [`Order::Most`] also how many pages link to
-//! each that is selected.
+//! count all deaths of the given pages; statuses and rows count only selected deaths. Memory: the requested rows. Cost:
+//! linear in the captures of the pages with failures. With [`Order::Most`], also the number of pages that link to each
+//! selected page.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -23,26 +23,26 @@ use crate::record::status::Status;
 use crate::record::time::{AsOf, RangeLength, Window};
 use crate::record::uid::Uid;
 
-/// The most rows of one answer over a network, and the most pages that link that it names of a row.
+/// The most rows of one answer over a network; [`LINKERS_MAX`] is the most linking pages that it names for a row.
 pub const ROWS_MAX: u64 = 10_000;
 /// See [`ROWS_MAX`].
 pub const LINKERS_MAX: u64 = 100;
 /// The most pages that one answer names.
 const NAMES_MAX: usize = 100_000;
-/// UIDs that are looked at in one step.
+/// The number of UIDs that are checked in one step.
 const STEP: u64 = 1 << 16;
 /// To this day: as of the latest captures.
 pub const TODAY: AsOf = AsOf::new(i64::MAX);
-/// Pages that link are looked at one by one.
+/// The direction of pages that link; each page is checked.
 pub const LINKERS: Direction = Direction::In(Precision::Exact);
 
-/// The most rows of an answer of at most `limit` rows, each with so many pages that link.
+/// The most rows of an answer of at most `limit` rows, each with `linkers` linking pages.
 #[must_use]
 pub fn rows_max(limit: usize, linkers: usize) -> usize {
     limit.min(NAMES_MAX / (1 + linkers))
 }
 
-/// What is asked of pages that died.
+/// A question about pages that died.
 #[derive(Clone, Copy, Debug)]
 pub struct DeathsAsked {
     /// Only deaths in this closed interval of seconds are selected.
@@ -53,7 +53,7 @@ pub struct DeathsAsked {
     pub status: Option<Status>,
     /// The length of the periods.
     pub period: RangeLength,
-    /// The order of the rows: by time of death; latest first; most pages that link first; or by URL key.
+    /// The order of the rows: by time of death; latest first; most linking pages first; or by URL key.
     pub order: Order,
     /// Only rows after this place in the order.
     pub after: Option<Place>,
@@ -64,11 +64,11 @@ pub struct DeathsAsked {
 /// The deaths in a period.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Toll {
-    /// Deaths in it.
+    /// The number of deaths in the period.
     pub died: u64,
-    /// Pages that returned in it.
+    /// The number of pages that returned in the period.
     pub returned: u64,
-    /// Pages that are gone at its end.
+    /// The number of pages that are gone at the end of the period.
     pub gone: u64,
 }
 
@@ -77,35 +77,36 @@ pub struct Toll {
 pub struct DeadPage {
     /// The page.
     pub page: Uid,
-    /// Its death.
+    /// The death of the page.
     pub death: Death,
 }
 
-/// Pages that died.
+/// The answer: pages that died.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Deaths {
-    /// By the first second of each period, from the first one with a death to the last one with a death or a return.
+    /// The tolls, with the first second of each period, from the first period with a death to the last period with a
+    /// death or a return.
     pub periods: Vec<(i64, Toll)>,
-    /// How many selected deaths each status brought, the status with the most first.
+    /// The number of selected deaths for each status, the status with the most first.
     pub statuses: Vec<(Status, u64)>,
-    /// Deaths of the pages that were taken.
+    /// The number of deaths of the given pages.
     pub total: u64,
-    /// Those that are selected.
+    /// The number of selected deaths.
     pub selected: u64,
-    /// How many selected ones come after the last row.
+    /// The number of selected deaths after the last row.
     pub left: u64,
-    /// Selected deaths, in order.
+    /// The selected deaths, in order.
     pub rows: Vec<DeadPage>,
 }
 
-/// Who links to a page to this day.
+/// The pages that link to a page to this day.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Linkers {
-    /// How many pages.
+    /// The number of pages that link.
     pub linking: u64,
-    /// Of how many pages that is unknown.
+    /// The number of pages of which this is unknown.
     pub unknown: u64,
-    /// The first pages that link, by UID, as many as are asked for.
+    /// The first pages that link, by UID, up to the number in the question.
     pub pages: Vec<Uid>,
 }
 
@@ -117,7 +118,7 @@ impl DeathsAsked {
             && self.status.is_none_or(|status| status == death.status)
     }
 
-    /// The place of a row, given how many pages link to its page.
+    /// The place of a row, given the number of pages that link to its page.
     #[must_use]
     pub fn place(&self, DeadPage { page, death }: &DeadPage, linking: u64) -> Place {
         let died = rising(death.died);
@@ -137,20 +138,20 @@ pub struct DeathCount {
     statuses: BTreeMap<Status, u64>,
     total: u64,
     selected: u64,
-    /// Selected ones that need to know how many pages link.
+    /// Selected deaths that wait for the number of linking pages.
     waiting: Vec<DeadPage>,
     top: Top<DeadPage>,
 }
 
 impl DeathCount {
-    /// None yet.
+    /// Creates an empty count.
     pub fn new(asked: DeathsAsked) -> Self {
         let (periods, statuses) = (BTreeMap::new(), BTreeMap::new());
         let top = Top::new(asked.after, asked.limit);
         Self { asked, periods, statuses, total: 0, selected: 0, waiting: Vec::new(), top }
     }
 
-    /// Takes a page and its captures, in order of time.
+    /// Adds a page with its captures, in order of time.
     pub fn take(&mut self, page: Uid, captures: &[CaptureTime]) {
         for death in deaths(captures.iter().copied()) {
             self.total += 1;
@@ -176,19 +177,19 @@ impl DeathCount {
         self.periods.entry(self.asked.period.start(time)).or_default()
     }
 
-    /// The pages of which it is needed how many link to them, in the order in which they were taken.
+    /// The pages that need the number of linking pages, in the order in which they were added.
     pub fn asks(&self) -> Vec<Uid> {
         self.waiting.iter().map(|dead| dead.page).collect()
     }
 
-    /// Takes how many pages link to each page that [`DeathCount::asks`] named.
+    /// Adds the number of linking pages for each page from [`DeathCount::asks`].
     pub fn answer(&mut self, linking: impl IntoIterator<Item = u64>) {
         for (dead, linking) in std::mem::take(&mut self.waiting).into_iter().zip(linking) {
             self.top.put(self.asked.place(&dead, linking), dead);
         }
     }
 
-    /// Bytes of memory, about.
+    /// Approximate bytes of memory.
     pub fn bytes(&self) -> usize {
         (self.top.len() + self.waiting.len()) * size_of::<(Place, DeadPage)>()
     }
@@ -213,7 +214,7 @@ impl DeathCount {
     }
 }
 
-/// The deaths of pages with these UIDs, as any form of a graph gives them.
+/// The deaths of pages with these UIDs, for any implementation of [`Links`].
 pub(crate) fn count<L: Links + ?Sized>(links: &L, pages: &[Range<Uid>], asked: DeathsAsked) -> Result<Deaths, Error> {
     let mut count = DeathCount::new(asked);
     let mut captures = Vec::new();
@@ -233,7 +234,7 @@ pub(crate) fn count<L: Links + ?Sized>(links: &L, pages: &[Range<Uid>], asked: D
     Ok(count.finish())
 }
 
-/// Who links to a page to this day, with the first `most` pages, as any form of a graph gives it.
+/// The pages that link to a page to this day, with the first `most` pages, for any implementation of [`Links`].
 pub(crate) fn linkers_of<L: Links + ?Sized>(links: &L, page: Uid, most: usize) -> Result<Linkers, Error> {
     let mut pages = links.links(page, LINKERS, Window::AsOf(TODAY))?;
     let unknown = links.unknown(page, LINKERS, TODAY)?.len() as u64;

@@ -1,16 +1,16 @@
-//! What a node of a network is: a URL, or the URLs of a directory, a host or a domain together.
+//! The nodes of a network: URLs, or groups of URLs by directory, host or domain.
 
 use std::collections::HashMap;
 
 use crate::record::key::host_of;
 
-/// What a node is, from the finest to the coarsest.
+/// The kind of a node, from the finest to the coarsest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Grain {
     /// A URL.
     #[default]
     Page,
-    /// The URLs of a host whose paths begin with the same step: `example.org/news/`, or `example.org/` for those in no
+    /// The URLs of a host with the same first step of the path: `example.org/news/`, or `example.org/` for URLs in no
     /// directory.
     Directory,
     /// The URLs of a host.
@@ -20,10 +20,10 @@ pub enum Grain {
 }
 
 impl Grain {
-    /// Each of them.
+    /// All grains.
     pub const ALL: [Self; 4] = [Self::Page, Self::Directory, Self::Host, Self::Domain];
 
-    /// Its word.
+    /// The name of the grain.
     pub fn name(self) -> &'static str {
         match self {
             Self::Page => "page",
@@ -33,7 +33,7 @@ impl Grain {
         }
     }
 
-    /// The node of a URL; a URL without a host is one by itself.
+    /// The node of a URL. A URL without a host is a node by itself.
     pub fn node_of(self, url: &str, domain_of: fn(&str) -> &str) -> &str {
         let Some(host) = host_of(url).filter(|_| self != Self::Page) else { return url };
         match self {
@@ -50,21 +50,21 @@ impl Grain {
     }
 }
 
-/// Puts URLs into nodes as they come, of a grain; with `nodes_max` of the finest one, from this one on, that has at
-/// most so many nodes, or of domains.
+/// Assigns URLs to nodes of a grain as the URLs arrive. With `nodes_max`, the grain is the finest one, from the given
+/// one on, with at most `nodes_max` nodes. If no grain is coarse enough, it is the domain.
 ///
-/// Memory: the names of the nodes, of each grain that may still be the one.
+/// Memory: the names of the nodes, for each grain that is still possible.
 pub struct Folding {
-    /// From the finest that is left on.
+    /// The grains that are still possible, the finest first.
     grains: Vec<(Grain, Groups)>,
-    /// That of the last URL: those of a host mostly come one after the other.
+    /// The host of the last URL. URLs of a host mostly arrive one after the other.
     host: Option<String>,
     nodes_max: usize,
     domain_of: fn(&str) -> &str,
 }
 
 impl Folding {
-    /// No URL yet.
+    /// Starts without URLs.
     pub fn new(grain: Grain, nodes_max: Option<usize>, domain_of: fn(&str) -> &str) -> Self {
         let grains = Grain::ALL.into_iter().filter(|other| *other == grain || (nodes_max.is_some() && *other > grain));
         let grains = grains.map(|grain| (grain, Groups::default())).collect();
@@ -90,27 +90,27 @@ impl Folding {
         }
     }
 
-    /// The grain, and the nodes.
+    /// The grain and its groups.
     #[must_use]
     pub fn finish(mut self) -> (Grain, Groups) {
         self.grains.swap_remove(0)
     }
 }
 
-/// Groups of URLs, as hosts: in the order in which their first URLs came.
+/// Groups of URLs, such as hosts, in the order of their first URLs.
 #[derive(Clone, Debug, Default)]
 pub struct Groups {
     /// The group of each URL.
     pub of: Vec<usize>,
     /// The name of each group.
     pub names: Vec<String>,
-    /// How many URLs each group has.
+    /// The number of URLs of each group.
     pub urls: Vec<usize>,
     known: HashMap<String, usize>,
 }
 
 impl Groups {
-    /// Adds the next URL, whose group has this name.
+    /// Adds the next URL to the group with this name.
     pub fn add(&mut self, name: &str) {
         let group = self.known.get(name).copied().unwrap_or_else(|| {
             self.known.insert(name.to_owned(), self.names.len());
@@ -122,7 +122,7 @@ impl Groups {
         self.of.push(group);
     }
 
-    /// Adds the next URL, which is of the group of the last one.
+    /// Adds the next URL to the group of the last URL.
     fn add_to_last(&mut self) {
         if let Some(&group) = self.of.last() {
             self.urls[group] += 1;

@@ -1,18 +1,23 @@
-//! The neighbourhood of a page: what it links to or what links to it, what those link to, and when.
+//! The neighbourhood of a page: the pages that it links to or that link to it, the links of these pages, and the times.
 //!
 //! ```text
 //! lifespans and in-links of the page --> Surroundings::near --[lifespans of each]--> add --> finish --> Network
 //! ```
 //!
-//! Who asks a store, or servers, gives [`Surroundings`] what it asks for; so the rule stands once. [`Network`] puts
-//! what was found together. A link stands from the first capture that has it until the first one after that shows its
-//! page without it. Across captures with unknown links it goes on; if no later capture tells, the link is *unknown*
-//! from then on, also one that had ended. As of a date, the links are those that stand; if it is unknown then what a
-//! page links to ([`is_unknown`]), each link that it ever had is there as unknown, with the latest stretch that began
-//! until then, or the first one. The first ring is what the page ever linked to and what ever linked to it; the second
-//! is what pages of the first link to. Links of a node to itself are left out. Of more nodes than an answer has room
-//! for, it has those whose links stood longest. Memory: [`LINKS_MAX`] links. Cost: the lifespans of the pages of the
-//! first ring.
+//! The caller that asks a store or servers hands the answers to [`Surroundings`], so the rule is written once.
+//! [`Network`] joins the results.
+//!
+//! - A link stands from the first capture that has the link until the next capture that shows the page without it. The
+//!   link continues across captures with unknown links. If no later capture tells, the link is *unknown* from then on,
+//!   even if it had ended before.
+//! - As of a date, the links are the links that stand. If the links of a page are unknown then ([`is_unknown`]), the
+//!   answer has each link that the page ever had as unknown, with the latest stretch that began by then, or else the
+//!   first stretch.
+//! - The first ring has the URLs that the page ever linked to and the pages that ever linked to it. The second ring has
+//!   the URLs that pages of the first ring link to. Links of a node to itself are left out.
+//! - If there are more nodes than the answer has room for, the answer has the nodes whose links stood longest.
+//!
+//! Memory: [`LINKS_MAX`] links. Cost: the lifespans of the pages of the first ring.
 //!
 //! [`is_unknown`]: crate::record::capture::is_unknown
 
@@ -29,20 +34,20 @@ use crate::record::page::InLinks;
 use crate::record::time::{AsOf, RangeLength, Window};
 use crate::record::uid::Uid;
 
-/// The most nodes of an answer over a network.
+/// The most nodes of an answer that is sent over a network.
 pub const NODES_MAX: u64 = 100_000;
 
-/// The most links that are read; further pages of the first ring are not read.
+/// The most links that are read. The remaining pages of the first ring are not read.
 pub const LINKS_MAX: usize = 1 << 19;
 
-/// Which neighbourhood is asked for.
+/// The question for a neighbourhood.
 #[derive(Clone, Copy, Debug)]
 pub struct Near {
     /// The page in the middle.
     pub centre: Uid,
     /// Whether the answer has the second ring.
     pub is_wide: bool,
-    /// Only links that stand at this time; `None`: all that ever stood.
+    /// Only links that stand at this time; `None` for all links that ever stood.
     pub at: Option<i64>,
     /// The most nodes in the answer, the centre included.
     pub limit: usize,
@@ -58,40 +63,40 @@ impl Near {
         self.at.is_none_or(|at| from <= at && until.is_none_or(|until| at < until))
     }
 
-    /// Since when it is unknown what a page links to, as of the date or to this day.
+    /// Since when the links of a page are unknown, as of the date or to this day.
     fn unknown_since(self, captures: &[CaptureTime]) -> Option<i64> {
         unknown_since(captures, AsOf::new(self.at.unwrap_or(i64::MAX)))
     }
 
-    /// The window in which sources of the centre are asked for.
+    /// The window of the question for sources of the centre.
     pub fn window(self) -> Window {
         self.at.map_or(Window::ALWAYS, |at| Window::AsOf(AsOf::new(at)))
     }
 }
 
-/// A link between two nodes and when it stood. `N`: what a node is.
+/// A link between two nodes, with the time in which it stood. `N` is the type of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Edge<N = usize> {
     /// The node that links.
     pub source: N,
-    /// The node that is linked to.
+    /// The node that the link leads to.
     pub target: N,
-    /// The first second.
+    /// The first second of the link.
     pub from: i64,
-    /// The first second at which it no longer stood; `None` if no capture shows that.
+    /// The first second at which the link no longer stood; `None` if no capture shows an end.
     pub until: Option<i64>,
-    /// Since when it is unknown whether it stands, as of the date of the question, or to this day; `None` where that is
-    /// known.
+    /// Since when it is unknown whether the link stands, as of the date of the question, or to this day; `None` if it
+    /// is known.
     pub unknown: Option<i64>,
 }
 
 impl<N> Edge<N> {
-    /// The same between other ends.
+    /// The same link between other nodes.
     pub(super) fn between<M>(&self, source: M, target: M) -> Edge<M> {
         Edge { source, target, from: self.from, until: self.until, unknown: self.unknown }
     }
 
-    /// Whether it stands as of the date of the question, or to this day.
+    /// Whether the link stands as of the date of the question, or to this day.
     pub fn linking(&self, at: Option<i64>) -> Linking {
         match (self.unknown, at.or(self.until)) {
             (Some(_), _) => Linking::Unknown,
@@ -101,7 +106,7 @@ impl<N> Edge<N> {
     }
 }
 
-/// A neighbourhood as it is found.
+/// A neighbourhood that is being gathered.
 #[derive(Clone, Debug)]
 pub struct Surroundings {
     question: Near,
@@ -112,7 +117,7 @@ pub struct Surroundings {
 }
 
 impl Surroundings {
-    /// From the lifespans and captures of the centre, and the pages that link to it.
+    /// Starts from the lifespans and captures of the centre, and the pages that link to it.
     pub fn new(question: Near, own: (&[Lifespan], &[CaptureTime]), sources: Sources) -> Self {
         let Sources { pages, left_out } = sources;
         let mut found = Self { question, near: Vec::new(), left_out, edges: Vec::new(), unread: 0 };
@@ -127,7 +132,7 @@ impl Surroundings {
         lives.remove(&question.centre);
         let mut near: Vec<(Reverse<i64>, Uid)> = lives.into_iter().map(|(page, life)| (Reverse(life), page)).collect();
         near.sort_unstable();
-        // Targets of the centre are nodes in any case, and counted with these.
+        // Targets of the centre are nodes in any case, so they are not counted as left out here.
         let cut = near.split_off(near.len().min(question.near_max()));
         let targets: HashSet<Uid> = found.edges.iter().map(|edge| edge.target).collect();
         found.left_out += cut.iter().filter(|(_, page)| !targets.contains(page)).count();
@@ -135,7 +140,7 @@ impl Surroundings {
         found
     }
 
-    /// The pages of the first ring, whose lifespans and captures are to be added: the longest-lived first.
+    /// The pages of the first ring, the longest-lived first. The caller adds their lifespans and captures.
     pub fn near(&self) -> &[Uid] {
         &self.near
     }
@@ -154,25 +159,25 @@ impl Surroundings {
                 self.edges.push(edge(&runs[begun.saturating_sub(1)], unknown));
                 continue;
             }
-            // What is unknown to this day is said at the last stretch, whether that one has ended or not.
+            // If the links are unknown to this day, the last stretch says so, whether it has ended or not.
             let of_run = |(at, run)| edge(run, unknown.filter(|_| at + 1 == runs.len()));
             let stands = |edge: &Edge<Uid>| question.stands(edge.from, edge.until);
             self.edges.extend(runs.iter().enumerate().map(of_run).filter(stands));
         }
     }
 
-    /// Whether no further pages are to be added.
+    /// Whether the caller should add no further pages.
     pub fn is_full(&self) -> bool {
         self.edges.len() >= LINKS_MAX
     }
 
-    /// Says that pages of the first ring were not added.
+    /// Records that this number of pages of the first ring was not added.
     pub fn skip(&mut self, pages: usize) {
         self.unread += pages;
     }
 
-    /// The links of the centre and of the pages of the first ring. A record of in-links may name a page that does not
-    /// link to the centre; its links do not count.
+    /// Returns the links of the centre and of the pages of the first ring. A record of in-links may name a page that
+    /// does not link to the centre; the links of such a page do not count.
     pub fn finish(mut self) -> Network {
         let centre = self.question.centre;
         let ends = self.edges.iter().filter_map(|edge| match (edge.source == centre, edge.target == centre) {
@@ -184,7 +189,7 @@ impl Surroundings {
         if !self.question.is_wide {
             self.edges.retain(|edge| near.contains(&edge.target));
         }
-        // The links of a page came together, and in order.
+        // The links of each page were added together and in order.
         let pages = self.edges.chunk_by(|one, next| one.source == next.source);
         let mut pages: Vec<&[Edge<Uid>]> = pages.filter(|edges| near.contains(&edges[0].source)).collect();
         pages.sort_unstable_by_key(|edges| edges[0].source);
@@ -192,7 +197,7 @@ impl Surroundings {
     }
 }
 
-/// Pages that link to a URL, each with how long its link stood in all, roughly.
+/// Pages that link to a URL, each with the rough total time of its link.
 #[derive(Clone, Debug, Default)]
 pub struct Sources {
     pages: Vec<(i64, Uid)>,
@@ -200,7 +205,7 @@ pub struct Sources {
 }
 
 impl Sources {
-    /// The longest-lived sources of a record of in-links, of those that `links` names (rising; `None`: all).
+    /// The longest-lived sources in a record of in-links. `links` restricts the sources (rising; `None` for all).
     pub fn of(record: &InLinks, in_range: RangeLength, links: Option<&[Uid]>, question: Near) -> Self {
         let lives = record.lives(in_range);
         let is_asked = |page: &Uid| links.is_none_or(|links| links.binary_search(page).is_ok());
@@ -210,7 +215,7 @@ impl Sources {
         sources
     }
 
-    /// Adds a source, given when it linked; the longest-lived ones stay. So a hub is read one source after the other.
+    /// Adds a source, given its backlink, and keeps the longest-lived sources. So a hub is read source by source.
     pub fn add(&mut self, page: Uid, backlink: &Backlink, question: Near) {
         if question.at.is_some_and(|at| backlink.links_at(at) == Linking::No) {
             return;
@@ -222,7 +227,7 @@ impl Sources {
         }
     }
 
-    /// Leaves out those for which there is no room.
+    /// Drops the sources for which there is no room.
     pub fn cut(&mut self, question: Near) {
         let Self { pages, left_out } = self;
         pages.sort_unstable_by_key(|&(life, page)| (Reverse(life), page));
@@ -231,10 +236,10 @@ impl Sources {
     }
 }
 
-/// What is around a page in a graph.
+/// The neighbourhood of a page in a graph.
 ///
 /// # Errors
-/// As of all questions.
+/// See [`crate::Links::url`].
 pub fn surroundings(links: &dyn Links, question: Near) -> Result<Network, Error> {
     let (mut lifespans, mut captures) = (Vec::new(), Vec::new());
     let centre = question.centre;
@@ -278,7 +283,7 @@ mod tests {
         times.iter().map(capture).collect()
     }
 
-    /// Page 5 links to 1 until 30 and to 9; page 9 links to 7 and back; page 2 links to 5, long.
+    /// Page 5 links to 1 until 30 and to 9. Page 9 links to 7 and to 5. Page 2 links to 5 for a long time.
     fn gathered(is_wide: bool, at: Option<i64>, limit: usize) -> Surroundings {
         let question = Near { centre: Uid(5), is_wide, at, limit };
         let sources = Sources { pages: vec![(1000, Uid(2)), (1, Uid(9))], left_out: 3 };
@@ -330,7 +335,8 @@ mod tests {
     fn links_of_unknown_captures_are_unknown() {
         let mut own = captures(&[10, 20, 30, 40, 50]);
         (own[2].known, own[4].known) = (false, false);
-        // Page 5 links to 1 until it lacks the link at 40, and to 9 from 20 on; its captures of 30 and 50 are unknown.
+        // Page 5 links to 1 until it lacks the link at 40, and to 9 from 20 on. Its captures at 30 and 50 have unknown
+        // links.
         let runs = [run(1, 10, 20), run(9, 20, 40)];
         let found = |at| {
             let question = Near { centre: Uid(5), is_wide: false, at, limit: 100 };

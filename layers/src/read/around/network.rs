@@ -1,4 +1,4 @@
-//! The links around a page by places of its nodes, and the neighbourhood that they make: of URLs, or of groups of them.
+//! The links around a page, by the indexes of their nodes, and the resulting neighbourhood of URLs or groups of URLs.
 
 use std::cmp::Reverse;
 
@@ -6,17 +6,17 @@ use crate::read::around::folding::Grain;
 use crate::read::around::neighbourhood::{Edge, Near};
 use crate::record::uid::Uid;
 
-/// A place that no node has.
+/// The index of no node.
 const NOWHERE: usize = usize::MAX;
 /// The end of a stretch that no capture ends.
 const OPEN: i64 = i64::MAX;
 
-/// What was found around a page: its nodes, and the links between them.
+/// The nodes that were found around a page, and the links between them.
 #[derive(Clone, Debug)]
 pub struct Network {
     question: Near,
     nodes: Vec<Uid>,
-    /// In order.
+    /// The links, in order.
     edges: Vec<Edge>,
     left_out: usize,
     unread: usize,
@@ -25,19 +25,19 @@ pub struct Network {
 /// A neighbourhood.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Neighbourhood {
-    /// Which of the nodes that were found are in the answer, rising: places of [`Network::nodes`], or groups.
+    /// The nodes of the answer, rising: indexes in [`Network::nodes`], or groups.
     pub nodes: Vec<usize>,
-    /// The place of the centre in `nodes`.
+    /// The index of the centre in `nodes`.
     pub centre: usize,
-    /// The links between them in order, by places in `nodes`. Stretches of one link do not touch.
+    /// The links between the nodes in order, by indexes in `nodes`. Stretches of one link do not touch.
     pub edges: Vec<Edge>,
-    /// How many nodes are left out.
+    /// The number of nodes that are left out.
     pub left_out: usize,
 }
 
 impl Network {
-    /// Of links in order, in slices of one source each; `left_out` nodes and the links of `unread` pages of the first
-    /// ring are not among them.
+    /// Creates a network from links in order, in slices of one source each. `left_out` nodes and the links of `unread`
+    /// pages of the first ring are missing.
     pub(super) fn new(question: Near, pages: &[&[Edge<Uid>]], left_out: usize, unread: usize) -> Self {
         let mut nodes: Vec<Uid> = pages.iter().map(|links| links[0].source).chain([question.centre]).collect();
         nodes.extend(pages.iter().flat_map(|links| links.iter().map(|link| link.target)));
@@ -57,20 +57,21 @@ impl Network {
         &self.nodes
     }
 
-    /// How many pages of the first ring were not asked, so that what they link to is missing.
+    /// The number of pages of the first ring that were not read, so that their links are missing.
     pub fn unread(&self) -> usize {
         self.unread
     }
 
-    /// The neighbourhood whose nodes are URLs.
+    /// The neighbourhood with URLs as nodes.
     pub fn by_page(&self) -> Neighbourhood {
         let edges = united(self.edges.clone(), self.question.at.is_some());
         self.neighbourhood(self.centre(), self.nodes.len(), &edges)
     }
 
-    /// The neighbourhood whose nodes are groups of URLs, as hosts: for each of [`Network::nodes`] the number of its
-    /// group. Links within a group are left out; stretches of links between two groups are united. A link of a page of
-    /// the first ring counts while that page is around, so that what stands at a date is the answer as of that date.
+    /// The neighbourhood with groups of URLs, such as hosts, as nodes. `groups` has the number of the group for each of
+    /// [`Network::nodes`]. Links within a group are left out. Stretches of links between two groups are united. A link
+    /// of a page of the first ring counts while the page is around. The links that stand at a date are therefore the
+    /// answer as of that date.
     pub fn by_group(&self, grain: Grain, groups: &[usize]) -> Neighbourhood {
         let mut edges = Vec::with_capacity(self.edges.len());
         let add = |edge: Edge| {
@@ -92,7 +93,7 @@ impl Network {
         self.nodes.binary_search(&self.question.centre).unwrap_or_default()
     }
 
-    /// Gives the parts of links during which their sources are around the centre.
+    /// Calls `add` with the parts of links during which their sources are around the centre.
     fn while_around(&self, mut add: impl FnMut(Edge)) {
         let centre = self.centre();
         let mut around: Vec<(usize, i64, i64)> = Vec::new();
@@ -121,12 +122,12 @@ impl Network {
         }
     }
 
-    /// Chooses the nodes: the longest-lived of the first ring, then those of the second; and the links between them.
-    /// `edges` are in order, by numbers below `count`.
+    /// Chooses the nodes: first the longest-lived of the first ring, then the longest-lived of the second ring. Returns
+    /// the nodes with the links between them. `edges` must be in order, by numbers below `count`.
     fn neighbourhood(&self, centre: usize, count: usize, edges: &[Edge]) -> Neighbourhood {
         let horizon = edges.iter().map(|edge| edge.until.unwrap_or(edge.from)).max().unwrap_or_default();
         let life = |edge: &Edge| edge.until.unwrap_or(horizon).max(edge.from + 1) - edge.from;
-        // Nothing has lived for 0 seconds.
+        // A life of 0 marks a node that was not found; every other life is at least 1 second.
         let (mut near, mut far) = (vec![0; count], vec![0; count]);
         for edge in edges {
             match (edge.source == centre, edge.target == centre) {
@@ -154,7 +155,8 @@ impl Network {
     }
 }
 
-/// The nodes with the longest lives, of those that lived; of equal ones the first.
+/// The `count` nodes with the longest lives, among nodes with a life above 0. If lives are equal, lower nodes come
+/// first.
 fn longest(lives: &[i64], count: usize) -> impl Iterator<Item = usize> {
     let lived = lives.iter().enumerate().filter(|(_, life)| **life > 0);
     let mut nodes: Vec<(Reverse<i64>, usize)> = lived.map(|(node, &life)| (Reverse(life), node)).collect();
@@ -165,8 +167,9 @@ fn longest(lives: &[i64], count: usize) -> impl Iterator<Item = usize> {
     nodes.into_iter().map(|(_, node)| node)
 }
 
-/// Gives the parts of a link in stretches of time, which are in order and do not touch. If the last one is open, it is
-/// unknown to this day from then on at the earliest; a link that stood in none of them then stands as unknown.
+/// Calls `add` with the parts of a link in stretches of time. The stretches are in order and do not touch. If the link
+/// is unknown and the last stretch is open, the last part is unknown to this day, at the earliest from the begin of
+/// that stretch. If the link stood in no stretch, an unknown part is added instead.
 fn within(link: Edge, stretches: &[(usize, i64, i64)], mut add: impl FnMut(Edge)) {
     let until = link.until.unwrap_or(OPEN);
     let unknown = link.unknown.zip(stretches.last()).filter(|(_, last)| last.2 == OPEN);
@@ -188,10 +191,12 @@ fn within(link: Edge, stretches: &[(usize, i64, i64)], mut add: impl FnMut(Edge)
     }
 }
 
-/// Links in order; stretches of one link that meet are one. It stands if one of them does, and is unknown if that is so
-/// of one and none stands; the last stretch says so. Of all dates, a link that is unknown from its first second on adds
-/// no stretch beside those that stood. As of a date one that stands is enough, and the unknown ones beside it are left
-/// out.
+/// Sorts links, and joins stretches of one link that meet.
+///
+/// - A link stands if one of its stretches stands. A link is unknown if one of its stretches is unknown and none
+///   stands; the last stretch says so.
+/// - Over all dates, a link that is unknown from its first second on adds no stretch beside stretches that stood.
+/// - As of a date, one stretch that stands is enough, and the unknown stretches beside it are left out.
 fn united(mut edges: Vec<Edge>, has_date: bool) -> Vec<Edge> {
     edges.sort_unstable();
     let ends = |edge: &Edge| (edge.source, edge.target);
@@ -221,13 +226,13 @@ fn united(mut edges: Vec<Edge>, has_date: bool) -> Vec<Edge> {
     united
 }
 
-/// Whether it ever stood for certain.
+/// Whether the link ever stood for certain.
 fn is_certain(edge: &Edge) -> bool {
     edge.unknown.is_none_or(|since| edge.from < since)
 }
 
-/// Since when links between two nodes, of which none stands for certain, are unknown together: since one of them is,
-/// and no other stands any more.
+/// Since when the links between two nodes are unknown together, if none of them stands for certain: since one of them
+/// is unknown and no other one stands any more.
 fn unknown_of_all(edges: &[Edge]) -> Option<i64> {
     let since = edges.iter().filter_map(|edge| edge.unknown).min()?;
     let stood_until = edges.iter().filter_map(|edge| match edge.unknown {
@@ -243,7 +248,8 @@ mod tests {
 
     #[test]
     fn links_of_groups_are_those_of_their_pages_together() {
-        // Of hosts, one page that stands is enough, and of two that are unknown the one that stood for longer counts.
+        // For hosts, one page with a link that stands is enough. If two links are unknown, the link that stood longer
+        // counts.
         let pair = |from, until, unknown| Edge { source: 0, target: 1, from, until, unknown };
         let open = [pair(10, None, Some(30)), pair(20, None, Some(50))];
         assert_eq!(united(open.to_vec(), false), [pair(10, None, Some(50))]);
@@ -251,7 +257,7 @@ mod tests {
         assert_eq!(united(known.to_vec(), false), [pair(10, None, None)]);
         assert_eq!(united(vec![pair(10, None, Some(30)), pair(20, Some(40), None)], false), [pair(10, None, Some(40))]);
         assert_eq!(united(vec![pair(10, Some(15), Some(30)), pair(20, None, None)], true), [pair(20, None, None)]);
-        // What ended and is unknown since says so at the last stretch of all.
+        // A link that ended and is unknown since then says so at the last stretch of all.
         let ended = [pair(10, Some(15), Some(30)), pair(20, Some(25), None), pair(40, Some(50), None)];
         assert_eq!(united(ended[..2].to_vec(), false), [pair(10, Some(15), None), pair(20, Some(25), Some(30))]);
         assert_eq!(united(ended.to_vec(), false).last(), Some(&pair(40, Some(50), Some(50))));
@@ -274,7 +280,7 @@ mod tests {
         assert_eq!(parts(open, &[(20, OPEN)]), [link(20, None, Some(40))]);
         assert_eq!(parts(open, &[(20, 30), (60, OPEN)]), [link(20, Some(30), None), link(60, None, Some(60))]);
         assert_eq!(parts(open, &[(20, 50)]), [link(20, Some(50), None)]);
-        // It had ended before its source came, and it is unknown whether it stands again.
+        // The link had ended before its source came, and it is unknown whether the link stands again.
         assert_eq!(parts(link(10, Some(15), Some(40)), &[(20, OPEN)]), [link(40, None, Some(40))]);
         assert_eq!(parts(link(10, Some(15), Some(40)), &[(20, 30)]), []);
     }

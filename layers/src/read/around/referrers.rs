@@ -1,6 +1,6 @@
-//! Who links to a target: backlinks by page, by host or by domain, which of them are selected, and in which order.
+//! The pages, hosts or domains that link to a target: which are selected, and in which order.
 //!
-//! [`super::tally`] counts them. The rule of stays is that of [`mod@crate::record::backlink`]. Times are seconds, UTC.
+//! [`super::tally`] counts them. The rule of stays is in [`mod@crate::record::backlink`]. Times are seconds, UTC.
 
 use super::top::{Place, rising};
 use crate::record::backlink::{Backlink, Began};
@@ -10,7 +10,7 @@ use crate::record::uid::Uid;
 /// The most rows of one answer over a network.
 pub const ROWS_MAX: u64 = 10_000;
 
-/// What is counted.
+/// The unit that is counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Unit {
     /// Pages.
@@ -23,7 +23,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// Its word.
+    /// The name of the unit.
     pub fn name(self) -> &'static str {
         match self {
             Unit::Page => "page",
@@ -33,26 +33,26 @@ impl Unit {
     }
 }
 
-/// Which rows are shown.
+/// The event that selects rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Event {
-    /// Those that came or went: all, in an interval without bounds.
+    /// Any: the row came or went. Without bounds of the interval, this selects all rows.
     #[default]
     Any,
-    /// Those that were found, new or returned.
+    /// The row was found, new or returned.
     Came,
-    /// Those that were new.
+    /// The row was new.
     New,
-    /// Those that returned.
+    /// The row returned.
     Returned,
-    /// Those that were lost.
+    /// The row was lost.
     Lost,
-    /// Those that stand at the end of the interval.
+    /// The row stands at the end of the interval.
     Standing,
 }
 
 impl Event {
-    /// Each with its word.
+    /// The events with their names.
     pub fn words() -> [(&'static str, Event); 6] {
         [
             ("any", Event::Any),
@@ -65,23 +65,23 @@ impl Event {
     }
 }
 
-/// In which order rows are shown, the same for all who ask unless they say another; rows that are equal in it go by
-/// their first link, then by UID.
+/// The order of rows, with the same default for all interfaces. Equal rows are ordered by their first link, then by
+/// UID.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
-    /// Who linked first comes first.
+    /// Rows with the earliest first link come first.
     #[default]
     First,
-    /// Who linked last comes first.
+    /// Rows with the latest last link come first.
     Last,
-    /// Whoever has the most pages comes first, or of pages the one that links to the most URLs of the target.
+    /// Rows with the most pages come first; among pages, the pages that link to the most URLs of the target.
     Most,
-    /// In the order of the store: pages of one host stand together.
+    /// In the order of the store: pages of one host are neighbours.
     Key,
 }
 
 impl Order {
-    /// Each with its word.
+    /// The orders with their names.
     pub fn words() -> [(&'static str, Order); 4] {
         [("first", Order::First), ("last", Order::Last), ("most", Order::Most), ("key", Order::Key)]
     }
@@ -102,24 +102,24 @@ impl Order {
     }
 }
 
-/// Bits for the links of one page in a place; a page has fewer than 2^22.
+/// The bits of a place for the number of links of one page; a page has fewer than 2^22 links.
 const TARGET_BITS: u32 = 24;
 
 /// A page, a host or a domain that links to a target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Referrer {
-    /// The page; of a host or a domain the page that linked first.
+    /// The page. For a host or a domain, the page that linked first.
     pub page: Uid,
     /// The host or the domain; `None` for a page.
     pub name: Option<String>,
-    /// How many pages of it ever linked.
+    /// The number of its pages that ever linked.
     pub pages: u64,
-    /// When it linked.
+    /// The times at which it linked.
     pub backlink: Backlink,
 }
 
 impl Referrer {
-    /// Whether it has such an event in the closed interval.
+    /// Whether the row has such an event in the closed interval.
     pub fn has(&self, event: Event, (from, to): (i64, i64)) -> bool {
         let within = |time: i64| (from..=to).contains(&time);
         let began = |word: Option<Began>| {
@@ -138,15 +138,15 @@ impl Referrer {
     }
 }
 
-/// What is said of a host of pages that link.
+/// The counts of one host of pages that link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReferringHost {
-    /// Its name.
+    /// The name of the host.
     pub host: String,
-    /// Pages that ever linked.
+    /// The number of pages that ever linked.
     pub pages: u64,
-    /// Pages that link as of their latest captures.
+    /// The number of pages that link as of their latest captures.
     pub standing: u64,
-    /// The first capture with a link.
+    /// The time of the first capture with a link.
     pub first: i64,
 }

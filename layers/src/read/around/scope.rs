@@ -1,15 +1,15 @@
-//! Which pages count among those that link to a target: one rule for layers, cells and servers.
+//! The pages that count among the pages that link to a target: one rule for layers, cells and servers.
 
 use std::ops::Range;
 
 use crate::record::uid::Uid;
 
-/// Pages that count; all of them by default. Intervals of UIDs rise and do not overlap.
+/// The pages that count; by default, all pages. Intervals of UIDs rise and do not overlap.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Scope {
-    /// Only pages of these; `None`: of all.
+    /// Only pages in these intervals; `None` for all pages.
     pub within: Option<Vec<Range<Uid>>>,
-    /// None of these.
+    /// Pages that do not count.
     pub except: Vec<Range<Uid>>,
 }
 
@@ -20,7 +20,7 @@ impl Scope {
         self.within.as_deref().is_none_or(|within| is_in(within, page)) && !is_in(&self.except, page)
     }
 
-    /// The part of an interval outside which no page counts. It may have pages that do not count.
+    /// The part of an interval that contains all its pages that count. The part may also have pages that do not count.
     #[must_use]
     pub fn span(&self, uids: Range<Uid>) -> Range<Uid> {
         let Some(within) = &self.within else { return uids };

@@ -1,16 +1,16 @@
-//! Counts who links to a target while the pages come: a program without input and output.
+//! Counts the pages that link to a target while the pages arrive. Does no input and output.
 //!
 //! ```text
 //! pages of a row, by UID --[feed]--> in order of hosts, over all rows --+--> periods: counters
 //!                                                                       +--> hosts: the HOSTS with the most pages
-//!                                                                       +--> rows: a heap of those that are asked for
+//!                                                                       +--> rows: a heap of the requested rows
 //! ```
 //!
-//! Inside a row the order of UIDs is the order of URL keys, in which the pages of a host lie together, and so do those
-//! of a domain but for the domains inside. The pages of several rows are merged by host. So a host is complete when the
-//! next one comes, and a domain when a host comes that is not below it. Memory: the rows that are asked for, what was
-//! fed of the rows that wait for others, and the intervals of the groups that are open, never all pages. Cost: linear
-//! in the pages, times the logarithm of the rows that are asked for.
+//! Inside a row, the order of UIDs is the order of URL keys. In this order the pages of a host are neighbours. The
+//! pages of a domain are neighbours, too, but domains inside it may lie between them. The pages of several rows are
+//! merged by host. A host is therefore complete when the next host begins, and a domain when a host begins that is not
+//! below the domain. Memory: the requested rows, the pages of rows that wait for other rows, and the intervals of the
+//! open groups; never all pages. Cost: linear in the pages, times the logarithm of the number of requested rows.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -31,12 +31,12 @@ use crate::record::uid::Uid;
 /// The most hosts in an answer.
 const HOSTS: usize = 50;
 
-/// What is asked of the pages that link to a target.
+/// A question about the pages that link to a target.
 #[derive(Clone, Copy, Debug)]
 pub struct Ranking {
-    /// What a row is.
+    /// The unit that a row describes.
     pub unit: Unit,
-    /// The registrable domain of a host.
+    /// Returns the registrable domain of a host.
     pub domain_of: fn(&str) -> &str,
     /// The length of the periods.
     pub period: RangeLength,
@@ -52,33 +52,33 @@ pub struct Ranking {
     pub limit: usize,
 }
 
-/// Who links to a target.
+/// The answer: the pages that link to a target.
 #[derive(Clone, Debug, Default)]
 pub struct Ranked {
-    /// How many link, by the first second of each period.
+    /// The counts of linking pages, with the first second of each period.
     pub periods: Vec<(i64, Period)>,
-    /// How many pages ever linked.
+    /// The number of pages that ever linked.
     pub pages: u64,
-    /// How many rows there are.
+    /// The number of rows.
     pub total: u64,
-    /// How many of these are selected.
+    /// The number of selected rows.
     pub selected: u64,
-    /// How many selected rows come after the last one of the answer.
+    /// The number of selected rows after the last row of the answer.
     pub left: u64,
     /// The hosts with the most pages.
     pub hosts: Vec<ReferringHost>,
-    /// Selected rows, in order.
+    /// The selected rows, in order.
     pub rows: Vec<Referrer>,
 }
 
-/// Pages of one host that follow one another in a row.
+/// Consecutive pages of one host, in one row of a store.
 struct Stretch {
     prefix: Vec<u8>,
     host: String,
     pages: usize,
 }
 
-/// What came of a row and waits for other rows.
+/// The pages of a row that wait for other rows.
 #[derive(Default)]
 struct Feed {
     stretches: VecDeque<Stretch>,
@@ -86,9 +86,9 @@ struct Feed {
     has_ended: bool,
 }
 
-/// A host or a domain, as far as its pages came.
+/// A host or a domain, with the pages counted so far.
 struct Group {
-    /// With what the keys of its URLs begin.
+    /// The beginning of the keys of its URLs.
     prefix: Vec<u8>,
     name: String,
     pages: u64,
@@ -96,28 +96,28 @@ struct Group {
     united: United,
 }
 
-/// How the hosts of an answer are in order: the largest number of pages first.
+/// The order of the hosts in an answer: the largest number of pages first.
 type HostPlace = (Reverse<u64>, i64, String, u64);
 
 /// The count so far.
 pub struct Tally {
     ranking: Ranking,
     feeds: Vec<Feed>,
-    /// The host of the last page, with what the keys of its URLs begin.
+    /// The host of the last page, with the beginning of the keys of its URLs.
     host: Option<(Vec<u8>, ReferringHost)>,
-    /// Each inside the one before.
+    /// The open groups, each inside the one before.
     groups: Vec<Group>,
-    /// The last one comes first.
+    /// The top of the heap is the host that comes last.
     hosts: BinaryHeap<HostPlace>,
     rows: Top<Referrer>,
     series: Series,
     answer: Ranked,
-    /// Bytes of `rows` and of the pages in `feeds`, about.
+    /// Approximate bytes of `rows` and of the pages in `feeds`.
     bytes: usize,
 }
 
 impl Tally {
-    /// Nothing yet, of pages of so many rows of a store.
+    /// An empty count, for the pages of `rows` rows of a store.
     pub fn new(ranking: Ranking, rows: usize) -> Self {
         Self {
             feeds: std::iter::repeat_with(Feed::default).take(rows).collect(),
@@ -137,8 +137,8 @@ impl Tally {
         self.feeds.iter().position(|feed| !feed.has_ended && feed.stretches.is_empty())
     }
 
-    /// Takes the next pages of a row, in order of UIDs, and their hosts: for pages that follow one another, the name of
-    /// their host (empty for URLs without one) and their number. Without pages the row has ended.
+    /// Adds the next pages of a row, in order of UIDs, and their hosts. A host is given for consecutive pages: its name
+    /// (empty for URLs without a host) and the number of pages. A call without pages ends the row.
     pub fn feed(
         &mut self,
         row: usize,
@@ -185,12 +185,12 @@ impl Tally {
         answer
     }
 
-    /// Bytes of memory, about.
+    /// Approximate bytes of memory.
     pub fn bytes(&self) -> usize {
         self.bytes + self.groups.iter().map(|group| group.united.bytes()).sum::<usize>()
     }
 
-    /// Goes to pages of a host: ends the host before and the groups that it is not in.
+    /// Begins pages of a host: ends the previous host and the groups that the new host is not in.
     fn enter(&mut self, stretch: &Stretch) {
         let Stretch { prefix, host, .. } = stretch;
         if self.host.as_ref().is_some_and(|(known, _)| known == prefix) {
@@ -229,7 +229,7 @@ impl Tally {
         }
     }
 
-    /// Ends groups.
+    /// Ends the groups for which `is_over` is true.
     fn leave(&mut self, is_over: impl Fn(&Group) -> bool) {
         let (over, open) = std::mem::take(&mut self.groups).into_iter().partition(is_over);
         self.groups = open;
@@ -239,7 +239,7 @@ impl Tally {
         }
     }
 
-    /// Counts a page of the host that was entered.
+    /// Counts a page of the current host.
     fn count(&mut self, page: Uid, backlink: Backlink) {
         self.answer.pages += 1;
         let first = backlink.first();
@@ -274,7 +274,7 @@ impl Tally {
     }
 }
 
-/// Bytes of a page or a row in memory, about.
+/// Approximate bytes of a page or a row in memory.
 fn bytes_of(backlink: &Backlink) -> usize {
     size_of::<(Place, Referrer)>()
         + backlink.stays.capacity() * size_of::<Stay>()
@@ -285,10 +285,10 @@ fn referring((Reverse(pages), first, host, standing): HostPlace) -> ReferringHos
     ReferringHost { host, pages, standing, first }
 }
 
-/// Pages whose URLs are looked up together.
+/// The number of pages whose URLs are looked up together.
 const PAGES: usize = 4096;
 
-/// Counts the pages in a scope that link to a target, as any form of a graph gives them.
+/// Counts the pages in a scope that link to a target, for any implementation of [`Links`].
 pub(crate) fn count<L: Links + ?Sized>(
     links: &L,
     target: &[Range<Uid>],
@@ -298,7 +298,7 @@ pub(crate) fn count<L: Links + ?Sized>(
     let sources = sources_of(links, target, scope)?;
     let mut asking = AskedBacklinks::of(target);
     let place = |uid: Uid| sources.partition_point(|&source| source < uid);
-    // Every key begins with nothing.
+    // The empty prefix selects every key.
     let rows = links.with_prefix(&[])?;
     let mut waiting: Vec<&[Uid]> = rows.iter().map(|uids| &sources[place(uids.start)..place(uids.end)]).collect();
     let mut tally = Tally::new(ranking, waiting.len());

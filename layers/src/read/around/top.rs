@@ -1,19 +1,19 @@
-//! The first rows of many in an order, as they come: memory for the rows that are asked for, however many there are.
+//! The first rows in an order, while many rows arrive. Memory depends only on the number of requested rows.
 //!
-//! Cost: a row that is kept, a search among those that are kept; others, a comparison.
+//! Cost: a search among the kept rows for each row that is kept; a comparison for every other row.
 
 use std::collections::BinaryHeap;
 
-/// The place of a row in an order: places compare as the rows do.
+/// The place of a row in an order. Places compare in the same way as the rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place(pub [u64; 3]);
 
-/// A number that rises as a time does.
+/// A number that rises with the time.
 pub(crate) fn rising(time: i64) -> u64 {
     time.cast_unsigned() ^ (1 << 63)
 }
 
-/// A row, and its place in the order that is asked for.
+/// A row with its place in the requested order.
 struct Placed<R>(Place, R);
 
 impl<R> PartialEq for Placed<R> {
@@ -40,19 +40,19 @@ impl<R> Ord for Placed<R> {
 pub(crate) struct Top<R> {
     after: Option<Place>,
     limit: usize,
-    /// The last one comes first.
+    /// The kept rows; the top of the heap is the row that comes last.
     rows: BinaryHeap<Placed<R>>,
-    /// Rows after the place, kept or not.
+    /// The number of rows after the place, kept or not.
     count: u64,
 }
 
 impl<R> Top<R> {
-    /// None yet, of which at most `limit` are kept.
+    /// Starts without rows, and will keep at most `limit` rows.
     pub(crate) fn new(after: Option<Place>, limit: usize) -> Self {
         Self { after, limit, rows: BinaryHeap::new(), count: 0 }
     }
 
-    /// Takes a row; returns the one that is not kept, if that is so: this one, or one that it takes the place of.
+    /// Adds a row. Returns the row that is not kept, if there is one: this row, or the row that this row replaces.
     pub(crate) fn put(&mut self, place: Place, row: R) -> Option<R> {
         if self.after.is_some_and(|after| place <= after) {
             return Some(row);
@@ -68,12 +68,12 @@ impl<R> Top<R> {
         }
     }
 
-    /// How many are kept.
+    /// The number of kept rows.
     pub(crate) fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// The rows, in order, and how many come after the last one.
+    /// The kept rows, in order, and the number of rows after the last one.
     pub(crate) fn finish(self) -> (Vec<R>, u64) {
         let left = self.count - self.rows.len() as u64;
         (self.rows.into_sorted_vec().into_iter().map(|Placed(_, row)| row).collect(), left)

@@ -1,14 +1,15 @@
-//! The shortest ways of links from one page to another at a date.
+//! The shortest ways (paths of links) from one page to another as of a date.
 //!
 //! ```text
 //! from ->  pages one link on, two links on ... --> they meet <-- pages one link back, two links back ... <- to
 //! ```
 //!
-//! The search goes from both ends, always on from the one with fewer pages, one step at a time ([`Search::asks`]); who
-//! asks a store, or servers, gives it the links. A page whose links are unknown may link to any other, so if no way is
-//! found, there may be one over each such page that is reached from the first one ([`Ways::unknown`]). Where the store
-//! has unknown links, the search then goes on from the first page, to find them all. Memory: [`PAGES_MAX`] pages from
-//! each end. Cost: the links of all of them; without a way also those of [`DOUBTED_MAX`] pages.
+//! The search continues from the end with fewer pages in its last step, one step at a time ([`Search::asks`]). The
+//! caller, which asks a store or servers, supplies the links. A page with unknown links may link to any other page. If
+//! no way is found, there may therefore be a way over each such page that is reached from the first page
+//! ([`Ways::unknown`]). If the store has unknown links, the search then continues from the first page to find all these
+//! pages. Memory: the reached pages, bounded by [`PAGES_MAX`]. Cost: the links of all these pages. Without a way, also
+//! the links of [`DOUBTED_MAX`] pages.
 
 use std::collections::HashMap;
 
@@ -18,15 +19,15 @@ use crate::read::spellings::in_order;
 use crate::record::time::{AsOf, Window};
 use crate::record::uid::Uid;
 
-/// The most pages that are reached from one end.
+/// The search is cut off when both ends have reached more than this number of pages.
 pub const PAGES_MAX: usize = 1 << 18;
-/// So many pages are reached from the first one to find those whose links are unknown.
+/// The most pages that are reached from the first page to find pages with unknown links.
 pub const DOUBTED_MAX: usize = 1 << 14;
-/// Links of a way, unless the question says how many, and the most that it may say.
+/// The most links of a way, unless the question sets a number. [`LINKS_MAX`] is the greatest number that it may set.
 pub const LINKS: u8 = 6;
 /// See [`LINKS`].
 pub const LINKS_MAX: u8 = 20;
-/// Ways, unless the question says how many.
+/// The most ways of an answer, unless the question sets a number.
 pub const WAYS: u64 = 10;
 /// The most ways of one answer.
 pub const WAYS_MAX: u64 = 1000;
@@ -34,21 +35,22 @@ pub const WAYS_MAX: u64 = 1000;
 /// The ways between two pages.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ways {
-    /// Shortest ways, each with both ends, in order of UIDs; as many as are asked for. Empty if there is none.
+    /// The shortest ways, each with both ends, in order of UIDs, up to the number in the question. Empty if there is no
+    /// way.
     pub ways: Vec<Vec<Uid>>,
-    /// How many links a shortest way has; `None` if no way was found.
+    /// The number of links of a shortest way; `None` if no way was found.
     pub links: Option<usize>,
-    /// Whether the search ended at a bound: there may be a longer way than was looked for.
+    /// Whether the search ended at a bound, so that there may be a longer way.
     pub is_cut: bool,
-    /// Where no way was found, the pages over which there may be one, rising: of the pages reached from the first one
-    /// those of which it is unknown as of the time what they link to.
+    /// If no way was found, the pages over which there may be one, rising: pages that were reached from the first page
+    /// and have unknown links as of the time.
     pub unknown: Vec<Uid>,
 }
 
-/// What was reached from one end.
+/// The pages that were reached from one end.
 #[derive(Debug)]
 struct End {
-    /// Of each page how many links away it is, and the pages one link nearer.
+    /// For each page, its distance in links, and the pages one link nearer to the end.
     reached: HashMap<Uid, (usize, Vec<Uid>)>,
     /// The pages that are farthest away.
     edge: Vec<Uid>,
@@ -78,7 +80,7 @@ impl End {
         self.edge = edge;
     }
 
-    /// Appends the pages from `page`, which is excluded, to the end, for each way; at most `count`.
+    /// For each way from `page` to the end, the pages on the way without `page` itself. At most `count` ways.
     fn ways_home(&self, page: Uid, count: usize) -> Vec<Vec<Uid>> {
         let mut ways = Vec::new();
         let mut open = vec![(page, Vec::new())];
@@ -110,18 +112,18 @@ pub struct Search {
     is_cut: bool,
     /// Whether the store has unknown links.
     has_unknown: bool,
-    /// Whether there is no way, and the search goes on for pages whose links are unknown.
+    /// Whether there is no way, and the search continues for pages with unknown links.
     is_doubting: bool,
 }
 
 impl Search {
-    /// Looks for ways of at most so many links, in a store that has unknown links or has none.
+    /// Begins a search for ways of at most `links_max` links. `has_unknown` says whether the store has unknown links.
     pub fn new(from: Uid, to: Uid, links_max: usize, has_unknown: bool) -> Self {
         let ends = [End::of(from), End::of(to)];
         Self { ends, links_max, is_backward: false, is_cut: false, has_unknown, is_doubting: false }
     }
 
-    /// The pages whose links are needed next, and whether these are the links to them; `None` at the end.
+    /// The pages from which the search continues, and whether it needs their in-links. `None` at the end of the search.
     pub fn asks(&mut self) -> Option<(&[Uid], bool)> {
         if !self.is_doubting {
             if self.goes_on() {
@@ -153,17 +155,17 @@ impl Search {
         !has_ended && !is_bounded
     }
 
-    /// Takes the links of the pages that [`Search::asks`] named, in their order.
+    /// Adds the links of the pages from [`Search::asks`], in the order of these pages.
     pub fn add<'a>(&mut self, links: impl Iterator<Item = &'a [Uid]>) {
         self.ends[usize::from(self.is_backward)].step(links);
     }
 
-    /// Ends the search, since links cannot be had.
+    /// Ends the search because links are not available.
     pub fn cut(&mut self) {
         self.is_cut = true;
     }
 
-    /// The pages that both ends reach and that the last step reached.
+    /// The pages of the last step that the other end reaches, too.
     fn met(&self) -> Vec<Uid> {
         if self.is_doubting {
             return Vec::new();
@@ -173,8 +175,8 @@ impl Search {
         edge.iter().copied().filter(|page| other.reached.contains_key(page)).collect()
     }
 
-    /// The pages that were reached from the first one, if no way was found; of these it is to be asked what is unknown
-    /// ([`Links::unknown`]).
+    /// The pages that were reached from the first page, if no way was found. The caller finds out for which of them the
+    /// links are unknown ([`Links::unknown`]).
     pub fn doubts(&self) -> Vec<Uid> {
         let is_asked = self.has_unknown && self.met().is_empty();
         let reached = self.ends[0].reached.iter().filter(|(_, (depth, _))| is_asked && *depth < self.links_max);
@@ -202,7 +204,7 @@ impl Search {
 /// The shortest ways from one page to another as of a time, at most `count`, of at most `links_max` links.
 ///
 /// # Errors
-/// As of all questions.
+/// See [`crate::Links::url`].
 pub fn ways(
     links: &dyn Links,
     (from, to): (Uid, Uid),
@@ -236,7 +238,7 @@ mod tests {
         search(graph, Search::new(Uid(from), Uid(to), links_max, false)).ways(1000)
     }
 
-    /// The search at its end.
+    /// Runs the search to its end.
     fn search(graph: &Graph, mut search: Search) -> Search {
         while let Some((pages, is_backward)) = search.asks() {
             let list = |page: &Uid| -> Vec<Uid> {
@@ -250,7 +252,7 @@ mod tests {
         search
     }
 
-    /// All ways of exactly so many links, by trying.
+    /// All ways of exactly `links` links, by brute force.
     fn tried(graph: &Graph, from: u64, to: u64, links: usize) -> Vec<Vec<Uid>> {
         let mut ways = vec![vec![from]];
         for _ in 0..links {
@@ -291,7 +293,8 @@ mod tests {
     }
 
     proptest! {
-        /// A way that is not known goes over a page that the first one leads to, whatever leads to the last one.
+        /// An unknown way goes over a page that the first page leads to. It does not matter what leads to the last
+        /// page.
         #[test]
         fn without_a_way_the_doubts_are_the_pages_that_the_first_one_leads_to(
             edges in proptest::collection::btree_set((0..8_u64, 0..8_u64), 0..20), from in 0..8_u64, to in 0..8_u64,

@@ -1,7 +1,7 @@
-//! What a check did not read: files of epochs that it was not asked for, and what no epoch names.
+//! The files that a check did not read: files of epochs that were not checked, and files that no epoch names.
 //!
-//! Reads the names in the directories of the store; never a file. `LOCK`, the locks of watches and leases hold nothing
-//! that an answer depends on, and are not counted.
+//! Reads only the names in the directories of the store, never a file. `LOCK`, the locks of watches, and leases are not
+//! counted, because no answer depends on them.
 
 use std::collections::BTreeSet;
 
@@ -15,29 +15,29 @@ use crate::store::manifest::Manifest;
 use crate::store::manifest::history::TRANSLATIONS;
 use crate::store::sealed::Sealed;
 
-/// Where the cells of rows lie.
+/// The directory of the cells of rows.
 const CELLS: &str = "cells";
 
-/// What was not read.
+/// The files that were not read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Unread {
-    /// How many files only epochs have that were not checked.
+    /// The number of files that only unchecked epochs have.
     pub files: u64,
-    /// These epochs, newest first.
+    /// The unchecked epochs with such files, newest first.
     pub epochs: Vec<u64>,
-    /// Files and directories in the store that no epoch names: what a writer that died left over, or somebody else's.
-    /// In order, relative to the store.
+    /// Files and directories in the store that no epoch names. A writer that died has left them, or they belong to
+    /// another program. In order, relative to the store.
     pub unnamed: Vec<String>,
 }
 
 impl Unread {
-    /// Whether all was read.
+    /// Whether everything was read.
     pub fn is_nothing(&self) -> bool {
         self.files == 0 && self.unnamed.is_empty()
     }
 }
 
-/// What manifests name.
+/// The files and rows that manifests name.
 #[derive(Default)]
 pub(super) struct Named {
     epochs: Vec<(u64, BTreeSet<String>)>,
@@ -51,7 +51,7 @@ impl Named {
         named
     }
 
-    /// Adds an epoch, newest first.
+    /// Adds an epoch. Epochs are added newest first.
     pub(super) fn add(&mut self, manifest: &Manifest) {
         let files = manifest.files().map(|entry| &entry.path);
         let files = files.chain(manifest.translations().map(|entry| &entry.path));
@@ -61,7 +61,7 @@ impl Named {
         self.rows.extend(manifest.rows.iter().map(|row| row.row));
     }
 
-    /// What of it, and of all that lies in the store, was not read.
+    /// Compares the named files, and all names in the store, with the files that were read.
     pub(super) fn unread(&self, location: &Location, read: &BTreeSet<String>, epochs: &[u64]) -> Result<Unread, Error> {
         let mut left: BTreeSet<&String> = BTreeSet::new();
         let mut unread = Unread::default();
@@ -101,7 +101,7 @@ impl Named {
         }
         below(CELLS, &|path| self.rows.iter().any(|row| path == format!("{CELLS}/{row:06}")))?;
         for directory in [overviews, watches] {
-            // Sealed files are all read, whatever they are of.
+            // All sealed files are read, regardless of their epochs.
             below(directory, &|path| path.ends_with(".json") || path.ends_with(".lock"))?;
         }
         others.sort_unstable();

@@ -1,4 +1,4 @@
-//! Counts of pages that come row by row, against all pages at once.
+//! Compares counts of pages that arrive row by row with counts of all pages at once.
 
 use super::*;
 use crate::record::backlink::Began;
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 const NAMES: [&str; 7] =
     ["", "example.com", "s3.example.com", "a.s3.example.com", "www.example.com", "example.org", "www.example.org"];
 
-/// A domain inside of which there is another one.
+/// Maps hosts to domains; one domain is inside another one.
 fn domain_of(host: &str) -> &str {
     match host {
         "a.s3.example.com" => host,
@@ -24,7 +24,7 @@ fn ranking(unit: Unit, order: Order) -> Ranking {
     Ranking { unit, domain_of, period: RangeLength::Year, event, interval, order, after: None, limit: usize::MAX }
 }
 
-/// Rows of pages, each in order: the place of a host in [`NAMES`], and a stay.
+/// Rows of pages, each in order: the index of a host in [`NAMES`], and a stay.
 fn rows() -> impl Strategy<Value = Vec<Vec<(usize, Stay)>>> {
     let began = prop::sample::select(vec![Began::Found, Began::New]);
     let stay = (0..40_i64, 1..9_i64, any::<bool>(), began).prop_map(|(first, length, is_lost, began)| {
@@ -42,7 +42,7 @@ fn backlink(stay: Stay) -> Backlink {
     Backlink { stays: vec![stay], unknown: Vec::new(), targets: 1 + stay.first.unsigned_abs() % 3 }
 }
 
-/// The answer, where each row gives so many pages at once.
+/// The answer if each row gives `step` pages at a time.
 fn tallied(ranking: Ranking, rows: &[Vec<(usize, Stay)>], step: usize) -> Ranked {
     let mut tally = Tally::new(ranking, rows.len());
     let mut sent = vec![0; rows.len()];
@@ -97,7 +97,7 @@ proptest! {
                 prop_assert_eq!(&whole.periods, &series.periods());
                 prop_assert_eq!(whole.hosts.iter().map(|host| host.pages).sum::<u64>(), counts.0);
                 prop_assert!(whole.hosts.is_sorted_by(|one, other| one.pages >= other.pages && one.host != other.host));
-                // Pages of the answer, one after the other, are the whole answer.
+                // The pages of the answer, joined, are the whole answer.
                 let (mut after, mut found) = (None, Vec::new());
                 loop {
                     let part = tallied(Ranking { after, limit, ..ranking(unit, order) }, &rows, step);
@@ -140,7 +140,7 @@ fn memory_is_for_the_rows_that_are_asked_for() {
             for row in 0..2 {
                 let stay = Stay { first: number, last: number, gone: None, began: Began::New };
                 let page = (Uid(200_000 * row as u64 + number.unsigned_abs()), backlink(stay));
-                // A host of each page.
+                // Each page has its own host.
                 tally.feed(row, [page], [(format!("h{number:09}.example"), 1)]);
             }
             largest = largest.max(tally.bytes());
