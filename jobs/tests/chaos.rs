@@ -1,8 +1,8 @@
 //! A cluster of real processes under load. Servers are killed, stopped and restarted, and join and leave, at random
 //! moments. Meanwhile the store is updated, merged and garbage-collected. No call fails, and no answer is wrong.
 //!
-//! At most `replicas - 1` servers fail at a time. The next server fails when the cluster is whole again. Each call is
-//! about the epoch that is current when the call begins, and its answer is compared with the oracle of that epoch.
+//! `replicas - 1` servers fail at a time. The next server fails when the cluster is whole again. Each call is about the
+//! epoch that is current when the call begins, and its answer is compared with the oracle of that epoch.
 //! `WEBSTRATA_CHAOS=SECONDS,SEED` (25,1) sets the duration and the events. A longer run: `WEBSTRATA_CHAOS=600,7 cargo
 //! test -p webstrata --test chaos -- --nocapture`.
 
@@ -93,7 +93,7 @@ impl Events {
     }
 }
 
-/// Makes random events of servers until the time is over.
+/// Causes random events on the servers until the time is over.
 fn disturb(cluster: &mut Cluster, clerk: &Clerk, random: &mut Random, end: Instant) -> Events {
     let mut events = Events::default();
     while Instant::now() < end {

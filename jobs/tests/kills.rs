@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 use webstrata_tests::crawls::Random;
 use webstrata_tests::number;
 
-/// The moment of a kill: a time after the begin of a stage (the first is the start of the job), or a time after the job
+/// The moment of a kill: a time after the start of a stage (the first is the start of the job), or a time after the job
 /// has made or removed a manifest.
 enum Moment {
     Stage(usize, Duration),
@@ -30,7 +30,7 @@ enum Moment {
 
 /// The course of an undisturbed job.
 struct Undisturbed {
-    /// The begin of each stage and the end of the job, in seconds. There is at least the start.
+    /// The start of each stage and the end of the job, in seconds. The list has at least the start of the job.
     begins: Vec<f64>,
     end: f64,
     expected: Expected,

@@ -48,7 +48,7 @@ impl Place {
         command(self.0.path(), words)
     }
 
-    /// Builds or updates a store from an input. Returns the report of the job.
+    /// Builds or updates a store from an input. Returns the report of the job: counts, and the URLs that were left out.
     fn take(&self, job: &str, input: &str) -> serde_json::Value {
         let words = match job {
             "build" => format!("build --replace --out {{}}/store --memory {MEMORY}M -w 1 --format json {{}}/{input}"),

@@ -255,7 +255,8 @@ fn an_update_takes_the_options_of_its_store_and_refuses_others() {
         assert!(error.contains(option) && error.contains(value) && error.contains(has), "{error}");
     }
     succeeds(&["update", "-w", "1", "--no-merge", store, &second]);
-    // The one link to the target in this batch comes from a URL that the store has. The target has not died.
+    // This batch has only one link to known.example. The store already has known.example, so `--min-sources` keeps the
+    // link.
     let links = succeeds(&["links", store, "http://a.example/", "--at", "20200301"]);
     assert!(links.contains("known.example") && !links.contains("rare") && !links.contains("new"), "{links}");
     succeeds(&["merge", "-w", "1", store, "--rows", "all"]);

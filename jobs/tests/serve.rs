@@ -171,7 +171,7 @@ fn a_server_at_all_addresses_needs_no_other_and_says_that_it_is_open() {
     let at = format!("127.0.0.1:{}", server.address.port());
     let asked = program(dir.path(), &format!("links --server {at} http://a.example/")).output().unwrap();
     assert_eq!(String::from_utf8(asked.stdout).unwrap(), "http://b.example/\n", "a clerk finds it where it asked");
-    // A server that tries to join gets the reason why it cannot.
+    // The log of this server says why another server cannot join.
     let joins = format!("serve {{}}/store --data {{}}/other --listen 127.0.0.1:0 --join {at}");
     let mut other = program(dir.path(), &joins).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     server.says("this server accepts no other servers: restart it with --advertise");

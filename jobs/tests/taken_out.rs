@@ -161,7 +161,7 @@ fn a_removal_is_over_on_every_server_when_the_command_ends() {
     for name in ["one", "two", "three"] {
         assert!(rows_of_images(dir, name).is_subset(&rows), "{name}: {:?}", rows_of_images(dir, name));
     }
-    // A server that was down uses none of its old cells, whatever cells belong there now.
+    // A server that was down keeps no image of an old cell, whatever cells the cluster gives to it.
     let server = serve(dir, "down", &addresses);
     server.until(200);
     assert!(rows_of_images(dir, "down").is_subset(&rows), "{:?}", rows_of_images(dir, "down"));

@@ -57,7 +57,7 @@ pub struct Report {
     pub calls: BTreeMap<&'static str, u64>,
     /// The epochs that calls were about.
     pub epochs: BTreeSet<u64>,
-    /// The begin and the duration of each call.
+    /// The start and the duration of each call.
     pub times: Vec<(Instant, Duration)>,
     /// The calls that failed, each with its error.
     pub failed: Vec<String>,
@@ -246,7 +246,7 @@ impl Report {
         self.wrong.extend(own.wrong);
     }
 
-    /// The p50, the p99 and the maximum of the durations of the calls whose begin is chosen.
+    /// The p50, the p99 and the maximum of the durations of the calls that began at chosen times.
     pub fn latencies(&self, chosen: impl Fn(Instant) -> bool) -> [Duration; 3] {
         let mut times: Vec<Duration> = self.times.iter().filter(|(begun, _)| chosen(*begun)).map(|own| own.1).collect();
         times.sort_unstable();

@@ -149,7 +149,7 @@ pub fn altered(message: &[u8], random: &mut Random) -> Bytes {
         _ => match &mut fields[at].1 {
             Value::Number(number) => *number = strange(random),
             Value::Bytes(bytes) => match random.below(4) {
-                // Consecutive numbers.
+                // Several numbers, one after the other.
                 0 => {
                     bytes.clear();
                     (0..random.below(40)).for_each(|_| prost::encoding::encode_varint(strange(random), bytes));

@@ -18,7 +18,7 @@ use webstrata_tests::served::{Served, encoded};
 use webstrata_tests::stores::{cells_of, reader};
 use webstrata_url::domain_of;
 
-/// A link: source, target, begin and end of a stretch in which the link stood, and since when the link is unknown.
+/// A link: source, target, start and end of a stretch in which the link stood, and since when the link is unknown.
 type Edge = (String, String, i64, Option<i64>, Option<i64>);
 
 /// All links of the graph, one edge per stretch.
@@ -96,8 +96,8 @@ fn node(unit: &str, url: &str) -> String {
     }
 }
 
-/// The links of all time, cut to the times when their source is around. A source is around a page if it is the page
-/// itself, or there is a link between the source and the page.
+/// The links of all time, cut to the times when their source is around. A source is around while it has a link with the
+/// centre, in either direction. The links of the centre itself are not cut.
 fn while_around(edges: &BTreeSet<Edge>, centre: &str) -> BTreeSet<Edge> {
     let moments = |edge: &Edge| [Some(edge.2), edge.3, edge.4];
     let mut turns: BTreeSet<i64> = edges.iter().flat_map(moments).flatten().collect();

@@ -108,7 +108,7 @@ fn regex_of(text: &str) -> String {
         .collect()
 }
 
-/// The timestamps at the begin of lines of `fl=timestamp,..`, in seconds.
+/// The timestamps at the start of lines of `fl=timestamp,..`, in seconds.
 fn seconds(lines: &[String]) -> Vec<i64> {
     lines.iter().map(|line| parse_time(&line[..14], false).unwrap()).collect()
 }

@@ -42,8 +42,8 @@ fn add(oracle: &mut Oracle, line: &Value) {
     }
 }
 
-/// Builds a store from random batches, which are merged during the updates and at the end. The store must have the
-/// bytes of one build. Asks the store in every way, before and after the last merge.
+/// Builds a store from random batches, and merges its rows at the end. The store must then have the bytes of one build.
+/// Asks the store in every way, before and after the merge.
 fn check(name: &str, lines: &[Value], seed: u64) {
     let dir = tempfile::tempdir().unwrap();
     let mut random = Random(seed);
