@@ -1,4 +1,4 @@
-//! Analyses and exports as processes: alone, together, stopped, and asked for what makes no sense.
+//! Analyses and exports as processes: alone, together, stopped, and with requests that make no sense.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -13,7 +13,7 @@ use std::process::{Child, Command, Output, Stdio};
 struct Place(tempfile::TempDir);
 
 impl Place {
-    /// With a store of a made-up crawl.
+    /// A place with a store of a generated crawl.
     fn new(occurrences: u64) -> Place {
         let place = Place(tempfile::tempdir().unwrap());
         let crawl = format!("hard:occurrences={occurrences},seed=3");
@@ -33,7 +33,7 @@ impl Place {
         analyze
     }
 
-    /// Columns of a table, by name.
+    /// The columns of a table, by name.
     fn table(&self, name: &str) -> BTreeMap<String, Vec<f64>> {
         let text = fs::read_to_string(self.path(name)).unwrap();
         let (head, rows) = text.split_once('\n').unwrap();
@@ -45,7 +45,7 @@ impl Place {
             .collect()
     }
 
-    /// A hosts file for two processes of this machine.
+    /// Writes a hosts file for two processes of this machine.
     fn hosts(&self) -> PathBuf {
         let path = self.path("hosts.txt");
         fs::write(&path, addresses(2).join("\n")).unwrap();
@@ -123,12 +123,12 @@ fn two_processes_write_parts_of_one_table() {
 fn a_process_that_goes_ends_the_other_and_leaves_nothing() {
     let place = Place::new(200_000);
     let hosts = place.hosts();
-    // No change is below this: it would iterate for ever.
+    // No change is below this tolerance, so the analysis iterates forever.
     let words = "pagerank --tolerance=-1 --iterations 1000000000";
     let first = start(place.analyze(words, Some("values.csv")), &hosts, 0);
     let mut second = start(place.analyze(words, None), &hosts, 1);
     while fs::read_dir(place.0.path()).unwrap().count() <= 2 {
-        // The draft of the table is made first; then both read.
+        // The process makes the draft of the table first. Then both processes read the store.
         std::thread::yield_now();
     }
     std::thread::sleep(std::time::Duration::from_millis(500));

@@ -46,7 +46,7 @@ fn a_diff_of_two_dates() {
     assert_eq!(lines(&shown)[..7], expected);
     let counts: Vec<_> = shown.lines().skip(8).map(|line| line.split_whitespace().last().unwrap()).collect();
     assert_eq!(counts, ["1", "1", "1", "0", "2", "2"], "{shown}");
-    // A failure that does not count leaves the page; captures that are too old end it.
+    // With `ignore`, a failure does not end the page. With `--max-age`, a capture that is too old ends the page.
     let line = "diff {}/store --from-date 2008 --to-date 2009 --failures ignore --domain b.example --format json";
     let shown: Value = serde_json::from_str(&succeeds(dir.path(), line)).unwrap();
     let none = json!({"pages_gained": 0, "pages_lost": 0, "pages_changed": 0, "pages_unknown": 0, "links_gained": 0,

@@ -1,5 +1,5 @@
-//! Cells that hold what compresses best, and cells that are damaged or cannot be made: what `cells`, `check` and
-//! servers do and say.
+//! `cells`, `check` and servers with cells of links that compress best, with damaged cells, and with cells that cannot
+//! be made.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -13,7 +13,7 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-/// A store of so many pages that link to one hub.
+/// A store of `pages` pages that all link to one hub.
 fn hub(dir: &Path, pages: usize) {
     let line = |page| {
         format!(r#"{{"url":"http://p{page}.example/","ts":"20200101000000","links":["http://hub.example/"]}}"#) + "\n"
@@ -25,7 +25,7 @@ fn hub(dir: &Path, pages: usize) {
 const IMAGE: &str = "store/cells/000001/part-00000.cell";
 const LAYER: &str = "store/rows/000001/il/part-00000.parquet";
 
-/// Changes one bit in the middle of a file; gives the bytes that it had.
+/// Changes one bit in the middle of a file. Returns the bytes before the change.
 fn damage(path: &Path) -> Vec<u8> {
     let whole = fs::read(path).unwrap();
     let mut damaged = whole.clone();
@@ -71,10 +71,10 @@ fn check_finds_cells_that_are_damaged_or_of_other_layers() {
     says("a section does not have its checksum");
     fs::write(&image, &whole[..whole.len() - 64]).unwrap();
     says("it is cut off");
-    // `cells` makes it again.
+    // `cells` makes the damaged cell again.
     assert!(succeeds(dir.path(), "cells {}/store").contains("1 of them made now"));
     succeeds(dir.path(), "check {}/store");
-    // Another build of the same pages and one more.
+    // Another build, of the same pages and one more page.
     fs::rename(dir.path().join("store"), dir.path().join("other")).unwrap();
     hub(dir.path(), 21);
     fs::create_dir_all(image.parent().unwrap()).unwrap();
@@ -82,7 +82,7 @@ fn check_finds_cells_that_are_damaged_or_of_other_layers() {
     says("written from other layers");
 }
 
-/// A server of the store in a directory.
+/// Starts a server of the store in a directory.
 fn serve(dir: &Path) -> Server {
     Server::start(&mut command(dir, "serve {}/store --listen 127.0.0.1:0 --data {}/images"), dir.join("log"))
 }
@@ -100,7 +100,7 @@ fn a_server_that_cannot_make_a_cell_says_why_and_waits_longer_each_time() {
             assert!(line.contains(part), "{part}: {line}");
         }
     }
-    // The figures follow the log within a second.
+    // The metrics follow the log within a second.
     thread::sleep(Duration::from_millis(1200));
     let (status, ready) = server.get("/readyz").unwrap();
     assert_eq!(status, 503, "{ready}");

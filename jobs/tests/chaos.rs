@@ -1,10 +1,10 @@
-//! A cluster of real processes under load, in which servers are killed, stopped, started again, come and go at random
-//! moments, while the store is updated, merged and collected: no call fails, and no answer is wrong.
+//! A cluster of real processes under load. Servers are killed, stopped and restarted, and join and leave, at random
+//! moments. Meanwhile the store is updated, merged and garbage-collected. No call fails, and no answer is wrong.
 //!
-//! `replicas - 1` servers fail at a time: the next when the cluster is whole again. Each call is of the epoch that is
-//! current when it begins, and its answer that of the oracle that knows what this epoch has.
-//! `WEBSTRATA_CHAOS=SECONDS,SEED` (25,1) says for how long, and what happens. A longer run: `WEBSTRATA_CHAOS=600,7
-//! cargo test -p webstrata --test chaos -- --nocapture`.
+//! `replicas - 1` servers fail at a time. The next server fails when the cluster is whole again. Each call is about the
+//! epoch that is current when the call begins, and its answer is compared with the oracle of that epoch.
+//! `WEBSTRATA_CHAOS=SECONDS,SEED` (25,1) sets the duration and the events. A longer run: `WEBSTRATA_CHAOS=600,7 cargo
+//! test -p webstrata --test chaos -- --nocapture`.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 #![expect(clippy::print_stdout, reason = "what chance has come to")]
@@ -29,11 +29,11 @@ const SIZE: Size = Size { pages: 150, captures: 3000, links: 12 };
 const PARTITION_URLS: u64 = 150;
 const REPLICAS: usize = 2;
 const SERVERS: usize = 5;
-/// Time for a cluster to be whole again.
+/// The time within which a cluster must be whole again.
 const WHOLE: Duration = Duration::from_secs(60);
-/// Calls that begin so soon after a failure count as being in it.
+/// A call that begins within this time after a failure counts as a call during the failure.
 const AFTER: Duration = Duration::from_secs(3);
-/// 99 of 100 calls that begin in a failure are answered by then.
+/// The maximum p99 of the calls that begin during a failure.
 const P99_MAX: Duration = Duration::from_millis(200);
 
 fn setting() -> (u64, u64) {
@@ -42,7 +42,8 @@ fn setting() -> (u64, u64) {
     (seconds.parse().unwrap(), seed.parse().unwrap())
 }
 
-/// Adds batches until there are none, and merges and collects now and then; gives how often.
+/// Adds batches until there are none left, and sometimes merges and garbage-collects. Returns the number of runs of
+/// each command.
 fn write(story: &Story, batches: u64, mut random: Random, stop: &AtomicBool) -> BTreeMap<&'static str, u64> {
     let mut done: BTreeMap<&'static str, u64> = BTreeMap::new();
     for batch in 1..batches {
@@ -64,7 +65,7 @@ fn write(story: &Story, batches: u64, mut random: Random, stop: &AtomicBool) -> 
     done
 }
 
-/// Says that all is done, also where a test fails.
+/// Sets a flag at the end, even if a test fails.
 struct AtTheEnd<'a>(&'a AtomicBool);
 
 impl Drop for AtTheEnd<'_> {
@@ -73,7 +74,7 @@ impl Drop for AtTheEnd<'_> {
     }
 }
 
-/// What happened to servers, and when they failed.
+/// The events of servers, and the times of failures.
 #[derive(Default)]
 struct Events {
     counts: BTreeMap<&'static str, u64>,
@@ -81,7 +82,7 @@ struct Events {
 }
 
 impl Events {
-    /// Kills a server, and starts it again after a while, or another one.
+    /// Kills a server, and after a while starts the same server or a new server.
     fn kill(&mut self, cluster: &mut Cluster, random: &mut Random) {
         let name = random.pick(&cluster.servers).name.clone();
         *self.counts.entry("kills").or_default() += 1;
@@ -92,7 +93,7 @@ impl Events {
     }
 }
 
-/// Does something to the servers, as chance will have it, again and again until the time is over.
+/// Causes random events on the servers until the time is over.
 fn disturb(cluster: &mut Cluster, clerk: &Clerk, random: &mut Random, end: Instant) -> Events {
     let mut events = Events::default();
     while Instant::now() < end {
@@ -119,7 +120,7 @@ fn disturb(cluster: &mut Cluster, clerk: &Clerk, random: &mut Random, end: Insta
                 thread::sleep(Duration::from_millis(300) + random.moment(5.0));
                 cluster.servers[at].signal("CONT");
             }
-            // Who comes or goes does not fail: meanwhile another one may.
+            // A server that joins or leaves does not count as failed, so another server may fail meanwhile.
             "leaves" => {
                 let server = cluster.take(&name);
                 let leaving = thread::spawn(move || server.leave(WHOLE));

@@ -1,4 +1,4 @@
-//! The binary as a user runs it: help, right and wrong arguments, and what it says when things go wrong.
+//! The binary as a user runs it: help, right and wrong arguments, and its messages when something goes wrong.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -52,7 +52,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-/// The one line of error, without `error: `.
+/// The only line of the error, without `error: `.
 fn fails(dir: &Path, line: &str, code: i32) -> String {
     let output = run(dir, line);
     assert_eq!(output.status.code(), Some(code), "{line}: {output:?}");
@@ -63,7 +63,7 @@ fn fails(dir: &Path, line: &str, code: i32) -> String {
     error.trim_start_matches("error: ").trim_end().to_owned()
 }
 
-/// A directory with `crawl.jsonl` and, built from it, `store`.
+/// A directory with `crawl.jsonl`, and `store` built from the crawl.
 fn built() -> TempDir {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("crawl.jsonl"), CRAWL).unwrap();
@@ -200,7 +200,7 @@ fn cells_answer_as_the_layers_while_they_are_of_them() {
     assert_eq!(answers(), of_layers);
     assert!(succeeds(dir.path(), "bench cells {}/store --questions 10").contains("| URL to UID |"));
 
-    // Damage is an error, and writing the cells again mends it.
+    // A damaged image is an error. Writing the cells again repairs it.
     let image = dir.path().join("store/cells/000001/part-00000.cell");
     let mut damaged = fs::read(&image).unwrap();
     let last = damaged.len() / 2;
@@ -210,7 +210,7 @@ fn cells_answer_as_the_layers_while_they_are_of_them() {
     succeeds(dir.path(), "cells {}/store --codec link3");
     assert_eq!(answers(), of_layers);
 
-    // An update has a cell of its own beside the one that is there.
+    // The update has its own cell beside the existing cell.
     fs::write(dir.path().join("later.jsonl"), CRAWL.replace("2007", "2009")).unwrap();
     succeeds(dir.path(), "update {}/store --no-merge {}/later.jsonl");
     let of_layers = answers();
@@ -219,7 +219,7 @@ fn cells_answer_as_the_layers_while_they_are_of_them() {
     assert_eq!(answers(), of_layers);
     assert!(succeeds(dir.path(), "bench cells {}/store --questions 10").contains("| URL to UID |"));
 
-    // Another build has other layers: its answers do not come from the old cells.
+    // Another build has other layers, and its answers do not come from the old cells.
     fs::write(dir.path().join("more.jsonl"), CRAWL.replace("c.example", "new.example")).unwrap();
     succeeds(dir.path(), "build --replace --out {}/store {}/more.jsonl");
     assert!(succeeds(dir.path(), questions[0]).contains("new.example"));
@@ -236,7 +236,7 @@ fn exports_go_to_files_and_to_standard_output() {
     let told = succeeds(dir.path(), "export {}/store --out {}/edges.parquet");
     assert!(told.contains("edges.parquet: 4 rows, epoch 1"), "{told}");
     assert_eq!(&fs::read(dir.path().join("edges.parquet")).unwrap()[..4], b"PAR1");
-    // The ending says which format.
+    // The file extension selects the format.
     succeeds(dir.path(), "export {}/store --at 2006 --out {}/links.mtx");
     assert!(fs::read_to_string(dir.path().join("links.mtx")).unwrap().starts_with("%%MatrixMarket"));
     let error = fails(dir.path(), "export {}/store --what nodes --format gexf --out {}/x", 2);
@@ -289,7 +289,7 @@ fn views_for_spark_name_the_same_files_and_wrong_ones_are_refused() {
     }
     assert_eq!(succeeds(dir.path(), "sql {}/store --dialect spark --out {}/views.sql"), "");
     assert_eq!(fs::read_to_string(dir.path().join("views.sql")).unwrap(), views);
-    // Signs of SQL texts and of patterns of files mean themselves.
+    // Special characters of SQL texts and of file patterns are escaped.
     fs::rename(dir.path().join("store"), dir.path().join("it's{a}[b]*")).unwrap();
     let views = succeeds(dir.path(), "sql {}/it's{a}[b]* --dialect spark");
     assert!(views.contains(r"/it\'s\\{a\\}\\[b\\]\\*/rows/000001/ol/"), "{views}");
@@ -323,7 +323,7 @@ fn a_benchmark_of_encodings_says_which_one_it_measures() {
     let mut command = webstrata(["bench".as_ref(), "codecs".as_ref(), store.as_os_str()]);
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let said = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
-    // All of it takes a minute.
+    // The whole benchmark takes a minute.
     let steps: Vec<String> = said.take(3).collect();
     child.kill().unwrap();
     child.wait().unwrap();
@@ -381,7 +381,7 @@ fn a_program_can_ask_one_question_after_another() {
     for id in 0..3 {
         writeln!(ask, r#"{{"id":{id},"op":"captures","url":"http://a.example/"}}"#).unwrap();
         let mut answer = String::new();
-        // Would wait for ever if the answer stayed in a buffer.
+        // This call would wait forever if the answer stayed in a buffer.
         answers.read_line(&mut answer).unwrap();
         assert!(answer.contains(&format!("\"id\":{id}")), "{answer}");
     }
@@ -537,7 +537,7 @@ fn a_build_killed_at_any_moment_leaves_the_old_epoch_or_none() {
             killed += 1;
             let after = run(dir.path(), &format!("info {{}}/{store} --format json"));
             if after.status.success() && after.stdout != before.stdout {
-                // Killed after the new epoch was there: it must be whole.
+                // The build was killed after the new epoch was there, so this epoch must be whole.
                 assert!(text(&after.stdout).contains("\"occurrences\""));
             } else {
                 assert_eq!(after.status.code(), before.status.code(), "{after:?}");

@@ -1,5 +1,5 @@
-//! Clusters of real processes as those who run them meet them: certificates that end, numbers and names that belong to
-//! the cluster, servers that nobody answers.
+//! Clusters of real processes as their operators meet them: certificates that expire, numbers and names that belong to
+//! the cluster, and servers that do not answer.
 
 #![cfg(unix)]
 
@@ -29,7 +29,8 @@ fn a_cluster_outlives_its_certificates() {
     whole(&[&one, &two, &three]);
     assert!(figure(&one, &format!("certificate_not_after_seconds{{file=\"{}/one.cert\"}}", dir.display())).len() > 9);
 
-    // Renewed twice: one is told, the others see it themselves. Then all first certificates are over.
+    // The certificates are renewed twice. Server one gets a signal, and the other servers notice the new files
+    // themselves. Then all first certificates have expired.
     let begun = Instant::now();
     for _ in 0..2 {
         sleep(Duration::from_secs(5));
@@ -39,7 +40,7 @@ fn a_cluster_outlives_its_certificates() {
     assert!(begun.elapsed() >= Duration::from_secs(life));
     one.says("certificates and tokens were read again");
     two.says("certificates and tokens were read again");
-    // Every connection to and from the third is opened anew.
+    // All connections to and from the third server are opened again.
     three.child.kill().unwrap();
     three.child.wait().unwrap();
     names.iter().for_each(|name| authority.issue(dir, name, 1000));
@@ -65,7 +66,7 @@ fn replicas_belong_to_the_cluster() {
                     .to_owned(),
             )
     });
-    // Nothing is held back.
+    // The difference does not hold up the next epoch.
     let begun = Instant::now();
     update(dir, "http://more.example/");
     let all = [&one, &two, &three];
@@ -122,11 +123,12 @@ fn a_server_that_nobody_answers_answers() {
         .collect();
     others.iter().for_each(|server| server.signal("CONT"));
     times.sort_unstable();
-    // The cells that others have are made here after a fifth of a second, and others are not waited for.
+    // This server makes the cells of the other servers after a fifth of a second, and does not wait for the other
+    // servers.
     let (middle, longest) = (times[PAGES / 2], times[PAGES - 1]);
     assert!(middle < Duration::from_millis(300) && longest < Duration::from_millis(1500), "{times:?}");
 
-    // An epoch that nobody has heard of is not waited for either.
+    // A question about an epoch that no server knows does not wait either.
     let begun = Instant::now();
     let (status, answer) = one.get("/v1/links?url=http://host-0.example/0&epoch=2").unwrap();
     assert!(status == 409 || status == 400 || status == 412, "{status}: {answer}");

@@ -1,5 +1,5 @@
-//! Tables of the documents name what the program has: columns of exports and views, fields of questions, metrics. And
-//! the commands in indented blocks, which show no output, run for a reader who has a store and crawl files.
+//! Tables of the documents name what the program has: columns of exports and views, fields of questions, metrics. The
+//! commands in indented blocks, which show no output, run for a reader who has a store and crawl files.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -16,7 +16,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Commands in indented blocks that need what one machine without a network does not have: a bucket, other processes.
+/// Commands in indented blocks that one machine without a network cannot run: they need a bucket or other processes.
 const NOT_HERE: [&str; 4] = ["s3://", "--hosts", "webstrata serve", "webgraph"];
 
 /// The part of a document below a title, up to the next title.
@@ -34,7 +34,7 @@ fn first_cells<'a>(text: &'a str, head: &str) -> Vec<&'a str> {
     cells
 }
 
-/// What a text has between back-ticks.
+/// The texts between back-ticks.
 fn names(text: &str) -> Vec<String> {
     text.split('`').skip(1).step_by(2).map(str::to_owned).collect()
 }
@@ -76,7 +76,7 @@ fn columns_of_analyses_are_those_of_the_book() {
         for row in table.lines().skip(1).take_while(|line| line.starts_with('|')) {
             let mut cells = row.split(" | ").map(names);
             let (analysis, columns) = (cells.next().unwrap(), cells.next().unwrap());
-            // `growth` has a row for each period, and says so in place of columns.
+            // `growth` has a row for each period, and the table has a note instead of columns.
             if columns.is_empty() {
                 continue;
             }
@@ -89,12 +89,12 @@ fn columns_of_analyses_are_those_of_the_book() {
     assert!(checked > 10, "{checked} analyses");
 }
 
-/// The columns of a view: those of the last SELECT of its statement.
+/// The columns of a view, from the last SELECT of its statement.
 fn columns_of(views: &str, view: &str) -> Vec<String> {
     let begin = format!(" VIEW {view} AS\n");
     let start = views.find(&begin).unwrap_or_else(|| panic!("no view {view}")) + begin.len() - 1;
     let end = views[start..].find(";\n").map_or(views.len(), |end| start + end);
-    // The columns of a union are those of its first part.
+    // A union has the columns of its first part.
     let whole = views[start..end].find("\nUNION ALL\n").map_or(end, |union| start + union);
     let select = views[start..whole].rfind("\nSELECT ").unwrap() + start + "\nSELECT ".len();
     let (mut depth, mut columns, mut column) = (0, Vec::new(), String::new());
@@ -130,7 +130,7 @@ fn columns_of_views_are_those_of_the_documents() {
         let views = succeeds(dir.path(), &format!("sql {{}}/store --dialect {dialect}"));
         for row in &rows {
             let (view, columns) = row.trim_start_matches("| ").split_once(" | ").unwrap();
-            // What stands in brackets, or after a colon, is about a column.
+            // Text in brackets or after a colon is about a column.
             let mut text = columns.split(':').next().unwrap().to_owned();
             while let (Some(open), Some(close)) = (text.find('('), text.find(')')) {
                 text.replace_range(open..=close, "");
@@ -173,7 +173,7 @@ fn metrics_that_the_book_names_exist() {
     });
     let named: BTreeSet<&str> = named.collect();
     assert!(named.len() >= 3, "{named:?}");
-    // What a server of one has nothing to say of (certificates), it does not show.
+    // A single server does not show metrics without a value (certificates).
     let registered = fs::read_to_string(workspace().join("serve/src/guard/metrics.rs")).unwrap();
     let is_known = |name: &&&str| {
         let counted = name.trim_end_matches("_total");
@@ -207,7 +207,7 @@ fn indented(text: &str) -> Vec<String> {
 #[test]
 fn indented_commands_run_for_a_reader_with_a_store_and_a_crawl() {
     let dir = built();
-    // What a reader has: crawl files in several forms, a store of some epochs, UIDs of an earlier one.
+    // The files of such a reader: crawl files in several forms, a store of some epochs, UIDs of an earlier epoch.
     fs::create_dir_all(dir.path().join("crawl")).unwrap();
     fs::create_dir_all(dir.path().join("more")).unwrap();
     let crawl = fs::read(dir.path().join("crawl-2006.jsonl")).unwrap();
@@ -237,7 +237,7 @@ fn indented_commands_run_for_a_reader_with_a_store_and_a_crawl() {
             let store = if is_built { "built" } else { "store" };
             let line = shown.replace("STORE", store).replace("/scratch", "scratch");
             let line = if is_built { line.replace("webstrata build", "webstrata build --replace") } else { line };
-            // Large crawls are for machines with time.
+            // Large crawls take too long here.
             let line = line.replace("occurrences=4000000", "occurrences=4000");
             let mut shell = Command::new("sh");
             shell.args(["-c", &line]).current_dir(dir.path()).env("PATH", &path).env("TMPDIR", dir.path());
@@ -253,6 +253,6 @@ fn indented_commands_run_for_a_reader_with_a_store_and_a_crawl() {
         }
     }
     assert!(problems.is_empty() && ran > 20, "{ran} commands\n{}", problems.join("\n"));
-    // The place of the documents has no other output.
+    // The commands leave the store sound.
     assert!(run(dir.path(), "check {}/store").status.success());
 }

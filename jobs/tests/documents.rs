@@ -1,5 +1,5 @@
-//! What the documents show is what the program prints: every console block of the README and of each page of the book
-//! is run, in the order of the page and in one directory, as a reader would. Options that the documents name exist.
+//! The documents show the real output of the program. The test runs every console block of the README and of each page
+//! of the book, in the order of the page and in one directory, as a reader would. The options in the documents exist.
 //!
 //! A line that begins with `$ ` is a command. The lines below are its output, on either stream; `...` stands for any
 //! lines. Seconds, times of commits and sizes of temporary files may differ.
@@ -22,9 +22,9 @@ use std::sync::Mutex;
 use std::thread;
 use webstrata_layers::record::time::text::FORMS;
 
-/// What a test cannot run inside itself: the command builds this program.
+/// The command that the test cannot run, because the command builds this program.
 const LEFT_TO_THE_READER: [&str; 1] = ["cargo install --path jobs --locked"];
-/// Where the documents have their server; the test takes any free port.
+/// The address of the server in the documents. The test takes any free port.
 const SERVED_AT: &str = "127.0.0.1:7400";
 
 /// A command of a console block and the lines that the document shows below it.
@@ -50,7 +50,7 @@ fn commands_of(text: &str) -> Vec<Shown> {
             last.output.push(line.to_owned());
         }
     }
-    // Between the commands of one block stand empty lines and comments, which are no output.
+    // Empty lines and comments between the commands of a block are not output.
     for shown in &mut all {
         while shown.output.last().is_some_and(String::is_empty) {
             shown.output.pop();
@@ -59,7 +59,7 @@ fn commands_of(text: &str) -> Vec<Shown> {
     all
 }
 
-/// A line without what differs from run to run.
+/// A line without the parts that differ from run to run.
 fn steady(line: &str) -> String {
     let mut words: Vec<String> = line.trim_end().split(' ').map(str::to_owned).collect();
     for at in 0..words.len() {
@@ -69,7 +69,7 @@ fn steady(line: &str) -> String {
         if is_number && next == "s" {
             words[at] = "N".to_owned();
         } else if words[at].len() == 64 && words[at].bytes().all(|byte| byte.is_ascii_hexdigit()) {
-            // Of a rule of a removal, with the store as salt.
+            // The hash of a removal rule, with the store as salt.
             words[at] = "HASH".to_owned();
         } else if is_spilt {
             (words[at], words[at + 1]) = ("N".to_owned(), "B".to_owned());
@@ -85,7 +85,7 @@ fn steady(line: &str) -> String {
     }
 }
 
-/// The same of the lines of `log`, whose times are those of this run.
+/// Like [`steady`] for each line. The lines of `log` also lose their times.
 fn steady_all(command: &str, lines: &[String]) -> Vec<String> {
     let is_log = command.starts_with("webstrata log ");
     let without_time =
@@ -98,7 +98,7 @@ fn steady_all(command: &str, lines: &[String]) -> Vec<String> {
     }
 }
 
-/// Whether the lines are those that the document shows, where `...` stands for any.
+/// Whether the printed lines fit the lines in the document, where `...` stands for any lines.
 fn fits(shown: &[String], printed: &[String]) -> bool {
     match shown.split_first() {
         None => printed.is_empty(),
@@ -107,7 +107,7 @@ fn fits(shown: &[String], printed: &[String]) -> bool {
     }
 }
 
-/// A reader at a shell, who begins with the examples of the repository and nothing else.
+/// A reader at a shell, who begins with only the examples of the repository.
 struct Shell {
     directory: tempfile::TempDir,
     server: Option<Server>,
@@ -162,7 +162,7 @@ impl Shell {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// What the server prints until it is ready.
+    /// Starts the server. Returns its output until it is ready.
     fn serve(&mut self, command: &str) -> String {
         let mut program = Command::new(env!("CARGO_BIN_EXE_webstrata"));
         program.args(command.split(' ').skip(1)).args(["--listen", "127.0.0.1:0", "--data", "cells"]);
@@ -175,7 +175,7 @@ impl Shell {
                 break;
             }
         }
-        // A server that nobody listens to would end.
+        // A server whose output nobody reads would end.
         thread::spawn(move || lines.for_each(drop));
         let address = printed.lines().find_map(|line| line.strip_prefix("listening on ")).map(str::to_owned);
         let address = address.unwrap_or_else(|| panic!("{command}: {printed}"));
@@ -183,7 +183,7 @@ impl Shell {
         printed.replace(&address, SERVED_AT)
     }
 
-    /// What `curl -s [--data-binary @FILE] ADDRESS/PATH [| COMMAND]` prints; curl itself may not be there.
+    /// The output of `curl -s [--data-binary @FILE] ADDRESS/PATH [| COMMAND]`. The test does not need curl itself.
     fn ask(&self, command: &str) -> String {
         let (command, then) = command.split_once(" | ").unwrap_or((command, "cat"));
         let answer = self.directory.path().join(".answer");
@@ -216,7 +216,8 @@ impl Shell {
     }
 }
 
-/// Runs the commands of a page: how many it has, and every difference, so that a page is mended in one go.
+/// Runs the commands of a page. Returns the number of commands and every difference, so that a page can be repaired in
+/// one go.
 fn check(page: &Page) -> (usize, Vec<String>) {
     let mut shell = Shell::new();
     let mut problems = Vec::new();
@@ -239,7 +240,7 @@ fn check(page: &Page) -> (usize, Vec<String>) {
 fn the_documents_show_what_the_program_prints() {
     let documents = documents();
     let (waiting, results) = (Mutex::new(documents.iter()), Mutex::new(Vec::new()));
-    // Commands wait for disks and servers: a few pages at a time.
+    // Commands wait for disks and servers, so four pages run at a time.
     let next = || waiting.lock().unwrap().next();
     let work = || {
         while let Some(page) = next() {
@@ -290,7 +291,7 @@ fn options_in(text: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// The subcommands that a help lists, with those below them.
+/// The subcommands in the help of a command.
 fn subcommands(dir: &Path, above: &str) -> Vec<String> {
     let help = succeeds(dir, format!("{above} --help").trim());
     let listed =
@@ -311,9 +312,9 @@ fn options_that_the_documents_name_exist() {
     for name in ["bench codecs", "bench cells"] {
         known.extend(options_in(&succeeds(dir.path(), &format!("{name} --help"))));
     }
-    // What names the STORE in the place of a word, which help shows.
+    // The option that names the STORE instead of an argument; help shows it.
     known.insert("--store".to_owned());
-    // Of cargo, curl, docker, protoc and the scripts of tests, which the documents run, too.
+    // The options of cargo, curl, docker, protoc and test scripts, which the documents run, too.
     let others = [
         "--workspace",
         "--locked",

@@ -1,5 +1,5 @@
-//! Epochs as a user sees them: what was committed when, what a collection removes and what it keeps for readers in
-//! other processes, UIDs of epochs before a merge.
+//! Epochs as a user sees them: the log of commits; the epochs that garbage collection removes, and the epochs that it
+//! keeps for readers in other processes; UIDs of epochs before a merge.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -22,14 +22,14 @@ use webstrata_layers::*;
 
 const CRAWL: &str = r#"{"url":"http://a.example/","ts":"20060115120000","links":["http://b.example/"]}"#;
 
-/// A child has the open files of this process until it runs its own program, and with them locks and leases. So none is
-/// started while a test has a store open itself.
+/// Until a child runs its own program, it shares the open files of this process, and with them locks and leases. So no
+/// child starts while a test itself has a store open.
 fn no_child_starts() -> MutexGuard<'static, ()> {
     static STARTS: Mutex<()> = Mutex::new(());
     STARTS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Starts a command; standard error and output can be read.
+/// Starts a command with pipes for standard output and standard error.
 fn start(command: &mut Command) -> Child {
     let _starts = no_child_starts();
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
@@ -55,7 +55,7 @@ fn json_of(text: &str) -> Value {
     serde_json::from_str(text).unwrap()
 }
 
-/// A directory with `crawl.jsonl` and, built from it, epoch 1 of `store`.
+/// A directory with `crawl.jsonl`, and epoch 1 of `store` built from the crawl.
 fn built() -> TempDir {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("crawl.jsonl"), CRAWL).unwrap();
@@ -63,8 +63,8 @@ fn built() -> TempDir {
     dir
 }
 
-/// Commits an epoch in which the rows from `first` on are replaced by one of `urls` URLs, with a translation where
-/// there are runs.
+/// Commits an epoch in which one row of `urls` URLs replaces the rows from `first` on, with a translation if `runs` is
+/// not empty. Returns the number of the epoch.
 fn commit(store: &Path, first: usize, urls: u64, runs: &[(u64, u64, u64)]) -> u64 {
     let _starts = no_child_starts();
     let writer = StoreWriter::open(store, "test", None).unwrap();
@@ -83,8 +83,8 @@ fn commit(store: &Path, first: usize, urls: u64, runs: &[(u64, u64, u64)]) -> u6
     writer.commit(NewEpoch { rows, in_range: RangeLength::Month, provenance, translation }).unwrap()
 }
 
-/// Epoch 1 with UIDs 0 and 1; 2 with three more; in 3 the second row has another order and lacks UID 3; 4 with one
-/// more.
+/// Epoch 1 has UIDs 0 and 1. Epoch 2 has three more. In epoch 3, the second row has another order and lacks UID 3.
+/// Epoch 4 has one more.
 fn four_epochs() -> TempDir {
     let dir = built();
     let store = dir.path().join("store");
@@ -135,7 +135,7 @@ fn the_log_shows_what_was_read() {
     assert_eq!(lines.lines().count(), shown.len() + 1);
     let last: Vec<&str> = lines.lines().last().unwrap().split_whitespace().collect();
     assert_eq!(last, ["1", time, time, &bytes.to_string(), &digest, name.to_str().unwrap()]);
-    // Earlier epochs have what was inside then; after a merge all is inside.
+    // An earlier epoch lists the inputs up to this epoch. After a merge, all inputs are still listed.
     assert_eq!(succeeds(dir.path(), "log {}/store --inputs --epoch 1").lines().count(), 2);
     succeeds(dir.path(), "merge {}/store --rows all");
     assert_eq!(succeeds(dir.path(), "log {}/store --inputs"), lines);
@@ -159,7 +159,7 @@ fn uids_go_through_merges_and_back() {
     }
     let json = "{\"translated\":3,\"uid\":2}\n{\"translated\":null,\"uid\":3}\n";
     assert_eq!(uids("--translate 2 --format json 2 3"), json);
-    // The epochs themselves may be gone.
+    // The epochs themselves may no longer exist.
     succeeds(dir.path(), "gc {}/store --keep 1");
     let from_input = |input: &[u8]| -> Output {
         let mut child = start(command(dir.path(), "uids {}/store --translate 2").stdin(Stdio::piped()));
@@ -263,8 +263,8 @@ fn a_diff_shows_what_an_epoch_added() {
     assert_eq!(shown[2], json!({"page": page, "link": "http://c.example/", "change": "gained"}));
     let last = shown.last().unwrap();
     assert_eq!((&last["from"], &last["to"], &last["changes"]["pages"]), (&json!(1), &json!(2), &json!(2)));
-    // Epoch 3 merged the rows of epoch 2: what came in with the update is seen all the same, and between the two
-    // nothing.
+    // Epoch 3 merged the rows of epoch 2. The diff of the current epoch still shows the changes of the update, and the
+    // diff of epochs 2 and 3 is empty.
     let latest = succeeds(dir.path(), "diff {}/store --captures --links");
     assert_eq!(latest.lines().take(4).collect::<Vec<_>>(), expected);
     let merged = succeeds(dir.path(), "diff {}/store --from 2 --captures --links");

@@ -1,8 +1,8 @@
-//! Builds, updates and merges on disks that are too small, of the store and of temporary files: they say which place is
-//! full and what to do, the store stays as it was, and with more room the same command ends right. Exports and analyses
-//! say which place is full, and leave nothing there.
+//! Builds, updates and merges on disks that are too small for the store or for temporary files. The error names the
+//! full place and what to do, the store stays unchanged, and with more room the same command succeeds. Exports and
+//! analyses name the full place, and leave nothing there.
 //!
-//! The disks are small file systems in memory, as `disks` makes them: the tests run where they are asked for.
+//! The disks are small file systems in memory, made by `mounts`. The tests are ignored by default.
 
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
@@ -18,17 +18,17 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// Into so many steps the room that a job needs is cut.
+/// The number of steps between no room and the room that a job needs.
 const STEPS: u64 = 8;
 
-/// How a command ended, and the last line that it said.
+/// The exit code of a command, and the last line of its standard error.
 fn end(mut command: Command) -> (Option<i32>, String) {
     let output = command.output().unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
     (output.status.code(), said.lines().last().unwrap_or_default().to_owned())
 }
 
-/// It failed because this place is full, and says what to do.
+/// Asserts that a command failed because this place is full, and that the error says what to do.
 fn is_full((code, error): &(Option<i32>, String), place: &Path, advice: &str) {
     assert_eq!(*code, Some(1), "{error}");
     assert!(error.starts_with("error: ") && error.contains("No space left"), "{error}");
@@ -58,7 +58,7 @@ fn a_full_disk_of_a_build_leaves_the_old_epoch() {
         succeeds(dir.path(), "generate uk:occurrences=500000,seed=3 --out {}/large.jsonl");
         let output = run(dir.path(), "build --replace --out {}/disk/store {}/large.jsonl");
         let said = String::from_utf8(output.stderr).unwrap();
-        // A slow machine has time to say how far it is.
+        // On a slow machine, standard error also has lines of progress.
         let errors: Vec<&str> = said.lines().filter(|line| line.starts_with("error: ")).collect();
         let [error] = errors[..] else { panic!("{said}") };
         is_full(&(output.status.code(), error.to_owned()), &disk.0.join("store"), "");
@@ -77,7 +77,7 @@ fn a_full_disk_of_a_store() {
             let disk = Disk::mount(histories.path("disk"), 1 << 20);
             let (store, spill) = (histories.path("disk/store"), histories.path("spill"));
             let run = || end(histories.job(job, &store, &spill, 1));
-            // What it needs, and then a store as before.
+            // Measures the space that the job needs, and then restores the store.
             histories.copy(job.base, "disk/store");
             let before = disk.used();
             assert_eq!(run().0, Some(0));
@@ -157,7 +157,7 @@ fn a_full_disk_of_temporary_files() {
     });
 }
 
-/// What exports and analyses write: the place is named, and nothing half-written is left there.
+/// The results of exports and analyses: the error names the place, and nothing half-written is left there.
 #[test]
 #[ignore = "mounts small file systems (Linux, unshare): cargo test --test full_disks -- --ignored"]
 fn a_full_disk_of_results() {
@@ -197,7 +197,7 @@ fn a_full_disk_of_results() {
                 if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) }.unwrap();
             }
             for part in [0, 4, 7] {
-                // In whole pages, of which a file has several.
+                // The size is a multiple of 4 KiB pages. A result has several pages.
                 disk.resize((needed * part / 32 * 4).max(4));
                 is_full(&webstrata(words), &disk.0, "free some space there and run the same command again");
                 assert!(files().is_empty(), "{words} leaves {:?}", files());

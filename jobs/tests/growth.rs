@@ -1,9 +1,9 @@
-//! A cluster of real processes grows from three servers to six under load, and shrinks to three others: no call fails,
-//! no answer is wrong, and what moves is hardly more than what belongs to those that have come.
+//! A cluster of real processes grows from three servers to six under load, and shrinks to three others. No call fails,
+//! no answer is wrong, and hardly more bytes move than the cells that belong to the new servers.
 //!
-//! Servers that come within the time for which members are to settle are waited for, so that each cell moves once. The
-//! store has no images of cells: the first servers make them from layers, and all others have them from those.
-//! `WEBSTRATA_SEED` (1) says which crawl it is.
+//! The cluster waits for servers that join within the settle time of members, so that each cell moves once. The store
+//! has no images of cells: the first servers make the images from layers, and all other servers fetch them.
+//! `WEBSTRATA_SEED` (1) selects the crawl.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 #![expect(clippy::print_stdout, reason = "what was measured")]
@@ -36,7 +36,7 @@ const REPLICAS: usize = 2;
 const PARTITION_URLS: u64 = 25;
 const WHOLE: Duration = Duration::from_secs(90);
 
-/// A figure of a server, from its page of figures.
+/// The value of a server's metric.
 fn figure(server: &Server, name: &str) -> u64 {
     let mut stream = TcpStream::connect(server.address).unwrap();
     write!(stream, "GET /metrics HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", server.address).unwrap();
@@ -49,7 +49,7 @@ fn figure(server: &Server, name: &str) -> u64 {
 /// The servers of each cell, by row and partition, in order.
 type Placed = BTreeMap<(u32, u32), Vec<String>>;
 
-/// Where cells belong.
+/// The placement of all cells on the servers with these names.
 fn placed(dir: &Path, names: &[String]) -> Placed {
     let store = Store::open(dir.join("store")).unwrap();
     let mut rows = BTreeMap::<u32, Vec<placement::Load>>::new();
@@ -70,7 +70,8 @@ fn bytes(dir: &Path, server: &str, (row, partition): (u32, u32)) -> u64 {
     file.metadata().unwrap_or_else(|error| panic!("{}: {error}", file.display())).len()
 }
 
-/// Returns when all cells are where they belong, and nowhere else; gives the names of the servers, and where that is.
+/// Returns when all cells are on exactly the servers that they belong to. Returns the names of the servers, and the
+/// placement.
 fn settle(cluster: &Cluster, clerk: &Clerk, story: &Story) -> (Vec<String>, Placed) {
     let names: Vec<String> = cluster.servers.iter().map(|server| server.name.clone()).collect();
     let (cells, begun) = (placed(story.dir(), &names), Instant::now());
@@ -100,7 +101,7 @@ fn a_cluster_grows_and_shrinks_under_load_and_moves_what_has_to_move() {
     let fetched = |cluster: &Cluster| -> u64 {
         cluster.servers.iter().map(|server| figure(server, "webstrata_fetched_bytes_total")).sum()
     };
-    // What the first three send one another comes to its end.
+    // The first three servers finish sending cells to one another.
     settle(&cluster, &clerk, &story);
     let before = fetched(&cluster);
     let load = Load::start(&runtime, &clerk, &story, 4, seed);

@@ -1,4 +1,4 @@
-//! Commands that a signal ends while they write leave no draft, whichever command it is and whichever signal.
+//! A signal that ends a command while it writes leaves no draft, for every command and signal.
 
 #![cfg(unix)]
 
@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Commands that write: a line that takes a while, and whether a draft is there for most of that time.
+/// Commands that write: the name, a command line that takes a while, and whether a draft exists for most of that time.
 const WRITING: [(&str, &str, bool); 21] = [
     ("generate", "generate uk:occurrences=5000000 --out {}/out/x.jsonl", true),
     ("generate", "generate uk:occurrences=5000000 --out {}/out/x.warc.gz", true),
@@ -57,12 +57,12 @@ const READING: [&str; 16] = [
     "help",
 ];
 
-/// How long after its start a command is interrupted that makes drafts for a moment only.
+/// A command that has a draft only for a moment is interrupted this time after its start.
 const MOMENT: Duration = Duration::from_millis(60);
-/// How long a draft may take to appear, and a command to end.
+/// The time within which a draft must appear, and a command must end.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The drafts in a directory and below.
+/// The drafts in a directory and its subdirectories.
 fn drafts(directory: &Path) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for entry in fs::read_dir(directory).into_iter().flatten().map_while(Result::ok) {

@@ -1,8 +1,8 @@
-//! Updates, merges and collections that are killed at random moments: the store stays at an epoch that was committed,
-//! whole and with its answers; and the same command, given again, ends as if nothing had happened.
+//! Updates, merges and garbage collections that are killed at random moments. The store stays at a committed epoch,
+//! whole and with the answers of this epoch. The same command, run again, ends as if nothing had happened.
 //!
-//! Moments are drawn from a seed, `WEBSTRATA_SEED` (1); `WEBSTRATA_KILLS` (6) says how many kills there are. A longer
-//! run: `WEBSTRATA_KILLS=50 WEBSTRATA_SEED=7 cargo test --release -p webstrata --test kills`.
+//! `WEBSTRATA_SEED` (1) is the seed of the moments, and `WEBSTRATA_KILLS` (6) the number of kills. A longer run:
+//! `WEBSTRATA_KILLS=50 WEBSTRATA_SEED=7 cargo test --release -p webstrata --test kills`.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 #![expect(clippy::print_stdout, reason = "what chance has come to")]
@@ -21,16 +21,16 @@ use std::time::{Duration, Instant};
 use webstrata_tests::crawls::Random;
 use webstrata_tests::number;
 
-/// When a job is killed: so long after one of its stages has begun (the first is its start), or after it has made or
-/// removed a manifest.
+/// The moment of a kill: a time after the start of a stage (the first is the start of the job), or a time after the job
+/// has made or removed a manifest.
 enum Moment {
     Stage(usize, Duration),
     Manifest(Duration),
 }
 
-/// What a job does that is not killed.
+/// The course of an undisturbed job.
 struct Undisturbed {
-    /// When each stage begins, in seconds, and when all is over; at least the start.
+    /// The start of each stage and the end of the job, in seconds. The list has at least the start of the job.
     begins: Vec<f64>,
     end: f64,
     expected: Expected,
@@ -53,7 +53,7 @@ impl Undisturbed {
         Undisturbed { begins, end, expected: Expected::of(&store, first) }
     }
 
-    /// A moment of the job. Short stages have their share, and so has what comes before and after a commit.
+    /// A random moment of the job. Short stages get their share, and so does the time around a commit.
     fn moment(&self, random: &mut Random) -> Moment {
         let last = self.begins.len() - 1;
         match random.below(3) {
@@ -68,7 +68,7 @@ impl Undisturbed {
     }
 }
 
-/// Starts a job and kills it at a moment; whether it was not over by then.
+/// Starts a job and kills it at a moment. Returns whether the job was still running.
 fn kill(mut command: Command, store: &Path, moment: Moment) -> bool {
     let manifests = || -> BTreeSet<_> {
         fs::read_dir(store.join("epochs")).unwrap().map(|entry| entry.unwrap().file_name()).collect()
@@ -99,7 +99,7 @@ fn whatever_is_killed_leaves_an_epoch_and_ends_right_when_it_is_given_again() {
     let undisturbed = JOBS.map(|job| Undisturbed::new(&histories, &job));
     assert_eq!(undisturbed.each_ref().map(|own| own.expected.answers.len()), [3, 2, 1, 2]);
     let spill = histories.path("spill");
-    // Kills by job, and by whether an epoch had been made by then.
+    // The number of kills, by job and by the number of epochs that the job had made.
     let mut kills = BTreeMap::new();
     let (mut round, wanted) = (0, number("WEBSTRATA_KILLS", 6));
     while kills.values().sum::<u64>() < wanted {
@@ -110,7 +110,7 @@ fn whatever_is_killed_leaves_an_epoch_and_ends_right_when_it_is_given_again() {
         histories.copy(job.base, &name);
         let (store, first) = (histories.path(&name), current(&histories.path(&name)));
         let workers = 1 + u64::from(random.below(4) == 0);
-        // Twice in a row at most, so that the job gets to its end.
+        // At most twice in a row, so that the job reaches its end.
         let was_killed = (0..2).take_while(|_| {
             let killed = kill(histories.job(job, &store, &spill, workers), &store, undisturbed.moment(&mut random));
             let made = expected.inspect(&store) - first;
@@ -119,7 +119,7 @@ fn whatever_is_killed_leaves_an_epoch_and_ends_right_when_it_is_given_again() {
         });
         if was_killed.count() > 0 {
             if random.below(3) == 0 {
-                // It takes nothing from a job that is not done.
+                // Garbage collection removes nothing that an unfinished job needs.
                 histories.succeeds("gc STORE --keep 1", &name);
                 expected.inspect(&store);
             }

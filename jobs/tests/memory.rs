@@ -1,7 +1,7 @@
-//! Inputs that would take all memory there is, built within a budget: what they leave in the store, and what they take.
+//! Inputs that would take all memory, built within a budget: the stores that they give, and the memory that they take.
 //!
-//! By default each is small, so that a second is enough; with `WEBSTRATA_MEMORY=full` they have the sizes that
-//! `docs/benchmarks.md` tells of, and need 3 GB in the place for temporary files.
+//! By default each input is small, so that the test takes a second. With `WEBSTRATA_MEMORY=full`, the inputs have the
+//! sizes in `docs/benchmarks.md`, and need 3 GB in the directory for temporary files.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 #![expect(clippy::print_stdout, reason = "what it measures is for the reader of its output")]
@@ -16,15 +16,15 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-/// Given to every build, in MiB.
+/// The memory budget of every build, in MiB.
 const MEMORY: u64 = 256;
 
-/// A size by default, and with `WEBSTRATA_MEMORY=full`.
+/// The default size, or the size with `WEBSTRATA_MEMORY=full`.
 fn size(small: u64, full: u64) -> u64 {
     if std::env::var("WEBSTRATA_MEMORY").is_ok_and(|value| value == "full") { full } else { small }
 }
 
-/// What fills an input.
+/// Writes an input.
 type Writing<'a> = &'a dyn Fn(&mut dyn Write) -> std::io::Result<()>;
 
 struct Place(tempfile::TempDir);
@@ -38,7 +38,7 @@ impl Place {
         self.0.path().join(name)
     }
 
-    /// A file that `write` fills.
+    /// Makes an input file with the content from `write`.
     fn input(&self, name: &str, write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) {
         let mut file = BufWriter::new(File::create(self.path(name)).unwrap());
         write(&mut file).and_then(|()| file.flush()).unwrap();
@@ -48,7 +48,7 @@ impl Place {
         command(self.0.path(), words)
     }
 
-    /// Builds or updates a store from an input; what was counted, and what was left out of which URL.
+    /// Builds or updates a store from an input. Returns the report of the job: counts, and the URLs that were left out.
     fn take(&self, job: &str, input: &str) -> serde_json::Value {
         let words = match job {
             "build" => format!("build --replace --out {{}}/store --memory {MEMORY}M -w 1 --format json {{}}/{input}"),
@@ -76,7 +76,8 @@ impl Place {
     }
 }
 
-/// Runs a command; the most memory that it held, in bytes, as the system saw it until just before its end.
+/// Runs a command. Returns its output, and its peak memory in bytes, as the system reported it until just before the
+/// end.
 fn watched(command: &mut Command) -> (Output, u64) {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let status = PathBuf::from(format!("/proc/{}/status", child.id()));
@@ -149,7 +150,7 @@ fn a_url_of_any_length_is_counted_and_left_out() {
     assert_eq!((&report["counts"]["urls"], &report["damaged"]), (&2.into(), &0.into()));
 }
 
-/// A capture of `http://a.example/` with links to `from..to` and one to `http://c.example/`.
+/// Writes a capture of `http://a.example/` with links to `from..to` and a link to `http://c.example/`.
 fn capture(out: &mut dyn Write, ts: u64, links: std::ops::Range<u64>) -> std::io::Result<()> {
     write!(out, r#"{{"url":"http://a.example/","ts":{ts},"links":["http://c.example/""#)?;
     for number in links {
@@ -172,7 +173,7 @@ fn a_line_of_any_number_of_links() {
 
 #[test]
 fn a_page_that_is_too_large_keeps_its_captures_and_is_named() {
-    // Links that come and go make a change each time; or there are too many of them.
+    // Links that come and go make a change in each capture. A wide page has too many links.
     let alternating = |out: &mut dyn Write| {
         (0..1500).try_for_each(|second| capture(out, START + second, 0..if second % 2 == 0 { 1500 } else { 0 }))
     };
@@ -192,7 +193,7 @@ fn a_page_that_is_too_large_keeps_its_captures_and_is_named() {
         let left_out = serde_json::json!([{"kind": "page too large", "url": "http://a.example/"}]);
         assert_eq!(report["left_out"], left_out);
         let counts = &report["counts"];
-        // URLs that only left out links name are none of the store.
+        // The store does not have URLs that only the left-out links name.
         let got = ["pages", "captures", "unknown_captures", "links", "urls"].map(|name| counts[name].as_u64().unwrap());
         assert_eq!(got, [2, captures + 1, captures, 1, 3], "{report}");
         assert_eq!(place.lines("links {}/store http://b.example/7 --in"), ["http://z.example/"]);
@@ -216,7 +217,7 @@ fn a_page_of_any_number_of_captures_keeps_them_all() {
     assert_eq!(place.lines("check {}/store").len(), 1);
     let last = place.lines("links {}/store http://a.example/ --at now");
     assert_eq!(last, ["http://b.example/21", "http://c.example/"]);
-    // An update and a merge come to what one build writes.
+    // An update and a merge give the bytes of one build.
     place.input("more.jsonl", |out| capture(out, START + CAPTURES, 3..4));
     place.take("update", "more.jsonl");
     place.lines("merge {}/store --rows all");
@@ -237,11 +238,12 @@ fn files(store: &Path) -> [Vec<u8>; 8] {
 
 #[test]
 fn a_page_that_only_all_rows_make_too_large_comes_to_that_of_one_build() {
-    // Each update has captures between those of the other, so that each link changes with each capture.
+    // The captures of each update lie between the captures of the other update, so that each link changes at each
+    // capture.
     let (all, steps) = (Place::new(), Place::new());
     let captures = |out: &mut dyn Write, number: u64| {
         (0..800).try_for_each(|second| capture(out, START + 2 * second + number, 0..1500 * (1 - number)))?;
-        // Before the URLs that go, so that it has the same UID with and without them.
+        // This page sorts before the URLs that go, so its UID is the same with and without these URLs.
         writeln!(out, r#"{{"url":"http://a.example/{number}","ts":{START},"links":["http://b.example/7"]}}"#)
     };
     all.input("all.jsonl", |out| (0..2).try_for_each(|number| captures(out, number)));
@@ -257,10 +259,10 @@ fn a_page_that_only_all_rows_make_too_large_comes_to_that_of_one_build() {
     assert!(merged.iter().any(|line| line.contains("page too large: http://a.example/")), "{merged:?}");
     assert_eq!(steps.lines("check {}/store").len(), 1);
     let files = |place: &Place| files(&place.path("store"));
-    // URLs that only the links of the page name go with the merge after the one that leaves these out.
+    // The first merge leaves the links of the page out. The URLs that only these links name go with the second merge.
     let layers = [files(&all), files(&steps)];
     assert!(layers[0][2..5] == layers[1][2..5], "ts, bv and rv are the same at once");
-    // More captures do not make it smaller.
+    // The page stays too large with more captures.
     for place in [&all, &steps] {
         place.input("more.jsonl", |out| capture(out, START + 9999, 3..4));
         place.take("update", "more.jsonl");
@@ -325,7 +327,7 @@ fn a_url_with_more_in_links_than_a_record_has() {
     place.lines("merge {}/store --rows all");
     assert_eq!(count(&place), [(sources + more).to_string()]);
     assert_eq!(place.lines("check {}/store").len(), 1);
-    // A cell has one record of them; it is read back, and compared with the layers.
+    // A cell has one record of the captures. `cells` reads the record back and compares it with the layers.
     place.lines("cells {}/store");
     assert_eq!(place.lines("check {}/store").len(), 1);
 }

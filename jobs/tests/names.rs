@@ -1,7 +1,7 @@
-//! Servers whose names get addresses after they were started, and that find each other by one name of all.
+//! Servers whose names get addresses only after the servers have started, and that find each other by one shared name.
 //!
-//! The names stand in a file of hosts, mounted where no other process sees it. That needs `unshare` and the right to
-//! make user namespaces, which not every machine has: the test runs where it is asked for, and fails without these.
+//! The names are in a hosts file, mounted where no other process sees it. This needs `unshare` and the right to make
+//! user namespaces, which some machines do not have. The test is ignored by default, and fails without these.
 
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]

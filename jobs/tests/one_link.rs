@@ -1,5 +1,5 @@
-//! Whether a page links to a URL, asked by every way there is: each must say yes, no or unknown as all others do. From
-//! layers, from cells and from a server; of one row and of several.
+//! Whether a page links to a URL, by every way to ask. All ways must give the same answer: yes, no or unknown. The test
+//! asks layers, cells and a server, with one row and with several.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -21,8 +21,8 @@ use webstrata_tests::rows::{Captures, Rows, Said};
 const PAGE: &str = "http://page.example/";
 const TARGET: &str = "http://target.example/";
 
-/// When the link is asked about, and what is right: before the page was captured, while it links, while its latest
-/// capture has unknown links, after it has lost the link, and while that is unknown again.
+/// The dates of the questions, and the right answers: before the page was captured, while it links, while its latest
+/// capture has unknown links, after it has lost the link, and while its links are unknown again.
 const ANSWERS: [(&str, Linking); 5] = [
     ("2007", Linking::No),
     ("2008", Linking::Yes),
@@ -35,7 +35,7 @@ fn said(time: &str, said: Said) -> Captures {
     Captures::from([((PAGE.to_owned(), parse_time(time, false).unwrap()), said)])
 }
 
-/// The captures of the page, each in a row of its own or all in one.
+/// Writes a store with the captures of the page, in one row or each in its own row.
 fn store(dir: &Path, is_one_row: bool) {
     let to_target = Said::Links(BTreeSet::from([TARGET.to_owned(), "http://other.example/".to_owned()]));
     let elsewhere = Said::Links(BTreeSet::from(["http://other.example/".to_owned()]));
@@ -71,21 +71,22 @@ fn has(list: &Value, url: &str) -> bool {
     list.as_array().is_some_and(|list| list.iter().any(|own| own == url))
 }
 
-/// What an answer with links says: of the page, or inward.
+/// The state of the link in an answer with links, outward or inward.
 fn of_links(answer: &Value, is_inward: bool) -> Linking {
     let url = if is_inward { PAGE } else { TARGET };
     let is_unknown = answer["unknown"] == true || has(&answer["unknown"], url);
     state(has(&answer["links"], url), is_unknown)
 }
 
-/// What a program prints of the link, as lines of JSON with `links`; nothing is no.
+/// The state of the link in JSON lines with the field `links`. Without a line about the link, the state is no.
 fn of_lines(text: &str, is_of_link: impl Fn(&Value) -> bool) -> Linking {
     let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let mut own = lines.filter(is_of_link);
     own.next().map_or(Linking::No, |line| word(&line["links"]))
 }
 
-/// What a table of rows, or of links, says in its column `links`; no line of the page is no.
+/// The state of the link in the column `links` of a table of pages or links. Without a row about the page, the state is
+/// no.
 fn of_table(text: &str) -> Linking {
     let mut lines = text.lines().map(|line| line.split(',').collect::<Vec<_>>());
     let place = lines.next().unwrap().into_iter().position(|name| name == "links").unwrap();
@@ -93,7 +94,7 @@ fn of_table(text: &str) -> Linking {
     own.map_or(Linking::No, |line| word(&Value::from(line[place])))
 }
 
-/// Each way to ask the command line, and what it says.
+/// Each way to ask on the command line, with its answer.
 fn of_commands(dir: &Path, source: &str, at: &str) -> Vec<(String, Linking)> {
     let mut said = Vec::new();
     let mut note = |line: String, linking: Linking| said.push((line, linking));
@@ -141,7 +142,7 @@ fn of_commands(dir: &Path, source: &str, at: &str) -> Vec<(String, Linking)> {
     said
 }
 
-/// Each way to ask a server over HTTP and gRPC.
+/// Each way to ask a server over HTTP and gRPC, with its answer.
 fn of_server(server: &Server, at: &str) -> Vec<(String, Linking)> {
     let get = |path: &str| -> Value {
         let (status, body) = server.get(path).unwrap();

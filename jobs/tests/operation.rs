@@ -1,5 +1,5 @@
-//! What those who run builds see and do: figures while it runs, reports, stopping, budgets that are too small, full
-//! disks, clusters that cannot start.
+//! Builds as their operators see them: figures during a build, reports, stopping, budgets that are too small, full
+//! disks, and clusters that cannot start.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -26,7 +26,7 @@ impl Place {
         self.0.path().join(name)
     }
 
-    /// `webstrata build` into `store`, with words that stand in one text; `{}` stands for this place.
+    /// `webstrata build` into `store`, with words given as one text. `{}` stands for this place.
     fn build(&self, words: &str) -> Command {
         let mut command = command(self.0.path(), &format!("build --log info --out {{}}/store {words}"));
         command.stdout(Stdio::null()).stderr(Stdio::piped());
@@ -43,7 +43,7 @@ fn said(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
 
-/// The last line that a build says, which is its error.
+/// The error of a build, which is its last line.
 fn error(command: &mut Command) -> String {
     let output = command.output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{output:?}");
@@ -143,7 +143,7 @@ fn too_little_memory_is_said_before_the_work() {
     assert!(!place.path("store").exists());
 }
 
-/// Captures of one page, each with a link of its own.
+/// Writes captures of one page, each with a link that no other capture has.
 fn giant_page(path: &Path, captures: u64) {
     let mut file = std::io::BufWriter::new(fs::File::create(path).unwrap());
     for n in 0..captures {

@@ -1,5 +1,6 @@
-//! Stores that take the place of others: under a server, in a cluster, under a job that goes on, and for an update with
-//! other options. What is answered is of one store, or is an error that says what happened; never of both.
+//! Stores that another store replaces: under a server, in a cluster, under a job that resumes, and for an update with
+//! other options. An answer comes from one store, or is an error that says what happened. It never comes from both
+//! stores.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -31,14 +32,14 @@ fn succeeds(args: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// That it fails, and what it says.
+/// Asserts that a command fails, and returns its standard error.
 fn fails(args: &[&str]) -> String {
     let output = run(args);
     assert_eq!(output.status.code(), Some(1), "{args:?}: {}", String::from_utf8_lossy(&output.stdout));
     String::from_utf8(output.stderr).unwrap()
 }
 
-/// A crawl of pages that link to their `step`-th neighbours, in a file.
+/// Writes a crawl of pages that link to their `step`-th neighbours.
 fn crawl(dir: &Path, name: &str, step: usize) -> PathBuf {
     let path = dir.join(name);
     let mut file = File::create(&path).unwrap();
@@ -64,7 +65,7 @@ fn links_of(page: usize, step: usize) -> Vec<String> {
     links
 }
 
-/// A server of a store, under a name.
+/// Starts a server of a store under a name.
 fn serve(dir: &Path, name: &str, store: &Path, args: &[&str]) -> Server {
     let data = dir.join(format!("data-{name}"));
     let mut command = webstrata(&["serve", store.to_str().unwrap(), "--data", data.to_str().unwrap()]);
@@ -75,7 +76,7 @@ fn serve(dir: &Path, name: &str, store: &Path, args: &[&str]) -> Server {
     Server::start(&mut command, dir.join(format!("{name}.log")))
 }
 
-/// The links of a page as a server answers them; `None` where it does not.
+/// The links of a page from a server; `None` if the server does not answer.
 fn links_from(server: &Server, page: usize) -> Option<Vec<String>> {
     let (status, body) = server.get(&format!("/v1/links?url=http://p{page}.example/"))?;
     let body: Value = serde_json::from_str(&body).ok()?;
@@ -95,7 +96,7 @@ fn a_server_whose_store_is_built_anew_answers_of_the_old_one_and_ends() {
     let mut server = serve(dir.path(), "one", &store, &[]);
     server.until(200);
     assert_eq!(links_from(&server, 3), Some(links_of(3, 1)));
-    // A program that goes on asking.
+    // A program that keeps asking.
     let mut asking = webstrata(&["query", "--server", &server.address.to_string()])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -131,7 +132,7 @@ fn a_server_whose_store_is_built_anew_answers_of_the_old_one_and_ends() {
     let again = serve(dir.path(), "one", &store, &["--listen", &address]);
     again.until(200);
     assert_eq!(links_from(&again, 3), Some(links_of(3, 7)));
-    // Who knows the old store is told so, and gets nothing of the new one.
+    // A client that knows the old store gets an error, and nothing from the new store.
     if let Some(answer) = ask(3) {
         assert!(answer == known || answer.get("error").is_some(), "{answer}");
     }
@@ -162,7 +163,7 @@ fn a_server_with_another_token_is_not_ready_and_says_why() {
     third.until(200);
 }
 
-/// Starts a build and kills it when it has begun a stage.
+/// Starts a build and kills it when a stage has begun.
 fn killed(args: &[&str], stage: &str) {
     let mut child =
         webstrata(args).args(["--log", "info"]).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
@@ -198,14 +199,14 @@ fn a_job_goes_on_or_begins_anew_when_its_store_was_put_back_from_a_copy() {
     let args = update(&text(&large));
     let line = words(&args);
     let args: Vec<&str> = line.split(' ').collect();
-    // Its row has files by then, which the copy does not have.
+    // By then, the row of the update has files that the copy does not have.
     killed(&args, "\"inlinks\"");
     assert!(store.join("rows/000002").exists());
     fs::remove_dir_all(&store).unwrap();
     copy(&backup, &store);
     succeeds(&args);
     succeeds(&["check", store.to_str().unwrap()]);
-    // A store of another history, in which the number of the epoch is the same.
+    // A store with another history, in which the epoch has the same number.
     let expected = succeeds(&["info", store.to_str().unwrap()]);
     fs::remove_dir_all(&store).unwrap();
     copy(&backup, &store);
@@ -254,7 +255,8 @@ fn an_update_takes_the_options_of_its_store_and_refuses_others() {
         assert!(error.contains(option) && error.contains(value) && error.contains(has), "{error}");
     }
     succeeds(&["update", "-w", "1", "--no-merge", store, &second]);
-    // The one link to it in this batch is of a URL that the store has: it has not died.
+    // This batch has only one link to known.example. The store already has known.example, so `--min-sources` keeps the
+    // link.
     let links = succeeds(&["links", store, "http://a.example/", "--at", "20200301"]);
     assert!(links.contains("known.example") && !links.contains("rare") && !links.contains("new"), "{links}");
     succeeds(&["merge", "-w", "1", store, "--rows", "all"]);

@@ -1,5 +1,5 @@
 //! `webstrata query --server` and other questions to servers, as processes: many questions at once or one after
-//! another, servers that die meanwhile, and servers that are not there.
+//! another, servers that die meanwhile, and servers that do not exist.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -17,7 +17,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Output, Stdio};
 use std::time::{Duration, Instant};
 use webstrata_tests::crawls::{Crawl, Random, Size, digits};
 
-/// What a command says, and how long it takes.
+/// The output of a command, and its duration.
 fn said(dir: &Path, words: &str) -> (Output, Duration) {
     let begun = Instant::now();
     (command(dir, words).output().unwrap(), begun.elapsed())
@@ -42,7 +42,7 @@ fn built(crawl: &Crawl) -> tempfile::TempDir {
     dir
 }
 
-/// A server of the store in a directory that is ready.
+/// A ready server of the store in a directory.
 fn serve(dir: &Path) -> Server {
     let words = "serve {}/store --listen 127.0.0.1:0 --data {}/data --settle 0.1 --gossip 0.1";
     let server = Server::start(&mut command(dir, words), dir.join("log"));
@@ -50,7 +50,7 @@ fn serve(dir: &Path) -> Server {
     server
 }
 
-/// `query` of a server, and its pipes.
+/// Starts `query` with a server. Returns the process and its pipes.
 fn asking(dir: &Path, server: SocketAddr) -> (Child, ChildStdin, BufReader<ChildStdout>) {
     let mut command = command(dir, &format!("query --server {server}"));
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -64,7 +64,7 @@ fn next(answers: &mut impl BufRead) -> serde_json::Value {
     serde_json::from_str(&line).unwrap()
 }
 
-/// Questions about a crawl, in windows of all kinds; some lines are none, and some questions have no answer.
+/// Questions about a crawl, in windows of all kinds. Some lines are not questions, and some questions have no answer.
 fn questions(crawl: &Crawl, count: u64) -> String {
     let (oracle, mut random) = (crawl.oracle(), Random(5));
     let (urls, times): (Vec<&str>, Vec<i64>) =
@@ -118,8 +118,8 @@ fn a_program_can_ask_servers_one_question_after_another() {
     let server = serve(dir.path());
     let (mut child, mut ask, mut answers) = asking(dir.path(), server.address);
     let question = |id: u32| format!(r#"{{"id":{id},"op":"captures","url":"http://nowhere.example/"}}"#);
-    // The program stays, its pipe stays open: each answer comes before the next question, also where half of that, or
-    // an empty line, is there already.
+    // The program and its pipe stay open. Each answer comes before the next question, even if an empty line or half of
+    // the next question has already arrived.
     ask.write_all(question(0).as_bytes()).unwrap();
     for id in 0..20 {
         let after = question(id + 1);
@@ -128,7 +128,7 @@ fn a_program_can_ask_servers_one_question_after_another() {
         assert_eq!(next(&mut answers)["id"], id);
         ask.write_all(rest.as_bytes()).unwrap();
     }
-    // Many at once, and then one.
+    // Many questions at once, and then one.
     let many: String = (21..2000).map(|id| format!("\n{}", question(id))).collect();
     let writer = std::thread::spawn(move || {
         ask.write_all(many.as_bytes()).unwrap();
@@ -137,7 +137,7 @@ fn a_program_can_ask_servers_one_question_after_another() {
     for id in 20..1999 {
         assert_eq!(next(&mut answers)["id"], id);
     }
-    // The last line needs no end.
+    // The last line needs no line break.
     drop(writer.join().unwrap());
     assert_eq!(next(&mut answers)["id"], 1999);
     assert!(child.wait().unwrap().success());

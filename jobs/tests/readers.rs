@@ -1,9 +1,9 @@
-//! Readers that ask all the time, while a writer updates a store, merges its rows and removes its old epochs: every
-//! answer is that of the epoch that the reader has open, by an oracle that knows the batches which this epoch has.
+//! Readers that ask all the time, while a writer updates a store, merges its rows and removes its old epochs. Every
+//! answer is compared with an oracle of the batches in the epoch that the reader has open.
 //!
-//! `WEBSTRATA_UPDATES` (4) and `WEBSTRATA_QUESTIONS` (2000, of each of two readers) say how much, `WEBSTRATA_SEED` (1)
-//! which crawl. A longer run: `WEBSTRATA_UPDATES=16 WEBSTRATA_QUESTIONS=20000 cargo test --release -p webstrata --test
-//! readers`.
+//! `WEBSTRATA_UPDATES` (4) is the number of updates, `WEBSTRATA_QUESTIONS` (2000) the number of questions of each of
+//! two readers, and `WEBSTRATA_SEED` (1) selects the crawl. A longer run: `WEBSTRATA_UPDATES=16
+//! WEBSTRATA_QUESTIONS=20000 cargo test --release -p webstrata --test readers`.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 #![expect(clippy::print_stdout, reason = "what chance has come to")]
@@ -26,29 +26,29 @@ use webstrata_tests::oracle::Oracle;
 use webstrata_tests::stores::compare_url;
 
 const SMALL: Size = Size { pages: 60, captures: 900, links: 12 };
-/// A reader has room for the blocks of some partitions; one that keeps its epoch for long has less, so that it goes to
-/// the files again and again.
+/// The memory of a reader, for the blocks of some partitions. A reader that keeps its epoch for long has less memory,
+/// so that it reads the files again and again.
 const MEMORY: usize = 64 << 10;
-/// Captures, links in both directions, in-links by range, lifespans.
+/// The questions of one comparison: captures, links in both directions, in-links by range, lifespans.
 const QUESTIONS_AT_ONCE: u64 = 5;
-/// So many epochs pass while a reader keeps one for long.
+/// The number of epochs that pass while a reader keeps one epoch for long.
 const LONG: u64 = 3;
 
-/// What is known of the store, before and while it is written.
+/// The right answers, and the state of the store while it is written.
 struct Story {
-    /// After so many batches and one more; and the URLs that there are then.
+    /// The oracle at index `n` knows the first `n + 1` batches. Beside each oracle are its URLs.
     oracles: Vec<(Oracle, BTreeSet<String>)>,
     urls: Vec<String>,
     times: Vec<i64>,
     /// The latest epoch, and whether it is the last one.
     epoch: AtomicU64,
     done: AtomicBool,
-    /// How many batches each epoch has: as its writer said, and as its readers found.
+    /// The number of batches in each epoch, from its writer and from its readers.
     written: Mutex<BTreeMap<u64, u64>>,
     found: Mutex<BTreeMap<u64, u64>>,
 }
 
-/// Says that all is done, also where a test fails.
+/// Sets a flag at the end, even if a test fails.
 struct AtTheEnd<'a>(&'a AtomicBool);
 
 impl Drop for AtTheEnd<'_> {
@@ -57,7 +57,7 @@ impl Drop for AtTheEnd<'_> {
     }
 }
 
-/// A crawl in random batches, each in a file, and what is to be known after each of them.
+/// Writes a crawl in random batches, each in a file, and makes an oracle for each number of batches.
 fn story(dir: &Path, seed: u64, revisits: bool) -> Story {
     let crawl = if revisits { Crawl::with_revisits(seed, SMALL) } else { Crawl::random(seed, SMALL) };
     let records: Vec<String> =
@@ -83,13 +83,14 @@ fn story(dir: &Path, seed: u64, revisits: bool) -> Story {
     Story { oracles, urls, times, epoch: 1.into(), done: false.into(), written, found }
 }
 
-/// Runs a command on the store, and gives the lines that it prints.
+/// Runs a command on the store, and returns the lines that it prints.
 fn run(dir: &Path, words: &str) -> Vec<Value> {
     succeeds(dir, words).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 impl Story {
-    /// Adds batch after batch, and keeps no epoch but those that readers have open; gives these.
+    /// Adds batch after batch, and keeps only the current epoch and the epochs that readers have open. Returns the
+    /// epochs kept for readers.
     fn write(&self, dir: &Path) -> BTreeSet<u64> {
         let _done = AtTheEnd(&self.done);
         let mut leased = BTreeSet::new();
@@ -107,8 +108,8 @@ impl Story {
         leased
     }
 
-    /// Opens epoch after epoch and asks, until there have been enough questions and the writer is done; gives how many
-    /// there were. Now and then an epoch is kept for long.
+    /// Opens epoch after epoch and asks, until there have been enough questions and the writer is done. Sometimes an
+    /// epoch is kept for long. Returns the number of questions.
     fn read(&self, mut store: Store, mut long: bool, seed: u64) -> u64 {
         let (mut random, mut asked) = (Random(seed), 0);
         let (location, questions) = (store.location().clone(), number("WEBSTRATA_QUESTIONS", 2000));
@@ -121,7 +122,7 @@ impl Story {
         }
     }
 
-    /// Asks some questions of one epoch.
+    /// Asks some questions about one epoch.
     fn read_epoch(&self, store: Store, mut long: bool, random: &mut Random, asked: &mut u64) {
         let reader = Reader::new(store, if long { MEMORY / 4 } else { MEMORY });
         let epoch = reader.epoch();
@@ -143,7 +144,7 @@ impl Story {
                 *asked += 1;
             }
             if long && (self.epoch.load(SeqCst) >= epoch + LONG || self.done.load(SeqCst)) {
-                // Now the epoch is there for this reader alone.
+                // From now on, the epoch exists only for this reader.
                 (long, left) = (false, left.max(20));
             }
         }

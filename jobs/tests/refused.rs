@@ -1,5 +1,5 @@
-//! What commands say and do where the operating system refuses: real refusals, of devices, limits and places that are
-//! taken. `tests/interop/faults.py` injects any other.
+//! Commands when the operating system refuses something. The refusals are real: devices, limits, and paths that are
+//! taken. `tests/interop/faults.py` injects all other refusals.
 
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
@@ -18,7 +18,7 @@ fn store(dir: &Path) {
     succeeds(dir, "build --out {}/store {}/crawl.jsonl");
 }
 
-/// It failed with one error, which has all of these parts in this order.
+/// Asserts that a command failed with one error, which has all these parts in this order.
 fn says(output: &Output, parts: &[&str]) {
     let said = String::from_utf8_lossy(&output.stderr);
     let errors: Vec<&str> = said.lines().filter(|line| line.starts_with("error: ")).collect();
@@ -36,7 +36,7 @@ const AGAIN: &str = "and run the same command again";
 #[test]
 fn a_disk_that_fails_is_named_with_what_to_do() {
     let dir = tempfile::tempdir().unwrap();
-    // Memory of the process at the address 0: a file that cannot be read, as on a disk that fails.
+    // The memory of the process at the address 0 is a file that cannot be read, as on a failing disk.
     let output = run(dir.path(), "build --out {}/store /proc/self/mem");
     says(&output, &["/proc/self/mem: ", "Input/output error", "check that disk", AGAIN]);
     store(dir.path());
@@ -44,7 +44,7 @@ fn a_disk_that_fails_is_named_with_what_to_do() {
     says(&output, &["/dev/full", "No space left", "free some space there", AGAIN]);
 }
 
-/// A command that may have so many files open.
+/// Runs a command that may have at most `files` open files.
 fn with_few_files(dir: &Path, files: u32, line: &str) -> Output {
     let command = command(dir, line);
     let mut limited = Command::new("sh");
@@ -60,8 +60,8 @@ fn too_few_files_are_named_with_what_to_do() {
     says(&output, &[dir.path().to_str().unwrap(), "Too many open files", "ulimit -n", AGAIN]);
 }
 
-/// A file that cannot be opened is no damage, whatever part of an input is in it: columns of a table, the texts of a
-/// graph, what a link leads to.
+/// A file that cannot be opened does not count as damage, whatever part of an input is in the file: columns of a table,
+/// the texts of a graph, the target of a symbolic link.
 #[test]
 fn too_few_files_lose_no_capture() {
     let dir = tempfile::tempdir().unwrap();
@@ -93,12 +93,12 @@ fn too_few_files_lose_no_capture() {
     assert_eq!(counts("store"), counts("whole"));
 }
 
-/// Cells without their overview are not all that was asked for; an overview that cannot be kept is still an answer.
+/// `cells` without the overview is incomplete and fails. `overview` still answers if it cannot keep the overview.
 #[test]
 fn an_overview_that_cannot_be_written_fails_cells_and_not_overview() {
     let dir = tempfile::tempdir().unwrap();
     store(dir.path());
-    // Nothing is there, and no directory can be made.
+    // The symbolic link leads nowhere, so no directory can be made there.
     std::os::unix::fs::symlink("nowhere", dir.path().join("store/overviews")).unwrap();
     let output = run(dir.path(), "cells {}/store");
     says(&output, &["no overview was written", "store/overviews"]);
@@ -111,7 +111,7 @@ fn an_overview_that_cannot_be_written_fails_cells_and_not_overview() {
     assert!(dir.path().join("store/overviews/000001.json").exists());
 }
 
-/// What a `watch --forget` leaves that was stopped between its two files.
+/// A `watch --forget` that was stopped between its two files can be run again.
 #[test]
 fn forgetting_a_watch_goes_on_where_it_was_stopped() {
     let dir = tempfile::tempdir().unwrap();
@@ -124,7 +124,8 @@ fn forgetting_a_watch_goes_on_where_it_was_stopped() {
     says(&run(dir.path(), "watch {}/store top --forget"), &["there is no watch top"]);
 }
 
-/// A removal that was stopped after its first epoch, and is given again, comes to the store of one that was not.
+/// A removal that was stopped after its first epoch, and is run again, ends at the same epoch as an undisturbed
+/// removal.
 #[test]
 fn a_removal_goes_on_where_it_was_stopped() {
     let dir = tempfile::tempdir().unwrap();

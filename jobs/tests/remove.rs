@@ -1,5 +1,4 @@
-//! `remove` and `check --removed` as a user runs them: what is taken out stays out, and wrong arguments take out
-//! nothing.
+//! `remove` and `check --removed` as a user runs them: removed data stays out, and wrong arguments remove nothing.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -41,14 +40,14 @@ fn a_page_is_taken_out_and_stays_out() {
     let updated = succeeds(dir.path(), "update {}/store {}/crawl.jsonl");
     assert!(updated.contains("removed capture") && updated.contains("removed link"), "{updated}");
     assert_eq!(succeeds(dir.path(), "uids {}/store --all"), "0 http://a.example/\n1 http://c.example/\n");
-    // The epoch that was merged still has it in its files.
+    // The files of the epoch before the merge still have the page.
     assert!(!run(dir.path(), "check {}/store --removed {}/list.txt").status.success());
     assert!(!run(dir.path(), "check {}/store --removed").status.success());
     let finished = succeeds(dir.path(), "remove {}/store --finish");
     assert!(finished.contains("no file contains what 2 rules removed"), "{finished}");
     let checked = succeeds(dir.path(), "check {}/store --removed {}/list.txt");
     assert!(checked.contains("no file contains any of the 2 URLs"), "{checked}");
-    // The store does not keep the names of what must go.
+    // The store does not keep the names of removed URLs.
     let listed = succeeds(dir.path(), "remove {}/store --list");
     let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
     let rules: Vec<_> = listed.lines().skip(1).map(words).collect();
@@ -79,7 +78,7 @@ fn a_period_and_links_alone() {
         "prefix   http://b.example/  target  -     -",
     ];
     assert_eq!(listed.lines().collect::<Vec<_>>(), expected);
-    // What matches nothing is kept out from then on.
+    // A rule that matches nothing now also applies to later inputs.
     let shown = succeeds(dir.path(), "remove {}/store --domain nobody.example");
     assert!(shown.contains("nothing in the store matches"), "{shown}");
 }
@@ -111,7 +110,7 @@ fn wrong_arguments_take_out_nothing() {
 fn links_that_are_held_are_taken_out_of_their_files() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path();
-    // One page links to what is to go, and what is to go links to one URL.
+    // One page links to a URL that is removed, and a page that is removed links to another URL.
     let lines = [
         r#"{"url":"http://a.example/","ts":"20080101120000","links":["http://secret.example/x","http://c.example/"]}"#,
         r#"{"url":"http://b.example/","ts":"20080101120000","links":["http://d.example/"]}"#,
@@ -127,7 +126,7 @@ fn links_that_are_held_are_taken_out_of_their_files() {
     let clean = succeeds(path, "check {}/store --removed {}/list");
     assert!(clean.contains("no file contains"), "{clean}");
     succeeds(path, "check {}/store");
-    // What stays is held on.
+    // The other links are still held.
     let more = r#"{"url":"http://e.example/","ts":"20080201120000","links":["http://c.example/","http://d.example/"]}"#;
     fs::write(path.join("more.jsonl"), format!("{more}\n")).unwrap();
     succeeds(path, "update {}/store {}/more.jsonl");

@@ -1,8 +1,8 @@
 //! Builds that are killed and started again, alone and in clusters of real processes, and updates and merges in
-//! clusters: the same bytes, and nothing left.
+//! clusters. The bytes are the same, and no temporary files are left.
 //!
-//! Moments are drawn from a seed, `WEBSTRATA_SEED` (1); `WEBSTRATA_KILLS` (6) says how many kills there are. A longer
-//! run: `WEBSTRATA_KILLS=40 WEBSTRATA_SEED=7 cargo test --release -p webstrata --test restart`.
+//! `WEBSTRATA_SEED` (1) is the seed of the moments, and `WEBSTRATA_KILLS` (6) the number of kills. A longer run:
+//! `WEBSTRATA_KILLS=40 WEBSTRATA_SEED=7 cargo test --release -p webstrata --test restart`.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -22,16 +22,16 @@ use webstrata_tests::crawls::Random;
 use webstrata_tests::number;
 
 const STAGES: [&str; 8] = ["ingest", "pages", "sources", "uids", "replace", "outlinks", "inlinks", "commit"];
-/// Processes of a cluster notice within this time that one has gone.
+/// The time within which the processes of a cluster must notice the loss of a process.
 const NOTICED_MAX: Duration = Duration::from_secs(5);
-/// How often a kill in a stage is tried.
+/// The number of attempts to kill a build in a stage.
 const ATTEMPTS: u32 = 8;
 
-/// A directory with a crawl in six files, and the store that one process makes of it.
+/// A directory with a crawl in six files, and the store that one process builds from the crawl.
 struct Setting {
     dir: TempDir,
     random: Random,
-    /// Seconds of each stage, and of the whole.
+    /// The seconds of each stage, and of the whole build.
     seconds: BTreeMap<String, f64>,
     whole: f64,
 }
@@ -77,18 +77,19 @@ impl Setting {
         build
     }
 
-    /// A moment in a stage.
+    /// A random moment in a stage.
     fn moment_in(&mut self, stage: &str) -> Duration {
         self.random.moment(self.seconds.get(stage).copied().unwrap_or(0.0))
     }
 
-    /// Whether the store is there, and nothing of the build that another one could go on from.
+    /// Whether the store is there, and no temporary files are left from which another build could resume.
     fn is_done(&self, name: &str) -> bool {
         let left = fs::read_dir(self.spill(name)).is_ok_and(|mut left| left.next().is_some());
         self.path(name).join("CURRENT").exists() && !left
     }
 
-    /// The store `name` has the bytes that one process makes, one row, and nothing is left of temporary files.
+    /// Asserts that the store `name` has one row and the bytes that one process makes, and that no temporary files are
+    /// left.
     fn is_as_by_one(&self, name: &str) {
         let files = |name: &str| {
             let mut files = BTreeMap::new();
@@ -97,7 +98,7 @@ impl Setting {
         };
         let (one, other) = (files("one"), files(name));
         assert!(one.len() > 7);
-        // Rows that never were committed may have used up numbers.
+        // Rows that were never committed may have used up numbers.
         assert!(one.into_values().eq(other.into_values()), "{name} has other bytes");
         assert_eq!(fs::read_dir(self.path(name).join("rows")).unwrap().count(), 1, "rows without a commit are left");
         let left: Vec<_> = fs::read_dir(self.spill(name)).unwrap().collect();
@@ -105,7 +106,7 @@ impl Setting {
     }
 }
 
-/// All files below a directory: by their path below the row, their bytes.
+/// Reads all files below a directory: their bytes, by path.
 fn read_all(dir: &Path, files: &mut BTreeMap<PathBuf, Vec<u8>>) {
     for entry in fs::read_dir(dir).unwrap() {
         let path = entry.unwrap().path();
@@ -123,7 +124,7 @@ fn webstrata(args: &[&str]) -> Command {
     command
 }
 
-/// Waits until a stage begins; `false` where the process ends before.
+/// Waits until a stage begins; `false` if the process ends before.
 fn wait_for(process: &mut Process, stage: &str) -> bool {
     std::iter::from_fn(|| process.next_stage()).any(|begun| begun == stage)
 }
@@ -137,13 +138,13 @@ fn a_killed_build_goes_on_and_makes_the_same_bytes() {
     while kills < wanted {
         let name = format!("killed-{round}");
         round += 1;
-        // Twice in a row at most, so that the build gets to its end.
+        // At most twice in a row, so that the build reaches its end.
         let mut killed = true;
         for _ in 0..2 {
             let mut child = Process::start(&mut setting.build(&name, 2));
             thread::sleep(setting.random.moment(setting.whole));
             child.child.kill().unwrap();
-            // It may have been done before, and then killed on its way out: the same build would be a second one.
+            // The build may have finished before the kill. Then the same command would be a second build.
             killed = child.end().join().unwrap().0.is_none() && !setting.is_done(&name);
             if !killed {
                 break;
@@ -153,7 +154,7 @@ fn a_killed_build_goes_on_and_makes_the_same_bytes() {
         let mut said = String::new();
         if killed {
             let (code, all, _) = Process::start(&mut setting.build(&name, 2)).end().join().unwrap();
-            // It may have been killed while it cleared away what it could have gone on from.
+            // The build may have been killed while it removed the files from which it could have resumed.
             assert!(code == Some(0) || all.contains(" is already a store, "), "{all}");
             said = all;
         }
@@ -167,7 +168,7 @@ fn a_killed_build_goes_on_and_makes_the_same_bytes() {
 fn a_build_killed_in_a_stage_does_not_begin_again_before_it() {
     let mut setting = Setting::new();
     for (number, stage) in STAGES.iter().enumerate() {
-        // A stage may be over before it is noticed: then earlier, with another store.
+        // A stage may end before the test kills the build. Then the test kills earlier, with another store.
         let name = (1..=ATTEMPTS).find_map(|attempt| {
             let name = format!("in-{stage}-{attempt}");
             let mut child = Process::start(&mut setting.build(&name, 1));
@@ -194,14 +195,14 @@ fn what_a_dead_job_left_is_cleared_by_another_one() {
     child.child.kill().unwrap();
     child.end().join().unwrap();
     assert!(fs::read_dir(setting.spill("store")).unwrap().count() > 0);
-    // With other workers it is another job.
+    // With another number of workers, the build is another job.
     let (code, said, _) = Process::start(&mut setting.build("store", 1)).end().join().unwrap();
     assert_eq!(code, Some(0), "{said}");
     assert!(said.contains("stage begins stage=\"ingest\""), "{said}");
     setting.is_as_by_one("store");
 }
 
-/// A hosts file for so many processes on this machine.
+/// Writes a hosts file for processes on this machine.
 fn hosts(setting: &Setting, processes: usize) -> PathBuf {
     let path = setting.path("hosts.txt");
     fs::write(&path, format!("# processes\n{}\n", addresses(processes).join("\n"))).unwrap();
@@ -229,8 +230,8 @@ fn processes_together_make_the_bytes_of_one() {
     }
 }
 
-/// Kills a process of a cluster in a stage: the others stop and say why. The store, and the hosts; `None` where the job
-/// was done before.
+/// Kills a process of a cluster in a stage. The other processes must stop and say why. Returns the store and the hosts
+/// file; `None` if the job finished before.
 fn kill_one(setting: &mut Setting, stage: &str, processes: usize, attempt: u32) -> Option<(String, PathBuf)> {
     let hosts = hosts(setting, processes);
     let name = format!("cluster-{stage}-{attempt}");
@@ -249,7 +250,7 @@ fn kill_one(setting: &mut Setting, stage: &str, processes: usize, attempt: u32) 
     for (code, said, ended) in ends {
         assert_eq!(code, Some(1), "{stage}: {said}");
         assert!(ended < killed + NOTICED_MAX, "{stage}: {:?}", ended - killed);
-        // Those that stop make others stop, so another one may be named first.
+        // A process that stops makes other processes stop, so the error may name another process first.
         let error = said.lines().rfind(|line| line.starts_with("error: ")).unwrap_or_default();
         assert!(error.contains("process ") && error.contains(" is gone"), "{stage}: {said}");
     }
@@ -261,7 +262,7 @@ fn a_process_killed_in_any_stage_stops_the_others_and_the_restart_makes_the_same
     let mut setting = Setting::new();
     for stage in STAGES {
         let processes = if setting.random.below(3) == 0 { 4 } else { 2 };
-        // The job may be over before the kill is noticed: then earlier, with another store.
+        // The job may end before the kill. Then the test kills earlier, with another store.
         let killed = (1..=ATTEMPTS).find_map(|attempt| kill_one(&mut setting, stage, processes, attempt));
         let (name, hosts) = killed.unwrap_or_else(|| panic!("no process could be killed in {stage}"));
         let ends: Vec<_> = start_all(&setting, &name, &hosts, processes).into_iter().map(Process::end).collect();
@@ -289,7 +290,7 @@ fn change(setting: &Setting, name: &str, what: &str, workers: usize) -> Command 
 fn processes_update_and_merge_as_one_does_also_when_one_is_killed() {
     let mut setting = Setting::new();
     assert!(setting.build("two", 1).status().unwrap().success());
-    // Captures that are stored already, and others.
+    // Captures that the store already has, and new captures.
     fs::create_dir(setting.path("more")).unwrap();
     fs::copy(setting.path("crawl/0.jsonl"), setting.path("more/old.jsonl")).unwrap();
     let mut generate = webstrata(&["generate", "uk:occurrences=300000,seed=9", "--out"]);
@@ -307,11 +308,11 @@ fn processes_update_and_merge_as_one_does_also_when_one_is_killed() {
             (0..2).map(of).collect()
         };
         let mut all = start();
-        // Before that the other one would wait for it for long.
+        // If a process is killed before this stage, the other process waits for it for a long time.
         assert!(wait_for(&mut all[1], first), "{}", all[1].said);
         thread::sleep(moment);
         all[1].child.kill().unwrap();
-        // Where it was too late for the kill, all are done.
+        // If the kill came too late, all processes have finished.
         let codes: Vec<_> = all.into_iter().map(|process| process.end().join().unwrap().0).collect();
         assert!([Some(0), Some(1)].contains(&codes[0]), "{codes:?}");
         for end in start().into_iter().map(Process::end).collect::<Vec<_>>() {
@@ -323,13 +324,13 @@ fn processes_update_and_merge_as_one_does_also_when_one_is_killed() {
             read_all(&setting.path(name).join("rows"), &mut files);
             files
         };
-        // Rows that never were committed may have used up numbers.
+        // Rows that were never committed may have used up numbers.
         assert!(files("one").into_values().eq(files("two").into_values()), "{what}: other bytes");
         assert!(fs::read_dir(setting.spill("two")).unwrap().next().is_none(), "{what}: temporary files are left");
     }
 }
 
-/// A process that stops in order says so to its user; the others must not take that for the end of the job.
+/// A process that stops in order tells its user. The other processes must not take this for the end of the job.
 #[test]
 #[cfg(unix)]
 fn a_process_that_is_asked_to_stop_stops_the_others() {

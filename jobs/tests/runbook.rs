@@ -1,5 +1,5 @@
-//! The runbook of the book, incident by incident: each test makes an incident, sees what its section says is seen, does
-//! what the section says, and sees that it is over. A test has the name of its section.
+//! The runbook of the book, incident by incident. Each test causes an incident, sees the symptoms of its section,
+//! follows the steps of the section, and sees that the incident is over. A test has the name of its section.
 
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
@@ -26,23 +26,23 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 const RUNBOOK: &str = "docs/book/operator/runbook.md";
-/// Cells of the first epoch.
+/// The number of cells of the first epoch.
 const CELLS: u32 = 7;
-/// In what epochs later than the first add.
+/// The page that later epochs add.
 const MORE: &str = "http://more.example/";
 
-/// The answer to who a page links to; status 0 for none.
+/// The status and the answer for the links of a page; status 0 without an answer.
 fn links(server: SocketAddr, url: &str) -> (u16, String) {
     get(server, &format!("/v1/links?url={url}")).unwrap_or_default()
 }
 
-/// A server answers this of a page of a store in which pages link so far.
+/// Whether a server gives the right link of a page, for a store in which each page links `step` pages further on.
 fn is_right(server: SocketAddr, number: usize, step: usize) -> bool {
     let (status, answer) = links(server, &page(number));
     status == 200 && answer.contains(&format!(r#""links":["{}"]"#, page(number + step)))
 }
 
-/// Servers answer all questions, and rightly.
+/// Asserts that the servers answer all questions, and rightly.
 fn answer(servers: &[&Server]) {
     for (server, number) in servers.iter().flat_map(|server| (0..PAGES).map(move |number| (server, number))) {
         let answer = links(server.address, &page(number));
@@ -50,7 +50,8 @@ fn answer(servers: &[&Server]) {
     }
 }
 
-/// Asks a server until it is told to end, or the test has failed: how many calls there were, and which failed.
+/// Asks a server until `is_over` is set, or the test has failed. Returns the number of calls, and the pages of failed
+/// calls.
 fn ask(server: SocketAddr, is_over: &AtomicBool) -> (usize, Vec<usize>) {
     let begun = Instant::now();
     let calls = (0..).take_while(|_| !is_over.load(Ordering::Relaxed) && begun.elapsed() < 2 * SOON);
@@ -72,19 +73,19 @@ fn copy(from: &Path, to: &Path) {
     assert!(Command::new("cp").arg("-a").args([from, to]).status().unwrap().success());
 }
 
-/// Returns when servers answer from this epoch.
+/// Returns when this epoch is current on all servers.
 fn until_epoch(epoch: &str, servers: &[&Server]) {
     until("the epoch is current", servers, || servers.iter().all(|server| figure(server, "epoch_current") == epoch));
 }
 
-/// What a command that fails says, on both streams.
+/// The output of a command that fails, from both streams.
 fn fails(dir: &Path, line: &str) -> String {
     let output = run(dir, line);
     assert_eq!(output.status.code(), Some(1), "{line}: {output:?}");
     [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap()).concat()
 }
 
-/// How many cells a server has.
+/// The number of cells of a server.
 fn cells(server: &Server) -> u32 {
     let counts = ["memory", "disk"].map(|place| figure(server, &format!("cells{{residence=\"{place}\"}}")));
     counts.iter().filter_map(|count| count.parse::<u32>().ok()).sum()
@@ -100,7 +101,7 @@ fn images(dir: &Path) -> Vec<PathBuf> {
 fn a_server_dies() {
     let dir = store();
     let dir = dir.path();
-    // Servers wait a moment before they copy cells: time to look at them.
+    // Servers wait before they copy cells, so that the test has time to look at them.
     let serve = |name, others: &[&Server]| start(dir, name, others, "--settle 2");
     let one = serve("one", &[]);
     let two = serve("two", &[&one]);
@@ -222,7 +223,7 @@ fn a_certificate_has_expired() {
     // A restart does not help.
     let said = fails(dir, &format!("serve {{}}/store --listen 127.0.0.1:0 --data {{}}/other {}", tls("three")));
     assert!(said.contains("renew it, or set the clock"), "{said}");
-    // Connections are opened anew.
+    // Connections are opened again.
     [&one, &two].iter().for_each(|server| server.signal("HUP"));
     until("the others say whom they cannot call", &[&one, &two, &three], || {
         [&one, &two].iter().all(|server| {
@@ -275,7 +276,7 @@ fn the_number_of_replicas_changes() {
     until("all have all", &[&one, &two, &three], || [&one, &two, &three].map(cells) == [CELLS; 3]);
 }
 
-/// A store is put in the place of one that servers serve: each says so and ends.
+/// Replaces the store of running servers by another store. Each server says so and ends.
 fn exchange(dir: &Path, other: &str, servers: Vec<Server>) {
     fs::rename(dir.join("store"), dir.join("aside")).unwrap();
     fs::rename(dir.join(other), dir.join("store")).unwrap();
@@ -305,7 +306,7 @@ fn a_store_is_restored_from_a_backup() {
     assert_eq!([&one, &two].map(|server| figure(server, "epoch_current")), ["1", "1"]);
     answer(&[&one, &two]);
     assert_eq!(links(one.address, MORE).0, 404);
-    // Another epoch of the same number, of which the servers have cells of before.
+    // Another epoch of the same number. The servers still have cells of the earlier epoch.
     let other = "http://other.example/";
     update(dir, other);
     until_epoch("2", &[&one, &two]);
@@ -315,12 +316,12 @@ fn a_store_is_restored_from_a_backup() {
     }
 }
 
-/// Makes the images below a store those of another version of the program: the version is their ninth byte.
+/// Changes the images below a store to another version of the program. The version is the ninth byte.
 fn of_another_version(store: &Path) {
     for image in images(store) {
         let mut bytes = fs::read(&image).unwrap();
         bytes[8] -= 1;
-        // Servers have the file mapped, so it is replaced and not overwritten.
+        // Servers have mapped the file, so the test replaces it and does not overwrite it.
         fs::write(store.join("image"), bytes).unwrap();
         fs::rename(store.join("image"), image).unwrap();
     }
@@ -331,7 +332,7 @@ fn a_new_version_of_the_program() {
     let dir = store();
     let dir = dir.path();
     succeeds(dir, "cells {}/store");
-    // With one replica, nobody waits for others to make a cell.
+    // With one replica, no server waits for another server to make a cell.
     let serve = |name, others: &[&Server]| start(dir, name, others, "--replicas 1");
     let one = serve("one", &[]);
     let two = serve("two", &[&one]);
@@ -375,7 +376,7 @@ fn pages_must_be_removed_now() {
     whole(&[&one, &two]);
     let before = images(&dir.join("one"));
     assert!(fails(dir, "check {}/store --removed {}/list.txt").contains(&page(1)));
-    // Somebody reads the epoch, and does not end.
+    // A process reads the epoch, and does not end.
     let reader = webstrata_layers::Store::open(dir.join("store")).unwrap();
     let said = fails(dir, "remove {}/store --host host-1.example --reason case-17 --wait 1");
     assert!(said.contains(&format!("epoch 1 is still open: process {}", std::process::id())), "{said}");
@@ -418,7 +419,7 @@ fn a_server_is_slow() {
     whole(&[&one, &two, &three]);
     answer(&[&two]);
 
-    // More callers at once than the server takes.
+    // More concurrent callers than the server accepts.
     let (callers, gate, address) = (80, Barrier::new(80), one.address);
     let statuses: BTreeSet<u16> = thread::scope(|scope| {
         let ask = || {
@@ -489,7 +490,7 @@ fn the_names_of_the_runbook_exist() {
     Authority::new(dir).issue(dir, "one", 1000);
     let one = start(dir, "one", &[], "--tls-cert {}/one.cert --tls-key {}/one.key");
     one.until(200);
-    // Some metrics are there after the first call.
+    // Some metrics exist only after the first call.
     succeeds(dir, &format!("links --server {} --tls-ca {{}}/ca.pem {}", one.address, page(0)));
     let metrics = get(one.admin.unwrap(), "/metrics").unwrap().1;
     for word in words {

@@ -1,4 +1,4 @@
-//! `webstrata serve` as those who run it meet it: what it says at the start, what it does about signals.
+//! `webstrata serve` as its operators meet it: its output at the start, and its reaction to signals.
 
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
@@ -29,7 +29,7 @@ fn store() -> tempfile::TempDir {
     dir
 }
 
-/// A server that is ready, with a port for those who look after it.
+/// A ready server with an admin port.
 fn serve(dir: &Path, words: &str) -> Server {
     let words = format!("serve {{}}/store --data {{}}/data --admin 127.0.0.1:0 {words}");
     let server = Server::start(&mut program(dir, &words), dir.join("log"));
@@ -87,7 +87,7 @@ fn a_source_of_backlinks_means_the_same_by_every_door() {
         ("http://www.a.example/x", "prefix", false, &[1, 2]),
         ("http://www.a.example/x", "host", false, &[1, 2]),
         ("http://www.a.example/x", "domain", false, &[1, 2]),
-        // In the store, but no page; not in the store at all.
+        // The source is in the store and is not a page, or is not in the store at all.
         ("http://b.example/", "", true, &[]),
         ("http://nobody.example/", "", false, &[]),
         ("nobody.example", "", false, &[]),
@@ -119,7 +119,7 @@ fn a_source_of_backlinks_means_the_same_by_every_door() {
         assert_eq!(answer["rowsTotal"], expected.len(), "{path}");
         assert_eq!(answer["source"], source);
     }
-    // People are told why there is nothing.
+    // A note explains an empty answer to the user.
     for (words, note) in [
         ("--source nobody.example", "note: nothing in the store matches --source nobody.example\n"),
         ("--source http://a.example", ""),
@@ -171,7 +171,7 @@ fn a_server_at_all_addresses_needs_no_other_and_says_that_it_is_open() {
     let at = format!("127.0.0.1:{}", server.address.port());
     let asked = program(dir.path(), &format!("links --server {at} http://a.example/")).output().unwrap();
     assert_eq!(String::from_utf8(asked.stdout).unwrap(), "http://b.example/\n", "a clerk finds it where it asked");
-    // Who would join it is told why not.
+    // The log of this server says why another server cannot join.
     let joins = format!("serve {{}}/store --data {{}}/other --listen 127.0.0.1:0 --join {at}");
     let mut other = program(dir.path(), &joins).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     server.says("this server accepts no other servers: restart it with --advertise");

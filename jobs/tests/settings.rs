@@ -1,4 +1,4 @@
-//! Options from the environment and from a file mean what they mean on the command line, which comes first.
+//! Options from the environment and from a file mean the same as on the command line. The command line comes first.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 
 use tempfile::TempDir;
 
-/// An option with its values; a flag has none.
+/// An option with its values. A flag has no values.
 type Named = (&'static str, &'static [&'static str]);
 
 /// Commands with options of every kind.
@@ -36,7 +36,7 @@ fn webstrata(dir: &Path, words: &[String], variables: &[(String, String)]) -> Ou
     command.output().unwrap()
 }
 
-/// What a command says that its options are.
+/// The effective options that a command prints.
 fn effective(dir: &Path, words: &[String], variables: &[(String, String)]) -> String {
     let output = webstrata(dir, words, variables);
     assert!(output.status.success(), "{words:?} {variables:?}: {output:?}");
@@ -47,7 +47,7 @@ fn words(line: &str) -> Vec<String> {
     line.split_whitespace().map(str::to_owned).collect()
 }
 
-/// What follows the options of a command.
+/// The arguments behind the options of a command.
 fn last(name: &str) -> &'static str {
     match name {
         "links" | "backlinks" => " http://a.example/",
@@ -109,7 +109,7 @@ fn options_are_the_same_from_the_line_the_environment_and_a_file() {
             assert!(expected.contains(&format!("{option} = ")), "{name} does not show {option}: {expected}");
             assert!(values.iter().all(|value| expected.contains(&quoted(value))), "{name}: {expected}");
         }
-        // What is printed is a file of settings.
+        // The printed options are a valid file of settings.
         fs::write(dir.path().join("again.toml"), &expected).unwrap();
         assert_eq!(effective(dir.path(), &print(" --config again.toml"), &[]), expected, "{name}: printed file");
     }
@@ -126,7 +126,7 @@ fn the_line_comes_before_the_environment_and_that_before_the_file() {
     for part in ["listen = \"127.0.0.1:3\"", "memory = \"2M\"", "drain = \"7\""] {
         assert!(found.contains(part), "{found}");
     }
-    // A flag that the environment denies is not there, also where the file has it.
+    // A flag that is false in the environment is not set, even if the file sets it.
     fs::write(dir.path().join("own.toml"), "[links]\ncount = true\n").unwrap();
     let denied = [("WEBSTRATA_LINKS_COUNT".to_owned(), "false".to_owned())];
     let line = words("links store a.example --config own.toml --print-config");

@@ -1,4 +1,4 @@
-//! `--match surt`, the note of other spellings, and what a bare host means, as a user runs them.
+//! `--match surt`, the note about other spellings, and the meaning of a bare host, as a user runs them.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -64,7 +64,8 @@ fn who_asks_one_spelling_hears_of_the_others() {
     let shown: Value =
         serde_json::from_str(&succeeds(dir.path(), "captures {}/store http://a.example/ --format json")).unwrap();
     assert_eq!(shown["other_spellings"], json!(2));
-    // One that was captured is meant, with www or with https, where nothing else is in the store or was captured.
+    // If the plain URL is not in the store or was never captured, a bare host means a captured spelling with `www.` or
+    // https.
     for (bare, meant) in [("both.example", "https://both.example/"), ("www.a.example", "https://www.a.example/")] {
         let line = format!("captures {{}}/store {bare} --format json");
         let shown: Value = serde_json::from_str(&succeeds(dir.path(), &line)).unwrap();

@@ -1,7 +1,7 @@
-//! `remove` as a guarantee: when the command ends well, no server, file or earlier epoch has what it took out, under
+//! `remove` as a guarantee. When the command ends well, no server, file or earlier epoch has the removed data: under
 //! load, with a server that was down, and after kills at any moment.
 //!
-//! `WEBSTRATA_SEED` (1) and `WEBSTRATA_KILLS` (4) say when the command is killed, and how often.
+//! `WEBSTRATA_SEED` (1) is the seed of the moments of kills, and `WEBSTRATA_KILLS` (4) their number.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 #![expect(clippy::print_stdout, reason = "what was measured")]
@@ -28,7 +28,7 @@ use webstrata_tests::stores::row_bytes;
 const HOST: &str = "secret.example";
 const OPTIONS: &str = "--watch 0.2 --gossip 0.1 --settle 0.3 --replicas 2 --log info";
 
-/// Captures of a month: pages of many hosts that link to the one that is to go, and its own pages.
+/// The captures of a month: pages of many hosts that link to the host to remove, and the pages of that host.
 fn lines(month: u32) -> String {
     let line = |page: u32| {
         let host = if page.is_multiple_of(10) { HOST.to_owned() } else { format!("h{}.example", page % 17) };
@@ -54,7 +54,7 @@ fn serve(dir: &Path, name: &str, join: &[SocketAddr]) -> Server {
     Server::start(&mut command(dir, &line), dir.join(format!("{name}.log")))
 }
 
-/// The rows of which a server has images.
+/// The rows whose images a server has.
 fn rows_of_images(dir: &Path, name: &str) -> BTreeSet<u32> {
     let row = |entry: std::io::Result<fs::DirEntry>| {
         let path = entry.unwrap().path();
@@ -68,7 +68,7 @@ fn rows_of_store(dir: &Path) -> BTreeSet<u32> {
     Store::open(dir.join("store")).unwrap().manifest().rows.iter().map(|row| row.row).collect()
 }
 
-/// How long an answer may be kept.
+/// The time for which caches may keep an answer: the header `cache-control`.
 fn kept(address: SocketAddr, path: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
     write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
@@ -78,7 +78,7 @@ fn kept(address: SocketAddr, path: &str) -> String {
     field.unwrap_or_default().to_owned()
 }
 
-/// An answer with what is to go: when it was asked for, after how long it came, and of which server.
+/// An answer that has removed data: the time of the question, the duration of the call, and the server.
 type Shown = (Instant, Duration, usize);
 
 #[test]
@@ -161,7 +161,7 @@ fn a_removal_is_over_on_every_server_when_the_command_ends() {
     for name in ["one", "two", "three"] {
         assert!(rows_of_images(dir, name).is_subset(&rows), "{name}: {:?}", rows_of_images(dir, name));
     }
-    // A server that was down has none of its old cells, whatever the cluster gives it to do.
+    // A server that was down keeps no image of an old cell, whatever cells the cluster gives to it.
     let server = serve(dir, "down", &addresses);
     server.until(200);
     assert!(rows_of_images(dir, "down").is_subset(&rows), "{:?}", rows_of_images(dir, "down"));
@@ -178,7 +178,7 @@ fn a_server_whose_new_cells_do_not_come_answers_nothing_rather_than_what_was_tak
     let line = format!("serve {{}}/store --listen 127.0.0.1:0 --data {{}}/data {OPTIONS} --removal-grace 1");
     let server = Server::start(&mut command(dir, &line), dir.join("server.log"));
     server.until(200);
-    // Nothing can be written where images are.
+    // The server cannot write images.
     let cells = dir.join("data/cells");
     fs::rename(&cells, dir.join("data/aside")).unwrap();
     fs::write(&cells, "").unwrap();
@@ -201,7 +201,7 @@ fn a_server_whose_new_cells_do_not_come_answers_nothing_rather_than_what_was_tak
     succeeds(dir, "remove {}/store --finish");
 }
 
-/// Who has an epoch open is named, and the removal is not over.
+/// A process that has an epoch open is named, and the removal is not over.
 #[test]
 fn a_reader_that_stays_is_named() {
     let dir = tempfile::tempdir().unwrap();
@@ -225,7 +225,7 @@ fn a_reader_that_stays_is_named() {
     assert!(succeeds(dir, "check {}/store --removed").contains("no file contains"));
 }
 
-/// Another writer is waited for.
+/// A removal waits for another writer.
 #[test]
 fn a_removal_waits_for_an_update() {
     let dir = tempfile::tempdir().unwrap();
@@ -235,7 +235,7 @@ fn a_removal_waits_for_an_update() {
     let update = command(dir, "update {}/store --no-merge {}/3.jsonl -w 1").spawn().unwrap();
     let removed = succeeds(dir, &format!("remove {{}}/store --host {HOST} --wait 60 -w 1"));
     let updated = update.wait_with_output().unwrap();
-    // If the removal came first, the update leaves it out, or says that it must run again.
+    // If the removal came first, the update leaves the host out, or says that it must run again.
     let is_right = updated.status.success() || updated.status.code() == Some(1);
     assert!(is_right && removed.contains("no file contains"), "{removed}");
     assert!(succeeds(dir, "check {}/store --removed").contains("no file contains"));
@@ -263,7 +263,7 @@ fn a_removal_that_is_killed_goes_on_when_it_is_run_again() {
         let mut child =
             command(dir, &line.replace("STORE", &name)).stdout(std::process::Stdio::null()).spawn().unwrap();
         thread::sleep(after);
-        // It may be over.
+        // The removal may be over.
         let _ = child.kill();
         child.wait().unwrap();
         let again =

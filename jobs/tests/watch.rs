@@ -1,7 +1,7 @@
-//! `webstrata watch` as a process beside updates and merges: killed and started again it writes what an undisturbed one
-//! does, and what it writes is what the captures say.
+//! `webstrata watch` as a process beside updates and merges. A watch that is killed and started again writes the same
+//! as an undisturbed watch, and its output agrees with the captures.
 //!
-//! Moments are drawn from a seed, `WEBSTRATA_SEED` (1): of kills, and so of what was written by then.
+//! `WEBSTRATA_SEED` (1) is the seed of the moments of kills, and so of the data written by then.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -42,7 +42,7 @@ impl Watch {
         Self(child, said)
     }
 
-    /// The next line that it prints.
+    /// The next line of its output.
     fn line(&mut self) -> String {
         let mut line = String::new();
         self.1.read_line(&mut line).unwrap();
@@ -54,7 +54,7 @@ impl Watch {
         self.0.wait().unwrap();
     }
 
-    /// Ends it politely.
+    /// Ends the watch with a signal.
     fn end(mut self) {
         let id = self.0.id().to_string();
         assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
@@ -66,10 +66,10 @@ fn current(dir: &Path) -> u64 {
     fs::read_to_string(dir.join("store/CURRENT")).unwrap().split_once(' ').unwrap().0.parse().unwrap()
 }
 
-/// The epoch that a watch has written last.
+/// The last epoch that a watch has written.
 fn written(dir: &Path, name: &str) -> Option<u64> {
     let file = fs::read(dir.join(format!("store/watches/{name}.json"))).unwrap();
-    // The digest follows.
+    // The digest follows the JSON value.
     let first = serde_json::Deserializer::from_slice(&file).into_iter::<Value>().next();
     first.unwrap().unwrap()["epoch"]["epoch"].as_u64()
 }
@@ -83,7 +83,7 @@ fn wait_for(dir: &Path, name: &str) {
     }
 }
 
-/// The tables of a watch: what follows its name, and the bytes.
+/// The tables of a watch: the bytes, by the rest of the file name behind the watch's name.
 fn tables(dir: &Path, name: &str) -> BTreeMap<String, Vec<u8>> {
     let files = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
     let table = |path: std::path::PathBuf| {
@@ -113,7 +113,7 @@ fn a_watch_beside_updates_and_merges_killed_and_started_again() {
     let mut watch = Watch::start(dir, first);
     assert!(watch.line().starts_with("epoch 1: "), "the first result is that of the first epoch");
     succeeds(dir, &update(1));
-    // Killed somewhere in the update, or soon after.
+    // Killed at a random moment of the update, or soon after.
     let mut updating = start(dir, &update(2));
     thread::sleep(Duration::from_millis(random.below(500)));
     watch.kill();
@@ -121,7 +121,7 @@ fn a_watch_beside_updates_and_merges_killed_and_started_again() {
     succeeds(dir, &update(3));
     let watch = Watch::start(dir, "watch {}/store degrees --every 0.005");
     succeeds(dir, &update(4));
-    // Killed with all written, or with the last epoch still to write.
+    // Killed after everything was written, or before the last epoch was written.
     let epoch = current(dir) - random.below(2);
     let end = Instant::now() + Duration::from_secs(60);
     while written(dir, "degrees").unwrap() < epoch {
@@ -146,7 +146,7 @@ fn a_watch_beside_updates_and_merges_killed_and_started_again() {
     let drafts = left.iter().filter(|name| name.to_str().unwrap().starts_with('.')).count();
     assert!(drafts <= 2, "more drafts than kills: {left:?}");
     assert!(succeeds(dir, "check {}/store").contains("sound"));
-    // The lines of a third one add up to what the captures say.
+    // The sum of the lines of a third watch agrees with the captures.
     let lines = succeeds(dir, "watch {}/store degrees --as lines --from 1 --once");
     let mut degrees: BTreeMap<String, Value> = BTreeMap::new();
     for line in lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()) {
@@ -253,7 +253,7 @@ fn what_cannot_be_watched_is_said() {
     running.line();
     assert!(fails(dir, "watch {}/store degrees", 1).contains("another process watches this result"));
     running.end();
-    // What epoch 1 had is lost with it, and numbers of epoch 2 are others.
+    // The build replaced the data of epoch 1, and epoch 2 has other UIDs.
     succeeds(dir, "build --replace --out {}/store {}/crawl.jsonl");
     let error = fails(dir, "watch {}/store hosts --once", 1);
     assert!(error.contains("the changes since epoch 1 are no longer known; use --anew"), "{error}");

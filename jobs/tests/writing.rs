@@ -1,5 +1,5 @@
-//! What commands write: files that are whole or not there, in the form that their names say, never in a store; and what
-//! they refuse to make or to open.
+//! The files that commands write: a file is whole or absent, has the form that its name says, and is never in a store.
+//! Also the files that commands refuse to make or to open.
 
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
@@ -22,12 +22,12 @@ const CRAWL: &str = concat!(
     "\n",
 );
 
-/// How the names of drafts end.
+/// The end of the names of drafts.
 const DRAFT: &str = ".webstrata-draft";
-/// No command of these tests takes so long, but for one that waits for something that never comes.
+/// A time longer than any command of these tests takes, unless the command waits for something that never comes.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// A place with `tmp` for temporary files.
+/// A place with the directory `tmp` for temporary files.
 struct Place(TempDir);
 
 impl Place {
@@ -37,7 +37,7 @@ impl Place {
         place
     }
 
-    /// The same with `crawl.jsonl`, and `store` built from it.
+    /// A place with `crawl.jsonl`, and `store` built from the crawl.
     fn built() -> Self {
         let place = Self::new();
         fs::write(place.path("crawl.jsonl"), CRAWL).unwrap();
@@ -45,7 +45,7 @@ impl Place {
         place
     }
 
-    /// The same with a store of so many links in captures.
+    /// A place with a store of this number of links in captures.
     fn large(occurrences: u64) -> Self {
         let place = Self::new();
         place.succeeds(&format!("build --generate hard:occurrences={occurrences} --out {{}}/store"));
@@ -56,7 +56,7 @@ impl Place {
         self.0.path().join(name)
     }
 
-    /// A command line given as one text; `{}` stands for the place.
+    /// A command line given as one text. `{}` stands for the place.
     fn command(&self, line: &str) -> Command {
         let mut command = command(self.0.path(), line);
         command.env("TMPDIR", self.path("tmp"));
@@ -69,7 +69,7 @@ impl Place {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// The error, which comes in time.
+    /// The error of a command, which must come in time.
     fn fails(&self, line: &str, code: i32) -> String {
         let output = ended(self.command(line));
         assert_eq!(output.status.code(), Some(code), "{line}: {output:?}");
@@ -78,7 +78,7 @@ impl Place {
         error
     }
 
-    /// The names in a directory, in order.
+    /// The names in a directory, sorted.
     fn names(&self, directory: &str) -> Vec<String> {
         let entries = fs::read_dir(self.path(directory)).unwrap();
         let mut names: Vec<_> =
@@ -91,7 +91,7 @@ impl Place {
         self.names(directory).iter().filter(|name| name.ends_with(DRAFT)).count()
     }
 
-    /// Starts a command and kills it when a draft is there.
+    /// Starts a command and kills it when a draft exists.
     fn kill_in_draft(&self, line: &str, directory: &str) {
         let mut child = self.command(line).stdout(Stdio::null()).spawn().unwrap();
         let started = Instant::now();
@@ -106,7 +106,7 @@ impl Place {
     }
 }
 
-/// How a command ends that must not wait for ever.
+/// The output of a command that must not wait forever.
 fn ended(mut command: Command) -> Output {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let started = Instant::now();
@@ -160,7 +160,7 @@ fn nothing_is_made_of_inputs_that_hold_nothing() {
             assert!(error.contains(said) && error.contains("reads WARC, ARC, WAT"), "{error}");
             assert!(!place.path("new").exists(), "{inputs}: a store is made");
         }
-        // A directory that was there is not taken away.
+        // An existing directory is not removed.
         place.fails(&format!("build --out {{}}/made {inputs}"), 1);
         assert!(place.names("made").is_empty(), "{inputs}: {:?}", place.names("made"));
         for command in ["update {}/store", "build --replace --out {}/store"] {
@@ -171,7 +171,7 @@ fn nothing_is_made_of_inputs_that_hold_nothing() {
         assert!(place.names("tmp").is_empty(), "{:?}", place.names("tmp"));
     }
     place.succeeds("check {}/store");
-    // What holds something beside them is read.
+    // An input with content is read, even beside empty inputs.
     place.succeeds("build --out {}/new {}/junk {}/empty {}/crawl.jsonl");
 }
 
@@ -253,7 +253,7 @@ fn tables_go_to_standard_output_and_their_reports_beside() {
             assert!(String::from_utf8(output.stderr).unwrap().contains(said), "{line}");
         }
     }
-    // A reader that goes away early is no failure.
+    // A reader that closes its pipe early does not cause a failure.
     let large = Place::large(100_000);
     let mut child = large
         .command("analyze {}/store degrees --out -")
@@ -314,7 +314,7 @@ fn drafts_of_killed_commands_go_and_those_of_others_stay() {
     place.succeeds("export {}/store --format webgraph --out {}/out/g");
     assert!(place.names("tmp").is_empty(), "{:?}", place.names("tmp"));
 
-    // One that is alive, stopped in its draft, is not disturbed by others.
+    // Other commands do not disturb a living command that is stopped in its draft.
     let signal = |alive: &Child, name: &str| {
         let sent = Command::new("kill").arg(name).arg(alive.id().to_string()).status().unwrap();
         assert!(sent.success());
@@ -329,7 +329,7 @@ fn drafts_of_killed_commands_go_and_those_of_others_stay() {
             continue;
         }
         signal(&alive, "-STOP");
-        // The signal arrives a little later; by then it may be over.
+        // The signal arrives a little later. The command may have ended by then.
         thread::sleep(Duration::from_millis(50));
         if place.drafts("out") == 1 {
             break alive;
@@ -416,7 +416,7 @@ fn pipes_and_devices_in_a_store_are_refused() {
         if !name.starts_with("cells") {
             fs::rename(place.path("store/cells"), place.path("cells")).unwrap();
         }
-        // Of a layer that an update does not read, the size alone is looked at.
+        // For a layer that an update does not read, only the size is checked.
         let reads = !(name.contains("/ibv/"));
         for kind in ["named pipe", "device"] {
             if kind == "named pipe" {
@@ -425,7 +425,7 @@ fn pipes_and_devices_in_a_store_are_refused() {
                 std::os::unix::fs::symlink("/dev/zero", &file).unwrap()
             }
             let output = ended(place.command(line));
-            // What a check finds is its result.
+            // `check` prints the problem as its result.
             let error = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
             let says = error.contains(kind) || error.contains("bytes, got 0");
             assert!(!reads || (output.status.code() == Some(1) && says && error.contains(&name)), "{line}: {error}");
@@ -455,7 +455,7 @@ fn pipes_that_a_user_names_are_read_and_written() {
     let reader = thread::spawn(move || fs::read_to_string(output).unwrap());
     assert!(ended(place.command("export {}/piped --out {}/out.csv")).status.success());
     assert_eq!(reader.join().unwrap(), edges);
-    // What is there stays what it is.
+    // The device stays a device.
     assert!(ended(place.command("export {}/store --format csv --out /dev/null")).status.success());
     assert!(!Path::new("/dev/null").is_file());
 }
@@ -471,6 +471,6 @@ fn a_random_sample_is_another_one_each_time_unless_a_seed_is_given() {
     assert_eq!(sample(""), sample(" --seed 0"));
     assert_eq!(sample(" --random --seed 7"), sample(" --random --seed 7"));
     assert_ne!(sample(" --random --seed 7"), sample(" --random --seed 8"));
-    // Two of 10^27 samples.
+    // Two random samples out of 10^27.
     assert_ne!(sample(" --random"), sample(" --random"));
 }

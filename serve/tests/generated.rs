@@ -1,7 +1,7 @@
-//! The generated code of the protocol is what its reference, `proto/webstrata.proto`, gives, and so is the descriptor.
+//! The generated code and the descriptor of the protocol agree with the reference, `proto/webstrata.proto`.
 //!
-//! After a change of the reference, or of the generator: `WEBSTRATA_REGENERATE=1 cargo test -p webstrata-serve --test
-//! generated` writes both anew. Needs no `protoc`.
+//! After a change of the reference or of the generator, write both again with `WEBSTRATA_REGENERATE=1 cargo test -p
+//! webstrata-serve --test generated`. This needs no `protoc`.
 
 use prost::Message;
 use std::fs;

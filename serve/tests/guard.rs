@@ -1,4 +1,5 @@
-//! All guards around a real server, as a program puts them together: over TLS, with tokens, asked for too much, ended.
+//! All guards around a real server, as a program combines them: over TLS, with tokens, with too many calls, and at the
+//! end of the server.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -31,7 +32,7 @@ use webstrata_serve::protocol::proto::{
     AskRequest, AskResponse, FetchRequest, FetchResponse, GossipRequest, GossipResponse, Question,
 };
 
-/// Answers after ten milliseconds, with as many answers as there are questions.
+/// A service that answers after ten milliseconds, with one answer for each question.
 struct Slow;
 
 #[tonic::async_trait]
@@ -92,7 +93,7 @@ async fn start(security: &Security, limits: &Limits) -> Running {
     Running { address, guard, end }
 }
 
-/// A token, and a signer with one that it signed.
+/// Writes a token, the certificate of a CA, and a certificate that the CA signed.
 fn secure(dir: &Path) -> SecurityOptions {
     let mut params = CertificateParams::new(vec![]).expect("no names");
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -152,7 +153,7 @@ async fn peers_call_one_another_and_others_do_not() {
     assert!(peer.ask(asked).await.is_err());
 }
 
-/// An answer over HTTP/1.1.
+/// The answer to a GET over HTTP/1.1.
 async fn http(address: SocketAddr, path: &str) -> String {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     let mut stream = tokio::net::TcpStream::connect(address).await.expect("a connection");
@@ -183,7 +184,7 @@ async fn one_port_speaks_to_everybody() {
     assert!(guard.metrics.text().contains("webstrata_calls_total{method=\"Links/Stats\",code=\"UNIMPLEMENTED\"} 1\n"));
 }
 
-/// Bytes of memory of this process; 0 where the system does not tell.
+/// The resident memory of this process, in bytes; 0 if the system does not report it.
 fn resident() -> usize {
     let statm = fs::read_to_string("/proc/self/statm").unwrap_or_default();
     statm.split(' ').nth(1).and_then(|pages| pages.parse().ok()).unwrap_or(0) * 4096

@@ -1,10 +1,10 @@
-//! Clusters for tests: servers of one store in this process, on ports of the loopback, that gossip and settle in
+//! Clusters for tests: servers of one store in this process, on ports of the loopback, that gossip and settle within
 //! fractions of a second.
 //!
-//! Reads a store directory; keeps images of cells in temporary directories, one a server, which live as long as the
-//! cluster. A cluster has a runtime of its own, so that code that does not wait by itself, as
-//! [`webstrata_serve::clerk::Remote`], can ask it from a test's thread. Promises: [`Cluster::start`] returns when every
-//! server knows of every other, and all cells of the newest epoch are where they belong.
+//! Reads a store directory. Keeps the images of each server in a temporary directory that lives as long as the cluster.
+//! A cluster has its own runtime, so that blocking clients such as [`webstrata_serve::clerk::Remote`] can ask the
+//! cluster from the thread of a test. Promises: [`Cluster::start`] returns when every server knows every other server,
+//! and all cells of the newest epoch are on the servers that they belong to.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -25,21 +25,21 @@ use webstrata_serve::guard::limits::Limits;
 use webstrata_serve::map::{Map, RowMap};
 use webstrata_serve::server::{Server, ServerOptions};
 
-/// A cluster comes together, settles and changes its epoch within this time, or the test fails.
+/// The time within which a cluster must form, settle or change its epoch. A test fails after this time.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How a cluster is made.
+/// The shape of a cluster.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
-    /// Servers.
+    /// The number of servers.
     pub servers: usize,
-    /// Servers that have each cell.
+    /// The number of servers that hold each cell.
     pub replicas: usize,
-    /// How much each does at once.
+    /// The limits on the concurrent work of each server.
     pub limits: Limits,
     /// How long an epoch is answered after the next one is current.
     pub grace: Duration,
-    /// Bytes of cells in memory; the others are mapped.
+    /// The bytes of cells in memory. Further cells are mapped.
     pub memory: u64,
 }
 
@@ -49,21 +49,21 @@ impl Default for Shape {
     }
 }
 
-/// Servers of one store. Those that were killed or ended leave their place empty.
+/// The servers of one store. The place of a server that was killed or ended stays empty.
 pub struct Cluster {
     servers: Vec<Option<Server>>,
     data: Vec<TempDir>,
     store: PathBuf,
     shape: Shape,
-    // Ends after the servers.
+    // The fields drop in order, so the runtime ends after the servers.
     runtime: Runtime,
 }
 
 impl Cluster {
-    /// Servers that are ready.
+    /// Starts a cluster, and returns when its servers are ready.
     ///
     /// # Panics
-    /// Where they do not become so.
+    /// If the servers do not become ready.
     pub fn start(store: &Path, shape: Shape) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
         let runtime = runtime.expect("a runtime");
@@ -73,10 +73,10 @@ impl Cluster {
         cluster
     }
 
-    /// One more server, which may not be ready yet. Gives its place.
+    /// Adds a server, which may not be ready yet. Returns the place of the server.
     ///
     /// # Panics
-    /// Where it does not start.
+    /// If the server does not start.
     pub fn add(&mut self) -> usize {
         let data = tempfile::tempdir().expect("a directory");
         let options = self.options(data.path());
@@ -109,18 +109,18 @@ impl Cluster {
         }
     }
 
-    /// Returns when the living servers know of one another, and all cells of the store's newest epoch are where they
+    /// Returns when the living servers know one another, and all cells of the store's newest epoch are where they
     /// belong.
     ///
     /// # Panics
-    /// Where that does not come to be.
+    /// If this does not happen in time.
     pub fn ready(&self) {
         let store = Store::open(self.store.as_path()).expect("a store");
         let newest = store.manifest().epoch;
         let alive = self.servers.iter().flatten().count();
         let mut rows = BTreeMap::<u32, Vec<Load>>::new();
         partitions(&store).for_each(|(row, partition)| rows.entry(row.row).or_default().push(Load::of(partition)));
-        // As many servers may have a cell before it is where it belongs.
+        // While cells move, more servers than `replicas` may hold a cell.
         let belong = |map: &Map, row: &RowMap| {
             let names: Vec<&str> = map.servers.iter().map(|server| server.name.as_str()).collect();
             let cells = rows.get(&row.row).map_or(&[][..], |cells| cells);
@@ -136,10 +136,10 @@ impl Cluster {
         });
     }
 
-    /// Waits for something.
+    /// Waits until `is` returns true.
     ///
     /// # Panics
-    /// Where it does not come.
+    /// If `is` does not return true in time.
     pub fn until(&self, what: &str, mut is: impl FnMut() -> bool) {
         let begun = Instant::now();
         while !is() {
@@ -148,8 +148,8 @@ impl Cluster {
         }
     }
 
-    /// The current epoch, the number of servers and of cells with their holders, as each server sees them; for
-    /// messages.
+    /// The view of each server, for messages: the current epoch, the number of servers, and the cells with their
+    /// holders.
     fn maps(&self) -> Vec<String> {
         let told = |server: &Server| {
             let map = server.shared().clerk.map();
@@ -161,7 +161,7 @@ impl Cluster {
         self.servers.iter().flatten().map(told).collect()
     }
 
-    /// The directory of a server's images.
+    /// The directory with the images of a server.
     pub fn data(&self, at: usize) -> &Path {
         self.data[at].path()
     }
@@ -171,15 +171,15 @@ impl Cluster {
         self.servers.iter().flatten().map(|server| server.address().to_string()).collect()
     }
 
-    /// A server.
+    /// A living server, by its place.
     ///
     /// # Panics
-    /// One that was killed or ended.
+    /// If the server was killed or ended.
     pub fn server(&self, at: usize) -> &Server {
         self.servers[at].as_ref().expect("a living server")
     }
 
-    /// Runs something that waits, on the threads of the servers.
+    /// Runs a future to its end, on the threads of the servers.
     pub fn wait<T>(&self, what: impl Future<Output = T>) -> T {
         self.runtime.block_on(what)
     }
@@ -187,21 +187,21 @@ impl Cluster {
     /// A clerk that knows all servers.
     ///
     /// # Panics
-    /// Where none answers.
+    /// If no server answers.
     pub fn clerk(&self) -> Remote {
         Remote::connect(&self.addresses(), Dialer::default(), ClerkOptions::default()).expect("a clerk")
     }
 
-    /// Drops a server, as if its process were killed: its connections end, nobody is told.
+    /// Drops a server, as if its process were killed: its connections end, and no other server is informed.
     pub fn kill(&mut self, at: usize) {
         let _inside = self.runtime.enter();
         self.servers[at] = None;
     }
 
-    /// Lets a server end when others have its cells.
+    /// Drains a server: the server ends when other servers have its cells.
     ///
     /// # Panics
-    /// Where it does not.
+    /// If the server does not end.
     pub fn end(&mut self, at: usize) -> End {
         let server = self.servers[at].take().expect("a living server");
         self.runtime.block_on(server.end()).expect("an end")

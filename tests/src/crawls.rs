@@ -1,7 +1,9 @@
-//! Small random crawls, the same for the same seed, with what real ones hold: pages captured often and once, two
-//! captures in one second, the same capture twice, empty pages, links said twice, links to the page itself, fragments,
-//! other spellings of one URL, and (as WARC) revisits, also of captures that are not there. Crawls with failures have
-//! pages that are gone and come back, servers that fail, and redirects.
+//! Small random crawls, the same for the same seed, with the variety of real crawls.
+//!
+//! A crawl has pages that are captured often and once, two captures in one second, the same capture twice, empty pages,
+//! repeated links, links to the page itself, fragments, and other spellings of one URL. As WARC, a crawl also has
+//! revisits, some of captures that are not in the crawl. Crawls with failures have pages that are gone and come back,
+//! servers that fail, and redirects.
 
 use crate::oracle::{Ending, Oracle, Time, When};
 use serde_json::json;
@@ -9,46 +11,46 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::time::Duration;
 
-/// One capture: texts as a crawl file spells them.
+/// One capture, with texts as a crawl file spells them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Capture {
-    /// The page.
+    /// The URL of the page.
     pub url: String,
-    /// When.
+    /// The time of the capture.
     pub time: Time,
-    /// What it links to.
+    /// The links of the capture.
     pub links: Links,
 }
 
 /// The links of a capture.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Links {
-    /// Spelled out.
+    /// The links themselves.
     Here(Vec<String>),
-    /// Those of the capture with this index, which is one of the same page and earlier.
+    /// The same links as the capture with this index, an earlier capture of the same page.
     SameAs(usize),
-    /// Those of a capture that is not in the crawl.
+    /// The same links as a capture that is not in the crawl.
     Lost,
-    /// None: the server answered with this status, and perhaps said where the page is now.
+    /// No links: the server answered with this status, and perhaps with the new URL of the page.
     Status(u16, Option<String>),
 }
 
-/// A crawl; captures in the order in which they were made up, which is not that of time.
+/// A crawl. The captures are in the order in which they were made up, which is not the order of time.
 #[derive(Clone, Debug, Default)]
 pub struct Crawl {
-    /// Its captures.
+    /// The captures of the crawl.
     pub captures: Vec<Capture>,
     canonical: Vec<(String, Vec<String>)>,
 }
 
-/// How large a crawl is.
+/// The size of a crawl.
 #[derive(Clone, Copy, Debug)]
 pub struct Size {
-    /// Pages that are captured.
+    /// The number of captured pages.
     pub pages: u64,
-    /// Captures, all together.
+    /// The number of captures of all pages together.
     pub captures: u64,
-    /// Links of a capture, at most.
+    /// The maximum number of links of a capture.
     pub links: u64,
 }
 
@@ -76,29 +78,29 @@ impl Random {
         self.below(n) == 0
     }
 
-    /// A moment within so many seconds.
+    /// A random duration below a number of seconds.
     pub fn moment(&mut self, seconds: f64) -> Duration {
         Duration::from_secs_f64(seconds * self.below(1000) as f64 / 1000.0)
     }
 
-    /// Puts a list into another order.
+    /// Shuffles a list.
     pub fn shuffle<T>(&mut self, list: &mut [T]) {
         for last in (1..list.len()).rev() {
             list.swap(last, self.index(last + 1));
         }
     }
 
-    /// A place in a list of `length` items, which is not empty.
+    /// A random index into a list of `length` items. The list must not be empty.
     pub fn index(&mut self, length: usize) -> usize {
         usize::try_from(self.below(length as u64)).expect("an index")
     }
 
-    /// One of a list, which is not empty.
+    /// A random item of a list. The list must not be empty.
     pub fn pick<'a, T>(&mut self, list: &'a [T]) -> &'a T {
         &list[self.index(list.len())]
     }
 
-    /// A question about time, of each kind that there is, with times of captures.
+    /// A random question about time, of any kind, with times of captures.
     pub fn when(&mut self, times: &[Time]) -> When {
         let (one, other) = (*self.pick(times), *self.pick(times));
         match self.below(5) {
@@ -127,7 +129,7 @@ pub fn url(n: u64) -> String {
     }
 }
 
-/// A URL as a page may write it.
+/// A random spelling of a URL, as a page may write the URL.
 fn spelled(url: &str, random: &mut Random) -> String {
     match random.below(12) {
         0 => format!("{url}#part"),
@@ -142,17 +144,17 @@ fn spelled(url: &str, random: &mut Random) -> String {
 }
 
 impl Crawl {
-    /// A crawl whose captures all have their links, some said twice.
+    /// A crawl of captures with known links. Some links are repeated.
     pub fn random(seed: u64, size: Size) -> Crawl {
         Self::make(seed, size, false, false)
     }
 
-    /// A crawl with revisits too.
+    /// A crawl that also has revisits.
     pub fn with_revisits(seed: u64, size: Size) -> Crawl {
         Self::make(seed, size, true, false)
     }
 
-    /// A crawl with captures of other statuses than 200, and with revisits or without.
+    /// A crawl that also has captures with statuses other than 200, with or without revisits.
     pub fn with_failures(seed: u64, size: Size, revisits: bool) -> Crawl {
         Self::make(seed, size, revisits, true)
     }
@@ -165,12 +167,12 @@ impl Crawl {
         let mut clock = 1_140_000_000;
         while (crawl.captures.len() as u64) < size.captures {
             clock += i64::try_from(random.below(90_000)).expect("small");
-            // Half of the captures are of a tenth of the pages.
+            // Half of the captures belong to a tenth of the pages.
             let page = if random.once_in(2) { random.below(size.pages) } else { random.below(size.pages / 10 + 1) };
             let slot = usize::try_from(page).expect("an index");
             let before = latest[slot].filter(|_| !random.once_in(9));
             let time = match latest[slot] {
-                // Revisits must come later, or it is not clear what they refer to.
+                // A revisit must be later than its original. Otherwise the original of the revisit is ambiguous.
                 Some(before) if !revisits && random.once_in(15) => crawl.captures[before].time,
                 _ => clock + 1,
             };
@@ -217,13 +219,13 @@ impl Crawl {
         self.canonical.push((url.to_owned(), canonical.unwrap_or_default()));
     }
 
-    /// The oracle that knows this crawl.
+    /// The oracle of this crawl.
     pub fn oracle(&self) -> Oracle {
         self.oracle_of(&(0..self.captures.len()).collect())
     }
 
-    /// The crawl without the captures of some pages, and without links to some URLs; each is named with the second of
-    /// the capture. Only for crawls without revisits.
+    /// The crawl without the captures of removed pages, and without links to removed URLs. Both rules get a URL and the
+    /// second of the capture. Only for crawls without revisits.
     #[must_use]
     pub fn without(
         &self,
@@ -251,7 +253,7 @@ impl Crawl {
         left
     }
 
-    /// The oracle that knows these captures, by index: revisits of others have unknown links.
+    /// The oracle of some captures, given by index. Revisits of other captures have unknown links.
     pub fn oracle_of(&self, known: &BTreeSet<usize>) -> Oracle {
         let mut oracle = Oracle::default();
         for &index in known {
@@ -268,7 +270,7 @@ impl Crawl {
         oracle
     }
 
-    /// The capture that has the links of this one spelled out; `None` where it is not in the crawl.
+    /// The index of the capture that spells out the links of this capture; `None` if that capture is not in the crawl.
     fn origin(&self, index: usize) -> Option<usize> {
         match self.captures[index].links {
             Links::Here(_) | Links::Status(..) => Some(index),
@@ -277,7 +279,8 @@ impl Crawl {
         }
     }
 
-    /// The crawl as JSON lines, one a capture; times as 14 digits or as seconds. Only for crawls without revisits.
+    /// The crawl as JSON lines, one line per capture, with times as 14 digits or as seconds. Only for crawls without
+    /// revisits.
     pub fn json_lines(&self) -> Vec<String> {
         let line = |(index, capture): (usize, &Capture)| {
             let time = if index % 3 == 0 { json!(capture.time) } else { json!(digits(capture.time)) };
@@ -293,7 +296,7 @@ impl Crawl {
         self.captures.iter().enumerate().map(line).collect()
     }
 
-    /// The crawl as WARC, one record a capture, revisits as revisit records.
+    /// The crawl as WARC, one record per capture. Revisits are revisit records.
     pub fn warc(&self) -> Vec<String> {
         let digest = |index: usize| {
             let mut random = Random(index as u64);
@@ -321,7 +324,7 @@ impl Crawl {
             );
             let block = match (kind, &self.captures[origin].links) {
                 ("response", _) => http + &body,
-                // Only a revisit without a status of its own may be one of a failure.
+                // Only a revisit without a status may be a revisit of a failure.
                 (_, Links::Status(..)) => String::new(),
                 _ => http,
             };
@@ -354,7 +357,7 @@ impl Crawl {
     }
 }
 
-/// New links of a page: mostly those it had.
+/// New links of a page: mostly the links that the page had before.
 fn evolve(before: Option<&Vec<String>>, size: &Size, page: u64, random: &mut Random) -> Vec<String> {
     if random.once_in(20) {
         return Vec::new();
@@ -380,7 +383,7 @@ fn html(links: &[String]) -> String {
     body
 }
 
-/// A time as 14 digits, by an own calendar.
+/// A time as 14 digits. The calendar here is independent of the calendars under test.
 pub fn digits(time: Time) -> String {
     rfc3339(time).chars().filter(char::is_ascii_digit).collect()
 }

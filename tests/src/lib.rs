@@ -1,11 +1,12 @@
-//! What the end-to-end tests stand on: a slow oracle that needs no store, and small random crawls.
+//! The base of the end-to-end tests: a slow oracle that needs no store, and small random crawls.
 //!
-//! Nothing here shares code with the crates under test: a fault in them must not hide itself. Map: [`oracle`] answers
-//! every question from sets; [`crawls`] makes crawls and writes them as JSON lines and WARC; [`rows`] makes stores of
-//! several rows; [`stores`] builds stores in temporary directories and compares answers and bytes; [`clusters`] serves
-//! them, [`raw`] asks one server as anybody may, and [`served`] over HTTP; [`suite`] is what every way to ask must
-//! answer, and [`ways`] are all of them; [`wire`] sends what nobody should; [`story`] is a store that grows, with what
-//! each of its epochs must answer, and [`load`] asks a cluster of it all the time.
+//! The oracle and the crawls share no code with the crates under test, so a fault there cannot hide itself. Map:
+//! [`oracle`] answers every question from sets; [`crawls`] makes crawls and writes them as JSON lines and WARC;
+//! [`rows`] makes stores of several rows; [`stores`] builds stores in temporary directories and compares answers and
+//! bytes; [`clusters`] serves stores; [`raw`] asks one server through the public protocol, and [`served`] asks over
+//! HTTP; [`suite`] has the questions that every way to ask must answer, and [`ways`] runs the suite over all ways;
+//! [`wire`] sends what no client should send; [`story`] is a store that grows, with the right answers of each epoch,
+//! and [`load`] asks a cluster of this store all the time.
 
 pub mod clusters;
 pub mod crawls;
@@ -23,7 +24,7 @@ pub mod wire;
 
 use std::path::{Path, PathBuf};
 
-/// The page of the book about Rust: its code is compiled and run.
+/// The page of the book about Rust. Its code is compiled and run.
 #[cfg(doctest)]
 #[doc = include_str!("../../docs/book/programs/rust.md")]
 pub struct PageAboutRust;
@@ -33,10 +34,10 @@ pub fn workspace() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().map_or_else(PathBuf::new, Path::to_owned)
 }
 
-/// What an environment variable says, which is a number: how much of a test, or its seed.
+/// The number in an environment variable, or the default if the variable is not set. Tests use it for sizes and seeds.
 ///
 /// # Panics
-/// Where it says something else.
+/// If the variable is not a number.
 pub fn number(variable: &str, default: u64) -> u64 {
     std::env::var(variable)
         .map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{variable} is no number: {text}")))
@@ -45,7 +46,7 @@ pub fn number(variable: &str, default: u64) -> u64 {
 /// A file or directory of the shared test data: below `WEBSTRATA_SHARED`, else below `shared` beside the workspace.
 ///
 /// # Panics
-/// Where it is missing: tests that need it are ignored unless they are asked for.
+/// If the file is missing. Tests that need the file are ignored by default.
 pub fn shared(name: &str) -> PathBuf {
     shared::shared(name)
 }

@@ -1,5 +1,5 @@
-//! Load on a cluster: tasks that ask one clerk all the time, each call of the epoch that is current when it begins, and
-//! a thread that compares every answer with the oracle of that epoch.
+//! Load on a cluster. Tasks ask one clerk all the time, each call about the epoch that is current when the call begins.
+//! A thread compares every answer with the oracle of that epoch.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -18,12 +18,12 @@ use tokio::time::Instant;
 use webstrata_layers::{Batch, CaptureTime, Direction, Lifespan, Precision, Uid};
 use webstrata_serve::clerk::{Clerk, Pinned};
 
-/// Between two calls of a task, so that the machine is not full of questions alone.
+/// The pause between two calls of a task, so that questions do not take the whole machine.
 const PAUSE: Duration = Duration::from_millis(4);
-/// UIDs or URLs in a call, at most.
+/// The maximum number of UIDs or URLs in a call.
 const BATCH: u64 = 30;
 
-/// What is asked.
+/// A question to the clerk.
 #[derive(Debug)]
 enum Question {
     Out(Vec<Uid>, When),
@@ -34,7 +34,7 @@ enum Question {
     Uids(Vec<String>),
 }
 
-/// What came back.
+/// The answer to a question.
 enum Answer {
     Links(Batch<Uid>),
     Captures(Batch<CaptureTime>),
@@ -43,29 +43,29 @@ enum Answer {
     Uids(Vec<Option<Uid>>),
 }
 
-/// A call that was answered, to be compared.
+/// A question with its answer, to be compared with the oracle.
 pub struct Answered {
     known: Arc<Known>,
     question: Question,
     answer: Answer,
 }
 
-/// What has come of calls.
+/// The outcome of calls.
 #[derive(Default)]
 pub struct Report {
-    /// By kind.
+    /// The number of calls, by kind of question.
     pub calls: BTreeMap<&'static str, u64>,
-    /// Those that were asked.
+    /// The epochs that calls were about.
     pub epochs: BTreeSet<u64>,
-    /// When each began, and how long it took.
+    /// The start and the duration of each call.
     pub times: Vec<(Instant, Duration)>,
-    /// Calls that failed: what they were, and why.
+    /// The calls that failed, each with its error.
     pub failed: Vec<String>,
-    /// Answers that the oracle does not give.
+    /// The answers that differ from the oracle.
     pub wrong: Vec<String>,
 }
 
-/// Tasks that ask until they are to end.
+/// Tasks that ask until [`Load::finish`] is called.
 pub struct Load {
     stop: Arc<AtomicBool>,
     tasks: Vec<JoinHandle<Report>>,
@@ -114,19 +114,19 @@ impl Question {
     }
 }
 
-/// Both as text where they differ.
+/// Compares two values. The error has both values as text.
 fn same<T: std::fmt::Debug + PartialEq<U>, U: std::fmt::Debug>(what: &str, got: &T, want: &U) -> Result<(), String> {
     if got == want { Ok(()) } else { Err(format!("{what}: {got:?}, expected {want:?}")) }
 }
 
 impl Answered {
-    /// What is wrong with the answer, if anything is.
+    /// The difference between the answer and the oracle, if there is one.
     pub fn wrong(&self, story: &Story) -> Option<String> {
         let wrong = self.compare(story).err()?;
         Some(format!("epoch {}, {:?}: {wrong}", self.known.epoch, self.question))
     }
 
-    /// The first difference from the oracle.
+    /// Compares the answer with the oracle. The error is the first difference.
     fn compare(&self, story: &Story) -> Result<(), String> {
         let (known, oracle) = (&*self.known, story.oracle(&self.known));
         let text = |uid: Uid| known.urls[usize::try_from(uid.0).unwrap()].as_str();
@@ -169,10 +169,11 @@ impl Answered {
     }
 }
 
-/// One who asks, with a pause between calls, until `stop`; `answered` is told of answers.
+/// Asks random questions, with a pause between calls, until `stop` is set. `answered` receives each question with its
+/// answer.
 ///
 /// # Panics
-/// Where the clerk has no epoch, or one that the store has not.
+/// If the clerk has no epoch, or an epoch that the store does not have.
 pub async fn asks(
     clerk: Clerk,
     story: Arc<Story>,
@@ -204,7 +205,7 @@ pub async fn asks(
 }
 
 impl Load {
-    /// So many tasks.
+    /// Starts `tasks` tasks, and the thread that compares their answers.
     pub fn start(runtime: &Runtime, clerk: &Clerk, story: &Arc<Story>, tasks: u64, seed: u64) -> Load {
         let stop = Arc::<AtomicBool>::default();
         let (sender, receiver) = mpsc::channel();
@@ -213,17 +214,17 @@ impl Load {
             thread::spawn(move || receiver.into_iter().filter_map(|answered: Answered| answered.wrong(&own)).collect());
         let start = |task| {
             let (random, sender) = (Random(seed.wrapping_mul(1000) + task), sender.clone());
-            // The other end goes when all are done, and not before.
+            // The receiver ends only after all tasks have ended.
             let answered = move |answered| sender.send(answered).unwrap();
             runtime.spawn(asks(clerk.clone(), story.clone(), random, PAUSE, stop.clone(), answered))
         };
         Load { tasks: (0..tasks).map(start).collect(), stop, checking }
     }
 
-    /// Ends the tasks, and gives what has come of all.
+    /// Ends the tasks, and returns the outcome of all calls.
     ///
     /// # Panics
-    /// Where a task did.
+    /// If a task panicked.
     pub fn finish(self, runtime: &Runtime) -> Report {
         self.stop.store(true, SeqCst);
         let mut all = Report::default();
@@ -236,7 +237,7 @@ impl Load {
 }
 
 impl Report {
-    /// Adds what has come of others.
+    /// Adds the outcome of other calls.
     pub fn add(&mut self, own: Report) {
         own.calls.iter().for_each(|(kind, calls)| *self.calls.entry(kind).or_default() += calls);
         self.epochs.extend(own.epochs);
@@ -245,7 +246,7 @@ impl Report {
         self.wrong.extend(own.wrong);
     }
 
-    /// p50, p99 and the longest of the calls that began at such times.
+    /// The p50, the p99 and the maximum of the durations of the calls that began at chosen times.
     pub fn latencies(&self, chosen: impl Fn(Instant) -> bool) -> [Duration; 3] {
         let mut times: Vec<Duration> = self.times.iter().filter(|(begun, _)| chosen(*begun)).map(|own| own.1).collect();
         times.sort_unstable();
@@ -253,10 +254,10 @@ impl Report {
         [50, 99, 100].map(|share| at(share).unwrap_or_default())
     }
 
-    /// Looks at what has come of the calls.
+    /// Checks the outcome of the calls.
     ///
     /// # Panics
-    /// At calls that failed, answers that are wrong, and kinds of questions that nobody asked.
+    /// If a call failed, an answer is wrong, or a kind of question was never asked.
     pub fn assert_sound(&self) {
         let some = |all: &[String]| all.iter().take(10).cloned().collect::<Vec<_>>().join("\n");
         assert!(self.failed.is_empty(), "{} calls failed:\n{}", self.failed.len(), some(&self.failed));

@@ -1,11 +1,12 @@
-//! The slow oracle: captures as sets in a map, and every question answered by going through all of them.
+//! The slow oracle: it keeps captures as sets in a map, and goes through all captures to answer a question.
 //!
-//! Two captures of one page in one second are one capture with the links of both; it is unknown only if both are. A
-//! failure, which has a status of 400 or above and no links, does not count beside another capture of its second.
+//! Two captures of one page in one second are one capture with the links of both. The links of that capture are unknown
+//! only if the links of both are unknown. A failure (a status of 400 or above, and no links) does not count beside
+//! another capture of the same second.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A URL, canonical and without fragment.
+/// A canonical URL without a fragment.
 pub type Url = String;
 /// Seconds since 1970, UTC.
 pub type Time = i64;
@@ -17,21 +18,21 @@ pub struct Oracle {
     sources: BTreeMap<Url, BTreeSet<Url>>,
 }
 
-/// What records say of one page and second.
+/// The records of one page and second.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Records {
-    /// Links of those that have them, with the least of their statuses.
+    /// The links of all records with known links, and the lowest status of these records.
     links: Option<(u16, BTreeSet<Url>)>,
-    /// Whether there is a revisit whose links are unknown.
+    /// Whether one of the records is a revisit with unknown links.
     is_unknown: bool,
-    /// The least status of failures.
+    /// The lowest status of the failures.
     failure: Option<u16>,
 }
 
 /// A capture of a page.
 struct Capture<'a> {
     time: Time,
-    /// `None` where they are unknown.
+    /// `None` if the links are unknown.
     links: Option<&'a BTreeSet<Url>>,
     status: u16,
 }
@@ -48,20 +49,20 @@ impl Records {
     }
 }
 
-/// Which failures end a page.
+/// The failures that end a page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ending {
-    /// 4xx but 429.
+    /// 4xx, except 429.
     #[default]
     Gone,
-    /// None.
+    /// No failure.
     None,
-    /// All.
+    /// All failures.
     Each,
 }
 
 impl Ending {
-    /// Whether a capture with a status counts as the latest.
+    /// Whether a capture with this status counts as the latest capture.
     pub fn counts(self, status: u16) -> bool {
         let is_of_server = status == 429 || status >= 500;
         match self {
@@ -72,37 +73,38 @@ impl Ending {
     }
 }
 
-/// What a question about links is about.
+/// The time that a question about links refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
-    /// Captures in the closed interval.
+    /// All captures in the closed interval.
     Seen(Time, Time),
-    /// The latest capture not after.
+    /// The latest capture that is not after this time.
     AsOf(Time),
-    /// The same with captures that are not older than so many seconds, and with other rules for failures.
+    /// Like `AsOf`, but the capture is at most this number of seconds old, and this rule for failures applies.
     AsOfBy(Time, Time, Ending),
 }
 
-/// The numbers of a whole crawl.
+/// The counts of a whole crawl.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// Distinct URLs: pages and link targets.
+    /// The number of distinct URLs: pages and link targets.
     pub urls: u64,
-    /// URLs with a capture.
+    /// The number of URLs with a capture.
     pub pages: u64,
-    /// Distinct (page, second).
+    /// The number of distinct (page, second).
     pub captures: u64,
-    /// Those whose links are unknown.
+    /// The number of captures with unknown links.
     pub unknown_captures: u64,
-    /// Those that are failures.
+    /// The number of captures that are failures.
     pub failed_captures: u64,
-    /// Distinct (page, link).
+    /// The number of distinct (page, link).
     pub links: u64,
-    /// Distinct (page, second, link).
+    /// The number of distinct (page, second, link).
     pub occurrences: u64,
 }
 
-/// A stretch of time in which a page linked: first and last capture with a link, the first without, how it began.
+/// A stretch of time in which a page linked: the first and the last capture with a link, the first capture without a
+/// link, and how the stay began.
 pub type Stay = (Time, Time, Option<Time>, &'static str);
 
 impl Oracle {
@@ -139,7 +141,7 @@ impl Oracle {
         pages.chain(self.sources.keys().map(String::as_str)).collect()
     }
 
-    /// Times of all captures, rising, each once.
+    /// The distinct times of all captures, ascending.
     pub fn times(&self) -> BTreeSet<Time> {
         self.captures.keys().map(|&(_, time)| time).collect()
     }
@@ -149,17 +151,17 @@ impl Oracle {
         self.captures.range(range).map(|((_, time), records)| records.at(*time))
     }
 
-    /// Captures of a page: time, and whether the links are known.
+    /// The captures of a page: the time, and whether the links are known.
     pub fn captures(&self, page: &str) -> Vec<(Time, bool)> {
         self.of(page).map(|capture| (capture.time, capture.links.is_some())).collect()
     }
 
-    /// The statuses of the same captures.
+    /// The statuses of the captures of a page, in the order of [`Oracle::captures`].
     pub fn statuses(&self, page: &str) -> Vec<u16> {
         self.of(page).map(|capture| capture.status).collect()
     }
 
-    /// Links of a page.
+    /// The links of a page in a window.
     pub fn out_links(&self, page: &str, when: When) -> BTreeSet<&str> {
         let selected = self.selected(page, when).into_iter();
         selected.filter_map(|capture| capture.links).flatten().map(String::as_str).collect()
@@ -179,19 +181,18 @@ impl Oracle {
         latest.into_iter().collect()
     }
 
-    /// Whether a page is there: whether one of the captures that a question is about is no failure.
+    /// Whether a page is there: one of the captures that the question is about is not a failure.
     pub fn is_alive(&self, page: &str, when: When) -> bool {
         self.selected(page, when).iter().any(|capture| capture.status < 400)
     }
 
-    /// Whether a page has only unknown links in the captures that a question is about.
+    /// Whether a page has only unknown links in the captures that the question is about.
     pub fn is_unknown(&self, page: &str, when: When) -> bool {
         let selected = self.selected(page, when);
         !selected.is_empty() && selected.iter().all(|capture| capture.links.is_none())
     }
 
-    /// Links of a page at the second date that it has not at the first, and the other way round; `None` where the links
-    /// of a date are unknown.
+    /// The links that a page gained and lost between two dates; `None` if the links at one of the dates are unknown.
     pub fn changed(&self, page: &str, dates: [When; 2]) -> Option<[BTreeSet<&str>; 2]> {
         if dates.iter().any(|&date| self.is_unknown(page, date)) {
             return None;
@@ -200,15 +201,15 @@ impl Oracle {
         Some([&after - &before, &before - &after])
     }
 
-    /// The pages that ever linked to a URL, with the time of the first capture with the link.
+    /// The pages that ever linked to a URL, each with the time of the first capture that has the link.
     pub fn first(&self, url: &str) -> BTreeSet<(Time, &str)> {
         let sources = self.in_links(url, When::Seen(Time::MIN, Time::MAX)).into_iter();
         let has = |capture: &Capture<'_>| capture.links.is_some_and(|links| links.contains(url));
         sources.filter_map(|source| Some((self.of(source).find(has)?.time, source))).collect()
     }
 
-    /// For each page that ever linked to one of some URLs its stays: the first and the last capture with a link, the
-    /// first one after them without, and how it began.
+    /// The stays of each page that ever linked to one of some URLs: the first and the last capture with a link, the
+    /// first later capture without a link, and how the stay began.
     pub fn backlinks(&self, target: &BTreeSet<&str>) -> BTreeMap<&str, Vec<Stay>> {
         let pages: BTreeSet<&str> =
             target.iter().filter_map(|url| self.sources.get(*url)).flatten().map(String::as_str).collect();
@@ -238,8 +239,8 @@ impl Oracle {
         pages.into_iter().map(|page| (page, stays(page))).filter(|(_, stays)| !stays.is_empty()).collect()
     }
 
-    /// The deaths of a page: when it died, the status, the last capture before in which it was there, and when it
-    /// returned.
+    /// The deaths of a page: the time of the death, the status, the last earlier capture in which the page was there,
+    /// and the time of the return.
     pub fn deaths(&self, page: &str) -> Vec<(Time, u16, Time, Option<Time>)> {
         let counting = self.of(page).filter(|capture| Ending::Gone.counts(capture.status));
         let counting: Vec<(Time, u16)> = counting.map(|capture| (capture.time, capture.status)).collect();
@@ -251,20 +252,21 @@ impl Oracle {
         counting.windows(2).filter(is_death).map(death).collect()
     }
 
-    /// The nodes of the graph that a question is about: pages that are there, and what is linked to.
+    /// The nodes of the graph that a question is about: pages that are there, and link targets.
     pub fn nodes(&self, when: When) -> BTreeSet<&str> {
         let urls = self.urls().into_iter();
         urls.filter(|url| self.is_alive(url, when) || !self.in_links(url, when).is_empty()).collect()
     }
 
-    /// Pages whose links hold the URL.
+    /// The pages that link to the URL in a window.
     pub fn in_links(&self, url: &str, when: When) -> BTreeSet<&str> {
         let sources = self.sources.get(url).into_iter().flatten().map(String::as_str);
         sources.filter(|source| self.out_links(source, when).contains(url)).collect()
     }
 
-    /// Pages of which it is unknown as of a time whether they link: the page itself if its links are unknown then;
-    /// inward, of those that ever linked to the URL those whose links are. Of an interval nothing is unknown.
+    /// The pages for which it is unknown whether they link as of a time. Outward, this is the page itself if its links
+    /// are unknown at that time. Inward, these are the pages that ever linked to the URL and have unknown links at that
+    /// time. An interval has no unknown links.
     pub fn unknown<'a>(&'a self, url: &'a str, is_inward: bool, when: When) -> BTreeSet<&'a str> {
         let sources = self.sources.get(url).into_iter().flatten().map(String::as_str);
         let pages: BTreeSet<&str> = if is_inward { sources.collect() } else { BTreeSet::from([url]) };
@@ -272,8 +274,8 @@ impl Oracle {
         pages.into_iter().filter(|page| is_dated && self.is_unknown(page, when)).collect()
     }
 
-    /// For each link of a page, the first and last capture of each run of consecutive captures that have it, but for
-    /// those that are unknown or a failure of the server.
+    /// For each link of a page, the first and the last capture of each run of consecutive captures that have the link.
+    /// Captures with unknown links and failures of the server do not interrupt a run.
     pub fn lifespans(&self, page: &str) -> BTreeSet<(&str, Time, Time)> {
         let telling = self.of(page).filter(|capture| Ending::Gone.counts(capture.status));
         let known: Vec<_> = telling.filter_map(|capture| Some((capture.time, capture.links?))).collect();
@@ -288,7 +290,7 @@ impl Oracle {
         spans
     }
 
-    /// The numbers of the crawl.
+    /// The counts of the crawl.
     pub fn totals(&self) -> Totals {
         let captures = || self.captures.iter().map(|((_, time), records)| records.at(*time));
         let known = || captures().filter_map(|capture| capture.links);
@@ -303,8 +305,8 @@ impl Oracle {
         }
     }
 
-    /// The same crawl without the captures of some pages, and without links to some URLs; each is named with the second
-    /// of the capture.
+    /// The same crawl without the captures of removed pages, and without links to removed URLs. Both rules get a URL
+    /// and the second of the capture.
     #[must_use]
     pub fn without(
         &self,
@@ -325,7 +327,7 @@ impl Oracle {
         oracle
     }
 
-    /// The same crawl without the URLs that were never captured and that fewer than `least` pages link to.
+    /// The same crawl without URLs that were never captured and have fewer than `least` linking pages.
     pub fn with_min_sources(&self, least: u64) -> Oracle {
         let pages: BTreeSet<&str> = self.captures.keys().map(|(page, _)| page.as_str()).collect();
         let kept = |url: &str| pages.contains(url) || self.sources[url].len() as u64 >= least;

@@ -1,9 +1,9 @@
-//! The service `Links` of one server as a graph: each question one call of the generated client, and nothing put
-//! together here but what the protocol says.
+//! The service `Links` of one server as a graph. Each question is one call of the generated client, and answers are put
+//! together only as the protocol says.
 //!
-//! Reads what a server answers over the network. Lists of links are asked for whole, or page by page where a limit is
-//! set. What the service does not give, records of in-links and prefixes of keys, is an error; whole pages are made
-//! from captures and lifespans, which say all that a page does.
+//! Reads the answers of a server over the network. Lists of links are requested whole, or page by page if a limit is
+//! set. The service does not give records of in-links and URLs by key prefix: these questions return an error. Whole
+//! pages are made from captures and lifespans, which together contain all facts about a page.
 
 use std::future::Future;
 use std::ops::{ControlFlow, Range};
@@ -26,22 +26,22 @@ use webstrata_serve::protocol::proto::{
     TopologyRequest, TopologyResponse, UidToUrlRequest, UrlToUidRequest, get_backlinks_request,
 };
 
-/// A server's service `Links`.
+/// The service `Links` of a server.
 pub struct Raw {
     runtime: Runtime,
     client: LinksClient<Channel>,
     topology: TopologyResponse,
-    /// The epoch that is asked.
+    /// The epoch that questions are about.
     pub epoch: u64,
-    /// Links in one answer; 0: all.
+    /// The maximum number of links in one answer; 0 means all.
     pub limit: u32,
 }
 
 impl Raw {
-    /// The current epoch of the server at an address (host:port).
+    /// Connects to the server at an address (host:port), and asks about its current epoch.
     ///
     /// # Panics
-    /// Where no server answers there.
+    /// If no server answers there.
     pub fn connect(address: &str) -> Self {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime");
@@ -52,10 +52,10 @@ impl Raw {
         Self { runtime, client, epoch: topology.current, topology, limit: 0 }
     }
 
-    /// One call, whatever it is; gives what the server said.
+    /// Makes one call of any kind, and returns the answer of the server.
     ///
     /// # Errors
-    /// What the call fails with.
+    /// The error of the call.
     pub fn call<T, F>(&self, call: impl FnOnce(LinksClient<Channel>) -> F) -> Result<T, Status>
     where
         F: Future<Output = Result<Response<T>, Status>>,
@@ -63,7 +63,7 @@ impl Raw {
         self.runtime.block_on(call(self.client.clone())).map(Response::into_inner)
     }
 
-    /// The same, with an error of layers.
+    /// Like [`Raw::call`], with an error of layers.
     fn ask<T, F>(&self, call: impl FnOnce(LinksClient<Channel>) -> F) -> Result<T, Error>
     where
         F: Future<Output = Result<Response<T>, Status>>,
@@ -71,24 +71,24 @@ impl Raw {
         self.call(call).map_err(|status| Error::Elsewhere(Box::new(Refused(status))))
     }
 
-    /// The topology as it was at first.
+    /// The topology at the time of the connection.
     pub fn topology(&self) -> &TopologyResponse {
         &self.topology
     }
 
-    /// Counts.
+    /// The counts of the epoch.
     ///
     /// # Errors
-    /// What the call fails with.
+    /// The error of the call.
     pub fn stats(&self) -> Result<StatsResponse, Status> {
         let request = StatsRequest { epoch: self.epoch };
         self.call(|mut client| async move { client.stats(request).await })
     }
 
-    /// All UIDs of a listing, and how many messages brought them.
+    /// All UIDs of a listing.
     ///
     /// # Errors
-    /// What the call, or its stream, fails with.
+    /// The error of the call or of its stream.
     pub fn list(&self, request: ListUidsRequest) -> Result<Vec<Uid>, Status> {
         let mut client = self.client.clone();
         self.runtime.block_on(async move {
@@ -101,13 +101,13 @@ impl Raw {
         })
     }
 
-    /// A sample of the links of a UID: so many, at random or not, of a seed or of none.
+    /// A sample of `count` links of a UID: random or consistent, with a seed or without.
     ///
     /// # Errors
-    /// What the call fails with.
+    /// The error of the call.
     ///
     /// # Panics
-    /// Where the answer does not fit its question.
+    /// If the answer does not fit the question.
     pub fn sample(
         &self,
         uid: Uid,
@@ -133,10 +133,10 @@ impl Raw {
     /// The links of many UIDs, each list whole.
     ///
     /// # Errors
-    /// What a call fails with.
+    /// The error of the first call that fails.
     ///
     /// # Panics
-    /// Where answers do not fit their questions.
+    /// If an answer does not fit its question.
     pub fn lists(&self, uids: &[Uid], direction: Direction, window: Window) -> Result<Vec<Vec<Uid>>, Status> {
         let mut lists = vec![Vec::new(); uids.len()];
         let mut page_token = String::new();
@@ -207,7 +207,7 @@ impl Links for Raw {
         for own in spans.chunk_by(|one, other| one.link == other.link) {
             let link = u32::try_from(page.links.len()).expect("few links");
             page.links.push(own[0].link);
-            // A link is taken as present until a capture that is not blank says otherwise.
+            // A link counts as present until a capture that is not blank says otherwise.
             let mut before = true;
             for (capture, at) in captures.iter().zip(0..).filter(|(capture, _)| !capture.is_blank()) {
                 let is = own.iter().any(|span| span.first <= capture.time && capture.time <= span.last);
@@ -344,7 +344,8 @@ impl Links for Raw {
         if from > to {
             return Ok(());
         }
-        // An open end is one that is not said; both would ask for URLs that were never captured, too.
+        // An open end is left out of the request. `from` is always set: without both ends, the answer would also have
+        // URLs that were never captured.
         let request = ListUidsRequest {
             epoch: self.epoch,
             from: Some(from.max(*TIMES.start())),

@@ -1,8 +1,10 @@
-//! Stores of several rows, written by plain loops over what each row says: captures of the same pages in different
-//! rows, in different orders of time, some said again with other links, with links unknown, or as failures.
+//! Stores of several rows, written by plain loops over the content of each row. Rows have captures of the same pages,
+//! in different orders of time. Some captures are in several rows, with other links, with unknown links, or as
+//! failures.
 //!
-//! [`Rows::random`] makes up small ones, the same for the same seed; [`Rows::write`] writes the store with the writers
-//! of layers, [`Rows::oracle`] knows what it must answer: of captures of one page and second, the newest row's.
+//! [`Rows::random`] makes up small rows, the same for the same seed. [`Rows::write`] writes the store with the writers
+//! of layers. [`Rows::oracle`] knows the right answers: if several rows have a capture of one page and second, the
+//! newest row decides.
 
 use crate::crawls::{Random, url};
 use crate::oracle::{Oracle, Time, Url};
@@ -15,24 +17,24 @@ use webstrata_layers::{
     RangeLength, RowEntry, StoreWriter, Uid, UrlWriter,
 };
 
-/// What a row says of a capture, of whose links `L` names one.
+/// The content of a capture in a row. `L` is the type of a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Said<L = Url> {
-    /// Its links.
+    /// The links of the capture.
     Links(BTreeSet<L>),
-    /// That its links are unknown.
+    /// The links of the capture are unknown.
     Unknown,
-    /// That it is a failure, with this status.
+    /// The capture is a failure with this status.
     Failure(u16),
 }
 
 impl<L> Said<L> {
-    /// Its links; `None` where there are none, or they are unknown.
+    /// The links; `None` if the capture is a failure, or its links are unknown.
     fn links(&self) -> Option<&BTreeSet<L>> {
         if let Said::Links(links) = self { Some(links) } else { None }
     }
 
-    /// The same, to be changed.
+    /// The links, mutable; `None` if the capture is a failure, or its links are unknown.
     pub fn links_mut(&mut self) -> Option<&mut BTreeSet<L>> {
         if let Said::Links(links) = self { Some(links) } else { None }
     }
@@ -41,38 +43,38 @@ impl<L> Said<L> {
 /// The captures of a row.
 pub type Captures = BTreeMap<(Url, Time), Said>;
 
-/// How rows are drawn.
+/// The shape of random rows.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
-    /// How many rows.
+    /// The number of rows.
     pub rows: usize,
-    /// URLs that are captured.
+    /// The number of URLs that may be captured.
     pub pages: u64,
-    /// Captures of a row, at most.
+    /// The maximum number of captures of a row.
     pub captures: u64,
-    /// Links of a capture, at most.
+    /// The maximum number of links of a capture.
     pub links: u64,
-    /// Whether each row is of a time of its own, after those of older rows.
+    /// Whether all captures of a row are later than the captures of older rows.
     pub in_order: bool,
 }
 
-/// What each row of a store says, the oldest first.
+/// The content of each row of a store, the oldest row first.
 #[derive(Clone, Debug, Default)]
 pub struct Rows {
     /// The captures of each row.
     pub rows: Vec<Captures>,
-    /// URLs that a row brings without any record.
+    /// The URLs that each row brings without any record.
     pub bare: Vec<BTreeSet<Url>>,
 }
 
 impl Rows {
-    /// Made-up rows.
+    /// Random rows.
     pub fn random(seed: u64, shape: Shape) -> Self {
         let mut random = Random(seed);
         let mut made = Self::default();
         for row in 0..shape.rows {
             let (mut captures, mut bare) = (Captures::new(), BTreeSet::new());
-            // The first row says something; others may be empty.
+            // The first row has at least one capture. Other rows may be empty.
             let count = if row == 0 { 1 + random.below(shape.captures) } else { random.below(shape.captures + 1) };
             for _ in 0..count {
                 let said = made.rows.iter().map(Captures::len).sum::<usize>() as u64;
@@ -80,7 +82,7 @@ impl Rows {
                     let again = usize::try_from(random.below(said)).expect("an index");
                     made.rows.iter().flat_map(Captures::keys).nth(again).expect("a capture").clone()
                 } else {
-                    // Few seconds in the same months, so that rows meet in both.
+                    // The captures have few distinct seconds in the same months, so that rows overlap in both.
                     let month = random.below(4) + if shape.in_order { 5 * row as u64 } else { 0 };
                     let second = month * 30 * 86_400 + random.below(3) * 7 * 86_400 + random.below(3);
                     (url(random.below(shape.pages)), i64::try_from(second).expect("a time"))
@@ -96,7 +98,8 @@ impl Rows {
         made
     }
 
-    /// Links like those of the page's other captures; now and then unknown ones, or a failure.
+    /// Random links, similar to the links of the page's other captures. Sometimes the links are unknown, or the capture
+    /// is a failure.
     fn links(page: &str, Shape { pages, links, .. }: Shape, random: &mut Random) -> Said {
         if random.once_in(6) {
             return Said::Unknown;
@@ -111,7 +114,7 @@ impl Rows {
         Said::Links(own)
     }
 
-    /// What all rows together say.
+    /// The oracle of all rows together.
     pub fn oracle(&self) -> Oracle {
         let mut all = Captures::new();
         self.rows.iter().for_each(|row| all.extend(row.clone()));
@@ -126,10 +129,10 @@ impl Rows {
         oracle
     }
 
-    /// Writes a store, each row in so many partitions.
+    /// Writes a store, each row in `partitions` partitions.
     ///
     /// # Panics
-    /// What cannot be written.
+    /// If the store cannot be written.
     pub fn write(&self, store: &Path, partitions: u32, in_range: RangeLength) {
         let writer = StoreWriter::open(store, "test", None).expect("a store");
         let mut uids: BTreeMap<&str, Uid> = BTreeMap::new();
@@ -160,7 +163,7 @@ impl Rows {
     }
 }
 
-/// Captures in UIDs.
+/// The captures of a row, by UID.
 type Numbered = BTreeMap<(Uid, Time), Said<Uid>>;
 
 fn write_row(
@@ -185,7 +188,7 @@ fn write_row(
             file.push(uid, urls[at], "example)/").expect("a URL");
         }
         let first_key = file.first_key();
-        // Records of all UIDs so far: of the oldest row the same cuts.
+        // The records of all UIDs so far. For the oldest row, the cuts are the cuts of the URLs.
         let records = cut(Uid(0), partition)..cut(Uid(0), partition + 1);
         let mut out = OutlinksWriter::create(&row, partition).expect("a file");
         let own_pages = pages.iter().filter(|page| records.contains(&page.uid));

@@ -1,7 +1,7 @@
 //! A server of a store, asked over HTTP without a network.
 //!
-//! Reads a store directory; keeps what the server keeps beside it. Answers are JSON, and those that come in parts are
-//! put together.
+//! Reads a store directory, and keeps the data of the server beside the store. Answers are JSON. Answers that come in
+//! parts are put together.
 
 use axum::Router;
 use axum::body::{Body, Bytes, to_bytes};
@@ -23,24 +23,24 @@ use webstrata_serve::server::{Server, ServerOptions};
 use crate::oracle::{Ending, When};
 use crate::rows::{Rows, Said};
 
-/// See the head of this file.
+/// A server and its router. See the head of this file.
 pub struct Served {
-    /// What answers.
+    /// The routes that answer questions.
     pub router: Router,
-    /// What it belongs to.
+    /// The server that the router belongs to.
     pub server: Server,
 }
 
 impl Served {
-    /// With answers of so many bytes.
+    /// Starts a server whose answers have at most `answer_bytes` bytes.
     ///
     /// # Panics
-    /// Here and below: where the server does not start, or refuses.
+    /// This method and the methods below panic if the server does not start, or refuses a call.
     pub async fn start(store: &Path, answer_bytes: usize) -> Self {
         Self::start_with(store, answer_bytes, |_| {}).await
     }
 
-    /// With other options. The router here has no guards; the port of the server does.
+    /// Like [`Served::start`], with other options. The router has no guards; the port of the server has.
     pub async fn start_with(store: &Path, answer_bytes: usize, change: impl FnOnce(&mut ServerOptions)) -> Self {
         let limits = Limits { answer_bytes, batch: 100, ..Limits::default() };
         let millis = Duration::from_millis;
@@ -62,13 +62,13 @@ impl Served {
         Self { router: http::routes(server.shared().clone()), server }
     }
 
-    /// A server of the example of the format's description: two captures of one page, and one of another whose links
-    /// are unknown.
+    /// Starts a server of the example in the description of the format: two captures of one page, and one capture of
+    /// another page whose links are unknown.
     pub async fn example() -> (TempDir, Self) {
         Self::example_with(|_| {}).await
     }
 
-    /// The same with other options.
+    /// Like [`Served::example`], with other options.
     pub async fn example_with(change: impl FnOnce(&mut ServerOptions)) -> (TempDir, Self) {
         let dir = tempfile::tempdir().expect("a directory");
         let store = dir.path().join("store");
@@ -84,7 +84,7 @@ impl Served {
         (dir, served)
     }
 
-    /// The answer of the port to a request, after which the connection is closed.
+    /// Sends a request to the port and returns the answer, after which the connection is closed.
     pub async fn port(&self, request: String) -> String {
         let address = self.server.address();
         let answered = tokio::task::spawn_blocking(move || {
@@ -96,13 +96,13 @@ impl Served {
         answered.await.expect("a thread").expect("an answer")
     }
 
-    /// Status and body.
+    /// The status and the body of an answer.
     pub async fn call(&self, method: &str, path: &str, body: Body) -> (StatusCode, Bytes) {
         let (status, _, body) = self.whole(method, path, &[], body).await;
         (status, body)
     }
 
-    /// Status, headers and body, given headers.
+    /// The status, the headers and the body of an answer to a request with these headers.
     pub async fn whole(
         &self,
         method: &str,
@@ -119,7 +119,7 @@ impl Served {
         (parts.status, parts.headers, to_bytes(body, 1 << 24).await.expect("a body"))
     }
 
-    /// An answer.
+    /// The JSON of a successful answer.
     pub async fn get(&self, path: &str) -> Value {
         let (status, body) = self.call("GET", path, Body::empty()).await;
         let body: Value = serde_json::from_slice(&body).expect("JSON");
@@ -127,7 +127,7 @@ impl Served {
         body
     }
 
-    /// Status, reason and message.
+    /// The status, the reason and the message of a refusal.
     pub async fn refused(&self, path: &str) -> (u16, String, String) {
         let (status, body) = self.call("GET", path, Body::empty()).await;
         let body: Value = serde_json::from_slice(&body).unwrap_or_default();
@@ -135,7 +135,7 @@ impl Served {
         (status.as_u16(), text("reason"), text("message"))
     }
 
-    /// The field of an answer and of all those that follow it, and how many there were.
+    /// The values of a field from an answer and all answers that continue it, and the number of answers.
     pub async fn all(&self, path: &str, field: &str) -> (Vec<Value>, usize) {
         let (mut values, mut answers, mut key) = (Vec::new(), 0, String::new());
         loop {
@@ -159,12 +159,12 @@ impl Served {
     }
 }
 
-/// A text for a parameter.
+/// Encodes a text as the value of a parameter.
 pub fn encoded(text: &str) -> String {
     text.bytes().map(|byte| format!("%{byte:02X}")).collect()
 }
 
-/// A window as parameters, and as fields of a question.
+/// A window as parameters of a URL, and as fields of a question line.
 pub fn parameters(when: When) -> (String, Value) {
     let (mut text, mut fields) = (String::new(), json!({}));
     let mut add = |name: &str, time: i64| {
@@ -197,7 +197,7 @@ pub fn parameters(when: When) -> (String, Value) {
     (text, fields)
 }
 
-/// Whether the capture that answers has unknown links.
+/// Whether the capture that decides has unknown links.
 pub fn is_unknown(oracle: &crate::oracle::Oracle, url: &str, when: When) -> bool {
     let (at, age, ending) = match when {
         When::Seen(..) => return false,

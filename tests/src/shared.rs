@@ -1,8 +1,8 @@
-//! Where the shared test data is: histories of real sites, graphs, and test files of other projects, which are too
+//! The place of the shared test data: histories of real sites, graphs, and test files of other projects, which are too
 //! large for the repository.
 //!
-//! Tests that read them are ignored unless they are asked for (`-- --ignored`), and then fail where the data is
-//! missing. Crates below `webstrata_tests` include this file by its path, so it imports nothing but `std`.
+//! Tests that read this data are ignored by default and run with `-- --ignored`. They fail if the data is missing.
+//! Crates below `webstrata_tests` include this file by its path, so this file imports only `std`.
 
 use std::path::{Path, PathBuf};
 

@@ -1,5 +1,5 @@
-//! Stores built for tests: in temporary directories, compared with the oracle question by question, and byte by byte
-//! with one another.
+//! Stores built for tests in temporary directories. They are compared with the oracle question by question, and with
+//! one another byte by byte.
 
 use crate::crawls::{Crawl, Size};
 use crate::oracle::{Ending, Oracle, Totals, When};
@@ -21,12 +21,12 @@ use webstrata_layers::{
 };
 use webstrata_pipeline::{BuildOptions, Progress, RemoveOptions, RunOptions, build, remove};
 
-/// Options of a plain build.
+/// The options of a plain build.
 pub fn options(store: &Path, inputs: Vec<PathBuf>) -> BuildOptions {
     BuildOptions::new(run_options(store), inputs)
 }
 
-/// One worker with a gigabyte.
+/// Options with the defaults: one worker and a gigabyte.
 pub fn run_options(store: &Path) -> RunOptions {
     RunOptions::new(store)
 }
@@ -36,7 +36,7 @@ pub fn reader(store: &Path) -> Reader {
     Reader::new(Store::open(store).expect("a store"), 64 << 20)
 }
 
-/// The counts of a store as the oracle counts.
+/// The counts of a store, in the form of the oracle.
 pub fn totals(counts: &Counts) -> Totals {
     Totals {
         urls: counts.urls,
@@ -49,7 +49,8 @@ pub fn totals(counts: &Counts) -> Totals {
     }
 }
 
-/// Windows worth asking about a page: nothing, everything, single captures, seconds beside them, pieces.
+/// Windows worth asking about a page: an empty window, all time, single captures, the seconds beside captures, and
+/// intervals.
 pub fn windows(oracle: &Oracle, url: &str) -> Vec<When> {
     let mut own: Vec<i64> = oracle.captures(url).iter().map(|capture| capture.0).collect();
     if own.is_empty() {
@@ -78,7 +79,7 @@ pub fn windows(oracle: &Oracle, url: &str) -> Vec<When> {
 /// Writes the images of a store, and opens them.
 ///
 /// # Panics
-/// What cannot be written or opened.
+/// If an image cannot be written or opened.
 pub fn cells_of(store: &Path, codec: CodecTag) -> Cells {
     let opened = Store::open(store).expect("a store");
     let options = Options { encoding: codec.encoding(), urls: url_store::Options::default() };
@@ -93,7 +94,7 @@ fn opened_cells(store: &Store, codec: CodecTag) -> Cells {
     Cells::open(store, residence, ENCODINGS).expect("sound cells").expect("a cell for each partition")
 }
 
-/// Asks a store everything about one URL; the first difference is the error.
+/// Asks every question about one URL. The error is the first difference from the oracle.
 pub fn compare_url(links: &impl Links, oracle: &Oracle, url: &str, windows: &[When]) -> Result<(), String> {
     let fail = |what: String| Err(format!("{url}: {what}"));
     let failed = |error: webstrata_layers::Error| format!("{url}: {error}");
@@ -142,7 +143,7 @@ pub fn compare_url(links: &impl Links, oracle: &Oracle, url: &str, windows: &[Wh
     Ok(())
 }
 
-/// Asks a store everything about every URL of the oracle, and for the totals.
+/// Asks a store every question about every URL of the oracle, and compares the totals.
 ///
 /// # Panics
 /// At the first difference.
@@ -152,7 +153,7 @@ pub fn assert_answers(store: &Path, oracle: &Oracle) {
     assert_urls(store, oracle);
 }
 
-/// The pages of these UIDs with a capture in an interval, in the order in which they come.
+/// The pages among `uids` that have a capture in an interval, in the order of the answer.
 ///
 /// # Errors
 /// See [`Links::uids`].
@@ -165,7 +166,7 @@ pub fn uids_in(links: &dyn Links, uids: Range<Uid>, interval: (i64, i64)) -> Res
     Ok(found)
 }
 
-/// Asks a store everything about every URL of the oracle, and how many there are.
+/// Asks a store every question about every URL of the oracle, and compares the number of URLs.
 ///
 /// # Panics
 /// At the first difference.
@@ -179,8 +180,8 @@ pub fn assert_urls(store: &Path, oracle: &Oracle) {
     }
 }
 
-/// Writes the cells of a store and asks them everything about every URL of the oracle; whole records, and in-links at
-/// the precision of ranges, must be those of the layers.
+/// Writes the cells of a store and asks the cells every question about every URL of the oracle. Whole records, and
+/// in-links at range precision, must be equal to the records and in-links of the layers.
 ///
 /// # Panics
 /// At the first difference.
@@ -223,7 +224,7 @@ pub fn assert_cells(store: &Path, oracle: &Oracle, codec: CodecTag) {
     assert!(cells.url(Uid(opened.manifest().counts.urls)).is_err());
 }
 
-/// Degrees, samples, batches and pages of a time, against lists of the layers.
+/// Compares degrees, samples, batches and pages of an interval with lists of the layers.
 fn assert_pieces(cells: &Cells, reader: &Reader, oracle: &Oracle) {
     let uids: Vec<Uid> = Uid::each(Uid::below(reader.urls())).rev().collect();
     let times: Vec<i64> = oracle.times().into_iter().collect();
@@ -281,7 +282,7 @@ fn assert_pieces(cells: &Cells, reader: &Reader, oracle: &Oracle) {
     cells.uids(Uid::below(cells.urls()), (i64::MIN, i64::MAX), visit).expect("an answer");
 }
 
-/// The window of the layers that is asked of the oracle.
+/// The window of layers for a window of the oracle.
 pub fn window(when: When) -> Window {
     match when {
         When::Seen(from, to) => Window::Seen { from, to },
@@ -297,10 +298,11 @@ pub fn window(when: When) -> Window {
     }
 }
 
-/// What the only row of a store's epoch says of itself, but for its number and history, and the bytes of its files.
+/// The content of the only row of a store's epoch, without its number and history: the counts, the bounds of
+/// partitions, and the bytes of the files.
 ///
 /// # Panics
-/// A store that cannot be read, or of several rows.
+/// If the store cannot be read, or has several rows.
 pub fn row_bytes(store: &Path) -> BTreeMap<String, Vec<u8>> {
     let opened = Store::open(store).expect("a store");
     let [row] = &opened.manifest().rows[..] else { panic!("{} rows", opened.manifest().rows.len()) };
@@ -313,7 +315,7 @@ pub fn row_bytes(store: &Path) -> BTreeMap<String, Vec<u8>> {
             files.insert(format!("{}/{}", file.layer, file.partition), content);
         }
     }
-    // What is held has the number of the job in its name.
+    // The names of held files contain the number of the job.
     for held in &opened.manifest().provenance.held {
         let part = held.path.split_once('-').map_or("", |(_, part)| part);
         files.insert(format!("held/{part}"), fs::read(store.join(&held.path)).expect("a file"));
@@ -321,11 +323,12 @@ pub fn row_bytes(store: &Path) -> BTreeMap<String, Vec<u8>> {
     files
 }
 
-/// The bytes of a store: path inside it and content, without the lock. What tells the inputs, which captures may be cut
-/// into in many ways, is taken out: the lists of them, `provenance` in manifests, and digests, which cover that.
+/// The bytes of a store, by path inside the store, without the lock. Data about the inputs is left out, because
+/// captures may be cut into inputs in many ways. Left out are the lists of inputs, `provenance` in manifests, and the
+/// digests that cover `provenance`.
 ///
 /// # Panics
-/// The store cannot be read.
+/// If the store cannot be read.
 pub fn bytes(store: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut files = BTreeMap::new();
     let mut open = vec![store.to_owned()];
@@ -357,10 +360,11 @@ pub fn bytes(store: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     files
 }
 
-/// A made-up store of several rows with failures, and what it must answer: without a host that was taken out.
+/// Builds a random store of several rows with failures, and removes a host. Returns the oracle of the store without
+/// that host.
 ///
 /// # Panics
-/// What cannot be built.
+/// If the store cannot be built.
 pub fn store_with_removal(store: &Path, seed: u64) -> Oracle {
     let crawl = Crawl::with_failures(seed, Size { pages: 40, captures: 240, links: 8 }, false);
     let input = store.with_file_name("lines.jsonl");

@@ -1,5 +1,5 @@
-//! What is in a store, epoch by epoch: a random crawl in batches, an oracle of each beginning of it, and for each epoch
-//! the URLs by their UIDs, as the layers have them.
+//! The content of a store, epoch by epoch: a random crawl in batches, an oracle for each number of batches, and for
+//! each epoch its URLs by UID, as the layers have them.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -13,12 +13,12 @@ use tempfile::TempDir;
 use webstrata_layers::{Links, Reader, Store, Uid};
 use webstrata_pipeline::{Progress, build};
 
-/// A crawl in batches, in a directory of its own.
+/// A crawl in batches, in its own directory.
 pub struct Story {
     dir: TempDir,
-    /// After so many batches and one more.
+    /// The oracle at index `n` knows the first `n + 1` batches.
     oracles: Vec<Oracle>,
-    /// All URLs that will be there.
+    /// All URLs of the whole crawl.
     pub urls: Vec<String>,
     /// The times of all captures.
     pub times: Vec<Time>,
@@ -26,22 +26,22 @@ pub struct Story {
     epochs: Mutex<HashMap<u64, Arc<Known>>>,
 }
 
-/// What is known of an epoch.
+/// The content of an epoch.
 pub struct Known {
-    /// Its number.
+    /// The number of the epoch.
     pub epoch: u64,
     batch: usize,
-    /// By UID.
+    /// The URLs, by UID.
     pub urls: Vec<String>,
-    /// The other way.
+    /// The UIDs, by URL.
     pub uids: HashMap<String, Uid>,
 }
 
 impl Story {
-    /// Writes the batches, and builds a store of the first.
+    /// Writes the batches, and builds a store from the first batch.
     ///
     /// # Panics
-    /// Where it cannot.
+    /// If a batch cannot be written, or the store cannot be built.
     pub fn new(seed: u64, size: Size, batches: u64, partition_urls: u64) -> Story {
         let dir = tempfile::tempdir().unwrap();
         let crawl = Crawl::with_revisits(seed, size);
@@ -67,12 +67,12 @@ impl Story {
         story
     }
 
-    /// Where all is; the store is `store` there.
+    /// The directory of the story. The store is `store` in this directory.
     pub fn dir(&self) -> &Path {
         self.dir.path()
     }
 
-    /// The store.
+    /// The path of the store.
     pub fn store(&self) -> PathBuf {
         self.dir().join("store")
     }
@@ -80,7 +80,7 @@ impl Story {
     /// Adds a batch to the store, in this process.
     ///
     /// # Panics
-    /// Where it cannot.
+    /// If the build fails.
     pub fn build(&self, batch: u64) {
         let mut options = options(&self.store(), vec![self.dir().join(format!("batch-{batch}"))]);
         options.update = batch > 0;
@@ -88,10 +88,10 @@ impl Story {
         build(&options, &Progress::default()).unwrap();
     }
 
-    /// What is in an epoch. Slow at its first time.
+    /// The content of an epoch. The first call for an epoch is slow.
     ///
     /// # Panics
-    /// Where the store has no such epoch, or the epoch not the URLs of its batches.
+    /// If the store does not have the epoch, or the epoch lacks URLs of its batches.
     pub fn known(&self, epoch: u64) -> Arc<Known> {
         let mut epochs = self.epochs.lock().unwrap();
         if let Some(known) = epochs.get(&epoch) {
@@ -111,7 +111,7 @@ impl Story {
         known
     }
 
-    /// What an epoch answers.
+    /// The oracle of an epoch.
     pub fn oracle(&self, known: &Known) -> &Oracle {
         &self.oracles[known.batch]
     }

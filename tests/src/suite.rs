@@ -1,9 +1,9 @@
-//! One suite for every way to ask a graph: random questions, of all kinds, answered as the oracle and the layers answer
-//! them.
+//! One suite for every way to ask a graph: random questions of all kinds, with the answers of the oracle and the
+//! layers.
 //!
-//! Reads a [`Way`]; compares with the [`Oracle`], which shares no code with what is tested, and where the oracle has no
-//! answer (ranges, samples, records) with the layers. Seeded: the same questions for the same seed. Cost: some calls a
-//! question.
+//! Reads a [`Way`]. Compares with the [`Oracle`], which shares no code with the code under test. Where the oracle has
+//! no answer (ranges, samples, records), the suite compares with the layers. Seeded: the same seed gives the same
+//! questions. Cost: some calls a question.
 
 use std::collections::{BTreeMap, BTreeSet};
 use webstrata_layers::record::key::{host_of, host_prefix, key_of};
@@ -19,19 +19,19 @@ use crate::stores::{uids_in, window, windows};
 
 /// A way to ask.
 pub struct Way<'a> {
-    /// For messages.
+    /// The name, for messages.
     pub name: &'a str,
-    /// What answers.
+    /// The graph that answers.
     pub links: &'a dyn Links,
-    /// Whether it gives records of in-links and prefixes of keys, which are not of everybody's protocol.
+    /// Whether the way gives records of in-links and URLs by key prefix, which not every protocol has.
     pub has_records: bool,
 }
 
-/// What is asked, and what is right.
+/// The sources of the right answers.
 pub struct Known<'a> {
-    /// Of texts.
+    /// The oracle, which answers in texts.
     pub oracle: &'a Oracle,
-    /// Of UIDs.
+    /// The layers, which answer in UIDs.
     pub layers: &'a dyn Links,
 }
 
@@ -40,7 +40,7 @@ pub const DIRECTIONS: [Direction; 3] =
     [Direction::Out, Direction::In(Precision::Exact), Direction::In(Precision::Range)];
 
 impl Way<'_> {
-    /// Asks so many random questions.
+    /// Asks `questions` random questions.
     ///
     /// # Panics
     /// At the first answer that differs.
@@ -66,7 +66,7 @@ impl Way<'_> {
         let all = windows(oracle, url);
         let when = *random.pick(&all);
         let window = window(when);
-        // Names of UIDs are the layers', whose answers other tests compare with the oracle.
+        // The layers name UIDs. Other tests compare the answers of the layers with the oracle.
         let texts = |uids: Vec<Uid>| -> Result<Vec<String>, String> {
             if !uids.is_sorted_by(|one, other| one < other) {
                 return Err(format!("UIDs do not rise: {uids:?}"));
@@ -160,7 +160,7 @@ impl Way<'_> {
         }
     }
 
-    /// The pages of which it is unknown whether they link.
+    /// Compares the pages for which it is unknown whether they link.
     fn unknown(&self, known: &Known<'_>, url: &str, uid: Uid, direction: Direction, when: When) -> Result<(), String> {
         let Window::AsOf(as_of) = window(when) else { return Ok(()) };
         let failed = |error: webstrata_layers::Error| error.to_string();
@@ -171,7 +171,7 @@ impl Way<'_> {
         same(&format!("unknown {direction:?} {when:?}"), &own, &right)
     }
 
-    /// What changed between two dates, from the page and to it.
+    /// Compares the changes between two dates, outward and inward.
     fn between(&self, known: &Known<'_>, url: &str, uid: Uid, random: &mut Random) -> Result<(), String> {
         let Known { oracle, layers } = *known;
         let failed = |error: webstrata_layers::Error| error.to_string();
@@ -209,7 +209,7 @@ impl Way<'_> {
         same(&format!("pages that link, changed {dates:?}"), &own, &[gained, lost, unknown])
     }
 
-    /// When pages linked to the URL, and to all URLs of its host.
+    /// Compares the stays of pages that linked to the URL, and to any URL of its host.
     fn backlinks(&self, known: &Known<'_>, url: &str, uid: Uid) -> Result<(), String> {
         let Known { oracle, layers } = *known;
         let failed = |error: webstrata_layers::Error| error.to_string();
@@ -252,7 +252,7 @@ impl Way<'_> {
         Ok(())
     }
 
-    /// Pages of an interval, from a UID to another.
+    /// Compares the pages with captures in an interval, in a range of UIDs.
     fn interval(&self, known: &Known<'_>, when: When, random: &mut Random) -> Result<(), String> {
         let (from, to) = match when {
             When::Seen(from, to) => (from, to),
@@ -265,7 +265,7 @@ impl Way<'_> {
         same(&format!("pages of {range:?} in {from}..={to}"), &own?, &right?)
     }
 
-    /// What is not there, and what makes no sense.
+    /// Asks about URLs and UIDs that are not in the graph, and about extreme windows.
     fn strangers(&self, known: &Known<'_>) {
         let (links, name) = (self.links, self.name);
         for url in ["http://nobody.example/", "", "http://", "no URL", "http://a.example/\0", "\u{10ffff}"] {
@@ -298,11 +298,11 @@ impl Way<'_> {
     }
 }
 
-/// Hundreds of UIDs at a time, again and again, with duplicates and in any order: each answer must be that of the
-/// layers.
+/// Asks about hundreds of UIDs at a time, in several batches, with duplicates and in any order. Each answer must be
+/// equal to the answer of the layers.
 ///
 /// # Panics
-/// At the first that differs.
+/// At the first answer that differs.
 pub fn batches(cluster: &Cluster, remote: &Remote, layers: &dyn Links, times: &[i64], seed: u64) {
     let mut random = Random(seed);
     for count in [0, 1 + random.below(400), 400] {
@@ -330,7 +330,7 @@ pub fn batches(cluster: &Cluster, remote: &Remote, layers: &dyn Links, times: &[
     }
 }
 
-/// One batch, asked in every way.
+/// One batch, which is asked in every way.
 struct Asking<'a> {
     remote: &'a Remote,
     layers: &'a dyn Links,
@@ -340,7 +340,7 @@ struct Asking<'a> {
 }
 
 impl Asking<'_> {
-    /// Compares each answer with that of the layers.
+    /// Compares each answer with the answer of the layers.
     async fn compare(self) {
         let Self { remote, layers, uids, windows, sample } = self;
         let pinned = remote.pinned();

@@ -1,7 +1,6 @@
-//! Every way to ask a store, each with the same suite: its layers, its cells, a server, a cluster of five, HTTP.
+//! Runs the same suite over every way to ask a store: its layers, its cells, a server, a cluster of five, HTTP.
 //!
-//! Reads a store directory and the oracle that knows what is inside; writes cells beside the layers. Cost: some calls
-//! a question.
+//! Reads a store directory and its oracle, and writes cells beside the layers. Cost: some calls a question.
 
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -16,7 +15,7 @@ use crate::served::{Served, is_unknown, parameters};
 use crate::stores::{cells_of, reader, windows};
 use crate::suite::{Known, Way};
 
-/// Asks a store by every way.
+/// Asks a store in every way.
 ///
 /// # Panics
 /// At the first answer that differs.
@@ -44,7 +43,7 @@ pub fn ask(name: &str, store: &Path, oracle: &Oracle, questions: u64, seed: u64)
     runtime.block_on(over_http(name, store, &known, questions, seed));
 }
 
-/// Questions in lines, some thousand at a time.
+/// Asks over HTTP with question lines, up to 1,000 at a time.
 async fn over_http(name: &str, store: &Path, known: &Known<'_>, questions: u64, seed: u64) {
     let served = Served::start(store, 1 << 24).await;
     let mut random = Random(seed + 3);

@@ -1,7 +1,7 @@
-//! What no client of ours sends: bytes as gRPC messages, messages that were changed on their way, bytes in place of
-//! gRPC's frames, and HTTP/2 written by hand.
+//! Traffic that the clients of Webstrata never send: random bytes as gRPC messages, changed messages, random bytes
+//! instead of gRPC frames, and hand-written HTTP/2.
 //!
-//! Seeded: the same changes for the same seed. Waits for answers, within the caller's time.
+//! Seeded: the same seed gives the same changes. Waits for answers, at most for the time that the caller gives.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use tonic::{Code, Request, Status};
 
 use crate::crawls::Random;
 
-/// Messages as they are.
+/// A codec that passes messages unchanged.
 #[derive(Clone, Copy, Default)]
 struct Plain;
 
@@ -54,10 +54,10 @@ impl Decoder for Plain {
     }
 }
 
-/// Calls a method with bytes as its message. Gives the messages of the answer, of a long one the first.
+/// Calls a method with bytes as its message. Returns the messages of the answer, at most the first 16.
 ///
 /// # Errors
-/// What the call fails with.
+/// The error of the call.
 pub async fn call(
     channel: &Channel,
     path: &'static str,
@@ -81,10 +81,10 @@ pub async fn call(
     Ok(answers)
 }
 
-/// Sends bytes as the body of a gRPC call, gRPC's own frame included. Gives the code of the answer.
+/// Sends bytes as the body of a gRPC call, including the frame of gRPC. Returns the code of the answer.
 ///
 /// # Errors
-/// A connection that failed.
+/// If the connection fails.
 pub async fn call_framed(
     channel: &Channel,
     path: &'static str,
@@ -100,12 +100,12 @@ pub async fn call_framed(
     let response = channel.call(request).await?;
     let status = Status::from_header_map(response.headers()).map(|status| status.code());
     let body = axum::body::Body::new(response.into_body());
-    // Errors stand in the headers, or behind the body, and a body without them is cut off.
+    // The status is in the headers or behind the body. A body without a status is cut off.
     let read = axum::body::to_bytes(body, 1 << 26).await;
     Ok(status.unwrap_or(if read.is_ok() { Code::Ok } else { Code::Unknown }))
 }
 
-/// The message with some of its bytes changed, cut off, said twice, or of another one.
+/// The message with some bytes changed, cut off, repeated, or taken from another message.
 pub fn mutated(message: &[u8], other: &[u8], random: &mut Random) -> Bytes {
     let mut bytes = message.to_vec();
     for _ in 0..1 + random.below(3) {
@@ -120,7 +120,7 @@ pub fn mutated(message: &[u8], other: &[u8], random: &mut Random) -> Bytes {
             4 => bytes = [&bytes[..end], &bytes[start..]].concat(),
             5 => bytes = [&bytes[..start], &other[at(random, other.len())..]].concat(),
             6 => {
-                // A number, or a length, of ten bytes.
+                // A varint of up to ten bytes, as a number or as a length.
                 let large = [u64::MAX, 1 << 63, (1 << 32) - 1, 1 << 31][at(random, 3)];
                 let mut varint = Vec::new();
                 prost::encoding::encode_varint(large, &mut varint);
@@ -132,7 +132,8 @@ pub fn mutated(message: &[u8], other: &[u8], random: &mut Random) -> Bytes {
     bytes.into()
 }
 
-/// The message with other values: still a message, of the same fields or of fewer, more, or others in their places.
+/// The message with other values. The result is still a message, with the same fields, or with fewer, more, or
+/// reordered fields.
 pub fn altered(message: &[u8], random: &mut Random) -> Bytes {
     let Some(mut fields) = fields(message).filter(|fields| !fields.is_empty()) else {
         return mutated(message, &[], random);
@@ -148,7 +149,7 @@ pub fn altered(message: &[u8], random: &mut Random) -> Bytes {
         _ => match &mut fields[at].1 {
             Value::Number(number) => *number = strange(random),
             Value::Bytes(bytes) => match random.below(4) {
-                // Numbers, one after the other.
+                // Several numbers, one after the other.
                 0 => {
                     bytes.clear();
                     (0..random.below(40)).for_each(|_| prost::encoding::encode_varint(strange(random), bytes));
@@ -175,7 +176,7 @@ pub fn altered(message: &[u8], random: &mut Random) -> Bytes {
     bytes.into()
 }
 
-/// A number that is often at an end of something.
+/// A number that is often at a boundary.
 fn strange(random: &mut Random) -> u64 {
     let small = random.below(60);
     match random.below(6) {
@@ -187,14 +188,14 @@ fn strange(random: &mut Random) -> u64 {
     }
 }
 
-/// A field's value; fixed numbers are not in our requests, but for one.
+/// The value of a field. With one exception, requests have no fixed-width numbers.
 #[derive(Clone)]
 enum Value {
     Number(u64),
     Bytes(Vec<u8>),
 }
 
-/// The fields of a message, each by its number; `None` for what is none.
+/// The fields of a message, each with its number; `None` if the bytes are not a message.
 fn fields(mut bytes: &[u8]) -> Option<Vec<(u64, Value)>> {
     let mut fields = Vec::new();
     while !bytes.is_empty() {
@@ -214,26 +215,26 @@ fn fields(mut bytes: &[u8]) -> Option<Vec<(u64, Value)>> {
     Some(fields)
 }
 
-/// Bytes, fewer than `end`.
+/// Random bytes, fewer than `end`.
 pub fn random_bytes(random: &mut Random, end: u64) -> Vec<u8> {
     (0..random.below(end)).map(|_| random.draw().to_le_bytes()[0]).collect()
 }
 
-/// What every connection of HTTP/2 begins with, and the client's settings.
+/// The preface that begins every HTTP/2 connection.
 const GREETING: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// Frames that a connection of HTTP/2 may have in any order.
+/// Frames that an HTTP/2 connection may have in any order.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
-    /// Of a request's or an answer's body.
+    /// A part of the body of a request or an answer.
     Data = 0,
-    /// Of a request, or behind one.
+    /// The headers of a request, or the trailers behind it.
     Headers = 1,
-    /// The end of a stream, before its end.
+    /// The early end of a stream.
     Reset = 3,
-    /// What the other side may send.
+    /// Limits for the messages of the other side.
     Settings = 4,
-    /// How much the other side may send.
+    /// The amount of data that the other side may send.
     WindowUpdate = 8,
 }
 
@@ -247,7 +248,7 @@ fn frame_of(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
 }
 
-/// The headers of a gRPC call, each spelled out.
+/// The headers of a gRPC call, each as a literal.
 pub fn headers(path: &str) -> Vec<u8> {
     let pairs = [
         (":method", "POST"),
@@ -261,21 +262,21 @@ pub fn headers(path: &str) -> Vec<u8> {
     pairs.iter().flat_map(|(name, value)| [vec![0], text(name), text(value)].concat()).collect()
 }
 
-/// Connects, and says that HTTP/2 is meant. `settings`: the payload of the client's settings.
+/// Connects, and begins an HTTP/2 connection. `settings` is the payload of the client's settings frame.
 ///
 /// # Errors
-/// A connection that failed.
+/// If the connection fails.
 pub async fn greeted(address: &str, settings: &[u8]) -> std::io::Result<TcpStream> {
     let mut stream = TcpStream::connect(address).await?;
     stream.write_all(&[GREETING, &frame(Kind::Settings, 0, 0, settings)].concat()).await?;
     Ok(stream)
 }
 
-/// Bytes that are no frames, or frames that make no sense, on a connection of their own; reads what comes back until
-/// the server ends it, or there is no more.
+/// Opens a connection, and sends bytes that are not frames, or random frames. Reads until the server ends the
+/// connection, or sends nothing more. Returns the number of bytes read.
 ///
 /// # Errors
-/// A connection that failed, which is one way to be answered.
+/// If the connection fails, which is a valid answer.
 pub async fn noise(address: &str, random: &mut Random) -> std::io::Result<usize> {
     let mut stream = match random.below(3) {
         0 => TcpStream::connect(address).await?,
@@ -307,10 +308,10 @@ pub async fn noise(address: &str, random: &mut Random) -> std::io::Result<usize>
     }
 }
 
-/// Opens so many streams, each with a call, and ends each at once.
+/// Opens `streams` streams, each with a call, and resets each stream immediately.
 ///
 /// # Errors
-/// A connection that the server ended.
+/// If the server ends the connection.
 pub async fn rapid_resets(address: &str, path: &str, streams: u32) -> std::io::Result<()> {
     let mut stream = greeted(address, &[]).await?;
     for number in 0..streams {

@@ -1,5 +1,6 @@
-//! Answers from cells of strata ask the allocator for nothing but themselves: where the answer has room, and each kind
-//! of question was asked before, there is no allocation. So it is of several rows where one has all records of a URL.
+//! Answers from cells of strata allocate no memory besides the answer itself. There is no allocation if the answer has
+//! room, and each kind of question was asked before. This also holds for several rows if one row has all records of a
+//! URL.
 
 #![expect(unsafe_code, reason = "an allocator that counts what it hands on")]
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
@@ -25,16 +26,16 @@ thread_local! {
 
 struct Counting;
 
-// SAFETY: hands all on to the system's allocator as it is.
+// SAFETY: passes every call unchanged to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         COUNT.set(COUNT.get() + 1);
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller upholds the contract.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller upholds the contract.
         unsafe { System.dealloc(place, layout) }
     }
 }
@@ -51,7 +52,7 @@ fn answers_allocate_nothing_but_themselves() {
     let path = dir.path().join("store");
     build(&options(&path, vec![input]), &Progress::default()).unwrap();
     assert_no_allocations(&Store::open(path.as_path()).unwrap());
-    // Two rows of the same time, each with pages of its own.
+    // Two rows of the same time. Each row has its own pages.
     let input = dir.path().join("other.jsonl");
     fs::write(&input, crawl.json_lines().join("\n").replace("example", "other").replace("EXAMPLE", "OTHER")).unwrap();
     let mut options = options(&path, vec![input]);

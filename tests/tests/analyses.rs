@@ -1,6 +1,7 @@
-//! Analyses of small stores of several rows against slow ones over the oracle's links, by one worker and by three.
+//! Compares analyses of small stores of several rows with slow analyses over the oracle's links, with one worker and
+//! with three.
 //!
-//! Large graphs and other people's implementations: `tests/interop/analyses.py`.
+//! Large graphs and implementations by other people: `tests/interop/analyses.py`.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -17,7 +18,7 @@ use webstrata_tests::rows::{Rows, Shape};
 const SHAPE: Shape = Shape { rows: 3, pages: 12, captures: 30, links: 6, in_order: false };
 const ITERATIONS: Iterations = Iterations { most: 2000, tolerance: 1e-14 };
 
-/// A store, and what it must answer.
+/// A store and its oracle.
 struct Setting {
     directory: tempfile::TempDir,
     oracle: Oracle,
@@ -25,7 +26,7 @@ struct Setting {
     urls: Vec<String>,
 }
 
-/// Columns of a result, by name, as texts.
+/// The columns of a result, by name, as texts.
 type Table = BTreeMap<String, Vec<String>>;
 
 impl Setting {
@@ -51,7 +52,7 @@ impl Setting {
         read(&out)
     }
 
-    /// The same of the nodes of the date, with URLs.
+    /// The result for the nodes of the date only, with URLs.
     fn analyze_dated(&self, analysis: Analysis, dates: Dates, workers: usize) -> Table {
         let out = self.path("values.csv");
         let options = self.options(analysis, dates, workers, Some(&out));
@@ -67,7 +68,7 @@ impl Setting {
         AnalyzeOptions { run, analysis, dates, nodes: NodeRule::All, out, urls: false }
     }
 
-    /// Links by UID, in a window.
+    /// The links of each page in a window, by UID.
     fn links(&self, when: When) -> Vec<BTreeSet<usize>> {
         let uids: BTreeMap<&str, usize> = self.urls.iter().enumerate().map(|(uid, url)| (url.as_str(), uid)).collect();
         let links = |url: &String| self.oracle.out_links(url, when).into_iter().map(|link| uids[link]).collect();
@@ -107,7 +108,7 @@ fn every(length: RangeLength, from: i64) -> Dates {
     Dates::Every { length, from, to: i64::MAX, max_age: None, failures: Failures::End }
 }
 
-/// Seeds, each with the windows that are asked for.
+/// Visits several random stores, each with several windows, and with one worker and three.
 fn each(mut visit: impl FnMut(&Setting, When, Window, usize)) {
     for seed in 0..6 {
         let setting = Setting::random(seed);
@@ -123,7 +124,7 @@ fn each(mut visit: impl FnMut(&Setting, When, Window, usize)) {
     }
 }
 
-/// By how many links at least each URL leads to each other one.
+/// The distance in links from each URL to each URL; `None` if there is no path.
 fn distances(links: &[BTreeSet<usize>]) -> Vec<Vec<Option<usize>>> {
     let from = |start: usize| {
         let mut distances = vec![None; links.len()];
@@ -194,7 +195,8 @@ fn ranks_hubs_and_centralities() {
         }
         assert_close("pagerank", &reals(&found(Analysis::PageRank(0.85, ITERATIONS)), "pagerank"), &ranks, 1e-12);
 
-        // The walk of SALSA: along a link, back along another, from all authorities alike.
+        // The random walk of SALSA: forward along a link, back along another, from a uniform distribution over
+        // authorities.
         let into: Vec<f64> =
             (0..links.len()).map(|uid| links.iter().filter(|links| links.contains(&uid)).count() as f64).collect();
         let linked = into.iter().filter(|&&count| count > 0.0).count() as f64;
@@ -211,7 +213,8 @@ fn ranks_hubs_and_centralities() {
         }
         let salsa = found(Analysis::Salsa);
         assert_close("salsa", &reals(&salsa, "authority"), &authorities, 1e-9);
-        // Hubs start alike, too: their part of a component is that of hubs, inside it that of the walk.
+        // Hubs start uniformly, too. A component has the share of its hubs among all hubs, and the walk divides this
+        // share.
         assert_close(
             "hubs that have links",
             &[reals(&salsa, "hub").iter().sum()],
@@ -274,7 +277,7 @@ fn many_dates_at_once_are_each_date_alone() {
     }
 }
 
-/// Rows of a table by URL; components, which are named by UIDs, by the URLs that they have.
+/// The rows of a table by date and URL. Components are named by UIDs in the table, and by all their URLs here.
 fn by_url(table: &Table) -> BTreeMap<(String, String), Vec<String>> {
     let members = |component: &String| -> String {
         let all = table["component"].iter().zip(&table["url"]).filter(|(other, _)| *other == component);
@@ -305,7 +308,7 @@ fn assert_alike(
     }
 }
 
-/// The graph as of a date is that of a store which has no captures after it.
+/// The graph as of a date is equal to the graph of a store without captures after this date.
 #[test]
 fn later_captures_change_nothing() {
     const DATED: [Analysis; 9] = [
@@ -351,7 +354,7 @@ fn later_captures_change_nothing() {
             let folded = Analysis::Folded(Fold::Host, RangeLength::Month);
             assert_eq!(store.analyze(folded, seen, 1), until.analyze(folded, seen, 3));
         }
-        // Each date of many.
+        // Each date of a series of dates.
         let together =
             store.analyze_dated(Analysis::PageRank(0.85, ITERATIONS), every(RangeLength::Days(20), i64::MIN), 3);
         let together = by_url(&together);
@@ -374,7 +377,7 @@ fn links_between_hosts_by_period() {
         for (fold, length, workers) in [(Fold::Host, RangeLength::Month, 1), (Fold::Prefix(1), RangeLength::Days(9), 3)]
         {
             let table = setting.analyze(Analysis::Folded(fold, length), Dates::One(Window::ALWAYS), workers);
-            // By period, source and target: pages, links, captures, occurrences.
+            // By period, source and target: the pages, the links, the captures, the occurrences.
             let mut want: BTreeMap<(i64, String, String), [BTreeSet<String>; 4]> = BTreeMap::new();
             for url in &setting.urls {
                 for (time, _) in setting.oracle.captures(url) {

@@ -1,4 +1,5 @@
-//! What is around a page, and ways between pages, as the oracle has them: by layers, cells, HTTP and gRPC.
+//! Compares the surroundings of a page, and paths between pages, with the oracle: from layers, from cells, over HTTP
+//! and over gRPC.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -17,10 +18,10 @@ use webstrata_tests::served::{Served, encoded};
 use webstrata_tests::stores::{cells_of, reader};
 use webstrata_url::domain_of;
 
-/// Source, target, when the link stood, and since when that is unknown.
+/// A link: source, target, start and end of a stretch in which the link stood, and since when the link is unknown.
 type Edge = (String, String, i64, Option<i64>, Option<i64>);
 
-/// Every link of the graph, with each of its stretches.
+/// All links of the graph, one edge per stretch.
 fn edges_of(oracle: &Oracle) -> Vec<Edge> {
     let mut edges = Vec::new();
     for target in oracle.urls() {
@@ -34,7 +35,7 @@ fn edges_of(oracle: &Oracle) -> Vec<Edge> {
     edges
 }
 
-/// Since when it is unknown as of a time what a page links to.
+/// The time since which the links of a page are unknown, as of a date.
 fn unknown_since(oracle: &Oracle, page: &str, at: i64) -> Option<i64> {
     let captures = oracle.captures(page).into_iter().zip(oracle.statuses(page)).rev();
     let counting = captures.filter(|((time, _), status)| *time <= at && Ending::Gone.counts(*status));
@@ -46,13 +47,13 @@ fn with_unknown(edge: &Edge, unknown: Option<i64>) -> Edge {
     (source, target, from, until, unknown)
 }
 
-/// The links that stand at a date or are unknown then, or all.
+/// The links that stand or are unknown at a date, or the links of all time without a date.
 fn standing(oracle: &Oracle, edges: &[Edge], at: Option<i64>) -> Vec<Edge> {
     let mut standing = Vec::new();
     for stretches in edges.chunk_by(|one, next| (&one.0, &one.1) == (&next.0, &next.1)) {
         let unknown = unknown_since(oracle, &stretches[0].0, at.unwrap_or(i64::MAX));
         let Some(date) = at else {
-            // The last stretch says what is unknown to this day.
+            // The last stretch has the time since which the link is unknown until now.
             let (last, before) = stretches.split_last().unwrap();
             standing.extend(before.iter().map(|edge| with_unknown(edge, None)));
             standing.push(with_unknown(last, unknown));
@@ -69,7 +70,7 @@ fn standing(oracle: &Oracle, edges: &[Edge], at: Option<i64>) -> Vec<Edge> {
     standing
 }
 
-/// The links around a page, slowly.
+/// The links around a page, computed slowly.
 fn around(oracle: &Oracle, edges: &[Edge], centre: &str, is_wide: bool, at: Option<i64>) -> BTreeSet<Edge> {
     let edges = standing(oracle, edges, at);
     let mut near = BTreeSet::from([centre]);
@@ -82,7 +83,7 @@ fn around(oracle: &Oracle, edges: &[Edge], centre: &str, is_wide: bool, at: Opti
     edges.iter().filter(is_shown).cloned().collect()
 }
 
-/// The node of a URL of this test: its directory, host or domain.
+/// The node of a URL in this test: its directory, host or domain.
 fn node(unit: &str, url: &str) -> String {
     let parts: Vec<&str> = url.splitn(5, '/').collect();
     let host = host_of(url).unwrap();
@@ -95,8 +96,8 @@ fn node(unit: &str, url: &str) -> String {
     }
 }
 
-/// The links of all dates while their sources are around, from one change to the next: a source is, which is the page
-/// or has a link with it.
+/// The links of all time, cut to the times when their source is around. A source is around while it has a link with the
+/// centre, in either direction. The links of the centre itself are not cut.
 fn while_around(edges: &BTreeSet<Edge>, centre: &str) -> BTreeSet<Edge> {
     let moments = |edge: &Edge| [Some(edge.2), edge.3, edge.4];
     let mut turns: BTreeSet<i64> = edges.iter().flat_map(moments).flatten().collect();
@@ -122,7 +123,7 @@ fn while_around(edges: &BTreeSet<Edge>, centre: &str) -> BTreeSet<Edge> {
                 _ => stretches.push((turn[0], turn[1])),
             }
         }
-        // To this day, if its source is around to this day.
+        // The link is unknown until now if its source is around until now.
         let unsure = turns.windows(2).rev().take_while(around).take_while(|turn| is_unknown(edge, turn[0])).last();
         if let (Some(unsure), true) = (unsure, stretches.is_empty()) {
             stretches.push((unsure[0], i64::MAX));
@@ -136,7 +137,7 @@ fn while_around(edges: &BTreeSet<Edge>, centre: &str) -> BTreeSet<Edge> {
     counting
 }
 
-/// The links between groups of URLs, second by second where something changes.
+/// The links between groups of URLs, computed at each second of a change.
 fn between(edges: &BTreeSet<Edge>, has_date: bool, unit: &str) -> BTreeSet<Edge> {
     let host = |url: &str| node(unit, url);
     let mut pairs = BTreeMap::<(String, String), Vec<(i64, i64, Option<i64>)>>::new();
@@ -148,11 +149,12 @@ fn between(edges: &BTreeSet<Edge>, has_date: bool, unit: &str) -> BTreeSet<Edge>
     }
     let mut united = BTreeSet::new();
     for ((source, target), mut spans) in pairs {
-        // As of a date one page that links is enough.
+        // As of a date, one page with a known link is enough.
         if has_date && spans.iter().any(|span| span.2.is_none()) {
             spans.retain(|span| span.2.is_none());
         }
-        // Of all dates, those that never stood for certain only say what is unknown, if there are others.
+        // Without a date, links that never stood for certain only count for the unknown time, if there are certain
+        // links.
         let is_certain = |span: &&(i64, i64, Option<i64>)| has_date || span.2.is_none_or(|since| span.0 < since);
         let certain: Vec<(i64, i64, Option<i64>)> = spans.iter().filter(is_certain).copied().collect();
         if certain.is_empty() {
@@ -162,7 +164,8 @@ fn between(edges: &BTreeSet<Edge>, has_date: bool, unit: &str) -> BTreeSet<Edge>
         }
         let turns: BTreeSet<i64> = certain.iter().flat_map(|&(from, until, _)| [from, until]).collect();
         let stands = |time: i64| certain.iter().any(|&(from, until, _)| from <= time && time < until);
-        // Since the first time from which on none is known to stand and one is unknown.
+        // The group's link is unknown from the first time after which no link is known to stand and some link is
+        // unknown.
         let known_at = |time: i64, span: &(i64, i64, Option<i64>)| {
             span.0 <= time && time < span.1 && span.2.is_none_or(|since| time < since)
         };
@@ -197,7 +200,7 @@ fn between(edges: &BTreeSet<Edge>, has_date: bool, unit: &str) -> BTreeSet<Edge>
     united
 }
 
-/// The links that are there at a time, and whether that is unknown of them.
+/// The links that are there at a time, each with whether it is unknown.
 fn there(edges: &BTreeSet<Edge>, time: i64) -> BTreeSet<(&str, &str, bool)> {
     let is_unknown = |edge: &Edge| edge.4.is_some_and(|since| since <= time);
     let stands = |edge: &Edge| edge.2 <= time && edge.3.is_none_or(|until| time < until);
@@ -209,7 +212,7 @@ fn numbers(value: &Value) -> Vec<Option<i64>> {
     value.as_array().unwrap().iter().map(Value::as_i64).collect()
 }
 
-/// The links of an answer over HTTP, and its centre.
+/// The links of an answer over HTTP, and the centre.
 fn edges_in(answer: &Value) -> (BTreeSet<Edge>, String) {
     let node = |place: Option<i64>| answer["nodes"][usize::try_from(place.unwrap()).unwrap()].as_str().unwrap();
     let column = |name: &str| numbers(&answer["links"][name]);
@@ -309,7 +312,7 @@ async fn what_is_around_a_page_is_as_the_oracle_says() {
     assert_eq!(folded.len(), 4, "{folded:?}");
 }
 
-/// All shortest ways, by trying; at most six links.
+/// All shortest paths, found by trying all links; at most six links.
 fn tried(oracle: &Oracle, from: &str, to: &str, at: i64) -> BTreeSet<Vec<String>> {
     let mut ways = vec![vec![from.to_owned()]];
     for _ in 0..=6 {
@@ -317,7 +320,7 @@ fn tried(oracle: &Oracle, from: &str, to: &str, at: i64) -> BTreeSet<Vec<String>
         if !there.is_empty() {
             return there;
         }
-        // A way that comes to a page later than another is not a shortest one.
+        // A path that reaches a page later than another path is not a shortest path.
         let known: BTreeSet<String> = ways.iter().flatten().cloned().collect();
         let on = |way: &Vec<String>| {
             let links = oracle.out_links(way.last().unwrap(), When::AsOf(at)).into_iter();
@@ -328,7 +331,7 @@ fn tried(oracle: &Oracle, from: &str, to: &str, at: i64) -> BTreeSet<Vec<String>
     BTreeSet::new()
 }
 
-/// Of the pages that one leads to by at most so many links, those of which it is unknown what they link to.
+/// The pages with unknown links among all pages that `start` leads to by at most `links` links.
 fn doubts(oracle: &Oracle, start: &str, links: usize, at: i64) -> BTreeSet<String> {
     let mut reached = BTreeSet::from([start.to_owned()]);
     for _ in 0..links {
@@ -370,7 +373,7 @@ async fn ways_between_pages_are_the_shortest_ones() {
             let unknown: BTreeSet<String> = own.unknown.iter().map(|&uid| layers.url(uid).unwrap()).collect();
             let shown = answer["unknown"].as_array().map_or(&[][..], Vec::as_slice).iter();
             assert_eq!(shown.map(|url| url.as_str().unwrap().to_owned()).collect::<BTreeSet<_>>(), unknown);
-            // A way of six links goes on from a page that is five links away at most.
+            // The sixth link of a path starts at a page at most five links away.
             let doubts = if links.is_some() { BTreeSet::new() } else { doubts(&oracle, from, 5, at) };
             assert_eq!(unknown, doubts, "{from} {to}");
             unknown_ways += usize::from(!unknown.is_empty());

@@ -1,5 +1,5 @@
-//! Who links to a target, of the pages of one source, by layers, cells, HTTP and gRPC: as the oracle has it, in stores
-//! of several rows from which something was taken out.
+//! Compares the backlinks of a target, restricted to the pages of one source, with the oracle: from layers, from cells,
+//! over HTTP and over gRPC. The stores have several rows and a removal.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -30,7 +30,7 @@ struct Question<'a> {
     is_internal: bool,
 }
 
-/// Whether a URL matches another, said by texts.
+/// Whether a URL matches another URL. This version compares texts.
 fn matches(matched: Match, url: &str, other: &str) -> bool {
     let [host, name] = [url, other].map(|url| host_of(url).unwrap());
     let path = |url: &str| url.splitn(4, '/').nth(3).unwrap().to_owned();
@@ -56,7 +56,7 @@ fn expected(oracle: &Oracle, question: &Question<'_>) -> Stays {
     pages.map(|(page, stays)| (page.to_owned(), stays.into_iter().map(owned).collect())).collect()
 }
 
-/// The UIDs of the URLs that match.
+/// The UIDs of the URLs that match a URL.
 fn uids(links: &dyn Links, (matched, url): (Match, &str)) -> Vec<Range<Uid>> {
     let found = match matched.lookup(url).unwrap() {
         Lookup::Keys(prefix) => return links.with_prefix(&prefix).unwrap(),
@@ -66,7 +66,7 @@ fn uids(links: &dyn Links, (matched, url): (Match, &str)) -> Vec<Range<Uid>> {
     found.into_iter().map(|uid| uid..uid + 1).collect()
 }
 
-/// The answer of layers or cells, by both ways to ask.
+/// The answer of layers or cells. The two ways to ask, `backlinks` and `referrers`, must agree.
 fn asked(links: &dyn Links, question: &Question<'_>) -> Stays {
     let (matched, url) = question.target;
     let target = uids(links, question.target);
@@ -98,7 +98,7 @@ fn asked(links: &dyn Links, question: &Question<'_>) -> Stays {
     stays
 }
 
-/// The answer over HTTP, in parts, and its totals.
+/// The answer over HTTP, put together from parts. Checks the totals, too.
 async fn over_http(served: &Served, question: &Question<'_>, right: &Stays) -> Stays {
     let (matched, url) = question.target;
     let internal = question.is_internal;
@@ -187,7 +187,7 @@ fn only_pages_of_the_source_count() {
             assert_eq!(asked(&layers, &question), right, "layers: {name}");
             assert_eq!(asked(&cells, &question), right, "cells: {name}");
             runtime.block_on(async {
-                // Asked again, it comes out of what the server remembers.
+                // The second answer comes from the memory of the server.
                 for _ in 0..2 {
                     assert_eq!(over_http(&served, &question, &right).await, right, "HTTP: {name}");
                 }

@@ -1,5 +1,5 @@
-//! What changes between two dates, and who linked first, against the oracle: from layers and from cells, of several
-//! rows.
+//! Compares changes between two dates, and the first links to a URL, with the oracle: from layers and from cells, in
+//! stores of several rows.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -18,7 +18,8 @@ use webstrata_tests::oracle::{Ending, Oracle, Time, When};
 use webstrata_tests::rows::{Rows, Shape};
 use webstrata_tests::stores::{reader, window};
 
-/// Two dates, of one rule for failures and one greatest age; some before and after all captures, some equal.
+/// Two random dates with the same rule for failures and the same maximum age. Some dates are before or after all
+/// captures, and some are equal.
 fn dates(random: &mut Random, oracle: &Oracle) -> [When; 2] {
     let times: Vec<Time> = oracle.times().into_iter().collect();
     let ending = *random.pick(&[Ending::Gone, Ending::Gone, Ending::None, Ending::Each]);
@@ -44,7 +45,7 @@ fn owned(urls: &BTreeSet<&str>) -> BTreeSet<String> {
     urls.iter().map(|&url| url.to_owned()).collect()
 }
 
-/// One URL between two dates, both ways, and who linked to it first.
+/// Compares the changes of one URL between two dates, outward and inward, and the first links to the URL.
 fn check_url(what: &str, links: &dyn Links, oracle: &Oracle, url: &str, dates: [When; 2]) {
     let uid = links.uid(url).unwrap().unwrap();
     let of_page = links.changed(uid, false, as_of(dates)).unwrap();
@@ -68,7 +69,7 @@ fn check_url(what: &str, links: &dyn Links, oracle: &Oracle, url: &str, dates: [
     assert_eq!(got, oracle.first(url).into_iter().map(|(at, url)| (at, url.to_owned())).collect(), "{what}");
 }
 
-/// All pages between two dates, or those of a host, of a domain, of a path.
+/// Compares the changes between two dates of all pages, or of the pages with a prefix: of a host, a domain or a path.
 fn check_pages(what: &str, reader: &Reader, oracle: &Oracle, prefix: Option<&[u8]>, dates: [When; 2]) -> DateChanges {
     let uids = match prefix {
         Some(prefix) => reader.with_prefix(prefix).unwrap(),
@@ -110,7 +111,7 @@ fn cells(store: &Path) -> Cells {
     Cells::open(&opened, Residence::Mapped, ENCODINGS).unwrap().unwrap()
 }
 
-/// Everything about a store; how many questions, and what has changed in all.
+/// Compares a store with the oracle. Returns the number of questions, and the sum of the changes.
 fn check(what: &str, store: &Path, oracle: &Oracle, random: &mut Random) -> (usize, DateChanges) {
     let (reader, cells) = (reader(store), cells(store));
     let urls: Vec<&str> = oracle.urls().into_iter().collect();

@@ -1,4 +1,4 @@
-//! `/cdx`: what clients of CDX servers ask, compared with the oracle and with other answers of the same server.
+//! Compares the answers of `/cdx` to clients of CDX servers with the oracle, and with other answers of the same server.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -11,7 +11,7 @@ use webstrata_tests::oracle::Oracle;
 use webstrata_tests::rows::{Rows, Shape};
 use webstrata_tests::served::{Served, encoded};
 
-/// A server of made-up rows, and the oracle of these.
+/// A server of random rows, and the oracle of the rows.
 async fn made_up(dir: &tempfile::TempDir) -> (Served, Oracle) {
     let store = dir.path().join("store");
     let rows = Rows::random(11, Shape { rows: 3, pages: 12, captures: 60, links: 6, in_order: false });
@@ -19,7 +19,7 @@ async fn made_up(dir: &tempfile::TempDir) -> (Served, Oracle) {
     (Served::start(&store, 1 << 24).await, rows.oracle())
 }
 
-/// The lines of `/cdx`, page after page, with the fields of the question.
+/// The lines of `/cdx` from all pages of the answer, with the fields that the question selects.
 async fn cdx_lines(served: &Served, question: &str) -> Vec<String> {
     let (mut lines, mut key) = (Vec::new(), String::new());
     loop {
@@ -43,7 +43,7 @@ async fn captures_are_listed_as_a_cdx_server_lists_them() {
     for url in oracle.urls() {
         let expected: Vec<String> = oracle.captures(url).into_iter().map(|(time, _)| format_digits(time)).collect();
         let listed = format!("url={}&fl=timestamp&filter=original:.*", encoded(url));
-        // Spellings of one page are listed together, so each is asked for by its own text.
+        // `/cdx` lists the spellings of one page together. The filter leaves one spelling.
         let only = format!("&filter=original:{}", encoded(&regex_of(url)));
         assert_eq!(cdx_lines(&served, &format!("{listed}{only}")).await, expected, "{url}");
         for limit in 1..4 {
@@ -101,14 +101,14 @@ async fn captures_are_listed_as_a_cdx_server_lists_them() {
     }
 }
 
-/// A pattern that matches a text.
+/// A regular expression that matches exactly a text.
 fn regex_of(text: &str) -> String {
     text.chars()
         .map(|letter| if letter.is_alphanumeric() { letter.to_string() } else { format!("\\{letter}") })
         .collect()
 }
 
-/// The seconds of the times that lines of `fl=timestamp,..` begin with.
+/// The timestamps at the start of lines of `fl=timestamp,..`, in seconds.
 fn seconds(lines: &[String]) -> Vec<i64> {
     lines.iter().map(|line| parse_time(&line[..14], false).unwrap()).collect()
 }

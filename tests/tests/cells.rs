@@ -1,4 +1,4 @@
-//! Cells answer as the oracle and the layers do; images that are damaged, old or cut off do not open.
+//! Cells give the same answers as the oracle and the layers. Images that are damaged, old or cut off do not open.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -21,7 +21,7 @@ use webstrata_tests::crawls::{Crawl, Random, Size};
 use webstrata_tests::rows::{Rows, Shape};
 use webstrata_tests::stores::{assert_cells, options};
 
-/// Builds a crawl into partitions of so many URLs.
+/// Builds a crawl into partitions of `partition_urls` URLs.
 fn store_of(crawl: &Crawl, dir: &Path, partition_urls: u64) -> PathBuf {
     let input = dir.join("crawl.jsonl");
     fs::write(&input, crawl.json_lines().join("\n")).unwrap();
@@ -35,7 +35,7 @@ fn store_of(crawl: &Crawl, dir: &Path, partition_urls: u64) -> PathBuf {
 
 #[test]
 fn cells_answer_as_the_oracle_and_the_layers() {
-    // Few and many captures a page; one partition, and several, so that sources lie in other cells.
+    // Few and many captures per page; one partition, and several partitions, so that sources are in other cells.
     for (seed, size, partition_urls) in [
         (31, Size { pages: 60, captures: 700, links: 14 }, 1 << 19),
         (32, Size { pages: 60, captures: 700, links: 14 }, 20),
@@ -77,7 +77,7 @@ fn cells_of_several_rows_answer_as_the_oracle_and_the_layers() {
         rows.write(&store, partitions, in_range);
         let checked = check::check(&store).unwrap();
         assert!(checked.is_sound(), "{:?}", checked.problems);
-        // Of each other encoding one, else strata.
+        // A third of the seeds test the encodings one by one. The other seeds test strata.
         let other = CodecTag::ALL[usize::try_from(seed / 3).unwrap()];
         let codec = [other, CodecTag::Strata, CodecTag::StrataSpeed][usize::try_from(seed % 3).unwrap()];
         let asked = std::panic::catch_unwind(|| assert_cells(&store, &rows.oracle(), codec));
@@ -112,7 +112,7 @@ fn updates_leave_the_cells_of_older_rows_as_they_are() {
     }
 }
 
-/// Windows of all kinds in the times of made-up rows, which lie in four months of 30 days a row.
+/// Random windows of all kinds in the times of random rows. The captures of a row are in four months of 30 days.
 fn windows(random: &mut Random) -> Vec<Window> {
     let mut windows = vec![Window::ALWAYS, Window::as_of(i64::MAX), Window::as_of(-1)];
     let mut time = || i64::try_from(random.below(150)).unwrap() * 86_400;
@@ -123,13 +123,13 @@ fn windows(random: &mut Random) -> Vec<Window> {
     windows
 }
 
-/// A stretch of what links to a URL: from a UID on, at most so many.
+/// A stretch of the sources of a URL: the first UID, and the maximum number of sources.
 type Stretch = (Uid, usize);
 const WHOLE: Stretch = (Uid(0), usize::MAX);
 
-/// What links to a URL by what two servers know that have a part of the row's cells each: the one with the URL's record
-/// answers, and the other says what it leaves. Also how many sources it left, and the last source that was looked at if
-/// the stretch was full.
+/// The sources of a URL from two servers that each hold some cells of the row. The server with the record of the URL
+/// answers, and the other server checks the sources that the first server leaves open. Also returns the number of these
+/// sources, and the last source that was checked if the stretch was full.
 fn sources_by(
     servers: &[Row; 2],
     uid: Uid,
@@ -273,7 +273,7 @@ fn an_s_node_is_given_the_urls_of_its_cell() {
     };
     let of_urls = names(CodecTag::Csr);
     for codec in CodecTag::ALL {
-        // An index of domains has their names, for out-links and for in-links.
+        // Encodings that read keys keep an index of domains for out-links and one for in-links. Both have the names.
         let of_links = if codec.reads_keys() { 2 } else { 0 };
         assert_eq!(names(codec), of_urls + of_links, "{}", codec.name());
     }
@@ -304,7 +304,7 @@ fn images_open_only_when_they_are_whole_and_of_these_layers() {
     assert!(matches!(open(b"not a cell"), Err(Error::Image { .. })));
     assert!(open(&whole).unwrap().is_some());
 
-    // The same partition of another build: its image is of no use here.
+    // The image of the same partition from another build is not used here.
     let other = tempfile::tempdir().unwrap();
     let crawl = Crawl::random(36, Size { pages: 30, captures: 200, links: 8 });
     let other_store = store_of(&crawl, other.path(), 1 << 19);

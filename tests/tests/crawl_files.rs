@@ -1,5 +1,5 @@
-//! Stores built from real crawl files ([`webstrata_tests::shared`]): the same sites as WARC, as WAT and as
-//! captures written by another program, page by page and second by second; and timelines with revisits.
+//! Stores built from real crawl files ([`webstrata_tests::shared`]). The same sites as WARC, as WAT and as captures
+//! written by another program are compared page by page and second by second. Revisits are compared with timelines.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -17,7 +17,7 @@ use webstrata_pipeline::{Progress, build};
 use webstrata_tests::shared;
 use webstrata_tests::stores::{options, reader};
 
-/// Links of each capture, by page and time.
+/// The links of each capture, by page and time.
 type Captures = BTreeMap<(String, i64), BTreeSet<String>>;
 
 fn store_of(dir: &Path, name: &str, file: &Path) -> Reader {
@@ -32,7 +32,7 @@ fn links_at(links: &impl Links, uid: Uid, time: i64) -> BTreeSet<String> {
     links.out_links(uid, window).unwrap().into_iter().map(|link| links.url(link).unwrap()).collect()
 }
 
-/// Every capture of a store, through the same questions that a user asks.
+/// Every capture of a store, found with the questions of a user.
 fn captures(links: &Reader, urls: u64) -> Captures {
     let mut all = Captures::new();
     for uid in Uid::each(Uid::below(urls)) {
@@ -73,7 +73,7 @@ fn warc_and_wat_give_the_links_of_the_capture_files() {
             captures(&store, all_urls(&dir.path().join(kind)))
         };
         let (warc, wat) = (of("warc"), of("wat"));
-        // The WARC of gcc holds the oldest captures only.
+        // The WARC of gcc has only the oldest captures.
         let mut listed = listed(&real.join(format!("{site}.captures.jsonl.gz")));
         assert!(site == "gcc" || listed.len() == warc.len(), "{site}");
         listed.retain(|capture, _| warc.contains_key(capture));
@@ -89,8 +89,8 @@ fn warc_and_wat_give_the_links_of_the_capture_files() {
     assert_eq!(lost, unclosed());
 }
 
-/// Pages whose timeline counts links that are none here: page, count of the timeline, count here, reason. The counts
-/// here were verified with another HTML parser.
+/// Pages for which the timeline counts other links: the page, the count in the timeline, the count here, the reason.
+/// The counts here were verified with another HTML parser.
 const COUNTED_OTHERWISE: [(&str, usize, usize, &str); 2] = [
     ("http://www.iana.org/protocols", 2489, 1218, "distinct with their fragments"),
     ("http://www.iana.org/time-zones", 30, 28, "one is ftp, one rsync"),
@@ -102,8 +102,8 @@ struct Row {
     time: i64,
     revisit: bool,
     status: String,
-    /// Distinct `a[href]` of the page, its own or those that a revisit inherits; `None` where it is no HTML or the
-    /// revisit leads nowhere.
+    /// The number of distinct `a[href]` of the page, in its own body or inherited by a revisit; `None` if the record is
+    /// not HTML, or the revisit has no original.
     links: Option<usize>,
 }
 
@@ -147,7 +147,7 @@ fn revisits_stand_in_their_timelines() {
             let got = captured(row);
             let what = format!("{name}: {} at {}", row.url, row.time);
             match row.links {
-                // An empty script: the timeline went by its body, a capture goes by its content type.
+                // An empty script. The timeline looks at the body, and a capture depends on the content type.
                 Some(0) if row.url.ends_with(".js") => assert_eq!(got, None, "{what}: a script"),
                 // A response with another status is a capture without links.
                 _ if row.status != "200" && !row.revisit => {
@@ -163,8 +163,8 @@ fn revisits_stand_in_their_timelines() {
                     captures.insert((&row.url, row.time));
                     revisits_with_links += usize::from(row.revisit);
                 }
-                // A response that is no HTML is no page; a revisit that leads nowhere keeps its time and says that its
-                // links are unknown, unless its own headers say that it is no HTML.
+                // A response that is not HTML is not a page. A revisit without an original keeps its time and has
+                // unknown links, unless the headers of the revisit say that it is not HTML.
                 None if row.revisit => {
                     assert!(matches!(got, None | Some(None)), "{what}: {got:?}");
                     if got.is_some() {
@@ -180,7 +180,7 @@ fn revisits_stand_in_their_timelines() {
     assert!(revisits_with_links >= 2, "{revisits_with_links}");
 }
 
-/// The revisit of a page under another URL: its links are those of the original, in whichever file that is.
+/// A revisit of a page under another URL has the links of the original, in whichever file the original is.
 #[test]
 #[ignore = "needs the shared test data: WEBSTRATA_SHARED=DIR cargo test --test crawl_files -- --ignored"]
 fn a_revisit_under_another_url_borrows_from_another_file() {

@@ -1,11 +1,11 @@
-//! Random damage to any file of a store: what is answered after it is right, or is an error.
+//! Damages random files of a store. Every answer after the damage is right, or is an error.
 //!
-//! The files are those of the layers, manifests, translations, lists of inputs, cells, overviews and watches. An error
-//! names the file, or at least the store. Mapped cells are damaged under a server that answers from them, too: it makes
-//! them anew.
+//! The files are layers, manifests, translations, lists of inputs, cells, overviews and watches. An error names the
+//! file, or at least the store. Mapped cells are also damaged while a server answers from them: the server makes these
+//! cells again.
 //!
-//! By default a few hundred damages, the same each time; `WEBSTRATA_DAMAGES=2500,SEED` asks for more and for others.
-//! A twentieth as many are made under a server.
+//! By default the test makes a few hundred damages, the same each time. `WEBSTRATA_DAMAGES=2500,SEED` sets another
+//! number and another seed. A twentieth of the number is made under a server.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 #![expect(clippy::print_stdout, reason = "how many damages were found is for the reader of its output")]
@@ -36,10 +36,10 @@ use webstrata_tests::clusters::{Cluster, Shape};
 use webstrata_tests::crawls::{Crawl, Random, Size};
 use webstrata_tests::stores::{options, run_options};
 
-/// URLs of a partition, so that each row has several.
+/// The number of URLs of a partition, small enough that each row has several partitions.
 const PARTITION_URLS: u64 = 40;
 
-/// A store of four epochs (a build, an update, a merge, an update), with the cells of the last.
+/// Makes a store of four epochs (a build, an update, a merge, an update), with the cells of the last epoch.
 fn store_in(dir: &Path) -> PathBuf {
     let store = dir.join("store");
     let crawl = Crawl::random(77, Size { pages: 25, captures: 250, links: 9 });
@@ -70,7 +70,7 @@ fn store_in(dir: &Path) -> PathBuf {
     store
 }
 
-/// What a store says of a URL.
+/// An answer of a store.
 #[expect(clippy::large_enum_variant, reason = "a few hundred answers are held, one of them an overview")]
 #[derive(Debug, PartialEq)]
 enum Answer {
@@ -88,7 +88,7 @@ enum Answer {
     Translated(Vec<Option<Uid>>),
 }
 
-/// What lies beside the layers of an epoch.
+/// Reads the data beside the layers of an epoch.
 fn ask_beside(store: &Store, mut take: impl FnMut(Result<Answer, Error>)) {
     take(Overview::read(store).map(Answer::Overview));
     let known = registered(store.location()).unwrap().into_iter();
@@ -104,7 +104,7 @@ fn ask_beside(store: &Store, mut take: impl FnMut(Result<Answer, Error>)) {
     }
 }
 
-/// All questions of this test to one store, in an order that is always the same.
+/// Asks a store all questions of this test, always in the same order.
 fn ask(links: &dyn Links, urls: &[String], windows: &[Window], mut take: impl FnMut(Result<Answer, Error>)) {
     let all = urls.len() as u64;
     for (uid, url) in Uid::each(Uid::below(all)).zip(urls) {
@@ -122,14 +122,14 @@ fn ask(links: &dyn Links, urls: &[String], windows: &[Window], mut take: impl Fn
     }
 }
 
-/// Answers of the sound store.
+/// The answers of the undamaged store.
 struct Right {
     epoch: u64,
     urls: Vec<String>,
     windows: Vec<Window>,
     answers: Vec<Answer>,
     beside: Vec<Answer>,
-    /// What every error must name.
+    /// The text that every error must contain.
     named: String,
 }
 
@@ -150,21 +150,21 @@ impl Right {
         Self { epoch, urls, windows, answers, beside, named }
     }
 
-    /// Asks a store; how many answers are errors.
+    /// Asks a store, and compares the answers. Returns the number of errors.
     fn compare(&self, links: &dyn Links) -> Result<usize, String> {
         let mut told = Told { expected: &self.answers, named: Some(&self.named), ..Told::default() };
         ask(links, &self.urls, &self.windows, |answer| told.take(answer));
         told.wrong.map_or(Ok(told.errors), Err)
     }
 
-    /// The same of what lies beside the layers.
+    /// Like `compare`, for the data beside the layers.
     fn compare_beside(&self, store: &Store) -> Result<usize, String> {
         let mut told = Told { expected: &self.beside, named: Some(&self.named), ..Told::default() };
         ask_beside(store, |answer| told.take(answer));
         told.wrong.map_or(Ok(told.errors), Err)
     }
 
-    /// Asks through a server, whose errors name cells.
+    /// Like `compare`, through a server. Errors of a server name cells and not files.
     fn compare_served(&self, links: &dyn Links) -> Result<usize, String> {
         let mut told = Told { expected: &self.answers, ..Told::default() };
         ask(links, &self.urls, &self.windows, |answer| told.take(answer));
@@ -200,7 +200,7 @@ impl Told<'_> {
     }
 }
 
-/// Damages bytes in one way or another; says how.
+/// Damages bytes in a random way, and names the way.
 fn damaged(bytes: &mut Vec<u8>, others: &[Vec<u8>], random: &mut Random) -> &'static str {
     let index = |random: &mut Random, end: usize| usize::try_from(random.below(end.max(1) as u64)).unwrap();
     let at = index(random, bytes.len());
@@ -246,7 +246,7 @@ fn damaged(bytes: &mut Vec<u8>, others: &[Vec<u8>], random: &mut Random) -> &'st
     }
 }
 
-/// Whether `webstrata check --all` finds nothing.
+/// Whether `webstrata check --all` finds no problem.
 fn is_sound(store: &Path) -> bool {
     let Ok(report) = check_all(store) else { return false };
     let mut cells = CellsReport::default();
@@ -257,7 +257,7 @@ fn is_sound(store: &Path) -> bool {
     report.is_sound() && cells.problems.is_empty()
 }
 
-/// Writes over a file that somebody may have mapped, as a disk does: the same file has other bytes.
+/// Overwrites a file in place, as a failing disk does: a process that has mapped the file sees the new bytes.
 fn write_in_place(path: &Path, bytes: &[u8]) {
     let file = fs::File::options().write(true).open(path).unwrap();
     (&file).write_all(bytes).unwrap();
@@ -266,7 +266,7 @@ fn write_in_place(path: &Path, bytes: &[u8]) {
     }
 }
 
-/// How many damages are asked for, and the seed.
+/// The requested number of damages, and the seed.
 fn asked_for() -> (u32, Random) {
     let asked = std::env::var("WEBSTRATA_DAMAGES").unwrap_or_else(|_| "250,1".to_owned());
     let (count, seed) = asked.split_once(',').unwrap_or((&asked, "1"));
@@ -280,7 +280,7 @@ fn cells_damaged_under_a_server_give_right_answers_or_errors_and_are_made_anew()
     let store = store_in(dir.path());
     let newest = Store::open(store.as_path()).unwrap().manifest().epoch;
     let mut right = Right::of(&store, newest);
-    // One window: each question goes over the network.
+    // One window is enough, because each question goes over the network.
     right.windows.truncate(1);
     right.answers.clear();
     let reader = Reader::new(Store::open(store.as_path()).unwrap(), 1 << 20);
@@ -293,7 +293,8 @@ fn cells_damaged_under_a_server_give_right_answers_or_errors_and_are_made_anew()
     let (all, mut failed, mut dropped) = (mapped(), 0, 0);
     assert!(all > 1 && cluster.server(0).shared().cluster.counts().borrow().cells[0] == 0);
     for trial in 0..count {
-        // What the store has is used in place, unless it was damaged when the cell was made.
+        // The server uses the cells of the store in place. A cell that was damaged there is made again in the server's
+        // directory.
         let own: Vec<PathBuf> = files_below(cluster.data(0)).into_iter().filter(is_cell).collect();
         let others: Vec<PathBuf> = files_below(&store).into_iter().filter(is_cell).collect();
         let name = |path: &Path| {
@@ -339,7 +340,8 @@ fn cells_damaged_under_a_server_give_right_answers_or_errors_and_are_made_anew()
     assert!(dropped > 0);
 }
 
-/// CPU of the same questions on mapped cells, which are checked by block, and on cells in memory, which are not.
+/// Measures the CPU time of the same questions on mapped cells, whose blocks are checked, and on cells in memory, which
+/// are not checked.
 #[test]
 #[ignore = "a measurement, for a machine with nothing else to do: cargo test --test damage -- --ignored"]
 fn checks_by_block_cost_little() {
@@ -422,7 +424,8 @@ fn after_random_damage_answers_are_right_or_errors() {
         }
         let is_sound = is_sound(&store);
         seen_by_check += u32::from(!is_sound);
-        // What nobody reads is not checked: who holds a lock. What stands behind the digest in CURRENT is not read.
+        // `check` does not look at data that no reader uses: the holder of a lock, and the text behind the digest in
+        // CURRENT.
         let name = files[at].file_name().unwrap().to_string_lossy();
         let counts = name != "LOCK" && !name.ends_with(".lock") && name != "CURRENT";
         assert!(!is_sound || !counts, "{what}: check finds nothing");

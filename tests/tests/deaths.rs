@@ -1,5 +1,5 @@
-//! Which pages died, and who still links to them, by layers, cells, a clerk, HTTP and gRPC: as the oracle has it, in
-//! stores of several rows from which something was taken out.
+//! Compares the deaths of pages, and the pages that still link to dead pages, with the oracle: from layers, from cells,
+//! from a clerk, over HTTP and over gRPC. The stores have several rows, and half of the stores have a removal.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -23,8 +23,8 @@ use webstrata_tests::rows::{Rows, Shape};
 use webstrata_tests::served::{Served, encoded};
 use webstrata_tests::stores::{cells_of, reader, store_with_removal};
 
-/// A death: page, when, status, last seen, returned; and how many pages link to this day, and of how many that is
-/// unknown, with the pages that link.
+/// A death: page, time, status, last seen, returned; the number of pages that still link, the number of pages for which
+/// this is unknown, and the pages that link.
 type Row = (String, Time, u16, Time, Option<Time>, u64, u64, BTreeSet<String>);
 
 struct Question {
@@ -35,10 +35,10 @@ struct Question {
     order: Order,
 }
 
-/// To this day.
+/// The window as of now.
 const NOW: When = When::AsOfBy(Time::MAX, Time::MAX, Ending::Gone);
 
-/// All deaths of the pages in question.
+/// All deaths of the pages that a question is about.
 fn all(oracle: &Oracle, question: &Question) -> Vec<Row> {
     let hosts = |url: &&&str| question.host.as_deref().is_none_or(|host| host_of(url) == Some(host));
     let mut rows = Vec::new();
@@ -70,7 +70,7 @@ fn selected(all: &[Row], question: &Question) -> Vec<Row> {
     rows
 }
 
-/// By year: died, returned, gone at the end.
+/// By year: the deaths, the returns, and the pages that are gone at the end of the year.
 fn years(all: &[Row]) -> BTreeMap<String, [u64; 3]> {
     let year = |time: Time| format_digits(time)[..4].to_owned();
     let times = || all.iter().flat_map(|row| [Some(row.1), row.4]).flatten().map(year);
@@ -86,7 +86,7 @@ fn years(all: &[Row]) -> BTreeMap<String, [u64; 3]> {
     (first..=last).map(|year| of_year(format!("{year:04}"))).collect()
 }
 
-/// Rows that are equal in an order may stand in any.
+/// Compares rows. Rows that are equal in an order may be in any sequence.
 fn assert_in_order(question: &Question, rows: &[Row], right: &[Row], name: &str) {
     let place = |row: &Row| match question.order {
         Order::First | Order::Last => (row.1, 0, Vec::new()),
@@ -109,7 +109,7 @@ fn pages_of(links: &dyn Links, question: &Question) -> Vec<Range<Uid>> {
     }
 }
 
-/// The answer of layers, cells or a clerk, in parts.
+/// The answer of layers, cells or a clerk, put together from parts.
 fn asked(links: &dyn Links, question: &Question, right: &[Row], years: &BTreeMap<String, [u64; 3]>) -> Vec<Row> {
     let pages = pages_of(links, question);
     let mut rows = Vec::new();
@@ -205,7 +205,7 @@ async fn over_grpc(service: &LinksService, question: &Question) -> Vec<Row> {
     first.rows.into_iter().chain(rest.rows).map(row).collect()
 }
 
-/// Every other store has captures with unknown links, and captures that several rows have.
+/// Builds a store. Every other store has captures with unknown links, and captures that several rows have.
 fn store_of(store: &Path, seed: u64) -> Oracle {
     if seed.is_multiple_of(2) {
         return store_with_removal(store, seed);
@@ -249,7 +249,7 @@ fn deaths_are_as_the_captures_tell() {
             for (way, links) in ways {
                 assert_in_order(&question, &asked(links, &question, &right, &years), &right, &format!("{way}: {name}"));
             }
-            // With few names, the first of them.
+            // If the answer may have only a few names, it has the first names.
             let pages: BTreeSet<Uid> = right.iter().map(|row| layers.uid(&row.0).unwrap().unwrap()).collect();
             let pages: Vec<Uid> = pages.into_iter().collect();
             let whole = layers.linkers(&pages, usize::MAX).unwrap();

@@ -1,4 +1,4 @@
-//! What epochs of random histories have that earlier ones had not, against the same from sets.
+//! Compares the changes between epochs of random histories with the changes between sets.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -34,10 +34,10 @@ fn reader(store: &Path, epoch: u64) -> Reader {
     Reader::new(Store::open_epoch(store, epoch).unwrap(), 1 << 20)
 }
 
-/// Of a page: whether it is new; captures with what has changed; links gained and lost.
+/// The changes of a page: whether it is new; its changed captures; the links gained; the links lost.
 type Page<'a> = (bool, Vec<(Time, bool, CaptureChange)>, BTreeSet<&'a str>, BTreeSet<&'a str>);
 
-/// What has changed of a page by the oracle; `None` where that is nothing.
+/// The changes of a page by the oracle; `None` if nothing has changed.
 fn changed<'a>(before: &'a Oracle, after: &'a Oracle, page: &str) -> Option<Page<'a>> {
     let old: BTreeMap<Time, bool> = before.captures(page).into_iter().collect();
     let mut captures = Vec::new();
@@ -58,7 +58,7 @@ fn changed<'a>(before: &'a Oracle, after: &'a Oracle, page: &str) -> Option<Page
     (!is_same).then_some((old.is_empty(), captures, gained, lost))
 }
 
-/// Compares two epochs, and gives how many captures have changed in each way.
+/// Compares two epochs. Returns the number of captures by kind of change.
 fn compare(store: &Path, (from, before): (u64, &Oracle), (to, after): (u64, &Oracle)) -> Changes {
     let (older, newer) = (reader(store, from), reader(store, to));
     let mut expected: BTreeMap<&str, Page<'_>> =

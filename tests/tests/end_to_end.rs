@@ -1,4 +1,5 @@
-//! Crawl files in, answers out, compared with the oracle; and the same store whatever the workers, files and memory.
+//! Builds stores from crawl files and compares their answers with the oracle. The store is the same for any workers,
+//! files and memory.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -20,7 +21,7 @@ fn temporary() -> TempDir {
     tempfile::tempdir().unwrap()
 }
 
-/// Writes parts of a crawl to files.
+/// Writes each part of a crawl to a file.
 fn files(dir: &Path, prefix: &str, ending: &str, parts: &[&[String]]) -> Vec<PathBuf> {
     let write = |(index, part): (usize, &&[String])| {
         let path = dir.join(format!("{prefix}{index}.{ending}"));
@@ -34,7 +35,8 @@ fn lines(crawl: &Crawl) -> Vec<String> {
     crawl.json_lines().into_iter().map(|line| line + "\n").collect()
 }
 
-/// Not their union: nobody has seen these links together. A capture with a date is not touched.
+/// The store keeps the newest record and not the union of the records, because nobody has seen these links together. A
+/// capture with a date is not changed.
 #[test]
 fn of_undated_records_of_a_page_the_newest_file_counts() {
     let dir = temporary();
@@ -90,7 +92,7 @@ fn revisits_take_the_links_that_they_refer_to() {
         let dir = temporary();
         let crawl = Crawl::with_revisits(seed, SMALL);
         let records = crawl.warc();
-        // Revisits stand in another file than what they refer to, and before it.
+        // Revisits are in another file than their originals, and before it.
         let inputs = files(dir.path(), "crawl", "warc", &[&records[350..], &records[..350]]);
         let store = dir.path().join("store");
         let report = build(&options(&store, inputs), &Progress::default()).unwrap();
@@ -165,7 +167,7 @@ fn a_small_memory_budget_goes_to_disk_and_changes_nothing() {
     let Err(Error::TooLittleMemory { needed, .. }) = build(&options, &Progress::default()) else {
         panic!("two workers cannot work in a mebibyte");
     };
-    // With the least that it takes, each worker sorts in 16 MiB: several runs of captures.
+    // With the minimum of memory, each worker sorts in 16 MiB, which gives several runs of captures.
     options.run.memory_max = needed;
     build(&options, &Progress::default()).unwrap();
     assert_same(&bytes(&roomy), &bytes(&tight), "tight memory");
@@ -235,7 +237,7 @@ fn a_second_build_is_refused_unless_it_may_replace_the_first() {
     let replacing = BuildOptions { replace: true, ..second };
     assert_eq!(build(&replacing, &Progress::default()).unwrap().epoch, 2);
     assert_answers(&store, &crawls[1].oracle());
-    // Where there is no store, there is nothing to replace.
+    // If there is no store, nothing is replaced.
     let elsewhere = dir.path().join("elsewhere");
     let made = BuildOptions { run: run_options(&elsewhere), ..replacing };
     assert_eq!(build(&made, &Progress::default()).unwrap().epoch, 1);
@@ -251,7 +253,8 @@ fn record(kind: &str, url: &str, time: &str, digest: &str, more: &str, block: &s
     )
 }
 
-/// A revisit under another URL takes the links of the original resolved against its own URL, wherever the original is.
+/// A revisit under another URL takes the links of the original, resolved against the URL of the revisit, in whichever
+/// file the original is.
 #[test]
 fn relative_links_of_a_borrowed_page_are_those_of_the_borrower() {
     let dir = temporary();
@@ -273,7 +276,8 @@ fn relative_links_of_a_borrowed_page_are_those_of_the_borrower() {
             head,
         ),
     ];
-    // c.example has a capture in the very second that its revisit names of another page: not the one that it means.
+    // The revisit of c.example refers to another page at a certain second. c.example itself has a capture in the same
+    // second, which is not the original of the revisit.
     let other = format!("{head}<a href=http://wrong.example/>wrong</a>");
     let original = [
         record("response", "http://a.example/dir/page", "2006-05-01T00:00:00Z", digest, "", &body),

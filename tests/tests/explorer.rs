@@ -1,5 +1,6 @@
-//! What the explorer asks: the bars of pages are those of the oracle, in both directions and with rows left out; hosts
-//! and pages are suggested for parts of their names; and the page itself comes with its files.
+//! Compares the answers to the questions of the explorer with the oracle: the bars of pages, in both directions and
+//! with rows left out, and the suggestions of hosts and pages for parts of their names. The page of the explorer comes
+//! with its files.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -25,7 +26,7 @@ fn texts(value: &Value) -> Vec<&str> {
     value.as_array().unwrap().iter().map(|text| text.as_str().unwrap()).collect()
 }
 
-/// The rows of an answer, each with its runs, `width` numbers a run.
+/// The rows of an answer, each with its runs of `width` numbers.
 fn rows(answer: &Value, width: usize) -> Vec<(&str, Vec<Vec<i64>>)> {
     let runs = numbers(&answer["runs"]);
     let mut runs = runs.chunks(width).map(<[i64]>::to_vec);
@@ -35,7 +36,7 @@ fn rows(answer: &Value, width: usize) -> Vec<(&str, Vec<Vec<i64>>)> {
     rows
 }
 
-/// The captures of a page as the picture draws them.
+/// The times of a page's captures, as the picture draws them.
 fn captures(answer: &Value) -> Vec<Time> {
     let mut time = 0;
     let add = |difference: i64| {
@@ -45,7 +46,7 @@ fn captures(answer: &Value) -> Vec<Time> {
     numbers(&answer["captures"]).into_iter().map(add).collect()
 }
 
-/// The first capture after a run that shows the page without the link.
+/// The first capture after a run that shows the page without the link; 0 if there is none.
 fn gone(oracle: &Oracle, page: &str, last: Time) -> Time {
     let captures = oracle.captures(page).into_iter().zip(oracle.statuses(page));
     let mut shows = captures.filter(|((time, known), status)| *time > last && *known && Ending::Gone.counts(*status));
@@ -80,7 +81,7 @@ fn assert_outward(oracle: &Oracle, url: &str, answer: &Value) {
 fn assert_inward(oracle: &Oracle, url: &str, answer: &Value) {
     let mut drawn = BTreeSet::new();
     for ((source, runs), found) in rows(answer, 3).into_iter().zip(numbers(&answer["found"])) {
-        // Where no capture tells anything before the first link, nobody knows whether the link is older.
+        // If no known capture comes before the first link, the link may be older than its first capture.
         assert_eq!(found, gone(oracle, source, Time::MIN), "{source}");
         drawn.extend(runs.into_iter().map(|run| (source, run)));
     }
@@ -93,7 +94,7 @@ fn assert_inward(oracle: &Oracle, url: &str, answer: &Value) {
     assert_eq!(drawn, expected, "to {url}");
 }
 
-/// How many of some rows, given with their runs, had the link in each month.
+/// The number of rows, given with their runs, that had the link in each month.
 fn by_month(rows: &[(&str, Vec<(Time, Time)>)]) -> Value {
     let mut months: BTreeMap<String, u64> = BTreeMap::new();
     for (_, runs) in rows {
@@ -126,7 +127,7 @@ async fn bars_are_those_of_the_oracle() {
             assert_inward(&oracle, url, &inward);
             assert_eq!(inward["captures"], outward["captures"]);
             asked += 1;
-            // One row alone: what lived longest, and the others by month.
+            // With one row, the answer has the link with the longest life, and counts the other links by month.
             let one = served.get(&format!("{path}&limit=1")).await;
             let mut lives: BTreeMap<&str, Vec<(Time, Time)>> = BTreeMap::new();
             for (link, first, last) in oracle.lifespans(url) {
@@ -146,7 +147,7 @@ async fn bars_are_those_of_the_oracle() {
             let sources = oracle.in_links(url, ALL).len();
             assert_eq!(texts(&one["links"]).len(), sources.min(1));
             assert_eq!(one["rest"]["links"].as_u64().unwrap_or(0), sources.saturating_sub(1) as u64, "{url}");
-            // Ranges of rows that overlap may be too wide.
+            // If rows overlap, their time ranges may be too wide.
             if in_order && sources > 1 {
                 let kept = texts(&one["links"])[0];
                 let seen = |source: &str| -> Vec<(Time, Time)> {
@@ -242,7 +243,7 @@ async fn browsers_get_the_page_and_others_the_list() {
     let (status, headers, page) = ask("/", &[html]).await;
     assert_eq!((status, &headers["content-type"]), (StatusCode::OK, &"text/html; charset=utf-8".parse().unwrap()));
     assert!(headers["content-security-policy"].to_str().unwrap().starts_with("default-src 'self';"));
-    // The page names its files, each of which is there, and no other server.
+    // The page names its files, each file exists, and the page names no other server.
     let files: BTreeSet<&str> = page.split("\"explorer/").skip(1).filter_map(|rest| rest.split('"').next()).collect();
     assert!(files.len() >= 2 && !page.contains("https://"), "{page}");
     for file in files {

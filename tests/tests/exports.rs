@@ -1,5 +1,5 @@
-//! Exports of random stores of several rows, in windows of time, against the same from sets; and graphs opened by
-//! WebGraph.
+//! Compares exports of random stores of several rows, in windows of time, with exports made from sets. WebGraph opens
+//! the exported graphs.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -35,7 +35,7 @@ fn options(store: &Path) -> ExportOptions {
     }
 }
 
-/// The rows of a table, each as text by column.
+/// The rows of a table, each as texts by column.
 fn table(options: &ExportOptions) -> Vec<BTreeMap<String, String>> {
     let mut text = Vec::new();
     let report = export(options, &mut text, &Progress::default()).unwrap();
@@ -62,7 +62,7 @@ fn store_of(seed: u64) -> (tempfile::TempDir, PathBuf, Oracle) {
     (dir, store, rows.oracle())
 }
 
-/// All time, and pieces of it.
+/// All time, an empty window, and random windows.
 fn windows(oracle: &Oracle, random: &mut Random) -> Vec<Window> {
     let times: Vec<Time> = oracle.times().into_iter().collect();
     let mut any = || *random.pick(&times);
@@ -75,7 +75,7 @@ fn windows(oracle: &Oracle, random: &mut Random) -> Vec<Window> {
     windows
 }
 
-/// The same to the oracle.
+/// The window of the oracle for a window of the layers.
 fn when(window: Window) -> When {
     match window {
         Window::Seen { from, to } => When::Seen(from, to),
@@ -83,7 +83,7 @@ fn when(window: Window) -> When {
     }
 }
 
-/// The captures of a page in a window, with their links where these are known.
+/// The captures of a page in a window, with their links if the links are known.
 fn captures<'a>(oracle: &'a Oracle, page: &str, window: Window) -> Vec<(Time, Option<BTreeSet<&'a str>>)> {
     let mut own: Vec<_> = oracle.captures(page);
     match window {
@@ -98,7 +98,7 @@ fn captures<'a>(oracle: &'a Oracle, page: &str, window: Window) -> Vec<(Time, Op
     own.into_iter().map(links).collect()
 }
 
-/// First and last time, captures that tell which links the page has, captures that have it.
+/// The first and the last time, the number of captures with known links, and the number of captures with the link.
 type Edge = (Time, Time, usize, usize);
 
 fn edges(oracle: &Oracle, window: Window) -> BTreeMap<(&str, &str), Edge> {
@@ -118,7 +118,7 @@ fn edges(oracle: &Oracle, window: Window) -> BTreeMap<(&str, &str), Edge> {
     edges
 }
 
-/// Edges, and their occurrences in the columns of AUT.
+/// Checks edges, and their occurrences in the columns of AUT.
 fn check_edges(seed: u64, store: &Path, oracle: &Oracle) {
     let reader = reader(store);
     for window in windows(oracle, &mut Random(seed)) {
@@ -154,7 +154,7 @@ fn check_edges(seed: u64, store: &Path, oracle: &Oracle) {
     }
 }
 
-/// Events are what changes between known captures.
+/// Checks that events are the changes between known captures.
 fn check_events(seed: u64, store: &Path, oracle: &Oracle) {
     let mut expected = BTreeSet::new();
     for page in oracle.urls() {
@@ -184,7 +184,7 @@ fn check_events(seed: u64, store: &Path, oracle: &Oracle) {
     }
 }
 
-/// Every URL is a node.
+/// Checks that every URL is a node.
 fn check_nodes(seed: u64, store: &Path, oracle: &Oracle) {
     let reader = reader(store);
     for window in windows(oracle, &mut Random(seed)) {
@@ -209,7 +209,8 @@ fn check_nodes(seed: u64, store: &Path, oracle: &Oracle) {
     }
 }
 
-/// In a window, nodes are the URLs that are there in it; formats that number nodes number these in the same order.
+/// Checks that the nodes of a window are the URLs that are there in the window. Formats that number nodes use the same
+/// order.
 fn check_nodes_of_windows(seed: u64, store: &Path, oracle: &Oracle) {
     for window in windows(oracle, &mut Random(seed)).into_iter().filter(|window| *window != Window::ALWAYS) {
         let dated = ExportOptions { nodes: NodeRule::OfDate, window, ..options(store) };
@@ -238,7 +239,7 @@ fn check_nodes_of_windows(seed: u64, store: &Path, oracle: &Oracle) {
     }
 }
 
-/// Hosts count pages, links and links in captures.
+/// Checks that hosts count pages, links and occurrences.
 fn check_hosts(seed: u64, store: &Path, oracle: &Oracle) {
     for window in windows(oracle, &mut Random(seed)) {
         for fold in [Fold::Host, Fold::Domain, Fold::Prefix(1)] {
@@ -281,7 +282,7 @@ fn exports_are_what_sets_say() {
     }
 }
 
-/// Parts one after the other are the table in one file.
+/// The parts, one after the other, are equal to the table in one file.
 #[test]
 fn parts_are_the_table() {
     let kinds = [(What::Edges, Names::Default), (What::Edges, Names::Aut), (What::Events, Names::Networkx)];
@@ -302,7 +303,7 @@ fn parts_are_the_table() {
             let joined: String = parts.iter().map(|part| part.strip_prefix(head).unwrap().trim_start()).collect();
             assert_eq!(joined, rows);
             assert_eq!(report.records, rows.lines().count() as u64);
-            // What is there is not replaced.
+            // An existing directory is not replaced.
             assert!(matches!(export(&in_parts, &mut io::sink(), &Progress::default()), Err(Error::Output { .. })));
             assert_eq!(fs::read_dir(dir.path()).unwrap().count(), if urls { 3 } else { 2 }, "a draft is left");
         }
@@ -321,7 +322,7 @@ fn webgraph_opens_both_directions() {
         for (window, rule) in each {
             let basename = dir.path().join("graph");
             let target = Target::File(basename.clone());
-            // Little memory, so that links are sorted on disk.
+            // With little memory, links are sorted on disk.
             let options = ExportOptions {
                 format: Format::Webgraph,
                 target,
@@ -358,7 +359,7 @@ fn webgraph_opens_both_directions() {
     }
 }
 
-/// Matrices and edge lists count from one.
+/// Checks that matrices and edge lists count from one.
 fn check_numbered(seed: u64, store: &Path, oracle: &Oracle) {
     let reader = reader(store);
     let urls = reader.urls();
@@ -379,7 +380,7 @@ fn check_numbered(seed: u64, store: &Path, oracle: &Oracle) {
     }
 }
 
-/// Drawings have each node and edge once.
+/// Checks that drawings have each node and each edge once.
 fn check_drawings(seed: u64, store: &Path, oracle: &Oracle) {
     for window in windows(oracle, &mut Random(seed)) {
         let expected = edges(oracle, window);

@@ -1,8 +1,8 @@
 //! Pages that fail, die and come back, by every way to ask: generated crawls with deaths, as JSON lines and as WARC,
-//! and real sites whose captures are made to fail. Captures arrive in batches in any order, are merged, and the merged
-//! store has the bytes of one build.
+//! and real sites with made-up failures. Captures arrive in batches in any order and are merged, and the merged store
+//! has the bytes of one build.
 //!
-//! `WEBSTRATA_QUESTIONS` asks so many questions of the oracle in each way, instead of some hundreds.
+//! `WEBSTRATA_QUESTIONS` sets the number of questions in each way; the default is some hundreds.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -22,14 +22,14 @@ use webstrata_tests::stores::{options, reader, row_bytes, run_options, totals};
 use webstrata_tests::ways::ask;
 use webstrata_url::canonical;
 
-/// Batches of a crawl.
+/// The number of batches of a crawl.
 const BATCHES: u64 = 4;
 
 fn questions(default: u64) -> u64 {
     number("WEBSTRATA_QUESTIONS", default)
 }
 
-/// A capture of a line.
+/// Adds the capture of a JSON line.
 fn add(oracle: &mut Oracle, line: &Value) {
     let bare = |url: &str| url.split('#').next().unwrap_or_default().to_owned();
     let (page, time) = (bare(line["url"].as_str().unwrap()), parse_time(line["ts"].as_str().unwrap(), false).unwrap());
@@ -42,8 +42,8 @@ fn add(oracle: &mut Oracle, line: &Value) {
     }
 }
 
-/// Builds a store of some batches, in any order, merged as they come and at the end; it must have the bytes of one
-/// build. Then asks it by every way.
+/// Builds a store from random batches, and merges its rows at the end. The store must then have the bytes of one build.
+/// Asks the store in every way, before and after the merge.
 fn check(name: &str, lines: &[Value], seed: u64) {
     let dir = tempfile::tempdir().unwrap();
     let mut random = Random(seed);
@@ -74,7 +74,7 @@ fn check(name: &str, lines: &[Value], seed: u64) {
     ask(&format!("{name}, merged"), &store, &oracle, questions(200), seed + 1);
 }
 
-/// The captures of a generated crawl, as JSON lines say them.
+/// The captures of a generated crawl, as JSON lines.
 fn generated(crawl: GenerateOptions) -> Vec<Value> {
     let mut text = Vec::new();
     webstrata_datasets::generate::write_jsonl(&mut text, &mut Generator::new(crawl)).unwrap();
@@ -105,7 +105,7 @@ fn warcs_with_failures() {
     ask("WARC", &store, &oracle, questions(200), 3);
 }
 
-/// The captures of a site, of which every seventh or so is made a failure, and one page of five dies.
+/// The captures of a site. About every seventh capture is made a failure, and one page of five dies.
 fn made_to_fail(path: &Path) -> Vec<Value> {
     let mut random = Random(7);
     let lines = BufReader::new(MultiGzDecoder::new(fs::File::open(path).unwrap())).lines();
@@ -135,13 +135,14 @@ fn real_sites_made_to_fail() {
     }
 }
 
-/// What a record of a page and second is made to fail with, if it is.
+/// The made-up failure of a page's capture at a second; `None` if the capture does not fail.
 fn made_failure(url: &str, time: i64) -> Option<u16> {
     let mut random = Random(url.bytes().fold(time.unsigned_abs(), |sum, byte| sum.wrapping_mul(31) + u64::from(byte)));
     random.once_in(6).then(|| *random.pick(&[404, 410, 404, 503]))
 }
 
-/// A WARC of responses with status 200, of which some are made to fail: the code is replaced in place.
+/// A WARC of responses with status 200, with made-up failures: the status code is replaced in place. Also returns the
+/// number of failures.
 fn warc_made_to_fail(path: &Path) -> (Vec<u8>, u64) {
     let (mut bytes, mut failed) = (Vec::new(), 0);
     MultiGzDecoder::new(fs::File::open(path).unwrap()).read_to_end(&mut bytes).unwrap();
@@ -169,7 +170,8 @@ fn warc_made_to_fail(path: &Path) -> (Vec<u8>, u64) {
     (bytes, failed)
 }
 
-/// Real WARCs: what they hold is known from their own store, whose answers other tests compare.
+/// Real WARCs. Their content is read from a store built without the failures; other tests check the answers of such
+/// stores.
 #[test]
 #[ignore = "needs the shared test data: WEBSTRATA_SHARED=DIR cargo test --test failing_sites -- --ignored"]
 fn real_warcs_made_to_fail() {

@@ -1,8 +1,9 @@
-//! The history of links as an executable definition: the captures of an archive as a differential collection over
-//! capture times, and what a store answers about any time set against what that accumulates to.
+//! The history of links as an executable definition. The captures of an archive are a differential collection over
+//! capture times. The answers of a store about any time are compared with the accumulation of this collection.
 //!
-//! Times of the dataflow are seconds. A capture is there from its time on; the latest capture of a page says its links;
-//! a link appears (+1) and goes (-1) with that. These few lines are what `as of`, lifespans and degrees at a time mean:
+//! Times of the dataflow are seconds. A capture is there from its time on. The latest capture of a page decides the
+//! links of the page, and links appear (+1) and go (-1) accordingly. These few lines define `as of`, lifespans and
+//! degrees at a time:
 //!
 //! ```text
 //! latest(t)   = for each page, of its captures up to t, the last
@@ -23,10 +24,10 @@ use webstrata_tests::rows::{Captures, Rows, Said, Shape};
 use webstrata_tests::stores::reader;
 
 type Pair = (String, String);
-/// A page, a time, and the links of its capture then; `None` where they are unknown.
+/// A page, the time of a capture, and the links of the capture; `None` if the links are unknown.
 type Capture = (String, (u64, Option<BTreeSet<String>>));
 
-/// What came of a dataflow: each difference with its record and time, none twice.
+/// The output of a dataflow: each difference by time and record. No pair of time and record occurs twice.
 type Differences<D> = BTreeMap<(u64, D), isize>;
 
 fn note<D: Ord + Clone>(to: &RefCell<Differences<D>>, record: &D, time: u64, difference: isize) {
@@ -39,7 +40,7 @@ fn links_of(captures: VecCollection<'_, u64, Capture, isize>) -> VecCollection<'
     latest.flat_map(|(page, (_, links))| links.into_iter().flatten().map(move |link| (page.clone(), link)))
 }
 
-/// The differences of links over all time, and those of the in-degrees of URLs.
+/// The differences of links over all time, and the differences of the in-degrees of URLs.
 fn differences(captures: Vec<Capture>) -> (Differences<Pair>, Differences<(String, isize)>) {
     timely::execute_directly(move |worker| {
         let (links, degrees) = (Rc::default(), Rc::default());
@@ -62,7 +63,7 @@ fn differences(captures: Vec<Capture>) -> (Differences<Pair>, Differences<(Strin
     })
 }
 
-/// What has accumulated by a time.
+/// The records accumulated up to a time.
 fn accumulated<D: Ord + Clone>(differences: &Differences<D>, time: u64) -> BTreeSet<D> {
     let mut sums: BTreeMap<&D, isize> = BTreeMap::new();
     let until = differences.iter().take_while(|((own, _), _)| *own <= time);
@@ -85,14 +86,14 @@ fn a_store_answers_what_the_differences_accumulate_to() {
         let rows = Rows::random(seed, shape);
         rows.write(&store, 2, RangeLength::Month);
         let store = reader(&store);
-        // Of a capture that several rows have the newest says all.
+        // If several rows have a capture, the newest row decides.
         let mut all = Captures::new();
         rows.rows.iter().for_each(|row| all.extend(row.clone()));
         let told = |((page, time), said): (&(String, i64), &Said)| {
             let links = match said {
                 Said::Links(links) => Some(links.clone()),
                 Said::Unknown => None,
-                // Failures of the server are not fed: the page stays what it was.
+                // Failures of the server are left out: the page does not change.
                 Said::Failure(429 | 500..) => return None,
                 Said::Failure(_) => Some(BTreeSet::new()),
             };
@@ -118,7 +119,7 @@ fn a_store_answers_what_the_differences_accumulate_to() {
             assert_eq!(answered, accumulated(&links, time), "seed {seed}, as of {time}");
             assert_eq!(counted, accumulated(&degrees, time), "seed {seed}, degrees as of {time}");
         }
-        // Lifespans pass over captures whose links are unknown: those are not fed.
+        // Lifespans pass over captures with unknown links, so these captures are left out.
         let known: Vec<Capture> = captures.into_iter().filter(|(_, (_, links))| links.is_some()).collect();
         let (links, _) = differences(known.clone());
         let mut expected = BTreeMap::new();
@@ -126,7 +127,7 @@ fn a_store_answers_what_the_differences_accumulate_to() {
             for span in store.lifespans(uid).unwrap() {
                 let pair = (url.clone(), urls[usize::try_from(span.link.0).unwrap()].clone());
                 expected.insert((second(span.first), pair.clone()), 1);
-                // It goes with the capture after the last that had it.
+                // A link goes with the first known capture after its lifespan.
                 let after = known.iter().filter(|(page, (time, _))| page == url && *time > second(span.last));
                 let gone = after.map(|(_, (time, _))| *time).min();
                 went += usize::from(gone.is_some());

@@ -1,8 +1,8 @@
-//! Malformed and hostile requests to a server: each is answered, or refused with a status of the list in
-//! `webstrata.proto`; the server neither panics nor grows, and answers right questions all the while.
+//! Malformed and hostile requests to a server. Each request is answered, or refused with a status of the list in
+//! `webstrata.proto`. The server does not panic and does not grow, and it answers valid questions all the time.
 //!
-//! Seeded; some thousands of requests by default, in seconds. `WEBSTRATA_HOSTILE=100000,7` sends so many, of that seed,
-//! and prints how many were answered how, and the memory of the process before and after.
+//! Seeded. By default the test sends some thousands of requests, in seconds. `WEBSTRATA_HOSTILE=100000,7` sets the
+//! number and the seed, and prints the number of requests by outcome, and the memory of the process before and after.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -41,20 +41,20 @@ use webstrata_tests::wire::{
     self, Kind, altered, call, call_framed, frame, greeted, headers, mutated, noise, random_bytes,
 };
 
-/// Calls take no longer, whatever is asked.
+/// The time within which every call must end.
 const WITHIN: Duration = Duration::from_secs(20);
 
-/// How many requests, and the seed.
+/// The number of requests, the seed, and whether the caller set them and wants figures.
 fn size() -> (u64, u64, bool) {
     let Ok(text) = std::env::var("WEBSTRATA_HOSTILE") else { return (4000, 1, false) };
     let (count, seed) = text.split_once(',').expect("WEBSTRATA_HOSTILE is COUNT,SEED");
     (count.parse().expect("a count"), seed.parse().expect("a seed"), true)
 }
 
-/// Panics since a test began to count, of all threads.
+/// The number of panics of all threads since a test began to count.
 static PANICS: AtomicU64 = AtomicU64::new(0);
 
-/// Held by each test, so that what it measures is its own.
+/// Each test holds this lock, so that it measures only its own memory and panics.
 static ALONE: Mutex<()> = Mutex::new(());
 
 fn count_panics() {
@@ -72,7 +72,7 @@ fn count_panics() {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Bytes that stay allocated when nothing is asked: the least of a second.
+/// The bytes that stay allocated while the server is idle: the minimum over a second.
 async fn live() -> isize {
     let mut least = isize::MAX;
     for _ in 0..100 {
@@ -82,13 +82,13 @@ async fn live() -> isize {
     least
 }
 
-/// Bytes of memory of this process.
+/// The resident memory of this process, in bytes.
 fn resident() -> u64 {
     let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
     4096 * statm.split(' ').nth(1).unwrap().parse::<u64>().unwrap()
 }
 
-/// Servers of a small store of several rows.
+/// Starts servers of a small store of several rows.
 fn served(shape: Shape) -> (TempDir, Reader, Cluster) {
     count_panics();
     let dir = tempfile::tempdir().unwrap();
@@ -103,7 +103,7 @@ fn channel(address: &str) -> Channel {
     Endpoint::from_shared(format!("http://{address}")).unwrap().connect_lazy()
 }
 
-/// A question that is asked between others.
+/// Asks a valid question and checks the answer, between hostile requests.
 async fn is_right(channel: &Channel, layers: &Reader, uid: u64) {
     let request = proto::GetLinksRequest { uids: vec![uid], ..Default::default() };
     let begun = Instant::now();
@@ -115,7 +115,7 @@ async fn is_right(channel: &Channel, layers: &Reader, uid: u64) {
     assert_eq!(Uid::of_numbers(links), layers.out_links(Uid(uid), In::ALWAYS).unwrap(), "UID {uid}");
 }
 
-/// How a call ended, for counts; refusals that are not of the list are errors.
+/// The outcome of a call, for counts. A refusal that is not in the list is an error.
 fn told(path: &str, answer: &Result<Vec<Bytes>, Status>) -> Result<String, String> {
     let status = match answer {
         Ok(_) => return Ok("OK".to_owned()),
@@ -123,7 +123,8 @@ fn told(path: &str, answer: &Result<Vec<Bytes>, Status>) -> Result<String, Strin
     };
     let known = match Reason::of(status) {
         Some(reason) => status.code() == reason.code(),
-        // What tonic refuses before it is a question: what is no message, or too long a one; or what the caller ended.
+        // tonic itself refuses bytes that are not a message, and messages that are too long. The caller may end a call
+        // early.
         None => match status.code() {
             Code::Internal => status.message().starts_with("failed to decode Protobuf message"),
             Code::OutOfRange => status.message().contains("message length too large"),
@@ -143,7 +144,7 @@ fn as_of(time: i64) -> Option<Window> {
     Some(Window { window: Some(Of::AsOf(time)), ..Window::default() })
 }
 
-/// A valid message for each method, some for each kind of question.
+/// A valid message for each method, and for each kind of question to a cell.
 fn valid(urls: &[String], (cell, first): (CellName, Uid)) -> Vec<(&'static str, Vec<u8>)> {
     let uids = vec![0, 3, 1, 7];
     let window = seen(0, 40 * 86_400);
@@ -258,7 +259,7 @@ fn valid(urls: &[String], (cell, first): (CellName, Uid)) -> Vec<(&'static str, 
     all
 }
 
-/// One hostile request, of any kind. Gives how it was answered.
+/// Sends one random hostile request. Returns the outcome.
 async fn hostile(
     address: &str,
     channel: &Channel,
@@ -316,7 +317,7 @@ async fn hostile(
 fn hostile_requests_are_answered_and_harm_nobody() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let (count, seed, is_told) = size();
-    // Small answers, so that what memory grows by is kept, and not that of the largest ones which come together.
+    // Answers are small, so that growth shows memory that is kept, and not the largest answers that come together.
     let limits = Limits { batch: 5000, answer_bytes: 1 << 18, ..Limits::of_cores(1) };
     let (dir, layers, cluster) = served(Shape { servers: 2, limits, ..Shape::default() });
     let urls: Vec<String> = Uid::each(Uid::below(layers.urls())).map(|uid| layers.url(uid).unwrap()).collect();
@@ -379,26 +380,27 @@ fn hostile_requests_are_answered_and_harm_nobody() {
         say(&format!("RSS: {} KiB after half of them, {} KiB at the end", warm >> 10, after >> 10));
     }
     assert_eq!(PANICS.load(Ordering::SeqCst), 0, "a panic");
-    // A request that left a kilobyte behind would be seen.
+    // A request that leaves a kilobyte behind would exceed this bound.
     let most: isize = 512 << 10;
     assert!(whole <= half + most, "{half} bytes stay after half, {whole} after all");
-    // Eight callers at once, each with a batch and its answer, and the callers themselves.
+    // Eight callers at once, each with a batch and its answer, and the memory of the callers themselves.
     let peak = PEAK.load(Ordering::Relaxed);
     assert!(peak <= 32 << 20, "{peak} bytes at once");
-    // The allocator keeps what the largest answers of each thread took, which grows ever slower for hundreds of
-    // thousands of requests, so halves of a short run say nothing: the bound is that of half a million.
+    // The allocator keeps the memory of each thread's largest answers. This memory grows for hundreds of thousands of
+    // requests, ever more slowly, so the halves of a short run cannot be compared. The bound is for half a million
+    // requests.
     assert!(after <= 128 << 20, "memory: {warm} bytes after half of the calls, {after} at the end");
     let connections = || cluster.server(0).shared().clerk.map().servers.len();
     assert_eq!(connections(), 2, "strangers are no members");
 }
 
-/// Says something to who asked for figures.
+/// Prints a line for a caller who asked for figures.
 #[expect(clippy::print_stderr, reason = "figures that were asked for")]
 fn say(text: &str) {
     eprintln!("{text}");
 }
 
-/// Asks, and wants this reason.
+/// Makes a call, and expects a refusal with this reason.
 async fn refused(channel: &Channel, path: &'static str, message: impl Message, reason: Reason) {
     let answer = call(channel, path, message.encode_to_vec().into(), WITHIN).await;
     let status = answer.expect_err(path);

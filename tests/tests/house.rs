@@ -1,6 +1,6 @@
-//! Rules of the house, kept by a machine: headers, lengths of files, lines and folders, crates that import downwards
-//! only, tests that run or say how to run them, documents that say what the code has, links that lead somewhere, and no
-//! trace of what is not in the repository.
+//! Checks the rules of the repository: headers; lengths of files, lines and folders; crates that import downwards only;
+//! tests that run or say how to run them; documents that agree with the code; links that lead somewhere; and no
+//! references to anything outside the repository.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -13,15 +13,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use webstrata_tests::workspace;
 
-/// No file is longer; think again long before.
+/// The maximum number of lines of a file. Split a file long before it gets this long.
 const LINES_MAX: usize = 600;
-/// No line is longer.
+/// The maximum number of columns of a line.
 const COLUMNS_MAX: usize = 120;
-/// No folder holds more source files.
+/// The maximum number of source files in a folder.
 const FILES_MAX: usize = 14;
-/// No page of the book is longer.
+/// The maximum number of lines of a page of the book.
 const PAGE_LINES_MAX: usize = 220;
-/// Folders that may: their files are equals, of which a reader opens the one that is wanted.
+/// Folders that may have more files: the files are equals, and a reader opens only the file of interest.
 const EQUALS: [(&str, &str); 6] = [
     ("jobs/src/commands", "a file for each subcommand"),
     ("jobs/tests", "a file for each promise of the program"),
@@ -30,7 +30,7 @@ const EQUALS: [(&str, &str); 6] = [
     ("tests/interop", "a script for each other tool"),
     ("tests/tests", "a file for each promise of the whole"),
 ];
-/// What each crate may import of the workspace: only what stands below it.
+/// The crates of the workspace that each crate may import: only crates below it.
 const BELOW: [(&str, &[&str]); 10] = [
     ("datasets/url", &[]),
     ("datasets", &["url"]),
@@ -44,7 +44,7 @@ const BELOW: [(&str, &[&str]); 10] = [
     ("tests", &["analysis", "cells", "codecs", "datasets", "layers", "pipeline", "serve", "url"]),
 ];
 
-/// Files of the project with one of the endings, without what Git ignores.
+/// The files of the project with one of the endings, without files that Git ignores.
 fn files(endings: &[&str]) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut open = vec![workspace()];
@@ -67,7 +67,8 @@ fn files(endings: &[&str]) -> Vec<PathBuf> {
     found
 }
 
-/// Whether a generator wrote a file, as its first line then says: nobody reads it, its source is read.
+/// Whether a generator wrote a file, as the first line of the file then says. Readers read the source of such a file
+/// instead.
 fn is_generated(path: &Path) -> bool {
     read(path).lines().next().is_some_and(|first| first.contains("@generated"))
 }
@@ -155,7 +156,7 @@ fn crates_import_downwards_only() {
     complain(&problems);
 }
 
-/// The lines of tests, with their places: files of tests, and what stands below `cfg(test)` in others.
+/// The lines of tests, with their places: all lines of test files, and the lines below `cfg(test)` in other files.
 fn lines_of_tests() -> Vec<(String, String)> {
     let mut lines = Vec::new();
     for path in files(&[".rs"]) {
@@ -171,10 +172,10 @@ fn lines_of_tests() -> Vec<(String, String)> {
     lines
 }
 
-/// A test that cannot run is ignored, and fails where it is asked for all the same: none passes without having run.
+/// A test that cannot run is ignored, and fails if it is run anyway. No test passes without running.
 #[test]
 fn no_test_passes_without_running() {
-    // Put together here, so that this file does not find itself.
+    // Joined at run time, so that this file does not match.
     let leaves = ["else { ", "return };"].concat();
     let says = [["print", "ln!(\"skip"], ["print", "ln!(\"left out"]].map(|parts| parts.concat());
     let mut problems = Vec::new();
@@ -211,7 +212,7 @@ fn ignored_tests_say_how_to_run_them_and_the_build_server_does() {
     complain(&problems);
 }
 
-/// Whether a line cites a document of this name: its name with `.md`, or with a number or a section.
+/// Whether a line cites a document of this name: the name with `.md`, or with a number or a section.
 fn cites(line: &str, document: &str) -> bool {
     line.match_indices(document).any(|(at, _)| {
         let begins = !line[..at].ends_with(|letter: char| letter.is_alphanumeric() || letter == '_');
@@ -223,7 +224,7 @@ fn cites(line: &str, document: &str) -> bool {
 
 #[test]
 fn no_file_cites_what_is_not_in_the_repository() {
-    // Put together here, so that this file does not find itself.
+    // Joined at run time, so that this file does not match.
     let documents = ["DES IGN", "FOR MATS", "FA CTS", "CEL LS", "LAB ELS", "PRO SE", "EXPLO RER"];
     let documents = documents.map(|parts| parts.replace(' ', ""));
     let plans = ["e plan asks", "e plan has", "e plan marks", "e plan samples", "e plan says", "e plan wants"];
@@ -266,7 +267,7 @@ fn the_format_names_every_layer() {
     complain(&missing.map(|layer| format!("format.md says nothing of layer {layer}")).collect::<Vec<_>>());
 }
 
-/// A document without its blocks of code.
+/// A document without its code blocks.
 fn prose(text: &str) -> String {
     let mut is_fenced = false;
     let outside = text.lines().filter(|line| {
@@ -276,8 +277,8 @@ fn prose(text: &str) -> String {
     outside.fold(String::new(), |kept, line| kept + line + "\n")
 }
 
-/// The targets of the links of a document: `](TARGET)`, `[NAME]: TARGET` at the beginning of a line, and of an alert
-/// `book: "TARGET"`.
+/// The targets of the links of a document: `](TARGET)`, `[NAME]: TARGET` at the beginning of a line, and `book:
+/// "TARGET"` of an alert.
 fn links(text: &str) -> Vec<&str> {
     let inline = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
     let defined = text.lines().filter(|line| line.starts_with('[')).filter_map(|line| line.split_once("]: "));
@@ -297,7 +298,7 @@ fn links_in_documents_lead_somewhere() {
         }
         let in_book = path.starts_with(workspace().join(BOOK));
         for link in links(&text) {
-            // A file of the repository, by its address there.
+            // A file of the repository, linked by its address on the web.
             let inside = link
                 .strip_prefix(REPOSITORY)
                 .and_then(|rest| rest.strip_prefix("blob/main/").or_else(|| rest.strip_prefix("tree/main/")));
@@ -325,7 +326,7 @@ fn links_in_documents_lead_somewhere() {
                 }
             }
         }
-        // Of a link by a name, the definition.
+        // A link by name needs a definition.
         for name in text.split("][").skip(1).filter_map(|rest| rest.split(']').next()) {
             if in_book && !text.contains(&format!("\n[{name}]: ")) {
                 problems.push(format!("{}: [{name}] has no address", path.display()));
@@ -380,7 +381,7 @@ fn the_architecture_fits_in_one_reading() {
 
 #[test]
 fn no_file_knows_the_machine_it_was_written_on() {
-    // Put together here, so that this file does not find itself.
+    // Joined at run time, so that this file does not match.
     let traces =
         [["/wo", "rk/"], ["/ro", "ot/"], ["/ho", "me/"], ["/tm", "p/wt"], ["/Us", "ers/"]].map(|parts| parts.concat());
     let mut problems = Vec::new();

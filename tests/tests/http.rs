@@ -1,5 +1,5 @@
-//! HTTP answers what the oracle knows, in parts as small as one likes, and refuses what it does not understand; its
-//! description is right; it reads URLs as crawls are read.
+//! Compares HTTP answers with the oracle, in parts of any size. The server refuses requests that it does not
+//! understand, its OpenAPI description is right, and it reads URLs as crawls are read.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -31,7 +31,7 @@ fn random(store: &Path, seed: u64) -> Oracle {
     rows.oracle()
 }
 
-/// In the order of keys, which in one row is that of UIDs.
+/// The texts of an answer as a set. Each text must be there once.
 fn texts(values: &[Value]) -> BTreeSet<&str> {
     let texts: BTreeSet<&str> = values.iter().map(|value| value.as_str().unwrap()).collect();
     assert_eq!(texts.len(), values.len(), "each once");
@@ -96,7 +96,8 @@ async fn one_url_is_answered_as_the_oracle_does() {
     }
 }
 
-/// What an answer about a page's links says of what is unknown, or one about in-links: the pages, in order of text.
+/// The expected field `unknown`: `true` for out-links that are unknown; for in-links the pages with unknown links, in
+/// order of text.
 fn unknown_in(oracle: &Oracle, url: &str, direction: &str, when: When) -> Value {
     let unknown = oracle.unknown(url, direction == "in", when);
     match unknown.is_empty() {
@@ -106,7 +107,7 @@ fn unknown_in(oracle: &Oracle, url: &str, direction: &str, when: When) -> Value 
     }
 }
 
-/// What an answer says, in the same form.
+/// The field `unknown` of an answer, in the same form.
 fn said(answer: &Value) -> Value {
     let mut unknown = answer["unknown"].clone();
     if let Some(pages) = unknown.as_array_mut() {
@@ -183,7 +184,7 @@ async fn who_linked_first_is_as_the_oracle_says() {
                     (parse_time(line["first"].as_str().unwrap(), false).unwrap(), line["page"].as_str().unwrap())
                 })
                 .collect();
-            // Pages of one second come in the order of the store.
+            // Pages of the same second come in the order of the store.
             let times = |firsts: &BTreeSet<(i64, &str)>| firsts.iter().map(|first| first.0).take(5).collect::<Vec<_>>();
             assert!(given.is_subset(&expected) && times(&given) == times(&expected), "{url}: {given:?}, {expected:?}");
             linked += given.len();
@@ -216,7 +217,7 @@ async fn dates_that_make_no_sense_are_refused() {
     }
 }
 
-/// What a walk should give: UIDs and URLs, each with its links, `None` for unknown ones.
+/// The expected result of a walk: UIDs and URLs, each with its links, or `None` if the links are unknown.
 type Walked<'a> = BTreeMap<u64, (&'a str, Option<BTreeSet<&'a str>>)>;
 
 async fn compare_walks(served: &Served, oracle: &Oracle, uids: &BTreeMap<&str, u64>, matched: &str, url: &str) {
@@ -314,7 +315,7 @@ async fn walks_give_everything_once_however_small_the_steps() {
     let all = served.all("/v1/urls?limit=3", "urls").await.0;
     let uids: BTreeMap<&str, u64> =
         all.iter().map(|item| (item["url"].as_str().unwrap(), item["uid"].as_u64().unwrap())).collect();
-    // The store has more: what no capture names that a newer one stands for.
+    // The store also has URLs that only replaced captures name.
     assert!(oracle.urls().iter().all(|url| uids.contains_key(url)));
     let url = *oracle.urls().first().unwrap();
     let host = url.split('/').nth(2).unwrap();
@@ -322,7 +323,7 @@ async fn walks_give_everything_once_however_small_the_steps() {
     for (matched, url) in [("host", host), ("domain", domain), ("prefix", host)] {
         compare_walks(&served, &oracle, &uids, matched, &format!("http://{url}/")).await;
     }
-    // Answers that may have hardly a line go on all the same.
+    // Answers that have room for hardly one line still continue to the end.
     let paths = [
         ("/v1/urls?", 400),
         ("/v1/captures?url=example&matchType=domain", 512),
@@ -446,14 +447,14 @@ async fn questions_are_answered_while_others_are_still_to_come() {
     send("\n{}\n");
     let wrong = next().await.unwrap();
     assert_eq!((&wrong["line"], &wrong["epoch"]), (&json!(4), &json!(1)));
-    // The last line needs no end.
+    // The last line needs no line break.
     send("{\"id\": 5, \"op\": \"links\", \"url\": \"http://b.example/x\", \"at\": \"2007\"}");
     drop(sender);
     assert_eq!(next().await, Some(json!({"id": 5, "epoch": 1, "links": [], "unknown": true})));
     assert_eq!(next().await, None);
 }
 
-/// The example of a parameter as part of a query.
+/// The example of a parameter, as part of a query string.
 fn as_query(name: &str, example: &Value) -> String {
     let text = |value: &Value| encoded(&value.as_str().map_or_else(|| value.to_string(), str::to_owned));
     match example.as_array() {
@@ -462,7 +463,7 @@ fn as_query(name: &str, example: &Value) -> String {
     }
 }
 
-/// Parameters that are times, unless they are numbers of epochs.
+/// The parameters that are times, unless they are numbers of epochs.
 const TIMES: [&str; 6] = ["from", "to", "at", "from_ts", "to_ts", "closest"];
 
 #[tokio::test(flavor = "multi_thread")]
@@ -497,7 +498,7 @@ async fn the_description_has_examples_that_are_answered_so() {
                 let with = parameter["x-with"].as_object().into_iter().flatten();
                 let with: String = with.map(|(name, value)| as_query(name, value)).collect();
                 optional.push(with.clone() + &as_query(name, example));
-                // A limit of 0 is all, and times are written as on the command line, in every call.
+                // In every call, a limit of 0 means all, and times are written as on the command line.
                 if name == "limit" {
                     assert!(parameter["schema"]["minimum"].as_i64().unwrap() <= 0, "{path}");
                     optional.push(with + &as_query(name, &json!(0)));
@@ -536,7 +537,7 @@ async fn the_description_has_examples_that_are_answered_so() {
                     assert!(!body[name.as_str().unwrap()].is_null() || *name == "epoch", "{full}: {name} in {body}");
                 }
             }
-            // Addresses and sizes may be others elsewhere.
+            // Addresses and sizes may differ from the example.
             let varies = ["/v1/stats", "/v1/topology", "/v1/overview"].contains(&path.as_str());
             let is_text =
                 ["/", "/v1", "/v1/barcode.svg", "/v1/openapi.json", "/explorer/{file}"].contains(&path.as_str());
@@ -564,7 +565,7 @@ async fn hubs_are_given_in_parts() {
     let oracle = rows.oracle();
     let right: BTreeSet<String> =
         oracle.in_links(hub, When::Seen(i64::MIN, i64::MAX)).into_iter().map(str::to_owned).collect();
-    // No answer of a cell may have so many.
+    // The sources do not fit into one answer of a cell.
     let served = Served::start(&store, 1 << 10).await;
     assert!(right.len() > 150, "{} sources", right.len());
     let texts =
@@ -581,7 +582,7 @@ async fn hubs_are_given_in_parts() {
         let counted = format!("/v1/links?url=hub.example&direction=in&precision={precision}&count=true");
         assert_eq!(served.get(&counted).await["count"], json!(right.len()));
     }
-    // A random sample is another one each time, but the same one from its first answer to its last.
+    // Each random sample without a seed is different, and all parts of an answer belong to one sample.
     let mut samples = Vec::new();
     for seed in ["", "", "&seed=5", "&seed=5"] {
         let asked = format!("/v1/links?url=hub.example&direction=in&sample=60&random=true&limit=7{seed}");
@@ -591,7 +592,7 @@ async fn hubs_are_given_in_parts() {
         samples.push(sample);
     }
     assert!(samples[0] != samples[1] && samples[2] == samples[3]);
-    // A lifespan for each source at least, from its first capture on.
+    // At least one lifespan for each source, from its first capture on.
     let (spans, _) = served.all("/v1/lifespans?url=hub.example&direction=in&limit=12", "lifespans").await;
     let sources: Vec<Value> = spans.iter().map(|span| span["link"].clone()).collect();
     assert_eq!(texts(&sources).into_iter().collect::<BTreeSet<_>>(), right);

@@ -1,7 +1,8 @@
-//! Questions about a hub take the memory of their answers, however many pages link to it, and give it back.
+//! Questions about a hub take memory in proportion to their answers, however many pages link to the hub, and free the
+//! memory afterwards.
 //!
-//! A hub of 100,000 pages in two rows, each page on a host of its own. `WEBSTRATA_HUB=1000000` makes it larger: the
-//! bounds stay. `tests/interop/hubs.py` measures the process of a server.
+//! The hub has 100,000 pages in two rows, each page on its own host. `WEBSTRATA_HUB=1000000` makes the hub larger; the
+//! bounds stay the same. `tests/interop/hubs.py` measures the process of a server.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 #![expect(clippy::print_stdout, reason = "who measures asks for the figures")]
@@ -28,15 +29,16 @@ use webstrata_tests::stores::options;
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Held by each test, as the allocator counts what all of them allocate.
+/// Each test holds this lock, because the allocator counts the allocations of all tests.
 static ALONE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
 const HUB: &str = "http%3A%2F%2Fhub.test%2F";
-/// What a call may allocate beside what is there, whatever the hub; and what may stay after it.
+/// The maximum number of bytes that a call may allocate, for a hub of any size, and the maximum that may stay
+/// afterwards.
 const CALL_BYTES: isize = 24 << 20;
 const KEPT_BYTES: isize = 4 << 20;
 
-/// Pages, each captured twice; a tenth has lost the link in the second capture.
+/// JSON lines of pages, each captured twice. A tenth of the pages has lost the link in the second capture.
 fn crawl(pages: impl Iterator<Item = u64>) -> String {
     let mut lines = String::new();
     for number in pages {
@@ -51,12 +53,12 @@ fn crawl(pages: impl Iterator<Item = u64>) -> String {
     lines
 }
 
-/// The end of the hub, after a capture in which it was there.
+/// The end of the hub: a capture in which it is there, and then a failure.
 const END: &str = r#"{"url":"http://hub.test/","ts":"20080601","links":[]}
 {"url":"http://hub.test/","ts":"20090601","status":404}
 "#;
 
-/// A store of a hub that is gone in the end, in two rows whose hosts lie between one another.
+/// Builds a store of a hub that is gone in the end. The store has two rows, and the hosts of the two rows interleave.
 fn store(directory: &Path, pages: u64) -> std::path::PathBuf {
     let store = directory.join("store");
     for row in 0..2 {
@@ -70,7 +72,7 @@ fn store(directory: &Path, pages: u64) -> std::path::PathBuf {
     store
 }
 
-/// Bytes that stay allocated when nothing is asked: the least of a while.
+/// The bytes that stay allocated while the server is idle: the minimum over a while.
 async fn live() -> isize {
     let mut least = isize::MAX;
     for _ in 0..20 {
@@ -80,7 +82,7 @@ async fn live() -> isize {
     least
 }
 
-/// The answers of calls at once; checks what they allocate.
+/// The answers of concurrent calls. Checks the memory that the calls allocate.
 async fn asked(served: &Served, path: &str, at_once: usize) -> Vec<Value> {
     let before = live().await;
     PEAK.store(before, Ordering::Relaxed);
@@ -104,7 +106,7 @@ async fn calls_about_a_hub_take_the_memory_of_their_answers() {
     let usual = |options: &mut ServerOptions| options.limits.batch = Limits::default().batch;
     let served = Served::start_with(&store(directory.path(), pages), 16 << 20, usual).await;
     let backlinks = format!("/v1/backlinks?url={HUB}");
-    // Whatever is made once.
+    // The first call makes what later calls reuse.
     served.get(&format!("{backlinks}&limit=1")).await;
     let sum = |answer: &Value, field: &str| {
         answer[field].as_array().unwrap().iter().map(|count| count.as_u64().unwrap()).sum::<u64>()
@@ -143,7 +145,7 @@ async fn calls_about_a_hub_take_the_memory_of_their_answers() {
             }
         }
     }
-    // One part of the table after the other is the whole table.
+    // The parts of the table, one after the other, are the whole table.
     let path = format!("{backlinks}&order=most&limit=10000&event=lost&from=2006");
     let (rows, parts) = served.all(&path, "rows").await;
     assert_eq!((rows.len() as u64, parts as u64), (pages.div_ceil(10), pages.div_ceil(10).div_ceil(10_000)));

@@ -1,4 +1,4 @@
-//! The overview of a store against the oracle, and where it is kept: beside the epoch that it is of, and gone with it.
+//! Compares the overview of a store with the oracle. The overview is kept beside its epoch, and removed with its epoch.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -19,7 +19,8 @@ fn year(time: Time) -> i32 {
     format_time(time)[..4].parse().unwrap()
 }
 
-/// Numbers by name and year, and links by age: those that went at it, and those that were watched no longer.
+/// Counts by name and year, and counts of links by age: links that went at this age, and links whose observation ended
+/// at this age.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Expected {
     years: BTreeMap<(&'static str, i32), u64>,
@@ -88,7 +89,7 @@ impl Expected {
             found.extend(years.map(|(year, &number)| ((name, year), number)));
         }
         assert_eq!(found, self.years, "{what}");
-        // Of all links, those that reach an age and those that go at it.
+        // The share of links that reach each age (Kaplan-Meier), from the links at risk and the links that went.
         let mut share = 1.0;
         for (&age, &[went, _]) in &self.ages {
             let at_risk: u64 = self.ages.range(age..).map(|(_, [went, watched])| went + watched).sum();
@@ -186,14 +187,14 @@ fn an_overview_belongs_to_its_epoch() {
     let found = overview(&RunOptions::new(&one), &Progress::default()).unwrap();
     found.write(&one).unwrap();
     assert_eq!(Overview::read(&open(&one)).unwrap(), Some(found.clone()));
-    // The same number, in another store.
+    // An epoch of the same number, in another store.
     found.write(&other).unwrap();
     assert_eq!(Overview::read(&open(&other)).unwrap(), None);
 
     let epoch = found.of.epoch;
     let path = |epoch: u64| dir.path().join(format!("one/overviews/{epoch:06}.json"));
     assert!(path(epoch).is_file());
-    // What is left of another epoch, such as one that was removed, goes with the next collection.
+    // The next garbage collection removes the overview of an epoch that does not exist, such as a removed epoch.
     fs::copy(path(epoch), path(epoch + 7)).unwrap();
     collect(&one, "test", usize::MAX).unwrap();
     assert!(path(epoch).is_file() && !path(epoch + 7).exists());

@@ -1,4 +1,4 @@
-//! Streams of pages over stores of several rows, against the answers UID by UID; and the ranges that cut such a stream.
+//! Compares streams of pages, over stores of several rows, with the answers UID by UID. Ranges cut such a stream.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 

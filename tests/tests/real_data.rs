@@ -1,5 +1,5 @@
-//! Histories of real sites ([`webstrata_tests::shared`]): all of them in one store, and a sample of its URLs against
-//! the oracle.
+//! Histories of real sites ([`webstrata_tests::shared`]), all in one store. A sample of the URLs is compared with the
+//! oracle.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -13,10 +13,10 @@ use webstrata_tests::crawls::Random;
 use webstrata_tests::oracle::Oracle;
 use webstrata_tests::stores::{compare_url, options, reader, totals, windows};
 
-/// URLs asked about; each gives about 20 to 40 questions.
+/// The number of URLs to ask about. Each URL gives about 20 to 40 questions.
 const URLS_ASKED: usize = 400;
 
-/// The sites' capture files.
+/// The capture files of the sites.
 fn capture_files() -> Vec<PathBuf> {
     let dir = webstrata_tests::shared("data/real");
     let mut files: Vec<_> = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect();

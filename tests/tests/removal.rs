@@ -1,7 +1,8 @@
-//! What is taken out of a store is gone: at once by every way to ask, with a merge of all rows from the files, which
-//! then have the bytes of a build without it; and a later crawl does not bring it back.
+//! Captures and links that were removed from a store are gone. Every way to ask hides them at once. A merge of all rows
+//! removes them from the files, which then have the bytes of a build without them. A later crawl does not bring them
+//! back.
 //!
-//! `WEBSTRATA_QUESTIONS` asks so many questions of the oracle in each way, instead of some hundreds.
+//! `WEBSTRATA_QUESTIONS` sets the number of questions in each way; the default is some hundreds.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -28,7 +29,7 @@ fn bare(url: &str) -> String {
     format!("{}{path}", authority.split(':').next().unwrap())
 }
 
-/// Whether a rule selects a URL, said by texts.
+/// Whether a rule selects a URL. This version compares texts.
 fn selects(select: &Selection, url: &str) -> bool {
     let host = bare(url).split('/').next().unwrap().to_owned();
     match select {
@@ -39,7 +40,7 @@ fn selects(select: &Selection, url: &str) -> bool {
     }
 }
 
-/// Rules over a crawl of so many pages.
+/// Random rules over a crawl.
 fn rules(random: &mut Random, crawl: &Crawl, count: u64) -> Vec<Removal> {
     let times: Vec<i64> = crawl.captures.iter().map(|capture| capture.time).collect();
     let rule = |random: &mut Random| {
@@ -58,7 +59,7 @@ fn rules(random: &mut Random, crawl: &Crawl, count: u64) -> Vec<Removal> {
     (0..count).map(|_| rule(random)).collect()
 }
 
-/// Whether rules take out a page, and whether a target, in a capture of a second.
+/// Whether rules remove a URL as a page, and as a target, in a capture of a second.
 fn takes_out(rules: &[Removal], url: &str, time: i64) -> (bool, bool) {
     let holds = |rule: &&Removal| {
         selects(&rule.select, url) && rule.from.is_none_or(|from| from <= time) && rule.to.is_none_or(|to| time <= to)
@@ -92,7 +93,7 @@ fn sound(store: &Path) {
     assert!(checked.is_sound(), "{:?}", checked.problems);
 }
 
-/// The captures of some statuses have a link, which is the target of a redirect.
+/// Captures of redirects have one link, which is the target of the redirect.
 const REDIRECTS: LinkKinds = LinkKinds { anchors: true, redirects: true, embeds: false, outlinks: false };
 
 fn add(store: &Path, lines: &str, workers: usize, with_removed: bool) {
@@ -108,7 +109,7 @@ fn add(store: &Path, lines: &str, workers: usize, with_removed: bool) {
     sound(store);
 }
 
-/// Asks about every URL of the store and of the oracle; `whole` says that the store has no others.
+/// Asks about every URL of the store and of the oracle. If `whole` is set, the store must have no other URLs.
 fn assert_hidden(store: &Path, oracle: &Oracle, whole: bool) {
     let reader = reader(store);
     let mut urls: BTreeSet<String> = oracle.urls().into_iter().map(str::to_owned).collect();
@@ -169,7 +170,8 @@ fn what_is_taken_out_is_gone_whatever_comes_before_and_after() {
             .without(|url, time| takes_out(&all_rules, url, time).0, |url, time| takes_out(&all_rules, url, time).1);
         add(&once, &(without_it.json_lines().join("\n") + "\n"), 1, false);
         same_bytes(seed, &row_bytes(&store), &row_bytes(&once));
-        // A build anew keeps it out, too; and all of it comes back to who asks for that.
+        // A new build with `replace` still keeps the removed captures out. An update with `with_removed` brings
+        // everything back.
         let everything = lines.join("\n") + "\n";
         fs::write(dir.path().join("all.jsonl"), &everything).unwrap();
         let mut anew = options(&store, vec![dir.path().join("all.jsonl")]);
@@ -210,7 +212,7 @@ fn every_way_to_ask_hides_what_a_row_takes_out() {
     }
 }
 
-/// Revisits keep the links that they had; a revisit that comes later finds what was taken out no more.
+/// Earlier revisits keep their links. A later revisit does not find a removed original.
 #[test]
 fn revisits_of_what_is_taken_out() {
     for seed in 30..36u64 {

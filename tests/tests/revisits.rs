@@ -1,5 +1,5 @@
-//! Revisits of other URLs: whatever the order in which they and their originals come, and however rows are merged, a
-//! store answers as the oracle does, and comes to the bytes of one build.
+//! Revisits of other URLs. In any order of revisits and originals, and with any merges of rows, a store answers as the
+//! oracle does, and in the end has the bytes of one build.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -39,12 +39,12 @@ const REFERENCES: [&str; 16] = [
     "..",
     "%2e%2e/dots",
     "\u{fc}ber",
-    // Nothing is said of it under another URL.
+    // This reference has no form, so its target under another URL is unknown.
     "//c.example:80/port",
 ];
 const BASES: [&str; 6] = ["", "/", "s/", "../r/", "//c.example/k/", "http://c.example/l/m"];
 
-/// What was crawled once; its digest is its place in a list.
+/// A body that was crawled. Its digest is its index in a list.
 #[derive(Clone, Debug)]
 struct Payload {
     base: &'static str,
@@ -55,7 +55,7 @@ struct Payload {
 enum Kind {
     Good,
     NotFound,
-    /// With a target as its only link.
+    /// The only link is this target.
     Moved(&'static str),
     /// A revisit of another URL.
     Elsewhere,
@@ -82,7 +82,7 @@ impl Payload {
         self.references.iter().map(|reference| resolve(page, self.base, reference)).collect()
     }
 
-    /// Whether its links are known under every URL.
+    /// Whether the links are known under every URL.
     fn lends(&self) -> bool {
         self.base.starts_with("http:") || !self.references.iter().any(|reference| reference.contains(":80"))
     }
@@ -98,7 +98,7 @@ fn resolve(page: &str, base: &str, reference: &str) -> String {
 impl Record {
     fn random(payloads: &[Payload], random: &mut Random) -> Self {
         let payload = random.index(payloads.len());
-        // A page and a second have one payload, since a store keeps one digest of them.
+        // A page and a second have one payload, because a store keeps one digest for them.
         let page = *random.pick(&PAGES);
         let time = 1_200_000_000 + i64::try_from(random.below(6) * 16 + payload as u64).unwrap() * 86_400;
         let kind = match random.below(12) {
@@ -108,7 +108,7 @@ impl Record {
             5 => Kind::Here,
             _ => Kind::Good,
         };
-        // A redirect has a payload of its own.
+        // A redirect has its own payload.
         let time = if matches!(kind, Kind::Moved(_)) { time + 3600 } else { time };
         Record { page, time, kind, payload }
     }
@@ -158,14 +158,14 @@ impl Record {
     }
 }
 
-/// Links of the captures of revisits, by the rules of format.md.
+/// The oracle of captures and revisits, by the rules of format.md.
 fn oracle(records: &[Record], payloads: &[Payload]) -> Oracle {
     let mut oracle = Oracle::default();
     let mut by_second = BTreeMap::<(&str, i64), Vec<&Record>>::new();
     records.iter().for_each(|record| by_second.entry((record.page, record.time)).or_default().push(record));
     let lent: BTreeSet<usize> =
         records.iter().filter(|record| record.kind == Kind::Good).map(|it| it.payload).collect();
-    // What later and earlier revisits of the page may refer to.
+    // The captures that other revisits of the page may refer to.
     let mut known = BTreeMap::<(&str, i64), BTreeSet<String>>::new();
     for (&(page, time), own) in &by_second {
         for record in own {
@@ -182,7 +182,7 @@ fn oracle(records: &[Record], payloads: &[Payload]) -> Oracle {
         }
         let has = |kind: fn(&Kind) -> bool| own.iter().any(|record| kind(&record.kind));
         let is_revisit = !has(|kind| matches!(kind, Kind::Good | Kind::Moved(_)));
-        // Of the revisits of one second the least counts, and one of its own URL names a time.
+        // If several revisits have the same second, the least counts, and a revisit of its own URL names a time.
         if is_revisit && has(|kind| *kind == Kind::Elsewhere) {
             let payload = own[0].payload;
             if lent.contains(&payload) && payloads[payload].lends() {
@@ -253,7 +253,7 @@ fn batches_in_any_order_come_to_the_bytes_of_one_build() {
         let mut random = Random(seed);
         let dir = tempfile::tempdir().unwrap();
         let (workers, partition_urls) = (1 + random.index(2), [4, 16, 1 << 20][random.index(3)]);
-        // Half of them leave out URLs with few sources.
+        // Half of the stores leave out URLs with few sources.
         let least = if seed % 2 == 0 { 0 } else { 2 + random.below(2) };
         let oracle = |records: &[Record], payloads: &[Payload]| oracle(records, payloads).with_min_sources(least);
         let payloads: Vec<Payload> = (0..5).map(|_| Payload::random(&mut random)).collect();
@@ -347,7 +347,7 @@ fn what_was_taken_out_lends_nothing() {
         let copy = opened.uid(PAGES[3]).unwrap().unwrap();
         assert!(!opened.captures(copy).unwrap()[0].known);
     }
-    // A revisit that was taken out does not come back with its original.
+    // A removed revisit does not come back with its original.
     let store = dir.path().join("copies");
     add(&store, vec![write("copy.warc", &records[1..])], 1, 1 << 20);
     let rules = vec![rule(Selection::Url(PAGES[3].to_owned()))];

@@ -1,5 +1,5 @@
-//! Pages that are gone, links that lead to them, and deaths of pages by period, against the oracle: on stores of
-//! several rows, and on generated crawls with known deaths.
+//! Compares gone pages, the links to gone pages, and deaths of pages by period with the oracle: on stores of several
+//! rows, and on generated crawls with known deaths.
 //!
 //! Real sites: `tests/interop/dates.py`.
 
@@ -18,17 +18,17 @@ use webstrata_tests::stores;
 
 const SHAPE: Shape = Shape { rows: 3, pages: 14, captures: 50, links: 6, in_order: false };
 
-/// The columns of a row by host, but for the first.
+/// The columns of a row by host, without the first column.
 const COLUMNS: [&str; 9] =
     ["pages", "gone", "missing", "back", "links", "dead_links", "unknown_links", "linking_pages", "broken_pages"];
 
-/// Captures that count as of a time: the time and the status of each.
+/// The captures that count as of a time: the time and the status of each.
 fn counting(oracle: &Oracle, page: &str, at: Time, ending: Ending) -> Vec<(Time, u16)> {
     let all = oracle.captures(page).into_iter().map(|capture| capture.0).zip(oracle.statuses(page));
     all.filter(|&(time, status)| time <= at && ending.counts(status)).collect()
 }
 
-/// What is so as of a time, by host.
+/// The counts as of a time, by host, in the order of [`COLUMNS`].
 fn rot_of(oracle: &Oracle, at: Time, age: Time, ending: Ending) -> BTreeMap<String, [u64; COLUMNS.len()]> {
     let latest = |page: &str| {
         let captures = counting(oracle, page, at, ending);
@@ -99,7 +99,7 @@ fn check_rot(what: &str, store: &Path, oracle: &Oracle, (at, age, ending): (Time
     assert_eq!((facts["hosts"], facts["hosts gone"]), (want.len() as f64, gone as f64), "{what}");
 }
 
-/// Rot at some dates by each rule for failures, and growth and deaths by month.
+/// Checks rot at some dates by each rule for failures, and growth and deaths by month.
 fn check(what: &str, store: &Path, oracle: &Oracle) {
     let times: Vec<Time> = oracle.times().into_iter().collect();
     for (at, workers) in [(times[0] - 1, 1), (times[times.len() / 2], 3), (times[times.len() - 1], 2)] {
@@ -109,7 +109,7 @@ fn check(what: &str, store: &Path, oracle: &Oracle) {
             check_rot(&format!("{what} at {at}, {age}, {ending:?}"), store, oracle, (at, age, ending), workers);
         }
     }
-    // Each date of many is that date alone.
+    // Each date of a series has the result of this date alone.
     let (length, max_age, failures) = (RangeLength::Month, None, Failures::End);
     let every = Dates::Every { length, from: i64::MIN, to: i64::MAX, max_age, failures };
     let together = report(store, Analysis::Rot(None), every, 3);
@@ -120,7 +120,7 @@ fn check(what: &str, store: &Path, oracle: &Oracle) {
     check_deaths(what, store, oracle, length);
 }
 
-/// Pages that die, come back and are there, by month.
+/// Checks the deaths, returns and living pages by month.
 fn check_deaths(what: &str, store: &Path, oracle: &Oracle, length: RangeLength) {
     let mut deaths: BTreeMap<Time, [u64; 2]> = BTreeMap::new();
     for page in oracle.urls() {

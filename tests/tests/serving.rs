@@ -1,9 +1,9 @@
-//! One promise over every way to ask: a server through the clerk, a cluster through the clerk, and any one server of a
-//! cluster by the plain protocol answer as the oracle does.
+//! Every way to ask a server gives the answers of the oracle: one server through the clerk, a cluster through the
+//! clerk, and any single server of a cluster through the public protocol.
 //!
-//! Stores of one row with one and with many partitions, of several rows whose captures overlap in time, and after
-//! updates and merges. `WEBSTRATA_QUESTIONS` asks so many questions of the oracle in each way and test, instead of some
-//! hundreds; more stores of several rows are made for them.
+//! The stores have one row with one or with many partitions, or several rows whose captures overlap in time, or epochs
+//! after updates and merges. `WEBSTRATA_QUESTIONS` sets the number of questions in each way and test; the default is
+//! some hundreds. With more questions, the test makes more stores of several rows.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -34,12 +34,12 @@ use webstrata_tests::rows::{self, Rows, Said};
 use webstrata_tests::stores::{options, reader, run_options};
 use webstrata_tests::suite::{DIRECTIONS, Known, Way, batches};
 
-/// Questions for each way in a test that asks `default` of them.
+/// The number of questions for each way in a test that asks `default` questions by default.
 fn questions(default: u64) -> u64 {
     number("WEBSTRATA_QUESTIONS", default)
 }
 
-/// A store, and all that is right of it.
+/// A store and the right answers.
 struct Right {
     store: PathBuf,
     oracle: Oracle,
@@ -47,7 +47,7 @@ struct Right {
     _dir: TempDir,
 }
 
-/// A crawl, built into partitions of so many URLs.
+/// Builds a crawl into partitions of `partition_urls` URLs.
 fn built(seed: u64, size: Size, partition_urls: u64) -> Right {
     let dir = tempfile::tempdir().unwrap();
     let crawl = Crawl::random(seed, size);
@@ -59,7 +59,7 @@ fn built(seed: u64, size: Size, partition_urls: u64) -> Right {
     Right { layers: reader(&store), oracle: crawl.oracle(), store, _dir: dir }
 }
 
-/// Rows that say what they like of the same pages and times.
+/// A store of random rows that have different data about the same pages and times.
 fn overlapping(seed: u64) -> Right {
     let dir = tempfile::tempdir().unwrap();
     let mut random = Random(seed);
@@ -79,7 +79,7 @@ fn overlapping(seed: u64) -> Right {
 }
 
 impl Right {
-    /// Asks so many questions in each way, and batches.
+    /// Asks `questions` questions in each way, and batches.
     fn asked(&self, questions: u64, seed: u64) {
         let known = Known { oracle: &self.oracle, layers: &self.layers };
         let times: Vec<i64> = self.oracle.times().into_iter().collect();
@@ -105,7 +105,7 @@ impl Right {
         self.paged(&mut raw, seed);
     }
 
-    /// Listings by URLs that match, and by intervals.
+    /// Checks listings of the URLs that match, and listings of intervals.
     fn listed(&self, raw: &Raw) {
         let every = Uid::each(Uid::below(self.layers.urls()));
         let urls: Vec<String> = every.clone().map(|uid| self.layers.url(uid).unwrap()).collect();
@@ -155,7 +155,7 @@ impl Right {
         }
     }
 
-    /// What the server says of itself and of others, against the manifest.
+    /// Compares the server's data about itself and about other servers with the manifest.
     fn counted(&self, raw: &Raw, servers: usize) {
         let store = Store::open(self.store.as_path()).unwrap();
         let (manifest, parts) =
@@ -180,7 +180,7 @@ impl Right {
             assert_eq!(added(of, &by_cell), of(&total));
             assert_eq!(added(of, &by_server), 2 * of(&total), "each cell is on two servers");
         }
-        // Degrees are those of single rows; of one row they are those of the graph.
+        // The maximum degrees are per row. With one row, they are the maximum degrees of the graph.
         let degree = |direction| {
             let degrees = Uid::each(Uid::below(self.layers.urls()))
                 .map(|uid| self.layers.degree(uid, direction, Window::ALWAYS).unwrap());
@@ -207,7 +207,7 @@ impl Right {
         assert_eq!(again.unwrap().current, manifest.epoch);
     }
 
-    /// Batches of lists, in pages of any size; tokens that nobody was given.
+    /// Checks batches of lists in pages of any size, and tokens that the server did not issue.
     fn paged(&self, raw: &mut Raw, seed: u64) {
         let mut random = Random(seed);
         for limit in [0, 1, 2, 7, 1000] {
@@ -226,7 +226,7 @@ impl Right {
     }
 }
 
-/// The call was refused for this reason.
+/// Asserts that the call was refused for this reason.
 fn refused<T: std::fmt::Debug>(answer: Result<T, Status>, reason: Reason) -> Status {
     let status = answer.expect_err("no answer");
     assert_eq!((status.code(), Reason::of(&status)), (reason.code(), Some(reason)), "{status:?}");
@@ -252,7 +252,7 @@ fn rows_whose_captures_overlap_in_time() {
     }
 }
 
-/// Adds captures to a store, or begins it.
+/// Adds captures to a store. Builds the store if it does not exist.
 fn add(store: &Path, dir: &Path, name: &str, lines: &[String]) {
     let input = dir.join(name);
     fs::write(&input, lines.join("\n")).unwrap();
@@ -290,7 +290,7 @@ fn epochs_come_and_go() {
         let oracle = if epoch == first { &old } else { &all };
         Way { name: "an epoch beside another", links: &own, has_records: false }.answers(
             &Known { oracle, layers },
-            // The older one is answered for a while only.
+            // The older epoch is answered only for a while.
             questions(60).min(500),
             epoch,
         );
@@ -339,7 +339,7 @@ fn epochs_come_and_go() {
     }
     refused(translate(third + 1, 0, vec![0]), Reason::EpochUnknown);
     refused(translate(0, u64::MAX, vec![0]), Reason::EpochUnknown);
-    // When their grace is over, and not before, the older ones are refused; their UIDs can be translated for ever.
+    // The older epochs are refused after their grace, and not before. Their UIDs can be translated forever.
     cluster.until("old epochs are retired", || {
         cluster.addresses().iter().all(|address| Raw::connect(address).topology().epochs.len() == 1)
     });
@@ -368,7 +368,7 @@ fn links_in_pages_are_those_of_one_epoch_though_a_merge_comes_between_two_pages(
     let raw = Raw::connect(&cluster.addresses()[1]);
     let before = Store::open(store.as_path()).unwrap().manifest().epoch;
     let layers = Reader::new(Store::open_epoch(store.as_path(), before).unwrap(), 64 << 20);
-    // The URLs that the second row brought have other UIDs after the merge; the most linked of them is asked for, and
+    // The URLs of the second row have other UIDs after the merge. The question is about the most linked URL and nine
     // others.
     let every = Uid::each(Uid::below(layers.urls()));
     let most = every.clone().max_by_key(|&uid| layers.degrees(uid).unwrap().1).unwrap();
@@ -405,7 +405,7 @@ fn links_in_pages_are_those_of_one_epoch_though_a_merge_comes_between_two_pages(
         if answer.next_page_token.is_empty() {
             break;
         }
-        // The epoch may be named again, and there may be another limit.
+        // The caller may name the epoch again, and may change the limit.
         let epoch = before * u64::from(lists[0].len() % 2 == 0);
         answer = ask(epoch, &uids, inward, 2, &answer.next_page_token).unwrap();
     }
@@ -520,7 +520,7 @@ fn hubs_have_more_links_than_an_answer() {
             layers.sample_into(hub, direction, window, sample, &mut drawn.0).unwrap();
             through.sample_into(hub, direction, window, sample, &mut drawn.1).unwrap();
             assert_eq!(drawn.0, drawn.1);
-            // At random, another one each time, unless a seed is given.
+            // Each random sample is different, unless a seed is given.
             let draw = |seed| raw.sample(hub, direction, window, 20, (true, seed)).unwrap();
             assert!(draw(None) != draw(None) && draw(Some(seed)) == draw(Some(seed)));
         }

@@ -1,4 +1,4 @@
-//! A shelf has sound images of cells, made from layers or received, and nothing of those that are not.
+//! A shelf has only sound images of cells, made from layers or received. It does not keep unsound images.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -27,12 +27,12 @@ fn store_in(dir: &Path, seed: u64) -> Store {
     Store::open(path.as_path()).unwrap()
 }
 
-/// The partition of a store that has the most URLs, and its row.
+/// The partition with the most URLs in a store, and its row.
 fn largest(store: &Store) -> (&RowEntry, &PartitionEntry) {
     partitions(store).max_by_key(|(_, partition)| partition.urls).unwrap()
 }
 
-/// All files of a shelf but its lock, by name.
+/// The names of all files of a shelf, without its lock.
 fn files(dir: &Path) -> Vec<String> {
     let mut found = Vec::new();
     for row in fs::read_dir(dir.join("cells")).unwrap() {
@@ -43,7 +43,7 @@ fn files(dir: &Path) -> Vec<String> {
     found
 }
 
-/// Compares the URLs of a cell with those of the layers.
+/// Compares the URLs of a cell with the URLs of the layers.
 fn assert_urls(cell: &Cell, store: &Store) {
     let reader = Reader::new(store.clone(), 1 << 20);
     let (mut url, label) = (String::new(), cell.label());
@@ -53,7 +53,7 @@ fn assert_urls(cell: &Cell, store: &Store) {
     }
 }
 
-/// Sends a peer's image in pieces.
+/// Sends the image of a peer in pieces.
 fn send(shelf: &Shelf, (row, partition): (u32, u32), bytes: &[u8], source: u64) -> Result<(), Error> {
     let mut receiver = shelf.receive(row, partition)?;
     bytes.chunks(1000).try_for_each(|piece| receiver.push(piece))?;
@@ -147,7 +147,7 @@ fn nothing_stays_of_an_image_that_is_damaged_cut_or_another_one() {
     drop(receiver);
     assert_eq!(files(&path), [""; 0], "the peer went away");
     send(&shelf, place, &whole, source).unwrap();
-    // A bad one leaves the good one as it is.
+    // A bad image leaves the good image unchanged.
     send(&shelf, place, &whole[..whole.len() / 2], source).unwrap_err();
     assert!(shelf.find(&store, row, partition, Residence::Mapped).unwrap().is_some());
 }
@@ -174,7 +174,7 @@ fn the_store_s_own_image_is_used_in_place_where_it_is_sound() {
         bytes[at] ^= 1;
         fs::write(path, bytes).unwrap();
     };
-    // Of another build, then damaged: neither counts, and the store's is left to the store.
+    // First an image of another build, then a damaged image. The shelf uses neither, and leaves the store's file alone.
     let other = tempfile::tempdir().unwrap();
     let other_store = store_in(other.path(), 4);
     let (other_row, other_partition) = partitions(&other_store)
@@ -189,7 +189,7 @@ fn the_store_s_own_image_is_used_in_place_where_it_is_sound() {
     assert_eq!(codec(), Some(CodecTag::Csr.encoding().tag()));
     let image = |store| shelf.image(store, row.row, partition.partition, source_of(partition)).unwrap();
     assert_eq!(image(Some(&store)), Some(in_shelf.clone()));
-    // A damaged one in the shelf is removed.
+    // A damaged image in the shelf is removed.
     damage(&in_shelf);
     assert_eq!(codec(), None);
     assert!(in_store.exists() && !in_shelf.exists());
@@ -220,7 +220,7 @@ fn only_what_is_wanted_is_kept() {
     let expected: u64 = others.map(|(row, partition)| bytes(row, partition)).sum();
     let open = shelf.find(&store, row, partition, Residence::Mapped).unwrap().unwrap();
     assert_eq!(shelf.keep(&|row, partition| (row, partition) == kept).unwrap(), expected);
-    // The kept one, the draft, and what is not the shelf's.
+    // The kept image, the draft, and a file that does not belong to the shelf.
     fs::remove_file(path.join("cells/notes.txt")).unwrap();
     assert_eq!(files(&path).len(), 3);
     assert_eq!(files(&dir.path().join("store")).len(), all);
@@ -241,7 +241,7 @@ fn a_directory_is_of_one_shelf_and_of_no_store() {
     };
     assert!(refused(&path).contains("another process"));
     drop(shelf);
-    // What a killed process left is removed, and what it finished stays.
+    // Drafts of a killed process are removed, and its finished images stay.
     let draft = path_of(&path, 4, 2).with_file_name(".part-00002.cell.7-0.webstrata-draft");
     let images = [path_of(&path, 5, 0), draft.clone()];
     for file in &images {

@@ -1,13 +1,13 @@
-//! A cluster in a simulated network, by seed: servers crash and come again, are cut off, stalled, behind slow links,
-//! and leave, one at a time, while epochs come and clerks ask. No call fails, and no answer is wrong.
+//! A cluster in a simulated network, by seed. Servers crash and restart, are cut off, stall, are behind slow links, and
+//! leave, one at a time, while epochs appear and clerks ask. No call fails, and no answer is wrong.
 //!
-//! The servers are the real ones, over simulated connections, and all their time is simulated, so that minutes pass in
-//! a second. What blocks runs in real threads, for which simulated time stands still. The same seed gives the same
-//! faults, at the same simulated times, and the same questions; not the same run in all: whom gossip is sent to, and
-//! the order of hash tables, is not seeded. So a seed that fails once fails often, and not always.
+//! The servers are the real servers, over simulated connections. All their time is simulated, so that minutes pass in a
+//! second. Blocking work runs in real threads, and simulated time stands still meanwhile. The same seed gives the same
+//! faults, at the same simulated times, and the same questions. The whole run is not the same, because the recipients
+//! of gossip and the order of hash tables have no seed. A seed that fails once fails often, and not always.
 //!
-//! `WEBSTRATA_SEEDS=FROM,COUNT` (1,6) says which seeds. A longer run:
-//! `WEBSTRATA_SEEDS=1000,500 cargo test -p webstrata-tests --test simulation -- --nocapture`.
+//! `WEBSTRATA_SEEDS=FROM,COUNT` (1,6) sets the seeds. A longer run: `WEBSTRATA_SEEDS=1000,500 cargo test -p
+//! webstrata-tests --test simulation -- --nocapture`.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 #![expect(clippy::print_stdout, reason = "what chance has come to")]
@@ -48,11 +48,11 @@ const PARTITION_URLS: u64 = 60;
 const SERVERS: usize = 4;
 const REPLICAS: usize = 2;
 const PORT: u16 = 7400;
-/// Events in a run.
+/// The number of events in a run.
 const EVENTS: u64 = 4;
-/// Between two calls of one who asks.
+/// The pause between two calls of a task.
 const PAUSE: Duration = Duration::from_millis(20);
-/// Simulated time for a cluster to be whole again.
+/// The simulated time within which a cluster must be whole again.
 const WHOLE: Duration = Duration::from_secs(60);
 
 /// A simulated connection.
@@ -112,7 +112,7 @@ fn options(name: &str, address: SocketAddr, join: Vec<String>, data: &Path) -> S
     }
 }
 
-/// A server until it is told to leave.
+/// Runs a server until it must leave.
 async fn serve(story: Arc<Story>, options: ServerOptions, leave: Arc<Notify>) -> turmoil::Result {
     let address = options.cluster.address;
     let listener = TcpListener::bind(("0.0.0.0", PORT)).await?;
@@ -127,7 +127,7 @@ async fn serve(story: Arc<Story>, options: ServerOptions, leave: Arc<Notify>) ->
     Ok(())
 }
 
-/// Names the current epoch.
+/// Makes an epoch the current epoch of the store.
 fn set_current(story: &Story, epoch: u64) {
     let manifest = std::fs::read(story.store().join(format!("epochs/{epoch:06}.json"))).unwrap();
     let text = format!("{epoch} {}\n", Digest::of(&manifest));
@@ -142,14 +142,14 @@ struct Run<'a> {
     names: Vec<String>,
     leaves: Vec<Arc<Notify>>,
     clerk: Arc<Mutex<Option<Clerk>>>,
-    /// The next epoch, when it comes, and the last one.
+    /// The next epoch, and the time when it appears.
     next: (u64, Duration),
     newest: u64,
     events: BTreeMap<&'static str, u64>,
 }
 
 impl Run<'_> {
-    /// Lets time pass.
+    /// Lets simulated time pass.
     fn pass(&mut self, time: Duration) -> Result<(), String> {
         let end = self.sim.elapsed() + time;
         while self.sim.elapsed() < end {
@@ -166,7 +166,7 @@ impl Run<'_> {
         Duration::from_secs_f64(least + (most - least) * self.random.below(1000) as f64 / 1000.0)
     }
 
-    /// Lets time pass until all servers are on the clerk's map, and each cell on so many as it should be.
+    /// Lets time pass until all servers are on the clerk's map, and each cell is on enough servers.
     fn whole(&mut self) -> Result<(), String> {
         let begun = self.sim.elapsed();
         loop {
@@ -187,7 +187,7 @@ impl Run<'_> {
         }
     }
 
-    /// Something happens to one server, and is over.
+    /// Lets something happen to one server, and ends it.
     fn event(&mut self) -> Result<(), String> {
         let at = self.random.index(self.names.len());
         let name = self.names[at].clone();
@@ -239,7 +239,7 @@ impl Run<'_> {
     }
 }
 
-/// Runs a seed: what happened, and what came of the calls.
+/// Runs a seed. Returns the number of events of each kind, and the outcome of the calls.
 fn run(story: &Arc<Story>, newest: u64, seed: u64) -> Result<(BTreeMap<&'static str, u64>, Report), String> {
     set_current(story, 1);
     let mut builder = turmoil::Builder::new();
@@ -258,7 +258,8 @@ fn run(story: &Arc<Story>, newest: u64, seed: u64) -> Result<(BTreeMap<&'static 
     let texts: Vec<String> = addresses.iter().map(ToString::to_string).collect();
     let leaves: Vec<Arc<Notify>> = names.iter().map(|_| Arc::default()).collect();
     for (at, name) in names.iter().enumerate() {
-        // The first begins, also when it comes again: then it hears of the others from them.
+        // The first server starts the cluster. It also joins nobody after a restart, and then learns about the other
+        // servers from the other servers.
         let join = if at == 0 { Vec::new() } else { texts.clone() };
         let options = options(name, addresses[at], join, &directory.path().join(name));
         let (story, leave) = (story.clone(), leaves[at].clone());

@@ -1,5 +1,5 @@
-//! One page under many spellings, by every way to ask: which URLs of a store are spellings of a page, against a look at
-//! each URL, and what they say together, against sets.
+//! One page under many spellings, by every way to ask. The spellings that a store finds are compared with a look at
+//! each URL, and the common answers of the spellings are compared with sets.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -21,7 +21,7 @@ use webstrata_tests::stores::{cells_of, options, reader, run_options, window, wi
 use webstrata_tests::{number, shared};
 use webstrata_url::{canonical, surt};
 
-/// A page, spelled at random.
+/// A page in a random spelling.
 fn spelled(random: &mut Random) -> String {
     let scheme = *random.pick(&["http", "https"]);
     let www = *random.pick(&["", "", "www.", "www2.", "wwwx.", "deep.www."]);
@@ -45,7 +45,7 @@ fn spelled(random: &mut Random) -> String {
     canonical(None, &format!("{scheme}://{www}{host}{port}{folder}{end}{query}")).unwrap()
 }
 
-/// A crawl in lines, and what is in it.
+/// A crawl in lines, and its oracle.
 fn crawl(seed: u64, captures: u64) -> (Vec<String>, Oracle) {
     let (mut random, mut oracle, mut lines) = (Random(seed), Oracle::default(), Vec::new());
     for _ in 0..captures {
@@ -64,7 +64,7 @@ fn crawl(seed: u64, captures: u64) -> (Vec<String>, Oracle) {
     (lines, oracle)
 }
 
-/// The links of a page with these spellings, from those of each.
+/// The links of a page with these spellings, from the links of each spelling.
 fn page_links(oracle: &Oracle, urls: &[String], when: When) -> BTreeSet<String> {
     let owned = |links: BTreeSet<&str>| links.into_iter().map(str::to_owned).collect::<Vec<_>>();
     let (at, age, ending) = match when {
@@ -86,7 +86,7 @@ fn in_links(oracle: &Oracle, urls: &[String], when: When) -> BTreeSet<String> {
     urls.iter().flat_map(|url| oracle.in_links(url, when)).map(str::to_owned).collect()
 }
 
-/// All spellings that a store has of each page, by a look at each URL.
+/// All spellings of each page in a store, found by a look at each URL.
 fn pages(links: &dyn Links) -> BTreeMap<String, Vec<Uid>> {
     let mut pages: BTreeMap<String, Vec<Uid>> = BTreeMap::new();
     for uid in Uid::each(Uid::below(links.urls())) {
@@ -132,7 +132,7 @@ fn compare(name: &str, links: &dyn Links, layers: &dyn Links, oracle: &Oracle, r
     assert_eq!(links.spellings(&stranger).unwrap(), [], "{name}");
 }
 
-/// The same over HTTP: links with `matchType`, and question lines.
+/// Compares over HTTP: links with `matchType`, and question lines.
 async fn over_http(store: &Path, layers: &dyn Links, oracle: &Oracle, random: &mut Random) {
     let served = Served::start(store, 1 << 24).await;
     for (urlkey, uids) in pages(layers) {
@@ -210,7 +210,7 @@ fn every_way_to_ask_finds_all_spellings() {
     }
 }
 
-/// Of real sites every URL, against a look at each.
+/// Compares every URL of real sites with a look at each URL.
 #[test]
 #[ignore = "needs the shared test data: WEBSTRATA_SHARED=DIR cargo test --test spellings -- --ignored"]
 fn spellings_of_real_sites() {

@@ -1,5 +1,5 @@
-//! Standing results over random stores that are updated and merged: at every epoch what a plain recomputation from the
-//! layers says, with one worker and two, whoever began when.
+//! Standing results over random stores that are updated and merged. At every epoch, a result is equal to a plain
+//! recomputation from the layers, with one worker and two, whenever the watch began.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -22,7 +22,7 @@ use webstrata_url::domain_of;
 const SMALL: Size = Size { pages: 40, captures: 300, links: 8 };
 const SHAPE: Shape = Shape { rows: 6, pages: 20, captures: 30, links: 6, in_order: false };
 
-/// A result: what each key has.
+/// A result: the value of each key.
 type Result = BTreeMap<[String; 2], Value>;
 
 fn add(store: &Path, text: &str) {
@@ -38,8 +38,8 @@ fn merge_newest(store: &Path, rows: Option<usize>) {
     merge(&options, &Progress::default()).unwrap();
 }
 
-/// A store with epochs of all kinds. Of even seeds captures are said again in later batches with other links, so that
-/// links and then URLs go for good; of odd ones some are revisits whose originals come later or never.
+/// Makes a store with epochs of all kinds. For even seeds, later batches repeat captures with other links, so that
+/// links and then URLs go for good. For odd seeds, some captures are revisits whose originals come later or never.
 fn make(store: &Path, seed: u64) {
     let mut random = Random(seed);
     let batches: Vec<String> = if seed.is_multiple_of(2) {
@@ -71,7 +71,7 @@ fn make(store: &Path, seed: u64) {
     }
 }
 
-/// Takes some URLs out of the store.
+/// Removes some URLs from the store.
 fn take_out(store: &Path, random: &mut Random) {
     let epoch = reader(store, current(store));
     let rule = |_| {
@@ -90,7 +90,8 @@ fn current(store: &Path) -> u64 {
     Store::open(store).unwrap().manifest().epoch
 }
 
-/// All pairs of a page and a link: of its latest capture that is known and no failure of the server, or of all.
+/// All pairs of a page and a link: from the page's latest capture that is known and not a failure of the server, or
+/// from all captures.
 fn pairs(epoch: &Reader, latest: bool) -> BTreeSet<(String, String)> {
     let mut pairs = BTreeSet::new();
     for uid in Uid::each(Uid::below(epoch.urls())) {
@@ -107,7 +108,7 @@ fn pairs(epoch: &Reader, latest: bool) -> BTreeSet<(String, String)> {
     pairs
 }
 
-/// The result at an epoch, from all its links. Components are named by any of their URLs here: see [`unnamed`].
+/// The result at an epoch, from all its links. Here, any URL of a component may name the component: see [`unnamed`].
 fn recomputed(standing: &Standing, epoch: &Reader) -> Result {
     let pairs = pairs(epoch, !matches!(standing, Standing::NewLinks { .. }));
     let of_url = |url: &str| [url.to_owned(), String::new()];
@@ -161,7 +162,7 @@ fn recomputed(standing: &Standing, epoch: &Reader) -> Result {
     }
 }
 
-/// Components as sets of URLs, by the first of each; a name must be one of them.
+/// Names each component by its first URL. The name in the result must be a URL of the component.
 fn unnamed(result: &Result) -> Result {
     let mut sets: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for (key, value) in result {
@@ -176,14 +177,14 @@ fn unnamed(result: &Result) -> Result {
     named.collect()
 }
 
-/// What a run told: each part with its rows as they were given, and the result after each epoch.
+/// The output of a run: each part with its rows in order, and the result after each epoch.
 #[derive(Default)]
 struct Told {
     parts: Vec<(Changeset, Vec<webstrata_analysis::standing::ChangedRow>)>,
     results: BTreeMap<u64, Result>,
 }
 
-/// Follows a store to its end, and applies each change to what is known so far.
+/// Follows a store to its end, and applies each change to the known result.
 fn told(store: &Path, standing: &Standing, start: Start, workers: usize, known: Result) -> Told {
     let options = FollowOptions {
         store: store.into(),
@@ -254,7 +255,7 @@ fn every_epoch_has_what_a_recomputation_says() {
         let store = dir.path().join("store");
         make(&store, seed);
         let last = current(&store);
-        // Epochs from which something was taken out later are passed over, but for the first one.
+        // A run skips epochs that a later removal retired, except the first epoch.
         let first = Store::open(&store).unwrap().manifest().provenance.retires_before.unwrap_or(1);
         let mut results = Vec::new();
         for standing in all() {
@@ -267,7 +268,7 @@ fn every_epoch_has_what_a_recomputation_says() {
             for (epoch, expected) in &expected {
                 assert_eq!(unnamed(&runs[0].results[epoch]), *expected, "seed {seed}, {standing}, epoch {epoch}");
             }
-            // Whoever begins later, or goes on, hears the same.
+            // A run that begins later, or goes on, gives the same output.
             let middle = first + seed % (last + 1 - first);
             let later = told(&store, &standing, Start::At(middle), 1, Result::new());
             assert!(later.results.iter().all(|(epoch, result)| runs[0].results[epoch] == *result));
@@ -283,7 +284,7 @@ fn every_epoch_has_what_a_recomputation_says() {
             let [one, _] = runs;
             results.push((standing, one.results));
         }
-        // Epochs that are gone are passed over, when the first one is kept for who goes on from it.
+        // A run skips epochs that no longer exist. A lease keeps the first epoch for the run that goes on from it.
         let lease = reader(&store, 1);
         gc::collect(&*store, "test", 1).unwrap();
         for (standing, results) in results {

@@ -1,4 +1,4 @@
-//! Callers who are not ours: caches, pages of other sites, proxies, and clients of Memento.
+//! Callers other than the clients of Webstrata: caches, pages of other sites, proxies, and Memento clients.
 
 use axum::body::Body;
 use axum::http::{StatusCode, header};
@@ -52,7 +52,7 @@ async fn answers_of_an_epoch_are_kept_by_callers() {
         ("/v1/captures?url=a.example", kept),
         ("/v1/links?url=a.example&sample=1", kept),
         ("/v1/links?url=a.example&at=2010&maxAge=5y", kept),
-        // What depends on the clock has no tag, also with an epoch.
+        // An answer that depends on the clock has no tag, even with an epoch.
         ("/v1/links?url=a.example&at=now&maxAge=8s", again),
         ("/v1/links?url=a.example&at=%6eow&maxAge=8s&epoch=1", again),
         ("/v1/links?url=a.example&from=2005&to=now", again),
@@ -68,7 +68,8 @@ async fn answers_of_an_epoch_are_kept_by_callers() {
         let (status, headers, body) = ask(path, "\"other\"").await;
         let given = headers.get(header::CACHE_CONTROL).map(|value| value.to_str().unwrap());
         assert_eq!((given, headers.contains_key(header::ETAG)), (Some(age), has_tag), "{path} {status}");
-        // Whoever has anything is told whether there is an answer; not of the clock, where it may be another one.
+        // `If-None-Match: *` gives 304 if the answer has a tag. Other answers, such as answers that depend on the
+        // clock, are sent again; an answer with `no-store` may differ.
         let (any, _, body_of_any) = ask(path, "*").await;
         let expected = if has_tag { (StatusCode::NOT_MODIFIED, 0) } else { (status, body.len()) };
         assert!((any, body_of_any.len()) == expected || age == "no-store" && any == status, "{path}");
@@ -136,7 +137,7 @@ async fn a_timegate_leads_to_the_nearest_capture() {
         assert_eq!(served.refused(path).await.0, 404, "{path}");
     }
     assert_eq!(served.refused("/timegate/").await.0, 404);
-    // What proxies make of two slashes, and what careful clients write.
+    // Proxies may merge two slashes, and careful clients may encode the URL.
     for url in ["http:/a.example/", "http://a.example", "HTTP://A.EXAMPLE/", "http%3A%2F%2Fa.example%2F"] {
         let (status, ..) = served.whole("GET", &format!("/timegate/{url}"), &[], Body::empty()).await;
         assert_eq!(status.as_u16(), 302, "{url}");
@@ -161,7 +162,7 @@ async fn absolute_urls_lead_to_where_the_caller_asked() {
         let (own, own_tag) = ask(&served, path, &[]).await;
         let (proxied, proxied_tag) = ask(&served, path, asked).await;
         assert!(own.contains("http://localhost:7400") && !own.contains("b.example/w"), "{path}: {own}");
-        // The description has examples, which are of no server.
+        // The examples in the description do not depend on the server, so only the first URL changes.
         let all = if path == "/v1/openapi.json" { 1 } else { 9 };
         assert!(proxied == own.replacen("http://localhost:7400", "https://b.example/w", all), "{path}");
         assert!(own_tag.is_none() || own_tag != proxied_tag, "{path}: a cache would take one for the other");

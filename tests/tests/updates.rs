@@ -1,5 +1,5 @@
-//! Crawls that come in batches: after every update a store answers as the oracle that knows what is in so far, and
-//! merged it has the bytes of a store that was built from all of it at once.
+//! Crawls that come in batches. After every update, a store answers as the oracle of the captures so far. After a
+//! merge, it has the bytes of a store that was built from all captures at once.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -19,7 +19,8 @@ use webstrata_tests::stores::{assert_urls, options, reader, row_bytes, run_optio
 
 const SMALL: Size = Size { pages: 60, captures: 700, links: 14 };
 
-/// Adds captures to a store, or begins it; only then the size of partitions is said, and every later job knows it.
+/// Adds captures to a store. The first call builds the store and sets the size of partitions, which later jobs use,
+/// too.
 fn add(store: &Path, input: PathBuf, workers: usize, partition_urls: u64) -> BuildReport {
     let mut options = options(store, vec![input]);
     options.update = store.exists();
@@ -44,7 +45,7 @@ fn merge(store: &Path, rows: Option<usize>, workers: usize) -> MergeReport {
     report
 }
 
-/// Indexes of a crawl's captures in random batches.
+/// The captures of a crawl in random batches, by index.
 fn batches(captures: usize, count: u64, random: &mut Random) -> Vec<BTreeSet<usize>> {
     let mut batches = vec![BTreeSet::new(); usize::try_from(count).unwrap()];
     for capture in 0..captures {
@@ -99,7 +100,7 @@ fn random_batches_in_any_order_are_answered_as_the_oracle_answers() {
     }
 }
 
-/// Pages with thousands of captures, and links that most of these have, in so many batches of captures of all times.
+/// Pages with thousands of captures. Most captures of a page have the same links. The captures are in random batches.
 fn captured_often(batches: u64) -> Vec<String> {
     let (mut random, mut texts) = (Random(9), vec![String::new(); usize::try_from(batches).unwrap()]);
     for page in 0..6 {
@@ -153,7 +154,7 @@ fn exact_in_links_cost_about_the_same_in_several_rows_as_in_one() {
         }
         (found, begun.elapsed())
     };
-    // The least of several measurements: other work on the machine makes each longer.
+    // The minimum of several measurements, because other work on the machine only makes a measurement longer.
     let mut least = [Duration::MAX; 2];
     for _ in 0..7 {
         let [(of_one, one), (of_three, three)] = [ask(&readers[0]), ask(&readers[1])];
@@ -163,7 +164,7 @@ fn exact_in_links_cost_about_the_same_in_several_rows_as_in_one() {
     assert!(least[1] < 10 * least[0], "{least:?}");
 }
 
-/// A store of one page `a`, which links to `c`, and of a URL `b` that nothing uses.
+/// Makes a store of one page `a`, which links to `c`, and of an unused URL `b`.
 fn with_unused(store: &Path) {
     let writer = StoreWriter::open(store, "test", None).unwrap();
     let row = writer.begin_row().unwrap();

@@ -1,4 +1,4 @@
-//! The pages of the book and the other documents, for the tests that keep them true. Tests of other crates read this
+//! The pages of the book and the other documents, for the tests that check them. Tests of other crates include this
 //! file by its path.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
@@ -7,12 +7,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Where the pages are.
+/// The directory of the pages.
 pub(crate) const BOOK: &str = "docs/book";
-/// How pages name a file of the repository: the built book has no other files than its pages.
+/// The address with which pages name a file of the repository. The built book contains only its pages.
 pub(crate) const REPOSITORY: &str = "https://github.com/webstrata/webstrata/";
 
-/// A document: its place in the repository, and its text.
+/// A document: its path in the repository, and its text.
 pub(crate) struct Page {
     pub(crate) name: String,
     pub(crate) text: String,
@@ -57,14 +57,14 @@ pub(crate) fn book() -> String {
     pages().iter().map(|page| page.text.as_str()).collect::<Vec<_>>().join("\n")
 }
 
-/// The name of a title in an address, as GitHub and mdBook make it.
+/// The anchor of a title in an address, as GitHub and mdBook make it.
 pub(crate) fn slug(title: &str) -> String {
     let title = title.trim().to_lowercase();
     let kept = title.chars().filter(|letter| letter.is_alphanumeric() || " -_".contains(*letter));
     kept.map(|letter| if letter == ' ' { '-' } else { letter }).collect()
 }
 
-/// The names of all titles of a document, outside its blocks of code.
+/// The anchors of all titles of a document, outside its code blocks.
 pub(crate) fn slugs(text: &str) -> Vec<String> {
     let mut is_fenced = false;
     let mut found = Vec::new();

@@ -1,4 +1,4 @@
-//! Clusters of real processes on loopback: what the tests have in common that start, kill and stop servers.
+//! Clusters of real processes on loopback: shared code of the tests that start, kill and stop servers.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -11,15 +11,15 @@ use std::time::{Duration, Instant};
 use webstrata_serve::clerk::Clerk;
 use webstrata_tests::story::Story;
 
-/// A command of the program; the words are divided by spaces.
+/// A command of the program. Spaces separate the words.
 fn program(words: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_webstrata"));
     command.args(words.split(' ')).stdin(Stdio::null());
     command
 }
 
-/// Runs a command on the store of a story, behind whatever else runs; `STORE` and `DIR` stand for the store and the
-/// directory of all.
+/// Runs a command on the store of a story, at low priority. In `words`, `STORE` and `DIR` stand for the store and the
+/// directory of the story.
 pub(crate) fn run(story: &Story, words: &str) {
     let words = words.replace("STORE", "DIR/store").replace("DIR", &story.dir().display().to_string());
     let own = program(&words);
@@ -29,29 +29,30 @@ pub(crate) fn run(story: &Story, words: &str) {
     assert!(output.status.success(), "{words}: {output:?}");
 }
 
-/// The end of what a server has logged.
+/// The last 30 lines of a server's log.
 fn last_said(server: &Server) -> String {
     let text = server.said();
     let lines: Vec<&str> = text.lines().collect();
     lines[lines.len().saturating_sub(30)..].join("\n")
 }
 
-/// Servers of one store.
+/// The servers of one store.
 pub(crate) struct Cluster {
     dir: PathBuf,
-    /// More arguments of each server.
+    /// Additional arguments of each server.
     arguments: String,
     pub(crate) servers: Vec<Server>,
     started: usize,
 }
 
 impl Cluster {
-    /// Of the store `DIR/store`, as yet without servers.
+    /// A cluster of the store `DIR/store`, without servers.
     pub(crate) fn new(dir: &Path, arguments: &str) -> Cluster {
         Cluster { dir: dir.to_owned(), arguments: arguments.to_owned(), servers: Vec::new(), started: 0 }
     }
 
-    /// Starts a server, under a new name or that of one that has ended, and its images; returns when it listens.
+    /// Starts a server and returns when it listens. The name is new, or the name of a server that has ended, whose
+    /// images are used again.
     pub(crate) fn start(&mut self, name: Option<String>) -> &Server {
         self.started += 1;
         let name = name.unwrap_or_else(|| format!("server-{}", self.started));
@@ -72,7 +73,8 @@ impl Cluster {
         self.servers.remove(at)
     }
 
-    /// Returns when a clerk's map has the servers of the list, no others, and each cell on so many of them.
+    /// Returns when the clerk's map has exactly the servers of the list, and each cell is on at least `replicas` of
+    /// them.
     pub(crate) fn whole(&self, clerk: &Clerk, replicas: usize, within: Duration) {
         let names: BTreeSet<&str> = self.servers.iter().map(|server| server.name.as_str()).collect();
         let addresses: BTreeSet<String> = self.servers.iter().map(|server| server.address.to_string()).collect();

@@ -1,4 +1,4 @@
-//! The program as a user runs it: command lines given as one text, in which `{}` stands for a directory.
+//! The program as a user runs it. A command line is one text, in which `{}` stands for a directory.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 #![allow(dead_code, reason = "each test uses a part of it")]
@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-/// A command without input, whose temporary files go to the directory.
+/// A command without input. Its temporary files go to the directory.
 pub(crate) fn command(dir: &Path, line: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_webstrata"));
     command.args(line.split(' ').map(|word| word.replace("{}", dir.to_str().unwrap())));
@@ -18,7 +18,7 @@ pub(crate) fn run(dir: &Path, line: &str) -> Output {
     command(dir, line).output().unwrap()
 }
 
-/// What it prints.
+/// The output of a command that succeeds.
 pub(crate) fn succeeds(dir: &Path, line: &str) -> String {
     let output = run(dir, line);
     assert!(output.status.success(), "{line}: {output:?}");

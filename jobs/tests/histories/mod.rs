@@ -1,5 +1,5 @@
-//! Stores with epochs behind them, the jobs that make or remove epochs, and what is to be the same whatever happens to
-//! a job: the answers of an epoch, by the texts of URLs, and the bytes of the current one.
+//! Stores with several epochs, the jobs that make or remove epochs, and the results that must be the same whatever
+//! happens to a job: the answers of an epoch, by the texts of URLs, and the bytes of the current epoch.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -11,20 +11,20 @@ use tempfile::TempDir;
 use webstrata_layers::check;
 use webstrata_layers::{Error, Links, Manifest, Precision, Reader, Store, StoreWriter, Translations, Uid, Window};
 
-/// What runs on a store.
+/// A job on a store.
 #[derive(Debug)]
 pub(crate) struct Job {
     pub(crate) name: &'static str,
-    /// The store that it begins with.
+    /// The name of the store that the job begins with.
     pub(crate) base: &'static str,
-    /// The command; `STORE` and `DIR` stand for the store and the directory of all.
+    /// The command. `STORE` and `DIR` stand for the store and the directory of all stores.
     words: &'static str,
-    /// Whether it takes workers.
+    /// Whether the job has the option for workers.
     pub(crate) works: bool,
 }
 
-/// An update that all rows are merged after, one that leaves its row, a merge of four rows, and a removal of five
-/// epochs.
+/// An update after which all rows are merged, a merge of four rows, a garbage collection of five epochs, and an update
+/// without a merge.
 pub(crate) const JOBS: [Job; 4] = [
     Job { name: "update", base: "updated", words: "update STORE DIR/batch-4.jsonl", works: true },
     Job { name: "merge", base: "rows", words: "merge STORE --rows all", works: true },
@@ -44,7 +44,7 @@ impl Histories {
             let crawl = format!("uk:occurrences=60000,months=8,from={},to={}", 2 * batch - 1, 2 * batch);
             histories.succeeds(&format!("generate {crawl} --out DIR/batch-{batch}.jsonl"), "none");
         }
-        // Its rows hold two updates and one.
+        // The rows of `updated` have two updates and one update.
         histories.succeeds("build --out STORE DIR/batch-1.jsonl", "updated");
         for batch in 2..=3 {
             histories.succeeds(&format!("update STORE DIR/batch-{batch}.jsonl"), "updated");
@@ -63,12 +63,12 @@ impl Histories {
         self.dir.path().join(name)
     }
 
-    /// Makes the store `to` as `from` is.
+    /// Copies the store `from` to `to`.
     pub(crate) fn copy(&self, from: &str, to: &str) {
         copy(&self.path(from), &self.path(to));
     }
 
-    /// Words as a command; each store has a place of its own for temporary files.
+    /// A command from words, with a directory for the temporary files of the store.
     fn command(&self, words: &str, store: &Path, spill: &Path) -> Command {
         fs::create_dir_all(spill).unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_webstrata"));
@@ -81,7 +81,7 @@ impl Histories {
         command
     }
 
-    /// A job on the store at `store`.
+    /// The command of a job on the store at `store`.
     pub(crate) fn job(&self, job: &Job, store: &Path, spill: &Path, workers: u64) -> Command {
         let mut command = self.command(job.words, store, spill);
         if job.works {
@@ -90,7 +90,7 @@ impl Histories {
         command
     }
 
-    /// Runs words on the store `name`.
+    /// Runs a command on the store `name`, and asserts that it succeeds.
     pub(crate) fn succeeds(&self, words: &str, name: &str) {
         let spill = self.dir.path();
         let output = self.command(words, &self.path(name), spill).output().unwrap();
@@ -107,10 +107,9 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// All that is known of a URL: its captures and whether their links are known, the lifespans of its links, and what
-/// links to it.
+/// All data about a URL: its captures and whether their links are known, the lifespans of its links, and its sources.
 type Known = (Vec<(i64, bool)>, BTreeSet<(String, i64, i64)>, BTreeSet<String>);
-/// What a store answers of every URL that is a page or linked to.
+/// The answers of a store about every URL that is a page or a link target.
 type Answers = BTreeMap<String, Known>;
 
 /// The answers of an epoch.
@@ -132,21 +131,22 @@ fn answers(store: Store) -> Answers {
     all.filter(|(_, (captures, _, sources))| !captures.is_empty() || !sources.is_empty()).collect()
 }
 
-/// What a job comes to that nothing disturbs.
+/// The result of an undisturbed job.
 pub(crate) struct Expected {
-    /// The answers of the epoch before it and of those that it makes.
+    /// The answers of the epoch before the job, and of the epochs that the job makes.
     pub(crate) answers: BTreeMap<u64, Answers>,
     content: Manifest,
 }
 
 impl Expected {
-    /// Of a store on which a job has run that began at the epoch `first`.
+    /// Reads the result from a store on which a job has run. The job began at the epoch `first`.
     pub(crate) fn of(store: &Path, first: u64) -> Expected {
         let answers = (first..=current(store)).map(|epoch| (epoch, answers(Store::open_epoch(store, epoch).unwrap())));
         Expected { answers: answers.collect(), content: content(store) }
     }
 
-    /// A store in the midst of the job is at one of its epochs, whole, and answers as that does.
+    /// Checks a store in the middle of the job: it is at one epoch of the job, whole, and answers as this epoch.
+    /// Returns the epoch.
     pub(crate) fn inspect(&self, store: &Path) -> u64 {
         let epoch = current(store);
         let expected = self.answers.get(&epoch).unwrap_or_else(|| panic!("epoch {epoch} is none of the job"));
@@ -159,7 +159,7 @@ impl Expected {
         epoch
     }
 
-    /// A store after the job has the bytes that it should have, and there is nothing in the places of temporary files.
+    /// Checks a store after the job: it has the right bytes, and no temporary files are left.
     pub(crate) fn is_done(&self, store: &Path, spill: &Path) {
         let got = content(store);
         let short = |manifest: &Manifest| (manifest.epoch, manifest.rows.len(), manifest.counts);
@@ -171,7 +171,7 @@ impl Expected {
     }
 }
 
-/// The epochs of a sound store that are not retired, oldest first: each has all its files, and its translations.
+/// The epochs of a sound store that are not retired, oldest first. Each epoch has all its files, and its translations.
 pub(crate) fn whole_epochs(store: &Path) -> Vec<u64> {
     let checked = check(store).unwrap();
     assert!(checked.is_sound(), "{:?}", checked.problems);
@@ -193,8 +193,8 @@ pub(crate) fn current(store: &Path) -> u64 {
     Store::open(store).unwrap().manifest().epoch
 }
 
-/// What the current epoch of a store is made of, with the checksums of all its files. Rows that never were committed
-/// may have used up numbers, so these are left out.
+/// The content of the current epoch, with the checksums of all its files. The numbers of rows are left out, because
+/// rows that were never committed may have used up numbers.
 fn content(store: &Path) -> Manifest {
     let mut manifest = Store::open(store).unwrap().manifest().clone();
     for row in &mut manifest.rows {
@@ -204,7 +204,7 @@ fn content(store: &Path) -> Manifest {
     manifest
 }
 
-/// After the next writer the store has the rows and translations that its epochs name, and nothing else.
+/// Checks that after the next writer, the store has only the rows and translations that its epochs name.
 pub(crate) fn nothing_is_left(store: &Path) {
     drop(StoreWriter::open(store, "the next writer", None).unwrap());
     let (mut rows, mut translations) = (BTreeSet::new(), BTreeSet::new());

@@ -1,6 +1,6 @@
-//! Processes with mounts of their own, and small file systems in memory, which no other process sees. That needs
-//! `unshare` and the right to make user namespaces, which not every machine has: the tests run where they are asked
-//! for, and fail without these.
+//! Processes with private mounts, and small file systems in memory, which no other process sees. This needs `unshare`
+//! and the right to make user namespaces, which some machines do not have. The tests are ignored by default, and fail
+//! without these.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 #![allow(dead_code, reason = "each test uses a part of it")]
@@ -10,17 +10,17 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Set in the process that may mount.
+/// This variable is set in the process that may mount.
 const OWN_MOUNTS: &str = "WEBSTRATA_OWN_MOUNTS";
 
-/// Runs the test of this name in a process with mounts of its own; there, the body.
+/// Runs the test of this name again, in a process with private mounts. In that process, runs the body.
 pub(crate) fn with_own_mounts(test: &str, body: impl FnOnce()) {
     if env::var_os(OWN_MOUNTS).is_some() {
         return body();
     }
     let dir = tempfile::tempdir().unwrap();
     let mut command = Command::new("unshare");
-    // All is in memory, so that nothing waits for a real disk.
+    // All files are in memory, so that nothing waits for a real disk.
     command.args(["-rm", "sh", "-c", "mount -t tmpfs tmpfs \"$TMPDIR\" && exec \"$@\"", "sh"]);
     command.arg(env::current_exe().unwrap()).args(["--exact", test, "--nocapture", "--ignored"]);
     let output = command.env("TMPDIR", dir.path()).env(OWN_MOUNTS, "1").output().unwrap();
@@ -28,7 +28,7 @@ pub(crate) fn with_own_mounts(test: &str, body: impl FnOnce()) {
     assert!(output.status.success() && said.contains("1 passed"), "{said}{failed}");
 }
 
-/// A file system of its own.
+/// A private file system.
 pub(crate) struct Disk(pub(crate) PathBuf);
 
 impl Disk {
@@ -48,7 +48,7 @@ impl Disk {
         assert!(mount.status.success(), "{options}: {mount:?}");
     }
 
-    /// KiB that its files take.
+    /// The size of its files, in KiB.
     pub(crate) fn used(&self) -> u64 {
         let output = Command::new("df").args(["--output=used", "-k"]).arg(&self.0).output().unwrap();
         String::from_utf8(output.stdout).unwrap().lines().nth(1).unwrap().trim().parse().unwrap()
@@ -57,7 +57,7 @@ impl Disk {
 
 impl Drop for Disk {
     fn drop(&mut self) {
-        // It goes with the process at the latest.
+        // The mount ends with the process at the latest.
         let _ = Command::new("umount").arg(&self.0).output();
     }
 }

@@ -1,5 +1,4 @@
-//! A small store and its servers in processes of their own, as those who run them look at them: readiness, metrics,
-//! certificates.
+//! A small store and its servers in separate processes, as operators see them: readiness, metrics, certificates.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 #![allow(dead_code, reason = "each test uses a part of it")]
@@ -13,7 +12,7 @@ use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// What is to come comes within this time, or the test fails.
+/// The time within which an expected event must happen. A test fails after this time.
 pub(crate) const SOON: Duration = Duration::from_secs(30);
 pub(crate) const PAGES: usize = 60;
 
@@ -21,14 +20,14 @@ pub(crate) fn page(number: usize) -> String {
     format!("http://host-{}.example/{number}", number % 7)
 }
 
-/// A store of some partitions, in which each page links to the next one.
+/// A store of several partitions, in which each page links to the next page.
 pub(crate) fn store() -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     build(dir.path(), "store", 1);
     dir
 }
 
-/// Builds a store of this name, in which each page links to the page so many further on.
+/// Builds a store of this name, in which each page links to the page `step` pages further on.
 pub(crate) fn build(dir: &Path, name: &str, step: usize) {
     let mut lines = String::new();
     for number in 0..PAGES {
@@ -39,15 +38,15 @@ pub(crate) fn build(dir: &Path, name: &str, step: usize) {
     succeeds(dir, &format!("build {{}}/pages.jsonl --out {{}}/{name} -w 1 --partition-urls 10"));
 }
 
-/// Adds one page to the store, with one link; the next epoch.
+/// Adds one page with one link to the store, which makes the next epoch.
 pub(crate) fn update(dir: &Path, url: &str) {
     let line = format!(r#"{{"url":"{url}","ts":"20210101000000","links":["{url}link"]}}"#);
     fs::write(dir.join("more.jsonl"), line).unwrap();
-    // A merge of the rows that are due would make one more epoch at once.
+    // A merge of due rows would make another epoch at once.
     succeeds(dir, "update {}/store {}/more.jsonl -w 1 --no-merge");
 }
 
-/// Starts a server with a name and images of that name, which joins others.
+/// Starts a server with a name and images of this name. The server joins others.
 pub(crate) fn start(dir: &Path, name: &str, others: &[&Server], more: &str) -> Server {
     start_at(dir, (name, name), others, more)
 }
@@ -56,7 +55,7 @@ pub(crate) fn start_at(dir: &Path, (name, data): (&str, &str), others: &[&Server
     start_of(dir, "store", (name, data), others, more)
 }
 
-/// The same, of a store with this name.
+/// Like [`start_at`], with a store of this name.
 pub(crate) fn start_of(dir: &Path, store: &str, (name, data): (&str, &str), others: &[&Server], more: &str) -> Server {
     let join: String = others.iter().map(|server| format!(" --join {}", server.address)).collect();
     let settle = if more.contains("--settle ") { "" } else { " --settle 0.5" };
@@ -89,7 +88,7 @@ pub(crate) fn until(what: &str, servers: &[&Server], mut is: impl FnMut() -> boo
     }
 }
 
-/// All see all, and have their cells.
+/// Returns when all servers see all servers, and have their cells.
 pub(crate) fn whole(servers: &[&Server]) {
     let all = servers.len().to_string();
     until("all are one cluster", servers, || {
@@ -101,7 +100,7 @@ pub(crate) fn whole(servers: &[&Server]) {
     });
 }
 
-/// Signs certificates of some seconds for the servers of a directory.
+/// Signs short-lived certificates for the servers of a directory.
 pub(crate) struct Authority(CertifiedIssuer<'static, KeyPair>);
 
 impl Authority {

@@ -1,5 +1,5 @@
-//! What tests have in common that run the program as processes, and kill them: chance, and a running process with what
-//! it says.
+//! Shared code of tests that run the program as processes and kill them: random numbers, and a running process with its
+//! standard error.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -10,12 +10,12 @@ use std::time::Instant;
 use webstrata_tests::crawls::Random;
 use webstrata_tests::number;
 
-/// Chance, as `WEBSTRATA_SEED` says (1).
+/// Random numbers from the seed in `WEBSTRATA_SEED` (1).
 pub(crate) fn chance() -> Random {
     Random(number("WEBSTRATA_SEED", 1))
 }
 
-/// A running process and what it says on standard error.
+/// A running process and its standard error.
 pub(crate) struct Process {
     pub(crate) child: Child,
     stderr: BufReader<ChildStderr>,
@@ -29,7 +29,7 @@ impl Process {
         Process { child, stderr, said: String::new() }
     }
 
-    /// Waits until the next stage begins (the process logs at `info`), and names it; `None` where the process ends
+    /// Waits until the next stage begins (the process logs at `info`), and names the stage; `None` if the process ends
     /// before.
     pub(crate) fn next_stage(&mut self) -> Option<String> {
         loop {
@@ -43,7 +43,7 @@ impl Process {
         }
     }
 
-    /// Waits for the end: exit code, all that was said, and when.
+    /// Waits for the end. Returns the exit code, all of standard error, and the time of the end.
     pub(crate) fn end(mut self) -> JoinHandle<(Option<i32>, String, Instant)> {
         thread::spawn(move || {
             self.stderr.read_to_string(&mut self.said).unwrap();

@@ -1,4 +1,4 @@
-//! Servers in processes of their own: how tests start them, ask them, read what they say, and end them.
+//! Servers in separate processes: how tests start servers, ask them, read their logs, and end them.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 #![allow(dead_code, reason = "each test uses a part of it")]
@@ -12,20 +12,20 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// What is to come comes within this time, or the test fails.
+/// The time within which an expected event must happen. A test fails after this time.
 const SOON: Duration = Duration::from_secs(30);
 
-/// A server in its process, killed with the test.
+/// A server in its own process, which is killed with the test.
 pub(crate) struct Server {
-    /// That of its log.
+    /// The name of the log, without its extension.
     pub(crate) name: String,
     pub(crate) child: Child,
-    /// Where it listens.
+    /// The address at which the server listens.
     pub(crate) address: SocketAddr,
-    /// Its port for those who look after it, where the command asks for one.
+    /// The address of the admin port, if the command asks for one.
     pub(crate) admin: Option<SocketAddr>,
     log: PathBuf,
-    /// As much of its log as [`Server::says`] has read.
+    /// The length of the log that [`Server::says`] has read, in bytes.
     read: Cell<usize>,
 }
 
@@ -37,7 +37,7 @@ impl Drop for Server {
 }
 
 impl Server {
-    /// Starts a command that serves, and returns when it listens; what it says goes to the end of a file.
+    /// Starts a command that serves, and returns when it listens. Standard error is appended to a file.
     pub(crate) fn start(command: &mut Command, log: PathBuf) -> Server {
         let has_admin = command.get_args().any(|word| word == "--admin");
         let err = File::options().create(true).append(true).open(&log).unwrap();
@@ -50,18 +50,18 @@ impl Server {
         };
         let at = address("listening on ");
         let admin = has_admin.then(|| address("admin on "));
-        // A server that nobody listens to would end.
+        // A server whose output nobody reads would end.
         thread::spawn(move || out.for_each(drop));
         let name = log.file_stem().unwrap().to_string_lossy().into_owned();
         Server { name, child, address: at, admin, log, read: Cell::new(0) }
     }
 
-    /// All that it has logged, and those before it into the same file.
+    /// The whole log, including earlier servers with the same file.
     pub(crate) fn said(&self) -> String {
         fs::read_to_string(&self.log).unwrap_or_default()
     }
 
-    /// The next line of its log in which this stands; waits for it.
+    /// Waits for the next line of the log that contains a text, and returns the line.
     pub(crate) fn says(&self, what: &str) -> String {
         let mut found = None;
         self.wait(&format!("it says {what}"), || {
@@ -78,12 +78,12 @@ impl Server {
         found.unwrap()
     }
 
-    /// Status and body of an answer; `None` where there is none.
+    /// The status and the body of an answer; `None` without an answer.
     pub(crate) fn get(&self, path: &str) -> Option<(u16, String)> {
         get(self.address, path)
     }
 
-    /// Returns when it says by this status that it is ready, or not, and why.
+    /// Waits until the readiness check has this status. Returns the body, which says why.
     pub(crate) fn until(&self, status: u16) -> String {
         let mut last = None;
         self.wait(&format!("/readyz comes to {status}"), || {
@@ -93,7 +93,7 @@ impl Server {
         last.unwrap().1
     }
 
-    /// Returns when this is so.
+    /// Waits until `is` returns true.
     pub(crate) fn wait(&self, what: &str, mut is: impl FnMut() -> bool) {
         let begun = Instant::now();
         while !is() {
@@ -102,13 +102,13 @@ impl Server {
         }
     }
 
-    /// Sends it a signal, by name.
+    /// Sends a signal to the server, by name.
     pub(crate) fn signal(&self, signal: &str) {
         let status = Command::new("kill").arg(format!("-{signal}")).arg(self.child.id().to_string()).status().unwrap();
         assert!(status.success(), "no signal {signal}: {}", self.said());
     }
 
-    /// How it ends by itself.
+    /// Waits until the server ends by itself. Returns its exit status.
     pub(crate) fn ends(&mut self, within: Duration) -> ExitStatus {
         let begun = Instant::now();
         loop {
@@ -120,7 +120,7 @@ impl Server {
         }
     }
 
-    /// Tells it to end, and returns when it has ended well.
+    /// Asks the server to end, and returns when it has ended well.
     pub(crate) fn leave(mut self, within: Duration) {
         self.signal("TERM");
         let status = self.ends(within);
@@ -128,7 +128,7 @@ impl Server {
     }
 }
 
-/// Status and body of what a server answers at an address; `None` where it does not.
+/// The status and the body of a server's answer; `None` if the server does not answer.
 pub(crate) fn get(address: SocketAddr, path: &str) -> Option<(u16, String)> {
     let mut stream = TcpStream::connect(address).ok()?;
     write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").ok()?;

@@ -1,4 +1,4 @@
-//! Callers that hold what others need: connections, answers, places.
+//! Callers that occupy what other callers need: connections, answers, places.
 
 use super::*;
 
@@ -12,7 +12,7 @@ fn slow_callers_and_floods_leave_room_for_others() {
     cluster.wait(async {
         let channel = channel(&address);
         is_right(&channel, &layers, 1).await;
-        // More callers than there are places that take nothing of their answers: their windows are empty.
+        // More callers than places. They read nothing of their answers: their flow-control windows are empty.
         let (path, message) = ("/webstrata.v1.Links/Stats", frame(Kind::Data, 1, 1, &[0; 5]));
         let no_window = [0, 4, 0, 0, 0, 0];
         let mut readers = Vec::new();
@@ -21,7 +21,7 @@ fn slow_callers_and_floods_leave_room_for_others() {
             stream.write_all(&[frame(Kind::Headers, 4, 1, &headers(path)), message.clone()].concat()).await.unwrap();
             readers.push(stream);
         }
-        // And more that never end their requests.
+        // More callers, which never end their requests.
         let mut writers = Vec::new();
         for _ in 0..6 {
             let mut stream = greeted(&address, &[]).await.unwrap();
@@ -34,7 +34,8 @@ fn slow_callers_and_floods_leave_room_for_others() {
             is_right(&channel, &layers, uid).await;
         }
         drop((readers, writers));
-        // A flood: who has made calls keeps the connection; of the others most are closed.
+        // A flood of connections. A caller that has made calls keeps its connection, and most other connections are
+        // closed.
         let target: SocketAddr = address.parse().unwrap();
         let mut flood = Vec::new();
         for _ in 0..1200 {
@@ -63,14 +64,14 @@ fn slow_callers_and_floods_leave_room_for_others() {
     assert_eq!(PANICS.load(Ordering::SeqCst), 0, "a panic");
 }
 
-/// A connection from another address of this machine.
+/// Connects from another loopback address of this machine.
 async fn from(last: u8, to: SocketAddr) -> std::io::Result<TcpStream> {
     let socket = tokio::net::TcpSocket::new_v4()?;
     socket.bind(SocketAddr::from(([127, 0, 0, last], 0)))?;
     socket.connect(to).await
 }
 
-/// What is answered over HTTP/1.1, within a second.
+/// The answer to a GET over HTTP/1.1. Fails after a second.
 async fn get(to: SocketAddr, path: &str) -> String {
     let asked = async {
         let mut stream = TcpStream::connect(to).await.unwrap();
@@ -82,7 +83,7 @@ async fn get(to: SocketAddr, path: &str) -> String {
     tokio::time::timeout(Duration::from_secs(1), asked).await.unwrap_or_else(|_| panic!("no {path}")).unwrap()
 }
 
-/// A figure of a server, by its name and labels.
+/// The value of a metric of a server, by name and labels.
 fn figure(cluster: &Cluster, name: &str) -> u64 {
     let text = cluster.server(0).metrics().text();
     let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok());
@@ -99,7 +100,8 @@ fn idle_connections_lock_out_nobody() {
     cluster.wait(async {
         let known = channel(&address);
         is_right(&known, &layers, 1).await;
-        // Of three callers, silent ones, such as greeted and said nothing more, and such as asked once.
+        // From three addresses: silent connections, connections that send only the preface, and connections with one
+        // request.
         let mut idle = Vec::new();
         for round in 0..400_u64 {
             let mut stream = from([2, 3, 4][usize::try_from(round % 3).unwrap()], at).await.unwrap();
@@ -115,7 +117,7 @@ fn idle_connections_lock_out_nobody() {
                 assert!(get(at, "/readyz").await.starts_with("HTTP/1.1 200"), "probes come in");
             }
         }
-        // The last ones may still wait to be accepted.
+        // The last connections may still wait to be accepted.
         for _ in 0..100 {
             if figure(&cluster, "webstrata_connections_closed_idle_total") >= 200 {
                 break;
@@ -124,7 +126,7 @@ fn idle_connections_lock_out_nobody() {
         }
         assert!(figure(&cluster, "webstrata_connections_open") <= 200);
         assert!(figure(&cluster, "webstrata_connections_closed_idle_total") >= 200);
-        // So do those who look after it, whoever else is at their port.
+        // Probes and operators also get in on the admin port, regardless of silent connections there.
         let silent = join_all((0..200).map(|_| from(2, admin))).await;
         for path in ["/livez", "/readyz", "/metrics"] {
             assert!(get(admin, path).await.starts_with("HTTP/1.1 200"), "{path}");
@@ -134,7 +136,7 @@ fn idle_connections_lock_out_nobody() {
             .await;
         assert_eq!(health.unwrap().into_inner().status, 1);
         drop(silent);
-        // In the end those go that have no calls; who has goes on.
+        // In the end, connections without calls are closed, and a connection with calls stays.
         let begun = Instant::now();
         while figure(&cluster, "webstrata_connections_open") > 10 {
             assert!(begun.elapsed() < Duration::from_secs(20), "they stay");
@@ -161,7 +163,7 @@ fn answers_that_nobody_reads_hold_no_places_of_others_and_are_given_up() {
         let mut unread = Vec::new();
         for _ in 0..40 {
             let mut stream = from(2, at).await.unwrap();
-            // Their windows are empty.
+            // The flow-control windows of these callers are empty.
             let hello = [&b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"[..], &frame(Kind::Settings, 0, 0, &[0, 4, 0, 0, 0, 0])];
             stream.write_all(&hello.concat()).await.unwrap();
             stream.write_all(&call).await.unwrap();
@@ -173,7 +175,7 @@ fn answers_that_nobody_reads_hold_no_places_of_others_and_are_given_up() {
             assert!(begun.elapsed() < Duration::from_secs(5), "they have places");
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
-        // All others are answered, at once.
+        // All other callers are answered at once.
         let channel = channel(&address);
         while begun.elapsed() < stall {
             let asked = Instant::now();
@@ -199,7 +201,7 @@ fn callers_are_held_back_rather_than_refused() {
     let (_dir, layers, cluster) = served(Shape { limits, ..Shape::default() });
     let address = cluster.addresses()[0].clone();
     cluster.wait(async {
-        // Far more than may wait, over one connection: they are sent by and by.
+        // Far more calls than may wait, over one connection: the client sends them little by little.
         let flooded = channel(&address);
         let calls = (0..3000).map(|_| {
             let mut client = LinksClient::new(flooded.clone());
