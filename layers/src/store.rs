@@ -173,7 +173,7 @@ impl Store {
     /// Compares a file with its size and checksum in the manifest. Cost: reads the whole file.
     ///
     /// # Errors
-    /// A file that cannot be read, or that differs from what was written.
+    /// A file that cannot be read, or does not match the size and the checksum of its entry.
     pub fn verify(&self, entry: &FileEntry) -> Result<(), Error> {
         self.body(entry).map(drop)
     }
@@ -188,7 +188,7 @@ impl Store {
 /// file.
 ///
 /// # Errors
-/// A file that cannot be read, or that differs from what was written.
+/// A file that cannot be read, or does not match the size and the checksum of its entry.
 pub fn verify_file(location: &Location, entry: &FileEntry) -> Result<(), Error> {
     verified_body(location, entry).map(drop)
 }
@@ -220,7 +220,7 @@ impl StoreWriter {
     ///
     /// `owner` is the text in the lock that names the writer: a job, its host, its process. In a directory the lock
     /// ends with the process. In S3 the lock outlives a killed process, and a writer with the same text takes the lock
-    /// over. A job that is to be resumed therefore needs a text that no other job has and that is the same at each
+    /// over. A job that may be resumed therefore needs a text that no other job has and that is the same at each
     /// start.
     ///
     /// # Errors

@@ -27,7 +27,7 @@ use crate::store::{current, manifests};
 /// The directory of the cells of rows.
 pub(crate) const CELLS: &str = "cells";
 
-/// What a collection removed and kept; after a dry run, what it would remove and keep.
+/// The result of a collection; after a dry run, the result that a collection would have.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Collected {
     /// The current epoch.

@@ -169,7 +169,7 @@ impl HeldFile {
     /// Opens a file that a manifest of the store names.
     ///
     /// # Errors
-    /// A file that cannot be read, or that differs from what was written.
+    /// A file that cannot be read, or does not match the size and the checksum of its entry.
     pub fn open(store: &Location, entry: &HeldEntry) -> Result<Self, Error> {
         let body = store.storage().body(&entry.path)?;
         let path = store.path(&entry.path);

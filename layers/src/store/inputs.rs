@@ -72,7 +72,7 @@ pub fn write_inputs(row: &RowDir, mut inputs: Vec<InputRecord>) -> Result<Inputs
 /// Reads the inputs that a job of a store has read.
 ///
 /// # Errors
-/// A file that cannot be read, or that differs from what was written.
+/// A file that cannot be read, or does not match the checksum of its entry.
 pub fn read_inputs(store: &Store, entry: &InputsEntry) -> Result<Vec<InputRecord>, Error> {
     let path = store.location().path(&entry.path);
     let text = store.location().storage().read(&entry.path)?;

@@ -67,7 +67,7 @@ impl Notes {
     /// The bytes of a note; `None` if there is no such note.
     ///
     /// # Errors
-    /// An error of the disk or of the server, and a note that differs from what was written ([`Error::Unsealed`]).
+    /// An error of the disk or of the server, and a note that does not match its digest ([`Error::Unsealed`]).
     pub fn read(&self, name: &str) -> Result<Option<Vec<u8>>, Error> {
         self.kind.read(&self.store, &self.file(name))
     }

@@ -179,7 +179,7 @@ impl Overview {
     /// Reads the overview of an epoch; `None` if none was written for the epoch.
     ///
     /// # Errors
-    /// An error of the disk or of the server, and a file that differs from what was written ([`Error::Unsealed`]).
+    /// An error of the disk or of the server, and a file that does not match its digest ([`Error::Unsealed`]).
     pub fn read(store: &Store) -> Result<Option<Self>, Error> {
         let (name, kind) = (overview_name(store.manifest().epoch), Sealed::Overviews);
         let Some(bytes) = kind.read(store.location(), &name)? else { return Ok(None) };

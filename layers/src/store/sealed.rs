@@ -39,7 +39,7 @@ impl Sealed {
         }
     }
 
-    /// What to do about a damaged file.
+    /// The command that repairs a damaged file, for messages.
     fn remedy(self) -> &'static str {
         match self {
             Self::Overviews => "`webstrata overview STORE` makes it anew",
@@ -70,7 +70,7 @@ impl Sealed {
         store.storage().replace(name, &[json, seal.as_bytes()].concat())
     }
 
-    /// The error for a file that differs from what was written.
+    /// The error for a damaged file.
     pub(crate) fn damaged(self, store: &Location, name: &str, flaw: impl Into<String>) -> Error {
         Error::Unsealed { path: store.path(name), flaw: flaw.into(), remedy: self.remedy() }
     }
