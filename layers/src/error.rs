@@ -194,14 +194,14 @@ pub enum Error {
         /// The error of the JSON parser, with its place.
         source: serde_json::Error,
     },
-    /// A small file beside the layers (an overview or a watch) differs from what was written.
+    /// A small file beside the layers (an overview or a watch) does not match its digest, or is not valid.
     #[error("{path} is damaged: {flaw}; {remedy}", path = path.display())]
     Unsealed {
         /// The file.
         path: PathBuf,
-        /// What is wrong with the file.
+        /// The flaw of the file.
         flaw: String,
-        /// What the user can do.
+        /// The advice to the user.
         remedy: &'static str,
     },
     /// A manifest contradicts itself.
@@ -225,7 +225,7 @@ pub enum Error {
         /// The newest format that this program knows.
         known: u32,
     },
-    /// The store was written by an earlier version, whose format is no longer read.
+    /// The store was written by an earlier version, in a format that this program no longer reads.
     #[error(
         "{path} has format {found}; this program reads format {known}: build the store again",
         path = path.display()
@@ -288,7 +288,7 @@ pub enum Error {
     BadLocation {
         /// The location as given.
         location: String,
-        /// What is wrong with the location.
+        /// The flaw of the location.
         why: &'static str,
     },
     /// The location is in S3, and the program was built without S3.
@@ -367,7 +367,7 @@ pub enum Error {
     },
 }
 
-/// What is wrong with a record read from a file.
+/// The flaws of a record that was read from a file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Damage {
@@ -428,7 +428,7 @@ pub enum Damage {
     NotRangeStart(i64),
 }
 
-/// The holder of a lock, and what the user can do.
+/// The holder of a lock and advice to the user, as the end of a message.
 fn holder(owner: &str, path: &Path, outlives: bool) -> String {
     let who = if owner.is_empty() { String::new() } else { format!(": {owner}") };
     let what = if outlives {
@@ -440,8 +440,7 @@ fn holder(owner: &str, path: &Path, outlives: bool) -> String {
 }
 
 impl Error {
-    /// Whether a file of the store differs from what was written. A retry is of no use until the file has been
-    /// repaired.
+    /// Whether the error means that a file of the store is damaged. A retry fails until somebody repairs the file.
     pub fn is_damage(&self) -> bool {
         matches!(
             self,

@@ -23,7 +23,7 @@
 //! ```
 //! use webstrata_layers::*;
 //!
-//! A store of two URLs. One URL is a page: its capture of 2008 links to the other URL, its capture of 2009 to nothing.
+//! // A store of two URLs. One is a page: its capture of 2008 links to the other URL, its capture of 2009 to nothing.
 //! let dir = tempfile::tempdir()?;
 //! let time = |text| parse_time(text, false).expect("a time");
 //! let (timestamps, changes) = (vec![time("20080601"), time("20090601")], vec![Change { link: 0, capture: 1 }]);
@@ -51,7 +51,7 @@
 //! let (in_range, provenance) = (RangeLength::Month, Provenance::default());
 //! writer.commit(NewEpoch { rows, in_range, provenance, translation: None })?;
 //!
-//! The answers of the store.
+//! // The answers of the store.
 //! let reader = Reader::new(Store::open(dir.path())?, 64 << 20);
 //! let page = reader.uid("http://example.org/")?.expect("a URL of the store");
 //! let links = reader.out_links(page, Window::Seen { from: time("2008"), to: time("2009") })?;

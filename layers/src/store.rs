@@ -139,7 +139,7 @@ impl Store {
         }
     }
 
-    /// The identity of the epoch, unique among all stores.
+    /// The identity of the epoch, which tells it from epochs of other stores.
     pub fn id(&self) -> EpochId {
         self.id
     }

@@ -15,7 +15,7 @@
 //! [`Failures::End`] says which failures end a page. Whether the page links at a moment is an answer as of that moment
 //! ([`Linking`]). It is unknown while the latest capture that counts has unknown links, in a stay or not. Otherwise the
 //! page *stands* if it is in a stay. The pages in a stay at the end of a period are therefore the pages of the period
-//! before, plus the pages that were found, new or returned in the period, minus the pages that were lost.
+//! before, plus the pages that were found, new or returned in the period, minus the pages that were lost in it.
 //!
 //! Times are seconds, UTC. Cost: linear in the captures of a page, and in the events of a series.
 

@@ -17,7 +17,7 @@
 //! 0x04 and the byte plus 0x10.
 //!
 //! Invariants for any text: the key is injective, and [`url_of_key`] is its inverse. No key is a prefix of another key,
-//! because a key ends with its first byte 0x01, 0x02 or 0x03. Invariants for serialised URLs, which have no byte below
+//! because a key ends at its first byte 0x01, 0x02 or 0x03. Invariants for serialised URLs, which have no byte below
 //! 0x21: all URLs of a host are one interval (prefix `com,example,)`). All URLs of a domain are one interval, too
 //! (prefix `com,example,`, which `com,example-foo,` does not begin with). A host comes before its subdomains. The forms
 //! of one page (http, https, ports) are neighbours, because the bytes after a path sort below every byte of a longer
@@ -174,7 +174,7 @@ impl<'a> Components<'a> {
     }
 }
 
-/// Whether the labels are four numbers. Their order does not matter, so a key shows it as a host does.
+/// Whether the labels are four numbers. The order of the labels does not matter, so this works for a key as for a host.
 fn is_ipv4<'a>(labels: impl Iterator<Item = &'a str>) -> bool {
     let mut count = 0;
     for label in labels {

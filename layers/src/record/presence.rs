@@ -1,9 +1,9 @@
 //! Presence: which links of a page were in which of its captures, as the changes between captures.
 //!
-//! A page with L links and T captures has an L x T matrix of bits (the BV layer of Avcular & Suel 2011, section 4). 98
-//! % of the bits of a capture equal the bits of the capture before. So only the *changes* are kept: the places where a
-//! bit differs from the bit before it in time. Before its first capture a link counts as present. A link that is in
-//! every capture has no change at all, which is the common case.
+//! A page with L links and T captures has an L x T matrix of bits (the BV layer of Avcular & Suel 2011, section 4). A
+//! bit equals the bit of the capture before in 98 % of cases. So only the *changes* are kept: the places where a bit
+//! differs from the bit before it in time. Before its first capture a link counts as present. A link that is in every
+//! capture has no change at all, which is the common case.
 //!
 //! Invariants: changes are sorted by (link, capture), each once, inside L x T. No change is at a blank capture; there
 //! the bit keeps its value.

@@ -160,7 +160,7 @@ impl<'a> Deserialize<'a> for KeyHash {
 #[error("{0:?} is not the name of a host")]
 pub struct NotAHost(pub String);
 
-/// The time and the kind of what a rule takes out; the same for requested and kept rules.
+/// The times and kinds that a rule applies to; the same for requested and kept rules.
 macro_rules! scope {
     ($rule:ty) => {
         impl $rule {

@@ -7,7 +7,7 @@
 //!
 //! A link is held while its target has no capture and fewer pages link to the target than the store asks for. A held
 //! link is in no layer, so no question sees it. The manifest of an epoch names the files that have all held links of
-//! the epoch. Here, the job that wrote row 3 wrote the file. Files are cut by the key of the page. Rows are ordered by
+//! the epoch. The job that wrote row 3 wrote the file above. Files are cut by the key of the page. Rows are ordered by
 //! the key of the page, then the key of the link, then the form.
 //!
 //! `form` is how captures spell the link ([`crate::record::form`]). `times` says which captures of the page have the

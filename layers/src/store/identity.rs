@@ -71,7 +71,7 @@ impl<'a> Deserialize<'a> for Digest {
     }
 }
 
-/// The identity of an epoch, which no epoch of another store has.
+/// The identity of an epoch, which tells it from the epochs of other stores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct EpochId {
     /// The number of the epoch.

@@ -4,10 +4,10 @@
 //! STORE/overviews/000004.json     the overview of epoch 4
 //! ```
 //!
-//! An overview depends on its epoch alone. To compute an overview takes a scan of all links, so it is computed once and
+//! An overview depends on its epoch alone. Computing an overview takes a scan of all links, so it is computed once and
 //! then read as often as a server is asked. An overview names the identity of its epoch: an overview of another store's
-//! epoch with the same number does not count. The file has its digest (`sealed`). A file that differs from what was
-//! written is an error, and never an answer.
+//! epoch with the same number does not count. The file has its digest (`sealed`). A file that does not match its digest
+//! is an error, and never an answer.
 //!
 //! Years are in UTC. All columns of a [`Numbers`] have one entry for each year, from [`Overview::first_year`] on.
 
