@@ -220,8 +220,7 @@ impl StoreWriter {
     ///
     /// `owner` is the text in the lock that names the writer: a job, its host, its process. In a directory the lock
     /// ends with the process. In S3 the lock outlives a killed process, and a writer with the same text takes the lock
-    /// over. A job that may be resumed therefore needs a text that no other job has and that is the same at each
-    /// start.
+    /// over. A job that may be resumed therefore needs a text that no other job has and that is always the same.
     ///
     /// # Errors
     /// A store that another writer has open ([`Error::Locked`]), a directory that holds other files, manifests that
