@@ -96,8 +96,8 @@ pub fn telling(captures: &[CaptureTime]) -> Vec<i64> {
     captures.iter().filter(tells).map(|capture| capture.time).collect()
 }
 
-/// The first of the [`telling`] times after `last`. A link of the capture at `last` is gone then if the next telling
-/// capture lacks it. Cost: a search.
+/// The first of the [`telling`] times after `last`. If the capture at this time lacks a link of the capture at `last`,
+/// the link is gone then. Cost: a search.
 pub fn gone_after(telling: &[i64], last: i64) -> Option<i64> {
     telling.get(telling.partition_point(|&time| time <= last)).copied()
 }

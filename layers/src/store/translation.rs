@@ -177,7 +177,7 @@ impl Translation {
         Ok(Self { below: entry.below, shifts, by_new })
     }
 
-    /// The UID after the merge of a UID before the merge; `None` if it is gone.
+    /// Translates a UID from before the merge to after the merge; `None` if the UID is gone.
     pub fn forward(&self, old: Uid) -> Option<Uid> {
         if old < self.below {
             return Some(old);
@@ -188,7 +188,7 @@ impl Translation {
         (distance < shift.count).then(|| shift.new + distance)
     }
 
-    /// The UID before the merge of a UID after the merge; `None` if it did not exist.
+    /// Translates a UID from after the merge to before the merge; `None` if the UID did not exist then.
     pub fn backward(&self, new: Uid) -> Option<Uid> {
         if new < self.below {
             return Some(new);
@@ -253,13 +253,13 @@ impl Translations {
         Ok(if back { self.backward(uid) } else { self.forward(uid) })
     }
 
-    /// The UID in the later epoch of a UID of the earlier one; `None` if it is gone, or never existed.
+    /// Translates a UID of the earlier epoch to the later one; `None` if the UID is gone, or never existed.
     pub fn forward(&self, uid: Uid) -> Option<Uid> {
         let known = Some(uid).filter(|&uid| uid.0 < self.from.1)?;
         self.merges.iter().try_fold(known, |uid, merge| merge.forward(uid))
     }
 
-    /// The UID in the earlier epoch of a UID of the later one; `None` if it did not exist yet.
+    /// Translates a UID of the later epoch to the earlier one; `None` if the UID did not exist yet.
     pub fn backward(&self, uid: Uid) -> Option<Uid> {
         let known = Some(uid).filter(|&uid| uid.0 < self.to.1)?;
         let past = self.merges.iter().rev().try_fold(known, |uid, merge| merge.backward(uid));

@@ -2,7 +2,7 @@
 //! interfaces.
 //!
 //! [`FORMS`] lists the forms; the book has the same list. A form names a second or a whole span (a year, a month, a
-//! day). Of a span, a question takes the first or the last second. A time without an offset is in UTC. Words are
+//! day). A question takes the first or the last second of a span. A time without an offset is in UTC. Words are
 //! English, in upper or lower case.
 
 use std::time::{SystemTime, UNIX_EPOCH};
