@@ -1,7 +1,7 @@
-//! How many of what: the words of messages, in which one is not many.
+//! Counts in words for messages, with the singular or the plural of the noun.
 
-/// A number with separators and what it counts: `1 link`, `1,204 links`. The noun is given in the singular; its plural
-/// ends in s.
+/// A number with thousands separators and its noun: `1 link`, `1,204 links`. The noun is given in the singular; its
+/// plural must end in s.
 pub fn counted(count: impl TryInto<u64>, noun: &str) -> String {
     let count = count.try_into().unwrap_or(u64::MAX);
     let digits = count.to_string();

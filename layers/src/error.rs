@@ -1,4 +1,4 @@
-//! What can go wrong with a store: one error type, with the data to find the place.
+//! The errors of a store: one error type, with the data to find the place.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,51 +9,51 @@ use crate::record::uid::Uid;
 use crate::store::identity::{Digest, EpochId};
 use crate::store::manifest::{Counts, ManifestFlaw};
 
-/// What can go wrong with a store.
+/// The errors of a store.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// What answers in place of the layers, a cell for example, failed.
+    /// A source of answers other than the layers failed, for example a cell.
     #[error(transparent)]
     Elsewhere(Box<dyn std::error::Error + Send + Sync>),
     /// The operating system refused to read, write, sync, rename or lock.
     #[error("{path}: {source}", path = path.display())]
     Io {
-        /// The file or directory; a URL for one in S3, as in all errors.
+        /// The file or directory. In S3, this is a URL, as in all errors.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// A layer file is not readable as Parquet, or could not be written as such.
+    /// A layer file is not readable as Parquet, or could not be written as Parquet.
     #[error("{path}: {source}", path = path.display())]
     Parquet {
         /// The file.
         path: PathBuf,
-        /// What the Parquet library said.
+        /// The error of the Parquet library.
         source: Box<parquet::errors::ParquetError>,
     },
-    /// A writer was given a value that does not come after the one before it.
+    /// A writer got a value that does not come after the value before.
     #[error("{what} out of order: {got} after {previous}")]
     OutOfOrder {
-        /// What is ordered: `UID` or `URL key of`.
+        /// The values that are ordered: `UID` or `URL key of`.
         what: &'static str,
         /// The value before.
         previous: String,
-        /// The value given.
+        /// The value that the writer got.
         got: String,
     },
-    /// A writer was given a record that breaks an invariant.
+    /// A writer got a record that breaks an invariant.
     #[error("record of UID {uid}: {flaw}")]
     BadRecord {
-        /// The record.
+        /// The UID of the record.
         uid: Uid,
         /// The invariant.
         flaw: Flaw,
     },
-    /// A writer was given a URL without text or without urlkey.
+    /// A writer got a URL without text or without urlkey.
     #[error("UID {uid} has an empty URL or urlkey")]
     EmptyUrl {
-        /// The URL's UID.
+        /// The UID of the URL.
         uid: Uid,
     },
     /// The directory has no CURRENT file.
@@ -66,24 +66,24 @@ pub enum Error {
         /// The directory.
         path: PathBuf,
     },
-    /// A store is to be written where a file is.
+    /// A store cannot be written to a path where a file is.
     #[error("{path} is a file, and a store is a directory", path = path.display())]
     NotADirectory {
         /// The file.
         path: PathBuf,
     },
-    /// A store is to be written inside another one.
+    /// A store cannot be written inside another store.
     #[error(
         "{path} is inside the store {store}; choose a path outside the store",
         path = path.display(), store = store.display()
     )]
     InsideStore {
-        /// Where it was to be.
+        /// The path for the new store.
         path: PathBuf,
-        /// The store that is there.
+        /// The store that contains the path.
         store: PathBuf,
     },
-    /// A new store cannot be made in a directory that holds other things.
+    /// A new store cannot be made in a directory that holds other files.
     #[error(
         "{path} is not empty and not a store: it contains {found:?}; choose another directory",
         path = path.display()
@@ -91,18 +91,18 @@ pub enum Error {
     NotEmpty {
         /// The directory.
         path: PathBuf,
-        /// One of the things.
+        /// The name of one of these files.
         found: String,
     },
-    /// CURRENT names no epoch.
+    /// CURRENT does not name an epoch.
     #[error("{path} contains {text:?}; expected the number and the digest of an epoch", path = path.display())]
     BadCurrent {
         /// The CURRENT file.
         path: PathBuf,
-        /// Its start.
+        /// The first bytes of the file.
         text: String,
     },
-    /// A manifest is not the one that CURRENT, or the manifest of a later epoch, names.
+    /// A manifest differs from the one that CURRENT, or the manifest of a later epoch, names.
     #[error(
         "{path} is damaged: digest {got}, expected {expected}; restore the file from a backup, \
          or build the store again",
@@ -111,12 +111,12 @@ pub enum Error {
     DamagedManifest {
         /// The manifest.
         path: PathBuf,
-        /// What the store names.
+        /// The digest that the store names.
         expected: Digest,
-        /// That of the file.
+        /// The digest of the file.
         got: Digest,
     },
-    /// A file that was opened before is another one now.
+    /// A file was replaced by another one after it was opened.
     #[error(
         "{path} was replaced while it was in use: the store was rebuilt, or files were copied over it; \
          start again with the present store",
@@ -126,7 +126,7 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
-    /// The store that the caller knows is gone, and another one is in its place.
+    /// Another store is in the place of the store that the caller knows.
     #[error(
         "{path} is another store now: epoch {} was {}, {}; start again with the new store",
         known.epoch, known.digest,
@@ -138,10 +138,10 @@ pub enum Error {
         path: PathBuf,
         /// The epoch that the caller knows.
         known: EpochId,
-        /// The epoch of that number; `None` where there is none.
+        /// The epoch with this number in the store that is there now; `None` if there is no such epoch.
         found: Option<EpochId>,
     },
-    /// CURRENT, or the caller, names an epoch that has no manifest.
+    /// CURRENT or the caller names an epoch that has no manifest.
     #[error("{path} has no epoch {epoch}", path = path.display())]
     MissingEpoch {
         /// The store.
@@ -149,17 +149,17 @@ pub enum Error {
         /// The epoch.
         epoch: u64,
     },
-    /// The caller names an epoch that was removed after later ones had come.
+    /// The caller names an epoch that is retired: it was removed, or a later epoch took something out.
     #[error("epoch {epoch} of {path} is retired; the current one is {current}", path = path.display())]
     RetiredEpoch {
         /// The store.
         path: PathBuf,
-        /// The epoch asked.
+        /// The epoch that the caller asked for.
         epoch: u64,
-        /// The current one.
+        /// The current epoch.
         current: u64,
     },
-    /// Two epochs cannot be compared: all was built anew between them.
+    /// Two epochs cannot be compared: the store was built from scratch between them.
     #[error(
         "{path}: epoch {first} replaced everything that the store had (a build with --replace), so there is nothing \
          to compare between epoch {from} and later epochs; compare epochs from {first} on",
@@ -170,10 +170,10 @@ pub enum Error {
         path: PathBuf,
         /// The earlier epoch.
         from: u64,
-        /// The epoch that was built anew.
+        /// The epoch that was built from scratch.
         first: u64,
     },
-    /// UIDs of an epoch cannot be translated: all was built anew since.
+    /// UIDs of an epoch cannot be translated: the store was built from scratch since then.
     #[error(
         "{path} cannot translate UIDs of epoch {from}: epoch {first} replaced the store and gave all URLs new UIDs",
         path = path.display()
@@ -181,27 +181,27 @@ pub enum Error {
     NoTranslation {
         /// The store.
         path: PathBuf,
-        /// The epoch asked.
+        /// The epoch that the caller asked for.
         from: u64,
         /// The first epoch whose UIDs can be translated.
         first: u64,
     },
-    /// A manifest is not JSON, or not of the expected shape.
+    /// A manifest is not JSON, or has other fields or types than expected.
     #[error("{path}: {source}", path = path.display())]
     ManifestSyntax {
         /// The manifest.
         path: PathBuf,
-        /// Where and what.
+        /// The error of the JSON parser, with its place.
         source: serde_json::Error,
     },
-    /// A small file beside the layers, an overview or a watch, is not as it was written.
+    /// A small file beside the layers (an overview or a watch) does not match its digest, or is not valid.
     #[error("{path} is damaged: {flaw}; {remedy}", path = path.display())]
     Unsealed {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The flaw of the file.
         flaw: String,
-        /// What to do.
+        /// The advice to the user.
         remedy: &'static str,
     },
     /// A manifest contradicts itself.
@@ -220,12 +220,12 @@ pub enum Error {
     NewerFormat {
         /// The manifest.
         path: PathBuf,
-        /// Its format.
+        /// The format of the manifest.
         found: u32,
-        /// The newest format known here.
+        /// The newest format that this program knows.
         known: u32,
     },
-    /// The store was written by an earlier version, whose format is no longer read.
+    /// The store was written by an earlier version, in a format that this program no longer reads.
     #[error(
         "{path} has format {found}; this program reads format {known}: build the store again",
         path = path.display()
@@ -233,30 +233,30 @@ pub enum Error {
     OlderFormat {
         /// The manifest.
         path: PathBuf,
-        /// Its format.
+        /// The format of the manifest.
         found: u32,
-        /// The format known here.
+        /// The format that this program knows.
         known: u32,
     },
-    /// Another writer has the store open, or another process a note.
+    /// Another writer has the store open, or another process holds the note.
     #[error("{path} is locked by another writer{}", holder(owner, path, *outlives), path = path.display())]
     Locked {
         /// The lock.
         path: PathBuf,
-        /// What the other writer says of itself.
+        /// The text by which the other writer names itself.
         owner: String,
         /// Whether the lock stays when its writer is killed.
         outlives: bool,
     },
-    /// The lock was removed or taken while this process worked.
+    /// The lock was removed or taken over while this process worked.
     #[error("{path} is no longer held by this process{}", holder(owner, path, false), path = path.display())]
     LockLost {
         /// The lock.
         path: PathBuf,
-        /// What its new holder says of itself; empty where there is none.
+        /// The text by which the new holder names itself; empty if there is no new holder.
         owner: String,
     },
-    /// The manifest of the next epoch is there already: another writer made it meanwhile.
+    /// The manifest of the next epoch exists already: another writer created it meanwhile.
     #[error(
         "{path} exists already: another writer has committed this epoch; run the command again",
         path = path.display()
@@ -265,76 +265,76 @@ pub enum Error {
         /// The manifest.
         path: PathBuf,
     },
-    /// A row is to be continued that an epoch has, or that was not kept when the store was opened.
+    /// A row cannot be continued: an epoch has it, or it was not kept when the store was opened.
     #[error("row {row} of {path} cannot be continued: {why}", path = path.display())]
     CannotResume {
         /// The store.
         path: PathBuf,
         /// The row.
         row: u32,
-        /// Why not.
+        /// The reason.
         why: &'static str,
     },
-    /// A location is no path and no URL of a known form.
+    /// A location is neither a path nor a URL of a known scheme.
     #[error("{location}: unknown scheme {scheme:?}; expected a path, file:///path or s3://bucket/prefix")]
     UnknownScheme {
-        /// As it was given.
+        /// The location as given.
         location: String,
         /// The scheme.
         scheme: String,
     },
-    /// A location of a known scheme makes no sense.
+    /// A location has a known scheme but is not valid.
     #[error("{location}: {why}")]
     BadLocation {
-        /// As it was given.
+        /// The location as given.
         location: String,
-        /// What is wrong with it.
+        /// The flaw of the location.
         why: &'static str,
     },
-    /// A location in S3, and the program was built without it.
+    /// The location is in S3, and the program was built without S3.
     #[error("{location}: this program was built without S3; build it with `cargo install --path jobs --features s3`")]
     WithoutS3 {
-        /// As it was given.
+        /// The location as given.
         location: String,
     },
-    /// A file has not the bytes that the manifest says it has.
+    /// The checksum of a file differs from the checksum in the manifest.
     #[error("{path}: expected checksum {expected}, got {got}", path = path.display())]
     Checksum {
         /// The file.
         path: PathBuf,
-        /// The manifest's.
+        /// The checksum in the manifest.
         expected: String,
-        /// The file's.
+        /// The checksum of the file.
         got: String,
     },
-    /// A file has not the size that the manifest says it has.
+    /// The size of a file differs from the size in the manifest.
     #[error("{path}: expected {expected} bytes, got {got}", path = path.display())]
     Size {
         /// The file.
         path: PathBuf,
-        /// The manifest's.
+        /// The size in the manifest.
         expected: u64,
-        /// The file's.
+        /// The size of the file.
         got: u64,
     },
-    /// A layer file has other columns or types than the format says.
+    /// A layer file has other columns or types than the format requires.
     #[error("{path}: expected columns {expected}, got {got}", path = path.display())]
     Schema {
         /// The file.
         path: PathBuf,
-        /// The format's.
+        /// The columns of the format.
         expected: String,
-        /// The file's.
+        /// The columns of the file.
         got: String,
     },
     /// A record in a file breaks an invariant.
     #[error("{path}, row {row}: {damage}", path = path.display())]
     Damaged {
-        /// The file (of the layers of a page: the one with the links).
+        /// The file; of the layers of a page, the file with the links.
         path: PathBuf,
         /// The row in the file.
         row: u64,
-        /// The invariant.
+        /// The invariant that is broken.
         damage: Damage,
     },
     /// The UID names no URL of this epoch.
@@ -342,32 +342,32 @@ pub enum Error {
     UnknownUid {
         /// The UID.
         uid: Uid,
-        /// The epoch asked.
+        /// The epoch that the caller asked for.
         epoch: u64,
-        /// How many URLs it has.
+        /// The number of URLs of the epoch.
         urls: u64,
     },
-    /// The counts of a row in the manifest are not those of its files.
+    /// The counts of a row in the manifest differ from the counts of its files.
     #[error("row {row}: the manifest has the counts {expected:?}, the files have {got:?}")]
     Counts {
         /// The row.
         row: u32,
-        /// The manifest's.
+        /// The counts in the manifest.
         expected: Box<Counts>,
-        /// The files'.
+        /// The counts of the files.
         got: Box<Counts>,
     },
     /// The in-link layers do not mirror the out-link layers.
     #[error("in-links do not mirror out-links: {in_links} triples of source, link and time range against {out_links}")]
     NotMirrored {
-        /// Triples of the out side.
+        /// The number of triples in the out-link layers.
         out_links: u64,
-        /// Triples of the in side.
+        /// The number of triples in the in-link layers.
         in_links: u64,
     },
 }
 
-/// What is wrong with a record read from a file.
+/// The flaws of a record that was read from a file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Damage {
@@ -388,15 +388,15 @@ pub enum Damage {
     /// UIDs of the url layer are not dense.
     #[error("UID {got} where {expected} is expected")]
     NotDense {
-        /// The UID that comes next.
+        /// The UID that is expected.
         expected: u64,
         /// The UID found.
         got: u64,
     },
-    /// Layers that belong together have different UIDs, rows or row groups here.
+    /// Layers that belong together differ in UIDs, rows or row groups here.
     #[error("the layers are not aligned here")]
     NotAligned,
-    /// Keys do not rise, or the first key of a partition is not the manifest's.
+    /// Keys do not rise, or the first key of a partition differs from the first key in the manifest.
     #[error("the key of {got:?} does not come after that of {previous:?}")]
     Keys {
         /// The URL before.
@@ -404,31 +404,31 @@ pub enum Damage {
         /// The URL found.
         got: String,
     },
-    /// Empty URL or urlkey.
+    /// A URL or urlkey is empty.
     #[error("empty URL or urlkey")]
     EmptyUrl,
-    /// A UID outside the URLs of the store, or of the partition.
+    /// A UID is outside the URLs of the store, or of the partition.
     #[error("UID {uid} is outside {first}..{end}")]
     UidOutside {
         /// The UID.
         uid: Uid,
-        /// First of the UIDs that may stand here.
+        /// The first UID that may be here.
         first: Uid,
-        /// One past the last.
+        /// The UID after the last one that may be here.
         end: Uid,
     },
     /// A required value is missing.
     #[error("a required value is null")]
     Null,
-    /// A list of no unknown captures, or of no changes, that is empty and not null.
+    /// A list of captures or changes is empty and not null, or the reverse.
     #[error("an empty value where null is expected")]
     EmptyNotNull,
-    /// The range start is not the start of a range of the manifest's length.
+    /// A range does not start where a range of the manifest's length starts.
     #[error("time {0} is not the start of a range")]
     NotRangeStart(i64),
 }
 
-/// Who has a lock, and what to do about it.
+/// The holder of a lock and advice to the user, as the end of a message.
 fn holder(owner: &str, path: &Path, outlives: bool) -> String {
     let who = if owner.is_empty() { String::new() } else { format!(": {owner}") };
     let what = if outlives {
@@ -440,7 +440,7 @@ fn holder(owner: &str, path: &Path, outlives: bool) -> String {
 }
 
 impl Error {
-    /// Whether a file of the store is not as it was written: to ask again is of no use until somebody has mended it.
+    /// Whether the error means that a file of the store is damaged. A retry fails until somebody repairs the file.
     pub fn is_damage(&self) -> bool {
         matches!(
             self,
@@ -462,7 +462,8 @@ impl Error {
         move |source| Error::Io { path: path.to_owned(), source }
     }
 
-    /// For `map_err` after a call to the Parquet library; errors of the system under it come out as such.
+    /// For `map_err` after a call to the Parquet library. Errors of the operating system below the library become
+    /// [`Error::Io`].
     pub(crate) fn parquet(path: &Path) -> impl FnOnce(parquet::errors::ParquetError) -> Error + '_ {
         move |source| match source {
             parquet::errors::ParquetError::External(inner) => match inner.downcast::<io::Error>() {

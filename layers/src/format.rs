@@ -1,4 +1,4 @@
-//! The specification of a store, and a test that holds the schemas in the code to it.
+//! The specification of a store, and a test that the schemas in the code match the specification.
 
 #![doc = include_str!("format.md")]
 

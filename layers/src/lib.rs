@@ -1,5 +1,5 @@
-//! The on-disk contract of Webstrata: layers of Parquet files that hold a link graph over time, and the way to ask
-//! them.
+//! The on-disk format of Webstrata: layers of Parquet files that hold a link graph over time, and the readers that
+//! answer questions from these files.
 //!
 //! ```text
 //! pages, in-links, URLs --> [writers of layers] --> rows/NNNNNN/{url,ol,ts,bv,rv,il,tr,ibv}/part-*.parquet
@@ -7,14 +7,14 @@
 //! questions --> [Reader: Links] --> [Store] --> those files
 //! ```
 //!
-//! The files themselves are specified in [`format`](mod@format). Memory: writers hold one row group, readers what they
-//! are allowed to.
+//! [`format`](mod@format) specifies the files. Memory: writers hold one row group, and readers hold what their caller
+//! allows.
 //!
-//! | folder | what |
+//! | folder | contents |
 //! |---|---|
-//! | [`record`] | pages, presence of links, what several rows say together, keys, times |
+//! | [`record`] | pages, presence of links, the union of several rows, keys, times |
 //! | [`file`](mod@file) | schemas, and one writer a file |
-//! | [`location`] | where a store lies: a directory or a bucket, and files that are whole or not there |
+//! | [`location`] | the location of a store: a directory or a bucket, and files that are complete or absent |
 //! | [`store`] | epochs and commits, identities, leases, garbage collection, translations of UIDs |
 //! | [`read`] | questions and their answers, scans, differences between epochs, checks |
 //!
@@ -23,7 +23,7 @@
 //! ```
 //! use webstrata_layers::*;
 //!
-//! // A store of two URLs. One is a page: its capture of 2008 links to the other, its capture of 2009 to nothing.
+//! // A store of two URLs. One is a page: its capture of 2008 links to the other URL, its capture of 2009 to nothing.
 //! let dir = tempfile::tempdir()?;
 //! let time = |text| parse_time(text, false).expect("a time");
 //! let (timestamps, changes) = (vec![time("20080601"), time("20090601")], vec![Change { link: 0, capture: 1 }]);
@@ -51,7 +51,7 @@
 //! let (in_range, provenance) = (RangeLength::Month, Provenance::default());
 //! writer.commit(NewEpoch { rows, in_range, provenance, translation: None })?;
 //!
-//! // Its answers.
+//! // The answers of the store.
 //! let reader = Reader::new(Store::open(dir.path())?, 64 << 20);
 //! let page = reader.uid("http://example.org/")?.expect("a URL of the store");
 //! let links = reader.out_links(page, Window::Seen { from: time("2008"), to: time("2009") })?;

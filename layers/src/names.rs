@@ -1,4 +1,4 @@
-//! The names of what lies in a store, relative to it; [`format`](mod@crate::format) says what each is.
+//! The names of files and directories in a store, relative to the store; [`format`](mod@crate::format) describes them.
 
 pub(crate) const CURRENT: &str = "CURRENT";
 pub(crate) const LOCK: &str = "LOCK";
@@ -14,7 +14,7 @@ pub(crate) fn manifest_name(epoch: u64) -> String {
     format!("{EPOCHS}/{epoch:06}.json")
 }
 
-/// Where the leases on an epoch lie in S3.
+/// The directory of the leases on an epoch in S3.
 #[cfg(feature = "s3")]
 pub(crate) fn lease_dir(epoch: u64) -> String {
     format!("{LEASES}/{epoch:06}")

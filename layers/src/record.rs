@@ -1,10 +1,11 @@
-//! What a store says of a page, and of several rows together: the records, without a file.
+//! The records of a store, without a file: one page or URL in one row, and in several rows together.
 //!
-//! A [`page`] is a URL's [`capture`]s and links; [`presence`] tells which link was in which capture, [`status`] what
-//! the server answered. [`precedence`] decides which row's captures count where several rows have a page, and [`join`]
-//! makes one record of them; [`form`] has how captures spell links; [`removal`] says what is taken out. [`key`] orders
-//! URLs and says which of them a question means, [`time`] has windows and ranges, [`sample`] draws a few of many links,
-//! [`backlink`] tells when a page linked to a target, [`batch`] holds many answers.
+//! A [`page`] has the [`capture`]s and links of a URL. [`presence`] tells which link was in which capture, and
+//! [`status`] has the answers of the server. If several rows have a page, [`precedence`] decides which captures count,
+//! and [`join`] makes one record. [`form`] has how captures spell links. [`removal`] has the rules that take captures
+//! and links out. [`key`] orders URLs and selects the URLs that a question means. [`time`] has windows and ranges, and
+//! [`sample`] draws some of many links. [`backlink`] tells when a page linked to a target. [`batch`] holds many
+//! answers.
 
 pub mod backlink;
 pub mod batch;

@@ -1,4 +1,4 @@
-//! The store: epochs, rows and the file CURRENT; how a new epoch is committed, and how one is opened.
+//! The store: epochs, rows and the file CURRENT. This module opens an epoch, and commits a new one.
 //!
 //! ```text
 //! STORE/LOCK                         held by the one writer while it works
@@ -7,11 +7,11 @@
 //! STORE/rows/000001/ol/part-00000.parquet
 //! ```
 //!
-//! Invariants: files named by an epoch up to CURRENT never change. A writer that dies at any moment leaves the epoch
-//! before: rows and manifests that no such epoch names are invisible, and the next writer removes them, but for one row
-//! that it may keep, to go on with it. Everything is durable before CURRENT names it. Many processes may write files of
-//! one row; one of them has the [`StoreWriter`], the others open the row by its number. Source: Najork 2009 (epochs);
-//! [`mod@crate::format`].
+//! Invariants: files that an epoch up to CURRENT names never change. If a writer dies, whenever that is, the store
+//! keeps the epoch before. Rows and manifests that no such epoch names are invisible. The next writer removes them,
+//! except one row that it may keep in order to continue the row. Everything is durable before CURRENT names it. Many
+//! processes may write files of one row. One of these processes has the [`StoreWriter`], and the others open the row by
+//! its number. Source: Najork 2009 (epochs); [`mod@crate::format`].
 
 pub mod beside;
 pub mod gc;
@@ -44,8 +44,8 @@ use crate::store::lease::{Lease, Leased};
 use crate::store::manifest::history::{PastEpoch, TRANSLATIONS, history_after, is_translation, translation_name};
 use crate::store::manifest::{FORMAT, FileEntry, Manifest, ManifestFlaw, NewEpoch, RowEntry};
 
-/// An epoch of a store, open for reading. It has a [`Lease`] where it can, so that the epoch stays while this or a
-/// clone lives.
+/// An epoch of a store, open for reading. It has a [`Lease`] where the reader can have one, so that the epoch stays
+/// while this value or a clone lives.
 #[derive(Clone, Debug)]
 pub struct Store {
     location: Location,
@@ -58,7 +58,7 @@ impl Store {
     /// Opens the current epoch.
     ///
     /// # Errors
-    /// No store, no such epoch, a manifest of a newer format or that contradicts itself.
+    /// There is no store, or no such epoch. The manifest has a newer format, or contradicts itself.
     pub fn open(location: impl Into<Location>) -> Result<Store, Error> {
         let location = location.into();
         let mut id = current(&location)?.ok_or_else(|| Error::NotAStore { path: location.path("") })?;
@@ -67,7 +67,8 @@ impl Store {
             if let Ok(Some(store)) = opened {
                 return Ok(store);
             }
-            // Retired, or built anew, since CURRENT was read: then CURRENT has moved on.
+            // The epoch was retired, or the store was rebuilt, after CURRENT was read. In both cases CURRENT has moved
+            // on.
             match current(&location)? {
                 Some(now) if now != id => id = now,
                 _ => return opened?.ok_or(Error::MissingEpoch { path: location.path(""), epoch: id.epoch }),
@@ -78,16 +79,17 @@ impl Store {
     /// Opens an epoch by number.
     ///
     /// # Errors
-    /// As [`Store::open`]; [`Error::RetiredEpoch`] for one that was removed, or before one that took something
-    /// out.
+    /// As [`Store::open`]; [`Error::RetiredEpoch`] for an epoch that was removed, or that is older than an epoch that
+    /// took something out.
     pub fn open_epoch(location: impl Into<Location>, epoch: u64) -> Result<Store, Error> {
         Self::open_past(location.into(), epoch, false)
     }
 
-    /// As [`Store::open_epoch`], also an epoch that answers no question any more, to look at what its files have.
+    /// As [`Store::open_epoch`], and also opens an epoch that no longer answers questions, to look at the contents of
+    /// its files.
     ///
     /// # Errors
-    /// As [`Store::open`]; [`Error::RetiredEpoch`] for one that was removed.
+    /// As [`Store::open`]; [`Error::RetiredEpoch`] for an epoch that was removed.
     pub fn inspect(location: impl Into<Location>, epoch: u64) -> Result<Store, Error> {
         Self::open_past(location.into(), epoch, true)
     }
@@ -107,10 +109,11 @@ impl Store {
         Self::open_leased(&location, id)?.ok_or_else(retired)
     }
 
-    /// Opens an epoch that was opened before, perhaps by another process: that one, and no other of its number.
+    /// Opens an epoch that was opened before, perhaps by another process: exactly that epoch, never another epoch with
+    /// the same number.
     ///
     /// # Errors
-    /// As [`Store::open_epoch`]; [`Error::Replaced`] where another store is at the location now.
+    /// As [`Store::open_epoch`]; [`Error::Replaced`] if another store is at the location now.
     pub fn open_known(location: impl Into<Location>, known: EpochId) -> Result<Store, Error> {
         let location = location.into();
         match Self::open_epoch(&location, known.epoch) {
@@ -121,8 +124,8 @@ impl Store {
         }
     }
 
-    /// The lease first, then the manifest: see [`crate::store::lease`]. `None` where the epoch is retired, or never
-    /// was.
+    /// Takes the lease first and then reads the manifest: see [`crate::store::lease`]. `None` if the epoch is retired
+    /// or never existed.
     fn open_leased(location: &Location, id: EpochId) -> Result<Option<Store>, Error> {
         let lease = match location.storage().lease(id.epoch)? {
             Leased::Held(lease) => Some(lease),
@@ -136,41 +139,41 @@ impl Store {
         }
     }
 
-    /// Which epoch it is, of all stores.
+    /// The identity of the epoch, which tells it from epochs of other stores.
     pub fn id(&self) -> EpochId {
         self.id
     }
 
-    /// Which store it is, whatever the epoch: the digest of its first. Two that were built from the same captures and
-    /// then took in others have the same.
+    /// The identity of the store, whatever the epoch: the digest of its first epoch. Two stores that were built from
+    /// the same captures and then got different updates have the same root.
     pub fn root(&self) -> Digest {
         self.manifest.history.first().map_or(self.id.digest, |first| first.digest)
     }
 
-    /// Whether this is an epoch, or comes after it in the same store.
+    /// Whether this epoch is `known`, or comes after `known` in the same store.
     pub fn follows(&self, known: EpochId) -> bool {
         self.id == known || self.manifest.past(known.epoch) == Some(known)
     }
 
-    /// What keeps the epoch; `None` where the reader cannot have that.
+    /// The lease that keeps the epoch; `None` if the reader cannot have a lease.
     pub fn lease(&self) -> Option<&Lease> {
         self.lease.as_ref()
     }
 
-    /// Where it lies.
+    /// The location of the store.
     pub fn location(&self) -> &Location {
         &self.location
     }
 
-    /// What the epoch has.
+    /// The manifest of the epoch.
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
     }
 
-    /// Compares a file with its size and checksum in the manifest. Cost: reads it whole.
+    /// Compares a file with its size and checksum in the manifest. Cost: reads the whole file.
     ///
     /// # Errors
-    /// A file that cannot be read, or is not as written.
+    /// A file that cannot be read, or does not match the size and the checksum of its entry.
     pub fn verify(&self, entry: &FileEntry) -> Result<(), Error> {
         self.body(entry).map(drop)
     }
@@ -181,10 +184,11 @@ impl Store {
     }
 }
 
-/// Compares a file of a store, perhaps of a row that no epoch has yet, with its entry. Cost: reads it whole.
+/// Compares a file of a store with its entry. The file may be of a row that no epoch has yet. Cost: reads the whole
+/// file.
 ///
 /// # Errors
-/// A file that cannot be read, or is not as written.
+/// A file that cannot be read, or does not match the size and the checksum of its entry.
 pub fn verify_file(location: &Location, entry: &FileEntry) -> Result<(), Error> {
     verified_body(location, entry).map(drop)
 }
@@ -195,31 +199,31 @@ fn verified_body(location: &Location, entry: &FileEntry) -> Result<Body, Error> 
     Ok(body)
 }
 
-/// The one writer of a store. The lock goes with it.
+/// The one writer of a store. It holds the lock of the store until it is dropped.
 pub struct StoreWriter {
     location: Location,
     current: Option<EpochId>,
     /// The rows of all epochs.
     rows: BTreeSet<u32>,
-    /// The row without a commit that was left as it was.
+    /// The uncommitted row that was kept when the store was opened.
     keep: Option<u32>,
-    /// The row that was begun last; before the first, the last that an epoch has.
+    /// The number of the row that was begun last; at first the greatest row number of all epochs.
     last_row: AtomicU32,
     lock: Box<dyn Lock>,
-    /// Whether the place was made for the store.
+    /// Whether this writer created the place of the store.
     made: bool,
 }
 
 impl StoreWriter {
-    /// Opens a store for writing, or makes a new one in an empty or missing directory; removes what dead writers left,
-    /// but for the row `keep`.
+    /// Opens a store for writing, or makes a new store in an empty or missing directory. Removes what dead writers
+    /// left, except the row `keep`.
     ///
-    /// `owner` says in the lock who writes: a job, its host, its process. In a directory the lock goes with the
-    /// process. In S3 it outlives a process that is killed, and then the same text takes it over again; so a job that
-    /// is to be continued has a text of its own, the same each time.
+    /// `owner` is the text in the lock that names the writer: a job, its host, its process. In a directory the lock
+    /// ends with the process. In S3 the lock outlives a killed process, and a writer with the same text takes the lock
+    /// over. A job that may be resumed therefore needs a text that no other job has and that is always the same.
     ///
     /// # Errors
-    /// A store that another writer has open ([`Error::Locked`]), a directory with other things in it, manifests that
+    /// A store that another writer has open ([`Error::Locked`]), a directory that holds other files, manifests that
     /// cannot be read.
     pub fn open(location: impl Into<Location>, owner: &str, keep: Option<u32>) -> Result<StoreWriter, Error> {
         let location = location.into();
@@ -238,7 +242,7 @@ impl StoreWriter {
             }
         }
         let lock = location.storage().lock(owner)?;
-        // Read again: the writer before may have committed between the first look and the lock.
+        // Read CURRENT again: the previous writer may have committed between the first look and the lock.
         let current = self::current(&location)?;
         let rows = clean(&location, current, keep)?;
         let last_row = AtomicU32::new(rows.last().copied().unwrap_or(0));
@@ -250,7 +254,7 @@ impl StoreWriter {
         self.current
     }
 
-    /// What the current epoch says of a row; `None` where it does not have it.
+    /// The current epoch and its entry for a row; `None` if the current epoch does not have the row.
     ///
     /// # Errors
     /// A manifest that cannot be read.
@@ -260,14 +264,14 @@ impl StoreWriter {
         Ok(manifest.rows.into_iter().find(|entry| entry.row == row).map(|entry| (id.epoch, entry)))
     }
 
-    /// Begins a new row, which stays invisible until it is committed. Of a store in S3, its files wait for their upload
-    /// in the system's directory for temporary files; [`RowDir::open`] takes another.
+    /// Begins a new row, which stays invisible until it is committed. In S3, files of the row wait for their upload in
+    /// the system's directory for temporary files; [`RowDir::open`] takes another directory.
     ///
     /// # Errors
-    /// When there are no more numbers.
+    /// All row numbers are used.
     pub fn begin_row(&self) -> Result<RowDir, Error> {
         loop {
-            // Relaxed: numbers need to differ, nothing else.
+            // Relaxed: the numbers only need to differ.
             let row = self.last_row.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
             if row == 0 {
                 return Err(self.cannot_resume(row, "there are no more numbers for rows"));
@@ -278,7 +282,7 @@ impl StoreWriter {
         }
     }
 
-    /// Goes on with the row that was kept: what it has stays, files written again are replaced.
+    /// Continues the row that was kept. Its files stay, except those that are written again and so replaced.
     ///
     /// # Errors
     /// A row that was not kept, or that an epoch has by now.
@@ -292,11 +296,11 @@ impl StoreWriter {
         Ok(RowDir::open(&self.location, row, &std::env::temp_dir()))
     }
 
-    /// Removes a row that was begun and is not to be committed, with the lock; of a store without an epoch all that
-    /// there is, so that there is no store.
+    /// Removes a row that was begun and will not be committed, and releases the lock. Removes the whole store if the
+    /// store has no epoch.
     ///
     /// # Errors
-    /// What the disk or the server refuses.
+    /// An error of the disk or of the server.
     pub fn abandon(self, row: &RowDir) -> Result<(), Error> {
         self.lock.check()?;
         let storage = self.location.storage();
@@ -316,12 +320,12 @@ impl StoreWriter {
         Error::CannotResume { path: self.location.path(""), row, why }
     }
 
-    /// Makes a new epoch current and gives its number. All its files are made durable first; the manifest is made if
-    /// there is none of that number, and CURRENT is replaced last.
+    /// Makes a new epoch current and returns its number. The files of the epoch are made durable first. Then the
+    /// manifest is created, if no manifest has this number. CURRENT is replaced last.
     ///
     /// # Errors
-    /// Files that are missing or have another size than their entries say, a manifest that contradicts itself, a lock
-    /// that was taken away, and what the disk or the server refuses. The epoch before then stays current.
+    /// Files that are missing or differ from their entries in size, a manifest that contradicts itself, a lock that was
+    /// taken away, an error of the disk or of the server. The epoch before then stays current.
     pub fn commit(self, manifest_parts: NewEpoch) -> Result<u64, Error> {
         let epoch = self.current.map_or(0, |id| id.epoch) + 1;
         let name = manifest_name(epoch);
@@ -341,7 +345,8 @@ impl StoreWriter {
         let files: Vec<_> = files.chain(inputs).chain(held).collect();
         storage.settle(&files)?;
         self.lock.check()?;
-        // A manifest with these bytes is ours: the answer to the first try may have been lost on the way.
+        // A manifest with these bytes is from this writer: the answer to the first attempt may have been lost on the
+        // way.
         if !storage.create(&name, json.as_bytes())? && storage.read(&name)?.as_deref() != Some(json.as_bytes()) {
             return Err(Error::EpochTaken { path });
         }
@@ -357,13 +362,13 @@ impl std::fmt::Debug for StoreWriter {
     }
 }
 
-/// How hard layers are compressed.
+/// How strongly layers are compressed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Effort {
     /// For rows that stay: the smallest files that a build can wait for.
     #[default]
     Thorough,
-    /// For rows that are merged soon: a tenth of the time for links, a seventh more bytes.
+    /// For rows that are merged soon: links take a tenth of the time and a seventh more bytes.
     Quick,
 }
 
@@ -378,8 +383,8 @@ pub struct RowDir {
 }
 
 impl RowDir {
-    /// A row that the [`StoreWriter`], perhaps of another process, has begun or resumed. Files of a store in S3 wait
-    /// for their upload in `staging`, without names; in a directory they are written in place.
+    /// A row that the [`StoreWriter`] has begun or resumed, perhaps in another process. In S3, files wait for their
+    /// upload in `staging`, without names; in a directory, files are written in place.
     pub fn open(location: impl Into<Location>, row: u32, staging: &Path) -> RowDir {
         RowDir {
             location: location.into(),
@@ -390,12 +395,12 @@ impl RowDir {
         }
     }
 
-    /// The same row, whose writers leave row groups to `helpers`.
+    /// The same row, with writers that leave row groups to `helpers`.
     pub fn with_helpers(self, helpers: Helpers) -> RowDir {
         RowDir { helpers, ..self }
     }
 
-    /// The same row, whose writers compress so hard.
+    /// The same row, with writers that compress with this effort.
     pub fn with_effort(self, effort: Effort) -> RowDir {
         RowDir { effort, ..self }
     }
@@ -405,12 +410,12 @@ impl RowDir {
         self.row
     }
 
-    /// The directory; a URL in S3.
+    /// The directory of the row, or its URL in S3.
     pub fn path(&self) -> PathBuf {
         self.location.path(&row_name(self.row))
     }
 
-    /// The store that it is in.
+    /// The location of the store that the row is in.
     pub fn location(&self) -> &Location {
         &self.location
     }
@@ -433,7 +438,7 @@ impl RowDir {
     }
 }
 
-/// The epochs that have manifests, oldest first; those above CURRENT are of dead writers.
+/// The epochs that have manifests, oldest first. Epochs above CURRENT are from dead writers.
 pub(crate) fn epochs(location: &Location) -> Result<BTreeSet<u64>, Error> {
     let names = location.storage().names(EPOCHS)?;
     let epoch = |name: &String| name.strip_suffix(".json")?.parse().ok();
@@ -443,13 +448,13 @@ pub(crate) fn epochs(location: &Location) -> Result<BTreeSet<u64>, Error> {
         .collect())
 }
 
-/// What CURRENT names; `None` without that file.
+/// The identity of the epoch that CURRENT names; `None` if CURRENT does not exist.
 pub(crate) fn current(location: &Location) -> Result<Option<EpochId>, Error> {
     let Some(bytes) = location.storage().read(CURRENT)? else { return Ok(None) };
     let text = String::from_utf8_lossy(&bytes[..bytes.len().min(60)]).into_owned();
     match (text.trim_end().parse(), text.trim_end().parse()) {
         (Ok(id), _) => Ok(Some(id)),
-        // Of a format before digests, which says so itself.
+        // Written by a format that had no digests yet. The manifest says which format.
         (_, Ok(epoch)) => {
             Err(version_error(location, epoch)?.unwrap_or(Error::BadCurrent { path: location.path(CURRENT), text }))
         }
@@ -457,7 +462,7 @@ pub(crate) fn current(location: &Location) -> Result<Option<EpochId>, Error> {
     }
 }
 
-/// What is to be said of the manifest of an epoch that is of another format; `None` for one of this format or of none.
+/// The error for a manifest of another format. `None` if the epoch has this format, or no readable manifest.
 fn version_error(location: &Location, epoch: u64) -> Result<Option<Error>, Error> {
     let name = manifest_name(epoch);
     let text = location.storage().read(&name)?.unwrap_or_default();
@@ -486,7 +491,7 @@ pub(crate) fn read_manifest(location: &Location, id: EpochId) -> Result<Manifest
     if got != expected {
         return Err(Error::DamagedManifest { path, expected, got });
     }
-    // The version first: a newer manifest may have another shape.
+    // Check the version first: a newer manifest may have different fields.
     if let Some(error) = other_version(&text, path.clone()) {
         return Err(error);
     }
@@ -499,23 +504,24 @@ pub(crate) fn read_manifest(location: &Location, id: EpochId) -> Result<Manifest
     }
 }
 
-/// The store that a path is in, or would be in where it is not there yet; the store itself is in it, too.
+/// The store that contains a path, or would contain the path if it existed. A store contains its own directory, too.
 pub fn store_around(path: &Path) -> Option<PathBuf> {
     let path = std::path::absolute(path).ok()?;
-    // As far as the path is there, without links; what follows is not there, and so no store.
+    // The part of the path that exists, with symbolic links resolved. The rest does not exist, so no store is in it.
     let existing = path.ancestors().find_map(|part| std::fs::canonicalize(part).ok())?;
     let is_store = |directory: &&Path| directory.join(CURRENT).is_file() && directory.join(EPOCHS).is_dir();
     existing.ancestors().find(is_store).map(Path::to_owned)
 }
 
-/// The manifests of a store up to the current one, oldest first, each as the newest names it; none in a new store.
+/// The manifests of a store up to the current one, oldest first. Each is the one that the newest manifest names. Empty
+/// for a new store.
 pub(crate) fn manifests(location: &Location) -> Result<BTreeMap<EpochId, Manifest>, Error> {
     let Some(id) = current(location)? else { return Ok(BTreeMap::new()) };
     let newest = read_manifest(location, id)?;
     let kept_epochs = epochs(location)?;
     let past: Vec<EpochId> =
         newest.history.iter().map(PastEpoch::id).filter(|past| kept_epochs.contains(&past.epoch)).collect();
-    // One that is removed meanwhile is not there.
+    // An epoch that is removed meanwhile is left out.
     let past = past.into_iter().filter_map(|id| match read_manifest(location, id) {
         Err(Error::MissingEpoch { .. }) => None,
         read => Some(read.map(|manifest| (id, manifest))),
@@ -523,9 +529,9 @@ pub(crate) fn manifests(location: &Location) -> Result<BTreeMap<EpochId, Manifes
     past.chain([Ok((id, newest))]).collect()
 }
 
-/// Removes rows, translations and lists of inputs that no epoch up to the current one names, and later manifests; gives
-/// the rows in use. A row that is kept stays, and so do the files that may go with it. Only names that writers make are
-/// touched.
+/// Removes rows, translations, lists of inputs and held links that no epoch up to the current one names, and all later
+/// manifests. Returns the rows in use. The row `keep` stays, and so do the files that may belong to it. Other names
+/// than those that writers make are not touched.
 fn clean(location: &Location, current: Option<EpochId>, keep: Option<u32>) -> Result<BTreeSet<u32>, Error> {
     let (mut rows, mut files, storage) = (BTreeSet::new(), BTreeSet::new(), location.storage());
     for manifest in manifests(location)?.values() {

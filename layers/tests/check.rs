@@ -1,4 +1,4 @@
-//! Stores that are whole to the byte but break a promise: `check` must name each.
+//! Stores with intact files that break a promise: `check` must name each problem.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
@@ -21,7 +21,7 @@ fn model() -> Model {
     Model::new(captures, 5, RangeLength::Days(30))
 }
 
-/// The problems of a store in which the layers and the manifest were changed before the commit.
+/// Commits a store with these changes of layers and manifest, and returns the problems that `check` finds.
 fn problems(spoil: impl FnOnce(&mut Model), spoil_epoch: impl FnOnce(&mut NewEpoch)) -> Vec<String> {
     let dir = tempfile::tempdir().unwrap();
     let mut model = model();
@@ -49,7 +49,7 @@ fn a_sound_store_has_no_problem() {
 fn in_links_that_do_not_mirror_out_links() {
     let lost = spoiled(|model| drop(model.in_links.pop()));
     assert_eq!(lost, ["in-links do not mirror out-links: 4 triples of source, link and time range against 6"]);
-    // As many triples, but another source; and another range.
+    // The number of triples is the same, but a source differs. Then a range differs.
     let other = spoiled(|model| model.in_links[1].sources[0] = Uid(3));
     assert_eq!(other, ["in-links do not mirror out-links: 6 triples of source, link and time range against 6"]);
     let other = spoiled(|model| model.in_links[1].ranges[0] = MONTH);
@@ -66,7 +66,7 @@ fn ranges_that_start_nowhere() {
 fn uids_outside() {
     let found = spoiled(|model| model.pages[0].links[1] = Uid(9));
     assert_eq!(found[0], "rows/000001/ol/part-00000.parquet, row 0: UID 9 is outside 0..5");
-    // Partitions have the UIDs 0..2 and 2..5: a page of the second in the first.
+    // The partitions have the UIDs 0..2 and 2..5. Move a page of the second partition to the first.
     let found = problems(
         |_| {},
         |epoch| {
@@ -102,7 +102,7 @@ fn files_that_are_of_another_layer() {
         |epoch| {
             let files = &mut epoch.rows[0].partitions[0].files;
             let (ol, il) = (files[1].clone(), files[5].clone());
-            // Same columns, so nothing in the file tells; the graph does.
+            // Both layers have the same columns, so only the graph shows the mistake.
             files[1] = FileEntry { layer: Layer::Ol, ..il };
             files[5] = FileEntry { layer: Layer::Il, ..ol };
         },
@@ -172,7 +172,7 @@ fn earlier_epochs_are_checked_when_asked_for_and_named_when_not() {
         let epoch = model().write_row(&writer, 2);
         writer.commit(epoch).unwrap();
     }
-    // Two partitions of eight layers, which the second epoch does not have.
+    // Two partitions of eight layers are not in the second epoch.
     let report = check(dir.path()).unwrap();
     assert_eq!((&report.epochs[..], report.unread.files, &report.unread.epochs[..]), (&[2][..], 16, &[1][..]));
     let all = check_all(dir.path()).unwrap();
@@ -185,7 +185,7 @@ fn earlier_epochs_are_checked_when_asked_for_and_named_when_not() {
     assert!(check(dir.path()).unwrap().is_sound());
     let found = check_all(dir.path()).unwrap();
     assert!(found.problems_found == 1 && found.problems[0].to_string().contains("rows/000001/ts/part-00000"));
-    // The manifest of an earlier epoch is read in both.
+    // Both checks read the manifest of the earlier epoch.
     let path = dir.path().join("epochs/000001.json");
     let text = std::fs::read_to_string(&path).unwrap();
     std::fs::write(&path, text.replacen("captures", "capturez", 1)).unwrap();
@@ -193,7 +193,7 @@ fn earlier_epochs_are_checked_when_asked_for_and_named_when_not() {
         assert!(found.problems[0].to_string().contains("epochs/000001.json is damaged"), "{found:?}");
     }
     std::fs::write(&path, text).unwrap();
-    // What no epoch names is nothing that the store answers from, and is said not to have been read.
+    // No answer needs files that no epoch names. The report lists them as not read.
     std::fs::write(dir.path().join("notes.txt"), "mine").unwrap();
     std::fs::create_dir_all(dir.path().join("rows/000009")).unwrap();
     assert_eq!(check_all(dir.path()).unwrap().unread.unnamed, ["notes.txt", "rows/000009"]);

@@ -1,5 +1,5 @@
-//! Leases and collections: what a collection removes and leaves, wherever it stops, and that no reader ever sees it.
-//! With the feature `s3` also in an object store in memory.
+//! Leases and collections: what a collection removes and keeps, wherever it stops, and that no reader ever notices it.
+//! With the feature `s3`, the tests also run on an object store in memory.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
@@ -26,7 +26,7 @@ fn five_epochs(place: &Location) {
     merge(place, 0, 8, &[(0, 0, 8)]);
 }
 
-/// The numbers of the epochs that can be opened, each with all its files.
+/// The numbers of the epochs that can be opened. Checks all files of each.
 fn whole_epochs(place: &Location) -> Vec<u64> {
     let of_epoch = |epoch| match Store::open_epoch(place, epoch) {
         Ok(store) => {
@@ -78,7 +78,7 @@ fn old_epochs_go_with_all_that_only_they_had() {
         for never in [0, 6] {
             assert!(matches!(Store::open_epoch(place, never), Err(Error::MissingEpoch { .. })));
         }
-        // Nothing more to do, and a writer finds nothing either.
+        // A second collection removes nothing, and a writer finds nothing to remove.
         let again = Collected { removed: vec![], rows: vec![], bytes: 0, ..expected };
         assert_eq!(collect(place, "gc", 3).unwrap(), again);
         drop(writer(place));
@@ -91,7 +91,7 @@ fn old_epochs_go_with_all_that_only_they_had() {
             (way.forward(Uid(3)), way.forward(Uid(4)), way.backward(Uid(7))),
             (Some(Uid(5)), Some(Uid(3)), None)
         );
-        // Until all is built anew, and the last epoch that named them is gone.
+        // After a build from scratch, they go with the last epoch that named them.
         rebuild(place, 1);
         let last = collect(place, "gc", 1).unwrap();
         let translations = ["translations/000002-000003.parquet", "translations/000004-000005.parquet"];
@@ -125,7 +125,7 @@ fn an_epoch_stays_while_a_reader_has_it_open() {
         assert_eq!(without_bytes(foretell(place, 1).unwrap()), expected);
         assert_eq!(without_bytes(collect(place, "gc", 1).unwrap()), expected);
         assert_eq!(whole_epochs(place), [2, 5, 6]);
-        // A clone holds as well as the first.
+        // A clone keeps the epoch, too.
         let clone = second.clone();
         drop((second, current));
         assert_eq!(collect(place, "gc", 1).unwrap().removed, [5]);
@@ -152,7 +152,7 @@ fn readers_never_see_a_collection() {
                             let manifest = store.manifest();
                             manifest.files().for_each(|file| store.verify(file).unwrap());
                             epochs.insert(manifest.epoch);
-                            // An older one is there whole, or retired.
+                            // The epoch before is complete, or retired.
                             let older = manifest.epoch.saturating_sub(1).max(1);
                             match Store::open_epoch(place, older) {
                                 Ok(store) => store.manifest().files().for_each(|file| store.verify(file).unwrap()),
@@ -179,7 +179,7 @@ fn readers_never_see_a_collection() {
     }
 }
 
-/// A forecast has no lock, so what it is about may go meanwhile.
+/// A dry run takes no lock, so its files may be removed meanwhile.
 fn expect_gone(error: Error) -> Result<(), Error> {
     match &error {
         Error::MissingEpoch { .. } => Ok(()),
@@ -190,7 +190,7 @@ fn expect_gone(error: Error) -> Result<(), Error> {
 
 #[test]
 fn a_collection_that_stopped_anywhere_is_finished_by_the_next() {
-    // What it does, in order; each time it stops after one more.
+    // The removals of a collection, in order. Each run stops after one more of them.
     let steps = [
         "epochs/000001.json",
         "epochs/000002.json",
@@ -298,7 +298,7 @@ fn the_log_has_the_epochs_that_are_left() {
     }
 }
 
-/// A store that the reader may read and not write.
+/// The reader may read the store, but may not write to it.
 #[cfg(unix)]
 #[test]
 fn a_reader_without_the_right_to_write_has_a_lease() {

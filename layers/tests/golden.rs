@@ -1,4 +1,4 @@
-//! The worked example of the specification, to the byte.
+//! The worked example of the specification, byte for byte.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
@@ -101,7 +101,7 @@ fn the_worked_example_answers_as_told() {
     assert_eq!(report.files, 9, "eight layers, one list of inputs");
 }
 
-/// A change of these checksums is a change of the bytes of every store: of the format, or of the encoders used.
+/// If these checksums change, the bytes of every store change: the format or an encoder has changed.
 #[test]
 fn the_worked_example_has_always_the_same_bytes() {
     let dir = tempfile::tempdir().unwrap();

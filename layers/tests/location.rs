@@ -1,6 +1,6 @@
-//! One store in every place that can hold one: rows that are kept and continued, locks and what they say, many
-//! processes on one row. With the feature `s3` also in an object store in memory; one on a server is for
-//! `tests/interop/s3.py`.
+//! One store in each kind of location: rows that are kept and continued, locks and their messages, and several
+//! processes that write one row. With the feature `s3`, the tests also run on an object store in memory.
+//! `tests/interop/s3.py` tests a store on a server.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
@@ -47,7 +47,7 @@ fn a_store_answers_alike_wherever_it_lies() {
     for place in &places {
         model().write(place, 2);
         assert!(check(place).unwrap().is_sound());
-        // Without memory nothing is kept from one question to the next.
+        // Without memory, the reader keeps nothing from one question to the next.
         all.insert(answers(place, 1 << 20));
         all.insert(answers(place, 0));
     }
@@ -65,7 +65,7 @@ fn a_kept_row_survives_and_is_continued_with_the_same_bytes() {
         };
         let row = written.rows[0].row;
         assert_eq!(row, 2);
-        // Another row that nobody kept, beside it.
+        // Beside it, write another row that is not kept.
         let writer = StoreWriter::open(place, "job 1", Some(row)).unwrap();
         let other = model().write_row(&writer, 1);
         assert_eq!(other.rows[0].row, 3, "a new row must not get the number of the kept one");
@@ -74,7 +74,7 @@ fn a_kept_row_survives_and_is_continued_with_the_same_bytes() {
         let writer = StoreWriter::open(place, "job 1", Some(row)).unwrap();
         let resumed = writer.resume_row(row).unwrap();
         assert_eq!((resumed.row(), resumed.path()), (row, format!("{place}/rows/000002").into()));
-        // One partition is written again, over the one that is there.
+        // Write the partitions again, over the files that are there.
         let again = model().write_into(&[resumed], 2);
         assert_eq!(again, written);
         assert_eq!(writer.commit(written).unwrap(), 2);
@@ -168,7 +168,7 @@ fn notes_are_written_by_who_holds_them_and_are_no_part_of_the_store() {
             (vec!["all".into(), "top".into()], Some(b"two".to_vec()))
         );
         assert_eq!(notes.path("top").display().to_string(), format!("{place}/watches/top.json"));
-        // Who asks next is refused in a directory, and has it in S3.
+        // The next process that asks is rejected in a directory, and gets the note in S3.
         match notes.hold("top") {
             Err(Error::Locked { path, .. }) => {
                 assert!(place.directory().is_some() && path.ends_with("watches/top.lock"));
@@ -185,7 +185,7 @@ fn notes_are_written_by_who_holds_them_and_are_no_part_of_the_store() {
         }
         assert_eq!(notes.names().unwrap(), ["all"]);
         drop(notes.hold("top").unwrap());
-        // Neither writers nor collections nor the check mind them.
+        // Writers, collections and checks ignore notes.
         model().write(place, 1);
         store::gc::collect(place, "gc", 1).unwrap();
         assert!(check(place).unwrap().is_sound());
@@ -216,7 +216,7 @@ fn a_store_is_found_by_its_file_url() {
     assert_eq!(answers(&place, 1 << 20), answers(&path.as_path().into(), 1 << 20));
 }
 
-/// Of a lock that outlives its process.
+/// Tests of a lock that outlives its process.
 #[cfg(feature = "s3")]
 mod in_objects {
     use super::*;
@@ -240,13 +240,14 @@ mod in_objects {
         let place = Location::in_memory();
         let slow = StoreWriter::open(&place, "slow", None).unwrap();
         let written = model().write_row(&slow, 1);
-        // A person took it for dead, and another took the lock: here by the same text, then by dropping it.
+        // Somebody thinks that the writer is dead and takes the lock over with the same text. Then another writer gets
+        // the lock.
         drop(StoreWriter::open(&place, "slow", Some(1)).unwrap());
         let other = StoreWriter::open(&place, "other", Some(1)).unwrap();
         let error = slow.commit(written).unwrap_err();
         assert!(matches!(&error, Error::LockLost { owner, .. } if owner == "other"), "{error}");
         assert!(matches!(Store::open(&place), Err(Error::NotAStore { .. })));
-        // And it did not take the other's lock away with it.
+        // The slow writer did not remove the lock of the other one.
         assert!(matches!(StoreWriter::open(&place, "third", None), Err(Error::Locked { .. })));
         drop(other);
     }

@@ -1,7 +1,7 @@
-//! Round trips and questions against a slow model: captures as a map, every answer by definition.
+//! Round trips and questions, compared with a slow model: captures as a map, with every answer computed by definition.
 //!
-//! Random captures become pages and in-links by plain loops, are written as a store of several partitions, and read
-//! back. Then every question about every URL is put to the reader and to the model.
+//! Plain loops turn random captures into pages and in-links, which are written as a store of several partitions and
+//! read back. Then the reader and the model answer every question about every URL.
 
 mod small_store;
 
@@ -12,7 +12,7 @@ use small_store::{Captures, Model};
 use webstrata_layers::check;
 use webstrata_layers::{CaptureTime, Lifespan, Links, Precision, RangeLength, Reader, Status, Store, Uid, Window};
 
-/// The links in a window by definition: of known captures in it, or of the capture that counts.
+/// The links in a window by definition: the links of the known captures in the window, or of the capture that counts.
 fn links_in(captures: &Captures, page: u64, window: Window) -> BTreeSet<u64> {
     let own = || captures.iter().filter(|((uid, _), _)| *uid == page);
     let empty = BTreeSet::new();
@@ -27,7 +27,7 @@ fn links_in(captures: &Captures, page: u64, window: Window) -> BTreeSet<u64> {
     }
 }
 
-/// Lifespans by definition: known captures in order; a run ends where the link is gone.
+/// Lifespans by definition: in the order of known captures, a lifespan ends at the first capture without the link.
 fn lifespans(captures: &Captures, page: u64) -> Vec<Lifespan> {
     let known: Vec<(i64, &BTreeSet<u64>)> = captures
         .iter()
@@ -54,7 +54,7 @@ const URLS: u64 = 9;
 
 fn captures() -> impl Strategy<Value = Captures> {
     let links = proptest::option::weighted(0.8, proptest::collection::btree_set(0..URLS, 0..6));
-    // Around the ends of months, so that windows cut ranges.
+    // Times are around the ends of months, so that windows cut ranges.
     let time =
         (0i64..6, -2i64..2).prop_map(|(month, second)| RangeLength::Days(30).start(month * 30 * 86_400) + second);
     proptest::collection::btree_map((0..URLS, time), links, 0..40)
@@ -143,7 +143,7 @@ fn range_answers_are_exact_on_whole_ranges() {
     let ask = |from, to, precision| reader.in_links(Uid(3), Window::Seen { from, to }, precision).unwrap();
     assert_eq!(ask(0, month - 1, Precision::Range), [0].map(Uid));
     assert_eq!(ask(month, 2 * month - 1, Precision::Range), [1].map(Uid));
-    // Inside a range: too wide, until asked for exactly.
+    // For a window inside a range, the answer has too many sources with range precision, but not if it is exact.
     assert_eq!(ask(6, 7, Precision::Range), [0].map(Uid));
     assert_eq!(ask(6, 7, Precision::Exact), [] as [Uid; 0]);
     let as_of = |time, precision| reader.in_links(Uid(3), Window::as_of(time), precision).unwrap();

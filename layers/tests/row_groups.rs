@@ -88,7 +88,7 @@ fn write(dir: &Path) -> Result<(), Error> {
 fn all_pages_come_back_from_many_row_groups() -> Result<(), Error> {
     let dir = tempfile::tempdir().map_err(|source| Error::Io { path: "temporary".into(), source })?;
     write(dir.path())?;
-    // Room for about two blocks, so that blocks come and go.
+    // The cache has room for about two blocks, so it drops and reads blocks again.
     let reader = Reader::new(Store::open(dir.path())?, 48 << 20);
     for uid in 0..PAGES {
         assert_eq!(reader.page(Uid(uid))?.as_deref(), Some(&page(uid)));
@@ -98,7 +98,7 @@ fn all_pages_come_back_from_many_row_groups() -> Result<(), Error> {
         assert_eq!(reader.uid(&format!("{}x", url(uid)))?, None);
     }
     let report = check(dir.path())?;
-    // The out side is sound in itself; only the in side is missing.
+    // The out-link layers are sound; only the in-links are missing.
     assert!(matches!(report.problems[..], [Error::NotMirrored { in_links: 0, .. }]), "{:?}", report.problems);
     assert_eq!(report.counts, reader.store().manifest().counts);
     Ok(())

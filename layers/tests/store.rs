@@ -1,4 +1,4 @@
-//! Commits, crashes, locks and damage: what a store must survive, and what it must refuse.
+//! Commits, crashes, locks and damage: what a store must survive, and what it must reject.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
@@ -24,7 +24,7 @@ fn model() -> Model {
     Model::new(captures, 6, RangeLength::Month)
 }
 
-/// Asks about everything, so that each file is read.
+/// Asks questions until each file was read.
 fn ask_all(dir: &Path) -> Result<(), Error> {
     let reader = Reader::new(Store::open(dir)?, 1 << 20);
     for uid in 0..6 {
@@ -74,7 +74,7 @@ fn what_dead_writers_leave_is_invisible_and_goes() {
         let row = epoch.rows[0].row;
         match current {
             None => drop(writer),
-            // Died between the manifest and CURRENT.
+            // The writer died between the manifest and CURRENT.
             Some(current) => {
                 writer.commit(epoch).unwrap();
                 fs::write(dir.path().join("CURRENT"), current).unwrap();
@@ -85,7 +85,7 @@ fn what_dead_writers_leave_is_invisible_and_goes() {
     };
     assert_eq!(dead(None), 1);
     assert!(matches!(Store::open(dir.path()), Err(Error::NotAStore { .. })));
-    // The row of the dead writer is gone, so its number is free.
+    // The row of the dead writer is removed, so its number is used again.
     model().write(dir.path(), 1);
     assert_eq!(dead(None), 2);
     assert_eq!(Store::open(dir.path()).unwrap().manifest().epoch, 1);
@@ -123,7 +123,7 @@ fn places_that_are_no_store() {
     assert!(matches!(StoreWriter::open(dir.path().join("thesis.txt"), "test", None), Err(Error::NotADirectory { .. })));
 }
 
-/// Writes a manifest, and CURRENT as if it were the one that was committed.
+/// Writes a manifest, and a CURRENT that names it as if it were committed.
 fn put_manifest(dir: &Path, text: &str) {
     fs::write(dir.join("epochs/000001.json"), text).unwrap();
     fs::write(dir.join("CURRENT"), format!("1 {}\n", Digest::of(text.as_bytes()))).unwrap();
@@ -149,7 +149,7 @@ fn manifests_that_lie_are_refused() {
         newer.to_string().ends_with("has format 7; this program reads formats up to 4: install a newer version"),
         "{newer}"
     );
-    // A newer format may look quite different: the version is still what is said.
+    // A newer format may have other fields, but the error still names the version.
     assert!(matches!(open("{\"format\": 5, \"strata\": []}"), Err(Error::NewerFormat { found: 5, .. })));
     let older = with("\"format\": 4", "\"format\": 1").unwrap_err();
     assert!(older.to_string().ends_with("has format 1; this program reads format 4: build the store again"), "{older}");
@@ -187,7 +187,7 @@ fn no_changed_byte_of_a_manifest_or_of_current_is_believed() {
         for at in 0..good.len() {
             let mut bad = good.clone();
             bad[at] = if bad[at].is_ascii_digit() { b'0' + (bad[at] - b'0' + 1) % 10 } else { bad[at] ^ 1 };
-            // The newline at the end of CURRENT says nothing.
+            // The newline at the end of CURRENT has no meaning.
             if name == "CURRENT" && at + 1 == good.len() {
                 continue;
             }
@@ -247,7 +247,7 @@ fn a_reader_whose_store_is_built_anew_answers_as_before_or_not_at_all() {
     first.write(&place, 2);
     let reader = Reader::new(Store::open(&place).unwrap(), 0);
     let before: Vec<_> = (0..reader.urls()).map(|uid| reader.out_links(Uid(uid), Window::ALWAYS).unwrap()).collect();
-    // The same sizes and shapes, and other times and links.
+    // The new store has files of the same sizes and columns, with other times and links.
     for _ in 0..2 {
         fs::remove_dir_all(&place).unwrap();
         Model::new(Captures::new(), 2, RangeLength::Year).write(&place, 2);
@@ -258,7 +258,7 @@ fn a_reader_whose_store_is_built_anew_answers_as_before_or_not_at_all() {
             }
         }
     }
-    // What was not opened before is told by its checksum.
+    // In files that were not opened before, the checksum shows the change.
     let late = Reader::new(Store::open(&place).unwrap(), 0);
     fs::remove_dir_all(&place).unwrap();
     first.write(&place, 2);
@@ -345,7 +345,7 @@ fn writers_refuse_disorder_with_both_values() {
     let record = InLinks { uid: Uid(7), ranges: vec![0], sources: [1].map(Uid).to_vec(), changes: vec![] };
     let mut into = InlinksWriter::create(&row, 0).unwrap();
     into.push(&record).unwrap();
-    // The in-links of one URL may stand in several records.
+    // A URL may have several in-link records.
     into.push(&record).unwrap();
     assert_eq!(text(into.push(&InLinks { uid: Uid(6), ..record.clone() })), "UID out of order: 6 after 7");
     let bad = text(into.push(&InLinks { uid: Uid(9), ranges: vec![5, 1], ..record }));

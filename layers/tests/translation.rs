@@ -1,4 +1,4 @@
-//! UIDs through merges: chains of epochs against plain maps, what the files hold, what is refused, what damage does.
+//! UIDs through merges: chains of epochs compared with plain maps, the contents of files, invalid shifts, and damage.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
@@ -16,7 +16,7 @@ enum Step {
     Update {
         urls: usize,
     },
-    /// The newest rows become one; URLs in an order that `seed` gives, without those that `seed` drops.
+    /// Merges the newest rows into one. `seed` gives the order of URLs and, with `drops`, selects URLs to drop.
     Merge {
         rows: usize,
         seed: u64,
@@ -38,7 +38,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..8)
 }
 
-/// Numbers that look random and are always the same.
+/// Numbers that look random and are the same in every run.
 fn mixed(number: u64, seed: u64) -> u64 {
     (number ^ seed).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29).wrapping_mul(0xbf58_476d_1ce4_e5b9)
 }
@@ -50,7 +50,7 @@ proptest! {
     fn any_chain_of_epochs_translates_as_plain_maps_do(steps in steps()) {
         let dir = tempfile::tempdir().unwrap();
         let place = Location::from(dir.path());
-        // The rows, each a list of names; a UID is a place in the whole.
+        // The rows, each as a list of names. A UID is a position in the list of all rows.
         let (mut rows, mut next) = (vec![vec![0u64, 1, 2]], 3u64);
         rebuild(&place, 3);
         let mut epochs = vec![rows.concat()];
@@ -74,7 +74,7 @@ proptest! {
                     let kept = rows.len().saturating_sub(newest);
                     let before = rows.concat();
                     let mut merged = rows.split_off(kept).concat();
-                    // Runs of several are the usual case.
+                    // Most shifts should have several UIDs.
                     merged.sort_by_key(|&name| (mixed(name / 3, seed), name));
                     merged.retain(|&name| !drops || !mixed(name, !seed).is_multiple_of(4));
                     let below: usize = rows.iter().map(Vec::len).sum();
@@ -115,12 +115,12 @@ proptest! {
     }
 }
 
-/// Epoch 1: UIDs 0 to 2; 2: 3 to 5 more; 3: the second row in another order without UID 4.
+/// Epoch 1 has UIDs 0 to 2, and epoch 2 adds 3 to 5. Epoch 3 has the second row in another order, without UID 4.
 fn merged() -> (tempfile::TempDir, Location) {
     merged_by(&[(3, 4, 1), (5, 3, 1)])
 }
 
-/// The same with these runs, right or wrong, from epoch 2 to 3.
+/// As [`merged`], with these valid or invalid shifts from epoch 2 to 3.
 fn merged_by(runs: &[(u64, u64, u64)]) -> (tempfile::TempDir, Location) {
     let dir = tempfile::tempdir().unwrap();
     let place = Location::from(dir.path());
@@ -130,7 +130,7 @@ fn merged_by(runs: &[(u64, u64, u64)]) -> (tempfile::TempDir, Location) {
     (dir, place)
 }
 
-/// A change of these bytes is a change of the format, or of the encoder used.
+/// If these bytes change, the format or the encoder has changed.
 #[test]
 fn a_translation_has_always_the_same_bytes() {
     let (_dir, place) = merged();
@@ -163,7 +163,7 @@ fn many_row_groups_come_back() {
     let (_dir, place) = merged();
     let urls = 200_000;
     update(&place, urls);
-    // Pairs swapped: as many runs as UIDs.
+    // UIDs are swapped in pairs, so each UID is a shift.
     let runs: Vec<_> = (0..urls).map(|at| (5 + at, 5 + (at ^ 1), 1)).collect();
     merge(&place, 2, urls, &runs);
     let store = Store::open(&place).unwrap();
@@ -204,7 +204,7 @@ fn epochs_without_a_way_are_named() {
         format!("{place} cannot translate UIDs of epoch 3: epoch 4 replaced the store and gave all URLs new UIDs");
     assert_eq!(text, expected);
     assert_eq!(between(4).unwrap().forward(Uid(5)), Some(Uid(5)));
-    // An epoch that is open keeps its own view.
+    // An open epoch does not see later epochs.
     let second = Store::open_epoch(&place, 3).unwrap();
     assert_eq!(Translations::between(&second, 1).unwrap().forward(Uid(2)), Some(Uid(2)));
 }
@@ -280,10 +280,10 @@ fn every_flipped_byte_of_a_translation_is_found() {
     assert_eq!(Translations::between(&store, 3).unwrap().forward(Uid(4)), Some(Uid(4)), "it needs no file");
 }
 
-/// Files whose checksums are right, and that contradict the epochs.
+/// The checksums of these files are right, but the contents contradict the epochs.
 #[test]
 fn runs_that_cannot_be_are_damage() {
-    // Epoch 2 has UIDs 0 to 5, epoch 3 has 0 to 4, and 3 is the first that was merged.
+    // Epoch 2 has UIDs 0 to 5, and epoch 3 has 0 to 4. UID 3 is the first UID of the merged row.
     for (runs, expected) in [
         (vec![(3, 3, 2), (5, 4, 1)], "row 1: UID 4 after 4"),
         (vec![(5, 3, 2)], "row 0: UID 6 is outside 3..6"),

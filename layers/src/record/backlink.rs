@@ -1,21 +1,21 @@
-//! When a page linked to a target: the rule of backlinks.
+//! Backlinks: the rule that says when a page linked to a target.
 //!
 //! A target is one URL or many, such as all URLs of a host. A capture of a page links to the target if it has a link to
-//! any of them. From the captures of the page, in order of time, follows a list of stays:
+//! any of these URLs. The captures of the page, in order of time, give a list of stays:
 //!
 //! | a capture | before it | what happens |
 //! |---|---|---|
-//! | links | no capture of the page with known links | the stay is *found*: nobody knows since when the link is there |
+//! | links | no capture of the page with known links | the stay is *found*: the link may be older |
 //! | links | only captures without | the stay is *new* |
 //! | links | a stay that has ended | the stay has *returned* |
 //! | does not link, or is a failure that ends the page | a stay | the stay is *lost* with this capture |
 //! | has unknown links | anything | *unknown* until the next capture that tells; a stay goes on |
 //! | is a failure of the server | anything | nothing |
 //!
-//! Which failures end a page is told by [`Failures::End`]. Whether the page links at a moment is said as of that moment
-//! ([`Linking`]): unknown while the latest capture that counts has unknown links, in a stay or not; else it *stands* if
-//! it is in a stay. So the pages that are in a stay at the end of a period are those of the period before, and those
-//! that were found, new or returned in it, without those that were lost in it.
+//! [`Failures::End`] says which failures end a page. Whether the page links at a moment is an answer as of that moment
+//! ([`Linking`]). It is unknown while the latest capture that counts has unknown links, in a stay or not. Otherwise the
+//! page *stands* if it is in a stay. The pages in a stay at the end of a period are therefore the pages of the period
+//! before, plus the pages that were found, new or returned in the period, minus the pages that were lost in it.
 //!
 //! Times are seconds, UTC. Cost: linear in the captures of a page, and in the events of a series.
 
@@ -33,49 +33,50 @@ use crate::record::time::RangeLength;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Began {
-    /// With the first capture of the page whose links are known: the link may be older.
+    /// The stay began with the first capture of the page with known links: the link may be older.
     Found,
-    /// With a capture, after others that did not link.
+    /// The stay began with a capture after others that did not link.
     New,
-    /// With a capture, after an earlier stay.
+    /// The stay began with a capture after an earlier stay.
     Returned,
 }
 
 /// A stretch of time in which a page linked to the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Stay {
-    /// The first capture that links.
+    /// The time of the first capture that links.
     pub first: i64,
-    /// The last one.
+    /// The time of the last capture that links.
     pub last: i64,
-    /// The first capture after it that does not link; `None` if the store has none.
+    /// The time of the first later capture that does not link; `None` if the store has none.
     pub gone: Option<i64>,
-    /// How it began.
+    /// How the stay began.
     pub began: Began,
 }
 
 /// When a page, or the pages of a host, linked to the target.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Backlink {
-    /// In order of time; they do not touch.
+    /// The stays, in order of time. Stays do not touch.
     pub stays: Vec<Stay>,
     /// Closed intervals in which it is unknown whether the page links, in stays or outside of them, in order of time.
     /// The end of the last one is [`i64::MAX`] if no later capture tells.
     pub unknown: Vec<(i64, i64)>,
-    /// URLs of the target that the page ever linked to.
+    /// The number of URLs of the target that the page ever linked to.
     pub targets: u64,
 }
 
 impl Backlink {
-    /// Empties it, and keeps its memory.
+    /// Removes the contents, and keeps the memory.
     pub fn clear(&mut self) {
         self.stays.clear();
         self.unknown.clear();
         self.targets = 0;
     }
 
-    /// Replaces the stays by those of a page, given its captures in order of time, and the intervals from a first to a
-    /// last capture in which it has a link to the target: the lifespans of these links, in any order.
+    /// Replaces the stays by the stays of a page. `captures` are the captures of the page in order of time. `lifespans`
+    /// are intervals from a first to a last capture with a link to the target: the lifespans of these links, in any
+    /// order.
     pub fn set(&mut self, captures: impl IntoIterator<Item = CaptureTime>, lifespans: &mut [(i64, i64)]) {
         self.stays.clear();
         self.unknown.clear();
@@ -122,12 +123,12 @@ impl Backlink {
         self.stays.extend(open);
     }
 
-    /// The first capture that linked; the end of time without one.
+    /// The time of the first capture that linked; [`i64::MAX`] if no capture did.
     pub fn first(&self) -> i64 {
         self.stays.first().map_or(i64::MAX, |stay| stay.first)
     }
 
-    /// Whether it links as of a time.
+    /// Whether the page links as of a time.
     pub fn links_at(&self, time: i64) -> Linking {
         if self.unknown.iter().any(|&(since, until)| (since..=until).contains(&time)) {
             return Linking::Unknown;
@@ -136,8 +137,8 @@ impl Backlink {
         if self.stays.iter().any(is_there) { Linking::Yes } else { Linking::No }
     }
 
-    /// Calls `visit` with each stretch of a stay that is not unknown, in order: its first second and the one after its
-    /// last, [`i64::MAX`] where it goes on.
+    /// Calls `visit` with each stretch of a stay in which it is known that the page links, in order. A stretch is given
+    /// by its first second and the second after its last one. The latter is [`i64::MAX`] if the stretch goes on.
     fn each_standing(&self, mut visit: impl FnMut(i64, i64)) {
         let mut unknown = &self.unknown[..];
         for stay in &self.stays {
@@ -156,33 +157,34 @@ impl Backlink {
     }
 }
 
-/// What happened in a period, and what is so at its end.
+/// The events in a period, and the state at its end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Period {
-    /// Pages that stand at the end.
+    /// The number of pages that stand at the end.
     pub standing: u64,
-    /// Pages of which it is unknown at the end whether they link.
+    /// The number of pages for which it is unknown at the end whether they link.
     pub unknown: u64,
-    /// Stays that began in it, and how.
+    /// The number of stays that began in the period as *found*.
     pub found: u64,
-    /// See `found`.
+    /// The number of stays that began in the period as *new*.
     pub new: u64,
-    /// See `found`.
+    /// The number of stays that began in the period as *returned*.
     pub returned: u64,
-    /// Stays that are gone in it.
+    /// The number of stays that were lost in the period.
     pub lost: u64,
 }
 
-/// How many pages link, period by period.
+/// The number of pages that link, period by period.
 #[derive(Clone, Debug)]
 pub struct Series {
     length: RangeLength,
-    /// By the first second of a period: what happened in it, with the differences of `standing` and `unknown`.
+    /// By the first second of a period: its events, with the differences of `standing` and `unknown` to the period
+    /// before.
     periods: BTreeMap<i64, (Period, [i64; 2])>,
 }
 
 impl Series {
-    /// No pages yet; periods have this length.
+    /// A series without pages, with periods of this length.
     pub fn new(length: RangeLength) -> Self {
         Self { length, periods: BTreeMap::new() }
     }
@@ -191,7 +193,7 @@ impl Series {
         self.periods.entry(self.length.start(time)).or_default()
     }
 
-    /// Counts a page in.
+    /// Adds a page to the counts.
     pub fn add(&mut self, backlink: &Backlink) {
         for stay in &backlink.stays {
             let period = &mut self.at(stay.first).0;
@@ -210,7 +212,7 @@ impl Series {
         }
     }
 
-    /// Counts a stretch into one of the differences: its first second and the one after its last.
+    /// Adds a stretch to one of the differences. It is given by its first second and the second after its last one.
     fn stretch(&mut self, number: usize, (first, end): (i64, i64)) {
         self.at(first).1[number] += 1;
         if end < i64::MAX {
@@ -218,7 +220,7 @@ impl Series {
         }
     }
 
-    /// Each period from the first in which something happened to the last one, by its first second.
+    /// All periods from the first to the last with an event, each with its first second.
     pub fn periods(&self) -> Vec<(i64, Period)> {
         let Some((&first, _)) = self.periods.first_key_value() else { return Vec::new() };
         let last = self.periods.last_key_value().map_or(first, |(&last, _)| last);

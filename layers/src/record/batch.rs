@@ -1,9 +1,10 @@
-//! Answers to many questions in one buffer: no allocation for each of them.
+//! The answers to many questions in one buffer, without an allocation for each answer.
 //!
-//! [`Batch::fill`] takes questions in order and whatever answers one into a vector: each call of [`crate::Links`] that
-//! ends in `_into` does. Answers stand in the order of the questions. A batch that is used again keeps its memory.
+//! [`Batch::fill`] takes questions in order and a function that writes an answer into a vector, such as the calls of
+//! [`crate::Links`] that end in `_into`. Answers are in the order of the questions. A batch that is used again keeps
+//! its memory.
 
-/// Lists, one after the other.
+/// A sequence of lists.
 ///
 /// ```
 /// use webstrata_layers::Batch;
@@ -21,7 +22,7 @@
 pub struct Batch<T> {
     ends: Vec<usize>,
     values: Vec<T>,
-    /// The answer that is being made.
+    /// The answer in progress.
     one: Vec<T>,
 }
 
@@ -32,10 +33,11 @@ impl<T> Default for Batch<T> {
 }
 
 impl<T> Batch<T> {
-    /// Replaces all answers by those to `questions`; `answer` replaces the contents of the vector that it is given.
+    /// Replaces all answers by the answers to `questions`. `answer` must replace the contents of the vector that it
+    /// gets.
     ///
     /// # Errors
-    /// The first of `answer`; the batch then has the answers before it.
+    /// The first error of `answer`. The batch then has the answers before the error.
     pub fn fill<Q, E>(
         &mut self,
         questions: &[Q],
@@ -51,7 +53,7 @@ impl<T> Batch<T> {
         Ok(())
     }
 
-    /// Adds the answer to one more question.
+    /// Appends the answer to one more question.
     pub fn push(&mut self, answer: &[T])
     where
         T: Clone,
@@ -65,22 +67,22 @@ impl<T> Batch<T> {
         &self.values
     }
 
-    /// As [`Batch::values`], without the batch.
+    /// As [`Batch::values`], and consumes the batch.
     pub fn into_values(self) -> Vec<T> {
         self.values
     }
 
-    /// Number of answers.
+    /// The number of answers.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether nothing was asked.
+    /// Whether there are no answers.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// The answer to a question. Panics when there is no such question.
+    /// The answer to the question with this index. Panics if there is no such question.
     pub fn get(&self, question: usize) -> &[T] {
         let start = question.checked_sub(1).map_or(0, |before| self.ends[before]);
         &self.values[start..self.ends[question]]

@@ -1,9 +1,9 @@
-//! The captures of a page: their times, their statuses, whether their links are known, and which of them a window
+//! The captures of a page: their times and statuses, whether their links are known, and which captures a window
 //! selects.
 //!
-//! A capture is *blank* where the presence matrix says nothing of it: its links are unknown, or it is a failure, which
-//! has none ([`crate::record::status`]). A question about an interval passes over blank captures. As of a time, the
-//! latest capture that counts decides: if it is blank, no links are known.
+//! A capture is *blank* if the presence matrix says nothing of it: its links are unknown, or it is a failure, which has
+//! no links ([`crate::record::status`]). A question about an interval passes over blank captures. As of a time, the
+//! latest capture that counts decides. If this capture is blank, no links are known.
 
 pub mod fate;
 
@@ -14,36 +14,36 @@ use serde::Serialize;
 /// A capture of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CaptureTime {
-    /// When, in seconds.
+    /// The time in seconds.
     pub time: i64,
-    /// Whether its links are known. Those of a failure are: it has none.
+    /// Whether the links are known. The links of a failure are known: it has none.
     pub known: bool,
-    /// What the server answered.
+    /// The status that the server answered.
     pub status: Status,
 }
 
 impl CaptureTime {
-    /// Whether the presence matrix says nothing of it.
+    /// Whether the capture is blank: the presence matrix says nothing of it.
     pub fn is_blank(&self) -> bool {
         !self.known || self.status.is_failure()
     }
 }
 
-/// The capture that decides what is so as of a time, of those of a page in order of time: the latest that counts.
+/// The capture that decides as of a time: the latest that counts. `captures` must be in order of time.
 pub fn deciding(captures: &[CaptureTime], as_of: AsOf) -> Option<CaptureTime> {
     let counts = |capture: &&CaptureTime| capture.time <= as_of.time && as_of.failures.counts(capture.status);
     captures.iter().rev().find(counts).filter(|capture| capture.time >= as_of.since).copied()
 }
 
-/// Whether a page links to a URL as of a time. The one answer of all questions that have a time, in both directions.
+/// Whether a page links to a URL as of a time. All questions with a time use this answer, in both directions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Linking {
-    /// It links: the capture that decides has the link.
+    /// Yes: the capture that decides has the link.
     Yes,
-    /// It does not: that capture lacks the link, or is a failure, or there is none.
+    /// No: the capture that decides lacks the link or is a failure, or no capture decides.
     No,
-    /// Nobody knows: the links of that capture are unknown.
+    /// Unknown: the links of the capture that decides are unknown.
     Unknown,
 }
 
@@ -57,7 +57,7 @@ impl Linking {
         }
     }
 
-    /// Its word.
+    /// The text of the answer.
     pub fn name(self) -> &'static str {
         match self {
             Linking::Yes => "yes",
@@ -67,13 +67,14 @@ impl Linking {
     }
 }
 
-/// Whether it is unknown as of a time what a page links to.
+/// Whether the links of a page are unknown as of a time.
 pub fn is_unknown(captures: &[CaptureTime], as_of: AsOf) -> bool {
     Linking::of(deciding(captures, as_of), false) == Linking::Unknown
 }
 
-/// Since when that is unknown: the time of the first of the captures with unknown links, up to the one that decides,
-/// without another between them that counts. `None` where it is known.
+/// Since when the links are unknown as of a time; `None` if they are known. This is the time of the first capture in a
+/// run of captures with unknown links, which ends with the capture that decides. Captures that do not count are left
+/// out of the run.
 pub fn unknown_since(captures: &[CaptureTime], as_of: AsOf) -> Option<i64> {
     let last = deciding(captures, as_of).filter(|capture| !capture.known)?.time;
     let before = captures[..captures.partition_point(|capture| capture.time <= last)].iter().rev();
@@ -81,52 +82,52 @@ pub fn unknown_since(captures: &[CaptureTime], as_of: AsOf) -> Option<i64> {
     counting.take_while(|capture| !capture.known).last().map(|capture| capture.time)
 }
 
-/// The failure that ended a page which is gone as of a time: of the failures without a good capture since, the first
-/// that counts. `None` where the page is not gone, or was never captured.
+/// The failure that ended a page which is gone as of a time: the first counting failure after the last good capture.
+/// `None` if the page is not gone, or was never captured.
 pub fn ended_by(captures: &[CaptureTime], as_of: AsOf) -> Option<CaptureTime> {
     let counts = |capture: &&CaptureTime| capture.time <= as_of.time && as_of.failures.counts(capture.status);
     captures.iter().rev().filter(counts).take_while(|capture| capture.status.is_failure()).last().copied()
 }
 
-/// Times of the captures that tell which links the page has, rising: neither those with unknown links nor failures of
-/// the server.
+/// The times of the captures that tell which links the page has, rising. Captures with unknown links and failures of
+/// the server do not tell.
 pub fn telling(captures: &[CaptureTime]) -> Vec<i64> {
     let tells = |capture: &&CaptureTime| capture.known && Failures::End.counts(capture.status);
     captures.iter().filter(tells).map(|capture| capture.time).collect()
 }
 
-/// The first of the [`telling`] times after `last`: a link of the capture of `last`, and not of the next one that
-/// tells, is gone then. Cost: a search.
+/// The first of the [`telling`] times after `last`. If the capture at this time lacks a link of the capture at `last`,
+/// the link is gone then. Cost: a search.
 pub fn gone_after(telling: &[i64], last: i64) -> Option<i64> {
     telling.get(telling.partition_point(|&time| time <= last)).copied()
 }
 
-/// What is known of a page as of a time.
+/// The state of a page as of a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PageState {
-    /// It is there.
+    /// The page is there.
     Alive,
-    /// It is there again, after a failure had ended it.
+    /// The page is there again, after a failure had ended it.
     Back,
-    /// It was there, and a failure has ended it.
+    /// The page was there, and a failure has ended it.
     Gone,
-    /// It was never there: only failures count.
+    /// The page was never there: only failures count.
     Missing,
 }
 
 /// The captures that one row has of a page.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Captures<'a> {
-    /// Seconds, rising.
+    /// The times in seconds, rising.
     pub times: &'a [i64],
-    /// Indexes of the captures of which the presence matrix says nothing, rising.
+    /// The indexes of the blank captures, rising.
     pub blank: &'a [u32],
-    /// Where the status changes, rising.
+    /// The captures at which the status changes, rising.
     pub statuses: &'a [StatusChange],
 }
 
 impl<'a> Captures<'a> {
-    /// Each of them.
+    /// All captures, in order.
     pub fn iter(self) -> impl Iterator<Item = CaptureTime> + 'a {
         let mut blank = self.blank.iter().peekable();
         let (mut statuses, mut status) = (self.statuses.iter().peekable(), Status::OK);
@@ -146,7 +147,8 @@ impl<'a> Captures<'a> {
         status::status_at(self.statuses, capture)
     }
 
-    /// The capture that decides what is so as of a time, if any does: the latest that counts. It may be blank.
+    /// The index of the capture that decides as of a time: the latest that counts; `None` if there is none. It may be
+    /// blank.
     #[inline]
     pub fn deciding(&self, AsOf { time, since, failures }: AsOf) -> Option<u32> {
         let end = self.times.partition_point(|&other| other <= time);
@@ -162,8 +164,9 @@ impl<'a> Captures<'a> {
         ends.flat_map(|(first, end, _)| first as usize..end as usize).collect()
     }
 
-    /// Of the captures `first..end`, which all have a link or are blank, the stretches between those that end the page:
-    /// of each the first and the last capture that is not blank. `ends` is what [`Captures::ends`] gives.
+    /// Cuts the captures `first..end` at the captures that end the page. All captures in `first..end` must have a link
+    /// or be blank. Returns the stretches between the cuts, each as its first and last capture that is not blank.
+    /// `ends` is the result of [`Captures::ends`].
     pub fn between_ends(
         &self,
         ends: &[usize],
@@ -181,8 +184,8 @@ impl<'a> Captures<'a> {
         stretches.filter_map(move |(first, end)| marked_ends(first, end, blank)).collect::<Vec<_>>().into_iter()
     }
 
-    /// Whether the page is there in a window: as of a time, whether the capture that decides is no failure; in an
-    /// interval, whether any capture is none. Its links may be unknown.
+    /// Whether the page is there in a window. As of a time: whether the capture that decides is not a failure. In an
+    /// interval: whether any capture is not a failure. The links may be unknown.
     pub fn is_alive(&self, window: Window) -> bool {
         match window {
             Window::Seen { from, to } => {
@@ -194,7 +197,8 @@ impl<'a> Captures<'a> {
         }
     }
 
-    /// What is known of the page as of a time; `None` where no capture decides. Cost: the captures, if one failed.
+    /// The state of the page as of a time; `None` if no capture decides. Cost: linear in the captures if any capture
+    /// failed.
     pub fn state(&self, as_of: AsOf) -> Option<PageState> {
         let last = self.deciding(as_of)?;
         if self.statuses.is_empty() {
@@ -211,8 +215,8 @@ impl<'a> Captures<'a> {
         })
     }
 
-    /// The captures that a window selects, as first and last index, neither of them blank; blank ones between them
-    /// carry the bits of a selected one. `None` when no capture is selected that is not blank.
+    /// The captures that a window selects, as first and last index. Neither is blank, and blank captures between them
+    /// carry the bits of a selected one. `None` if the window selects no capture that is not blank.
     #[inline]
     pub fn selected(&self, window: Window) -> Option<(u32, u32)> {
         let (first, end) = match window {
@@ -228,7 +232,7 @@ impl<'a> Captures<'a> {
     }
 }
 
-/// Captures with memory of their own.
+/// Captures that own their memory.
 #[derive(Clone, Debug, Default)]
 pub struct CapturesBuf {
     times: Vec<i64>,
@@ -237,7 +241,7 @@ pub struct CapturesBuf {
 }
 
 impl CapturesBuf {
-    /// The same captures.
+    /// A view of the captures.
     pub fn view(&self) -> Captures<'_> {
         Captures { times: &self.times, blank: &self.blank, statuses: &self.statuses }
     }
@@ -255,7 +259,7 @@ impl FromIterator<CaptureTime> for CapturesBuf {
     }
 }
 
-/// The first and the last capture of `first..end` that is not blank.
+/// The first and the last capture of `first..end` that is not blank; `None` if all are blank.
 pub(crate) fn marked_ends(first: usize, end: usize, blank: &[u32]) -> Option<(u32, u32)> {
     let (mut first, mut last) = first_and_last(first, end)?;
     if !blank.is_empty() {
@@ -273,7 +277,7 @@ pub(crate) fn marked_ends(first: usize, end: usize, blank: &[u32]) -> Option<(u3
     Some((first, last))
 }
 
-/// `first..end` as first and last, where it is not empty.
+/// The first and the last index of `first..end`; `None` if the range is empty.
 pub(crate) fn first_and_last(first: usize, end: usize) -> Option<(u32, u32)> {
     if first >= end {
         return None;

@@ -1,22 +1,23 @@
-//! Forms: how the captures of a page spell their links, beside the links.
+//! Forms: how the captures of a page spell its links. Forms are stored beside the links.
 //!
-//! A form is a code below [`FORMS`] that says how a reference depends on the URL of its page; 0 says that it does not.
-//! Here a code is a number; what the codes mean is said where references are read. A page has forms where a capture
-//! with another URL may have its payload, see [`crate::format`].
+//! A form is a code below [`FORMS`] that says how a reference depends on the URL of its page; 0 means that it does not
+//! depend. Here a code is only a number. The code that reads references gives it a meaning, see [`crate::format`]. A
+//! page has forms if a capture with another URL may have the same payload.
 //!
-//! Jobs that add captures to a store, or put rows together, work with *formed* pages: a [`Page`] whose links are pairs
-//! of a UID and a form, in one number each ([`formed`]). A link that captures spell in two ways stands there twice,
-//! each with its own presence; so what joins links and captures joins pairs and captures, and need not know of forms.
-//! A page all of whose links have the form 0 is its own formed page. [`plain`] gives the page without forms, [`encode`]
-//! the forms as the layer rv has them, and [`restore`] the formed page of both.
+//! Jobs that add captures to a store, or merge rows, work with *formed* pages. The links of such a [`Page`] are pairs
+//! of a UID and a form, each pair in one number ([`formed`]). If captures spell a link in two ways, the page has two
+//! pairs, each with its own presence. Code that joins links and captures therefore joins pairs, and need not know about
+//! forms. A page in which all links have the form 0 equals its formed page. [`plain`] returns the page without forms.
+//! [`encode`] returns the forms as the layer rv stores them, and [`restore`] makes the formed page from both.
 //!
-//! Coded: first, for all links of the plain page in order, runs of links that have the same code: the code, then how
-//! many links, in LEB128. A link with one form has the code of this form, one with several [`SEVERAL`]. Then, for each
-//! of the latter, how many forms it has, and for each of these, rising, the form, how many changes it has, and the
-//! captures of these changes: the first, then the gap to the one before, less 1. All numbers but codes are LEB128.
-//! Nothing where all links have the form 0.
+//! Coding: first, for all links of the plain page in order, runs of links with the same code. A run is the code and the
+//! number of links in LEB128. The code of a link with one form is the form, and the code of a link with several forms
+//! is [`SEVERAL`]. Then, for each link with several forms: the number of its forms and, for each form, rising: the
+//! form, the number of its changes, and the captures of these changes. The first capture is stored as it is, and the
+//! others as the gap to the one before, less 1. All numbers but codes are in LEB128. If all links have the form 0,
+//! there are no bytes.
 //!
-//! Cost: links and changes of the page.
+//! Cost: linear in the links and changes of the page.
 
 use std::borrow::Cow;
 
@@ -24,11 +25,11 @@ use crate::record::page::Page;
 use crate::record::presence::{self, Change};
 use crate::record::uid::Uid;
 
-/// Forms are below this.
+/// The number of forms: all forms are below this.
 pub const FORMS: u8 = 128;
 /// The code of a link with several forms.
 const SEVERAL: u8 = 128;
-/// Where the form stands in a number; a store has fewer URLs than this leaves room for.
+/// The position of the form in a number, in bits. UIDs of a store are below this bit.
 const SHIFT: u32 = 56;
 const MASK: u64 = (FORMS as u64 - 1) << SHIFT;
 
@@ -37,19 +38,19 @@ pub fn formed(link: Uid, form: u8) -> Uid {
     Uid(link.0 | (u64::from(form) << SHIFT & MASK))
 }
 
-/// The link of such a number.
+/// The link of a number that [`formed`] made.
 pub fn link_of(formed: Uid) -> Uid {
     Uid(formed.0 & !MASK)
 }
 
-/// The form of such a number.
+/// The form of a number that [`formed`] made.
 pub fn form_of(formed: Uid) -> u8 {
     u8::try_from((formed.0 & MASK) >> SHIFT).unwrap_or(0)
 }
 
-/// Whether some link has another form than 0.
+/// Whether any link has a form other than 0.
 fn has_forms(page: &Page) -> bool {
-    // Forms stand above the UIDs, so the last number has the greatest.
+    // The form is in the highest bits, so the last number has the greatest form.
     page.links.last().is_some_and(|&last| form_of(last) > 0)
 }
 
@@ -64,14 +65,14 @@ pub fn each_link(page: &Page) -> Vec<(Uid, &[Change])> {
     each.collect()
 }
 
-/// What a formed page has, link by link, the forms of a link rising.
+/// The links of a formed page with their changes, sorted by link, then by form.
 fn by_link(page: &Page) -> Vec<(Uid, &[Change])> {
     let mut each = each_link(page);
     each.sort_by_key(|&(number, _)| (link_of(number), number));
     each
 }
 
-/// A formed page without its forms: a link is where any of its forms is.
+/// The plain page of a formed page. A capture has a link if it has the link in any form.
 pub fn plain(page: &Page) -> Cow<'_, Page> {
     if !has_forms(page) {
         return Cow::Borrowed(page);
@@ -90,11 +91,11 @@ pub fn plain(page: &Page) -> Cow<'_, Page> {
     Cow::Owned(Page { uid, timestamps, blank, links, changes, statuses })
 }
 
-/// Where the presence of a link changes that is where any of these is.
+/// The captures at which the presence of a link changes. The link is present where any of its forms is.
 fn union(forms: &[(Uid, &[Change])], captures: u32) -> Vec<u32> {
     let mut all: Vec<(u32, u32)> = forms.iter().flat_map(|(_, own)| presence::intervals(own, captures)).collect();
     all.sort_unstable();
-    // Captures from which on it is there, and from which on it is not, in turns; before the first it is.
+    // The captures at which the link goes and comes, in turns. Before the first one the link counts as present.
     let (mut bounds, mut end) = (Vec::new(), 0);
     for (first, last) in all {
         if first > end {
@@ -108,7 +109,7 @@ fn union(forms: &[(Uid, &[Change])], captures: u32) -> Vec<u32> {
     bounds
 }
 
-/// The forms of a formed page as the layer rv has them; empty where all are 0.
+/// The forms of a formed page as the layer rv stores them; empty if all forms are 0.
 pub fn encode(page: &Page) -> Vec<u8> {
     let mut out = Vec::new();
     if !has_forms(page) {
@@ -136,7 +137,7 @@ pub fn encode(page: &Page) -> Vec<u8> {
     out
 }
 
-/// The formed page of a page and of its forms, as [`encode`] wrote them; `None` where these are not sound.
+/// Makes the formed page from a page and the forms that [`encode`] wrote; `None` if the forms are not valid.
 pub fn restore(page: Page, mut coded: &[u8]) -> Option<Page> {
     if coded.is_empty() {
         return Some(page);
@@ -243,7 +244,7 @@ mod tests {
             for at in 0..coded.len() {
                 let mut damaged = coded.clone();
                 damaged[at] ^= 1;
-                // Whatever comes of it, it is no panic.
+                // Damaged forms may give another page or `None`, but never a panic.
                 let _ = restore(without.clone(), &damaged);
                 prop_assert_eq!(restore(without.clone(), &coded[..at.max(1)]), None);
             }

@@ -1,13 +1,13 @@
-//! What several rows hold of one URL, as one record.
+//! Joins what several rows hold of one URL into one record.
 //!
-//! Reads records of the same URL, each sound, of the oldest row first; gives the union of their captures and links, and
-//! which link was in which capture. Of a capture that several rows have the newest row says all
-//! ([`crate::record::precedence`]): an update that writes a capture again writes all that is known of it then, from all
-//! rows. In-links join by union: a source is marked in a range where it is in any record, so that ranges may be too
-//! wide where a capture was written again, and never too narrow.
+//! Input: sound records of the same URL, the record of the oldest row first. Output: the union of their captures and
+//! links, and which link was in which capture. If several rows have a capture, the newest row alone decides
+//! ([`crate::record::precedence`]). An update that writes a capture again therefore writes everything that all rows
+//! know of the capture. In-links join by union: a source is marked in a range if any record marks the source there.
+//! Ranges may therefore be too wide if a capture was written again, and never too narrow.
 //!
-//! Invariants: the result is sound, and joining in steps is joining at once. Cost: captures, and for each link the
-//! stretches of captures that come from the same record.
+//! Invariants: the result is sound, and joining in steps gives the same result as joining at once. Cost: linear in the
+//! captures and, for each link, in the stretches of captures that come from the same record.
 
 use crate::error::Error;
 use crate::file::evidence::{Evidence, Revisit};
@@ -17,7 +17,7 @@ use crate::record::presence::{self, Change};
 use crate::record::status::{Status, push_status};
 use crate::record::uid::Uid;
 
-/// Links and when they were there: what links are taken from.
+/// A source of links for captures: links and the captures that have them.
 #[derive(Clone, Copy, Debug)]
 pub struct Contribution<'a> {
     links: &'a [Uid],
@@ -25,7 +25,7 @@ pub struct Contribution<'a> {
 }
 
 impl<'a> Contribution<'a> {
-    /// Links that are there at all times.
+    /// Links that all captures have.
     pub fn always(links: &'a [Uid]) -> Self {
         Self { links, changes: &[] }
     }
@@ -43,7 +43,8 @@ impl<'a> From<&'a InLinks> for Contribution<'a> {
     }
 }
 
-/// Where known captures have their links from: contributions, by number, and captures of these.
+/// Where known captures get their links: for each capture, its origins, which are pairs of the number of a contribution
+/// and the index of a capture in this contribution.
 #[derive(Clone, Debug, Default)]
 pub struct Weave(Vec<Stretch>);
 
@@ -52,14 +53,16 @@ pub struct Weave(Vec<Stretch>);
 struct Stretch {
     first: u32,
     count: u32,
-    /// Whether they have the links of consecutive captures of one contribution; else all those of the same ones.
+    /// Whether the captures have the links of consecutive captures of one contribution. Otherwise, all have the same
+    /// origins.
     steps: bool,
-    /// Of the first capture.
+    /// The origins of the first capture.
     origins: Vec<(usize, u32)>,
 }
 
 impl Weave {
-    /// Says that the known capture of this index, above those before it, has the links of all of these together.
+    /// Adds the known capture with this index, which must be above those before. The capture has the links of all
+    /// `origins` together.
     pub fn push(&mut self, capture: u32, origins: &[(usize, u32)]) {
         if let Some(last) = self.0.last_mut().filter(|last| capture == last.first + last.count) {
             let steps = match (&last.origins[..], origins) {
@@ -78,13 +81,13 @@ impl Weave {
         self.0.push(Stretch { first: capture, count: 1, steps: false, origins: origins.to_vec() });
     }
 
-    /// The union of the links of all captures, and their changes from capture to capture; links of no capture are not
-    /// in it.
+    /// The union of the links of all captures, and the changes of these links from capture to capture. Links that no
+    /// capture has are left out.
     pub fn links(&self, contributions: &[Contribution<'_>]) -> (Vec<Uid>, Vec<Change>) {
         self.links_within(contributions, usize::MAX).unwrap_or_default()
     }
 
-    /// The same, if links and changes together are at most so many.
+    /// As [`Weave::links`]; `None` if links and changes together are more than `max_values`.
     pub fn links_within(
         &self,
         contributions: &[Contribution<'_>],
@@ -92,7 +95,7 @@ impl Weave {
     ) -> Option<(Vec<Uid>, Vec<Change>)> {
         let (mut links, mut changes) = (Vec::new(), Vec::new());
         let mut cursors: Vec<Cursor<'_>> = contributions.iter().map(|&rest| Cursor { rest, number: 0 }).collect();
-        // The changes of the link in each contribution that has it.
+        // For each contribution, the changes of the link; `None` if the contribution does not have the link.
         let mut changes_of_each: Vec<Option<&[Change]>> = vec![None; contributions.len()];
         while let Some(&link) = cursors.iter().filter_map(|cursor| cursor.rest.links.first()).min() {
             for (link_changes, cursor) in changes_of_each.iter_mut().zip(&mut cursors) {
@@ -112,7 +115,8 @@ impl Weave {
         Some((links, changes))
     }
 
-    /// Appends the changes of one link, given those that it has in each contribution; whether it is in any capture.
+    /// Appends the changes of one link, given its changes in each contribution. Returns whether any capture has the
+    /// link.
     fn changes(&self, changes_of_each: &[Option<&[Change]>], link: u32, changes: &mut Vec<Change>) -> bool {
         let (mut present, mut ever) = (true, false);
         let mut set_presence = |now: bool, capture: u32| {
@@ -139,14 +143,14 @@ impl Weave {
     }
 }
 
-/// What is left of a contribution: links from this number on, and their changes.
+/// The rest of a contribution: its links from `number` on, and their changes.
 struct Cursor<'a> {
     rest: Contribution<'a>,
     number: u32,
 }
 
 impl<'a> Cursor<'a> {
-    /// The changes of a link, if it is the next one.
+    /// Takes the changes of `link` if it is the next link.
     #[inline]
     fn take(&mut self, link: Uid) -> Option<&'a [Change]> {
         let (_, links) = self.rest.links.split_first().filter(|(first, _)| **first == link)?;
@@ -159,34 +163,34 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Whether a link is there just before one of its changes.
+/// Whether a link is present just before one of its changes.
 fn present_before(link_changes: &[Change], capture: u32) -> bool {
     link_changes.partition_point(|change| change.capture < capture).is_multiple_of(2)
 }
 
-/// Pages of one URL as one.
+/// Several pages of one URL, joined into one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Joined {
-    /// The page; its UID is that of the joined pages.
+    /// The page. It has the UID of the joined pages.
     pub page: Page,
-    /// Whether the links of a capture were replaced by those that a newer row has of it.
+    /// Whether a newer row replaced the links of a capture of an older row.
     pub replaced: bool,
 }
 
-/// The times of each page's captures.
+/// The capture times of each page.
 fn times_of<'a>(pages: &[&'a Page]) -> Vec<&'a [i64]> {
     pages.iter().map(|page| &page.timestamps[..]).collect()
 }
 
-/// Joins pages of one URL, all that rows have of it, the oldest row's first; `None` where there are none, or all
-/// captures are removed.
+/// Joins the pages that all rows have of one URL, the oldest row first. `None` if there is no page, or if all captures
+/// are removed.
 pub fn pages(pages: &[&Page]) -> Option<Joined> {
     let Joined { page, replaced } = pages_within(pages, usize::MAX)?;
     without_removed(page, &mut Evidence::default()).map(|page| Joined { page, replaced })
 }
 
-/// The same of some of the rows: captures that are removed stay, so that they hide those of older rows. `None` where
-/// there are none, or where the page has more than so many links and changes.
+/// As [`pages`], for some of the rows. Removed captures stay, so that they hide captures of older rows. `None` if there
+/// is no page, or if the joined page has more than `max_values` links and changes together.
 pub fn pages_within(pages: &[&Page], max_values: usize) -> Option<Joined> {
     let mut page = Page { uid: pages.first()?.uid, ..Page::default() };
     let (mut weave, mut replaced) = (Weave::default(), false);
@@ -208,7 +212,7 @@ pub fn pages_within(pages: &[&Page], max_values: usize) -> Option<Joined> {
     Some(Joined { page, replaced })
 }
 
-/// Joins in-links of one URL; `None` where there are none.
+/// Joins in-links of one URL; `None` if there are no records.
 pub fn in_links(records: &[&InLinks]) -> Option<InLinks> {
     let mut joined = InLinks { uid: records.first()?.uid, ..InLinks::default() };
     let (mut weave, mut next) = (Weave::default(), vec![0usize; records.len()]);
@@ -230,8 +234,8 @@ pub fn in_links(records: &[&InLinks]) -> Option<InLinks> {
     Some(joined)
 }
 
-/// The next URL's in-links from a stream of records, several of which may be of one URL, one after the other. `ahead`
-/// is the record that was read last and is of the URL after it.
+/// The in-links of the next URL in a stream of records. Several consecutive records may be of one URL. `ahead` holds a
+/// record that was read already and is of the URL after that.
 pub(crate) fn next_in_links(
     ahead: &mut Option<InLinks>,
     mut next: impl FnMut() -> Result<Option<InLinks>, Error>,
@@ -248,8 +252,9 @@ pub(crate) fn next_in_links(
     Ok(if records.len() == 1 { records.pop() } else { in_links(&records.iter().collect::<Vec<_>>()) })
 }
 
-/// Joins what captures of a page say of one another, as [`pages_within`] joins the pages: a capture that is no revisit
-/// in one row is none. Rows before one that removes the capture do not count; else their order is the same.
+/// Joins the evidence of a page, as [`pages_within`] joins pages. If a capture is not a revisit in one row, it is not a
+/// revisit in the result. If a row removes the capture, rows before this row do not count. Otherwise the order of rows
+/// does not matter.
 pub fn evidence(records: &[(&Page, &Evidence)]) -> Evidence {
     let pages: Vec<&Page> = records.iter().map(|record| record.0).collect();
     let mut joined = Evidence::default();
@@ -272,7 +277,7 @@ pub fn evidence(records: &[(&Page, &Evidence)]) -> Evidence {
     joined
 }
 
-/// Drops the captures of a page that are removed; `None` where none is left. All rows of the page are in it.
+/// Drops the removed captures of a page; `None` if no capture is left. The page must be the join of all rows.
 pub fn without_removed(mut page: Page, evidence: &mut Evidence) -> Option<Page> {
     if !has_removed(&page) {
         return Some(page);
@@ -287,7 +292,7 @@ pub fn without_removed(mut page: Page, evidence: &mut Evidence) -> Option<Page> 
     page.statuses = statuses;
     page.timestamps = kept.iter().map(|&at| page.timestamps[at as usize]).collect();
     page.blank = page.blank.into_iter().filter_map(index).collect();
-    // The matrix says nothing of a removed capture, so no change is lost.
+    // The matrix has no change at a removed capture, so no change is lost.
     let moved = |change: Change| index(change.capture).map(|capture| Change { capture, ..change });
     page.changes = page.changes.into_iter().filter_map(moved).collect();
     if !evidence.digests.is_empty() {
@@ -302,8 +307,9 @@ pub fn without_removed(mut page: Page, evidence: &mut Evidence) -> Option<Page> 
     (!page.timestamps.is_empty()).then_some(page)
 }
 
-/// Leaves of in-links the sources that are to stay, and the ranges that these have; `None` where none is left. A row
-/// that takes links out cannot say so in ranges: while there is such a row, in-links are looked at source by source.
+/// Keeps only the sources of in-links for which `stays` is true, and the ranges of these sources. `None` if no source
+/// is left. A row that takes links out cannot express this in ranges. While there is such a row, each source of
+/// in-links is therefore checked.
 ///
 /// Cost: sources times ranges.
 pub fn with_sources(record: &InLinks, mut stays: impl FnMut(Uid) -> bool) -> Option<InLinks> {
@@ -341,10 +347,11 @@ pub fn has_removed(page: &Page) -> bool {
     page.statuses.iter().any(|change| change.status == Status::REMOVED)
 }
 
-/// What several records of one capture say together: the digest, the revisit if all of them are, and the status but for
-/// that of a revisit, which is [`Status::OK`]. Each is given by its revisit, if it is one, its digest, and its status.
+/// Joins several records of one capture. Each record is given by its revisit, if it is one, its digest, and its status.
+/// Returns the digest, the revisit if all records are revisits, and the status.
 ///
-/// The least status is that of the capture. A failure says nothing beside a record that is none ([`counted`]).
+/// The status is the least status of the records; a revisit counts as [`Status::OK`]. A failure does not count beside a
+/// record that is not a failure ([`counted`]).
 pub fn one_capture<'a>(
     index: u32,
     records: impl Iterator<Item = (Option<&'a Revisit>, u64, Status)> + Clone,
@@ -369,12 +376,13 @@ pub fn one_capture<'a>(
     (digest, Some(Revisit { capture: index, not_modified, without_status, elsewhere, referred, links }), status)
 }
 
-/// The status that a record has of its own: what a revisit has from the capture that it refers to is not.
+/// The status of a record itself. A revisit has its status from the capture that it refers to, so it counts as
+/// [`Status::OK`].
 pub fn own_status(revisit: Option<&Revisit>, status: Status) -> Status {
     if revisit.is_some() { Status::OK } else { status }
 }
 
-/// Whether a record with this status counts in a capture with the least status of all its records.
+/// Whether a record with this status counts in a capture, given the least status of all records of the capture.
 pub fn counted(of_record: Status, least: Status) -> bool {
     !of_record.is_failure() || least.is_failure()
 }
@@ -385,14 +393,14 @@ pub(crate) mod tests {
     use proptest::prelude::*;
     use std::collections::{BTreeMap, BTreeSet};
 
-    /// Captures by time; `None` where links are unknown.
+    /// Captures by time; `None` if the links are unknown.
     pub(crate) type Plain = BTreeMap<i64, Option<BTreeSet<Uid>>>;
 
     pub(crate) fn page_of(plain: &Plain) -> Page {
         page_named(plain, |link| link)
     }
 
-    /// The page, with links renamed.
+    /// The page of these captures, with renamed links.
     pub(crate) fn page_named(plain: &Plain, name: impl Fn(Uid) -> Uid) -> Page {
         let links: BTreeSet<Uid> = plain.values().flatten().flatten().copied().collect();
         let names: BTreeMap<Uid, Uid> = links.into_iter().map(|link| (name(link), link)).collect();
@@ -470,7 +478,7 @@ pub(crate) mod tests {
 
     #[test]
     fn captures_may_take_the_links_of_one_and_of_several() {
-        // Link 1 at capture 0 only, link 2 always; link 3 besides at some.
+        // Capture 0 of the page has links 1 and 2, capture 1 has link 2. Some captures also get link 3.
         let page = page_of(&BTreeMap::from([(10, Some([1, 2].map(Uid).into())), (20, Some([Uid(2)].into()))]));
         let parts = [Contribution::from(&page), Contribution::always(&[Uid(3)])];
         let mut weave = Weave::default();

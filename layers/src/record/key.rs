@@ -1,6 +1,7 @@
-//! The URL key: a URL rewritten so that byte order keeps a domain, a host and a page together (order of the url layer).
+//! The URL key: a URL rewritten so that byte order keeps a domain, a host and a page together. The url layer is in key
+//! order.
 //!
-//! Reads and writes: WHATWG-serialised URL text (no fragment) to key bytes and back; pure functions, no state.
+//! Input and output: the text of WHATWG-serialised URLs (no fragment) to key bytes and back. Pure functions, no state.
 //!
 //! ```text
 //! http://www.example.com/a?b         com,example,www,)/a?b 0x01
@@ -10,17 +11,19 @@
 //! ftp://example.com/, http://u@h/    ! and the URL and 0x03       everything unusual
 //! ```
 //!
-//! The usual form is for http and https URLs whose host has only the characters `a-z 0-9 - _ .`, whose port, if any, is
-//! digits, and whose path starts with `/`. In the unusual form (user info, other schemes, IPv6, other characters in the
-//! host, text that is no URL at all) bytes up to 0x04 become 0x04 and the byte plus 0x10.
+//! The usual form is for http and https URLs with a host of the characters `a-z 0-9 - _ .`, with digits as the port, if
+//! there is a port, and with a path that starts with `/`. Other texts get the unusual form: user info, other schemes,
+//! IPv6, other characters in the host, text that is not a URL at all. In the unusual form, a byte up to 0x04 becomes
+//! 0x04 and the byte plus 0x10.
 //!
-//! Invariants, on any text: the key is injective and [`url_of_key`] is its inverse; no key is a prefix of another,
-//! since a key ends with the first of its bytes 0x01, 0x02, 0x03. On serialised URLs, which hold no byte below 0x21:
-//! all URLs of a host are one interval (prefix `com,example,)`), all of a domain too (prefix `com,example,`, which
-//! `com,example-foo,` is not inside), the host before its subdomains; the forms of one page (http, https, ports) are
-//! neighbours, since what follows a path sorts below every byte of a longer path.
+//! Invariants for any text: the key is injective, and [`url_of_key`] is its inverse. No key is a prefix of another key,
+//! because a key ends at its first byte 0x01, 0x02 or 0x03. Invariants for serialised URLs, which have no byte below
+//! 0x21: all URLs of a host are one interval (prefix `com,example,)`). All URLs of a domain are one interval, too
+//! (prefix `com,example,`, which `com,example-foo,` does not begin with). A host comes before its subdomains. The forms
+//! of one page (http, https, ports) are neighbours, because the bytes after a path sort below every byte of a longer
+//! path.
 //!
-//! Source: Sort-friendly URI Reordering Transform of the web archives; here nothing is merged.
+//! Source: Sort-friendly URI Reordering Transform (SURT) of the web archives. Unlike SURT, keys never merge URLs.
 
 pub mod matching;
 
@@ -30,7 +33,7 @@ const HTTP: u8 = 0x01;
 const HTTPS: u8 = 0x02;
 /// Ends the key of an unusual URL.
 const UNUSUAL: u8 = 0x03;
-/// Goes before the port; in unusual keys, before a byte that was moved out of the way.
+/// Comes before the port. In unusual keys, comes before a byte that is moved.
 const MARK: u8 = 0x04;
 /// Added to a byte after [`MARK`] in unusual keys.
 const MOVED: u8 = 0x10;
@@ -60,7 +63,7 @@ pub fn key(url: &str, out: &mut Vec<u8>) {
     out.push(components.end);
 }
 
-/// The URL of a key, or `None` when the bytes are not the key of any text.
+/// The URL of a key; `None` if the bytes are not the key of any text.
 pub fn url_of_key(key: &[u8]) -> Option<String> {
     let url = match key {
         [b'!', text @ .., UNUSUAL] => {
@@ -92,7 +95,8 @@ pub fn url_of_key(key: &[u8]) -> Option<String> {
     (again == key).then_some(url)
 }
 
-/// With what the keys of all URLs begin that begin with this one, whatever their scheme and port (which keys end with).
+/// The common beginning of the keys of all URLs that begin with this URL, with any scheme and port (both are at the end
+/// of a key).
 pub fn url_prefix(url: &str) -> Vec<u8> {
     let mut out = key_of(url);
     out.pop();
@@ -103,8 +107,7 @@ pub fn url_prefix(url: &str) -> Vec<u8> {
     out
 }
 
-/// The host of a URL, or of the beginning of one; `None` where it is not all that stands between the scheme and the
-/// port.
+/// The host of a URL, or of the beginning of a URL. `None` if there is no host, or if the URL has user info.
 pub fn host_of(url: &str) -> Option<&str> {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
@@ -112,7 +115,7 @@ pub fn host_of(url: &str) -> Option<&str> {
     Some(&authority[..port]).filter(|host| !host.is_empty() && !authority.contains('@'))
 }
 
-/// With what the keys of all URLs of a host begin; `None` for a host that has no usual keys.
+/// The common beginning of the keys of all URLs of a host; `None` for a host without usual keys.
 pub fn host_prefix(host: &str) -> Option<Vec<u8>> {
     let mut out = key_of(&format!("http://{host}/"));
     let is_host = out[0] != b'!' && out.ends_with(&[b')', b'/', HTTP]) && !host.contains(['/', ':', '?']);
@@ -120,7 +123,7 @@ pub fn host_prefix(host: &str) -> Option<Vec<u8>> {
     is_host.then_some(out)
 }
 
-/// The least bytes above all that begin with `prefix`; `None` where there are none.
+/// The least bytes above all bytes that begin with `prefix`; `None` if there are none.
 pub(crate) fn key_after(prefix: &[u8]) -> Option<Vec<u8>> {
     let last = prefix.iter().rposition(|&byte| byte != u8::MAX)?;
     let mut after = prefix[..=last].to_vec();
@@ -128,7 +131,7 @@ pub(crate) fn key_after(prefix: &[u8]) -> Option<Vec<u8>> {
     Some(after)
 }
 
-/// As [`host_prefix`], of a host and all its subdomains.
+/// As [`host_prefix`], for a host and all its subdomains.
 pub fn domain_prefix(host: &str) -> Option<Vec<u8>> {
     host_prefix(host).map(|mut out| {
         out.pop();
@@ -171,7 +174,7 @@ impl<'a> Components<'a> {
     }
 }
 
-/// Whether labels are four numbers: true of a host and of its labels turned round alike, so the key can tell.
+/// Whether the labels are four numbers. The order of the labels does not matter, so this works for a key as for a host.
 fn is_ipv4<'a>(labels: impl Iterator<Item = &'a str>) -> bool {
     let mut count = 0;
     for label in labels {
@@ -201,7 +204,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// In the order in which the keys must stand.
+    /// URLs in the order of their keys.
     const ORDERED: &[&str] = &[
         "ftp://example.com/",
         "http://[::1]/",

@@ -1,7 +1,8 @@
-//! A page over time, and a URL's in-links over time: one record of the three out-side or in-side layers.
+//! A page over time, and the in-links of a URL over time. Each is one record of three layers: of the out-link layers,
+//! or of the in-link layers.
 //!
-//! The types that writers take and readers give. [`Page::flaw`] and [`InLinks::flaw`] say which invariant a record
-//! breaks; writers refuse such records, readers and `check` report them. Cost: one pass over the record.
+//! Writers take these types, and readers return them. [`Page::flaw`] and [`InLinks::flaw`] return the invariant that a
+//! record breaks. Writers reject such records; readers and `check` report them. Cost: one pass over the record.
 
 use std::convert::Infallible;
 use std::ops::Range;
@@ -14,41 +15,42 @@ use crate::record::uid::Uid;
 
 /// One page over all its captures: a record of OL, TS and BV together (Avcular & Suel 2011, section 4).
 ///
-/// `L` says what numbers its URLs: UIDs in a store, numbers of a cell in its link stores.
+/// `L` is the type of the numbers of URLs: UIDs in a store, numbers of a cell in its link stores.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Page<L = Uid> {
-    /// The page.
+    /// The number of the page.
     pub uid: L,
-    /// Times of its captures, seconds since 1970, rising, each once; never empty.
+    /// The times of its captures, seconds since 1970, rising, each once; never empty.
     pub timestamps: Vec<i64>,
-    /// Indexes of the captures of which `changes` says nothing, rising: their links are unknown, or they are failures.
+    /// The indexes of the blank captures, rising: their links are unknown, or they are failures. `changes` says nothing
+    /// of these captures.
     pub blank: Vec<u32>,
     /// The union of the links of all captures, rising, each once; each is in at least one capture that is not blank.
     pub links: Vec<L>,
     /// Which link was in which capture, see [`crate::record::presence`]; sorted by (link, capture), never at a blank
     /// capture.
     pub changes: Vec<Change>,
-    /// Where the status of captures changes, rising.
+    /// The captures at which the status changes, rising.
     pub statuses: Vec<StatusChange>,
 }
 
-/// What linked to one URL, by time range: a record of IL, TR and IBV together. `L` as in [`Page`].
+/// The pages that linked to one URL, by time range: a record of IL, TR and IBV together. `L` as in [`Page`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct InLinks<L = Uid> {
     /// The URL that is linked to.
     pub uid: L,
-    /// Starts of the time ranges in which at least one of its sources had a capture with the link, seconds since
-    /// 1970, rising; never empty.
+    /// The starts of the time ranges in which at least one source had a capture with the link, seconds since 1970,
+    /// rising; never empty.
     pub ranges: Vec<i64>,
-    /// The pages that ever linked to it, rising, each once; never empty.
+    /// The pages that ever linked to the URL, rising, each once; never empty.
     pub sources: Vec<L>,
-    /// Which source linked to it in which range, coded as [`Page::changes`] with sources for links and ranges for
+    /// Which source linked to the URL in which range. Coded as [`Page::changes`], with sources for links and ranges for
     /// captures.
     pub changes: Vec<Change>,
 }
 
 impl<L> InLinks<L> {
-    /// Calls `visit` with each source, by its place, and each stretch of ranges in which it links, in order.
+    /// Calls `visit` with the index of each source and each stretch of ranges in which the source links, in order.
     pub fn each_stretch(&self, mut visit: impl FnMut(usize, Range<usize>)) {
         let mut changes = self.changes.iter().peekable();
         for source in 0..self.sources.len() {
@@ -71,7 +73,7 @@ impl<L> InLinks<L> {
         }
     }
 
-    /// How many seconds each source linked in all, to the time ranges.
+    /// For each source, the number of seconds that it linked in total, at the precision of time ranges.
     pub fn lives(&self, in_range: RangeLength) -> Vec<i64> {
         let mut lives = vec![0; self.sources.len()];
         let end = |range: usize| in_range.end(self.ranges[range]);
@@ -83,13 +85,13 @@ impl<L> InLinks<L> {
 /// An invariant that a record breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Flaw {
-    /// A page without a capture, or in-links without a range.
+    /// A page has no capture, or in-links have no range.
     #[error("no timestamp")]
     NoTimes,
-    /// In-links without a source.
+    /// In-links have no source.
     #[error("no source")]
     NoSources,
-    /// Timestamps or range starts out of order, or one twice.
+    /// Timestamps or range starts are out of order, or one occurs twice.
     #[error("time {got} after {previous}")]
     Times {
         /// The time before.
@@ -97,10 +99,10 @@ pub enum Flaw {
         /// The time found.
         got: i64,
     },
-    /// A time that milliseconds cannot hold in 64 bits, or that is no whole second.
+    /// Milliseconds cannot hold a time in 64 bits, or a time is not a whole second.
     #[error("time {0} is not a whole second that 64 bits of milliseconds can hold")]
     TimeOutside(i64),
-    /// Links or sources out of order, or one twice.
+    /// Links or sources are out of order, or one occurs twice.
     #[error("link {got} after {previous}")]
     Links {
         /// The link before.
@@ -108,48 +110,48 @@ pub enum Flaw {
         /// The link found.
         got: u64,
     },
-    /// Indexes of blank captures out of order, outside the captures, or an empty list that is not null.
+    /// Indexes of blank captures are out of order or outside the captures.
     #[error("blank capture {0} is out of order or outside the captures")]
     Blank(u32),
-    /// A change of status out of order, outside the captures, to the status before, or to a code outside 100 to 999.
+    /// A change of status is out of order, outside the captures, to the same status, or to a code outside 100 to 999.
     #[error("status of capture {0} is out of order, outside the captures, no change, or no status")]
     Status(u32),
-    /// A failure that is not blank.
+    /// A failure is not blank.
     #[error("capture {0} is a failure, and not blank")]
     Failure(u32),
-    /// Changes out of order, outside the matrix, or at a blank capture.
+    /// Changes are out of order, outside the matrix, or at a blank capture.
     #[error("change of link {} at capture {} is out of order, outside or at a blank capture", .0.link, .0.capture)]
     Change(Change),
-    /// Digests that are not one a capture, or all of them 0.
+    /// The number of digests differs from the number of captures, or all digests are 0.
     #[error("{0} digests, which are not one a capture, or all 0")]
     Digests(usize),
-    /// A revisit out of order or outside the captures, or its links out of order.
+    /// A revisit is out of order or outside the captures, or its links are out of order.
     #[error("revisit at capture {0} is out of order or outside the captures, or its links are out of order")]
     Revisit(u32),
-    /// Forms that are not those of its links.
+    /// The forms do not fit the links.
     #[error("the forms are not those of the links")]
     Forms,
-    /// A link in no capture, or a source in no range.
+    /// A link is in no capture, or a source is in no range.
     #[error("link number {0} is in no capture")]
     NeverPresent(u32),
-    /// A range with no source.
+    /// A range has no source.
     #[error("range number {0} has no source")]
     EmptyRange(u32),
-    /// More links, captures or changes than 32 bits number.
+    /// There are more links, captures or changes than 32 bits can number.
     #[error("more links, captures or changes than 32 bits number")]
     TooLarge,
 }
 
 impl<L> Page<L> {
-    /// The same page, its URLs numbered otherwise; `number` keeps their order.
+    /// The same page with other numbers of URLs. `number` must keep their order.
     pub fn renumbered<M>(self, mut number: impl FnMut(L) -> M) -> Page<M> {
         self.try_renumbered(|id| Ok::<_, Infallible>(number(id))).unwrap_or_else(|never| match never {})
     }
 
-    /// As [`Page::renumbered`].
+    /// As [`Page::renumbered`], with a `number` that may fail.
     ///
     /// # Errors
-    /// The first of `number`.
+    /// The first error of `number`.
     pub fn try_renumbered<M, E>(self, mut number: impl FnMut(L) -> Result<M, E>) -> Result<Page<M>, E> {
         let Self { uid, timestamps, blank, links, changes, statuses } = self;
         let uid = number(uid)?;
@@ -174,24 +176,26 @@ impl<L: Copy + Ord + Into<u64>> Page<L> {
             .or_else(|| never_present(&self.changes, self.links.len(), self.timestamps.len(), &self.blank))
     }
 
-    /// Replaces the contents of `links` by its links in a window.
+    /// Replaces the contents of `links` by the page's links in a window.
     pub fn links_in(&self, window: Window, links: &mut Vec<L>) {
         links.clear();
         self.links_within(self.captures().selected(window).as_slice(), links);
     }
 
-    /// Appends its links in any of these stretches of captures, each given by its first and its last one.
+    /// Appends the page's links in any of these stretches of captures. A stretch is given by its first and its last
+    /// capture.
     pub fn links_within(&self, stretches: &[(u32, u32)], links: &mut Vec<L>) {
         let stretch = |at| links.extend_from_slice(&self.links[at]);
         presence::visit_in(&self.changes, self.links.len(), stretches, stretch);
     }
 
-    /// Whether it has a link in a window.
+    /// Whether the page has a link in a window.
     pub fn has_link(&self, link: L, window: Window) -> bool {
         self.has_link_within(link, self.captures().selected(window))
     }
 
-    /// Whether it has a link in any of these stretches of captures, each given by its first and its last one.
+    /// Whether the page has a link in any of these stretches of captures. A stretch is given by its first and last
+    /// capture.
     pub fn has_link_within(&self, link: L, stretches: impl IntoIterator<Item = (u32, u32)>) -> bool {
         let Ok(at) = self.links.binary_search(&link) else { return false };
         let start = self.changes.partition_point(|change| (change.link as usize) < at);
@@ -200,12 +204,12 @@ impl<L: Copy + Ord + Into<u64>> Page<L> {
         stretches.into_iter().any(|(first, last)| presence::any_in(link_changes, first, last))
     }
 
-    /// Its captures.
+    /// The captures of the page.
     pub fn captures(&self) -> Captures<'_> {
         Captures { times: &self.timestamps, blank: &self.blank, statuses: &self.statuses }
     }
 
-    /// How often a link was in a capture, all links together.
+    /// The number of pairs of a link and a capture with this link. Blank captures do not count.
     pub fn occurrences(&self) -> u64 {
         let captures = u32::try_from(self.timestamps.len()).unwrap_or(u32::MAX);
         let marked = (self.timestamps.len() - self.blank.len()) as u64;
@@ -220,18 +224,18 @@ impl<L: Copy + Ord + Into<u64>> Page<L> {
         count
     }
 
-    /// Whether the presence matrix says nothing of a capture. Cost: a search among those of which it does not.
+    /// Whether a capture is blank: the presence matrix says nothing of it. Cost: a search among the blank captures.
     pub fn is_blank(&self, capture: u32) -> bool {
         self.blank.binary_search(&capture).is_ok()
     }
 
-    /// Whether the links of a capture are known. Those of a failure are: it has none.
+    /// Whether the links of a capture are known. The links of a failure are known: it has none.
     pub fn is_known(&self, capture: u32) -> bool {
         !self.is_blank(capture) || self.status(capture).is_failure()
     }
 
-    /// Whether a capture tells which links the page has from then on: they are known, and if the capture is a failure,
-    /// it ends the page ([`Failures::End`]).
+    /// Whether a capture tells which links the page has from then on. It does if it is not blank, or if it is a failure
+    /// that ends the page ([`Failures::End`]).
     pub fn tells(&self, capture: u32) -> bool {
         !self.is_blank(capture) || {
             let status = self.status(capture);
@@ -249,7 +253,7 @@ impl<L: Copy + Ord + Into<u64>> Page<L> {
         status::status_at(&self.statuses, capture)
     }
 
-    /// How many of the captures `first..=last` are not blank.
+    /// The number of captures in `first..=last` that are not blank.
     pub fn marked_between(&self, first: u32, last: u32) -> u64 {
         let blank = self.blank.partition_point(|&at| at <= last) - self.blank.partition_point(|&at| at < first);
         u64::from(last - first) + 1 - blank as u64
@@ -257,15 +261,15 @@ impl<L: Copy + Ord + Into<u64>> Page<L> {
 }
 
 impl<L> InLinks<L> {
-    /// The same record, its URLs numbered otherwise; `number` keeps their order.
+    /// The same record with other numbers of URLs. `number` must keep their order.
     pub fn renumbered<M>(self, mut number: impl FnMut(L) -> M) -> InLinks<M> {
         self.try_renumbered(|id| Ok::<_, Infallible>(number(id))).unwrap_or_else(|never| match never {})
     }
 
-    /// As [`InLinks::renumbered`].
+    /// As [`InLinks::renumbered`], with a `number` that may fail.
     ///
     /// # Errors
-    /// The first of `number`.
+    /// The first error of `number`.
     pub fn try_renumbered<M, E>(self, mut number: impl FnMut(L) -> Result<M, E>) -> Result<InLinks<M>, E> {
         let Self { uid, ranges, sources, changes } = self;
         let uid = number(uid)?;
@@ -284,7 +288,7 @@ impl<L: Copy + Ord + Into<u64>> InLinks<L> {
             .or_else(|| self.empty_range())
     }
 
-    /// The first range without a source: where no source stays without change, each range needs one from the runs.
+    /// The first range without a source. A source without changes is in all ranges, so then no range is empty.
     fn empty_range(&self) -> Option<Flaw> {
         let changed = presence::by_link(&self.changes).count();
         if changed < self.sources.len() {
@@ -338,14 +342,15 @@ fn changes_flaw(changes: &[Change], links: usize, captures: usize, blank: &[u32]
     disorder.or_else(|| changes.iter().find(wrong).copied()).map(Flaw::Change)
 }
 
-/// The first link that is in no capture; changes are in order and inside the matrix.
+/// The first link that is in no capture. Changes must be in order and inside the matrix.
 fn never_present(changes: &[Change], links: usize, captures: usize, blank: &[u32]) -> Option<Flaw> {
     if links > 0 && blank.len() >= captures {
         return Some(Flaw::NeverPresent(0));
     }
     let first_marked = (0u32..).zip(blank).take_while(|(at, blank)| at == *blank).count();
     presence::by_link(changes)
-        // No change is at a blank capture, so a second change, or a first after another capture, means presence.
+        // No change is at a blank capture, so a second change, or a first change after a capture that is not blank,
+        // means presence.
         .find(|(_, link_changes)| link_changes.len() == 1 && link_changes[0].capture as usize <= first_marked)
         .map(|(link, _)| Flaw::NeverPresent(link))
 }
@@ -376,7 +381,7 @@ mod tests {
     #[test]
     fn a_sound_page() {
         assert_eq!(page().flaw(), None);
-        // Link 3 in both captures that are not blank, link 5 in the last one only.
+        // Link 3 is in both captures that are not blank, link 5 only in the last one.
         assert_eq!(page().occurrences(), 3);
     }
 

@@ -1,13 +1,13 @@
-//! Which row's captures count where several rows have the same page: in each second those of the newest row.
+//! Precedence of rows: if several rows have the same page, in each second the captures of the newest row count.
 //!
-//! This file is the one rule; joins of whole records ([`crate::record::join`]), answers from layers and answers from
-//! cells follow it. A row that writes a capture again replaces the older row's capture of the same second, also where
-//! the newer one has unknown links.
+//! This file is the one rule. Joins of whole records ([`crate::record::join`]), answers from layers and answers from
+//! cells follow it. If a row writes a capture again, it replaces the older row's capture of the same second, even if
+//! the links of the newer capture are unknown.
 //!
-//! Reads the captures that each row has of one page, the oldest row first ([`Captures`]). Gives all rows' captures in
-//! order of time ([`for_each_time`], [`merge`]), or of one row those that count in a window ([`stretches`]), without a
-//! look at links. Cost: one pass over the captures; of `stretches`, over those captures in the window that lie among
-//! those of a newer row.
+//! Input: the captures that each row has of one page, the oldest row first ([`Captures`]). Output: the captures of all
+//! rows in order of time ([`for_each_time`], [`merge`]), or the captures of one row that count in a window
+//! ([`stretches`]). Links are not read. Cost: one pass over the captures. The cost of `stretches` is one pass over the
+//! row's captures in the window that lie among the captures of a newer row.
 
 use std::ops::Range;
 
@@ -16,19 +16,19 @@ use crate::record::status::{self, Status};
 use crate::record::time::{AsOf, Window};
 use crate::record::uid::Uid;
 
-/// Which of the captures with known links that a row has in a window count.
+/// Which captures of a row in a window count. Only captures that are not blank are meant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Counting {
-    /// None, or there are none.
+    /// No capture counts, or the row has no capture in the window.
     None,
-    /// All: what the row alone says of the window is so.
+    /// All captures count: the answer of this row alone about the window is valid.
     All,
-    /// Stretches of captures, but not all: the times of the first and the last one of each.
+    /// Some captures count, given as stretches: the times of the first and the last capture of each stretch.
     Some(Vec<(i64, i64)>),
 }
 
-/// Which captures of one of the rows count in a window. Captures outside the window may be left out of the rows; as of
-/// a time also, where no row has a change of status, all but the latest of each.
+/// Which captures of one of the rows count in a window. The caller may leave captures outside the window out of `rows`.
+/// If the window is as of a time and no row has a change of status, each row needs only its latest capture up to then.
 pub fn counting(rows: &[Captures<'_>], row: usize, window: Window) -> Counting {
     let stretches: Vec<_> = stretches(rows, row, window).collect();
     match stretches[..] {
@@ -41,8 +41,8 @@ pub fn counting(rows: &[Captures<'_>], row: usize, window: Window) -> Counting {
     }
 }
 
-/// Whether no known capture in a closed interval is replaced by one of a newer row: what each row alone says of the
-/// interval is so.
+/// Whether no row replaces a capture of an older row in a closed interval; blank captures of the older row do not
+/// matter. Then the answer of each row alone about the interval is valid.
 pub fn all_count(rows: &[Captures<'_>], from: i64, to: i64) -> bool {
     let window = Window::Seen { from, to };
     (0..rows.len()).all(|row| match counting(rows, row, window) {
@@ -52,17 +52,18 @@ pub fn all_count(rows: &[Captures<'_>], from: i64, to: i64) -> bool {
     })
 }
 
-/// When captures of more than one row may lie in the same second: elsewhere rows' answers can be put together as they
-/// are.
+/// The times at which captures of several rows may be in the same second. At all other times, the answers of rows can
+/// be combined unchanged.
 #[derive(Clone, Debug, Default)]
 pub struct Overlaps {
     rows: usize,
-    /// First and last second of each time in which two rows have captures.
+    /// The first and the last second of each interval in which two rows have captures.
     times: Vec<(i64, i64)>,
 }
 
 impl Overlaps {
-    /// Those of rows, given the first and the last second of each; a row whose first is above its last has no captures.
+    /// The overlaps of rows, given the first and the last second of each. A row with a first second above its last has
+    /// no captures.
     pub fn of(rows: &[(i64, i64)]) -> Self {
         let both = |one: (i64, i64), other: (i64, i64)| (one.0.max(other.0), one.1.min(other.1));
         let pairs =
@@ -70,14 +71,14 @@ impl Overlaps {
         Self { rows: rows.len(), times: pairs.filter(|(first, last)| first <= last).collect() }
     }
 
-    /// Whether what a row says of the window is so, but for captures that a newer row's stand for. As of a time it is
-    /// not where there are more rows: the latest capture may be another row's.
+    /// Whether the answer of each row about the window is valid, except for captures that a newer row replaces. As of a
+    /// time, it is not valid if there are several rows: another row may have the latest capture.
     #[inline]
     pub fn each_row_decides(&self, window: Window) -> bool {
         matches!(window, Window::Seen { .. }) || self.rows < 2
     }
 
-    /// Whether no capture in the window may stand for one of an older row: what all rows say of it is so.
+    /// Whether no row can replace a capture of an older row in the window, so that the answers of all rows are valid.
     #[inline]
     pub fn none_in(&self, window: Window) -> bool {
         match window {
@@ -87,14 +88,14 @@ impl Overlaps {
     }
 }
 
-/// Adds one row's rising values to those of others; what is in both is in once.
+/// Merges the rising values `added` into the rising values `all`; a value in both is kept once.
 pub fn unite(all: &mut Vec<Uid>, added: &[Uid]) {
     let (mut old_count, mut new_count) = (all.len(), added.len());
     all.extend_from_slice(added);
     if old_count == 0 || new_count == 0 || all[old_count - 1] < added[0] {
         return;
     }
-    // From the end on, so that nothing is overwritten that is still needed.
+    // Go backward, so that no value is overwritten that is still needed.
     for at in (0..all.len()).rev() {
         if new_count == 0 {
             break;
@@ -111,7 +112,7 @@ pub fn unite(all: &mut Vec<Uid>, added: &[Uid]) {
 }
 
 /// Calls `visit` with each time that any row has, rising, and with the captures of that second as (row, index), the
-/// oldest row's first: the last of them counts.
+/// oldest row first. The last of these captures counts.
 pub fn for_each_time(rows: &[&[i64]], mut visit: impl FnMut(i64, &[(usize, u32)])) {
     let mut next = vec![0u32; rows.len()];
     let mut captures = Vec::new();
@@ -128,10 +129,10 @@ pub fn for_each_time(rows: &[&[i64]], mut visit: impl FnMut(i64, &[(usize, u32)]
     }
 }
 
-/// Leaves of the captures of several rows, the oldest row's first, those that count, in order of time; none that is
-/// removed.
+/// Keeps the captures that count, given the captures of several rows, the oldest row first. Sorts them by time, and
+/// drops removed captures.
 pub fn merge(captures: &mut Vec<CaptureTime>) {
-    // The sort keeps the order of rows in a second.
+    // The sort is stable, so captures in one second stay in the order of rows.
     captures.sort_by_key(|capture| capture.time);
     captures.dedup_by(|newer, kept| {
         let is_same = newer.time == kept.time;
@@ -143,8 +144,9 @@ pub fn merge(captures: &mut Vec<CaptureTime>) {
     captures.retain(|capture| capture.status != Status::REMOVED);
 }
 
-/// The captures of one of the rows that count in a window, as stretches of indexes, rising: the first and the last one
-/// of each, both with known links. An unknown capture between them carries the bits of the known one before it.
+/// The captures of one of the rows that count in a window, as rising stretches of indexes. A stretch is given by its
+/// first and its last capture, which are not blank. A blank capture between them carries the bits of the capture
+/// before.
 pub fn stretches<'a>(rows: &[Captures<'a>], row: usize, window: Window) -> Stretches<'a> {
     let captures = rows[row];
     let newer = &rows[row + 1..];
@@ -169,11 +171,11 @@ pub fn stretches<'a>(rows: &[Captures<'a>], row: usize, window: Window) -> Stret
     }
 }
 
-/// The capture that decides what is so as of a time, as row and index: of those that no newer row replaces, the latest
-/// that counts. It may be blank.
+/// The capture that decides as of a time, as row and index. It is the latest capture that counts and that no newer row
+/// replaces. It may be blank.
 pub fn deciding(rows: &[Captures<'_>], as_of: AsOf) -> Option<(usize, u32)> {
     let AsOf { time, since, failures } = as_of;
-    // Of each row, the captures that were not looked at, which are those before the ones that were.
+    // For each row, the number of captures that were not looked at yet. These come before the captures that were.
     let mut ends: Vec<usize> = rows.iter().map(|row| row.times.partition_point(|&at| at <= time)).collect();
     loop {
         let latest = |row: usize| ends[row].checked_sub(1).map(|at| (rows[row].times[at], row, at));
@@ -194,19 +196,18 @@ fn between(times: &[i64], from: i64, to: i64) -> Range<usize> {
     first..first + times[first..].partition_point(|&time| time <= to)
 }
 
-/// What [`stretches`] gives.
+/// The stretches that [`stretches`] returns.
 #[derive(Clone, Debug)]
 pub struct Stretches<'a> {
     captures: Captures<'a>,
-    /// Captures in the window that were not looked at yet.
+    /// The captures in the window that were not looked at yet.
     unvisited: Range<usize>,
-    /// What is left of the times of newer rows; none is empty.
+    /// The remaining times of each newer row; none of these lists is empty.
     newer: Vec<&'a [i64]>,
 }
 
 impl Stretches<'_> {
-    /// The next of the captures that are left with known links of which a newer row has one of the same second, or the
-    /// end.
+    /// The next remaining capture that is not blank and that a newer row replaces, or the end.
     fn next_replaced(&mut self) -> usize {
         for at in self.unvisited.clone() {
             let time = self.captures.times[at];
@@ -266,13 +267,13 @@ mod tests {
         ]
     }
 
-    /// Each page's captures.
+    /// The captures of each page.
     fn captures(pages: &[Page]) -> Vec<Captures<'_>> {
         pages.iter().map(Page::captures).collect()
     }
 
     proptest! {
-        /// Against the join of all rows' pages, which is slow and needs no stretches.
+        /// Compares with the join of the pages of all rows, which is slow and needs no stretches.
         #[test]
         fn a_look_at_each_row_finds_what_the_joined_page_has(
             rows in proptest::collection::vec(plain(), 1..5),

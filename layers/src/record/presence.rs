@@ -1,20 +1,21 @@
 //! Presence: which links of a page were in which of its captures, as the changes between captures.
 //!
-//! A page with L links and T captures has an L x T matrix of bits (the BV layer of Avcular & Suel 2011, section 4).
-//! 98 % of the bits of a capture are those of the one before it, so only the *changes* are kept: the positions
-//! where a bit differs from the bit before it in time. Before its first capture a link counts as present; a link that
-//! is in every capture has no change at all, which is the common case.
+//! A page with L links and T captures has an L x T matrix of bits (the BV layer of Avcular & Suel 2011, section 4). A
+//! bit equals the bit of the capture before in 98 % of cases. So only the *changes* are kept: the places where a bit
+//! differs from the bit before it in time. Before its first capture a link counts as present. A link that is in every
+//! capture has no change at all, which is the common case.
 //!
-//! Invariants: changes are sorted by (link, capture), each once, inside L x T, and never at a capture whose links are
-//! unknown (there the bit stays what it was).
+//! Invariants: changes are sorted by (link, capture), each once, inside L x T. No change is at a blank capture; there
+//! the bit keeps its value.
 //!
-//! Coded for the BV and IBV layers: every change has a place. A link has 2 (T - 1) places: T - 1 for changes at the
-//! captures after the first of a link that is in the first capture, then T - 1 for those of a link that is not (whose
-//! change at the first capture needs no place of its own). Place = `link * 2 (T - 1) + half * (T - 1) + capture - 1`.
-//! Places rise; each stands as the gap to the one before it (place - previous - 1, with previous = -1 at first) in
-//! LEB128; no changes are no bytes (null in the layer). Measured on monthly crawls, this takes 0.154 bits a link
-//! occurrence under zstd, where one place a bit of the matrix takes 0.158 and the plain matrix 0.19 to 0.21; and
-//! answers come from it without unpacking a matrix.
+//! Coding for the layers BV and IBV: every change has a place. A link has 2 (T - 1) places, in two halves. The first
+//! half is for a link that is in the first capture, and has T - 1 places for changes at the later captures. The second
+//! half is for a link that is not in the first capture. The change of such a link at the first capture is implied and
+//! needs no place. Place = `link * 2 (T - 1) + half * (T - 1) + capture - 1`. Places rise. Each is stored in LEB128 as
+//! the gap to the one before (place - previous - 1, with previous = -1 at first). A page without changes takes no bytes
+//! (null in the layer). Measured on monthly crawls, this takes 0.154 bits a link occurrence under zstd. One place for
+//! each bit of the matrix takes 0.158, and the plain matrix 0.19 to 0.21. Answers come from the changes without
+//! unpacking a matrix.
 
 use std::ops::Range;
 
@@ -27,28 +28,28 @@ pub struct Change {
     pub capture: u32,
 }
 
-/// What is wrong with coded changes.
+/// A flaw of coded changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PresenceError {
     /// The bytes end inside a number, or a number is longer than 64 bits.
     #[error("the change list ends inside a number or overflows")]
     Broken,
-    /// A change lies outside the matrix, or in both halves of a link.
+    /// A change is outside the matrix, or a link has changes in both halves.
     #[error("a change at place {place} for {links} links and {captures} captures")]
     Outside {
         /// The place found.
         place: u64,
-        /// Links of the page.
+        /// The number of links of the page.
         links: usize,
-        /// Captures of the page.
+        /// The number of captures of the page.
         captures: usize,
     },
 }
 
 /// Appends the coded form of sorted changes of a page with `captures` captures to `out`.
 ///
-/// The changes must be in order and every link in some capture (see [`crate::Page::flaw`]); others give bytes that
-/// [`decode`] refuses or misreads.
+/// The changes must be in order, and every link must be in some capture (see [`crate::Page::flaw`]). Other changes give
+/// bytes that [`decode`] rejects or misreads.
 pub fn encode(changes: &[Change], captures: usize, out: &mut Vec<u8>) {
     let half = (captures as u64).saturating_sub(1);
     let mut next = 0u64;
@@ -74,8 +75,8 @@ fn low_seven_bits(number: u64) -> u8 {
     (number & 0x7f) as u8
 }
 
-/// The coded changes of a page with `links` links and `captures` captures, one after the other; ends after the first
-/// error. A link's change at the first capture comes out before its others.
+/// The coded changes of a page with `links` links and `captures` captures, one after the other. The iterator ends after
+/// the first error. A link's change at the first capture comes before its other changes.
 ///
 /// # Errors
 /// Broken numbers, and places outside the matrix or in both halves of a link.
@@ -95,17 +96,17 @@ pub fn decoded(bytes: &[u8], links: usize, captures: usize) -> impl Iterator<Ite
 
 struct Decoding<'a> {
     rest: std::slice::Iter<'a, u8>,
-    /// The lowest place that may come; `None` after an error.
+    /// The lowest place that the next change may have; `None` after an error.
     next: Option<u64>,
     half: u64,
     links: usize,
     captures: usize,
-    /// First place of the link of the last change.
+    /// The first place of the link of the last change.
     start: u64,
-    /// The link of the last change, and whether it is in the second half.
+    /// The link of the last change, and whether the change is in the second half.
     link: Option<u32>,
     late: bool,
-    /// A change that comes after one at the first capture.
+    /// The change after a change at the first capture, which is returned next.
     held: Option<Change>,
 }
 
@@ -113,7 +114,7 @@ impl Decoding<'_> {
     fn place(&mut self, place: u64) -> Option<Change> {
         let width = 2 * self.half;
         let mut link = self.link.unwrap_or(0);
-        // Places rise, so most often the link is that of the change before: no division.
+        // Places rise, so the link is mostly the link of the change before. Then no division is needed.
         if self.link.is_none() || place - self.start >= width {
             link = u32::try_from(place.checked_div(width)?).ok().filter(|&link| (link as usize) < self.links)?;
             self.start = u64::from(link) * width;
@@ -156,7 +157,8 @@ impl Iterator for Decoding<'_> {
     }
 }
 
-/// A LEB128 number whose first byte is read already; `None` when the bytes end inside it or 64 bits do not hold it.
+/// Reads the rest of a LEB128 number after its first byte. `None` if the bytes end inside the number, or if it needs
+/// more than 64 bits.
 fn read_gap(first: u8, rest: &mut std::slice::Iter<'_, u8>) -> Option<u64> {
     let (mut gap, mut shift, mut byte) = (u64::from(first & 0x7f), 0u32, first);
     while byte >= 0x80 {
@@ -181,24 +183,24 @@ pub fn decode(bytes: &[u8], links: usize, captures: usize, out: &mut Vec<Change>
     Ok(())
 }
 
-/// The changes of each link that has any, in order.
+/// The changes of each link that has changes, in order.
 pub fn by_link(changes: &[Change]) -> impl Iterator<Item = (u32, &[Change])> {
     changes
         .chunk_by(|a, b| a.link == b.link)
         .filter_map(|link_changes| link_changes.first().map(|change| (change.link, link_changes)))
 }
 
-/// Whether a link whose changes are `changes` is present in at least one of the captures `first..=last`.
+/// Whether a link with these changes is present in at least one of the captures `first..=last`.
 pub fn any_in(changes: &[Change], first: u32, last: u32) -> bool {
     let before = changes.partition_point(|change| change.capture <= first);
     before % 2 == 0 || changes.get(before).is_some_and(|change| change.capture <= last)
 }
 
-/// Calls `visit` with the links that are present in any of these stretches of captures, each given by its first and its
-/// last one, as ranges of indexes, rising.
+/// Calls `visit` with the links that are present in any of these stretches of captures, as rising ranges of indexes. A
+/// stretch is given by its first and its last capture.
 ///
-/// Captures of unknown links count as holding what the capture before them holds; callers that must not have that
-/// narrow the range to known captures first. Cost: one pass over the changes.
+/// A blank capture counts as if it had the links of the capture before. Callers that must not count it begin and end
+/// stretches at captures that are not blank. Cost: one pass over the changes.
 pub fn visit_in(changes: &[Change], links: usize, stretches: &[(u32, u32)], mut visit: impl FnMut(Range<usize>)) {
     if stretches.is_empty() {
         return;
@@ -221,7 +223,8 @@ pub fn in_any(changes: &[Change], links: usize, first: u32, last: u32) -> Vec<u3
     found
 }
 
-/// The intervals of consecutive captures that hold a link, as (first, last) indexes; `changes` are those of one link.
+/// The intervals of consecutive captures that have a link, as (first, last) indexes. `changes` are the changes of this
+/// link.
 pub fn intervals(changes: &[Change], captures: u32) -> Vec<(u32, u32)> {
     let mut intervals = Vec::new();
     let mut since = Some(0);

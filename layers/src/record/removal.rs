@@ -1,23 +1,24 @@
-//! What is taken out of a store: which URLs, in which time, as pages or as targets of links.
+//! Removals: which URLs are taken out of a store, for which time, and as pages or as targets of links.
 //!
-//! A rule as it is asked for is a [`Removal`], with the text of what must go. The manifest
-//! ([`crate::Provenance::removals`]) keeps it as a [`RemovalRule`], from the epoch on that carries it out, so that a
-//! later update does not bring back what was taken out. A rule that is kept has a hash in the place of the text: the
-//! list of what must go would itself be a copy of it.
+//! A request for a removal is a [`Removal`], which has the text of the URLs that must go. From the epoch that carries
+//! it out, the manifest ([`crate::Provenance::removals`]) keeps it as a [`RemovalRule`], so that later updates do not
+//! bring back what was taken out. A kept rule has a hash in the place of the text, because a list of the removed URLs
+//! would be a copy of what must go.
 //!
-//! Rules select URLs by the order of their keys ([`crate::record::key`]): one URL, or all whose keys begin alike. What
-//! is hashed is that beginning, so a URL is compared by the hashes of the beginnings of its key at which rules can end:
-//! the whole key for a URL, the end of the host for a host, the end of each label for a domain, and as many bytes as a
-//! rule says for a prefix. The hash is SHA-256, salted with the digest of the first epoch: no list of hashes that was
-//! made beforehand, and no other store, says what a rule means; who guesses a URL can test the guess.
+//! Rules select URLs by their keys ([`crate::record::key`]): one URL, or all URLs with keys that begin alike. The hash
+//! is of this beginning. To find the rules of a URL, a look-up hashes each beginning of its key where a rule can end.
+//! These are the whole key for a URL, the end of the host for a host, the end of each label for a domain, and the
+//! number of bytes in the rule for a prefix. The hash is SHA-256, salted with the digest of the first epoch. Neither a
+//! table of hashes that was made beforehand nor another store shows what a rule means. But whoever guesses a URL can
+//! test the guess.
 //!
-//! A row carries a rule out as it says everything, by saying captures again ([`crate::record::precedence`]): removed
-//! ones with [`crate::record::status::Status::REMOVED`], and those that linked to a removed URL without the link. When
-//! all rows become one, removed captures are dropped ([`crate::record::join::without_removed`]), and so are URLs that
+//! A row carries out a rule by writing captures again ([`crate::record::precedence`]). It writes removed captures with
+//! [`crate::record::status::Status::REMOVED`], and captures that linked to a removed URL without the link. When all
+//! rows are merged, removed captures are dropped ([`crate::record::join::without_removed`]), and so are URLs that
 //! nothing uses any more.
 //!
-//! Cost of a look-up: a hash of the whole key, one a label of its host, and one for each length of prefixes; each kind
-//! only where there are rules of it.
+//! Cost of a look-up: a hash of the whole key, one hash for each label of its host, and one for each length of
+//! prefixes. A kind costs nothing if no rule has it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -27,33 +28,33 @@ use sha2::{Digest, Sha256};
 
 use crate::record::key::{domain_prefix, host_prefix, key_of, url_prefix};
 
-/// Which URLs.
+/// The URLs that a removal selects.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Selection {
-    /// This one.
+    /// This URL.
     Url(String),
-    /// Those of this host.
+    /// The URLs of this host.
     Host(String),
-    /// Those of this host and its subdomains.
+    /// The URLs of this host and its subdomains.
     Domain(String),
-    /// Those that begin with this URL, with any scheme and port.
+    /// The URLs that begin with this URL, with any scheme and port.
     Prefix(String),
 }
 
-/// As what URLs are taken out; as text `page`, `target`, `both`.
+/// Whether URLs are taken out as pages, as targets or both; as text `page`, `target`, `both`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RemovedAs {
-    /// Their captures.
+    /// The captures of the URLs.
     Page,
-    /// Links to them.
+    /// The links to the URLs.
     Target,
-    /// Both.
+    /// The captures of the URLs and the links to them.
     #[default]
     Both,
 }
 
-/// By what a rule selects URLs; as text `url`, `host`, `domain`, `prefix`.
+/// How a rule selects URLs; as text `url`, `host`, `domain`, `prefix`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SelectedBy {
@@ -68,7 +69,7 @@ pub enum SelectedBy {
 }
 
 impl SelectedBy {
-    /// As the manifest writes it.
+    /// The text in the manifest.
     pub fn name(self) -> &'static str {
         match self {
             Self::Url => "url",
@@ -79,44 +80,44 @@ impl SelectedBy {
     }
 }
 
-/// A rule as it is asked for: what is taken out.
+/// A request for a removal.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Removal {
-    /// Which URLs.
+    /// The URLs that are taken out.
     pub select: Selection,
-    /// As what.
+    /// Whether they are taken out as pages, as targets or both.
     pub removed_as: RemovedAs,
-    /// Captures from this second on; all where `None`.
+    /// Applies to captures from this second on; `None`: from the first on.
     pub from: Option<i64>,
-    /// Captures up to this second; all where `None`.
+    /// Applies to captures up to this second; `None`: up to the last.
     pub to: Option<i64>,
-    /// Why.
+    /// The reason, in the words of the operator.
     pub reason: Option<String>,
 }
 
 /// A rule as the manifest keeps it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RemovalRule {
-    /// By what it selects.
+    /// How the rule selects URLs.
     pub select: SelectedBy,
-    /// The hash of what the keys of its URLs begin with.
+    /// The hash of the beginning of the keys of the selected URLs.
     pub hash: KeyHash,
-    /// How many bytes are hashed; of a prefix only.
+    /// The number of bytes that are hashed; only for a prefix.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u32>,
-    /// What it selects, for who wants to read that in a list; not written unless it was asked for.
+    /// The selected host, domain, URL or prefix in plain text, for people who list the rules; only written on request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// As what.
+    /// Whether URLs are taken out as pages, as targets or both.
     #[serde(rename = "as")]
     pub removed_as: RemovedAs,
-    /// Captures from this second on; all where `None`.
+    /// Applies to captures from this second on; `None`: from the first on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<i64>,
-    /// Captures up to this second; all where `None`.
+    /// Applies to captures up to this second; `None`: up to the last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<i64>,
-    /// Why, in the words of the operator.
+    /// The reason, in the words of the operator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
@@ -154,26 +155,26 @@ impl<'a> Deserialize<'a> for KeyHash {
     }
 }
 
-/// A rule that selects nothing: its host is no host that URLs can have.
+/// The error for a rule that selects nothing: no URL can have its host.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not the name of a host")]
 pub struct NotAHost(pub String);
 
-/// When and as what rules hold, whether they are asked for or kept.
+/// The times and kinds that a rule applies to; the same for requested and kept rules.
 macro_rules! scope {
     ($rule:ty) => {
         impl $rule {
-            /// Whether a capture of this second is meant.
+            /// Whether the rule applies to captures of this second.
             pub fn covers(&self, time: i64) -> bool {
                 self.from.is_none_or(|from| from <= time) && self.to.is_none_or(|to| time <= to)
             }
 
-            /// Whether captures of the URLs are meant.
+            /// Whether the rule takes out captures of the URLs.
             pub fn of_pages(&self) -> bool {
                 self.removed_as != RemovedAs::Target
             }
 
-            /// Whether links to the URLs are meant.
+            /// Whether the rule takes out links to the URLs.
             pub fn of_targets(&self) -> bool {
                 self.removed_as != RemovedAs::Page
             }
@@ -185,10 +186,10 @@ scope!(Removal);
 scope!(RemovalRule);
 
 impl Removal {
-    /// The rule as the manifest of a store keeps it, whose first epoch has this digest.
+    /// The rule as the manifest of a store keeps it. `root` is the digest of the first epoch of the store.
     ///
     /// # Errors
-    /// A text that is no host.
+    /// A text that is not a host.
     pub fn kept(&self, root: &str, with_name: bool) -> Result<RemovalRule, NotAHost> {
         let (beginning, _) = self.select.keys()?;
         let (select, name) = match &self.select {
@@ -212,19 +213,19 @@ impl Removal {
 }
 
 impl RemovalRule {
-    /// Whether another rule takes out the same.
+    /// Whether the other rule takes out the same captures and links.
     pub fn is_same(&self, other: &Self) -> bool {
         let what = |rule: &Self| (rule.select, rule.hash, rule.bytes, rule.removed_as, rule.from, rule.to);
         what(self) == what(other)
     }
 
-    /// Whether nothing of its URLs may be left, neither captures nor links, of no time.
+    /// Whether the rule takes out all captures of the URLs and all links to them, at all times.
     pub fn is_whole(&self) -> bool {
         self.removed_as == RemovedAs::Both && self.from.is_none() && self.to.is_none()
     }
 }
 
-/// A hash that goes on: SHA-256 of the digits of a digest, a space, and bytes.
+/// A hash in progress: SHA-256 of the digits of a digest, a space, and bytes.
 #[derive(Clone, Default)]
 struct Salted(Sha256);
 
@@ -244,10 +245,10 @@ impl Salted {
 }
 
 impl Selection {
-    /// With what the keys of its URLs begin, and whether one is that whole key.
+    /// The beginning of the keys of the selected URLs, and whether it is a whole key.
     ///
     /// # Errors
-    /// A text that is no host.
+    /// A text that is not a host.
     pub fn keys(&self) -> Result<(Vec<u8>, bool), NotAHost> {
         let host = |host: &String, prefix: fn(&str) -> Option<Vec<u8>>| {
             prefix(host).map(|prefix| (prefix, false)).ok_or_else(|| NotAHost(host.clone()))
@@ -268,17 +269,17 @@ pub struct Removals {
     whole: ByHash,
     hosts: ByHash,
     domains: ByHash,
-    /// Those of prefixes, by their length.
+    /// The rules for prefixes, by the length of the prefix.
     prefixes: BTreeMap<usize, ByHash>,
 }
 
-/// Adds the rules with a hash.
+/// Appends the rules with this hash.
 fn look<'a>(found: &mut Vec<&'a RemovalRule>, rules: &'a ByHash, salted: Salted) {
     found.extend(rules.get(&salted.hash()).into_iter().flatten());
 }
 
 impl fmt::Debug for Removals {
-    /// In an order of their own, the same whatever the order in which they came.
+    /// Lists the rules sorted by their text, whatever the order in which they were added.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut rules: Vec<String> = self.iter().map(|rule| format!("{rule:?}")).collect();
         rules.sort();
@@ -286,11 +287,11 @@ impl fmt::Debug for Removals {
     }
 }
 
-/// The rules with a hash.
+/// Rules by their hash.
 type ByHash = HashMap<KeyHash, Vec<RemovalRule>>;
 
 impl Removals {
-    /// Makes the rules of a store ready, whose first epoch has this digest.
+    /// Makes the rules of a store ready. `root` is the digest of the first epoch of the store.
     pub fn new(root: &str, rules: impl IntoIterator<Item = RemovalRule>) -> Self {
         let mut removals = Self { salted: Salted::of(root), ..Self::default() };
         for rule in rules {
@@ -305,7 +306,7 @@ impl Removals {
         removals
     }
 
-    /// Whether there are none.
+    /// Whether there are no rules.
     pub fn is_empty(&self) -> bool {
         self.iter().next().is_none()
     }
@@ -342,7 +343,7 @@ impl Removals {
         found
     }
 
-    /// The rules that select the URLs of a host, whichever they are.
+    /// The rules that select all URLs of a host.
     pub fn of_host(&self, host: &str) -> Vec<&RemovalRule> {
         host_prefix(host).map(|beginning| self.of(&beginning)).unwrap_or_default()
     }
@@ -374,7 +375,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against each rule by itself, by its text.
+        /// Compares the look-up with a test of each rule by its text.
         #[test]
         fn rules_are_found_among_others(
             selections in proptest::collection::vec(selection(), 0..12),

@@ -1,15 +1,15 @@
-//! Samples of links: a few of many, drawn where the links are.
+//! Samples of links: some links of a longer list, drawn where the links are.
 //!
 //! The sample of a list of UIDs has the `count` UIDs with the least hashes, in order of UIDs. A seed selects the hash,
-//! so the same seed gives the same sample ([`Sampling::seed`] selects the seed where none is given).
+//! so the same seed gives the same sample. [`Sampling::seed`] selects a seed if the caller gives none.
 //!
-//! *Consistent*: the hash is of the link alone, so lists that share links have samples that share links. Of the `count`
-//! least of two samples together, the share that is in both samples estimates the share that is in both lists
-//! (Jaccard), without bias. *Random*: the hash is of the link and the page, so samples of different pages are
-//! independent.
+//! *Consistent*: the hash depends on the link alone, so lists that share links have samples that share links. Two
+//! samples estimate how similar their lists are (Jaccard), without bias: take the `count` links with the least hashes
+//! of both samples together. The share of these links that both samples have estimates the share of links that both
+//! lists have. *Random*: the hash depends on the link and the page, so samples of different pages are independent.
 //!
 //! Cost: linear in the list, no memory. Source: Najork 2009, section 3 (the call); Broder, Charikar, Frieze &
-//! Mitzenmacher 2000 (min-wise permutations); the hash is SplitMix64 (Steele, Lea & Flood 2014), a permutation of 64
+//! Mitzenmacher 2000 (min-wise permutations). The hash is SplitMix64 (Steele, Lea & Flood 2014), a permutation of 64
 //! bits.
 
 use crate::record::uid::Uid;
@@ -18,38 +18,38 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 /// How links are drawn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sampling {
-    /// Alike from lists that are alike.
+    /// Lists that are alike give samples that are alike.
     #[default]
     Consistent,
-    /// Anew for each page.
+    /// Each page gives an independent sample.
     Random,
 }
 
 impl Sampling {
-    /// The seed of a sample: the one that is given; else 0, so that consistent samples of different questions are
-    /// alike, or at random another one each time.
+    /// The seed of a sample: `chosen` if given. Otherwise 0 for consistent samples, so that samples of different
+    /// questions are alike, and a random seed for random samples.
     pub fn seed(self, chosen: Option<u64>) -> u64 {
         chosen.unwrap_or_else(|| match self {
             Sampling::Consistent => 0,
-            // Each state has keys of its own, which come from the system's random numbers.
+            // Each `RandomState` has different keys, which come from the system's random numbers.
             Sampling::Random => RandomState::new().build_hasher().finish(),
         })
     }
 }
 
-/// What sample is wanted.
+/// The size of a sample, and how its links are drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
-    /// Links, at most.
+    /// The number of links, at most.
     pub count: usize,
-    /// How they are drawn.
+    /// How the links are drawn.
     pub sampling: Sampling,
-    /// Another seed, another sample.
+    /// The seed: another seed gives another sample.
     pub seed: u64,
 }
 
 impl Sample {
-    /// Reduces the rising links of a page to the sample of them, rising.
+    /// Reduces the rising links of a page to a sample of these links, rising.
     pub fn draw(&self, uid: Uid, links: &mut Vec<Uid>) {
         if self.count >= links.len() {
             return;
@@ -66,7 +66,7 @@ impl Sample {
     }
 }
 
-/// A permutation of 64 bits that looks like none.
+/// A permutation of 64 bits that looks random.
 fn mix(value: u64) -> u64 {
     let value = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let value = (value ^ value >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -98,7 +98,7 @@ mod tests {
                 let sample = draw(Sample { count, sampling, seed }, uid, &links);
                 prop_assert_eq!(sample.len(), count.min(links.len()));
                 prop_assert!(sample.is_sorted_by(|a, b| a < b) && sample.iter().all(|link| links.contains(link)));
-                // Without what is left out, nothing else is drawn: the sample depends on an order of all links.
+                // The sample depends on an order of all links, so removing a link that was not drawn changes nothing.
                 let kept: BTreeSet<Uid> = sample.iter().copied().collect();
                 let more = Sample { count: count + 1, sampling, seed };
                 prop_assert!(draw(more, uid, &links).iter().filter(|link| !kept.contains(link)).count() <= 1);
@@ -109,7 +109,8 @@ mod tests {
         }
     }
 
-    /// Of the least of two samples together, the share in both.
+    /// The estimated similarity of two pages: of the least links of both samples together, the share that both samples
+    /// have.
     fn likeness(sample: Sample, pages: [(Uid, &BTreeSet<Uid>); 2]) -> f64 {
         let [one, other] = pages.map(|(uid, links)| draw(sample, uid, links));
         let all: BTreeSet<Uid> = one.iter().chain(&other).copied().collect();
@@ -120,7 +121,7 @@ mod tests {
 
     #[test]
     fn consistent_samples_are_as_alike_as_the_lists() {
-        // Lists of neighbours, as UIDs of a site are; 0, 20, 50, 80 % of all links are in both.
+        // The lists are runs of UIDs, like the URLs of a site. They share 0, 20, 50 or 80 % of all links.
         for (shift, expected) in [(1000, 0.0), (667, 0.2), (333, 0.5), (111, 0.8)] {
             let thousand = |first| Uid::each(first..first + 1000).collect();
             let (one, other) = (thousand(Uid(5000)), thousand(Uid(5000 + shift)));
@@ -130,7 +131,7 @@ mod tests {
                     *sum += likeness(Sample { count: 100, sampling, seed }, [(Uid(1), &one), (Uid(2), &other)]) / 200.0;
                 }
             }
-            // One sample's share is off by 5 % (one sigma), the mean of 200 by 0.4 %.
+            // The share in one sample is off by 5 % (one sigma), and the mean of 200 samples by 0.4 %.
             assert!((sum[0] - expected).abs() < 0.02, "{shift}: {} for {expected}", sum[0]);
             assert!(shift == 1000 || sum[1] < expected / 2.0, "{shift}: {} at random", sum[1]);
         }
@@ -154,7 +155,7 @@ mod tests {
                 let sample = draw(Sample { count: 10, sampling, seed }, Uid(7), &links);
                 sample.into_iter().for_each(|link| drawn[usize::try_from(link.0).unwrap()] += 1);
             }
-            // 1,000 each, 28 a sigma.
+            // Each link is drawn 1,000 times; sigma is 28.
             assert!(drawn.iter().all(|times| (860..1140).contains(times)), "{drawn:?}");
         }
     }

@@ -1,20 +1,20 @@
-//! What the server answered to each capture: its status, and which failures end a page.
+//! The statuses of captures: the code that the server answered, and the rule which failures end a page.
 //!
 //! A capture with a status of 400 or above is a *failure*. A failure has no links, and that is known. The presence
-//! matrix says nothing of a failure: there the bit of a link keeps its value, as it does where links are unknown. A
-//! page that fails and comes back with the links that it had costs two changes of status, and no change of links.
+//! matrix says nothing of a failure: the bit of a link keeps its value there, as it does if links are unknown. If a
+//! page fails and comes back with the same links, this takes two changes of status, and no change of links.
 //!
-//! Which failures end a page as of a time is asked with the question ([`Failures`]):
+//! A question as of a time chooses which failures end a page ([`Failures`]):
 //!
 //! - 4xx says that the page is not there (404, 410) or not for this reader (401, 403). Such a failure ends the page
 //!   until its next good capture.
 //! - 5xx and 429 say that the server could not answer at that moment, and nothing of the page. Such a failure does not
-//!   count; the capture before it does.
+//!   count, and the capture before it decides.
 //!
-//! A row may also say that a capture is *removed* ([`Status::REMOVED`]): it is not to be seen any more, whatever older
-//! rows say of it. Such a capture counts under no rule and in no list; when all rows become one, it is gone.
+//! A row may also say that a capture is *removed* ([`Status::REMOVED`]): no reader shows the capture, whatever older
+//! rows say of it. A removed capture counts under no rule and in no list. When all rows are merged, it is dropped.
 //!
-//! Memory: 8 bytes a change of status. Cost: a search among the changes for the status of a capture.
+//! Memory: 8 bytes a change of status. Cost: looking up the status of a capture is a search among the changes.
 
 use std::fmt;
 use std::str::FromStr;
@@ -23,24 +23,25 @@ use std::str::FromStr;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Status(u16);
 
-/// From a capture on, until the next change, captures have this status. Before the first change it is [`Status::OK`].
+/// A change of status: captures have this status from `capture` on, until the next change. Before the first change they
+/// have [`Status::OK`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StatusChange {
-    /// Index of the capture.
+    /// The index of the capture.
     pub capture: u32,
-    /// Other than that of the capture before.
+    /// The new status, which differs from the status of the capture before.
     pub status: Status,
 }
 
-/// Which failures end a page, as of a time; as text `end`, `ignore`, `all`.
+/// The rule which failures count and so end a page, as of a time; as text `end`, `ignore`, `all`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Failures {
-    /// Those with 4xx but 429; the others do not count.
+    /// 4xx except 429 count; other failures do not.
     #[default]
     End,
-    /// None: no failure counts.
+    /// No failure counts.
     Ignore,
-    /// Each.
+    /// All failures count.
     All,
 }
 
@@ -53,28 +54,29 @@ pub struct FailuresError {
 }
 
 impl Status {
-    /// 200: what a capture has for which nothing else is said.
+    /// 200: the default status of a capture.
     pub const OK: Status = Status(200);
 
-    /// That of a capture that was taken out of the store; code 0. It has no links, and is not to be seen.
+    /// The status of a capture that was taken out of the store; code 0. Such a capture has no links, and no reader
+    /// shows it.
     pub const REMOVED: Status = Status(0);
 
-    /// The status of a code; `None` for numbers that are no code.
+    /// The status of a code; `None` if the number is not a code from 100 to 999.
     pub fn new(code: u16) -> Option<Self> {
         (100..=999).contains(&code).then_some(Self(code))
     }
 
-    /// The status that a row has; `None` for numbers that are none.
+    /// The status that a row stores, which may also be [`Status::REMOVED`]; `None` if the number is not a status.
     pub fn stored(code: u16) -> Option<Self> {
         if code == Self::REMOVED.0 { Some(Self::REMOVED) } else { Self::new(code) }
     }
 
-    /// Its code.
+    /// The code of the status.
     pub fn code(self) -> u16 {
         self.0
     }
 
-    /// Whether the capture is a failure: a capture without links, of which the presence matrix says nothing.
+    /// Whether a capture with this status is a failure: it has no links, and the presence matrix says nothing of it.
     #[inline]
     pub fn is_failure(self) -> bool {
         self.0 >= 400 || self == Self::REMOVED
@@ -92,7 +94,7 @@ impl Failures {
         }
     }
 
-    /// Its text.
+    /// The text of the rule.
     pub fn name(self) -> &'static str {
         match self {
             Failures::End => "end",
@@ -123,22 +125,22 @@ impl fmt::Display for Status {
     }
 }
 
-/// The status of a capture. `changes` rise in captures.
+/// The status of a capture. `changes` must rise in captures.
 #[inline]
 pub fn status_at(changes: &[StatusChange], capture: u32) -> Status {
     let next = changes.partition_point(|change| change.capture <= capture);
     next.checked_sub(1).map_or(Status::OK, |at| changes[at].status)
 }
 
-/// Appends the status of the next capture, after those of all captures before it.
+/// Appends the status of the next capture. The statuses of all captures before it must have been appended.
 pub fn push_status(changes: &mut Vec<StatusChange>, capture: u32, status: Status) {
     if changes.last().map_or(Status::OK, |change| change.status) != status {
         changes.push(StatusChange { capture, status });
     }
 }
 
-/// The stretches of consecutive captures of one status, in order, but those at the end and the beginning with
-/// [`Status::OK`]: first capture, the one after the last, status.
+/// The stretches of consecutive captures with one status, in order, each as its first capture, the capture after its
+/// last, and its status. The captures before the first change, which have [`Status::OK`], are left out.
 pub fn stretches(changes: &[StatusChange], captures: u32) -> impl Iterator<Item = (u32, u32, Status)> + '_ {
     (0..).zip(changes).map(move |(at, change): (usize, _)| {
         let end = changes.get(at + 1).map_or(captures, |next| next.capture);
@@ -151,7 +153,7 @@ pub fn failures(changes: &[StatusChange], captures: u32) -> impl Iterator<Item =
     stretches(changes, captures).filter(|stretch| stretch.2.is_failure()).flat_map(|(first, end, _)| first..end)
 }
 
-/// The latest of the captures below `end` that counts as of a time.
+/// The latest of the captures below `end` that counts under `rule`.
 #[inline]
 pub fn latest(changes: &[StatusChange], end: usize, rule: Failures) -> Option<usize> {
     let mut at = end.checked_sub(1)?;
@@ -167,7 +169,7 @@ pub fn latest(changes: &[StatusChange], end: usize, rule: Failures) -> Option<us
     }
 }
 
-/// The capture of the first change that is out of order, outside the captures, or no change.
+/// The capture of the first change that is out of order, outside the captures, or to the same status.
 pub(crate) fn flaw(changes: &[StatusChange], captures: usize) -> Option<u32> {
     let mut before = (None, Status::OK);
     for change in changes {

@@ -1,10 +1,10 @@
-//! Times: seconds since 1970, UTC. Windows that questions ask about, lengths of in-link ranges, and times as text.
+//! Times: seconds since 1970, UTC. Windows of questions, lengths of in-link ranges, and times as text.
 //!
-//! A capture has a second of [`TIMES`], and so has a window that somebody asks about: [`interval`] and [`as_of`] are
-//! the rule for all ways to ask. Inside the program a window may have any seconds, [`Window::ALWAYS`] has the first and
-//! the last.
+//! A capture has a second of [`TIMES`], and so has a window that a user asks about. [`interval`] and [`as_of`] check
+//! this for all ways to ask. Inside the program a window may have any seconds: [`Window::ALWAYS`] has the first and the
+//! last.
 //!
-//! Pure functions, but for the clock that [`text`] reads. The calendar is that of `chrono`: the Gregorian one, also
+//! Pure functions, except that [`text`] reads the clock. The calendar is the calendar of `chrono`: Gregorian, also
 //! before 1582, without leap seconds.
 
 use std::fmt;
@@ -18,13 +18,13 @@ use crate::record::status::Failures;
 
 pub mod text;
 
-/// Seconds of a day.
+/// The seconds of a day.
 const DAY: i64 = 86_400;
 
-/// The seconds of the years 1 to 9999, those that 14 digits can name.
+/// The seconds of the years 1 to 9999. These are the seconds that 14 digits can express.
 pub const TIMES: RangeInclusive<i64> = -62_135_596_800..=253_402_300_799;
 
-/// The time that a question is about.
+/// The time that a question asks about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Window {
     /// Any known capture in the closed interval.
@@ -34,16 +34,16 @@ pub enum Window {
         /// Last second.
         to: i64,
     },
-    /// The latest capture that counts.
+    /// The latest capture that counts as of a time.
     AsOf(AsOf),
 }
 
-/// A time as of which something is asked (Memento's sense): the latest capture not after it decides.
+/// The time of a question as of a time, as in Memento: the latest capture that is not after the time decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct AsOf {
     /// The last second of captures that count.
     pub time: i64,
-    /// The first second of captures that count: where the latest capture is older, nothing is so.
+    /// The first second of captures that count. If the latest capture is older, no capture decides.
     pub since: i64,
     /// Which failures count.
     pub failures: Failures,
@@ -55,13 +55,13 @@ impl AsOf {
         Self { time, since: i64::MIN, failures: Failures::End }
     }
 
-    /// The same without captures that are older than so many seconds.
+    /// The same time, but captures older than `age` seconds do not count.
     #[must_use]
     pub fn within(self, age: Option<i64>) -> Self {
         Self { since: age.map_or(self.since, |age| self.time.saturating_sub(age)), ..self }
     }
 
-    /// The same, if somebody may ask about it.
+    /// The same time, if a user may ask about it.
     ///
     /// # Errors
     /// A second outside of [`TIMES`].
@@ -79,7 +79,7 @@ impl Window {
         Window::AsOf(AsOf::new(time))
     }
 
-    /// Whether no capture can be in it.
+    /// Whether no capture can be in the window.
     pub fn is_empty(self) -> bool {
         match self {
             Window::Seen { from, to } => from > to || from > *TIMES.end() || to < *TIMES.start(),
@@ -87,7 +87,7 @@ impl Window {
         }
     }
 
-    /// Whether captures between these times, the first and the last, may decide what the window shows.
+    /// Whether captures between these times, the first and the last, may decide the answer for the window.
     #[inline]
     pub fn overlaps(self, (first, last): (i64, i64)) -> bool {
         match self {
@@ -97,10 +97,10 @@ impl Window {
     }
 }
 
-/// A window that cannot be asked about.
+/// The error for a window that nobody can ask about.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WindowError {
-    /// It ends before it begins.
+    /// The window ends before it begins.
     #[error("from {} is later than to {}", format_time(*from), format_time(*to))]
     Backwards {
         /// The first second.
@@ -108,7 +108,7 @@ pub enum WindowError {
         /// The last second.
         to: i64,
     },
-    /// It has a second outside of [`TIMES`].
+    /// A second of the window is outside of [`TIMES`].
     #[error("{time} is outside the years 1 to 9999 (expected seconds since 1970)")]
     OutOfRange {
         /// The second.
@@ -116,7 +116,7 @@ pub enum WindowError {
     },
 }
 
-/// The closed interval between two seconds that somebody gave, open where there is none.
+/// The closed interval between two seconds that a user gave. A missing second leaves its side open.
 ///
 /// # Errors
 /// A second outside of [`TIMES`], and an interval that ends before it begins.
@@ -128,7 +128,7 @@ pub fn interval(from: Option<i64>, to: Option<i64>) -> Result<(i64, i64), Window
     if from > to { Err(WindowError::Backwards { from, to }) } else { Ok((from, to)) }
 }
 
-/// The window as of a second that somebody gave.
+/// The window as of a second that a user gave.
 ///
 /// # Errors
 /// A second outside of [`TIMES`].
@@ -144,11 +144,11 @@ pub enum RangeLength {
     Month,
     /// Calendar years.
     Year,
-    /// So many days, counted from 1970-01-01; nought counts as one.
+    /// This many days, counted from 1970-01-01; 0 counts as 1.
     Days(u32),
 }
 
-/// Text that is not a length of ranges.
+/// The error for a text that is not a length of ranges.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} is not a range length: month, day, year or a number of days")]
 pub struct RangeLengthError {
@@ -187,7 +187,7 @@ impl RangeLength {
         next.saturating_sub(1)
     }
 
-    /// The first second of each range from the one of `first` to the one of `last`.
+    /// The first second of each range, from the range of `first` to the range of `last`.
     pub fn starts(self, first: i64, last: i64) -> impl Iterator<Item = i64> {
         let starts = std::iter::successors(Some(self.start(first)), move |&start| Some(self.end(start) + 1));
         starts.take_while(move |&start| start <= last)
@@ -235,8 +235,8 @@ impl From<RangeLength> for String {
     }
 }
 
-/// A time as everything prints it, in ISO 8601: `2000-06-20T18:02:59Z`; years outside 0 to 9999 take the digits (and
-/// the sign) that they need. Seconds beyond the calendar, some 262,000 years from now, have its last day.
+/// A time in ISO 8601, as all output has it: `2000-06-20T18:02:59Z`. Years outside 0 to 9999 have as many digits as
+/// they need, and a sign. Seconds outside the calendar, some 262,000 years away, get its first or last day.
 pub fn format_time(seconds: i64) -> String {
     let (day, second) = (date(seconds), seconds.rem_euclid(DAY));
     let (year, month, day) = (day.year(), day.month(), day.day());
@@ -244,20 +244,20 @@ pub fn format_time(seconds: i64) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
 }
 
-/// A time as 14 digits, `YYYYMMDDhhmmss`, UTC: for the formats of others that have it so, as URLs of mementos and CDX.
+/// A time as 14 digits, `YYYYMMDDhhmmss`, UTC, for formats that use them, such as URLs of mementos and CDX.
 pub fn format_digits(seconds: i64) -> String {
     let (day, second) = (date(seconds), seconds.rem_euclid(DAY));
     let (year, month, day) = (day.year(), day.month(), day.day());
     format!("{year:04}{month:02}{day:02}{:02}{:02}{:02}", second / 3600, second / 60 % 60, second % 60)
 }
 
-/// The day of the calendar of a second; the first or the last one that the calendar has where it has none so far away.
+/// The date of a second; the first or the last date of the calendar for seconds outside the calendar.
 fn date(seconds: i64) -> NaiveDate {
     let days = i32::try_from(seconds.div_euclid(DAY)).ok().and_then(NaiveDate::from_epoch_days);
     days.unwrap_or(if seconds < 0 { NaiveDate::MIN } else { NaiveDate::MAX })
 }
 
-/// The first second of a day of the calendar; the last second there is where the calendar has no such day.
+/// The first second of a month; [`i64::MAX`] if the calendar does not have the month.
 fn first_second(year: i32, month: u32) -> i64 {
     NaiveDate::from_ymd_opt(year, month, 1).map_or(i64::MAX, |date| i64::from(date.to_epoch_days()) * DAY)
 }

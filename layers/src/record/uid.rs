@@ -1,8 +1,8 @@
 //! The number of a URL in a store, as a type.
 //!
-//! UIDs are dense: the `n` URLs of an epoch have the UIDs `0..n`, each row those of an interval. A UID is true in one
-//! epoch; [`crate::store::translation`] has the way from one epoch to another. Whatever else numbers URLs (a cell, a
-//! standing result, an export) has a type of its own, so that no list can hold numbers of two kinds.
+//! UIDs are dense: the `n` URLs of an epoch have the UIDs `0..n`, and each row has an interval of UIDs. A UID is valid
+//! in one epoch; [`crate::store::translation`] translates UIDs from one epoch to another. Every other number of a URL
+//! (in a cell, a standing result, an export) has another type, so that no list can hold numbers of two kinds.
 
 use std::fmt;
 use std::num::ParseIntError;
@@ -12,7 +12,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
-/// The number of a URL in an epoch of a store; written as that number.
+/// The number of a URL in an epoch of a store. It is serialised as a number.
 ///
 /// ```
 /// use webstrata_layers::Uid;
@@ -45,43 +45,43 @@ pub struct Uid(pub u64);
 impl Uid {
     /// The UIDs of an interval, rising.
     pub fn each(interval: Range<Self>) -> impl ExactSizeIterator<Item = Self> + DoubleEndedIterator + Clone {
-        // An interval of UIDs that memory cannot number has no end that anybody reaches.
+        // No caller reaches the end of an interval of more UIDs than `usize` can count.
         let count = usize::try_from(interval.end.0.saturating_sub(interval.start.0)).unwrap_or(usize::MAX);
         (0..count).map(move |at| interval.start + at as u64)
     }
 
-    /// The UIDs of so many URLs.
+    /// The UIDs of an epoch with `urls` URLs.
     pub fn below(urls: u64) -> Range<Self> {
         Self(0)..Self(urls)
     }
 
-    /// A column of numbers as UIDs. Cost: nothing.
+    /// Views a column of numbers as UIDs. Cost: nothing.
     pub fn slice(numbers: &[u64]) -> &[Self] {
         zerocopy::transmute_ref!(numbers)
     }
 
-    /// A list of numbers as UIDs, in the same memory.
+    /// Converts a list of numbers to UIDs, in the same memory.
     pub fn of_numbers(numbers: Vec<u64>) -> Vec<Self> {
         numbers.into_iter().map(Self).collect()
     }
 
-    /// A list of UIDs as numbers, in the same memory.
+    /// Converts a list of UIDs to numbers, in the same memory.
     pub fn into_numbers(uids: Vec<Self>) -> Vec<u64> {
         uids.into_iter().map(|uid| uid.0).collect()
     }
 
-    /// UIDs as a column of numbers. Cost: nothing.
+    /// Views UIDs as a column of numbers. Cost: nothing.
     pub fn numbers(uids: &[Self]) -> &[u64] {
         zerocopy::transmute_ref!(uids)
     }
 
-    /// The UID after `count` others; the last there is where 64 bits end before.
+    /// The UID plus `count`, or the greatest UID if the sum needs more than 64 bits.
     #[inline]
     pub fn saturating_add(self, count: u64) -> Self {
         Self(self.0.saturating_add(count))
     }
 
-    /// The place of the UID in an interval that begins with `first`; `None` below it.
+    /// The position of the UID in an interval that begins with `first`; `None` if the UID is below `first`.
     #[inline]
     pub fn after(self, first: Self) -> Option<usize> {
         usize::try_from(self.0.checked_sub(first.0)?).ok()
@@ -125,7 +125,7 @@ impl AddAssign<u64> for Uid {
     }
 }
 
-/// How many UIDs lie between two.
+/// The number of UIDs from `first` up to this UID.
 impl Sub for Uid {
     type Output = u64;
 

@@ -1,7 +1,8 @@
-//! What lies in a store beside the rows of its epochs: small files that may hold texts, and what no epoch names.
+//! Files of a store beside the rows of its epochs: small files that may hold texts, and directories that no epoch
+//! names.
 //!
-//! Reads `translations`, `watches`, `overviews` and `inputs`, and the names in `rows` and `cells`; in a directory and
-//! in S3 alike. Memory: one file.
+//! Reads the files in `translations`, `watches`, `overviews` and `inputs`, and the names in `rows` and `cells`, in a
+//! directory and in S3 alike. Memory: one file.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -14,7 +15,7 @@ use crate::store::inputs::INPUTS;
 use crate::store::manifest::history::TRANSLATIONS;
 use crate::store::sealed::Sealed;
 
-/// Calls `visit` with each small file, as messages name it, and its bytes.
+/// Calls `visit` with each small file: its path as in messages, and its bytes.
 ///
 /// # Errors
 /// A directory or a file that cannot be read.
@@ -23,7 +24,7 @@ pub fn for_each_small_file(location: &Location, mut visit: impl FnMut(PathBuf, &
     for folder in [TRANSLATIONS, INPUTS].into_iter().chain(Sealed::ALL.map(Sealed::directory)) {
         for name in storage.names(folder)? {
             let path = format!("{folder}/{name}");
-            // One that is removed meanwhile is not there.
+            // A file that is removed meanwhile is left out.
             if let Some(bytes) = storage.read(&path)? {
                 visit(location.path(&path), &bytes);
             }
@@ -32,7 +33,7 @@ pub fn for_each_small_file(location: &Location, mut visit: impl FnMut(PathBuf, &
     Ok(())
 }
 
-/// The directories of rows and of their cells that are of none of these rows.
+/// The directories of rows and of cells that belong to none of the given rows.
 ///
 /// # Errors
 /// A directory that cannot be read.

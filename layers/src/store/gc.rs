@@ -1,14 +1,15 @@
-//! Collection: removes epochs that are no longer wanted, and the files that only they had.
+//! Garbage collection: removes epochs that are no longer wanted, and the files that only these epochs had.
 //!
-//! Works under the lock of the one writer. Kept are the newest epochs, as many as asked for, and every older one on
-//! which a reader has a [`crate::store::lease`]. Of all others the manifests go first, oldest first, each while no
-//! reader can take a lease on it; then, once that is durable, the rows, cells, translations, held links, overviews and
-//! leases that no manifest names. So no manifest ever names a file that is gone. What a collection that was killed
-//! leaves over is removed by the next one or by the next writer.
+//! A collection holds the lock of the one writer. It keeps the newest epochs, as many as the caller asks for, and every
+//! older epoch on which a reader has a [`crate::store::lease`]. First it removes the manifests of all other epochs,
+//! oldest first. It removes a manifest while no reader can take a lease on the epoch. When these removals are durable,
+//! it removes the rows, cells, translations, lists of inputs, held links, overviews and leases that belong to no
+//! remaining epoch. So no manifest ever names a file that is gone. If a collection is killed, the next collection or
+//! the next writer removes the rest.
 //!
-//! A row that was begun after all that are committed is not touched: a job that was killed may go on with it; nor is
-//! the translation that would lead away from the current epoch. Translations outlive their epochs: every manifest names
-//! those that lead to it. Reads the manifests; memory: those.
+//! A row with a number above all committed rows is not touched, because a killed job may continue the row. The
+//! translation that would lead away from the current epoch is not touched either. Translations outlive their epochs:
+//! every manifest names the translations that lead to its epoch. Reads the manifests, and holds them in memory.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,10 +24,10 @@ use crate::store::overview::overview_name;
 use crate::store::sealed::Sealed;
 use crate::store::{current, manifests};
 
-/// Where the cells of rows lie.
+/// The directory of the cells of rows.
 pub(crate) const CELLS: &str = "cells";
 
-/// What was removed and what was kept; of a dry run, what would be.
+/// The result of a collection; after a dry run, the result that a collection would have.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Collected {
     /// The current epoch.
@@ -37,23 +38,23 @@ pub struct Collected {
     pub leased: Vec<u64>,
     /// Epochs removed, oldest first.
     pub removed: Vec<u64>,
-    /// Rows removed, also what an earlier collection had left over.
+    /// Rows removed, also those that an earlier collection left over.
     pub rows: Vec<u32>,
     /// Rows whose cells were removed.
     pub cells: Vec<u32>,
-    /// Translations removed: their paths in the store.
+    /// Translations removed, as paths in the store.
     pub translations: Vec<String>,
-    /// Bytes of the layers and translations of removed epochs that no other has; cells and left-overs do not count.
+    /// Bytes of the layers and translations that only removed epochs had; cells and leftovers do not count.
     pub bytes: u64,
 }
 
-/// Removes all but the newest `keep` epochs (at least the current one) and those that readers have open.
+/// Removes all epochs but the newest `keep` (at least the current one) and those that readers have open.
 ///
-/// `owner` says in the lock who works, as in [`crate::StoreWriter::open`].
+/// `owner` names the collector in the lock, as in [`crate::StoreWriter::open`].
 ///
 /// # Errors
-/// No store; one that a writer has open ([`Error::Locked`]); manifests that cannot be read, of any epoch: then nothing
-/// is removed; what the disk or the server refuses.
+/// There is no store; a writer has the store open ([`Error::Locked`]); the manifest of any epoch cannot be read: then
+/// nothing is removed; an error of the disk or of the server.
 pub fn collect(location: impl Into<Location>, owner: &str, keep: usize) -> Result<Collected, Error> {
     let location = location.into();
     let storage = location.storage();
@@ -79,10 +80,10 @@ pub fn collect(location: impl Into<Location>, owner: &str, keep: usize) -> Resul
     Ok(collected)
 }
 
-/// Says what [`collect`] would remove now. Writes nothing, and takes no lock.
+/// Returns what [`collect`] would remove now. Writes nothing, and takes no lock.
 ///
 /// # Errors
-/// As [`collect`], but for the lock.
+/// As [`collect`], except for the lock.
 pub fn foretell(location: impl Into<Location>, keep: usize) -> Result<Collected, Error> {
     let location = location.into();
     let plan = Plan::new(&location, keep)?;
@@ -91,25 +92,25 @@ pub fn foretell(location: impl Into<Location>, keep: usize) -> Result<Collected,
     Ok(plan.finish(&location, free.into_iter().flatten().collect())?.0)
 }
 
-/// Who has an epoch open, as far as the place tells: processes of this machine, or leases in S3.
+/// The readers that have an epoch open, if the location can list them: processes of this machine, or leases in S3.
 ///
 /// # Errors
-/// What the disk or the server refuses.
+/// An error of the disk or of the server.
 pub fn holders(location: &Location, epoch: u64) -> Result<Vec<String>, Error> {
     location.storage().holders(epoch)
 }
 
-/// What no manifest names.
+/// A file or a directory that no manifest names.
 enum Orphan {
     File(String),
     Directory(String),
 }
 
-/// What is there before anything is removed.
+/// The state of the store before anything is removed.
 struct Plan {
     current: u64,
     manifests: BTreeMap<u64, Manifest>,
-    /// Epochs that may go, oldest first.
+    /// Epochs that may be removed, oldest first.
     old: Vec<u64>,
 }
 
@@ -123,7 +124,7 @@ impl Plan {
         Ok(Self { current, manifests, old })
     }
 
-    /// What stays and goes when these epochs are removed.
+    /// The result and the orphans if these epochs are removed.
     fn finish(self, location: &Location, removed: Vec<u64>) -> Result<(Collected, Vec<Orphan>), Error> {
         let Self { current, manifests, old } = self;
         let (gone, remaining): (Vec<_>, Vec<_>) = manifests.iter().partition(|(epoch, _)| removed.contains(epoch));

@@ -1,20 +1,21 @@
-//! Held links: what `--min-sources` has left out of a store so far, so that later captures can bring it back.
+//! Held links: links that `--min-sources` leaves out of a store so far, kept so that later captures can bring them
+//! back.
 //!
 //! ```text
 //! STORE/held/000003-00000.parquet      page, link (string), form (uint8), times (list of timestamps)
 //! ```
 //!
-//! A link is held while its target was never captured and fewer pages link to it than the store asks for; it is in no
-//! layer then, and no question sees it. An epoch has all its held links in the files that its manifest names, written
-//! by the job that wrote row 3, cut by the key of the page. Rows are in order of the keys of page and link, then of the
-//! form.
+//! A link is held while its target has no capture and fewer pages link to the target than the store asks for. A held
+//! link is in no layer, so no question sees it. The manifest of an epoch names the files that have all held links of
+//! the epoch. The job that wrote row 3 wrote the file above. Files are cut by the key of the page. Rows are ordered by
+//! the key of the page, then the key of the link, then the form.
 //!
-//! `form` is how captures spell the link ([`crate::record::form`]); `times` says in which captures of the page it is:
-//! stretches, each as its first and its last capture, rising, whose known captures all have it, and the known ones
-//! around them not. The form [`OF_REVISITS`] is for links that stand in revisits themselves; then `times` has the time
-//! of each.
+//! `form` is how captures spell the link ([`crate::record::form`]). `times` says which captures of the page have the
+//! link, as rising stretches. A stretch is given by its first and its last capture. All known captures inside a stretch
+//! have the link, and the known captures next to the stretch do not. The form [`OF_REVISITS`] marks links that stand in
+//! revisits themselves; then `times` has the time of each revisit.
 //!
-//! Memory: a row group, of 65,536 rows or 16 MiB of text.
+//! Memory: a row group of 65,536 rows or 16 MiB of text.
 
 use std::sync::Arc;
 
@@ -34,42 +35,42 @@ use crate::record::form::FORMS;
 use crate::record::key::key;
 use crate::store::RowDir;
 
-/// The directory of these files.
+/// The directory of files of held links.
 pub(crate) const HELD: &str = "held";
 /// The form of links that stand in revisits themselves.
 pub const OF_REVISITS: u8 = FORMS;
-/// Bytes of text of a row group, at most.
+/// Bytes of text in a row group, at most.
 const TEXT_BYTES_MAX: usize = 1 << 24;
 const MILLIS: i64 = 1000;
 
-/// One of the files that have the held links of an epoch.
+/// One of the files of the held links of an epoch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HeldEntry {
     /// Path relative to the store, with `/`.
     pub path: String,
-    /// Rows of the Parquet file.
+    /// The number of links: rows of the Parquet file.
     pub links: u64,
-    /// Size of the file.
+    /// The size of the file in bytes.
     pub bytes: u64,
     /// XXH3-64 of the file, 16 hexadecimal digits.
     pub checksum: String,
 }
 
-/// A link of a page that is held.
+/// A held link of a page.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct HeldLink {
     /// URL of the page.
     pub page: String,
     /// URL of the target.
     pub link: String,
-    /// How captures spell it, or [`OF_REVISITS`].
+    /// How captures spell the link, or [`OF_REVISITS`].
     pub form: u8,
-    /// When it is there, in seconds; see the head of this file.
+    /// When captures have the link, in seconds; see the head of this file.
     pub times: Vec<i64>,
 }
 
 impl HeldLink {
-    /// Whether the capture of the page at this second has the link, if its links are known.
+    /// Whether the capture of the page at this second has the link, provided that the links of the capture are known.
     pub fn is_at(&self, time: i64) -> bool {
         let stretches = self.times.as_chunks::<2>().0;
         self.form != OF_REVISITS && stretches.iter().any(|&[first, last]| first <= time && time <= last)
@@ -80,7 +81,7 @@ fn held_name(row: u32, part: u32) -> String {
     format!("{HELD}/{row:06}-{part:05}.parquet")
 }
 
-/// The row in the name of such a file, without its directory; `None` for other names.
+/// The row in the name of a file of held links, given without its directory; `None` for other names.
 pub(crate) fn row_of_held(name: &str) -> Option<u32> {
     let (row, part) = name.strip_suffix(".parquet")?.split_once('-')?;
     let (row, part) = (row.parse().ok()?, part.parse().ok()?);
@@ -94,7 +95,7 @@ fn schema() -> Arc<Schema> {
     Arc::new(Schema::new(vec![text("page"), text("link"), form, times]))
 }
 
-/// Writes a file of held links. Nothing is written where `finish` is not called.
+/// Writes a file of held links. Without a call of `finish`, nothing is written.
 pub struct HeldWriter {
     file: TableWriter,
     pages: StringBuilder,
@@ -104,20 +105,20 @@ pub struct HeldWriter {
 }
 
 impl HeldWriter {
-    /// Creates a file of the job that writes a row.
+    /// Creates a file for the job that writes a row.
     ///
     /// # Errors
-    /// When the file or its directory cannot be created.
+    /// The file or its directory cannot be created.
     pub fn create(row: &RowDir, part: u32) -> Result<Self, Error> {
         let file = TableWriter::with_schema(row, held_name(row.row(), part), schema())?;
         let (pages, links) = (StringBuilder::new(), StringBuilder::new());
         Ok(Self { file, pages, links, forms: Vec::new(), times: Lists::new() })
     }
 
-    /// Adds a link, which comes after those before it.
+    /// Adds a link. Links must come in order.
     ///
     /// # Errors
-    /// What the disk refuses.
+    /// An error of the disk.
     pub fn push(&mut self, page: &str, link: &str, form: u8, times: &[i64]) -> Result<(), Error> {
         let text = self.pages.values_slice().len() + self.links.values_slice().len() + page.len() + link.len();
         let is_full = self.forms.len() == ROWS_MAX || text > TEXT_BYTES_MAX;
@@ -148,10 +149,10 @@ impl HeldWriter {
         ])
     }
 
-    /// Writes what is left, and says what was written.
+    /// Writes the remaining links, and returns the entry of the file.
     ///
     /// # Errors
-    /// What the disk refuses.
+    /// An error of the disk.
     pub fn finish(mut self) -> Result<HeldEntry, Error> {
         if !self.forms.is_empty() {
             self.write()?;
@@ -168,7 +169,7 @@ impl HeldFile {
     /// Opens a file that a manifest of the store names.
     ///
     /// # Errors
-    /// A file that cannot be read, or is not as it was written.
+    /// A file that cannot be read, or does not match the size and the checksum of its entry.
     pub fn open(store: &Location, entry: &HeldEntry) -> Result<Self, Error> {
         let body = store.storage().body(&entry.path)?;
         let path = store.path(&entry.path);
@@ -176,7 +177,7 @@ impl HeldFile {
         Ok(Self(TableFile::open(path, body, &schema())?))
     }
 
-    /// How many row groups it has.
+    /// The number of row groups.
     pub fn groups(&self) -> usize {
         self.0.groups()
     }
@@ -184,7 +185,7 @@ impl HeldFile {
     /// The links of a row group, in order.
     ///
     /// # Errors
-    /// A file that cannot be read, or links that are none.
+    /// A file that cannot be read, or rows that are not valid links.
     pub fn read(&self, group: usize) -> Result<Vec<HeldLink>, Error> {
         let batch = self.0.read(group)?;
         let damaged = |row: usize, damage| Error::Damaged { path: self.0.path().to_owned(), row: row as u64, damage };
@@ -212,7 +213,7 @@ impl HeldFile {
         Ok(found)
     }
 
-    /// Reads all, and looks whether the links are in order, and as many as the entry says.
+    /// Reads the whole file, and checks that the links are in order and as many as the entry says.
     pub(crate) fn check(store: &Location, entry: &HeldEntry) -> Result<(), Error> {
         let file = Self::open(store, entry)?;
         let damaged = |row: u64, damage| Error::Damaged { path: file.0.path().to_owned(), row, damage };
@@ -238,10 +239,10 @@ impl HeldFile {
     }
 }
 
-/// Held links by page, in a bounded part of the memory.
+/// Held links by page. Memory is bounded: one decoded row group is kept.
 pub struct HeldPages {
     files: Vec<HeldFile>,
-    /// Key of the first page of each row group, its file and its number there, in order.
+    /// Each row group in order: the key of its first page, the index of its file, and its index in the file.
     groups: Vec<(Vec<u8>, usize, usize)>,
     /// The row group that was read last.
     current: Option<(usize, Vec<HeldLink>)>,
@@ -249,7 +250,7 @@ pub struct HeldPages {
 }
 
 impl HeldPages {
-    /// Opens the files of an epoch. Cost: reads them once.
+    /// Opens the files of an epoch. Cost: reads the files once.
     ///
     /// # Errors
     /// As [`HeldFile::open`] and [`HeldFile::read`].
@@ -267,7 +268,7 @@ impl HeldPages {
         Ok(Self { files, groups, current: None, key: Vec::new() })
     }
 
-    /// The held links of a page. Cost: a row group, unless it is that of the page before.
+    /// The held links of a page. Cost: reads a row group, unless the previous call read it.
     ///
     /// # Errors
     /// As [`HeldFile::read`].
@@ -304,7 +305,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let writer = StoreWriter::open(dir.path(), "test", None).unwrap();
         let row = writer.begin_row().unwrap();
-        // The page 500 is in three row groups of two files.
+        // Page 500 is in three row groups of two files.
         let mut all: Vec<HeldLink> = (0..500).flat_map(|page| [held(page, 3, 0), held(page, 4, OF_REVISITS)]).collect();
         all.extend((0..100_000).map(|link| held(500, link, 5)));
         all.push(held(501, 1, 6));

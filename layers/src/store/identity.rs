@@ -1,11 +1,12 @@
-//! Identities by content: what tells an epoch from another one of the same number.
+//! Identities by content: they distinguish epochs that have the same number.
 //!
-//! An epoch is named by its number and the digest of its manifest, which names the epochs before it by theirs. So a
-//! store that was removed and built anew, or restored from a backup and updated again, has other identities, and one
-//! that was built from the same captures has the same. `CURRENT` holds one as text: `7
+//! The identity of an epoch is its number and the digest of its manifest. The manifest has the digests of all earlier
+//! epochs. A store that was removed and rebuilt, or restored from a backup and updated again, therefore gets other
+//! identities. A store that was built from the same captures gets the same. `CURRENT` holds an identity as text: `7
 //! 0123456789abcdef0123456789abcdef`.
 //!
-//! Digests are of 128 bits (XXH3): they tell damage and mix-ups, and are no protection against who forges a store.
+//! Digests have 128 bits (XXH3). They detect damage and mix-ups, but they do not protect against someone who forges a
+//! store.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,17 +14,17 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 
-/// What some content is, in 128 bits; as text 32 hexadecimal digits.
+/// The digest of some content, in 128 bits; as text 32 hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Digest(u128);
 
 impl Digest {
-    /// That of bytes.
+    /// The digest of bytes.
     pub fn of(bytes: &[u8]) -> Self {
         Self(xxh3_128(bytes))
     }
 
-    /// That of texts one after the other.
+    /// The digest of texts, one after the other.
     pub(crate) fn of_all(texts: impl Iterator<Item = String>) -> Self {
         let mut hash = Xxh3::new();
         texts.for_each(|text| hash.update(text.as_bytes()));
@@ -43,7 +44,7 @@ impl fmt::Debug for Digest {
     }
 }
 
-/// A text that is no digest, or no identity of an epoch.
+/// The error for a text that is not a digest, or not the identity of an epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not an identity: expected 32 hexadecimal digits in lower case, after a number for that of an epoch")]
 pub struct NotAnIdentity;
@@ -70,12 +71,12 @@ impl<'a> Deserialize<'a> for Digest {
     }
 }
 
-/// An epoch of one store, and of no other.
+/// The identity of an epoch, which tells it from the epochs of other stores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct EpochId {
-    /// Its number.
+    /// The number of the epoch.
     pub epoch: u64,
-    /// Of the bytes of its manifest.
+    /// The digest of the bytes of its manifest.
     pub digest: Digest,
 }
 

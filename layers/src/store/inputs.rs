@@ -1,12 +1,12 @@
-//! Which inputs a job has read: one file a job, which manifests name from its epoch on.
+//! The inputs that a job has read: one file for each job. Manifests name the file from the epoch of the job on.
 //!
 //! ```text
 //! STORE/inputs/000003.jsonl     the inputs of the job that wrote row 3, one JSON object a line, in order of names
 //! {"name":"a.warc.gz","bytes":1048576,"captures":812,"first":1149120000,"last":1151711999,"digest":"99aa06d3..."}
 //! ```
 //!
-//! A merge keeps the files of the rows that it merges, so what is inside a store can be told as long as it lives. The
-//! layers do not depend on these files: the same captures give the same rows, however they were cut into inputs.
+//! A merge keeps the files of the rows that it merges, so a store always knows its inputs. The layers do not depend on
+//! these files: the same captures give the same rows, however the captures were split into inputs.
 
 use std::io::Write;
 
@@ -17,33 +17,33 @@ use crate::error::Error;
 use crate::store::manifest::InputsEntry;
 use crate::store::{RowDir, Store};
 
-/// The directory of these files.
+/// The directory of the files of inputs.
 pub(crate) const INPUTS: &str = "inputs";
 
-/// An input of a job, as its file tells.
+/// An input of a job, as its line in the file describes it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct InputRecord {
-    /// Its path, as it was given or found; for a part of a file also which one.
+    /// The path of the input, as given or found. For a part of a file, the name also says which part.
     pub name: String,
-    /// Its size in bytes; 0 where it has none.
+    /// The size in bytes; 0 if the input has no size.
     pub bytes: u64,
-    /// Captures that were read of it.
+    /// The number of captures that were read from the input.
     pub captures: u64,
-    /// Time of the first of them, in seconds; none without captures.
+    /// The time of the first of these captures, in seconds; `None` without captures.
     pub first: Option<i64>,
-    /// Time of the last.
+    /// The time of the last one.
     pub last: Option<i64>,
-    /// XXH3-128 of its bytes, 32 hexadecimal digits; none where it was not read to its end, or was generated.
+    /// XXH3-128 of the bytes, 32 hexadecimal digits; `None` if the input was not read to its end, or was generated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
 }
 
-/// Where the inputs of the job that writes a row are listed.
+/// The name of the file with the inputs of the job that writes a row.
 pub(crate) fn inputs_name(row: u32) -> String {
     format!("{INPUTS}/{row:06}.jsonl")
 }
 
-/// The row in the name of such a file, without its directory; `None` for other names.
+/// The row in the name of a file of inputs, given without its directory; `None` for other names.
 pub(crate) fn row_of_inputs(name: &str) -> Option<u32> {
     let row = name.strip_suffix(".jsonl")?.parse().ok()?;
     (inputs_name(row) == format!("{INPUTS}/{name}")).then_some(row)
@@ -52,7 +52,7 @@ pub(crate) fn row_of_inputs(name: &str) -> Option<u32> {
 /// Writes the inputs of the job that writes a row.
 ///
 /// # Errors
-/// What the place refuses.
+/// An error of the disk or of the server.
 pub fn write_inputs(row: &RowDir, mut inputs: Vec<InputRecord>) -> Result<InputsEntry, Error> {
     inputs.sort_unstable();
     let path = inputs_name(row.row());
@@ -72,7 +72,7 @@ pub fn write_inputs(row: &RowDir, mut inputs: Vec<InputRecord>) -> Result<Inputs
 /// Reads the inputs that a job of a store has read.
 ///
 /// # Errors
-/// A file that cannot be read, or is not as it was written.
+/// A file that cannot be read, or does not match the checksum of its entry.
 pub fn read_inputs(store: &Store, entry: &InputsEntry) -> Result<Vec<InputRecord>, Error> {
     let path = store.location().path(&entry.path);
     let text = store.location().storage().read(&entry.path)?;

@@ -1,7 +1,8 @@
-//! The epochs that a store has, and when each was committed.
+//! The epochs that a store has, and the time when each was committed.
 //!
-//! Reads their manifests. The time is that of the manifest's file, by the clock of the disk or the
-//! server: nothing inside a store tells times, so that the same input gives the same bytes; a copy has its own.
+//! Reads the manifests. The time of an epoch is the modification time of the manifest's file, by the clock of the disk
+//! or the server. Nothing inside a store has times of commits, so that the same input gives the same bytes. A copy of a
+//! store therefore has other times.
 
 use crate::error::Error;
 use crate::location::Location;
@@ -13,11 +14,11 @@ use crate::store::{current, epochs, read_manifest};
 /// An epoch and when it was made.
 #[derive(Clone, Debug)]
 pub struct Committed {
-    /// Which it is.
+    /// The identity of the epoch.
     pub id: EpochId,
-    /// What it has.
+    /// The manifest of the epoch.
     pub manifest: Manifest,
-    /// Seconds since 1970.
+    /// When the epoch was committed, in seconds since 1970.
     pub time: i64,
 }
 
@@ -31,11 +32,11 @@ fn committed(location: &Location, id: EpochId) -> Result<Option<Committed>, Erro
     Ok(time.map(|time| Committed { id, manifest, time }))
 }
 
-/// The epochs of a store, newest first; those that are removed meanwhile are left out. Each manifest is read when its
-/// turn comes.
+/// The epochs of a store, newest first. Epochs that are removed meanwhile are left out. The iterator reads each
+/// manifest when it reaches the epoch.
 ///
 /// # Errors
-/// No store; manifests that cannot be read.
+/// There is no store, or a manifest cannot be read.
 pub fn log(location: impl Into<Location>) -> Result<impl Iterator<Item = Result<Committed, Error>>, Error> {
     let location = location.into();
     let newest = current(&location)?.ok_or_else(|| Error::NotAStore { path: location.path("") })?;

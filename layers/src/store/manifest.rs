@@ -1,9 +1,9 @@
-//! The manifest of an epoch: which rows, partitions and files it has, with counts and checksums. One JSON file.
+//! The manifest of an epoch: its rows, partitions and files, with counts and checksums. One JSON file.
 //!
-//! Reads and writes `epochs/NNNNNN.json`. Pure data: [`Manifest::flaw`] finds contradictions, [`crate::Store`] reads
-//! files. Invariants: paths are relative and stay inside the store; rows number UIDs without gaps from 0, partitions
-//! the UIDs of their row; each partition has one file a layer. No dates and no machine names: the same input gives the
-//! same bytes.
+//! Reads and writes `epochs/NNNNNN.json`. Pure data: [`Manifest::flaw`] finds contradictions, and [`crate::Store`]
+//! reads the file. Invariants: paths are relative and stay inside the store. Rows number UIDs without gaps from 0, and
+//! partitions number the UIDs of their row. Each partition has one file for each layer. A manifest has no dates and no
+//! machine names, so that the same input gives the same bytes.
 
 pub(crate) mod history;
 
@@ -23,7 +23,7 @@ use crate::store::held::HeldEntry;
 use crate::store::identity::Digest;
 use crate::store::manifest::history::{PastEpoch, TranslationEntry};
 
-/// The newest format that this version reads, and the one that it writes.
+/// The newest format that this version reads, and the format that it writes.
 pub const FORMAT: u32 = 4;
 
 /// A file of one layer and partition.
@@ -35,9 +35,9 @@ pub struct FileEntry {
     pub partition: u32,
     /// Path relative to the store, with `/`.
     pub path: String,
-    /// Rows of the Parquet file.
+    /// The number of rows of the Parquet file.
     pub rows: u64,
-    /// Size of the file.
+    /// The size of the file in bytes.
     pub bytes: u64,
     /// XXH3-64 of the file, 16 hexadecimal digits.
     pub checksum: String,
@@ -48,17 +48,17 @@ pub struct FileEntry {
 pub struct PartitionEntry {
     /// The number of the partition in its row.
     pub partition: u32,
-    /// UID of its first URL.
+    /// The UID of the first URL.
     pub first_uid: Uid,
-    /// How many URLs it has: its UIDs are `first_uid..first_uid + urls`.
+    /// The number of URLs. The UIDs of the partition are `first_uid..first_uid + urls`.
     pub urls: u64,
-    /// The least UID whose records (of all layers but url) are here: those below the next partition's, or below the end
-    /// of the row. In a store's oldest row the same as `first_uid`; later rows have records of URLs of earlier ones
-    /// too.
+    /// The least UID that may have records here, in all layers but url. The records end below the `first_record` of the
+    /// next partition, or at the end of the row. In the oldest row of a store this equals `first_uid`. Later rows also
+    /// have records of URLs of older rows.
     pub first_record: Uid,
-    /// Key of its first URL in hexadecimal digits; empty when it has no URL.
+    /// The key of the first URL in hexadecimal digits; empty if the partition has no URL.
     pub first_key: String,
-    /// Its files: one a layer, in the order of [`Layer::ALL`].
+    /// The files: one for each layer, in the order of [`Layer::ALL`].
     pub files: Vec<FileEntry>,
 }
 
@@ -67,21 +67,21 @@ pub struct PartitionEntry {
 pub struct RowEntry {
     /// The number of the row.
     pub row: u32,
-    /// UID of its first URL.
+    /// The UID of the first URL.
     pub first_uid: Uid,
-    /// How many URLs it has.
+    /// The number of URLs.
     pub urls: u64,
-    /// How many builds and updates it holds: the schedule of merges goes by that.
+    /// The number of builds and updates that the row holds. The schedule of merges uses this number.
     pub updates: u64,
-    /// Whether it takes out captures or links of older rows; not written where it does not.
+    /// Whether the row takes out captures or links of older rows; not written if false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub removes: bool,
-    /// How many captures are revisits that refer to captures of other URLs; not written where none is.
+    /// The number of captures that are revisits of captures of other URLs; not written if zero.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub elsewhere: u64,
-    /// Its partitions, in key order.
+    /// The partitions, in key order.
     pub partitions: Vec<PartitionEntry>,
-    /// What it holds.
+    /// The counts of the row.
     pub counts: Counts,
 }
 
@@ -91,25 +91,26 @@ fn is_zero(count: &u64) -> bool {
 }
 
 impl RowEntry {
-    /// What the row is: of the checksums of its files, in the order of partitions and layers. Its number is not in it.
+    /// The identity of the row: a digest of the layers, sizes and checksums of its files, in the order of partitions
+    /// and layers. The number of the row is not in it.
     pub fn digest(&self) -> Digest {
         let files = self.partitions.iter().flat_map(|partition| &partition.files);
         Digest::of_all(files.map(|file| format!("{} {} {}\n", file.layer, file.bytes, file.checksum)))
     }
 
-    /// The UID after its last.
+    /// The UID after the last UID of the row.
     pub fn end_uid(&self) -> Uid {
         self.first_uid + self.urls
     }
 
-    /// The UIDs whose records are in a partition, given by its place.
+    /// The UIDs that may have records in a partition, given by the index of the partition.
     pub fn records(&self, partition: usize) -> Range<Uid> {
         let first = self.partitions.get(partition).map_or(self.end_uid(), |entry| entry.first_record);
         first..self.partitions.get(partition + 1).map_or(self.end_uid(), |next| next.first_record)
     }
 }
 
-/// What a row, or an epoch, holds.
+/// The counts of a row or of an epoch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// URLs: pages and link targets.
@@ -122,9 +123,9 @@ pub struct Counts {
     pub unknown_captures: u64,
     /// Captures with a status of 400 or above.
     pub failed_captures: u64,
-    /// Pairs of a page and a link of any of its captures.
+    /// Pairs of a page and a link that any of its captures has.
     pub links: u64,
-    /// Triples of a page, a known capture and a link in it.
+    /// Triples of a page, a known capture and a link of this capture.
     pub occurrences: u64,
     /// Time of the first capture; `null` without captures.
     pub first_time: Option<i64>,
@@ -133,13 +134,13 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// The first second of each range from the one of the first capture to the one of the last.
+    /// The first second of each range, from the range of the first capture to the range of the last one.
     pub fn periods(&self, length: RangeLength) -> Vec<i64> {
         let times = self.first_time.zip(self.last_time);
         times.into_iter().flat_map(|(first, last)| length.starts(first, last)).collect()
     }
 
-    /// Counts a page and what it holds (not its URL).
+    /// Counts a page with its captures and links, but not its URL.
     pub fn add_page(&mut self, page: &Page) {
         let failures = page.failures().count() as u64;
         let removed = page.failures().filter(|&at| page.status(at) == Status::REMOVED).count() as u64;
@@ -156,12 +157,12 @@ impl Counts {
         });
     }
 
-    /// Whether it may be unknown what a page links to.
+    /// Whether there are captures with unknown links.
     pub fn has_unknown(&self) -> bool {
         self.unknown_captures > 0
     }
 
-    /// Adds other counts to these. Pages and links that are in both count twice.
+    /// Adds other counts to these counts. A page or link that is in both counts twice.
     pub fn add(&mut self, other: &Counts) {
         self.urls += other.urls;
         self.pages += other.pages;
@@ -180,55 +181,54 @@ impl Counts {
 pub struct InputsEntry {
     /// Path relative to the store, with `/`.
     pub path: String,
-    /// How many inputs it names.
+    /// The number of inputs in the file.
     pub inputs: u64,
-    /// Size of the file.
+    /// The size of the file in bytes.
     pub bytes: u64,
     /// XXH3-64 of the file, 16 hexadecimal digits.
     pub checksum: String,
 }
 
-/// What an epoch was made from.
+/// How an epoch was made: the program, its options and its inputs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Provenance {
-    /// Version of the program that wrote it.
+    /// The version of the program that wrote the epoch.
     pub version: String,
-    /// What decided which captures and links of the inputs are inside, by name; the same for all rows.
+    /// The options that select captures and links of the inputs, by name; the same for all rows.
     #[serde(default)]
     pub options: BTreeMap<String, String>,
-    /// What was taken out, in order, and is kept out of later inputs; not written where nothing was.
+    /// The removals, in order, which are also kept out of later inputs; not written if empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub removals: Vec<RemovalRule>,
-    /// The last epoch that took something out of answers; not written where there is none.
+    /// The last epoch that took something out of answers; not written if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub removed_in: Option<u64>,
-    /// The last epoch that took something out of answers, or out of files that an earlier one had taken out of answers:
-    /// all epochs before are retired; not written where there is none.
+    /// The last epoch that took something out of answers, or out of files after an earlier epoch took it out of
+    /// answers. All epochs before this one are retired. Not written if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retires_before: Option<u64>,
-    /// The links that `--min-sources` has left out so far, as [`crate::store::held`] has them; not written where there
-    /// are none.
+    /// The files of the links that `--min-sources` leaves out so far, see [`crate::store::held`]; not written if empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub held: Vec<HeldEntry>,
-    /// The inputs of each job since the last that built anew, the oldest first.
+    /// The inputs of each job since the last build from scratch, oldest first.
     #[serde(default)]
     pub inputs: Vec<InputsEntry>,
 }
 
-/// What a writer says of a new epoch; the store adds the number.
+/// The parts of a new epoch that its writer gives. The store adds the number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewEpoch {
     /// All rows of the epoch, old and new, oldest first.
     pub rows: Vec<RowEntry>,
     /// Length of the ranges of the in-link layers.
     pub in_range: RangeLength,
-    /// What it was made from.
+    /// How the epoch was made.
     pub provenance: Provenance,
-    /// How the UIDs of the current epoch become those of the new one, where rows were merged.
+    /// If rows were merged: how UIDs of the current epoch are translated to UIDs of the new epoch.
     pub translation: Option<TranslationEntry>,
 }
 
-/// An epoch: all that is needed to find and trust its files.
+/// An epoch: everything that a reader needs to find and check its files.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
     /// Version of the format, see [`FORMAT`].
@@ -239,11 +239,11 @@ pub struct Manifest {
     pub in_range: RangeLength,
     /// Sums over the rows.
     pub counts: Counts,
-    /// What the epoch was made from.
+    /// How the epoch was made.
     pub provenance: Provenance,
     /// The rows, oldest first.
     pub rows: Vec<RowEntry>,
-    /// All epochs before, oldest first; not written where there are none.
+    /// All earlier epochs, oldest first; not written if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub history: Vec<PastEpoch>,
 }
@@ -258,7 +258,7 @@ pub enum ManifestFlaw {
     /// A path is named twice.
     #[error("file {0:?} is named twice")]
     Twice(String),
-    /// A partition lacks a layer, or has files of other layers or partitions, or in another order.
+    /// A partition lacks a layer, or its files are of other layers or partitions, or in another order.
     #[error("row {row}, partition {partition}: not one file a layer, in order")]
     Files {
         /// The row.
@@ -266,7 +266,7 @@ pub enum ManifestFlaw {
         /// The partition.
         partition: u32,
     },
-    /// Layers of one partition differ in rows.
+    /// The layers of one partition differ in their numbers of rows.
     #[error("row {row}, partition {partition}: the layers differ in rows")]
     Rows {
         /// The row.
@@ -279,22 +279,22 @@ pub enum ManifestFlaw {
     Uids {
         /// The row.
         row: u32,
-        /// What the numbers before lead to.
+        /// The UID that follows from the numbers before.
         expected: u64,
-        /// What is said.
+        /// The UID in the manifest.
         got: u64,
     },
-    /// Records of partitions do not begin at UID 0, do not rise, or pass the end of the row.
+    /// The records of partitions do not begin at UID 0, do not rise, or pass the end of the row.
     #[error("row {row}, partition {partition}: records from UID {got} on are not in order")]
     Records {
         /// The row.
         row: u32,
         /// The partition.
         partition: u32,
-        /// What is said.
+        /// The UID in the manifest.
         got: Uid,
     },
-    /// First keys are not hexadecimal, or do not rise.
+    /// A first key is not hexadecimal, or does not rise.
     #[error("row {row}, partition {partition}: first key {key:?} is no key or does not rise")]
     FirstKey {
         /// The row.
@@ -304,19 +304,19 @@ pub enum ManifestFlaw {
         /// The key.
         key: String,
     },
-    /// Counts that are not the sums of what they count.
+    /// The counts are not the sums of their parts.
     #[error("the counts are not the sums of their parts")]
     Counts,
-    /// Epochs before this one are not numbered one after the other, or a translation is not one from the epoch before.
+    /// The earlier epochs are not numbered consecutively, or a translation does not begin at the epoch before.
     #[error("the history of its UIDs does not fit its epochs and rows")]
     History,
-    /// A rule with a length that is not of a prefix, or without one that is.
+    /// A removal of a prefix has no length, or another removal has one.
     #[error("a removal by {}: {} length of a prefix", .0.name(), if *.0 == SelectedBy::Prefix { "no" } else { "a" })]
     Removal(SelectedBy),
-    /// Epochs after this one are said to be retired.
+    /// The manifest says that epochs after its own are retired.
     #[error("it says that epochs before {0} are retired")]
     Retired(u64),
-    /// The number inside is not that of the file's name.
+    /// The number in the manifest differs from the number in the name of the file.
     #[error("it says that it is epoch {0}")]
     Epoch(u64),
 }
@@ -330,27 +330,27 @@ impl Manifest {
         Self { format: FORMAT, epoch, in_range, counts, provenance, rows, history }
     }
 
-    /// Whether a row takes out what older rows say: what is taken out is still in their files.
+    /// Whether a row takes out captures or links of older rows. The files of the older rows still have them.
     pub fn removes(&self) -> bool {
         self.rows.iter().any(|row| row.removes)
     }
 
-    /// Whether its counts are those of distinct pages, captures and links. They are sums over rows: where more than one
-    /// row has captures, or a row takes some out, the same page, capture or link may count more than once, and all
-    /// counts but that of URLs are *at most*.
+    /// Whether the counts are exact: counts of distinct pages, captures and links. Counts are sums over rows. If
+    /// several rows have captures, or a row takes some out, the same page, capture or link may count more than once.
+    /// Then all counts except the number of URLs are *at most*.
     pub fn counts_are_exact(&self) -> bool {
         !self.removes() && self.rows.iter().filter(|row| row.counts.captures > 0).count() <= 1
     }
 
-    /// Whether an epoch may no longer be answered, although its files may be there: it is before one that took
-    /// something out.
+    /// Whether an epoch may no longer answer questions because a later epoch took something out. Its files may still
+    /// exist.
     pub fn has_retired(&self, epoch: u64) -> bool {
         self.provenance.retires_before.is_some_and(|first| epoch < first)
     }
 
-    /// What was taken out, ready to be looked up.
+    /// The removals, ready to be looked up.
     pub fn removals(&self) -> Removals {
-        // Rules are made on a store that has an epoch.
+        // Only a store that has an epoch gets rules, so the history is not empty then.
         let root = self.history.first().map(|first| first.digest.to_string()).unwrap_or_default();
         Removals::new(&root, self.provenance.removals.iter().cloned())
     }
@@ -360,7 +360,7 @@ impl Manifest {
         self.rows.iter().flat_map(|row| &row.partitions).flat_map(|partition| &partition.files)
     }
 
-    /// The first contradiction found.
+    /// The first contradiction that is found; `None` for a sound manifest.
     pub fn flaw(&self) -> Option<ManifestFlaw> {
         self.sound().err()
     }
@@ -432,7 +432,7 @@ impl PartitionEntry {
         self.files.iter().find(|file| file.layer == layer)
     }
 
-    /// The key of the first URL; empty without URLs, `None` when the text is not hexadecimal.
+    /// The key of the first URL: empty without URLs, `None` if the text is not hexadecimal.
     pub fn first_key_bytes(&self) -> Option<Vec<u8>> {
         from_hex(&self.first_key)
     }
@@ -475,7 +475,7 @@ fn from_hex(text: &str) -> Option<Vec<u8>> {
     pairs.map(|pair| if let [high, low] = pair { Some(digit(*high)? << 4 | digit(*low)?) } else { None }).collect()
 }
 
-/// Whether a path has only plain names between single slashes.
+/// Whether a path consists of plain names between single slashes.
 pub(crate) fn is_plain(path: &str) -> bool {
     let plain = Path::new(path).components().all(|component| matches!(component, Component::Normal(_)));
     plain && path.split('/').all(|name| !name.is_empty() && name != "." && !name.contains(['\\', ':', '\0']))

@@ -1,15 +1,14 @@
-//! Notes: small files that lie with a store and are no part of it, in which a program keeps what it has to know of the
-//! store the next time.
+//! Notes: small files beside the layers of a store. A program keeps in a note what it must remember about the store.
 //!
 //! ```text
 //! STORE/watches/top.json     the note `top` of the notes `watches`
-//! STORE/watches/top.lock     of the process that holds it
+//! STORE/watches/top.lock     the lock of the process that holds the note
 //! ```
 //!
-//! A note has its digest ([`Sealed`]) and is written as a whole by the process that holds it, and is durable then;
-//! everybody may read it. In a directory the lock is one of the operating system: it goes with its process, and
-//! meanwhile nobody else gets the note. In S3 the lock of a killed process would stay, so there the last process that
-//! asks holds the note, and the one before is told when it writes.
+//! A note has its digest ([`Sealed`]). The process that holds a note writes it as a whole and durably. Every process
+//! may read a note. In a directory, the lock of a note is a lock of the operating system: it ends with its process, and
+//! until then no other process gets the note. In S3, the lock of a killed process would stay. There, the last process
+//! that asks holds the note, and the earlier holder gets an error when it writes.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -20,7 +19,7 @@ use crate::store::sealed::Sealed;
 
 const ENDING: &str = ".json";
 
-/// The notes of one kind, of one store. Cheap to clone.
+/// The notes of one kind in one store. Cheap to clone.
 #[derive(Clone)]
 pub struct Notes {
     store: Location,
@@ -28,12 +27,12 @@ pub struct Notes {
 }
 
 impl Notes {
-    /// Those of a kind in a store. Nothing is looked up yet.
+    /// The notes of a kind in a store. Does not access the store yet.
     pub fn of(store: &Location, kind: Sealed) -> Self {
         Self { store: store.clone(), kind }
     }
 
-    /// A note as messages name it.
+    /// The path of a note, as in messages.
     pub fn path(&self, name: &str) -> PathBuf {
         self.store.path(&self.file(name))
     }
@@ -46,10 +45,10 @@ impl Notes {
         format!("{}/{name}.lock", self.kind.directory())
     }
 
-    /// Whether there is a note of this name, or a part of one whose removal was stopped.
+    /// Whether there is a note of this name, or the rest of a note that was not removed completely.
     ///
     /// # Errors
-    /// What the place refuses.
+    /// An error of the disk or of the server.
     pub fn has(&self, name: &str) -> Result<bool, Error> {
         let is_there = |name: &str| Ok(self.store.storage().modified(name)?.is_some());
         Ok(is_there(&self.file(name))? || is_there(&self.lock(name))?)
@@ -58,30 +57,30 @@ impl Notes {
     /// The names of all notes, in order.
     ///
     /// # Errors
-    /// What the place refuses.
+    /// An error of the disk or of the server.
     pub fn names(&self) -> Result<Vec<String>, Error> {
         let names = self.kind.names(&self.store)?;
         let name = |path: &String| Some(path.rsplit_once('/')?.1.strip_suffix(ENDING)?.to_owned());
         Ok(names.iter().filter_map(name).collect())
     }
 
-    /// The bytes of a note; `None` where there is none.
+    /// The bytes of a note; `None` if there is no such note.
     ///
     /// # Errors
-    /// What the place refuses, and a note that is not as it was written ([`Error::Unsealed`]).
+    /// An error of the disk or of the server, and a note that does not match its digest ([`Error::Unsealed`]).
     pub fn read(&self, name: &str) -> Result<Option<Vec<u8>>, Error> {
         self.kind.read(&self.store, &self.file(name))
     }
 
-    /// What is said of a note that makes no sense.
+    /// The error for a note that makes no sense.
     pub fn damaged(&self, name: &str, flaw: impl fmt::Display) -> Error {
         self.kind.damaged(&self.store, &self.file(name), flaw.to_string())
     }
 
-    /// Holds a note, which may not be there yet, until the value is dropped.
+    /// Holds a note until the returned value is dropped. The note need not exist yet.
     ///
     /// # Errors
-    /// In a directory one that another process holds ([`Error::Locked`]); what the place refuses.
+    /// In a directory, another process holds the note ([`Error::Locked`]); an error of the disk or of the server.
     pub fn hold(&self, name: &str) -> Result<HeldNote, Error> {
         let lock = self.store.storage().hold(&self.lock(name))?;
         Ok(HeldNote { notes: self.clone(), name: name.to_owned(), lock })
@@ -96,26 +95,26 @@ pub struct HeldNote {
 }
 
 impl HeldNote {
-    /// The notes that it is one of.
+    /// The notes that this note belongs to.
     pub fn notes(&self) -> &Notes {
         &self.notes
     }
 
-    /// Its name.
+    /// The name of the note.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Writes the note anew.
+    /// Writes the note and replaces its earlier content.
     ///
     /// # Errors
-    /// In S3 a note that another process holds meanwhile ([`Error::LockLost`]); what the place refuses.
+    /// In S3, another process holds the note by now ([`Error::LockLost`]); an error of the disk or of the server.
     pub fn write(&self, bytes: &[u8]) -> Result<(), Error> {
         self.lock.check()?;
         self.notes.kind.write(&self.notes.store, &self.notes.file(&self.name), bytes)
     }
 
-    /// Removes the note, and its lock.
+    /// Removes the note and its lock.
     ///
     /// # Errors
     /// As [`write`](Self::write).
@@ -125,7 +124,7 @@ impl HeldNote {
         storage.remove(&self.notes.file(&self.name))?;
         let lock = self.notes.lock(&self.name);
         let removed = storage.remove(&lock);
-        // A crash may bring it back, as one that nobody holds.
+        // A crash may bring the lock file back, but then no process holds it.
         if matches!(storage.modified(&lock), Ok(None)) { Ok(()) } else { removed }
     }
 }

@@ -1,14 +1,15 @@
-//! Overviews: what an epoch holds, by year and by host, for people. An overview is a note that lies with the store.
+//! Overviews: the contents of an epoch by year and by host, for people. An overview is a note beside the layers.
 //!
 //! ```text
 //! STORE/overviews/000004.json     the overview of epoch 4
 //! ```
 //!
-//! It depends on the epoch alone. Whoever computes it reads all links, so it is computed once, and read as often as a
-//! server is asked. It names the identity of its epoch: one of another store with the same number is none. The file has
-//! its digest (`sealed`): one that is not as it was written is an error, and never an answer.
+//! An overview depends on its epoch alone. Computing an overview takes a scan of all links, so it is computed once and
+//! then read as often as a server is asked. An overview names the identity of its epoch: an overview of another store's
+//! epoch with the same number does not count. The file has its digest (`sealed`). A file that does not match its digest
+//! is an error, and never an answer.
 //!
-//! Years are those of UTC. All columns of a [`Numbers`] have one entry a year, from [`Overview::first_year`] on.
+//! Years are in UTC. All columns of a [`Numbers`] have one entry for each year, from [`Overview::first_year`] on.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,12 +19,12 @@ use crate::store::Store;
 use crate::store::identity::EpochId;
 use crate::store::sealed::Sealed;
 
-/// Where the overview of an epoch lies.
+/// The name of the overview of an epoch, in the store.
 pub(crate) fn overview_name(epoch: u64) -> String {
     format!("{}/{epoch:06}.json", Sealed::Overviews.directory())
 }
 
-/// What an epoch holds.
+/// The contents of an epoch in numbers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Overview {
@@ -31,15 +32,15 @@ pub struct Overview {
     pub of: EpochId,
     /// The year of the first capture; 0 without captures.
     pub first_year: i32,
-    /// Of all pages.
+    /// The numbers of all pages.
     pub all: Numbers,
-    /// How long links live, of all pages.
+    /// How long links live, for all pages.
     pub lives: Lives,
-    /// Hosts that were captured.
+    /// The number of hosts that were captured.
     pub hosts_captured: u64,
-    /// Those with the most captures, the most first.
+    /// The hosts with the most captures, in descending order.
     pub hosts: Vec<HostOverview>,
-    /// The domains with the most links to their URLs, the most first.
+    /// The domains with the most links to their URLs, in descending order.
     pub domains: Vec<Linked>,
 }
 
@@ -47,15 +48,15 @@ pub struct Overview {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HostOverview {
-    /// Its name.
+    /// The name of the host.
     pub host: String,
-    /// Pairs of a page of it and a link.
+    /// The number of pairs of a page of the host and a link.
     pub links: u64,
-    /// Its pages with a capture.
+    /// The number of pages of the host with a capture.
     pub pages: u64,
-    /// Its captures and what they show.
+    /// The captures of the host by year, and the changes that they show.
     pub numbers: Numbers,
-    /// How long links of its pages live.
+    /// How long links of pages of the host live.
     pub lives: Lives,
 }
 
@@ -64,20 +65,20 @@ pub struct HostOverview {
 pub struct Linked {
     /// The registrable domain.
     pub domain: String,
-    /// Pairs of a page and a link to a URL of it.
+    /// The number of pairs of a page and a link to a URL of the domain.
     pub links: u64,
 }
 
 /// Numbers by year.
 ///
-/// A *link* is a pair of a page and a URL. It *came* at the first capture that has it, or was *found* if that is the
-/// first capture of the page whose links are known; it *went* at the first capture that has it no more, if none has it
-/// later. So each link came or was found once, and went at most once.
+/// A *link* is a pair of a page and a URL. It was *found* if the first capture of its page with known links has it,
+/// else it *came* at the first capture that has it. It *went* at the first capture that lacks it, if no later capture
+/// has it. So each link came or was found once, and went at most once.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Numbers {
     /// Captures.
     pub captures: Vec<u64>,
-    /// Those of them with a status of 400 or above.
+    /// Captures with a status of 400 or above.
     pub failed: Vec<u64>,
     /// Pages that were captured.
     pub pages: Vec<u64>,
@@ -111,14 +112,14 @@ impl Numbers {
         ]
     }
 
-    /// The numbers of so many years, all zero.
+    /// Numbers for this many years, all zero.
     pub fn of_years(years: usize) -> Self {
         let mut numbers = Self::default();
         numbers.columns_mut().into_iter().for_each(|column| column.resize(years, 0));
         numbers
     }
 
-    /// Adds a row of a year, in the order of [`columns`](Self::columns).
+    /// Adds numbers to a year, in the order of [`columns`](Self::columns).
     pub fn add(&mut self, year: usize, row: [u64; 9]) {
         self.columns_mut().into_iter().zip(row).for_each(|(column, number)| column[year] += number);
     }
@@ -129,10 +130,12 @@ impl Numbers {
     }
 }
 
-/// Links by age, for those whose first capture is not that of their page: the Kaplan-Meier estimate of how long a link
-/// lives. Links that return are born again. Links that are there still count as long as they were watched.
+/// Links by age: the Kaplan-Meier estimate of how long a link lives. Only links count that are first seen in a later
+/// capture than the first one of their page. A link that returns counts as a new link. A link that is still there
+/// counts for as long as it was watched.
 ///
-/// Three columns with an entry for each age at which a link went, and one at the end for how long links were watched.
+/// Three columns with an entry for each age at which links went. The last entry is for the greatest age, also if no
+/// link went then, and shows how long links were watched.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Lives {
@@ -145,13 +148,14 @@ pub struct Lives {
 }
 
 impl Lives {
-    /// From the links by age: those that went at it, and those that were watched no longer. Ages rise.
+    /// Makes the estimate from pairs of an age and two numbers of links: those that went at this age, and those that
+    /// were watched no longer. Ages must rise.
     pub fn of(ages: impl IntoIterator<Item = (u64, [u64; 2])>) -> Self {
         let ages: Vec<(u64, [u64; 2])> = ages.into_iter().collect();
         let mut at_risk: u64 = ages.iter().map(|(_, [went, watched])| went + watched).sum();
         let (mut lives, mut share) = (Self::default(), 1.0);
         for (at, (age, [went, watched])) in ages.iter().enumerate() {
-            // At risk is at least what went.
+            // At least the links that went are at risk.
             if *went > 0 {
                 share *= 1.0 - *went as f64 / at_risk as f64;
             }
@@ -172,10 +176,10 @@ impl Lives {
 }
 
 impl Overview {
-    /// Reads that of an epoch; `None` where none was written for it.
+    /// Reads the overview of an epoch; `None` if none was written for the epoch.
     ///
     /// # Errors
-    /// What the place refuses, and a file that is not as it was written ([`Error::Unsealed`]).
+    /// An error of the disk or of the server, and a file that does not match its digest ([`Error::Unsealed`]).
     pub fn read(store: &Store) -> Result<Option<Self>, Error> {
         let (name, kind) = (overview_name(store.manifest().epoch), Sealed::Overviews);
         let Some(bytes) = kind.read(store.location(), &name)? else { return Ok(None) };
@@ -192,10 +196,10 @@ impl Overview {
         Ok((overview.of == store.id()).then_some(overview))
     }
 
-    /// Writes it into the store that it is of, over one that is there.
+    /// Writes the overview into the store of its epoch, and replaces an existing one.
     ///
     /// # Errors
-    /// What the place refuses.
+    /// An error of the disk or of the server.
     pub fn write(&self, store: &Location) -> Result<(), Error> {
         let (name, kind) = (overview_name(self.of.epoch), Sealed::Overviews);
         let mut bytes = serde_json::to_vec(self).map_err(|error| kind.damaged(store, &name, error.to_string()))?;

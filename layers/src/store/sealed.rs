@@ -1,20 +1,20 @@
-//! Sealed files: the small JSON files of a store that no manifest names, each with its digest as its last line.
+//! Sealed files: small JSON files of a store that no manifest names. The last line of each has its digest.
 //!
 //! ```text
 //! STORE/overviews/000004.json     {"of":{"epoch":4, ...}, ...}
 //!                                 {"digest":"0123456789abcdef0123456789abcdef"}
 //! ```
 //!
-//! The digest is the XXH3-128 of the file's name in the store, a newline, and the bytes before the last line. So
-//! neither a changed byte nor a file in the place of another passes for what was written, and a reader of JSON values
-//! (jq) still reads both lines. Everything that manifests do not name and that the program reads again goes through
-//! here; what manifests name has its checksum there. Memory: the file.
+//! The digest is the XXH3-128 of the file's name in the store, a newline, and the bytes before the last line. So a
+//! reader detects a changed byte, and a file in the place of another file. A reader of JSON values (jq) can still read
+//! both lines. All files that manifests do not name and that the program reads again go through this module. Manifests
+//! have the checksums of all files that they name. Memory: the file.
 
 use crate::error::Error;
 use crate::location::Location;
 use crate::store::identity::Digest;
 
-/// What stands before the digest in the last line, and what after it.
+/// The text before the digest in the last line, and the text after it.
 const SEAL: [&str; 2] = ["{\"digest\":\"", "\"}\n"];
 const DIGITS: usize = 32;
 
@@ -23,7 +23,7 @@ const DIGITS: usize = 32;
 pub enum Sealed {
     /// Overviews of epochs; see [`crate::store::overview`].
     Overviews,
-    /// What watches have written; see [`crate::store::notes`].
+    /// The states of watches; see [`crate::store::notes`].
     Watches,
 }
 
@@ -39,7 +39,7 @@ impl Sealed {
         }
     }
 
-    /// What to do about a damaged file.
+    /// The command that repairs a damaged file, for messages.
     fn remedy(self) -> &'static str {
         match self {
             Self::Overviews => "`webstrata overview STORE` makes it anew",
@@ -55,7 +55,7 @@ impl Sealed {
         Ok(names.iter().map(|name| format!("{}/{name}", self.directory())).collect())
     }
 
-    /// Reads a file of this kind and removes the seal; `None` where there is none.
+    /// Reads a file of this kind and removes the seal; `None` if there is no such file.
     pub(crate) fn read(self, store: &Location, name: &str) -> Result<Option<Vec<u8>>, Error> {
         let Some(mut bytes) = store.storage().read(name)? else { return Ok(None) };
         let length = open(name, &bytes).map_err(|flaw| self.damaged(store, name, flaw))?;
@@ -63,14 +63,14 @@ impl Sealed {
         Ok(Some(bytes))
     }
 
-    /// Writes JSON, which ends with a newline, over what is there, with its seal.
+    /// Writes `json`, which must end with a newline, with its seal. Replaces an existing file.
     pub(crate) fn write(self, store: &Location, name: &str, json: &[u8]) -> Result<(), Error> {
         let [before, after] = SEAL;
         let seal = format!("{before}{}{after}", digest(name, json));
         store.storage().replace(name, &[json, seal.as_bytes()].concat())
     }
 
-    /// What is said of a file that is not as it was written.
+    /// The error for a damaged file.
     pub(crate) fn damaged(self, store: &Location, name: &str, flaw: impl Into<String>) -> Error {
         Error::Unsealed { path: store.path(name), flaw: flaw.into(), remedy: self.remedy() }
     }
@@ -80,7 +80,7 @@ fn digest(name: &str, json: &[u8]) -> Digest {
     Digest::of(&[name.as_bytes(), b"\n", json].concat())
 }
 
-/// The bytes before the seal.
+/// Checks the seal, and returns the number of bytes before it.
 fn open(name: &str, bytes: &[u8]) -> Result<usize, String> {
     let [before, after] = SEAL;
     let length = bytes.len().checked_sub(before.len() + DIGITS + after.len());
@@ -122,7 +122,7 @@ mod tests {
             other[at] ^= 1;
             refused(&other, name);
         }
-        // A file in the place of another.
+        // A file in the place of another one.
         refused(&sound, "watches/hosts.json");
     }
 }

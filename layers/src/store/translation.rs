@@ -1,16 +1,17 @@
-//! Translations: how a merge replaced UIDs, as a file, and the translation through several merges.
+//! Translations: the file that says how a merge replaced UIDs, and the translation of UIDs through several merges.
 //!
 //! ```text
 //! translations/000006-000007.parquet      old, new, count (uint64 each): UIDs old..old + count of epoch 6
 //!                                         are new..new + count in epoch 7
 //! ```
 //!
-//! Rows are *shifts*, rising in `old`; they come from many rows of the store, so `new` does not rise. UIDs below the
-//! `below` of the manifest's entry stayed; all others that are in no shift are gone (going back: were not there yet).
-//! Invariants: shifts do not overlap, neither in `old` nor in `new`; two UIDs never become one.
+//! Rows are *shifts*, rising in `old`. Shifts come from several rows of the store, so `new` does not rise. UIDs below
+//! `below` in the manifest's entry stay the same. Other UIDs that are in no shift are gone or, when translating
+//! backward, did not exist yet. Invariants: shifts do not overlap, neither in `old` nor in `new`, so two UIDs never
+//! become one.
 //!
-//! The writer holds one row group of shifts. A translation that is loaded holds 32 bytes a shift; a look-up is a binary
-//! search in each merge between the two epochs. Source: Najork 2009 (merges leave tables from old to new).
+//! The writer holds one row group of shifts. A loaded translation takes 32 bytes a shift. A look-up is a binary search
+//! in each merge between the two epochs. Source: Najork 2009 (merges leave tables from old to new).
 
 use crate::error::{Damage, Error};
 use crate::file::parquet::{TableWriter, read_table};
@@ -21,7 +22,7 @@ use crate::store::manifest::history::{PastEpoch, TranslationEntry, translation_n
 use crate::store::{RowDir, Store, current};
 
 const COLUMNS: [&str; 3] = ["old", "new", "count"];
-/// Shifts of a row group.
+/// Shifts in a row group.
 const SHIFTS_MAX: usize = 1 << 16;
 
 /// UIDs that keep their distances: `old..old + count` become `new..new + count`.
@@ -32,23 +33,23 @@ struct Shift {
     count: u64,
 }
 
-/// Writes the translation of a merge. Nothing is written where `finish` is not called.
+/// Writes the translation of a merge. Without a call of `finish`, nothing is written.
 pub struct TranslationWriter {
     file: TableWriter,
     below: Uid,
-    /// Those of the next row group.
+    /// The shifts of the next row group.
     shifts: Vec<Shift>,
-    /// The last one, which may still grow.
+    /// The last shift, which may still grow.
     open: Option<Shift>,
 }
 
 impl TranslationWriter {
-    /// Creates the file, in the store of the row that the merge makes. It leads from the current epoch to the next, and
-    /// must be committed as that. UIDs below `below`, the first UID of the merged rows, stay what they are and are not
-    /// given.
+    /// Creates the file, in the store of the row that the merge makes. The translation leads from the current epoch to
+    /// the next, and must be committed with that next epoch. UIDs below `below`, the first UID of the merged rows, stay
+    /// the same and are not given.
     ///
     /// # Errors
-    /// A store without an epoch; when the file or its directory cannot be created.
+    /// The store has no epoch, or the file or its directory cannot be created.
     pub fn create(row: &RowDir, below: Uid) -> Result<Self, Error> {
         let not_a_store = || Error::NotAStore { path: row.location().path("") };
         let from = current(row.location())?.ok_or_else(not_a_store)?.epoch;
@@ -56,12 +57,12 @@ impl TranslationWriter {
         Ok(Self { file, below, shifts: Vec::new(), open: None })
     }
 
-    /// Says that UIDs `old..old + count` become `new..new + count`. A shift that goes on where the last one ended, on
-    /// both sides, becomes one with it; one without UIDs is nothing.
+    /// Records that UIDs `old..old + count` become `new..new + count`. A shift that continues the last shift on both
+    /// sides is joined with it. A shift without UIDs is ignored.
     ///
     /// # Errors
-    /// A shift whose old UIDs are not above those before it, or that has UIDs below `below` or above 64 bits; what the
-    /// disk refuses.
+    /// A shift with old UIDs that are not above the old UIDs before, or with UIDs below `below` or above 64 bits; an
+    /// error of the disk.
     pub fn push(&mut self, old: Uid, new: Uid, count: u64) -> Result<(), Error> {
         let disorder = |previous: Uid, got: Uid| {
             let (previous, got) = (previous.to_string(), got.to_string());
@@ -74,7 +75,7 @@ impl TranslationWriter {
         if let Some(uid) = [old, new].into_iter().find(|&uid| uid < self.below) {
             return disorder(self.below, uid);
         }
-        // One past the last must be a number, too.
+        // The number after the last UID must fit, too.
         if let Some(uid) = [old, new].into_iter().find(|uid| uid.0.checked_add(count).is_none()) {
             return disorder(uid, Uid(uid.0.wrapping_add(last_distance)));
         }
@@ -91,10 +92,10 @@ impl TranslationWriter {
         Ok(())
     }
 
-    /// Writes what is left, and says what was written, for [`crate::NewEpoch::translation`].
+    /// Writes the remaining shifts, and returns the entry of the file for [`crate::NewEpoch::translation`].
     ///
     /// # Errors
-    /// What the disk refuses.
+    /// An error of the disk.
     pub fn finish(mut self) -> Result<TranslationEntry, Error> {
         self.shifts.extend(self.open.take());
         if !self.shifts.is_empty() {
@@ -138,7 +139,7 @@ pub struct Translation {
 }
 
 impl Translation {
-    /// Reads the translation from the epoch `past`, which has one, to the next, which has `urls_after` URLs.
+    /// Reads the translation of an epoch with `urls_before` URLs to the next epoch, which has `urls_after` URLs.
     fn load(store: &Store, entry: &TranslationEntry, urls_before: u64, urls_after: u64) -> Result<Self, Error> {
         let path = store.location().path(&entry.path);
         let body = entry.body(store.location())?;
@@ -176,7 +177,7 @@ impl Translation {
         Ok(Self { below: entry.below, shifts, by_new })
     }
 
-    /// What a UID of the epoch before the merge became; `None` where it is gone.
+    /// Translates a UID from before the merge to after the merge; `None` if the UID is gone.
     pub fn forward(&self, old: Uid) -> Option<Uid> {
         if old < self.below {
             return Some(old);
@@ -187,7 +188,7 @@ impl Translation {
         (distance < shift.count).then(|| shift.new + distance)
     }
 
-    /// What a UID of the epoch after the merge was before; `None` where it was not there.
+    /// Translates a UID from after the merge to before the merge; `None` if the UID did not exist then.
     pub fn backward(&self, new: Uid) -> Option<Uid> {
         if new < self.below {
             return Some(new);
@@ -199,22 +200,24 @@ impl Translation {
     }
 }
 
-/// The way of UIDs from an epoch to the one that is open, and back, through all merges between them.
+/// Translates UIDs of an earlier epoch to the open epoch, and back, through all merges between them.
 #[derive(Clone, Debug)]
 pub struct Translations {
     /// The earlier epoch, and the number of its URLs.
     from: (u64, u64),
     /// The later epoch, and the number of its URLs.
     to: (u64, u64),
-    /// Oldest first.
+    /// The merges, oldest first.
     merges: Vec<Translation>,
 }
 
 impl Translations {
-    /// The way from epoch `from` to the epoch of `store`. Cost: reads the translations on it, whole.
+    /// Translates between epoch `from` and the epoch of `store`. Cost: reads all translations between the two epochs,
+    /// each as a whole.
     ///
     /// # Errors
-    /// An epoch that is not there yet, or since which all was built anew; files that cannot be read or are damaged.
+    /// An epoch that does not exist yet, or that is older than the last build from scratch; files that cannot be read
+    /// or are damaged.
     pub fn between(store: &Store, from: u64) -> Result<Self, Error> {
         let manifest = store.manifest();
         let path = || store.location().path("");
@@ -237,11 +240,11 @@ impl Translations {
         Ok(Self { from, to, merges: merges.collect::<Result<_, _>>()? })
     }
 
-    /// What somebody's UID is in the other epoch, from the earlier to the later one or `back`; `None` where it is gone
-    /// or was not there yet.
+    /// Translates a UID that a caller gives, from the earlier to the later epoch or `back`. `None` if the UID is gone
+    /// or did not exist yet.
     ///
     /// # Errors
-    /// [`Error::UnknownUid`]: its epoch never had it.
+    /// [`Error::UnknownUid`]: the epoch of the UID never had it.
     pub fn translate(&self, uid: Uid, back: bool) -> Result<Option<Uid>, Error> {
         let (epoch, urls) = if back { self.to } else { self.from };
         if uid.0 >= urls {
@@ -250,13 +253,13 @@ impl Translations {
         Ok(if back { self.backward(uid) } else { self.forward(uid) })
     }
 
-    /// What a UID of the earlier epoch is in the later one; `None` where it is gone, or was never there.
+    /// Translates a UID of the earlier epoch to the later one; `None` if the UID is gone, or never existed.
     pub fn forward(&self, uid: Uid) -> Option<Uid> {
         let known = Some(uid).filter(|&uid| uid.0 < self.from.1)?;
         self.merges.iter().try_fold(known, |uid, merge| merge.forward(uid))
     }
 
-    /// What a UID of the later epoch was in the earlier one; `None` where it was not there yet.
+    /// Translates a UID of the later epoch to the earlier one; `None` if the UID did not exist yet.
     pub fn backward(&self, uid: Uid) -> Option<Uid> {
         let known = Some(uid).filter(|&uid| uid.0 < self.to.1)?;
         let past = self.merges.iter().rev().try_fold(known, |uid, merge| merge.backward(uid));

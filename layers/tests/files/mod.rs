@@ -1,4 +1,4 @@
-//! The files of a directory and all below it, for tests that damage each of them.
+//! The files of a directory and its subdirectories, for tests that damage each file.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,8 +1,8 @@
-//! The places where a store can lie, for tests that must hold in each.
+//! The kinds of locations, for tests that must hold in each.
 
 use webstrata_layers::Location;
 
-/// Each kind of place, empty; the directory goes with the first value.
+/// An empty location of each kind. The directory is removed when the first value is dropped.
 pub(crate) fn places() -> (tempfile::TempDir, Vec<Location>) {
     let dir = tempfile::tempdir().expect("a directory");
     let places = vec![

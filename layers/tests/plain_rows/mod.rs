@@ -1,4 +1,4 @@
-//! Rows of URLs without captures and links, for tests of what is about epochs and not about what is in them.
+//! Rows of URLs without captures and links, for tests of epochs that need no contents.
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 #![allow(dead_code, reason = "each test uses a part of it")]
 
@@ -45,7 +45,7 @@ pub(crate) fn rows_of(location: &Location) -> Vec<RowEntry> {
     Store::open(location).unwrap().manifest().rows.clone()
 }
 
-/// Commits an epoch with a row more than the current one.
+/// Commits an epoch with one more row than the current epoch.
 pub(crate) fn update(location: &Location, urls: u64) -> u64 {
     let writer = writer(location);
     let mut rows = if writer.current().is_some() { rows_of(location) } else { Vec::new() };
@@ -54,7 +54,8 @@ pub(crate) fn update(location: &Location, urls: u64) -> u64 {
     writer.commit(epoch_of(rows, None)).unwrap()
 }
 
-/// Commits an epoch in which the rows from `first` on are one, with the runs `(old, new, count)` of their UIDs.
+/// Commits an epoch in which one row replaces the rows from `first` on. `runs` are the shifts `(old, new, count)` of
+/// UIDs.
 pub(crate) fn merge(location: &Location, first: usize, urls: u64, runs: &[(u64, u64, u64)]) -> u64 {
     let writer = writer(location);
     let mut rows = rows_of(location);
@@ -67,7 +68,7 @@ pub(crate) fn merge(location: &Location, first: usize, urls: u64, runs: &[(u64, 
     writer.commit(epoch_of(rows, Some(translation.finish().unwrap()))).unwrap()
 }
 
-/// Commits an epoch that has nothing of the current one.
+/// Commits an epoch that keeps no row of the current one.
 pub(crate) fn rebuild(location: &Location, urls: u64) -> u64 {
     let writer = writer(location);
     let row = plain_row(&writer.begin_row().unwrap(), 0, urls);

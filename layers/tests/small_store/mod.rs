@@ -1,4 +1,4 @@
-//! A small store made by plain loops, for tests: captures to pages to in-links to files.
+//! A small store for tests, made by plain loops: from captures to pages to in-links to files.
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 #![allow(dead_code, reason = "each test uses a part of it")]
 
@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use webstrata_layers::*;
 
-/// The links of each (page, time); `None` where they are unknown.
+/// The links of each (page, time); `None` if they are unknown.
 pub(crate) type Captures = BTreeMap<(u64, i64), Option<BTreeSet<u64>>>;
 
 /// The links of a capture.
@@ -43,7 +43,7 @@ impl Model {
         Self { captures, urls, in_range, pages, in_links }
     }
 
-    /// In key order for UIDs up to 9.
+    /// URLs are in key order for UIDs up to 9.
     pub(crate) fn url(uid: u64) -> String {
         format!("http://example.com/{uid}")
     }
@@ -54,12 +54,13 @@ impl Model {
         counts
     }
 
-    /// Writes the row and says what it is, not yet committed.
+    /// Writes a row and returns its epoch, which is not committed yet.
     pub(crate) fn write_row(&self, writer: &StoreWriter, partitions: u32) -> NewEpoch {
         self.write_into(&[writer.begin_row().unwrap()], partitions)
     }
 
-    /// The same into a row that may be open many times, as in many processes: each writes some of the partitions.
+    /// As [`Self::write_row`], for a row that is open several times, as in several processes. Each writes some
+    /// partitions.
     pub(crate) fn write_into(&self, rows: &[RowDir], partitions: u32) -> NewEpoch {
         let bound = |partition: u32| self.urls * u64::from(partition) / u64::from(partitions);
         let entry = |partition| {

@@ -1,4 +1,4 @@
-//! Stays and series against what is so at each second.
+//! Compares stays and series with the answer at each second.
 
 use super::united::United;
 use super::*;
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 const END: i64 = 40;
 
-/// What a capture of a test says.
+/// The content of a test capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Says {
     Links,
@@ -48,7 +48,7 @@ fn backlink_of(captures: &[(i64, Says)]) -> Backlink {
     backlink
 }
 
-/// Whether a page that ever links does so at a second, by the latest capture that counts.
+/// Whether a page links at a second, by the latest capture that counts. A page that never links has no unknown seconds.
 fn links_at(captures: &[(i64, Says)], time: i64) -> Linking {
     let mut before = captures.iter().rev().filter(|&&(at, says)| at <= time && says != Says::ServerFails);
     let ever = captures.iter().any(|(_, says)| *says == Says::Links);

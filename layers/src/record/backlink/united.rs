@@ -1,22 +1,24 @@
-//! When any of several pages linked to a target: the pages of a host, say, which come one after the other.
+//! United backlinks: when any of several pages linked to a target, such as the pages of a host. Pages are added one by
+//! one.
 //!
-//! Three sets of half-open intervals grow with each page: the seconds in which a page is in a stay, those in which a
-//! page stands, and those in which it is unknown whether a page links. It is unknown of all pages together while it is
-//! so of one of them and none stands. Memory: the intervals of the sets, which do not touch. Cost of a page: a look-up
-//! for each of its intervals.
+//! Three sets of half-open intervals grow with each page: the seconds in which a page is in a stay, the seconds in
+//! which a page stands, and the seconds in which it is unknown whether a page links. For all pages together the answer
+//! is unknown if it is unknown for one of them and none stands. Memory: the intervals of the sets, which do not touch.
+//! Cost of a page: a look-up for each of its intervals.
 
 use std::collections::BTreeMap;
 
 use super::{Backlink, Began, Stay};
 
-/// The pages so far.
+/// The union of the pages that were added so far.
 #[derive(Clone, Debug, Default)]
 pub struct United {
-    /// By its first second: the second after an interval with a page in a stay, and the last capture that links in it.
+    /// Intervals with a page in a stay, by first second. The value is the second after the interval, and the last
+    /// capture that links in it.
     stays: BTreeMap<i64, (i64, i64)>,
-    /// By its first second: the second after an interval with a page that stands.
+    /// Intervals with a page that stands, by first second. The value begins with the second after the interval.
     standing: BTreeMap<i64, (i64, i64)>,
-    /// The same of pages of which it is unknown whether they link.
+    /// Intervals with a page for which it is unknown whether it links, as `standing`.
     unknown: BTreeMap<i64, (i64, i64)>,
     first: Option<(i64, Began)>,
     targets: u64,
@@ -38,8 +40,8 @@ impl United {
         }
     }
 
-    /// When any of the pages linked. The first stay began as that of the page that began it, all others have returned.
-    /// `targets` is the largest number of one page.
+    /// The stays of all pages together. The first stay began as it did for the page that began it, and all others have
+    /// returned. `targets` is the largest number of any page.
     #[must_use]
     pub fn backlink(&self) -> Backlink {
         let mut united = Backlink { targets: self.targets, ..Backlink::default() };
@@ -50,7 +52,7 @@ impl United {
         }
         for (&since, &(end, _)) in &self.unknown {
             let mut from = since;
-            // The interval that begins before may reach into this one.
+            // The previous standing interval may reach into this one.
             let before = self.standing.range(..since).next_back();
             for (&first, &(until, _)) in before.into_iter().chain(self.standing.range(since..end)) {
                 united.unknown.extend((from < first).then(|| (from, first - 1)));
@@ -62,13 +64,13 @@ impl United {
         united
     }
 
-    /// Bytes of memory, about.
+    /// The memory in bytes, approximately.
     pub fn bytes(&self) -> usize {
         size_of::<Self>() + 40 * (self.stays.len() + self.standing.len() + self.unknown.len())
     }
 }
 
-/// Adds an interval, unless it is empty. Intervals that meet or touch become one, with the larger of their values.
+/// Adds an interval, unless it is empty. Intervals that overlap or touch become one, with the larger of their values.
 fn insert(intervals: &mut BTreeMap<i64, (i64, i64)>, mut first: i64, (mut end, mut value): (i64, i64)) {
     if first >= end {
         return;

@@ -1,45 +1,45 @@
-//! What becomes of a page: when it was first there, when it died, and when it came back.
+//! The fate of a page: when it was first there, when it died, and when it came back.
 //!
-//! A page *dies* at the first failure that ends it ([`Failures::End`]) after a capture in which it was there, and has
-//! *returned* at the next capture in which it is there. Captures that say nothing of the page, as outages do, are
-//! passed over. A page that was never there cannot die. So as of a time a page is gone if it died last, and back if it
-//! has returned ([`super::PageState`]).
+//! A page *dies* at the first failure that ends it ([`Failures::End`]) after a capture in which it was there. The page
+//! has *returned* at the next capture in which it is there. Captures that say nothing of the page, such as outages, are
+//! passed over. A page that was never there cannot die. As of a time, a page is gone if its last event is a death, and
+//! back if it has returned ([`super::PageState`]).
 //!
 //! Times are seconds, UTC. Cost: linear in the captures.
 
 use super::CaptureTime;
 use crate::record::status::{Failures, Status};
 
-/// What becomes of a page at a capture.
+/// An event in the life of a page, at one capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It is there for the first time.
+    /// The page is there for the first time.
     Born,
-    /// A failure ends it.
+    /// A failure ends the page.
     Died {
-        /// That of the failure.
+        /// The status of the failure.
         status: Status,
-        /// The last capture before it in which the page was there.
+        /// The last capture before the failure in which the page was there.
         seen: i64,
     },
-    /// It is there again.
+    /// The page is there again.
     Returned,
 }
 
-/// From its end to its return.
+/// The death of a page, and its return.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Death {
-    /// The failure that ended the page.
+    /// The time of the failure that ended the page.
     pub died: i64,
-    /// The last capture before it in which the page was there.
+    /// The time of the last capture before the failure in which the page was there.
     pub seen: i64,
     /// The status of the failure.
     pub status: Status,
-    /// The next capture in which the page is there; `None` if the store has none.
+    /// The time of the next capture in which the page is there; `None` if the store has none.
     pub returned: Option<i64>,
 }
 
-/// The fates of a page with their times, given its captures, both in order.
+/// The fates of a page with their times, in order. `captures` must be in order of time.
 pub fn fates(captures: impl IntoIterator<Item = CaptureTime>) -> Vec<(i64, Fate)> {
     let mut fates: Vec<(i64, Fate)> = Vec::new();
     let mut seen = None;
@@ -59,7 +59,7 @@ pub fn fates(captures: impl IntoIterator<Item = CaptureTime>) -> Vec<(i64, Fate)
     fates
 }
 
-/// The deaths of a page, given its captures, both in order.
+/// The deaths of a page, in order. `captures` must be in order of time.
 pub fn deaths(captures: impl IntoIterator<Item = CaptureTime>) -> Vec<Death> {
     let mut deaths: Vec<Death> = Vec::new();
     for (time, fate) in fates(captures) {
@@ -95,7 +95,7 @@ mod tests {
     }
 
     proptest! {
-        /// The last death without a return is the failure that has ended a page which is gone.
+        /// The last death without a return is the failure that ended a page that is gone.
         #[test]
         fn a_page_that_died_last_is_gone(
             codes in prop::collection::vec(prop::sample::select(vec![0, 200, 301, 404, 410, 429, 503]), 0..12),
@@ -104,7 +104,7 @@ mod tests {
             let was_there = captures.iter().any(|capture| Failures::Ignore.counts(capture.status));
             let ended = ended_by(&captures, AsOf::new(i64::MAX)).filter(|_| was_there);
             let last = deaths(captures.iter().copied()).last().filter(|death| death.returned.is_none()).copied();
-            // What came before the page was there for the first time is not its end.
+            // A failure before the page was there for the first time does not end the page.
             prop_assert_eq!(last.map(|death| (death.died, death.status)), ended.map(|end| (end.time, end.status)));
         }
     }

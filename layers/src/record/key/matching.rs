@@ -1,6 +1,6 @@
-//! Which URLs match a URL: the words of every question about the URLs of a page, a path, a host or a domain.
+//! Which URLs match a URL: the options of every question about the URLs of a page, a path, a host or a domain.
 //!
-//! A pure rule on texts. It says how the URLs that match are found; whoever asks looks them up.
+//! A pure rule on texts. It says how to find the URLs that match; the caller looks them up.
 
 use super::{domain_prefix, host_of, host_prefix, url_prefix};
 
@@ -14,28 +14,28 @@ pub enum Match {
     Surt,
     /// URLs that begin with the URL, with any scheme and port.
     Prefix,
-    /// URLs of its host.
+    /// URLs of the host.
     Host,
-    /// URLs of its host and of all hosts below.
+    /// URLs of the host and of all hosts below it.
     Domain,
 }
 
-/// How URLs that match are found.
+/// How to find the URLs that match.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Lookup {
-    /// It is the URL.
+    /// Look up the URL.
     Url,
-    /// They are the spellings of its page.
+    /// Look up the spellings of the page.
     Spellings,
-    /// Their keys begin with this.
+    /// Scan the keys that begin with these bytes.
     Keys(Vec<u8>),
 }
 
 impl Match {
-    /// All of them.
+    /// All options.
     pub const ALL: [Self; 5] = [Self::Exact, Self::Surt, Self::Prefix, Self::Host, Self::Domain];
 
-    /// Its word.
+    /// The text of the option.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -47,14 +47,13 @@ impl Match {
         }
     }
 
-    /// What is meant by who asks about backlinks and does not say: by a name without a path its domain, else the URL.
+    /// The default for a question about backlinks: the domain for a name without a path, else the URL.
     #[must_use]
     pub fn unsaid(is_name: bool) -> Self {
         if is_name { Self::Domain } else { Self::Exact }
     }
 
-    /// How the URLs that match a canonical URL are found; `None` for the host or the domain of a URL without a host
-    /// name.
+    /// How to find the URLs that match a canonical URL. `None` for the host or the domain of a URL without a host name.
     #[must_use]
     pub fn lookup(self, url: &str) -> Option<Lookup> {
         match self {
@@ -66,8 +65,8 @@ impl Match {
         }
     }
 
-    /// With what the keys of the own pages of a target begin: those of its host. `None` where the URLs of the target
-    /// are its own pages: those of a host or of a domain, and a URL without a host name.
+    /// The beginning of the keys of a target's own pages: the pages of its host. `None` if the URLs of the target are
+    /// its own pages: for a host, a domain, and a URL without a host name.
     #[must_use]
     pub fn own_pages(self, url: &str) -> Option<Vec<u8>> {
         match self {

@@ -1,8 +1,9 @@
-//! Times and ages as people write them: one parser for the command line, lines of `query`, HTTP, and what comes next.
+//! Times and ages as people write them: one parser for the command line, lines of `query`, HTTP, and all later
+//! interfaces.
 //!
 //! [`FORMS`] lists the forms; the book has the same list. A form names a second or a whole span (a year, a month, a
-//! day), of which a question takes the first second or the last one. Without an offset a time is UTC. Words are those
-//! of English, in any case.
+//! day). A question takes the first or the last second of a span. A time without an offset is in UTC. Words are
+//! English, in upper or lower case.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -10,7 +11,7 @@ use chrono::{Datelike, NaiveDate};
 
 use super::{DAY, TIMES};
 
-/// The forms of a time: examples, and what they name.
+/// The forms of a time: examples, and their meaning.
 pub const FORMS: [(&[&str], &str); 9] = [
     (&["2008"], "a year"),
     (&["2008-06", "2008/06", "200806", "June 2008", "Jun 2008"], "a month"),
@@ -23,7 +24,7 @@ pub const FORMS: [(&[&str], &str); 9] = [
     (&["now", "-30d", "30d ago", "1y ago", "2 weeks ago"], "a second, back from now by s, h, d, w or y (365 days)"),
 ];
 
-/// Months by the first three letters of their names, and by what follows these.
+/// The months: the first three letters of each name, and the rest of the name.
 const MONTHS: [(&str, &str); 12] = [
     ("jan", "uary"),
     ("feb", "ruary"),
@@ -43,10 +44,10 @@ const MONTHS: [(&str, &str); 12] = [
 const UNITS: [(&str, &str, i64); 5] =
     [("s", "second", 1), ("h", "hour", DAY / 24), ("d", "day", DAY), ("w", "week", 7 * DAY), ("y", "year", 365 * DAY)];
 
-/// Text that is no time.
+/// The error for a text that is not a time.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TimeError {
-    /// It has another form.
+    /// The text has an unknown form.
     #[error(
         "not a time: {text:?} (expected as 2008, 2008-06, 2008-06-01, 2008-06-01T12:00:00, 20080601120000, June 2008, \
          now, yesterday or 30d ago)"
@@ -55,33 +56,33 @@ pub enum TimeError {
         /// The text.
         text: String,
     },
-    /// It has the form of a time, of which a part does not exist.
+    /// The text has the form of a time, but a part of it does not exist.
     #[error("no such {part}: {text:?}")]
     NoSuch {
-        /// Which part: a year (there are 1 to 9999), a month, a day, an hour, a minute, a second.
+        /// The part: a year (1 to 9999 exist), a month, a day, an hour, a minute, a second.
         part: &'static str,
         /// The text.
         text: String,
     },
 }
 
-/// What a text says of a time.
+/// A time as it is written.
 #[derive(Debug, PartialEq, Eq)]
 enum Written {
-    /// 4 to 14 digits, an even number of them, and how many seconds they are before UTC.
+    /// 4 to 14 digits, an even number of them, and their offset from UTC in seconds.
     Digits(String, i64),
-    /// So many seconds before now.
+    /// This many seconds before now.
     Ago(i64),
-    /// The day of now, or so many days before it.
+    /// The current day, or this many days before it.
     Day(i64),
 }
 
-/// A time from text, in one of the [`FORMS`].
+/// Parses a time in one of the [`FORMS`].
 ///
-/// With `end`, the last second of what the text names (of that year, month, day, hour, minute), else the first.
+/// If the text names a span (a year, month, day, hour or minute), returns its last second with `end`, else its first.
 ///
 /// # Errors
-/// Other text, and days, hours and so on that do not exist.
+/// The text has another form, or a day, an hour or another part does not exist.
 pub fn parse_time(text: &str, end: bool) -> Result<i64, TimeError> {
     let no_such = |part| TimeError::NoSuch { part, text: text.to_owned() };
     let time = match written(text).ok_or_else(|| TimeError::Form { text: text.to_owned() })? {
@@ -95,13 +96,13 @@ pub fn parse_time(text: &str, end: bool) -> Result<i64, TimeError> {
     if TIMES.contains(&time) { Ok(time) } else { Err(no_such("year")) }
 }
 
-/// Whether a text names another time whenever it is asked; `false` for text that is no time.
+/// Whether the time of a text depends on the current time; `false` for a text that is not a time.
 pub fn counts_from_now(text: &str) -> bool {
     matches!(written(text), Some(Written::Ago(_) | Written::Day(_)))
 }
 
-/// A length of time from text, in seconds: a whole number and a unit, `30s`, `12h`, `30d`, `4w` or `2y`. A year has
-/// 365 days.
+/// Parses a length of time and returns it in seconds: a whole number and a unit, `30s`, `12h`, `30d`, `4w` or `2y`. A
+/// year has 365 days.
 pub fn parse_age(text: &str) -> Option<i64> {
     let (digits, letter) = text.split_at_checked(text.len().checked_sub(1)?)?;
     let (.., seconds) = UNITS.iter().find(|unit| unit.0 == letter)?;
@@ -156,9 +157,9 @@ fn with_month(text: &str) -> Option<String> {
     is_whole.then(|| format!("{year}{month:02}{}", day.map_or(String::new(), |day| format!("{day:0>2}"))))
 }
 
-/// The first or last second that digits name, or the part of them that does not exist.
+/// The first or last second that digits name; the error is the part that does not exist.
 fn second_of(digits: &str, end: bool) -> Result<i64, &'static str> {
-    // Digits come in pairs, which all are numbers.
+    // Digits come in pairs, and each pair is a number.
     let pair = |at: usize, first: u32, last: u32| {
         let number = digits.get(at..at + 2).and_then(|pair| pair.parse::<u32>().ok());
         number.unwrap_or(if end { last } else { first })
@@ -175,7 +176,7 @@ fn second_of(digits: &str, end: bool) -> Result<i64, &'static str> {
     Ok(i64::from(date.to_epoch_days()) * DAY + i64::from(hour * 3600 + minute * 60 + second))
 }
 
-/// The 4 to 14 digits of a time, an even number of them, and how many seconds it is before UTC.
+/// The 4 to 14 digits of a time, an even number of them, and the offset from UTC in seconds.
 fn digits_of(text: &str) -> Option<(String, i64)> {
     let is_even = |digits: &str| (4..=14).contains(&digits.len()) && digits.len().is_multiple_of(2);
     if text.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -203,7 +204,7 @@ fn digits_of(text: &str) -> Option<(String, i64)> {
     Some((digits, offset))
 }
 
-/// The seconds of an offset from UTC: none, `z`, `+02:00`, `+0200`, `+02`.
+/// The seconds of an offset from UTC: empty, `z`, `+02:00`, `+0200`, `+02`.
 fn offset_of(zone: &str) -> Option<i64> {
     if matches!(zone, "" | "z") {
         return Some(0);
@@ -222,7 +223,7 @@ fn offset_of(zone: &str) -> Option<i64> {
     }
 }
 
-/// The digits of numbers with a character between them; the first ones of the given widths, at least one.
+/// The digits of one or more numbers with `between` between them. The numbers must have the first of the given widths.
 fn numbers(text: &str, between: char, widths: &[usize]) -> Option<String> {
     let mut digits = String::new();
     let parts: Vec<&str> = text.split(between).collect();

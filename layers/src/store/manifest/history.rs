@@ -1,12 +1,14 @@
-//! What a manifest says of the epochs before its own: how many URLs each had, and how its UIDs became those of the
-//! next.
+//! The history in a manifest: for each earlier epoch, its number of URLs, and how its UIDs became UIDs of the next
+//! epoch.
 //!
-//! Pure data, carried from manifest to manifest, so that an epoch can be told from any other, and its UIDs be
-//! translated, after its own manifest is gone. A commit tells by the rows what it does: all rows of the epoch before
-//! are there still, in front: its UIDs stay; a [`TranslationEntry`] comes with it: UIDs were replaced, in a merge;
-//! neither: all is built anew, and UIDs mean something else.
+//! Pure data, which each manifest copies from the manifest before. An epoch can therefore be told from any other, and
+//! its UIDs can be translated, after its manifest is gone. The rows of a commit show what the commit does:
 //!
-//! Invariants: epochs rise by one from 1, the last is the one before the manifest's own.
+//! - All rows of the epoch before are still there, in front: UIDs stay.
+//! - A [`TranslationEntry`] comes with the commit: a merge replaced UIDs.
+//! - Neither: the store was built from scratch, and UIDs have a new meaning.
+//!
+//! Invariants: epochs rise by one from 1, and the last is the epoch before the manifest's own.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,13 +19,13 @@ use crate::store::manifest::{Manifest, ManifestFlaw, NewEpoch, is_plain};
 /// The file that says how a merge replaced UIDs; see [`crate::Translation`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TranslationEntry {
-    /// UIDs below this one stayed what they were: the first UID of the rows that were merged.
+    /// UIDs below this UID stay the same: the first UID of the merged rows.
     pub below: Uid,
     /// Path relative to the store, with `/`.
     pub path: String,
-    /// Rows of the Parquet file.
+    /// The number of rows of the Parquet file.
     pub rows: u64,
-    /// Size of the file.
+    /// The size of the file in bytes.
     pub bytes: u64,
     /// XXH3-64 of the file, 16 hexadecimal digits.
     pub checksum: String,
@@ -32,33 +34,33 @@ pub struct TranslationEntry {
 /// An epoch before the manifest's own.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PastEpoch {
-    /// Its number.
+    /// The number of the epoch.
     pub epoch: u64,
-    /// Of its manifest.
+    /// The digest of its manifest.
     pub digest: Digest,
-    /// How many URLs it had.
+    /// The number of its URLs.
     pub urls: u64,
-    /// How its UIDs became those of the next epoch; `None`, and not written, where they stayed.
+    /// How its UIDs became UIDs of the next epoch; `None`, and not written, if UIDs stayed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub translation: Option<TranslationEntry>,
-    /// Whether the next epoch was built anew, so that its UIDs have nothing to do with these; not written where not.
+    /// Whether the next epoch was built from scratch, so that its UIDs are unrelated to these; not written if false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub rebuilt: bool,
 }
 
 impl PastEpoch {
-    /// The epoch, and no other of its number.
+    /// The identity of the epoch.
     pub fn id(&self) -> EpochId {
         EpochId { epoch: self.epoch, digest: self.digest }
     }
 }
 
-/// Where the translation of a merge lies.
+/// The name of the translation of a merge, in the store.
 pub(crate) fn translation_name(from: u64, to: u64) -> String {
     format!("{TRANSLATIONS}/{from:06}-{to:06}.parquet")
 }
 
-/// Whether a file in the directory of translations is one.
+/// Whether a name in the directory of translations is the name of a translation.
 pub(crate) fn is_translation(name: &str) -> bool {
     let epochs = name.strip_suffix(".parquet").and_then(|epochs| epochs.split_once('-'));
     let epochs = epochs.and_then(|(from, to)| Some((from.parse().ok()?, to.parse().ok()?)));
@@ -68,7 +70,7 @@ pub(crate) fn is_translation(name: &str) -> bool {
 /// The directory of translations.
 pub(crate) const TRANSLATIONS: &str = "translations";
 
-/// The history of an epoch that comes after the epoch `id`, whose manifest is `previous`.
+/// The history of the epoch that follows the epoch `id` with the manifest `previous`.
 pub(crate) fn history_after(
     previous: Option<(EpochId, Manifest)>,
     new: &NewEpoch,
@@ -92,28 +94,28 @@ pub(crate) fn history_after(
 }
 
 impl Manifest {
-    /// How many URLs the epoch has.
+    /// The number of URLs of the epoch.
     pub fn urls(&self) -> u64 {
         self.rows.iter().map(|row| row.urls).sum()
     }
 
-    /// The identity of an epoch before this one.
+    /// The identity of an earlier epoch.
     pub fn past(&self, epoch: u64) -> Option<EpochId> {
         self.history.iter().find(|past| past.epoch == epoch).map(PastEpoch::id)
     }
 
-    /// The epochs before this one whose UIDs can be translated: those since all was last built anew, oldest first.
+    /// The earlier epochs whose UIDs can be translated: the epochs since the last build from scratch, oldest first.
     pub fn lineage(&self) -> &[PastEpoch] {
         let first = self.history.iter().rposition(|past| past.rebuilt).map_or(0, |at| at + 1);
         &self.history[first..]
     }
 
-    /// The translations that lead from epochs of the lineage to this one, oldest first.
+    /// The translations from epochs of the lineage to this epoch, oldest first.
     pub fn translations(&self) -> impl Iterator<Item = &TranslationEntry> {
         self.lineage().iter().filter_map(|past| past.translation.as_ref())
     }
 
-    /// What made the epoch out of the one before it.
+    /// How the epoch follows from the epoch before.
     pub fn origin(&self) -> Origin {
         match self.history.last() {
             None | Some(PastEpoch { rebuilt: true, .. }) => Origin::Built,
@@ -140,17 +142,17 @@ impl Manifest {
     }
 }
 
-/// What made an epoch.
+/// How an epoch follows from the epoch before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Origin {
-    /// Built anew: its UIDs have nothing to do with those of earlier epochs.
+    /// Built from scratch: UIDs are unrelated to UIDs of earlier epochs.
     Built,
-    /// Rows were added; UIDs stayed.
+    /// Rows were added, and UIDs stayed.
     Updated,
-    /// A row was added that takes something out; UIDs stayed.
+    /// A row was added that takes something out, and UIDs stayed.
     Removed,
-    /// Rows were merged, and UIDs replaced.
+    /// Rows were merged, and UIDs were replaced.
     Merged,
 }
 
