@@ -103,7 +103,7 @@ fn top(pairs: Pairs<'_>, k: u64) -> Rows<'_> {
 
 fn components(pairs: Pairs<'_>, labels: Labels) -> Rows<'_> {
     let both_ways = pairs.flat_map(|(page, link)| [(page, link), (link, page)]);
-    // `distinct_total` of differential-dataflow 0.25 does not notice when the last of several copies goes.
+    // Not `distinct_total`: in differential-dataflow 0.25, it does not notice when the last of several copies goes.
     let urls = both_ways.clone().map(|(url, _)| url).distinct();
     let labelled = urls.map(move |url| {
         let labels = labels.read().unwrap_or_else(PoisonError::into_inner);

@@ -9,8 +9,8 @@
 //! New rows are the newest, and the newest row that has a capture decides about the capture. If new rows have a known
 //! capture of a page at or after the latest one, the links of that capture count now. If new rows do not have the
 //! latest capture, nothing has changed. If new rows take the latest capture back (its links are now unknown), the page
-//! is read from all rows. If something was taken out of the store, all pages are read, and pages that are gone lose
-//! their links.
+//! is read from all rows. If something was taken out of the store, all pages are read, and pages that are no longer in
+//! the store lose their links.
 
 use super::Standing;
 use super::circuit::{Key, Labels, Pair};
