@@ -1,9 +1,9 @@
 //! Results of analyses: a table of values by URL, and a report of one screen.
 //!
 //! A table has one row for each node, in the order of UIDs, including nodes that the analysis says nothing about. The
-//! columns are `uid`, `url` and the columns of the analysis. With several dates, the column `at` comes first, and the
-//! rows of one date follow those of another. Analyses that are not about URLs have a [`Sheet`] instead. The URLs are
-//! read once for each date, together with the values. Memory: a batch of rows.
+//! columns are `uid`, `url` and the columns of the analysis. With several dates, the column `at` comes first, and rows
+//! are grouped by date. Analyses that are not about URLs have a [`Sheet`] instead. The URLs are read once for each
+//! date, together with the values. Memory: a batch of rows.
 
 use super::{Analysis, AnalyzeOptions, Found, Values};
 use crate::Error;

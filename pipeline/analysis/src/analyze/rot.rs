@@ -13,11 +13,11 @@
 //! | linking pages | pages that are there and have links |
 //! | broken pages | of these pages: with a dead link |
 //!
-//! The question says which failures end a page ([`webstrata_layers::Failures`]). A page that is older than the
-//! requested maximum age is unknown, not gone. The share `broken pages / linking pages` is the measure of Pew Research
-//! Center, "When Online Content Disappears" (2024): a link is broken if its target can no longer be reached. `dead
-//! links / (links - unknown links)` is link rot as Zittrain, Albert & Lessig define it for Perma.cc ("Perma: Scoping
-//! and Addressing the Problem of Link and Reference Rot in Legal Citations", 2014).
+//! The question says which failures end a page ([`webstrata_layers::Failures`]). A page is unknown, not gone, if its
+//! latest capture is older than the requested maximum age. The share `broken pages / linking pages` is the measure of
+//! Pew Research Center, "When Online Content Disappears" (2024): a link is broken if its target can no longer be
+//! reached. The share `dead links / (links - unknown links)` is link rot as Zittrain, Albert & Lessig define it for
+//! Perma.cc ("Perma: Scoping and Addressing the Problem of Link and Reference Rot in Legal Citations", 2014).
 //!
 //! One pass over the links. Memory: 40 bytes per URL, 4 per mirror, 90 per host.
 

@@ -23,7 +23,7 @@ pub(super) struct History {
     pub(super) stretches: Vec<LinkStretch>,
 }
 
-/// One of [`History::stretches`].
+/// A stretch of captures with a link; see [`History::stretches`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LinkStretch {
     pub(super) link: Uid,

@@ -116,7 +116,7 @@ struct Known {
     times: Option<(i64, i64)>,
 }
 
-/// Adds a node that is there from `first` to `last`, or extends the life of the node.
+/// Adds a node that is there from `first` to `last`, or extends the life of the node. Returns the data of the node.
 fn extend(nodes: &mut HashMap<Uid, Known>, uid: Uid, (first, last): (i64, i64)) -> &mut Known {
     let known = nodes.entry(uid).or_insert(Known { life: (first, last), captures: 0, times: None });
     known.life = (known.life.0.min(first), known.life.1.max(last));

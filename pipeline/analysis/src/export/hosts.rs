@@ -53,7 +53,7 @@ pub(super) fn folded(export: &Export<'_>) -> Result<(UrlGroups, Vec<Pair>), Erro
     let groups = UrlGroups::read(export.reader, export.options.fold.unwrap_or(Fold::Host), export.job)?;
     let mut pairs: HashMap<(u32, u32), Weights> = HashMap::new();
     let (mut from_near, mut to_near) = (0, 0);
-    // The groups that one page links to. Each group comes once.
+    // The groups that one page links to. Consecutive links to one group share an entry.
     let mut targets: Vec<(u32, Weights)> = Vec::new();
     export.pages("hosts", |page| {
         let src = groups.of(page.uid, &mut from_near);

@@ -6,8 +6,8 @@
 //! ```
 //!
 //! The note is written after the tables of an epoch are complete. A process that starts again writes the epochs after
-//! the note. Only the epoch at which the process was killed is written twice, with the same rows. The store does not
-//! read these files. If they are removed, the watch is forgotten, and nothing else changes.
+//! the epoch in the note. Only the epoch at which the process was killed is written twice, with the same rows. The
+//! store does not read these files. If they are removed, the watch is forgotten, and nothing else changes.
 
 use super::Standing;
 use crate::Error;
