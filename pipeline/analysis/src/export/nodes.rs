@@ -5,7 +5,7 @@
 //! | `id` | uint64 | the UID, as in `src` and `dst` of edges and events |
 //! | `url`, `surt` | string | the URL, and its urlkey for joins with CDX indexes |
 //! | `host`, `domain` | string, or null | the host and its registrable domain; null for a URL without a host |
-//! | `first_capture`, `last_capture` | timestamp, or null | first and last capture in the window; null without captures |
+//! | `first_capture`, `last_capture` | timestamp, or null | first and last capture in the window; null if none |
 //! | `captures` | uint32 | the number of these captures |
 //!
 //! For Gephi, the columns are `Id`, `Label` (the URL), `Host`, `Domain`, `Captures` and `Time Interval`, from the first

@@ -2,9 +2,9 @@
 //!
 //! The feed reads all pages of the first epoch. Of a later epoch, it reads only the records of new rows, which are
 //! those that an update wrote. (A merge alone changes no page and is not read. If epochs in between were removed,
-//! merged rows are read once.) The feed therefore keeps the links of each page that count, and their time: 24 bytes per
-//! URL and 4 per link. It gives pairs of keys ([`super::circuit::Key`]): a page and a link, or their hosts. It takes
-//! away exactly the pairs that it gave for a page before, so the pairs are always those of the current epoch.
+//! merged rows are read once.) The feed therefore keeps, for each page, the links that count and their time: 24 bytes
+//! per URL and 4 per link. It gives pairs of keys ([`super::circuit::Key`]): a page and a link, or their hosts. It
+//! takes away exactly the pairs that it gave for a page before, so the pairs are always those of the current epoch.
 //!
 //! New rows are the newest, and the newest row that has a capture decides about the capture. If new rows have a known
 //! capture of a page at or after the latest one, the links of that capture count now. If new rows do not have the
@@ -37,7 +37,8 @@ pub(super) struct Feed {
 /// The links of a page that count.
 #[derive(Default)]
 struct Counted {
-    /// The time of the latest known capture, which has the links. `None` for watched links.
+    /// The time of the latest known capture, which has the links. `None` if there is no such capture, and for watched
+    /// links.
     time: Option<i64>,
     /// The numbers of the links.
     links: Box<[Lasting]>,
@@ -170,7 +171,7 @@ impl Feed {
         Ok(())
     }
 
-    /// Returns the counted links of a page, given its records in all rows.
+    /// Returns the counted links of a page. `page` has everything that decides about these links.
     fn counted(&self, page: &Page) -> Counted {
         let (mut links, mut time) = (Vec::new(), None);
         match &self.about {

@@ -34,7 +34,7 @@ const EVENTS: usize = 4;
 const LOOK: Duration = Duration::from_millis(50);
 /// The number of pairs between two steps of the dataflow while an epoch is read.
 const PAIRS: u64 = 1 << 16;
-/// The divisor of the memory that gives the bytes for decoded blocks of the store, for each of the two open epochs.
+/// For each of the two open epochs, decoded blocks of the store may take the memory budget divided by this number.
 const READER_PART: usize = 16;
 
 /// The result, the store, and when to begin and end.
