@@ -1,12 +1,13 @@
-//! Standing results over twelve monthly updates: differential against recomputation, time and memory of each.
+//! Standing results over twelve monthly updates: differential dataflow against recomputation, with time and memory of
+//! each.
 //!
-//! `cargo bench --workspace --bench standing -- [--links N] [--each]` makes stores of about N links (1,500,000) whose
-//! updates each replace an exact part of them (0.01 %, 0.1 %, 1 %, 8 %), by captures of the pages that have changed;
-//! and, of 1 %, by captures of all pages, as a crawl that begins anew each month makes them. Rows are merged as
-//! `webstrata update` does. Differential is [`follow`] with one worker: it reads what an update wrote, feeds the
-//! dataflow, waits for it, and names the rows that have changed. Recomputation reads the latest links of all pages from
-//! the layers into an array, and counts, or joins with union-find. Each runs in a process of its own, for its memory.
-//! Medians of twelve; `--each` prints all of them.
+//! `cargo bench --workspace --bench standing -- [--links N] [--each]` makes stores of about N links (1,500,000). Each
+//! update replaces an exact share of the links (0.01 %, 0.1 %, 1 %, 8 %) by captures of the changed pages. One more
+//! store replaces 1 % by captures of all pages, like a crawl that starts again each month. Rows are merged as
+//! `webstrata update` merges them. The differential side is [`follow`] with one worker: it reads what an update wrote,
+//! feeds the dataflow, waits for the dataflow, and names the changed rows. Recomputation reads the latest links of all
+//! pages from the layers into an array, and counts, or joins with union-find. Each side runs in a separate process, so
+//! that memory is measured separately. The figures are medians of twelve; `--each` prints all twelve.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 #![expect(clippy::unwrap_used, reason = "a benchmark stops at the first surprise")]
 #![expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "numbers of what is in memory")]
@@ -76,7 +77,7 @@ fn main() {
     }
 }
 
-/// All in all milliseconds, and MiB, of each update.
+/// Returns the total milliseconds and the peak MiB of each update.
 fn series(of: &[&Value]) -> String {
     let texts = of.iter().map(|own| format!("{:.0} ({})", own["all"].as_f64().unwrap(), own["peak"]));
     texts.collect::<Vec<_>>().join(", ")
@@ -92,7 +93,7 @@ fn most(of: &[&Value], field: &str) -> f64 {
     of.iter().map(|own| own[field].as_f64().unwrap()).fold(0.0, f64::max)
 }
 
-/// What a process of its own measures: a line for each epoch.
+/// Measures in a separate process. Returns one value for each epoch.
 fn child(how: &str, what: &str, store: &Path) -> Vec<Value> {
     let mut command = Command::new(std::env::current_exe().unwrap());
     let output = command.args(["--child", how, what]).arg(store).output().unwrap();
@@ -100,7 +101,7 @@ fn child(how: &str, what: &str, store: &Path) -> Vec<Value> {
     String::from_utf8(output.stdout).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// The most memory that this process has held, in MiB.
+/// Returns the maximum memory that this process has held, in MiB.
 fn peak() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -141,7 +142,7 @@ fn differential(standing: &Standing, store: &str) {
     .unwrap();
 }
 
-/// The epochs that merges made.
+/// Returns the epochs that merges made.
 fn merges(store: &str) -> Vec<u64> {
     let store = Store::open(Path::new(store)).unwrap();
     let merged = store.manifest().history.iter().filter(|past| past.translation.is_some());
@@ -185,7 +186,7 @@ fn degrees(pairs: &[(u32, u32)], urls: usize) -> Vec<(u32, u32)> {
     degrees
 }
 
-/// The least number of each component.
+/// Returns the least number of the component of each URL.
 fn components(pairs: &[(u32, u32)], urls: usize) -> Vec<u32> {
     let mut above: Vec<u32> = (0..urls as u32).collect();
     fn root(above: &mut [u32], mut of: u32) -> u32 {
@@ -202,8 +203,8 @@ fn components(pairs: &[(u32, u32)], urls: usize) -> Vec<u32> {
     (0..urls as u32).map(|url| root(&mut above, url)).collect()
 }
 
-/// A link of a page: half of the URLs are never captured, three in five links stay on the host, the others prefer few
-/// URLs.
+/// Draws a link of a page. Half of the URLs are never captured. Three in five links stay on the host, and the others
+/// prefer few URLs.
 fn draw(page: u64, pages: u64, random: &mut Rng) -> u64 {
     if random.u64(..5) < 3 {
         return page - page % 200 + random.u64(..200);
@@ -219,7 +220,7 @@ fn url(n: u64, pages: u64) -> String {
     }
 }
 
-/// Makes a store and its twelve updates; says how many pairs an update takes and gives.
+/// Makes a store and its twelve updates. Returns the numbers of pairs that an update takes away and adds.
 fn make(store: &Path, pages: u64, churn: f64, recrawl: bool) -> String {
     let mut random = Rng::with_seed(1);
     let mut links: Vec<Vec<u64>> =

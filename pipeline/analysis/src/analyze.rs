@@ -1,32 +1,33 @@
-//! Analyses of a store: algorithms on the graph at a date or in a window, and statistics of how it changes.
+//! Analyses of a store: algorithms on the graph as of a date or in a window, and statistics of how the graph changes.
 //!
 //! ```text
 //! layers -> each worker reads its pages -> [Timed] links at all dates -> [Adjacency] links at one -> algorithm
 //!                                                                             values by UID -> table, summary
 //! ```
 //!
-//! The nodes of a graph are the URLs that are there at its date ([`crate::nodes`]): what was first seen later is none,
-//! so that a result at a date does not change when captures of later dates are added. [`NodeRule::All`] makes nodes of
-//! all URLs.
+//! The nodes of a graph are the URLs that are there at its date ([`crate::nodes`]). A URL that was first seen later is
+//! not a node. Captures of later dates therefore do not change the result at a date. [`NodeRule::All`] makes all URLs
+//! nodes.
 //!
-//! Workers are those of a build: threads of one process or of several ([`webstrata_pipeline::Cluster`]), each with the
-//! pages of a range of UIDs. What goes from URL to URL along links goes as one value a linked URL ([`slice`]); what
-//! must walk a graph walks it in worker 0 ([`whole`]), and so do results, which worker 0 writes. The layers are read
-//! once, whatever the number of dates.
+//! An analysis runs on workers, as a build does. Workers are threads of one process or of several
+//! ([`webstrata_pipeline::Cluster`]). Each worker has the pages of a range of UIDs. An analysis that sends values along
+//! links sends one value per linked URL ([`slice`]). An analysis that must walk the graph walks it in worker 0
+//! ([`whole`]). Worker 0 also gathers and writes the results. The layers are read once, for any number of dates.
 //!
 //! | file | analysis | source |
 //! |---|---|---|
 //! | `degrees`, `pagerank` | values that travel along links | Brin & Page 1998 |
 //! | `hits`, `salsa`, `harmonic` | the same | Kleinberg 1999, Lempel & Moran 2001, Boldi & Vigna 2013 |
-//! | `wcc` (on `union_find`), `scc`, `triangles` | what is connected | Pearce 2005, Schank & Wagner 2005 |
+//! | `wcc` (on `union_find`), `scc`, `triangles` | connectivity | Pearce 2005, Schank & Wagner 2005 |
 //! | `mortality`, `churn`, `growth` | links and pages that come and go | Avcular & Suel 2011, section 8 |
 //! | `rot` | pages that are gone, links that lead to them | Pew Research Center 2024; Perma.cc 2014 |
-//! | `locality`, `menus` | links inside hosts; links that stand together on the pages of a directory | the same |
-//! | `overview` | what an epoch holds, by year and by host | |
+//! | `locality`, `menus` | links inside hosts; links that occur together on the pages of a directory | the same |
+//! | `overview` | the content of an epoch, by year and by host | |
 //! | `folded` | the graph of hosts, domains or paths by period | Common Crawl, Archives Unleashed |
-//! | `adjacency`, `shared_nodes`, `exchange`, `slice`, `whole`, `survey`, `found`, `output` | what they are made of | |
+//! | `adjacency`, `shared_nodes`, `exchange`, `slice`, `whole`, `survey`, `found`, `output` | shared parts | |
 //!
-//! Memory: see each file; what an analysis needs is compared with the budget before anything is read.
+//! The head of each file states the memory of the analysis. The need of an analysis is compared with the budget before
+//! anything is read.
 
 mod adjacency;
 mod churn;
@@ -78,21 +79,21 @@ use webstrata_pipeline::Progress;
 use webstrata_pipeline::engine::job::{Job, Stopped};
 use webstrata_pipeline::engine::{self, RunOptions, work_together};
 
-/// When an iteration ends.
+/// The conditions that end an iteration.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Iterations {
-    /// After so many.
+    /// The maximum number of steps.
     pub most: usize,
-    /// When all values together have moved by no more.
+    /// The iteration ends when all values together have moved by at most this much.
     pub tolerance: f64,
 }
 
-/// What is computed.
+/// An analysis and its parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Analysis {
     /// In-links and out-links of each URL.
     Degrees,
-    /// PageRank: with which probability a link is followed.
+    /// PageRank: the damping factor, which is the probability that a link is followed.
     PageRank(f64, Iterations),
     /// Hubs and authorities.
     Hits(Iterations),
@@ -102,11 +103,11 @@ pub enum Analysis {
     Scc,
     /// Weakly connected components.
     Wcc,
-    /// Harmonic centrality, from counters of 2 to this power registers (4 to 14).
+    /// Harmonic centrality, from counters with 2 to the power of this number registers (4 to 14).
     Harmonic(u32),
     /// Triangles.
     Triangles,
-    /// Links that are born and die, by page, and how long they live.
+    /// Links that appear and disappear, by page, and how long they live.
     Mortality,
     /// Links added and removed from capture to capture.
     Churn,
@@ -116,14 +117,15 @@ pub enum Analysis {
     Rot(Option<Fold>),
     /// Pages, captures, URLs and links by period.
     Growth(RangeLength),
-    /// Links that stand together on the pages of a directory: at least on this share of at least so many pages.
+    /// Links that occur together on the pages of a directory: the least share of its pages, and the least number of
+    /// pages of a directory.
     Menus(f64, u64),
     /// Links between hosts, domains or paths by period.
     Folded(Fold, RangeLength),
 }
 
 impl Analysis {
-    /// Its name.
+    /// Returns the name of the analysis.
     pub fn name(&self) -> &'static str {
         match self {
             Analysis::Degrees => "degrees",
@@ -144,17 +146,17 @@ impl Analysis {
         }
     }
 
-    /// Whether it is of the graph at one date, so that it can be done at many.
+    /// Whether the analysis is about the graph at one date. Such an analysis can run at many dates.
     pub fn is_dated(&self) -> bool {
         !matches!(self, Analysis::Mortality | Analysis::Churn | Analysis::Growth(_) | Analysis::Folded(..))
     }
 
-    /// Whether it takes links as they are, by UID, and sends no values along them.
+    /// Whether the analysis takes links as UIDs and sends no values along them.
     fn walks(&self) -> bool {
         matches!(self, Analysis::Scc | Analysis::Wcc | Analysis::Triangles | Analysis::Menus(..))
     }
 
-    /// Bytes that a process needs, given the links and URLs of the store, about: by link, then by URL.
+    /// Returns about how many bytes a process needs for each link and for each URL of the store.
     fn bytes(&self, many: bool) -> (u64, u64) {
         let slice = if many { 16 } else { 4 };
         match self {
@@ -169,98 +171,99 @@ impl Analysis {
             Analysis::Rot(_) => (slice, 130),
             Analysis::Growth(_) => (4, 32),
             Analysis::Menus(..) => (48, 16),
-            // Pairs of groups are a fraction of the links.
+            // The number of pairs of groups is a fraction of the number of links.
             Analysis::Folded(..) => (8, 8),
             Analysis::Mortality | Analysis::Churn | Analysis::Locality => (0, 64),
         }
     }
 }
 
-/// Which dates.
+/// The dates of an analysis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dates {
     /// One graph.
     One(Window),
-    /// The graph as it is at the end of every period from the first capture to the last, or of those that end in
-    /// between.
+    /// The graph at the end of every period from the first capture to the last, or of the periods that end between
+    /// `from` and `to`.
     Every {
-        /// Length of the periods.
+        /// The length of the periods.
         length: RangeLength,
-        /// No end before this second.
+        /// No period ends before this second.
         from: i64,
-        /// No end after the period of this second.
+        /// No period begins after this second.
         to: i64,
-        /// At each end, a page counts only if its latest capture is not older than so many seconds.
+        /// At each end, a page counts only if its latest capture is at most this many seconds old.
         max_age: Option<i64>,
-        /// Which failures end a page.
+        /// The failures that end a page.
         failures: Failures,
     },
 }
 
-/// Which URLs are nodes of a graph.
+/// The rule that selects the nodes of a graph.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum NodeRule {
-    /// Those whose page is there at the date or in the window, and those that a link leads to which is there.
+    /// The URLs of pages that are there at the date or in the window, and the URLs that a link leads to at that time.
     #[default]
     OfDate,
-    /// All of the store.
+    /// All URLs of the store.
     All,
 }
 
-/// What to analyze, with what.
+/// The analysis, its store and its output.
 #[derive(Clone, Debug)]
 pub struct AnalyzeOptions {
-    /// The store, and with what to work.
+    /// The store and the resources: workers, memory, processes.
     pub run: RunOptions,
-    /// What is computed.
+    /// The analysis.
     pub analysis: Analysis,
-    /// At which dates, or in which window.
+    /// The dates, or the window.
     pub dates: Dates,
-    /// Which URLs are nodes, and have values.
+    /// The rule that selects the URLs that are nodes and have values.
     pub nodes: NodeRule,
-    /// Where values go: a file as its name ends ([`crate::TableFormat`]), or CSV to the stream; nowhere without.
+    /// The target of the values: a file in the format that its name ends with ([`crate::TableFormat`]), or CSV to the
+    /// stream. `None` writes no values.
     pub out: Option<Target>,
-    /// Whether URLs stand beside UIDs.
+    /// Whether a column of URLs is written beside the UIDs.
     pub urls: bool,
 }
 
-/// What a worker stands on.
+/// Everything that one worker works with.
 pub(crate) struct Ground<'a> {
     worker: &'a mut Worker,
     job: &'a Job,
     store: &'a Reader,
-    /// UIDs of each worker.
+    /// The UIDs of each worker.
     ranges: &'a [Range<Uid>],
     shared: &'a Shared,
     nodes: NodeRule,
-    /// How many analyses were done before.
+    /// The number of analyses that were done before.
     round: usize,
     stage: &'static str,
 }
 
-/// What workers of a process share.
+/// The state that the workers of a process share.
 #[derive(Default)]
 struct Shared {
     sets: Mutex<Option<(usize, Arc<UnionFind>)>>,
     groups: Mutex<Vec<(Fold, Arc<UrlGroups>)>>,
 }
 
-/// Pages between two looks at whether to stop.
+/// The number of pages between two checks for a request to stop.
 const STRIDE: u64 = 1024;
 
 impl Ground<'_> {
-    /// The UIDs of this worker.
+    /// Returns the UIDs of this worker.
     fn my_uids(&self) -> Range<Uid> {
         self.ranges[self.worker.index()].clone()
     }
 
-    /// How many these are.
+    /// Returns the number of UIDs of this worker.
     fn my_urls(&self) -> usize {
         let uids = self.my_uids();
         usize::try_from(uids.end - uids.start).unwrap_or(usize::MAX)
     }
 
-    /// Visits the pages of this worker, in order.
+    /// Calls `visit` with each page of this worker, in the order of UIDs.
     fn each_page(&self, mut visit: impl FnMut(&Page) -> Result<(), Error>) -> Result<(), Stopped> {
         let (mut pages, mut page, mut count) = (self.store.pages(self.my_uids()), Page::default(), 0);
         let mut all = || -> Result<(), Error> {
@@ -278,7 +281,7 @@ impl Ground<'_> {
         self.job.check(all())
     }
 
-    /// Sets of URLs, one of each, which all workers of this process share in a round.
+    /// Returns the sets of URLs that all workers of this process share in a round. At first each set has one URL.
     fn union_find(&self) -> Arc<UnionFind> {
         let mut cached = self.shared.sets.lock().unwrap_or_else(PoisonError::into_inner);
         match &*cached {
@@ -291,7 +294,7 @@ impl Ground<'_> {
         }
     }
 
-    /// The groups that the URLs of the store are folded into, read once a process.
+    /// Returns the groups that the URLs of the store are folded into. Each process reads them once.
     fn groups(&self, fold: Fold) -> Result<Arc<UrlGroups>, Stopped> {
         let mut cached = self.shared.groups.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, groups)) = cached.iter().find(|(by, _)| *by == fold) {
@@ -302,13 +305,13 @@ impl Ground<'_> {
         Ok(groups)
     }
 
-    /// Waits for all workers.
+    /// Waits until all workers have arrived here.
     fn wait(&mut self) -> Result<(), Stopped> {
         let peers = self.worker.peers();
         exchange(self, vec![vec![0]; peers]).map(|_| ())
     }
 
-    /// Brings the numbers of all workers, in order, to worker 0.
+    /// Brings the numbers of all workers to worker 0, in the order of workers. Other workers get `None`.
     fn gather<T: Number>(&mut self, numbers: &[T]) -> Result<Option<Vec<T>>, Stopped> {
         let peers = self.worker.peers();
         if peers == 1 {
@@ -320,7 +323,7 @@ impl Ground<'_> {
         Ok((self.worker.index() == 0).then(|| received.iter().flat_map(|bytes| from_bytes::<T>(bytes)).collect()))
     }
 
-    /// Brings a value of each worker to worker 0.
+    /// Brings one value of each worker to worker 0. Other workers get an empty list.
     fn gather_values<T: Serialize + for<'a> Deserialize<'a>>(&mut self, value: &T) -> Result<Vec<T>, Stopped> {
         let mut outgoing = vec![Vec::new(); self.worker.peers()];
         outgoing[0] = self.job.check(serde_json::to_vec(value).map_err(JobError::State))?;
@@ -331,22 +334,24 @@ impl Ground<'_> {
     }
 }
 
-/// How many have each label, by label.
+/// Returns the number of elements with each label, by label.
 fn sizes(labels: &[u32]) -> Vec<u64> {
     let mut sizes = vec![0; labels.len()];
     labels.iter().for_each(|&label| sizes[label as usize] += 1);
     sizes
 }
 
-/// Memory that a worker and a process take besides what is analyzed: row groups that are read, blocks on their way.
+/// The bytes that a worker and a process need besides the analyzed data: row groups and blocks in transit.
 const FIXED_BYTES: u64 = 64 << 20;
 
-/// Analyzes a store; in a cluster every process calls it with the same options but for its number and memory, process 0
-/// writes the values, and all return the report. `stream` is for [`Target::Stream`].
+/// Analyzes a store and returns the report.
+///
+/// In a cluster, every process calls this function with the same options, except for its number and its memory. Process
+/// 0 writes the values, and all processes return the report. `stream` takes the output of [`Target::Stream`].
 ///
 /// # Errors
 /// A store that cannot be read or is damaged, more URLs or links than fit into the memory or into 32 bits, a process
-/// that has gone, a place that cannot be written.
+/// that is gone, a target that cannot be written.
 pub fn analyze(
     options: &AnalyzeOptions,
     stream: impl Write + Send + 'static,
@@ -376,7 +381,7 @@ pub fn analyze(
     done.map_err(Error::without_state)
 }
 
-/// Refuses a store that needs more memory than there is, given the bytes by link and by URL.
+/// Rejects a store that needs more memory than the budget. `by` has the bytes for each link and for each URL.
 fn fits(run: &RunOptions, manifest: &Manifest, by: (u64, u64)) -> Result<(), Error> {
     let Counts { links, urls, .. } = manifest.counts;
     if u32::try_from(urls).is_err() {
@@ -384,7 +389,8 @@ fn fits(run: &RunOptions, manifest: &Manifest, by: (u64, u64)) -> Result<(), Err
     }
     let workers = run.workers.max(1) as u64;
     let needed = (links * by.0 + urls * by.1) + FIXED_BYTES * (1 + workers);
-    // Slices are shared out; what walks a graph or is written has all of it in process 0.
+    // Slices are divided among the processes. A graph that is walked and results that are written are whole in process
+    // 0.
     let is_first = run.cluster.as_ref().is_none_or(|cluster| cluster.process == 0);
     let needed = if is_first { needed } else { needed / run.processes() as u64 };
     match usize::try_from(needed).unwrap_or(usize::MAX) {
@@ -393,7 +399,7 @@ fn fits(run: &RunOptions, manifest: &Manifest, by: (u64, u64)) -> Result<(), Err
     }
 }
 
-/// The windows of dates, each with its time where there are many.
+/// Returns the window of each date. Each window has its time if there are several dates.
 fn dates(dates: Dates, manifest: &Manifest) -> Result<Vec<(Option<i64>, Window)>, Error> {
     let (length, from, to, max_age, failures) = match dates {
         Dates::One(window) => return Ok(vec![(None, window)]),
@@ -411,11 +417,11 @@ fn dates(dates: Dates, manifest: &Manifest) -> Result<Vec<(Option<i64>, Window)>
     if ends.is_empty() { Err(Error::NoDates) } else { Ok(ends) }
 }
 
-/// The links at all dates, as an analysis takes them.
+/// The links at all dates, in the form that an analysis takes.
 enum TimedGraph {
-    /// As UIDs.
+    /// Links as UIDs.
     Uids(Timed),
-    /// As mirrors, for an analysis that sends values along links.
+    /// Links as mirrors, for an analysis that sends values along links.
     Mirrors(TimedSlice),
 }
 
@@ -426,7 +432,7 @@ enum DateGraph {
 }
 
 impl TimedGraph {
-    /// The graph of a date of many.
+    /// Returns the graph at one of several dates.
     fn at(&self, date: usize) -> DateGraph {
         match self {
             Self::Uids(timed) => DateGraph::Uids(timed.at(date)),
@@ -434,7 +440,7 @@ impl TimedGraph {
         }
     }
 
-    /// The graph of the only date, or of one of many.
+    /// Returns the graph at the only date, or at one of several dates.
     fn into_at(self, date: usize) -> DateGraph {
         match self {
             Self::Uids(timed) => DateGraph::Uids(timed.into_at(date)),
@@ -444,7 +450,7 @@ impl TimedGraph {
 }
 
 impl DateGraph {
-    /// Its nodes; with pages that are gone where an analysis is about them.
+    /// Returns the nodes of the graph. With `with_gone`, pages that are gone are nodes, too.
     fn nodes(&self, ground: &mut Ground<'_>, with_gone: bool) -> Result<SharedNodes, Stopped> {
         let first = ground.my_uids().start;
         let uid = |page: u32| first + u64::from(page);
@@ -462,7 +468,7 @@ impl DateGraph {
     }
 }
 
-/// What all workers of a process know.
+/// The data that all workers of a process know.
 struct Plan {
     job: Job,
     reader: Arc<Reader>,
@@ -470,13 +476,13 @@ struct Plan {
     dates: Vec<(Option<i64>, Window)>,
     nodes: NodeRule,
     analysis: Analysis,
-    /// Only in process 0.
+    /// Present in process 0 only.
     output: Option<Mutex<Option<Output>>>,
     shared: Shared,
 }
 
 impl Plan {
-    /// All that one worker does.
+    /// Runs all the work of one worker.
     fn work(&self, worker: &mut Worker) -> Result<AnalyzeReport, Stopped> {
         let (job, store) = (&self.job, &*self.reader);
         let index = worker.index();
@@ -546,7 +552,7 @@ impl Plan {
         reports.into_iter().flatten().next().ok_or(Stopped)
     }
 
-    /// An algorithm on the graph of one date, which begins with what it had at the date before.
+    /// Runs the algorithm on the graph of one date. PageRank begins with the ranks of the date before.
     fn at_date(
         &self,
         ground: &mut Ground<'_>,
@@ -574,7 +580,7 @@ impl Plan {
                 }
                 Ok(found)
             }
-            // Hubs of an earlier date would hide what has become dominant in a part of the graph that was not there.
+            // Hubs of an earlier date would hide a part of the graph that was not there then and has become dominant.
             Analysis::Hits(iterations) => hits::hits(ground, slice, iterations),
             Analysis::Salsa => salsa::salsa(ground, slice),
             Analysis::Harmonic(bits) => harmonic::harmonic(ground, slice, bits),

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use webstrata_pipeline::Error as JobError;
 
-/// Why there is no result.
+/// The reasons why there is no result.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The engine stopped, or the store cannot be read.
@@ -13,23 +13,23 @@ pub enum Error {
     /// A result cannot be written.
     #[error("{} cannot be written: {source}", path.display())]
     Output {
-        /// Where.
+        /// The path of the result.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: std::io::Error,
     },
-    /// A result is to be written into a directory that is not there.
+    /// The directory of a result does not exist.
     #[error("{} cannot be written: make the directory {} first", path.display(), directory.display())]
     NoDirectory {
-        /// Where.
+        /// The path of the result.
         path: PathBuf,
         /// The directory that is missing.
         directory: PathBuf,
     },
-    /// The name of a result does not say how it is to be written.
+    /// The name of a result does not say its format.
     #[error(transparent)]
     Ending(#[from] crate::outlet::UnknownEnding),
-    /// What is asked of an export does not go together.
+    /// The options of an export do not fit together.
     #[error(transparent)]
     Unfit(#[from] crate::export::Unfit),
     /// Another process follows the store under this name.
@@ -41,17 +41,17 @@ pub enum Error {
         /// The lock.
         path: PathBuf,
     },
-    /// A standing result would not fit.
+    /// A standing result does not fit into the memory.
     #[error(
         "watching this result over {links} links needs about {} MiB, and --memory is {} MiB: use more",
         needed.div_ceil(1 << 20), given >> 20
     )]
     TooLittleMemoryToWatch {
-        /// What was given, in bytes.
+        /// The budget, in bytes.
         given: u64,
-        /// What it takes, in bytes.
+        /// The required memory, in bytes.
         needed: u64,
-        /// Pairs of a page and a link.
+        /// The number of pairs of a page and a link.
         links: u64,
     },
     /// A standing result has grown past its budget.
@@ -61,46 +61,46 @@ pub enum Error {
         taken.div_ceil(1 << 20), given >> 20
     )]
     OutgrownWatch {
-        /// What was given, in bytes.
+        /// The budget, in bytes.
         given: u64,
-        /// What the process holds, in bytes.
+        /// The memory that the process holds, in bytes.
         taken: u64,
     },
-    /// A graph does not fit.
+    /// A graph does not fit into the memory.
     #[error(
         "--memory of {} MiB is too little for this analysis of {links} links and {urls} URLs: use at least {} MiB",
         given >> 20, needed.div_ceil(1 << 20)
     )]
     GraphTooLarge {
-        /// What was given, in bytes.
+        /// The budget, in bytes.
         given: usize,
-        /// What this process needs, in bytes.
+        /// The memory that this process needs, in bytes.
         needed: usize,
-        /// Links of the store.
+        /// The number of links of the store.
         links: u64,
-        /// URLs of the store.
+        /// The number of URLs of the store.
         urls: u64,
     },
-    /// There is no time at which to look.
+    /// The window has no date to analyze.
     #[error("the store has no capture in this window, so there is no date to analyze")]
     NoDates,
-    /// Someone asked for a stop.
+    /// A stop was requested.
     #[error("stopped; nothing was written")]
     Interrupted,
-    /// A bound of the program was passed.
+    /// A limit of the program was exceeded.
     #[error("{0}")]
     Internal(&'static str),
 }
 
 impl Error {
-    /// The error of a job that leaves nothing to go on from.
+    /// Converts the error of a job that leaves no state to resume from.
     pub(crate) fn without_state(error: JobError) -> Self {
         if matches!(error, JobError::Cancelled) { Self::Interrupted } else { error.into() }
     }
 }
 
 impl From<JobError> for Error {
-    /// What a worker found wrong comes back as it was.
+    /// Returns the error that a worker found, as it was.
     fn from(error: JobError) -> Self {
         match error {
             JobError::Body(body) => match body.downcast::<Error>() {

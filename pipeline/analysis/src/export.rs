@@ -1,17 +1,17 @@
 //! Stores as files of other tools: tables of links, changes, URLs, hosts and pages; graphs; matrices.
 //!
-//! Reads the current epoch of a store; gives one file (for [`Format::Webgraph`] several; a directory of parts where
-//! that is asked for), which is whole or not there, or text to a stream. [`What`] says what its records are, [`Format`]
-//! how they are written, [`Names`] what columns are called; [`ExportOptions::fits`] says which of these go together.
-//! Records are in order of UIDs, so the same store gives the same bytes.
+//! An export reads the current epoch of a store. It writes one file, several files for [`Format::Webgraph`], a
+//! directory of parts on request, or text to a stream. Files are complete or absent. [`What`] selects the records,
+//! [`Format`] the file format, and [`Names`] the names of columns. [`ExportOptions::fits`] says which of these fit
+//! together. Records are in the order of UIDs, so the same store gives the same bytes.
 //!
-//! A time window selects captures, and only what they say is written: nodes are the URLs that are there in it
-//! ([`crate::nodes`]), and formats that number nodes number these alone. UIDs are true in the epoch that was read; a
-//! merge gives others ([`webstrata_layers::store::translation`]).
+//! A time window selects captures, and only the content of these captures is written. Nodes are the URLs that are there
+//! in the window ([`crate::nodes`]). Formats that number nodes number only these nodes. UIDs are valid in the epoch
+//! that was read, and a merge changes them ([`webstrata_layers::store::translation`]).
 //!
-//! Memory: a row group of each row, a batch of records, and `memory_max` at most for decoded URLs where these are
-//! written for UIDs. What more a format takes is said in the head of its file. One thread writes a file; parts are
-//! written by as many threads and processes as there are ([`parts`]). Each layer is read once, by some formats twice.
+//! Memory: a row group of each row and a batch of records. Exports that write URLs for UIDs also take at most
+//! `memory_max` for decoded URLs. The head of each format's file states further memory. One thread writes a file. All
+//! threads and processes write parts ([`parts`]). Each layer is read once, and by some formats twice.
 
 #[cfg(feature = "webgraph")]
 mod bv;
@@ -45,28 +45,27 @@ use webstrata_pipeline::engine::job::Job;
 
 pub use options::{ExportOptions, Format, Names, Unfit, What};
 
-/// What takes the text of [`Target::Stream`].
+/// The stream that takes the text of [`Target::Stream`].
 type Stream = dyn Write + Send;
 
-/// What an export has written.
+/// The result of an export.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExportReport {
     /// The epoch that was read.
     pub epoch: u64,
-    /// Rows of a table, or edges of a graph.
+    /// The number of rows of a table, or of edges of a graph.
     pub records: u64,
-    /// Nodes of a graph; 0 for tables.
+    /// The number of nodes of a graph; 0 for tables.
     pub nodes: u64,
 }
 
-/// Nodes of a drawing from which on the tools that draw it get slow.
+/// The number of nodes from which the tools that draw a graph become slow.
 pub const DRAWN_MAX: u64 = 50_000;
 
-/// Writes a store in another form; `stream` is for [`Target::Stream`].
+/// Writes a store in another format. `stream` takes the output of [`Target::Stream`].
 ///
 /// # Errors
-/// [`Unfit`] where what is asked for does not go together; what the store or the place of the file refuses;
-/// [`Error::Interrupted`].
+/// [`Unfit`] if the options do not fit together; errors of the store or of the output file; [`Error::Interrupted`].
 pub fn export(
     options: &ExportOptions,
     stream: &mut (dyn Write + Send + 'static),
@@ -96,8 +95,8 @@ pub fn export(
     })
 }
 
-/// The nodes of the window, where the export has a row or a number for each; `None` where these are all URLs. One pass
-/// over the pages.
+/// Returns the nodes of the window, if the export has a row or a number for each node. `None` means that all URLs are
+/// nodes, or that the export has no need of nodes. One pass over the pages.
 fn nodes_of(options: &ExportOptions, reader: &Reader) -> Result<Option<NumberedNodes>, Error> {
     let of_each = options.what == What::Nodes || options.format.numbers_nodes();
     if !of_each || options.nodes == NodeRule::All || options.window == Window::ALWAYS {
@@ -116,7 +115,7 @@ fn nodes_of(options: &ExportOptions, reader: &Reader) -> Result<Option<NumberedN
     Ok(Some(nodes.numbered()))
 }
 
-/// Writes a table, or a part of one.
+/// Writes a table, or a part of a table.
 fn table(export: &Export<'_>, stream: &mut Stream) -> Result<ExportReport, Error> {
     match export.options.what {
         What::Edges if export.options.names == Names::Aut => occurrences::write(export, stream),
@@ -128,29 +127,29 @@ fn table(export: &Export<'_>, stream: &mut Stream) -> Result<ExportReport, Error
     }
 }
 
-/// What all kinds of exports share.
+/// The data that all kinds of exports share.
 struct Export<'a> {
     reader: &'a Reader,
     options: &'a ExportOptions,
     job: &'a Job,
-    /// The UIDs of its records, where it is a part of a table.
+    /// The UIDs of the records, if the export is a part of a table.
     part: Option<Range<Uid>>,
-    /// The nodes, where these are not all URLs.
+    /// The nodes, if these are not all URLs.
     nodes: Option<&'a NumberedNodes>,
 }
 
 impl Export<'_> {
-    /// The UIDs of its records.
+    /// Returns the UIDs of the records.
     fn uids(&self) -> Range<Uid> {
         self.part.clone().unwrap_or(Uid::below(self.reader.urls()))
     }
 
-    /// How many nodes there are.
+    /// Returns the number of nodes.
     fn count(&self) -> u64 {
         self.nodes.map_or(self.reader.urls(), NumberedNodes::len)
     }
 
-    /// The number of a node among them, from 0.
+    /// Returns the number of a node among the nodes, from 0.
     fn number(&self, uid: Uid) -> u64 {
         self.nodes.map_or(uid.0, |nodes| nodes.number(uid))
     }
@@ -160,7 +159,7 @@ impl Export<'_> {
         self.nodes.is_none_or(|nodes| nodes.holds(uid))
     }
 
-    /// Runs a pass over so many records; of parts there is only one, which all workers share.
+    /// Runs a pass over `records` records and shows its progress. A part shows no pass, because all workers share one.
     fn pass(&self, name: &'static str, records: u64, run: impl FnOnce() -> Result<(), Error>) -> Result<(), Error> {
         if self.part.is_some() {
             return run();
@@ -171,7 +170,7 @@ impl Export<'_> {
         Ok(())
     }
 
-    /// Visits all pages in order of UIDs; `name` is what the pass is called where progress is shown.
+    /// Calls `visit` with all pages in the order of UIDs. `name` is the name of the pass in the progress.
     fn pages(&self, name: &'static str, mut visit: impl FnMut(&Page) -> Result<(), Error>) -> Result<(), Error> {
         self.pass(name, self.reader.store().manifest().counts.captures, || {
             let (mut pages, mut page) = (self.reader.pages(self.uids()), Page::default());
@@ -183,7 +182,7 @@ impl Export<'_> {
         })
     }
 
-    /// Visits all URLs in order of UIDs, with their urlkeys or without.
+    /// Calls `visit` with all URLs in the order of UIDs, with or without their urlkeys.
     fn urls(
         &self,
         name: &'static str,
@@ -202,7 +201,7 @@ impl Export<'_> {
         })
     }
 
-    /// Says that so much more of a pass is done, and stops where that is asked for.
+    /// Reports the number of records that are done, and stops on request.
     fn step(&self, done: usize) -> Result<(), Error> {
         self.job.progress().add_worked(done as u64);
         Ok(self.job.go_on()?)

@@ -1,10 +1,11 @@
-//! URLs folded into hosts, domains or paths: which group a URL belongs to, and which UIDs belong together.
+//! URLs folded into hosts, domains or paths: the group of each URL, and the UIDs of each group.
 //!
-//! Takes URLs as a store spells them; gives names ([`Fold::name_of`]) and, for a whole store, numbers of names by UID
-//! ([`UrlGroups`]). Domains are registrable domains ([`domain_of`]).
+//! A fold takes URLs in the spelling of the store. It returns names of groups ([`Fold::name_of`]) and, for a whole
+//! store, numbers of groups by UID ([`UrlGroups`]). Domains are registrable domains ([`domain_of`]).
 //!
-//! In the order of keys a host and a domain lie together in each row, and mostly a path, so [`UrlGroups`] keeps
-//! stretches of UIDs: memory goes with hosts, not with URLs. One pass over the url layer.
+//! In the order of keys, the URLs of a host or domain are adjacent in each row, and mostly those of a path, too.
+//! [`UrlGroups`] therefore keeps stretches of UIDs, and its memory grows with the number of hosts and not of URLs. One
+//! pass over the url layer.
 
 use crate::Error;
 use std::borrow::Cow;
@@ -16,24 +17,24 @@ use webstrata_layers::{Links, Reader, Uid};
 use webstrata_pipeline::engine::job::Job;
 use webstrata_url::domain_of;
 
-/// What URLs are folded into.
+/// The kind of groups that URLs are folded into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fold {
-    /// Hosts, as they are: `www.example.org` is not `example.org`.
+    /// Hosts as they are: `www.example.org` is not `example.org`.
     Host,
     /// Registrable domains.
     Domain,
-    /// Hosts with so many directories of the path.
+    /// Hosts with this number of directories of the path.
     Prefix(usize),
 }
 
-/// Text that is no way to fold.
+/// A text that names no fold.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is nothing to fold by; write host, domain or prefix:N")]
 pub struct FoldError(String);
 
 impl Fold {
-    /// The name of the group that a URL belongs to. A URL without a host belongs to its scheme, as `urn:`.
+    /// Returns the name of the group of a URL. A URL without a host belongs to its scheme, such as `urn:`.
     pub fn name_of(self, url: &str) -> Cow<'_, str> {
         let Some(host) = host_in(url) else {
             let scheme = url.find(':').map_or(url.len(), |at| at + 1);
@@ -46,7 +47,7 @@ impl Fold {
                 let path = url.split_once("://").map_or("", |(_, rest)| rest);
                 let path = path.split(['?', '#']).next().unwrap_or_default();
                 let ends = path.match_indices('/').map(|(at, _)| at);
-                // The first slash ends the host; what follows the last one is no directory.
+                // The first slash ends the host. The text after the last slash is not a directory.
                 let cut = ends.take(directories + 1).last().map_or("", |end| &path[..end]);
                 let from_path = cut.find('/').map_or("", |at| &cut[at..]);
                 format!("{host}{from_path}/").into()
@@ -55,7 +56,7 @@ impl Fold {
     }
 }
 
-/// The host of a whole URL, without user and port; `None` where it has none, as `urn:isbn:1`.
+/// Returns the host of a whole URL, without user and port; `None` if the URL has no host, such as `urn:isbn:1`.
 pub(crate) fn host_in(url: &str) -> Option<&str> {
     let (_, rest) = url.split_once("://")?;
     let authority = rest.split(['/', '?', '#']).next()?;
@@ -85,19 +86,19 @@ impl fmt::Display for Fold {
     }
 }
 
-/// The groups of a store's URLs: each has a number, in the order in which they are met.
+/// The groups of the URLs of a store. Groups are numbered in the order in which they are met.
 #[derive(Clone, Debug, Default)]
 pub struct UrlGroups {
-    /// Names by number.
+    /// The names, by number.
     names: Vec<String>,
-    /// Where a stretch of UIDs of one group begins, rising, and which group it is.
+    /// The first UID of each stretch of UIDs of one group, rising, and the number of the group.
     stretches: Vec<(Uid, u32)>,
-    /// URLs by number of the group.
+    /// The number of URLs of each group, by number.
     urls: Vec<u64>,
 }
 
 impl UrlGroups {
-    /// Reads the URLs of a store.
+    /// Reads the URLs of a store into groups.
     pub(crate) fn read(store: &Reader, fold: Fold, job: &Job) -> Result<Self, Error> {
         let (mut groups, mut numbers) = (Self::default(), HashMap::new());
         for row in 0..store.rows() {
@@ -126,28 +127,28 @@ impl UrlGroups {
         Ok(groups)
     }
 
-    /// How many there are.
+    /// Returns the number of groups.
     pub fn len(&self) -> usize {
         self.names.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no groups.
     pub fn is_empty(&self) -> bool {
         self.names.is_empty()
     }
 
-    /// The name of a group.
+    /// Returns the name of a group.
     pub fn name(&self, group: u32) -> &str {
         &self.names[group as usize]
     }
 
-    /// How many URLs a group has.
+    /// Returns the number of URLs of a group.
     pub fn urls(&self, group: u32) -> u64 {
         self.urls[group as usize]
     }
 
-    /// The group of a URL. Cost: a search among stretches, none at all where it is that of `near`, which is left as a
-    /// hint.
+    /// Returns the group of a URL. Cost: a search among the stretches, or nothing if the URL is in the stretch `near`.
+    /// `near` is set to the stretch of the URL, as a hint for the next call.
     pub fn of(&self, uid: Uid, near: &mut usize) -> u32 {
         let holds = |at: usize| {
             let begins = self.stretches.get(at).is_some_and(|stretch| stretch.0 <= uid);

@@ -1,20 +1,19 @@
-//! What a store is good for, besides single questions: analyses, standing results and exports, on the engine of the
-//! jobs.
+//! Computations on a store, on the engine of the jobs: analyses, standing results and exports.
 //!
 //! ```text
 //! layers -> [analyze] -> values by UID, statistics -> [table] -> [outlet]
 //!        -> [stretches] -> [export] -> files of other tools
-//! epochs -> [standing] -> results that stay right, on differential dataflow
+//! epochs -> [standing] -> results that follow the store, on differential dataflow
 //! ```
 //!
-//! | module | what |
+//! | module | content |
 //! |---|---|
-//! | `analyze` | algorithms on the graph at a date, and statistics of how it changes |
-//! | `export` | stores in the forms of other tools |
-//! | [`standing`] | results kept right as epochs come |
+//! | `analyze` | algorithms on the graph as of a date, and statistics of how the graph changes |
+//! | `export` | stores in the formats of other tools |
+//! | [`standing`] | results that are kept up to date as epochs appear |
 //! | `stretches` | the links of a page in a window, with the captures that have them |
 //! | `hosts` | URLs folded into hosts, domains or paths |
-//! | `outlet`, `table` | where results go, and tables there as Parquet, CSV or Arrow |
+//! | `outlet`, `table` | the files and streams that take results, and tables as Parquet, CSV or Arrow |
 
 mod analyze;
 mod error;

@@ -1,18 +1,18 @@
-//! Which URLs are nodes of the graph of a window: those whose page is there in it ([`Captures::is_alive`]), and those
-//! that a link leads to which is there in it.
+//! The nodes of the graph of a window: the URLs of pages that are there in the window ([`Captures::is_alive`]), and the
+//! URLs that a link leads to in the window.
 //!
-//! A store knows URLs of all times. Without this set, a graph as of 2000 would have the URLs that were first seen in
-//! 2020 as nodes without links, and whatever counts or shares out among nodes would change with each update.
+//! A store has the URLs of all times. Without this set, a graph as of 2000 would have URLs that were first seen in 2020
+//! as nodes without links. Each update would then change every count and every share among nodes.
 //!
-//! A set tells of a range of UIDs. Sets of one store have their words at the same UIDs, so that workers unite them word
-//! by word, whatever ranges they have. Memory: a bit a URL of the range; with numbers two.
+//! A set covers a range of UIDs. In all sets of a store, a word covers the same UIDs, so workers unite sets word by
+//! word, whatever their ranges. Memory: one bit for each URL of the range, or two with numbers.
 //!
 //! [`Captures::is_alive`]: webstrata_layers::Captures::is_alive
 
 use std::ops::Range;
 use webstrata_layers::Uid;
 
-/// See the head of this file.
+/// A set of nodes in a range of UIDs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Nodes {
     uids: Range<u64>,
@@ -20,22 +20,22 @@ pub(crate) struct Nodes {
     words: Vec<u64>,
 }
 
-/// Nodes, and the number of each among them.
+/// Nodes with the number of each node among them.
 pub(crate) struct NumberedNodes {
     nodes: Nodes,
-    /// How many nodes are before each word.
+    /// The number of nodes before each word.
     before: Vec<u64>,
 }
 
 impl Nodes {
-    /// None of these URLs.
+    /// Returns a set with none of these URLs.
     pub(crate) fn none(uids: &Range<Uid>) -> Self {
         let uids = uids.start.0..uids.end.0.max(uids.start.0);
         let words = if uids.is_empty() { 0 } else { uids.end.div_ceil(64) - uids.start / 64 };
         Self { words: vec![0; usize::try_from(words).unwrap_or(usize::MAX)], uids }
     }
 
-    /// All of these URLs.
+    /// Returns a set with all of these URLs.
     pub(crate) fn all(uids: &Range<Uid>) -> Self {
         let mut nodes = Self::none(uids);
         nodes.words.fill(u64::MAX);
@@ -59,12 +59,12 @@ impl Nodes {
         self.words[word] & bit != 0
     }
 
-    /// How many there are.
+    /// Returns the number of nodes.
     pub(crate) fn len(&self) -> u64 {
         self.words.iter().map(|word| u64::from(word.count_ones())).sum()
     }
 
-    /// Each of them, rising.
+    /// Returns the nodes, rising.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Uid> + '_ {
         let first = self.uids.start / 64 * 64;
         (0u64..).zip(&self.words).flat_map(move |(at, &word)| {
@@ -73,7 +73,7 @@ impl Nodes {
         })
     }
 
-    /// Its words for a range of UIDs inside its own: what [`Nodes::unite`] takes there.
+    /// Returns the words for a range of UIDs inside the range of this set, as [`Nodes::unite`] takes them.
     pub(crate) fn words_of(&self, uids: &Range<Uid>) -> &[u64] {
         if uids.is_empty() {
             return &[];
@@ -83,8 +83,8 @@ impl Nodes {
         &self.words[first..end]
     }
 
-    /// Adds the nodes of a set of other URLs, or of the same ones, as far as they are in the range of this set; `first`
-    /// is the UID where the range of those words begins.
+    /// Adds the nodes of another set that are in the range of this set. `words` are those of the other set, and `first`
+    /// is the UID at which their range begins.
     pub(crate) fn unite(&mut self, first: Uid, words: &[u64]) {
         let offset = usize::try_from((first.0 / 64).saturating_sub(self.uids.start / 64)).unwrap_or(usize::MAX);
         self.words.iter_mut().skip(offset).zip(words).for_each(|(word, other)| *word |= other);
@@ -101,7 +101,7 @@ impl Nodes {
         }
     }
 
-    /// The same with numbers.
+    /// Adds numbers to the nodes.
     pub(crate) fn numbered(self) -> NumberedNodes {
         let mut count = 0;
         let before = self.words.iter().map(|word| {
@@ -115,12 +115,12 @@ impl Nodes {
 }
 
 impl NumberedNodes {
-    /// How many there are.
+    /// Returns the number of nodes.
     pub(crate) fn len(&self) -> u64 {
         self.nodes.len()
     }
 
-    /// How many nodes are before this URL of the range: its own number, where it is a node.
+    /// Returns the number of nodes before this URL of the range, which is the number of the URL if it is a node.
     pub(crate) fn number(&self, uid: Uid) -> u64 {
         let (word, bit) = self.nodes.place(uid);
         self.before[word] + u64::from((self.nodes.words[word] & (bit - 1)).count_ones())

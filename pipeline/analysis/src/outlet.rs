@@ -1,7 +1,7 @@
-//! Where results go: a file that is whole or not there, compressed where its name ends with `.gz`, or a stream.
+//! Targets of results: a file that is complete or absent, compressed if its name ends with `.gz`, or a stream.
 //!
-//! A file is a [`Draft`] until [`Outlet::finish`], so that nothing half-written opens; one that is dropped leaves
-//! nothing. No file is written into a store. [`format_of`] says what the ending of a name asks for.
+//! A file is a [`Draft`] until [`Outlet::finish`], so nobody opens an incomplete file. An outlet that is dropped leaves
+//! no file. No file is written into a store. [`format_of`] returns the format that the ending of a name asks for.
 
 use crate::Error;
 use flate2::Compression;
@@ -11,28 +11,28 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use webstrata_layers::{Draft, store_around};
 
-/// Bytes that are gathered before they are written.
+/// The number of bytes that are gathered before they are written.
 const BUFFER: usize = 1 << 16;
 
-/// Where results go.
+/// The target of results.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// A file; where an export has several files, the beginning of their names.
+    /// A file. If an export has several files, the beginning of their names.
     File(PathBuf),
-    /// A stream that is given beside this.
+    /// A stream, which is given separately.
     Stream,
 }
 
 impl Target {
-    /// A place of the command line, where `-` is standard output.
+    /// Returns the target for a path of the command line, where `-` is standard output.
     pub fn of(path: &Path) -> Self {
         if path.as_os_str() == "-" { Target::Stream } else { Target::File(path.to_owned()) }
     }
 }
 
-/// An open place for results; see the head of this file.
+/// An open target for results.
 pub struct Outlet<'a> {
-    /// What messages call it.
+    /// The name of the target in messages.
     path: PathBuf,
     to: To<'a>,
 }
@@ -44,7 +44,7 @@ enum To<'a> {
 }
 
 impl<'a> Outlet<'a> {
-    /// Opens a target; `stream` is for [`Target::Stream`].
+    /// Opens a target. `stream` takes the output of [`Target::Stream`].
     ///
     /// # Errors
     /// As [`file`](Self::file).
@@ -58,7 +58,7 @@ impl<'a> Outlet<'a> {
     /// Begins a file.
     ///
     /// # Errors
-    /// A place inside a store; what the system refuses.
+    /// A path inside a store; errors of the system.
     pub fn file(path: &Path) -> Result<Self, Error> {
         let Self { path, to } = Self::plain(path)?;
         let to = match to {
@@ -70,7 +70,7 @@ impl<'a> Outlet<'a> {
         Ok(Self { path, to })
     }
 
-    /// Begins a file that is not compressed, whatever its name: what it gets is compressed already.
+    /// Begins a file without compression, whatever its name, for content that is already compressed.
     ///
     /// # Errors
     /// As [`file`](Self::file).
@@ -81,12 +81,12 @@ impl<'a> Outlet<'a> {
         Ok(Self { path: path.to_owned(), to: To::File(draft, file) })
     }
 
-    /// What messages call it.
+    /// Returns the name of the target in messages.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What an error of writing is.
+    /// Returns the error for a failed write.
     pub(crate) fn failed(&self, source: io::Error) -> Error {
         Error::Output { path: self.path.clone(), source }
     }
@@ -94,7 +94,7 @@ impl<'a> Outlet<'a> {
     /// Puts a file in its place.
     ///
     /// # Errors
-    /// What the system refuses.
+    /// Errors of the system.
     pub fn finish(self) -> Result<(), Error> {
         let Self { path, to } = self;
         let into_file = |file: BufWriter<File>| file.into_inner().map(drop).map_err(io::IntoInnerError::into_error);
@@ -135,11 +135,11 @@ pub fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     outlet.finish()
 }
 
-/// Begins a file that is no part of a store.
+/// Begins a file outside of all stores.
 pub(crate) fn draft(path: &Path) -> Result<Draft, Error> {
     outside_stores(path)?;
     Draft::create(path).map_err(|source| {
-        // A disk that does not answer says nothing about what is on it.
+        // A disk that does not respond says nothing about its content.
         let is_missing = |directory: &&Path| matches!(directory.try_exists(), Ok(false));
         let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty()).filter(is_missing);
         match directory {
@@ -149,10 +149,10 @@ pub(crate) fn draft(path: &Path) -> Result<Draft, Error> {
     })
 }
 
-/// Refuses places inside a store: a file there could take the place of one of the store's, and `gc` may remove it.
+/// Rejects paths inside a store. A file there could replace a file of the store, and `gc` may remove it.
 ///
 /// # Errors
-/// Such a place.
+/// A path inside a store.
 pub fn outside_stores(path: &Path) -> Result<(), Error> {
     match store_around(path) {
         Some(store) => Err(webstrata_layers::Error::InsideStore { path: path.to_owned(), store }.into()),
@@ -160,7 +160,7 @@ pub fn outside_stores(path: &Path) -> Result<(), Error> {
     }
 }
 
-/// Whether what is written there is to be compressed.
+/// Whether output to this path is compressed.
 pub(crate) fn is_gzip(path: &Path) -> bool {
     has_ending(path, "gz")
 }
@@ -169,16 +169,16 @@ fn has_ending(path: &Path, ending: &str) -> bool {
     path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case(ending))
 }
 
-/// A format that the ending of a name can ask for.
+/// A format that the ending of a file name can ask for.
 pub trait Ending: Copy + 'static {
-    /// The endings, each with its format and whether `.gz` may follow it.
+    /// The endings. Each has its format, and says whether `.gz` may follow.
     const ENDINGS: &'static [(&'static str, Self, bool)];
 }
 
-/// The format that the name of a file asks for.
+/// Returns the format that the name of a file asks for.
 ///
 /// # Errors
-/// An ending that no format has.
+/// An ending that belongs to no format.
 pub fn format_of<T: Ending>(path: &Path) -> Result<T, UnknownEnding> {
     let gzip = is_gzip(path);
     let bare = if gzip { path.with_extension("") } else { path.to_owned() };
@@ -193,13 +193,13 @@ fn known<T: Ending>() -> String {
     known.collect::<Vec<_>>().join(", ")
 }
 
-/// The name of a file does not say how it is to be written.
+/// The name of a file does not say its format.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the name {} does not say the format: it must end in one of {known}", path.display())]
 pub struct UnknownEnding {
     /// The file.
     pub path: PathBuf,
-    /// What its name could end with.
+    /// The endings that the name could have.
     pub known: String,
 }
 

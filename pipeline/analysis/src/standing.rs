@@ -1,5 +1,6 @@
-//! Standing results: degrees, the most linked URLs, components, the host graph, new links to a watched host, kept right
-//! as a store grows, at the cost of what each epoch has changed (differential dataflow; McSherry et al., CIDR 2013).
+//! Standing results: degrees, the most linked URLs, components, the host graph, new links to a watched host. They are
+//! kept up to date as a store grows, at the cost of the changes of each epoch (differential dataflow; McSherry et al.,
+//! CIDR 2013).
 //!
 //! ```text
 //! epoch 6            epoch 7 (an update)                          epoch 8 (a merge)
@@ -9,22 +10,22 @@
 //!        [Feed: UIDs to keys] --> [Circuit: one dataflow] --> rows that changed --> tables or lines
 //! ```
 //!
-//! The collection is the archive as a set of pairs (page, link), with a difference of +1 where one appears and -1 where
-//! it goes; its times are the epochs that were followed. A page has the links of its *latest capture whose links are
-//! known*. For new links the pairs are those of all captures, so that a link that comes and goes is new once.
+//! The collection is the archive as a set of pairs (page, link). A pair has the difference +1 where it appears and -1
+//! where it goes. The times of the collection are the followed epochs. A page has the links of its *latest capture with
+//! known links*. For new links, the pairs are those of all captures, so a link that comes and goes is new once.
 //!
 //! | result | a row | its value |
 //! |---|---|---|
-//! | `degrees` | a URL with links out or in | how many, each way |
-//! | `top` | one of the `k` most linked URLs, or as much linked as the last of them | pages that link to it |
-//! | `components` | a URL with links out or in | the URL that names its component, taken as undirected |
+//! | `degrees` | a URL with links out or in | the number of links each way |
+//! | `top` | one of the `k` most linked URLs, or a URL with as many links as the last of them | pages that link to it |
+//! | `components` | a URL with links out or in | the URL that names its component, with links undirected |
 //! | `hosts` | a host (or domain) and one that its pages link to | links |
 //! | `newlinks` | a page and a link to the watched host | none |
 //!
-//! Each is a function of the pairs alone, so whoever begins at whichever epoch has the same rows. The dataflow is in
-//! memory and nowhere else: who is started again reads one epoch whole and goes on from there. Memory: some hundred
-//! bytes a link, see [`Standing::memory_needed`]; time: `docs/benchmarks.md`, with the line from which on plain arrays
-//! are faster.
+//! Each result is a function of the pairs alone, so it has the same rows whichever epoch a run begins with. The
+//! dataflow is in memory only: a restarted process reads one epoch whole and continues from there. Memory: some hundred
+//! bytes per link, see [`Standing::memory_needed`]. Time: see `docs/benchmarks.md`, also for the point from which plain
+//! arrays are faster.
 
 mod circuit;
 mod feed;
@@ -43,26 +44,26 @@ use circuit::Key;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// A result that is kept right.
+/// A result that is kept up to date.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Standing {
-    /// Links out of and into each URL.
+    /// The numbers of links out of and into each URL.
     Degrees,
     /// The URLs with the most links into them.
     Top {
-        /// How many; more where others are linked as much as the last of them.
+        /// The number of URLs. The result has more if further URLs have as many links as the last one.
         k: u64,
     },
     /// Weakly connected components.
     Components,
     /// Links between hosts, domains or paths.
     Hosts {
-        /// What a URL is folded into.
+        /// The rule that folds URLs.
         #[serde(with = "fold_text")]
         by: Fold,
     },
-    /// Links to a host that no capture had before.
+    /// Links to a host that no earlier capture had.
     NewLinks {
         /// The host as URLs spell it.
         host: String,
@@ -71,11 +72,11 @@ pub enum Standing {
     },
 }
 
-/// What a process takes that keeps a small result: code, row groups, tables on their way.
+/// The bytes of a process that keeps a small result: code, row groups, tables in transit.
 const PROCESS_BYTES: u64 = 40 << 20;
 
 impl Standing {
-    /// Its name: what is asked for, and the first part of its tables' names.
+    /// Returns the name of the result: the word that requests it, and the first part of the names of its tables.
     pub fn kind(&self) -> &'static str {
         match self {
             Standing::Degrees => "degrees",
@@ -86,8 +87,8 @@ impl Standing {
         }
     }
 
-    /// About how many bytes it takes to keep it right over so many URLs and pairs of a page and a link, where few of
-    /// them change at a time.
+    /// Returns about how many bytes keep the result up to date, for this many URLs and pairs of a page and a link, if
+    /// few pairs change at a time.
     pub fn memory_needed(&self, urls: u64, links: u64) -> u64 {
         let (a_url, a_link) = match self {
             Standing::Degrees => (130, 50),
@@ -113,39 +114,39 @@ impl fmt::Display for Standing {
     }
 }
 
-/// A row of a result that is not as it was.
+/// A row of a result that has changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChangedRow {
-    /// The URL, with an empty text after it; of pairs both.
+    /// The URL and an empty text, or both members of a pair.
     pub key: [String; 2],
-    /// Its value before; `None` where it was not there.
+    /// The value before; `None` if the row was not there.
     pub before: Option<Value>,
-    /// Its value now; `None` where it is gone.
+    /// The value now; `None` if the row is gone.
     pub after: Option<Value>,
 }
 
-/// What a row says of its key.
+/// The value of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
-    /// Of `degrees`.
+    /// The value in `degrees`.
     Degrees {
-        /// URLs that it links to.
+        /// The number of URLs that the URL links to.
         out: u64,
-        /// Pages that link to it.
+        /// The number of pages that link to the URL.
         into: u64,
     },
-    /// Of `top`: pages that link to it.
+    /// The value in `top`: the number of pages that link to the URL.
     Into(u64),
-    /// Of `components`: the URL that names the component.
+    /// The value in `components`: the URL that names the component.
     Component(String),
-    /// Of `hosts`: links from the one to the other.
+    /// The value in `hosts`: the number of links from the first host to the second.
     Links(u64),
-    /// Of `newlinks`, which says no more.
+    /// The value in `newlinks`, where the key says everything.
     There,
 }
 
 impl Standing {
-    /// The value of a row of the dataflow; `name` gives the URL of a number.
+    /// Returns the value of a row of the dataflow. `name` returns the URL of a number.
     fn value(&self, (a, b): (u64, u64), name: impl FnOnce(Key) -> Result<String, Error>) -> Result<Value, Error> {
         Ok(match self {
             Standing::Degrees => Value::Degrees { out: a, into: b },
@@ -160,7 +161,7 @@ impl Standing {
     }
 }
 
-/// Ways to fold as text.
+/// Folds as text.
 mod fold_text {
     use crate::Fold;
     use serde::{Deserialize, Deserializer, Serializer, de::Error};

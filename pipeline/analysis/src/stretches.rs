@@ -1,19 +1,19 @@
 //! The links of a page in a window of time, with the captures that have them.
 //!
-//! A *stretch* is a run of captures that have a link, cut to the window: its first and its last capture, neither of
-//! them blank. Between two stretches of a link lies a capture that tells ([`Page::tells`]) and lacks it: one without
-//! the link, or a failure that ends the page. Cost: links and changes of the page.
+//! A *stretch* is a run of captures that have a link, cut to the window. It is given by its first and its last capture,
+//! and neither is blank. Between two stretches of a link is a capture that tells ([`Page::tells`]) and lacks the link:
+//! a capture without the link, or a failure that ends the page. Cost: the links and changes of the page.
 
 use crate::Error;
 use std::ops::Range;
 use webstrata_layers::record::presence;
 use webstrata_layers::{Page, Uid, Window};
 
-/// The first and the last capture of a stretch, as indexes of the page's timestamps.
+/// The first and the last capture of a stretch, as indexes into the timestamps of the page.
 pub(crate) type Stretch = (u32, u32);
 
-/// Calls `visit` with each link that is in a capture of the window, rising, and its stretches, of which there is
-/// at least one.
+/// Calls `visit` with each link that is in a capture of the window, and with the stretches of the link. Links rise, and
+/// each has at least one stretch.
 pub(crate) fn for_each_link(
     page: &Page,
     window: Window,
@@ -41,33 +41,34 @@ pub(crate) fn for_each_link(
     Ok(())
 }
 
-/// Appends the stretches of `first..=last`, where a link is, between captures that end the page.
+/// Appends the stretches between captures that end the page, from the captures `first..=last` that have the link.
 fn alive(page: &Page, ends: &[usize], (first, last): Stretch, stretches: &mut Vec<Stretch>) {
     if first <= last {
         stretches.extend(page.captures().between_ends(ends, first as usize, last as usize + 1));
     }
 }
 
-/// The next capture after one that tells which links there are.
+/// Returns the first capture after `after` that tells which links the page has.
 pub(crate) fn next_telling(page: &Page, after: u32) -> Option<u32> {
     let end = u32::try_from(page.timestamps.len()).unwrap_or(u32::MAX);
     (after + 1..end).find(|&at| page.tells(at))
 }
 
-/// How many captures stretches have that are not blank, all together.
+/// Returns the number of captures of all stretches that are not blank.
 pub(crate) fn captures_of(page: &Page, stretches: &[Stretch]) -> u64 {
     stretches.iter().map(|&(first, last)| page.marked_between(first, last)).sum()
 }
 
-/// How many captures of the page the window selects that tell ([`Page::tells`]): what the captures with a link are a
-/// share of. A failure of the server says nothing of a page, and neither does a capture with unknown links.
+/// Returns the number of captures that tell ([`Page::tells`]) among those that the window selects. The captures with a
+/// link are a share of this number. A failure of the server tells nothing about a page, and neither does a capture with
+/// unknown links.
 pub(crate) fn captures_telling(page: &Page, window: Window) -> u64 {
     let selected = captures_selected(page, window);
     let index = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
     selected.filter(|&at| page.tells(index(at))).count() as u64
 }
 
-/// The captures of the page that the window selects, their links known or not.
+/// Returns the captures of the page that the window selects, with known or unknown links.
 pub(crate) fn captures_selected(page: &Page, window: Window) -> Range<usize> {
     match window {
         Window::Seen { from, to } => {
@@ -84,7 +85,8 @@ mod tests {
     use webstrata_layers::record::status::StatusChange;
     use webstrata_layers::{Change, Status};
 
-    /// Captures 0 to 5, of which 0 and 3 are unknown; link 7 is in 1 and 2, and in 5; link 9 in all.
+    /// A page with captures 0 to 5, where the links of 0 and 3 are unknown. Link 7 is in captures 1, 2 and 5, link 9 in
+    /// all.
     fn page() -> Page {
         let change = |capture| Change { link: 0, capture };
         Page {
@@ -121,7 +123,8 @@ mod tests {
         assert_eq!(captures_of(&page(), &[(1, 4), (5, 5)]), 4);
         assert_eq!(captures_telling(&page(), Window::Seen { from: 0, to: 45 }), 2);
         let status = |capture, code| StatusChange { capture, status: Status::new(code).unwrap() };
-        // The third capture is an unknown one, the fourth a failure of the server, the fifth a page that is gone.
+        // The third capture has unknown links, the fourth is a failure of the server, and at the fifth the page is
+        // gone.
         let failing = Page {
             blank: vec![2, 3, 4],
             changes: vec![],

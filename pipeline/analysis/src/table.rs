@@ -1,8 +1,8 @@
-//! Tables that leave the house: columns as Parquet, CSV or Arrow, written a batch of rows at a time to an [`Outlet`].
+//! Tables for other programs: columns as Parquet, CSV or Arrow, written in batches of rows to an [`Outlet`].
 //!
-//! Takes arrays in the schema's order; gives what DuckDB, pandas, Polars and Spark read with no help. It is there when
-//! [`TableWriter::finish`] returns.
-//! Parquet: zstd 3, row groups of [`ROW_GROUP`] rows, encodings as `parquet` chooses them. Memory: a row group.
+//! A table takes arrays in the order of the schema. DuckDB, pandas, Polars and Spark read the result directly. The
+//! result is in place when [`TableWriter::finish`] returns. Parquet has zstd at level 3, row groups of [`ROW_GROUP`]
+//! rows, and the encodings that `parquet` chooses. Memory: a row group.
 
 mod csv_sheet;
 
@@ -21,10 +21,10 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Rows of a row group.
+/// The number of rows of a row group.
 const ROW_GROUP: usize = 1 << 17;
 
-/// How a table is written.
+/// The format of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TableFormat {
     /// Apache Parquet.
@@ -44,18 +44,18 @@ impl Ending for TableFormat {
     ];
 }
 
-/// The type of times: milliseconds, UTC, which every reader knows.
+/// The type of times: milliseconds in UTC, which every reader supports.
 pub(crate) fn time() -> DataType {
     DataType::Timestamp(TimeUnit::Millisecond, Some("UTC".into()))
 }
 
-/// A column of times, given in seconds.
+/// Returns a column of times, which are given in seconds.
 pub(crate) fn times(seconds: impl IntoIterator<Item = Option<i64>>) -> ArrayRef {
     let milliseconds = seconds.into_iter().map(|time| time.map(|time| time.saturating_mul(1000)));
     Arc::new(milliseconds.collect::<TimestampMillisecondArray>().with_timezone("UTC"))
 }
 
-/// A column without nulls.
+/// Returns the field of a column without nulls.
 pub(crate) fn column(name: &str, of: DataType) -> Field {
     Field::new(name, of, false)
 }
@@ -64,7 +64,7 @@ pub(crate) fn column(name: &str, of: DataType) -> Field {
 pub struct TableWriter<'a> {
     sheet: Sheet<'a>,
     schema: Arc<Schema>,
-    /// What messages call it.
+    /// The name of the target in messages.
     path: PathBuf,
     rows: u64,
 }
@@ -79,7 +79,7 @@ impl<'a> TableWriter<'a> {
     /// Begins a table. `about` goes into the footer of Parquet files, as names and values.
     ///
     /// # Errors
-    /// What the system refuses.
+    /// Errors of the system.
     pub fn create(
         outlet: Outlet<'a>,
         format: TableFormat,
@@ -111,10 +111,10 @@ impl<'a> TableWriter<'a> {
         Ok(Self { sheet, schema, path, rows: 0 })
     }
 
-    /// Writes rows, given by columns of one length.
+    /// Writes rows, given as columns of equal length.
     ///
     /// # Errors
-    /// What the system refuses; columns that are not of the schema.
+    /// Errors of the system; columns that do not match the schema.
     pub fn write(&mut self, columns: Vec<ArrayRef>) -> Result<(), Error> {
         let batch = RecordBatch::try_new(Arc::clone(&self.schema), columns).map_err(arrow_error);
         let written = batch.and_then(|batch| {
@@ -128,10 +128,10 @@ impl<'a> TableWriter<'a> {
         written.map_err(|source| Error::Output { path: self.path.clone(), source })
     }
 
-    /// Ends the table and puts it in its place; the number of its rows.
+    /// Ends the table, puts it in its place, and returns the number of its rows.
     ///
     /// # Errors
-    /// What the system refuses.
+    /// Errors of the system.
     pub fn finish(self) -> Result<u64, Error> {
         let Self { sheet, schema, path, rows } = self;
         let outlet = match sheet {

@@ -1,11 +1,11 @@
 //! The links of a worker's pages, as UIDs: at one date, or at many.
 //!
-//! A worker has the pages of a range of UIDs, in the order of the store. [`Timed`] holds their links at all dates that
-//! are asked for, each with the dates at which it is there, so that the layers are read once; [`Timed::at`] gives those
-//! of one date.
+//! A worker has the pages of a range of UIDs, in the order of the store. [`Timed`] holds the links of the pages at all
+//! requested dates, and each link has the dates at which it is there. The layers are therefore read once. [`Timed::at`]
+//! returns the links of one date.
 //!
-//! Memory: 4 bytes a link, 12 a page; of many dates 4 bytes more a link or page, and stretch of dates in which it is
-//! there. URLs are numbered by 32 bits.
+//! Memory: 4 bytes per link and 12 per page. With several dates, each entry takes 4 bytes more, and a link or a page
+//! has one entry for each stretch of dates in which it is there. URLs are numbered by 32 bits.
 
 use super::Ground;
 use std::ops::Range;
@@ -13,46 +13,47 @@ use webstrata_layers::record::presence;
 use webstrata_layers::{Page, PageState, Uid, Window};
 use webstrata_pipeline::engine::job::Stopped;
 
-/// Dates from the first to the last of a stretch.
+/// The first and the last date of a stretch.
 type Dates = (u16, u16);
 
-/// Links of a worker's pages at many dates. Links are UIDs, or what stands for them.
+/// The links of a worker's pages at many dates, as UIDs or as mirrors.
 pub(super) struct Timed<L = u32> {
     uids: Range<Uid>,
     pages: Vec<u32>,
     starts: Vec<usize>,
-    /// Rising in each page; a link that is there again after a gap stands there again.
+    /// The links, rising in each page. A link that returns after a gap has another entry.
     links: Vec<L>,
-    /// As long as `links`; empty where there is one date.
+    /// The dates of each link. Empty if there is one date.
     dates: Vec<Dates>,
     dates_all: usize,
-    /// Pages that are there ([`webstrata_layers::Captures::is_alive`]), as `pages`; one that is there again after a gap
-    /// stands there again.
+    /// The pages that are there ([`webstrata_layers::Captures::is_alive`]), numbered as in `pages`. A page that returns
+    /// after a gap has another entry.
     alive: Vec<u32>,
-    /// As long as `alive`; empty where there is one date.
+    /// The dates of each page in `alive`. Empty if there is one date.
     alive_dates: Vec<Dates>,
-    /// Pages that have failed as of a date, now or before; dates as those of `alive`.
+    /// The pages that have failed, at a date or before it, and their states. `marked_dates` has the dates of each
+    /// entry.
     marked: Vec<(u32, PageState)>,
     marked_dates: Vec<Dates>,
 }
 
-/// Links of a worker's pages at one date. Links are UIDs, or what stands for them.
+/// The links of a worker's pages at one date, as UIDs or as mirrors.
 pub(super) struct Adjacency<L = u32> {
     /// The UIDs of this worker.
     pub(super) uids: Range<Uid>,
-    /// Pages with links, rising, as UIDs from the first one of this worker on.
+    /// The pages with links, rising, as UIDs counted from the first UID of this worker.
     pub(super) pages: Vec<u32>,
-    /// Where the links of each page begin; one more at the end.
+    /// The index in `links` at which the links of each page begin, and the length of `links` at the end.
     pub(super) starts: Vec<usize>,
-    /// Links, rising in each page.
+    /// The links, rising in each page.
     pub(super) links: Vec<L>,
-    /// Pages that are there at the date, with links or without, rising, as `pages`.
+    /// The pages that are there at the date, with or without links, rising, numbered as in `pages`.
     pub(super) alive: Vec<u32>,
-    /// Pages that have failed as of the date, now or before, with what is known of them.
+    /// The pages that have failed, at the date or before it, and their states.
     pub(super) marked: Vec<(u32, PageState)>,
 }
 
-/// A number that is below 2^32, since UIDs are (see [`super::analyze`]).
+/// Converts a number that is below 2^32, as all UIDs are (see [`super::analyze`]).
 #[expect(clippy::cast_possible_truncation, reason = "stores with more URLs are refused at the start")]
 pub(super) fn low(number: u64) -> u32 {
     number as u32
@@ -61,7 +62,7 @@ pub(super) fn low(number: u64) -> u32 {
 /// Reads the links of this worker's pages in these windows.
 pub(super) fn read(ground: &Ground<'_>, windows: &[Window]) -> Result<Timed, Stopped> {
     let uids = ground.my_uids();
-    // About as many as there will be: all links of the store, shared out.
+    // An estimate of the number of links: an equal share of all links of the store.
     let share = ground.store.store().manifest().counts.links / ground.ranges.len() as u64;
     let links = Vec::with_capacity(usize::try_from(share).unwrap_or(0));
     let (pages, starts, dates, dates_all) = (Vec::new(), vec![0], Vec::new(), windows.len());
@@ -109,7 +110,7 @@ impl Timed {
                 }
             }
         }
-        // Dates at which a capture is selected, with its index.
+        // The dates at which the window selects captures, with the indexes of the first and the last of these captures.
         let selected: Vec<(u16, (u32, u32))> = (0u16..)
             .zip(windows)
             .filter_map(|(date, &window)| Some((date, page.captures().selected(window)?)))
@@ -125,8 +126,8 @@ impl Timed {
         for (&link, changes) in page.links.iter().zip(changes_by_link) {
             let stretches = presence::intervals(changes, captures);
             let has_link = |(first, last): (u32, u32)| {
-                // Stretches are few; the last one that begins not after the window's end is the only one that can
-                // reach into it.
+                // There are few stretches. It is enough to test the last stretch that begins at or before the end of
+                // the window: if an earlier stretch reaches into the window, so does this one.
                 let at = stretches.partition_point(|stretch| stretch.0 <= last);
                 at > 0 && stretches[at - 1].1 >= first
             };
@@ -139,13 +140,13 @@ impl Timed {
     }
 }
 
-/// What is known of a page that has failed, as of a time.
+/// Returns the state of a page that has failed as of a time; `None` for other pages.
 fn mark(page: &Page, window: Window) -> Option<PageState> {
     let Window::AsOf(as_of) = window else { return None };
     page.captures().state(as_of).filter(|state| *state != PageState::Alive)
 }
 
-/// Rising dates as stretches without a gap.
+/// Groups rising dates into stretches without gaps.
 fn without_gaps(dates: impl Iterator<Item = u16>) -> impl Iterator<Item = Dates> {
     let mut dates = dates.peekable();
     std::iter::from_fn(move || {
@@ -159,8 +160,8 @@ fn without_gaps(dates: impl Iterator<Item = u16>) -> impl Iterator<Item = Dates>
 }
 
 impl<L: Copy> Timed<L> {
-    /// The same with other names of the URLs that are linked to, and what else `rename` gives. It must give as many
-    /// links as it gets, in the same order.
+    /// Replaces the links by the links that `rename` returns, and passes its other result on. `rename` must return as
+    /// many links as it gets, in the same order.
     pub(super) fn with_links<M, T>(
         self,
         rename: impl FnOnce(Vec<L>) -> Result<(Vec<M>, T), Stopped>,
@@ -170,7 +171,7 @@ impl<L: Copy> Timed<L> {
         Ok((Timed { uids, pages, starts, links, dates, dates_all, alive, alive_dates, marked, marked_dates }, named))
     }
 
-    /// The links at a date of many.
+    /// Returns the links at one of several dates.
     pub(super) fn at(&self, date: usize) -> Adjacency<L> {
         let holds = |(first, last): Dates| usize::from(first) <= date && date <= usize::from(last);
         let (mut pages, mut starts, mut links) = (Vec::with_capacity(self.pages.len()), vec![0], Vec::new());
@@ -188,7 +189,7 @@ impl<L: Copy> Timed<L> {
         Adjacency { uids: self.uids.clone(), pages, starts, links, alive, marked }
     }
 
-    /// The links at the only date, or at one of many.
+    /// Returns the links at the only date, or at one of several dates.
     pub(super) fn into_at(self, date: usize) -> Adjacency<L> {
         if self.dates_all > 1 {
             return self.at(date);
@@ -199,22 +200,22 @@ impl<L: Copy> Timed<L> {
 }
 
 impl<L> Adjacency<L> {
-    /// Number of URLs of this worker.
+    /// Returns the number of URLs of this worker.
     pub(super) fn urls(&self) -> usize {
         usize::try_from(self.uids.end - self.uids.start).unwrap_or(usize::MAX)
     }
 
-    /// The UID of the page with this index in `pages`.
+    /// Returns the UID of the page with this index in `pages`.
     pub(super) fn uid(&self, page: usize) -> u32 {
         low(self.uids.start.0) + self.pages[page]
     }
 
-    /// The links of the page with this index in `pages`.
+    /// Returns the links of the page with this index in `pages`.
     pub(super) fn links_of(&self, page: usize) -> &[L] {
         &self.links[self.starts[page]..self.starts[page + 1]]
     }
 
-    /// Number of links of each URL of this worker.
+    /// Returns the number of links of each URL of this worker.
     pub(super) fn out_degrees(&self) -> Vec<u64> {
         let mut degrees = vec![0; self.urls()];
         for (at, &page) in self.pages.iter().enumerate() {

@@ -1,8 +1,8 @@
 //! `churn`: links that are added and removed from one known capture of a page to the next.
 //!
-//! By page: known captures, pairs of them with other links, links added and removed, and the mean similarity (Jaccard)
-//! of two consecutive captures, 1 where there are no two. Nodes are the pages with a capture in the window that tells.
-//! One pass over the pages. Memory: 40 bytes a URL.
+//! By page: the known captures, the pairs of consecutive captures whose links differ, and the links added and removed.
+//! Also the mean similarity (Jaccard) of two consecutive captures, which is 1 for a page with fewer than two captures.
+//! Nodes are the pages with a capture in the window that tells. One pass over the pages. Memory: 40 bytes per URL.
 
 use super::exchange::sums;
 use super::shared_nodes::SharedNodes;
@@ -15,7 +15,7 @@ pub(super) fn churn(ground: &mut Ground<'_>, window: Window) -> Result<Found, St
     let urls = ground.my_urls();
     let [mut captures, mut changed, mut added, mut removed] = [0; 4].map(|_| vec![0u64; urls]);
     let mut similarity = vec![1.0; urls];
-    // By capture: links that it has, and that it has and the one before had not, or the other way round.
+    // By capture: the change of the number of links, the links added, and the links removed since the capture before.
     let mut by_capture: Vec<[i64; 3]> = Vec::new();
     let (mut pairs_all, mut similar_all) = (0.0, 0.0);
     let mut pages = Vec::new();
@@ -34,7 +34,7 @@ pub(super) fn churn(ground: &mut Ground<'_>, window: Window) -> Result<Found, St
         for (at, &[step, came, went]) in by_capture[..history.times.len()].iter().enumerate() {
             present += step;
             if at > 0 {
-                // What either has, and what both have.
+                // The links in at least one of the two captures. Links in both are those present that were not added.
                 let either = present + went;
                 similar += if either == 0 { 1.0 } else { (present - came) as f64 / either as f64 };
                 changed[index] += u64::from(came + went > 0);

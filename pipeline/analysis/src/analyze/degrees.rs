@@ -1,4 +1,5 @@
-//! `degrees`: how many URLs each page links to at a date, and how many pages link to each URL. One pass over the links.
+//! `degrees`: the number of URLs that each page links to at a date, and the number of pages that link to each URL. One
+//! pass over the links.
 
 use super::slice::Slice;
 use super::{Found, Ground};
@@ -9,7 +10,7 @@ pub(super) fn degrees(ground: &mut Ground<'_>, slice: &Slice) -> Result<Found, S
     Ok(Found::of_worker().with("in_degree", into).with("out_degree", slice.graph.out_degrees()))
 }
 
-/// How many pages link to each URL of this worker.
+/// Returns the number of pages that link to each URL of this worker.
 pub(super) fn in_degrees(ground: &mut Ground<'_>, slice: &Slice) -> Result<Vec<u64>, Stopped> {
     slice.push(ground, 0, |_, _| 1, |a: u64, b| a + b)
 }

@@ -1,7 +1,7 @@
-//! What workers of an analysis tell each other: bytes, all to all, and sums of a few numbers.
+//! Messages between the workers of an analysis: bytes from all to all, and sums of a few numbers.
 //!
-//! Every worker calls the same functions in the same order. What is for the worker itself is not copied, and a worker
-//! that is alone exchanges nothing. Memory: what is sent and what is received.
+//! Every worker calls the same functions in the same order. A message from a worker to itself is not copied, and a
+//! single worker exchanges nothing. Memory: the messages sent and received.
 
 use super::Ground;
 use std::cell::RefCell;
@@ -11,10 +11,10 @@ use webstrata_pipeline::engine::job::Stopped;
 use webstrata_pipeline::engine::shuffle::shuffle;
 use webstrata_pipeline::engine::wire;
 
-/// Bytes of a record.
+/// The maximum number of bytes of a record.
 const PIECE: usize = 60 << 10;
 
-/// Sends `outgoing[k]` to worker `k` and gives what each worker sent to this one, by worker.
+/// Sends `outgoing[k]` to worker `k`. Returns the bytes that each worker sent to this one, by worker.
 pub(super) fn exchange(ground: &mut Ground<'_>, mut outgoing: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, Stopped> {
     let (index, peers) = (ground.worker.index(), ground.worker.peers());
     let my_bytes = std::mem::take(&mut outgoing[index]);
@@ -61,7 +61,8 @@ pub(super) fn exchange(ground: &mut Ground<'_>, mut outgoing: Vec<Vec<u8>>) -> R
     Ok(received)
 }
 
-/// The sum over all workers of each of some numbers: the same on every worker, for numbers are added in their order.
+/// Sums each of the numbers over all workers. The sums are the same on every worker, because they are added in the
+/// order of workers.
 pub(super) fn sums<const N: usize>(ground: &mut Ground<'_>, values: [f64; N]) -> Result<[f64; N], Stopped> {
     let peers = ground.worker.peers();
     let received = exchange(ground, vec![to_bytes(&values); peers])?;
@@ -73,13 +74,13 @@ pub(super) fn sums<const N: usize>(ground: &mut Ground<'_>, values: [f64; N]) ->
     Ok(sums)
 }
 
-/// A number with bytes.
+/// A number that can be written as bytes.
 pub(super) trait Number: Copy + Default + 'static {
-    /// The bytes of some, the least byte first.
+    /// Appends the bytes of this number, the least significant byte first.
     fn put(self, out: &mut Vec<u8>);
-    /// The next one.
+    /// Takes the next number from the bytes.
     fn take(bytes: &mut &[u8]) -> Self;
-    /// How many bytes one takes.
+    /// The number of bytes of one number.
     const BYTES: usize;
 }
 
@@ -99,14 +100,14 @@ macro_rules! numbers {
 
 numbers!(f64, u64, i64, u32);
 
-/// Numbers as bytes.
+/// Writes numbers as bytes.
 pub(super) fn to_bytes<T: Number>(numbers: &[T]) -> Vec<u8> {
     let mut out = Vec::with_capacity(numbers.len() * T::BYTES);
     numbers.iter().for_each(|number| number.put(&mut out));
     out
 }
 
-/// Bytes as numbers.
+/// Reads bytes as numbers.
 pub(super) fn from_bytes<T: Number>(mut bytes: &[u8]) -> Vec<T> {
     let mut numbers = Vec::with_capacity(bytes.len() / T::BYTES);
     while !bytes.is_empty() {

@@ -1,19 +1,20 @@
-//! The graph of hosts, domains or paths, by period: who linked to whom, and how much.
+//! The graph of hosts, domains or paths by period: the groups that link to each other, and how much.
 //!
-//! Takes the known captures of a window; gives one row for each period and pair of groups with at least one link in a
-//! capture of that period, in the order of period and names:
+//! Reads the known captures of a window. The result has one row for each period and pair of groups with at least one
+//! link in a capture of that period, in the order of periods and names:
 //!
-//! | column | what |
+//! | column | meaning |
 //! |---|---|
 //! | `period` | its first second |
-//! | `src`, `dst` | names of the groups ([`crate::hosts`]); links inside a group are there, too |
+//! | `src`, `dst` | names of the groups ([`crate::hosts`]); links inside a group are included |
 //! | `pages` | distinct pages of `src` that linked to `dst` |
 //! | `links` | distinct pairs of a page and a URL |
 //! | `captures` | captures of these pages that had such a link |
 //! | `occurrences` | links in captures: a link in three captures counts three times |
 //!
-//! A URL that a capture links to twice is one link, as everywhere in a store. One pass over the pages. Memory: 60 bytes
-//! a row of the result at a worker, and again with its names at worker 0; the names of groups in each process.
+//! If a capture links to a URL twice, this is one link, as everywhere in a store. One pass over the pages. Memory: 60
+//! bytes for each row of the result in a worker, and again in worker 0 with the names. Each process has the names of
+//! groups.
 
 use super::exchange::{Number, exchange};
 use super::survey::{History, each};
@@ -23,9 +24,9 @@ use std::collections::{HashMap, HashSet};
 use webstrata_layers::{Page, RangeLength, Uid, Window};
 use webstrata_pipeline::engine::job::Stopped;
 
-/// Period, source, target.
+/// The period, the source group and the target group.
 type Pair = (i64, u32, u32);
-/// Pages, links, captures, occurrences.
+/// The numbers of pages, links, captures and occurrences.
 type Weights = [u64; 4];
 
 pub(super) fn folded(
@@ -80,7 +81,7 @@ pub(super) fn folded(
     Ok(Found::of_all().and(facts).with_sheet(Some(Sheet::new("links between parts", true, columns))))
 }
 
-/// A stretch of captures that has a link: the group that it leads to, the link, first and last capture.
+/// A stretch of captures that have a link: the group of the link, the link, the first and the last capture.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct GroupStretch {
     target: u32,
@@ -89,7 +90,7 @@ struct GroupStretch {
     last: usize,
 }
 
-/// Counts in the links of a page.
+/// Adds the links of a page to the counts.
 fn add_page(
     source: u32,
     times: &[i64],
@@ -101,7 +102,7 @@ fn add_page(
     let periods: Vec<i64> = times.iter().map(|&time| length.start(time)).collect();
     for target_stretches in stretches.chunk_by(|a, b| a.target == b.target) {
         let target = target_stretches[0].target;
-        // Captures that have any of the links, as steps up and down.
+        // The captures that have any of the links, as steps up and down.
         let mut steps = vec![0i64; times.len() + 1];
         for link in target_stretches.chunk_by(|a, b| a.link == b.link) {
             let mut counted = None;
@@ -111,7 +112,7 @@ fn add_page(
                 for captures in periods[first..=last].chunk_by(|a, b| a == b) {
                     let weights = pairs.entry((captures[0], source, target)).or_default();
                     weights[3] += captures.len() as u64;
-                    // Stretches of a link rise, so a period that it was counted in is the last one.
+                    // Stretches of a link rise, so a period in which the link was counted before is the last one.
                     weights[1] += u64::from(counted.replace(captures[0]) != Some(captures[0]));
                 }
             }
@@ -128,7 +129,7 @@ fn add_page(
     }
 }
 
-/// Adds up what all workers have counted, at worker 0.
+/// Adds up the counts of all workers, at worker 0.
 fn gather(ground: &mut Ground<'_>, my_pairs: HashMap<Pair, Weights>) -> Result<HashMap<Pair, Weights>, Stopped> {
     let mut outgoing = vec![Vec::new(); ground.worker.peers()];
     let mut all = my_pairs;

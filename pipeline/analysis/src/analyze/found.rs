@@ -1,6 +1,6 @@
-//! What an analysis has found at a date: values by URL, numbers of the whole graph, a small table.
+//! The result of an analysis at a date: values by URL, numbers for the whole graph, a small table.
 //!
-//! Values are those of a worker's URLs until worker 0 has gathered them. Memory: 8 bytes a URL and column.
+//! Each worker has the values of its URLs until worker 0 gathers them. Memory: 8 bytes per URL and column.
 
 use super::shared_nodes::SharedNodes;
 use super::{Fact, Ground, Sheet};
@@ -26,10 +26,10 @@ impl From<Vec<f64>> for Values {
     }
 }
 
-/// What an analysis has found at a date: of this worker's URLs, or of all in worker 0 and of none in the others.
+/// The result of an analysis at a date. It has the URLs of this worker, or all URLs in worker 0 and none in the others.
 pub(super) struct Found {
     pub(super) of_all: bool,
-    /// The URLs that columns say something about; none where there are no columns.
+    /// The URLs that the columns have values for; `None` if there are no columns.
     pub(super) nodes: Option<SharedNodes>,
     pub(super) columns: Vec<(&'static str, Values)>,
     pub(super) facts: Vec<Fact>,
@@ -37,12 +37,12 @@ pub(super) struct Found {
 }
 
 impl Found {
-    /// Columns have the URLs of this worker.
+    /// Returns an empty result whose columns have the URLs of this worker.
     pub(super) fn of_worker() -> Self {
         Self { of_all: false, nodes: None, columns: Vec::new(), facts: Vec::new(), sheet: None }
     }
 
-    /// Columns have all URLs in worker 0, and there are none in other workers.
+    /// Returns an empty result whose columns have all URLs in worker 0. Other workers have no columns.
     pub(super) fn of_all() -> Self {
         Self { of_all: true, ..Self::of_worker() }
     }
@@ -67,7 +67,7 @@ impl Found {
         self
     }
 
-    /// The nodes that columns say something about, in worker 0.
+    /// Returns, in worker 0, the nodes that the columns have values for.
     pub(super) fn all_nodes(&self) -> Option<&Nodes> {
         self.nodes.as_ref()?.all.as_ref()
     }

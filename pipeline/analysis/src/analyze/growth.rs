@@ -1,12 +1,13 @@
-//! `growth`: what an archive has by period: captures, pages, URLs, links, those that are new, and those that are there;
-//! pages that were lost (a failure ended them), that returned, and that are there at the end of the period.
+//! `growth`: the size of an archive by period: captures, pages, URLs and links, the new ones and the present ones. Also
+//! the pages that were lost (a failure ended them), that returned, and that are there at the end of the period.
 //!
-//! A link (a pair of a page and a URL) is new in the period of the first known capture that has it. At the end of a
-//! period, links and living pages are those of the graph as of its last second, as in all answers as of a time: the
-//! latest capture that counts decides ([`deciding`]). While the links of that capture are unknown, the page is one of
-//! the unknown pages, and none of its links is counted. A URL is new when it is first captured or first linked. Gives
-//! one row a period from the first capture to the last, and by URL when it was first known. Passes over the pages: two.
-//! Memory: 4 bytes a link, 24 a URL.
+//! A link (a pair of a page and a URL) is new in the period of the first known capture that has the link. At the end of
+//! a period, links and living pages are those of the graph as of its last second. As in all answers as of a time, the
+//! latest capture that counts decides ([`deciding`]). While the links of that capture are unknown, the page counts as
+//! an unknown page, and none of its links is counted. A URL is new when it is first captured or first linked.
+//!
+//! The result has one row for each period from the first capture to the last. `when_first_known` returns when each URL
+//! was first known. Passes over the pages: two. Memory: 4 bytes per link and 24 per URL.
 //!
 //! [`deciding`]: webstrata_layers::record::capture::deciding
 
@@ -18,7 +19,8 @@ use webstrata_layers::record::capture::fate::Fate;
 use webstrata_layers::{CaptureTime, Failures, Page, RangeLength, Window};
 use webstrata_pipeline::engine::job::Stopped;
 
-/// Columns of the result that are sums by period, in order; the last three are of steps, not of sums.
+/// The columns of the result, in order, summed by period. The last three columns sum steps up and down, which `sheet`
+/// accumulates.
 const COLUMNS: [&str; 10] = [
     "captures",
     "pages",
@@ -73,7 +75,8 @@ pub(super) fn growth(ground: &mut Ground<'_>, length: RangeLength) -> Result<Fou
             let time = history.times[stretch.first];
             sums[period(time)][NEW_LINKS] += i64::from(last.replace(stretch.link) != Some(stretch.link));
             sums[period(time)][LINKS] += 1;
-            // Unknown after one of its captures: then it ends there, and goes on with the next one, if that has it.
+            // If the links are unknown after a capture of the stretch, the link ends there. The link is counted again
+            // from the next capture that tells, if that capture has the link.
             let within = |&&(after, _): &&(usize, i64)| (stretch.first + 1..=stretch.last + 1).contains(&after);
             let mut is_open = true;
             for &(after, since) in unknown.iter().filter(within) {
@@ -99,8 +102,9 @@ pub(super) fn growth(ground: &mut Ground<'_>, length: RangeLength) -> Result<Fou
     Ok(Found::of_worker().with_sheet(sheet))
 }
 
-/// Where captures that count have unknown links: of each run of these between two that tell, how many captures of the
-/// history are before it, and the time of its first capture. Cost: the captures of the page, if it has blank ones.
+/// Returns the runs of captures that count and have unknown links, between two captures that tell. For each run: the
+/// number of captures of the history before the run, and the time of the first capture of the run. Cost: the captures
+/// of the page, if it has blank captures.
 fn unknown_after(page: &Page, history: &History) -> Vec<(usize, i64)> {
     let mut runs: Vec<(usize, i64)> = Vec::new();
     if page.blank.is_empty() {
@@ -116,8 +120,8 @@ fn unknown_after(page: &Page, history: &History) -> Vec<(usize, i64)> {
     runs
 }
 
-/// Visits each page of this worker, and gives when each of its URLs was first captured or linked to; `i64::MAX` where
-/// no known capture says.
+/// Visits each page of this worker, and returns when each of its URLs was first captured or linked to. The time is
+/// `i64::MAX` for a URL that was never captured and that no known capture links to.
 pub(super) fn when_first_known(
     ground: &mut Ground<'_>,
     mut visit: impl FnMut(&Page, &History),
@@ -125,13 +129,13 @@ pub(super) fn when_first_known(
     let slice = TimedSlice::of(ground, adjacency::read(ground, &[Window::ALWAYS])?)?.into_at(0);
     let mut first_linked = vec![i64::MAX; slice.mirrors.uids.len()];
     let mut first_known = vec![i64::MAX; slice.graph.urls()];
-    // Pages with links are those of the slice, in the same order, and so are their links.
+    // The slice has exactly the pages with links, in the same order, and their links in the same order.
     let mut linked = 0;
     each(ground, Window::ALWAYS, |index, page, history| {
         first_known[index] = page.timestamps[0];
         let links = if page.links.is_empty() { &[] } else { slice.graph.links_of(linked) };
         linked += usize::from(!page.links.is_empty());
-        // Each link of a page is in a known capture, so it has a stretch.
+        // Each link of a page is in a known capture, so each link has a stretch.
         let births = history.stretches.chunk_by(|one, next| one.link == next.link);
         for (stretches, mirror) in births.zip(links) {
             let first = &mut first_linked[mirror.index()];

@@ -1,15 +1,17 @@
-//! `harmonic`: harmonic centrality of each URL, the sum of 1 / d over all URLs that lead to it by d links at least.
+//! `harmonic`: harmonic centrality of each URL: the sum of 1 / d over all URLs that lead to it, at a distance of d
+//! links.
 //!
-//! Sets of URLs that reach a URL by at most d links are not kept but counted: a HyperLogLog counter a URL (Flajolet et
-//! al. 2007) of 2^b registers, a byte each, joined along links until none changes (HyperBall, Boldi & Vigna 2013, as
-//! cc-webgraph uses it). The relative error of a count is 1.04 / sqrt(2^b). Counters that did not change are not sent
-//! again.
+//! The sets of URLs that reach a URL by at most d links are counted and not kept. Each URL has a HyperLogLog counter
+//! (Flajolet et al. 2007) of 2^b registers of one byte. Counters are joined along links until none of them changes
+//! (HyperBall, Boldi & Vigna 2013, as in cc-webgraph). The relative error of a count is 1.04 / sqrt(2^b). Counters that
+//! did not change are not sent again.
 //!
-//! The hash of a URL is XXH3-64 of its text, so that it is the same in every store; its highest b bits choose the
-//! register, the rest gives its value: leading zeros plus one. Counts below 2.5 times the registers, with empty ones,
-//! are by linear counting.
+//! The hash of a URL is XXH3-64 of its text, so it is the same in every store. The highest b bits of the hash choose
+//! the register. The other bits give the value of the register: their leading zeros plus one. Counts of at most 2.5
+//! times the number of registers use linear counting if a register is empty.
 //!
-//! Passes over the links: the greatest distance, at most, and one. Memory: 2^b bytes a URL and a mirror, 16 a URL.
+//! Passes over the links: at most the greatest distance plus one. Memory: 2^b bytes per URL and per mirror, and 16 per
+//! URL.
 
 use super::adjacency::low;
 use super::exchange::{Number, exchange, sums};
@@ -19,7 +21,7 @@ use crate::Error;
 use webstrata_pipeline::engine::job::Stopped;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Sums of 1 / d for this worker's URLs, from counters with 2^`bits` registers.
+/// Returns the sums of 1 / d for this worker's URLs, from counters with 2^`bits` registers.
 pub(super) fn harmonic(ground: &mut Ground<'_>, slice: &Slice, bits: u32) -> Result<Found, Stopped> {
     let registers = 1usize << bits;
     let mut counters = vec![0u8; slice.graph.urls() * registers];
@@ -65,8 +67,9 @@ pub(super) fn harmonic(ground: &mut Ground<'_>, slice: &Slice, bits: u32) -> Res
     Ok(Found::of_worker().with("harmonic", sums_of).with("reached_by", counts).and(facts))
 }
 
-/// Joins the counters of pages that changed along their links; what reached each mirror goes to its owner: the number
-/// of the mirror among those of this worker and owner, and the counter.
+/// Joins the counters of changed pages along their links, and sends each join to the owner of the mirror. Returns the
+/// received bytes, by worker: for each mirror, its index among the mirrors of the sender at this worker, and the
+/// counter.
 fn push(
     ground: &mut Ground<'_>,
     slice: &Slice,
@@ -99,7 +102,7 @@ fn push(
     exchange(ground, outgoing)
 }
 
-/// Raises each register to that of another counter; whether one rose.
+/// Raises each register to the register of another counter. Returns whether a register rose.
 fn raise(counter: &mut [u8], other: &[u8]) -> bool {
     let mut rose = 0u8;
     for (register, &other) in counter.iter_mut().zip(other) {
@@ -109,12 +112,12 @@ fn raise(counter: &mut [u8], other: &[u8]) -> bool {
     rose > 0
 }
 
-/// The value that the bits of a hash below the highest `bits` give, themselves moved to the top.
+/// Returns the value of a register. `rest` has the bits of a hash below the highest `bits`, shifted to the top.
 fn rank(rest: u64, bits: u32) -> u8 {
     u8::try_from(rest.leading_zeros().min(64 - bits) + 1).unwrap_or(u8::MAX)
 }
 
-/// Visits each URL of this worker, with its place among them.
+/// Calls `visit` with each URL of this worker and its index among them.
 fn each_url(ground: &Ground<'_>, mut visit: impl FnMut(usize, &str)) -> Result<(), Error> {
     let uids = ground.my_uids();
     for row in 0..ground.store.rows() {
@@ -126,7 +129,7 @@ fn each_url(ground: &Ground<'_>, mut visit: impl FnMut(usize, &str)) -> Result<(
     Ok(())
 }
 
-/// About how many distinct URLs a counter has met.
+/// Returns an estimate of the number of distinct URLs that a counter has received.
 fn estimate(counter: &[u8]) -> f64 {
     let registers = counter.len() as f64;
     let (mut sum, mut empty) = (0.0, 0u32);

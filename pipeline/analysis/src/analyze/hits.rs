@@ -1,14 +1,15 @@
-//! `hits`: hubs link to good authorities, and good hubs link to authorities. The dominant singular vectors of the
-//! links, each with the sum 1; where several are dominant, the one that iteration from equal hubs leads to.
+//! `hits`: hubs and authorities. A good hub links to good authorities, and good hubs link to a good authority. The
+//! values are the dominant singular vectors of the links, each with the sum 1. If several vectors are dominant, the
+//! result is the one that iteration from equal hubs converges to.
 //!
-//! By iteration: two passes over the links each. Memory: 24 bytes a URL besides the slice. Source: Kleinberg 1999.
+//! Each iteration makes two passes over the links. Memory: 24 bytes per URL besides the slice. Source: Kleinberg 1999.
 
 use super::exchange::sums;
 use super::slice::Slice;
 use super::{Fact, Found, Ground, Iterations};
 use webstrata_pipeline::engine::job::Stopped;
 
-/// Hubs and authorities among this worker's URLs.
+/// Returns the hub and authority values of this worker's URLs.
 pub(super) fn hits(ground: &mut Ground<'_>, slice: &Slice, iterations: Iterations) -> Result<Found, Stopped> {
     let mut hubs = vec![1.0; slice.graph.urls()];
     let mut authorities = authorities_of(ground, slice, &hubs)?;
@@ -36,7 +37,7 @@ fn authorities_of(ground: &mut Ground<'_>, slice: &Slice, hubs: &[f64]) -> Resul
     Ok(authorities)
 }
 
-/// Makes the sum of all workers' values 1, unless all are 0.
+/// Scales the values of all workers so that their sum is 1, unless all values are 0.
 fn scale(ground: &mut Ground<'_>, values: &mut [f64]) -> Result<(), Stopped> {
     let [sum] = sums(ground, [values.iter().sum()])?;
     if sum > 0.0 {

@@ -1,7 +1,7 @@
-//! `locality`: how many links of each page stay inside its host, and inside its domain.
+//! `locality`: the number of links of each page that stay inside its host, and inside its domain.
 //!
-//! One pass over the links, and one over the URLs for hosts and one for domains. Memory: 24 bytes a URL, hosts and
-//! their names.
+//! One pass over the links, one over the URLs for hosts, and one over the URLs for domains. Memory: 24 bytes per URL,
+//! and the hosts and their names.
 
 use super::exchange::sums;
 use super::slice::Slice;
@@ -40,7 +40,7 @@ pub(super) fn locality(ground: &mut Ground<'_>, slice: &Slice) -> Result<Found, 
         .and(facts))
 }
 
-/// The group of each mirror.
+/// Returns the group of each mirror.
 fn of_mirrors(groups: &UrlGroups, slice: &Slice) -> Vec<u32> {
     let mut near = 0;
     slice.mirrors.uids.iter().map(|&uid| groups.of(Uid(uid.into()), &mut near)).collect()

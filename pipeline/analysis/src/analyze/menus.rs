@@ -1,13 +1,14 @@
-//! `menus`: links that stand together on most pages of a directory.
+//! `menus`: links that occur together on most pages of a directory.
 //!
-//! The pages of a directory are those whose URLs begin with it, up to the last slash, and go on without one. Links that
-//! are on exactly the same of these pages are a group; a group of at least two links on at least the given share of at
-//! least so many pages is a menu (Avcular & Suel 2011, section 8, names them as a way to better compression). One row a
-//! link of a menu.
+//! A directory is a URL up to a slash. Its pages are the URLs that begin with it and have no further slash in their
+//! path. Links that are on exactly the same pages of a directory are a group. A group is a menu if it has at least two
+//! links and is on at least the given share of the pages, and if the directory has at least the given number of pages.
+//! Avcular & Suel 2011, section 8, name menus as a way to better compression. The result has one row for each link of a
+//! menu.
 //!
-//! The pages that have a link are not kept but summed up as the exclusive or of their hashes (64 bits), so two groups
-//! are taken for one with a chance of some 1e-19 a pair. Passes: one over the links, one over the URLs of pages.
-//! Memory: 24 bytes for each distinct pair of a directory and a link, twice.
+//! The pages that have a link are not kept. They are summed up as the exclusive or of their hashes (64 bits), so two
+//! groups are taken for one with a probability of about 1e-19 per pair. Passes: one over the links, one over the URLs
+//! of pages. Memory: 24 bytes for each distinct pair of a directory and a link, twice.
 
 use super::adjacency::{Adjacency, low};
 use super::exchange::{Number, exchange};
@@ -18,10 +19,10 @@ use webstrata_layers::Uid;
 use webstrata_pipeline::engine::job::Stopped;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// On how many pages of a directory a link is, and on which.
+/// The number of pages of a directory that have a link, and the exclusive or of the hashes of these pages.
 type PageSet = (u32, u64);
 
-/// A directory: how many pages it has, and its links.
+/// A directory: the number of its pages, and its links.
 #[derive(Default)]
 struct Directory {
     pages: u64,
@@ -49,10 +50,10 @@ pub(super) fn menus(ground: &mut Ground<'_>, graph: &Adjacency, share: f64, page
     Ok(Found::of_all().and(facts).with_sheet(Some(sheet(all))))
 }
 
-/// A group of links: on how many pages they are, and which they are.
+/// A group of links: the number of pages that have them, and the links.
 type Menu = (u32, Vec<u32>);
 
-/// What this worker's pages say of their directories.
+/// Reads the directories of this worker's pages.
 fn read(ground: &Ground<'_>, graph: &Adjacency) -> Result<BTreeMap<String, Directory>, Error> {
     let mut directories: BTreeMap<String, Directory> = BTreeMap::new();
     let mut next = 0;
@@ -83,7 +84,7 @@ fn read(ground: &Ground<'_>, graph: &Adjacency) -> Result<BTreeMap<String, Direc
     Ok(directories)
 }
 
-/// Brings all that workers know of a directory to one of them.
+/// Brings all data about a directory to one of the workers.
 fn share_out(
     ground: &mut Ground<'_>,
     mut directories: BTreeMap<String, Directory>,
@@ -129,7 +130,7 @@ fn share_out(
     Ok(directories)
 }
 
-/// The menus of a directory, those on most pages first.
+/// Returns the menus of a directory, sorted by the number of pages, the highest first.
 fn menus_of(directory: &Directory, share: f64) -> Vec<Menu> {
     let mut groups: HashMap<PageSet, Vec<u32>> = HashMap::new();
     for (&link, &page_set) in &directory.links {

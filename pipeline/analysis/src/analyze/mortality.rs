@@ -1,11 +1,11 @@
 //! `mortality`: links that are born and die on each page, and how long links live.
 //!
-//! A link is born at a known capture that has it where the one before had not, and dies at the first known capture that
-//! lacks it again. Links of a page's first capture are older than can be known: their deaths count by page, but they
-//! say nothing about life. Survival by age is the Kaplan-Meier estimate over links whose birth was seen, those that
-//! still live counting as long as they were watched; ages in months of 30 days. A page dies at a failure that ends it,
-//! with all its links, and returns at the next capture that is none. Nodes are the pages with a capture in
-//! the window that tells. One pass over the pages. Memory: 40 bytes a URL.
+//! A link is born at a known capture that has the link if the known capture before lacks it. The link dies at the next
+//! known capture that lacks it. Links of the first capture of a page have an unknown age. Their deaths count by page,
+//! but say nothing about lifetimes. Survival by age is the Kaplan-Meier estimate over the links with a known birth.
+//! Links that still live count for as long as they were watched. Ages are in months of 30 days. A page dies at a
+//! failure that ends it, together with all its links, and returns at the next capture that is not a failure. Nodes are
+//! the pages with a capture in the window that tells. One pass over the pages. Memory: 40 bytes per URL.
 
 use super::exchange::sums;
 use super::shared_nodes::SharedNodes;
@@ -20,7 +20,7 @@ const MONTH: i64 = 30 * 86_400;
 pub(super) fn mortality(ground: &mut Ground<'_>, window: Window) -> Result<Found, Stopped> {
     let urls = ground.my_urls();
     let [mut links, mut births, mut deaths] = [0; 3].map(|_| vec![0u64; urls]);
-    // By age: links that died at it, and links that were watched no longer.
+    // By age: the links that died at this age, and the living links that were watched up to this age.
     let mut ages: Vec<[u64; 2]> = Vec::new();
     let mut pages = Vec::new();
     let [mut page_deaths, mut page_returns] = [0; 2].map(|_| vec![0u64; urls]);
@@ -74,7 +74,7 @@ pub(super) fn mortality(ground: &mut Ground<'_>, window: Window) -> Result<Found
         .with_sheet(sheet))
 }
 
-/// How many links reach an age, die at it, and the share that outlives it.
+/// Returns, by age, the number of links that reach the age and that die at it, and the share of links that outlive it.
 fn survival(ages: &[[u64; 2]]) -> Sheet {
     let mut at_risk = ages.iter().map(|[died, survived]| died + survived).sum::<u64>();
     let mut share = 1.0;

@@ -1,8 +1,9 @@
 //! Results of analyses: a table of values by URL, and a report of one screen.
 //!
-//! A table has a row a node, in the order of UIDs, also for those that the analysis says nothing about: `uid`, `url`
-//! and the columns of the analysis; `at` before them where there are many dates, one after the other. Analyses that are
-//! not of URLs have a [`Sheet`] instead. The URLs are read once a date, beside the values. Memory: a batch of rows.
+//! A table has one row for each node, in the order of UIDs, including nodes that the analysis says nothing about. The
+//! columns are `uid`, `url` and the columns of the analysis. With several dates, the column `at` comes first, and rows
+//! are grouped by date. Analyses that are not about URLs have a [`Sheet`] instead. The URLs are read once for each
+//! date, together with the values. Memory: a batch of rows.
 
 use super::{Analysis, AnalyzeOptions, Found, Values};
 use crate::Error;
@@ -18,19 +19,19 @@ use webstrata_layers::{Links, Reader, Uid};
 use webstrata_pipeline::engine::job::Job;
 use webstrata_url::SUFFIX_LIST;
 
-/// Rows that are written at once.
+/// The number of rows that are written at once.
 const BATCH: usize = 1 << 16;
-/// URLs of a report.
+/// The number of URLs in a report.
 const TOP: usize = 10;
-/// Rows of a sheet in a report.
+/// The maximum number of rows of a sheet in a report.
 const SHEET_ROWS: usize = 10_000;
 
 /// A number that an analysis has found for the whole graph.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Fact {
-    /// What it is.
+    /// The name of the number.
     pub name: String,
-    /// Its value.
+    /// The value.
     pub value: f64,
 }
 
@@ -40,29 +41,29 @@ impl Fact {
     }
 }
 
-/// A small table that is not of URLs.
+/// A small table that is not about URLs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sheet {
-    /// What it is about.
+    /// The subject of the table.
     pub title: String,
-    /// Whether it is what the analysis writes, instead of values by URL.
+    /// Whether the analysis writes this table instead of values by URL.
     pub replaces_urls: bool,
-    /// Its columns, all of one length, by name.
+    /// The columns by name, all of the same length.
     pub columns: Vec<(String, SheetColumn)>,
 }
 
 /// A column of a sheet.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum SheetColumn {
-    /// Whole numbers.
+    /// Integers.
     Counts(Vec<u64>),
     /// Other numbers.
     Reals(Vec<f64>),
-    /// Seconds, UTC.
+    /// Times in seconds, UTC.
     Times(Vec<i64>),
     /// Texts.
     Texts(Vec<String>),
-    /// UIDs, which get their URLs beside them where they are written.
+    /// UIDs. The output has the URLs beside them.
     Urls(Vec<Uid>),
 }
 
@@ -94,54 +95,54 @@ impl Sheet {
         Self { title: title.to_owned(), replaces_urls, columns }
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn rows(&self) -> usize {
         self.columns.first().map_or(0, |(_, column)| column.len())
     }
 }
 
-/// A URL with a great value.
+/// A URL with one of the greatest values.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Top {
-    /// Its UID.
+    /// The UID of the URL.
     pub uid: Uid,
-    /// Itself.
+    /// The URL.
     pub url: String,
-    /// Its value.
+    /// The value of the URL.
     pub value: f64,
 }
 
-/// What an analysis found, at one date or in one window.
+/// The result of an analysis at one date or in one window.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DateReport {
-    /// The date, in seconds, where there are many.
+    /// The date in seconds, if there are several dates.
     pub at: Option<i64>,
-    /// How many nodes the graph has; `None` where the analysis is not of nodes.
+    /// The number of nodes of the graph; `None` if the analysis is not about nodes.
     pub nodes: Option<u64>,
-    /// Numbers of the whole graph.
+    /// Numbers about the whole graph.
     pub facts: Vec<Fact>,
-    /// What `top` is the greatest of; empty where that means nothing.
+    /// The name of the column that `top` has the greatest values of; empty if there is no such column.
     pub column: String,
     /// The URLs with the greatest values of the first column, or of the largest components.
     pub top: Vec<Top>,
     /// The first 10,000 rows of the sheet.
     pub sheet: Option<Sheet>,
-    /// All rows of the sheet.
+    /// The number of all rows of the sheet.
     pub sheet_rows: usize,
 }
 
-/// What an analysis found.
+/// The result of an analysis.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AnalyzeReport {
     /// The epoch that was analyzed.
     pub epoch: u64,
-    /// Which analysis.
+    /// The name of the analysis.
     pub analysis: String,
-    /// URLs of the store.
+    /// The number of URLs of the store.
     pub urls: u64,
-    /// By date.
+    /// The result at each date.
     pub dates: Vec<DateReport>,
-    /// Rows that were written.
+    /// The number of rows that were written.
     pub rows: u64,
 }
 
@@ -151,7 +152,7 @@ impl AnalyzeReport {
         Self { epoch, analysis: analysis.name().to_owned(), urls, dates: Vec::new(), rows: 0 }
     }
 
-    /// Adds what was found at a date.
+    /// Adds the result at a date.
     pub(super) fn add(&mut self, store: &Reader, at: Option<i64>, found: &Found) -> Result<(), Error> {
         let (column, ranked) = ranked(found);
         let top = ranked.into_iter().map(|(uid, value)| Ok(Top { uid, url: store.url(uid)?, value }));
@@ -167,7 +168,7 @@ impl AnalyzeReport {
     }
 }
 
-/// The UIDs with the greatest values, the greatest first, and what these are.
+/// Returns the name of a column, and the UIDs with its greatest values, the greatest first.
 fn ranked(found: &Found) -> (&'static str, Vec<(Uid, f64)>) {
     let Some(nodes) = found.all_nodes() else { return ("", Vec::new()) };
     let value = |values: &Values, at: usize| match values {
@@ -192,9 +193,9 @@ fn ranked(found: &Found) -> (&'static str, Vec<(Uid, f64)>) {
     (name, order)
 }
 
-/// Writes the table.
+/// The writer of the table.
 pub(super) struct Output {
-    /// Until the columns are known, the place for them.
+    /// The open target, until the columns are known.
     outlet: Option<Outlet<'static>>,
     format: TableFormat,
     about: Vec<(&'static str, String)>,
@@ -203,8 +204,8 @@ pub(super) struct Output {
 }
 
 impl Output {
-    /// A table, CSV where it goes to the stream. Opens its place, since that it cannot be written is better known
-    /// before than after.
+    /// Begins a table, which is CSV if it goes to the stream. Opens the target at once, so that a target that cannot be
+    /// written is reported before the analysis and not after it.
     pub(super) fn new(
         target: &Target,
         stream: impl Write + Send + 'static,
@@ -226,7 +227,7 @@ impl Output {
         Ok(Self { outlet, format, about, urls: options.urls, table: None })
     }
 
-    /// Writes what was found at a date.
+    /// Writes the result at a date.
     pub(super) fn write(&mut self, store: &Reader, at: Option<i64>, found: &Found, job: &Job) -> Result<(), Error> {
         match &found.sheet {
             Some(sheet) if sheet.replaces_urls => self.write_sheet(store, at, sheet),
@@ -302,18 +303,18 @@ impl Output {
         self.write_rows(columns)
     }
 
-    /// Ends the table; the number of its rows.
+    /// Ends the table and returns the number of its rows.
     pub(super) fn finish(self) -> Result<u64, Error> {
         self.table.map_or(Ok(0), TableWriter::finish)
     }
 }
 
-/// The column of the date, where there are many.
+/// Returns the column `at` if there are several dates.
 fn dated(at: Option<i64>, rows: usize) -> Vec<(Field, ArrayRef)> {
     at.map(|at| (column("at", time()), times(vec![Some(at); rows]))).into_iter().collect()
 }
 
-/// The values of some URLs, by their UIDs.
+/// Returns the values of some URLs, which are given by their UIDs.
 fn array(name: &str, values: &Values, uids: &[usize]) -> (Field, ArrayRef) {
     match values {
         Values::Counts(values) => {
@@ -327,7 +328,7 @@ fn array(name: &str, values: &Values, uids: &[usize]) -> (Field, ArrayRef) {
     }
 }
 
-/// A UID as an index of values by UID.
+/// Converts a UID to an index into values by UID.
 fn index(uid: Uid) -> usize {
     usize::try_from(uid.0).unwrap_or(usize::MAX)
 }

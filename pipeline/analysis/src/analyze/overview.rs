@@ -1,8 +1,8 @@
-//! The [`Overview`] of an epoch: captures, pages, URLs and links by year and by host, how long links live, and the
-//! domains that are linked to.
+//! The [`Overview`] of an epoch: captures, pages, URLs and links by year and by host, the lifetimes of links, and the
+//! most linked domains.
 //!
-//! Links and lives are those of `mortality` and `growth`. Passes over the pages: two; over the URLs: one. Memory: 4
-//! bytes a link, 40 a URL, 16 a host, and for each host the years and ages that it has.
+//! Links and lifetimes are defined as in `mortality` and `growth`. There are two passes over the pages and one over the
+//! URLs. Memory: 4 bytes per link, 40 per URL, 16 per host, and the years and ages that each host has.
 
 use super::exchange::exchange;
 use super::growth::when_first_known;
@@ -22,14 +22,14 @@ use webstrata_pipeline::engine::job::Stopped;
 use webstrata_pipeline::engine::{self, RunOptions, work_together};
 use webstrata_url::domain_of;
 
-/// Hosts of an overview.
+/// The maximum number of hosts in an overview.
 const HOSTS: usize = 50;
-/// Domains of an overview.
+/// The maximum number of domains in an overview.
 const DOMAINS: usize = 20;
-/// Seconds of a month, in which ages are counted.
+/// The seconds of a month, the unit of ages.
 const MONTH: i64 = 30 * 86_400;
 
-/// What pages add up to, by place in the list of years and by age.
+/// Sums over pages, by index in the list of years and by age.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Sums {
     years: BTreeMap<usize, [u64; 9]>,
@@ -57,7 +57,7 @@ impl Sums {
         self.years.entry(year).or_default()[column as usize] += 1;
     }
 
-    /// Adds a page, all its captures being asked.
+    /// Adds a page. `history` covers all its captures.
     fn add_page(&mut self, page: &Page, history: &History, year: impl Fn(i64) -> usize) {
         self.pages += 1;
         let mut before = None;
@@ -118,11 +118,11 @@ impl Sums {
     }
 }
 
-/// Computes the overview of a store's current epoch, on workers as those of [`analyze`]; in a cluster all processes
-/// give it. Nothing is written.
+/// Computes the overview of the current epoch of a store, on the same kind of workers as [`analyze`](super::analyze).
+/// In a cluster, all processes return the overview. Nothing is written.
 ///
 /// # Errors
-/// As [`analyze`].
+/// As [`analyze`](super::analyze).
 pub fn overview(run: &RunOptions, progress: &Progress) -> Result<Overview, Error> {
     let store = Store::open(&run.store)?;
     let id = store.id();
@@ -151,7 +151,7 @@ pub fn overview(run: &RunOptions, progress: &Progress) -> Result<Overview, Error
     done.map_err(Error::without_state)
 }
 
-/// The overview, in worker 0.
+/// Returns the overview in worker 0, and `None` in the others.
 fn find(ground: &mut Ground<'_>) -> Result<Option<Overview>, Stopped> {
     let counts = ground.store.store().manifest().counts;
     let starts = counts.periods(RangeLength::Year);
@@ -225,7 +225,7 @@ fn find(ground: &mut Ground<'_>) -> Result<Option<Overview>, Stopped> {
     }))
 }
 
-/// Adds up numbers of all workers, place by place, in worker 0; elsewhere they are all zero.
+/// Adds up the numbers of all workers, index by index. Worker 0 gets the sums, and the others get zeros.
 fn sum_of_workers(ground: &mut Ground<'_>, numbers: &[u64]) -> Result<Vec<u64>, Stopped> {
     let gathered = ground.gather(numbers)?.unwrap_or_default();
     let mut sums = vec![0; numbers.len()];
@@ -235,7 +235,7 @@ fn sum_of_workers(ground: &mut Ground<'_>, numbers: &[u64]) -> Result<Vec<u64>, 
     Ok(sums)
 }
 
-/// Numbers of worker 0, on all workers.
+/// Sends numbers of worker 0 to all workers.
 fn from_first(ground: &mut Ground<'_>, numbers: &[u32]) -> Result<Vec<u32>, Stopped> {
     let (index, peers) = (ground.worker.index(), ground.worker.peers());
     let bytes = if index == 0 { to_bytes(numbers) } else { Vec::new() };

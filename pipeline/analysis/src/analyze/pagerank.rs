@@ -1,9 +1,9 @@
-//! `pagerank`: the stationary distribution of a surfer who follows a link with probability `damping`, and else goes
-//! anywhere; from a URL without links, too. Anywhere is at the nodes of the date.
+//! `pagerank`: the stationary distribution of a random surfer. The surfer follows a link with probability `damping`,
+//! and otherwise jumps to any node of the date. From a URL without links, the surfer always jumps.
 //!
-//! By iteration: one pass over the links each. Two workers add the same numbers in another order than one, so that
-//! ranks differ by rounding (some 1e-16). Memory: 24 bytes a URL besides the slice. Source: Brin & Page 1998; dangling
-//! URLs as networkx.
+//! Each iteration makes one pass over the links. Several workers add the same numbers in a different order than one
+//! worker, so ranks differ by rounding (about 1e-16). Memory: 24 bytes per URL besides the slice. Source: Brin & Page
+//! 1998; URLs without links are treated as in NetworkX.
 
 use super::exchange::sums;
 use super::shared_nodes::SharedNodes;
@@ -11,7 +11,8 @@ use super::slice::Slice;
 use super::{Fact, Found, Ground, Iterations};
 use webstrata_pipeline::engine::job::Stopped;
 
-/// Ranks of this worker's URLs, which begin with those of `start` where it is given; 0 where a URL is no node.
+/// Returns the ranks of this worker's URLs. The iteration begins with the ranks in `start`, if given. A URL that is not
+/// a node has rank 0.
 pub(super) fn pagerank(
     ground: &mut Ground<'_>,
     slice: &Slice,
@@ -25,7 +26,7 @@ pub(super) fn pagerank(
     let mut ranks = start.unwrap_or_else(|| vec![1.0; slice.graph.urls()]);
     ranks.iter_mut().zip(&is_node).filter(|(_, is_node)| !**is_node).for_each(|(rank, _)| *rank = 0.0);
     let [sum] = sums(ground, [ranks.iter().sum()])?;
-    // Of an earlier date there may be no node left.
+    // It is possible that no node of the earlier date is left.
     let scale = if sum > 0.0 { 1.0 / sum } else { 0.0 };
     ranks.iter_mut().for_each(|rank| *rank *= scale);
     let [mut stranded] = sums(ground, [without_links(slice, &ranks)])?;
@@ -46,7 +47,7 @@ pub(super) fn pagerank(
     Ok(Found::of_worker().with("pagerank", ranks).and(facts))
 }
 
-/// The rank that lies on URLs without links.
+/// Returns the sum of the ranks of URLs without links.
 fn without_links(slice: &Slice, ranks: &[f64]) -> f64 {
     let (mut from, mut sum) = (0, 0.0);
     for &page in &slice.graph.pages {

@@ -1,25 +1,25 @@
 //! `rot`: pages that are gone as of a time, and links that lead to them.
 //!
-//! | number | of what |
+//! | number | counts |
 //! |---|---|
-//! | pages | those with a capture that counts as of the time, failures included |
-//! | gone | of these: a failure has ended the page, which was there before |
-//! | missing | of these: never there, every capture that counts is a failure |
-//! | back | of these: there again, after a failure had ended the page |
-//! | hosts, hosts gone | hosts with pages; those without any page that is there, and with one that is gone |
+//! | pages | pages with a capture that counts as of the time, including failures |
+//! | gone | of these pages: a failure has ended the page, which was there before |
+//! | missing | of these pages: never there, every capture that counts is a failure |
+//! | back | of these pages: there again, after a failure had ended the page |
+//! | hosts, hosts gone | hosts with pages; hosts that have a page that is gone and no page that is there |
 //! | links | pairs of a page that is there and a URL that it links to |
-//! | dead links | of these: to a page that is gone or missing |
-//! | unknown links | of these: to a URL without a capture that counts; the archive cannot tell |
+//! | dead links | of these links: to a page that is gone or missing |
+//! | unknown links | of these links: to a URL without a capture that counts; the archive cannot tell |
 //! | linking pages | pages that are there and have links |
-//! | broken pages | of these: with a dead link |
+//! | broken pages | of these pages: with a dead link |
 //!
-//! Which failures end a page is part of the question ([`webstrata_layers::Failures`]); a page that is older than the
-//! greatest age that was asked for is unknown, not gone. The share `broken pages / linking pages` is that of Pew
-//! Research Center, "When Online Content Disappears" (2024), whose broken link is one that cannot be reached any more;
-//! `dead links / (links - unknown links)` is link rot as Zittrain, Albert & Lessig define it for Perma.cc ("Perma:
-//! Scoping and Addressing the Problem of Link and Reference Rot in Legal Citations", 2014).
+//! The question says which failures end a page ([`webstrata_layers::Failures`]). A page is unknown, not gone, if its
+//! latest capture is older than the requested maximum age. The share `broken pages / linking pages` is the measure of
+//! Pew Research Center, "When Online Content Disappears" (2024): a link is broken if its target can no longer be
+//! reached. The share `dead links / (links - unknown links)` is link rot as Zittrain, Albert & Lessig define it for
+//! Perma.cc ("Perma: Scoping and Addressing the Problem of Link and Reference Rot in Legal Citations", 2014).
 //!
-//! One pass over the links. Memory: 40 bytes a URL, 4 a mirror, 90 a host.
+//! One pass over the links. Memory: 40 bytes per URL, 4 per mirror, 90 per host.
 
 use super::exchange::{Number, exchange, sums};
 use super::found::Found;
@@ -30,7 +30,7 @@ use std::collections::BTreeMap;
 use webstrata_layers::{PageState, Uid};
 use webstrata_pipeline::engine::job::Stopped;
 
-/// What is counted of the pages of a group, in order.
+/// The counts of the pages of a group, in order.
 const COLUMNS: [&str; 9] =
     ["pages", "gone", "missing", "back", "links", "dead_links", "unknown_links", "linking_pages", "broken_pages"];
 const PAGES: usize = 0;
@@ -44,12 +44,12 @@ const LINKING: usize = 7;
 const BROKEN: usize = 8;
 type Counts = [u64; COLUMNS.len()];
 
-/// What is known of a URL as the target of a link.
+/// The states of a URL as the target of a link.
 const NOT_CAPTURED: u32 = 0;
 const THERE: u32 = 1;
 const FAILED: u32 = 2;
 
-/// By URL its dead links; with `fold` a row a group of URLs instead.
+/// Counts the dead links of each URL. With `fold`, returns one row for each group of URLs instead.
 pub(super) fn rot(ground: &mut Ground<'_>, slice: &Slice, fold: Option<Fold>) -> Result<Found, Stopped> {
     let graph = &slice.graph;
     let mut of_url = vec![NOT_CAPTURED; graph.urls()];
@@ -107,7 +107,7 @@ pub(super) fn rot(ground: &mut Ground<'_>, slice: &Slice, fold: Option<Fold>) ->
         .and(facts))
 }
 
-/// The sums by group, of all workers, at worker 0; only groups with a page.
+/// Sums the counts of all workers by group, at worker 0. The result has only groups with a page.
 fn gather(ground: &mut Ground<'_>, groups: &UrlGroups, counts: &[Counts]) -> Result<BTreeMap<u32, Counts>, Stopped> {
     let (first, mut near) = (ground.my_uids().start, 0);
     let mut all: BTreeMap<u32, Counts> = BTreeMap::new();

@@ -1,12 +1,13 @@
-//! `salsa`: authorities and hubs as the stationary distributions of a walk that goes along a link and back along
-//! another.
+//! `salsa`: authorities and hubs as the stationary distributions of a walk that follows a link forward and another link
+//! back.
 //!
-//! The walk never leaves a component of the graph whose two sides are pages that link and URLs that are linked to.
-//! Inside one, an authority's part is that of its in-links, a hub's that of its out-links; a component's part is that
-//! of its authorities (hubs) among all. So there is nothing to iterate: one pass over the links, joins of what is
-//! linked from one page, and sums by component. Memory: 4 bytes a URL in each process, and 36 where results are.
+//! Consider the bipartite graph of pages that link and URLs that are linked to. The walk never leaves a component of
+//! this graph. Inside a component, the share of an authority is its share of in-links, and the share of a hub is its
+//! share of out-links. The share of a component is its share of all authorities (or hubs). So no iteration is needed:
+//! one pass over the links, joins of the URLs that one page links to, and sums by component. Memory: 4 bytes per URL in
+//! each process, and 36 in the process of worker 0.
 //!
-//! Source: Lempel & Moran 2001, proposition 6; Najork 2009 measures it on stores like this one.
+//! Source: Lempel & Moran 2001, proposition 6; Najork 2009 measures SALSA on stores like this one.
 
 use super::degrees::in_degrees;
 use super::slice::Slice;
@@ -29,7 +30,7 @@ pub(super) fn salsa(ground: &mut Ground<'_>, slice: &Slice) -> Result<Found, Sto
     let first = ground.gather(&first)?;
     let (Some(into), Some(out), Some(first)) = (into, out, first) else { return Ok(Found::of_all()) };
     let labels = sets.labels();
-    // By component: links, authorities, hubs.
+    // By component: the number of links, of authorities and of hubs.
     let mut sums = vec![[0u64; 3]; labels.len()];
     let (mut authorities, mut hubs) = (0u64, 0u64);
     for (&label, &degree) in labels.iter().zip(&into).filter(|(_, degree)| **degree > 0) {

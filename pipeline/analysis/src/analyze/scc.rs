@@ -1,9 +1,10 @@
-//! `scc`: strongly connected components: URLs that lead to each other along links. A component is named by its least
-//! UID.
+//! `scc`: strongly connected components, which are URLs that lead to each other along links. The least UID of a
+//! component is its name.
 //!
-//! One walk by depth in worker 0, the links of each URL read once. Memory there: 4 bytes a link, 16 a URL, and for each
-//! URL on the way 24 and 4 a link of it, which may be all. Source: Tarjan 1972 in the form of Pearce 2005, which has
-//! one number a URL: its place on the way while it is on it, the number of its component after that.
+//! Worker 0 makes one depth-first walk and reads the links of each URL once. Memory there: 4 bytes per link and 16 per
+//! URL. Each URL on the path takes 24 bytes more, and 4 for each of its links; the path may have all URLs. Source:
+//! Tarjan 1972 in the form of Pearce 2005, which has one number for each URL: its place on the path while it is there,
+//! and the number of its component afterwards.
 
 use super::adjacency::Adjacency;
 use super::shared_nodes::SharedNodes;
@@ -31,11 +32,11 @@ pub(super) fn scc(ground: &mut Ground<'_>, graph: Adjacency, nodes: &SharedNodes
     Ok(components(named_by_least(&numbers), nodes))
 }
 
-/// URLs between two looks at whether to stop.
+/// The number of URLs between two checks for a request to stop.
 const STRIDE: u32 = 1 << 16;
 
-/// A URL on the way, where its links begin among those of all on the way, which of them comes next, and whether nothing
-/// below it leads above it so far.
+/// A URL on the path. `first` is the index of its first link among the links of all URLs on the path, and `next` the
+/// index of its next link. `is_root` says that no URL below it has led above it so far.
 struct Step {
     uid: u32,
     first: usize,
@@ -43,18 +44,18 @@ struct Step {
     is_root: bool,
 }
 
-/// Strongly connected components of any graph with links from and to the numbers below `urls`: a number above 0 for
-/// each, the same for those of one component. `links_of` is asked once for each, and adds its links to what is there;
-/// whatever holds a graph can be walked, in arrays or compressed.
+/// Finds the strongly connected components of any graph with links from and to the numbers below `urls`. Returns a
+/// number above 0 for each, which is the same for all members of a component. `links_of` is called once for each
+/// number, and appends its links. The graph may be in any form, such as arrays or compressed lists.
 ///
 /// # Errors
-/// Those of `links_of`.
+/// The errors of `links_of`.
 pub fn strongly_connected<E>(
     urls: u32,
     mut links_of: impl FnMut(u32, &mut Vec<u32>) -> Result<(), E>,
 ) -> Result<Vec<u32>, E> {
-    // Places on the way rise from 1, numbers of components fall from the number of URLs: they never meet, since a URL
-    // has one or the other.
+    // Places on the path rise from 1, and numbers of components fall from the number of URLs. They never meet, because
+    // each URL has only one of the two.
     let mut numbers = vec![0u32; urls as usize];
     let (mut next_number, mut component) = (1u32, urls);
     let (mut path, mut links, mut finished) = (Vec::<Step>::new(), Vec::<u32>::new(), Vec::<u32>::new());
@@ -71,13 +72,13 @@ pub fn strongly_connected<E>(
                 links_of(uid, &mut links)?;
                 path.push(Step { uid, first, next: first, is_root: true });
             }
-            // Links of the last URL on the way are the last ones.
+            // The links of the last URL on the path are at the end of `links`.
             let Some(step) = path.last_mut() else { break };
             let mut least = numbers[step.uid as usize];
             while let Some(&link) = links.get(step.next) {
                 let number = numbers[link as usize];
                 if number == 0 {
-                    // It is looked at again when what it leads to has its number.
+                    // The link is examined again when its target has a number.
                     next_uid = Some(link);
                     break;
                 }
@@ -109,7 +110,7 @@ pub fn strongly_connected<E>(
     Ok(numbers)
 }
 
-/// The least UID with the same number, for each.
+/// Returns, for each URL, the least UID with the same number.
 fn named_by_least(numbers: &[u32]) -> Vec<u32> {
     let mut least = vec![u32::MAX; numbers.len() + 1];
     for (uid, &number) in (0u32..).zip(numbers) {

@@ -1,7 +1,8 @@
-//! The nodes of the graph at a date ([`crate::nodes`]), shared out among workers as their pages are.
+//! The nodes of the graph at a date ([`crate::nodes`]), divided among workers in the same way as pages.
 //!
-//! Each worker knows which URLs its links lead to, anywhere in the store, and tells the workers that have these.
-//! Memory: a bit a URL of the store, in each worker. Cost: a pass over the links, and two exchanges of that bit.
+//! Each worker knows the URLs that its links lead to, anywhere in the store, and tells the workers that own these URLs.
+//! Memory: one bit for each URL of the store, in each worker. Cost: a pass over the links, and two exchanges of these
+//! bits.
 
 use super::exchange::{exchange, from_bytes, sums, to_bytes};
 use super::{Ground, NodeRule};
@@ -9,18 +10,19 @@ use crate::nodes::Nodes;
 use webstrata_layers::{Links, Uid};
 use webstrata_pipeline::engine::job::Stopped;
 
-/// See the head of this file.
+/// The nodes of the graph at a date, as one worker knows them.
 pub(super) struct SharedNodes {
-    /// Those among this worker's URLs.
+    /// The nodes among this worker's URLs.
     mine: Nodes,
-    /// How many all workers have.
+    /// The number of nodes of all workers.
     pub(super) count: u64,
-    /// Those of all workers, in worker 0.
+    /// The nodes of all workers, in worker 0 only.
     pub(super) all: Option<Nodes>,
 }
 
 impl SharedNodes {
-    /// Nodes are these pages of this worker, and what these links lead to; or all URLs, where that is the rule.
+    /// Returns the nodes: these pages of this worker and the URLs that these links lead to, or all URLs if the rule
+    /// says so.
     pub(super) fn of(
         ground: &mut Ground<'_>,
         alive: impl Iterator<Item = Uid>,
@@ -58,7 +60,7 @@ impl SharedNodes {
         Ok(Self { mine, count: count as u64, all })
     }
 
-    /// Whether a URL of this worker is a node; `index` counts from its first one.
+    /// Whether a URL of this worker is a node. `first` is the first UID of the worker, and `index` counts from it.
     pub(super) fn holds(&self, first: Uid, index: usize) -> bool {
         self.mine.holds(first + index as u64)
     }

@@ -1,10 +1,10 @@
-//! The links of a worker's pages at one date, as numbers of *mirrors*: the distinct URLs that they lead to, wherever
-//! these are.
+//! The links of a worker's pages at one date, as numbers of *mirrors*. Mirrors are the distinct URLs that the pages
+//! link to; any worker may own them.
 //!
-//! Most links stay with the worker, since pages of a host are neighbours. A computation sends one value a mirror to the
-//! worker that owns the URL ([`Slice::push`]), or gets one from there ([`Slice::pull`]), and never one a link. Mirrors
-//! are those of all dates, so workers agree on them once. Memory: 8 bytes a mirror; 1.5 bits a URL of the store while
-//! they are found.
+//! Most links stay with the worker, because pages of a host are neighbours. A computation sends one value per mirror to
+//! the worker that owns the URL ([`Slice::push`]), or gets one value per mirror from that worker ([`Slice::pull`]). It
+//! never sends one value per link. The mirrors cover all dates, so workers agree on them once. Memory: 8 bytes per
+//! mirror, and 1.5 bits per URL of the store while mirrors are found.
 
 use super::Ground;
 use super::adjacency::{Adjacency, Timed, low};
@@ -15,47 +15,49 @@ use webstrata_layers::Links;
 use webstrata_layers::Uid;
 use webstrata_pipeline::engine::job::Stopped;
 
-/// Slices at many dates.
+/// The slices at many dates.
 pub(super) struct TimedSlice {
     timed: Timed<Mirror>,
     mirrors: Arc<Mirrors>,
 }
 
-/// See the head of this file.
+/// The slice of a worker at one date: its links as mirrors, and the mirrors.
 pub(super) struct Slice {
     pub(super) graph: Adjacency<Mirror>,
     pub(super) mirrors: Arc<Mirrors>,
 }
 
-/// The number of a mirror: its position among those of the worker, in the order of UIDs.
+/// The number of a mirror: its index among the mirrors of the worker, in the order of UIDs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Mirror(u32);
 
 impl Mirror {
-    /// The number as an index of values by mirror.
+    /// Returns the number as an index into values by mirror.
     pub(super) fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// What the pages of a worker link to.
+/// The URLs that the pages of a worker link to.
 pub(super) struct Mirrors {
-    /// UIDs, rising.
+    /// The UIDs of the mirrors, rising.
     pub(super) uids: Vec<u32>,
-    /// Where those of each worker begin; one more at the end.
+    /// The index in `uids` at which the URLs of each worker begin, and the length of `uids` at the end.
     pub(super) cuts: Vec<usize>,
-    /// By worker: which URLs of this worker its mirrors are, as UIDs from the first one of this worker on.
+    /// For each worker, the URLs of this worker that are mirrors there, as UIDs counted from the first UID of this
+    /// worker.
     pub(super) requested: Vec<Vec<u32>>,
 }
 
 impl Mirrors {
-    /// Finds the mirrors of links, given by UIDs. Gives the mirror of each link, in the same order and memory.
+    /// Finds the mirrors of links that are given as UIDs. Returns the mirror of each link, in the same order and
+    /// memory.
     pub(super) fn of(ground: &mut Ground<'_>, links: Vec<u32>) -> Result<(Vec<Mirror>, Arc<Self>), Stopped> {
         let (links, uids) = ranked(links, ground.store.urls());
         let cut = |range: &Range<Uid>| uids.partition_point(|&uid| u64::from(uid) < range.start.0);
         let mut cuts: Vec<usize> = ground.ranges.iter().map(cut).collect();
         cuts.push(uids.len());
-        // Each worker hears which of its URLs have mirrors here.
+        // Each worker receives the list of its URLs that have mirrors here.
         let first = |peer: usize| ground.ranges[peer].start.0;
         let outgoing = (0..cuts.len() - 1).map(|peer| {
             let indexes = uids[cuts[peer]..cuts[peer + 1]].iter().map(|&uid| low(u64::from(uid) - first(peer)));
@@ -67,7 +69,8 @@ impl Mirrors {
     }
 }
 
-/// The rank of each UID among the distinct ones, and these. Passes: two over the links, one over a bit a URL.
+/// Returns the rank of each UID among the distinct UIDs, and the distinct UIDs. Makes two passes over the links, and
+/// one over a bit for each URL.
 fn ranked(links: Vec<u32>, urls: u64) -> (Vec<Mirror>, Vec<u32>) {
     let mut bits = vec![0u64; usize::try_from(urls.div_ceil(64)).unwrap_or(usize::MAX)];
     for &link in &links {
@@ -97,20 +100,20 @@ impl TimedSlice {
         Ok(Self { timed, mirrors })
     }
 
-    /// The slice of a date of many.
+    /// Returns the slice at one of several dates.
     pub(super) fn at(&self, date: usize) -> Slice {
         Slice { graph: self.timed.at(date), mirrors: Arc::clone(&self.mirrors) }
     }
 
-    /// The slice of the only date, or of one of many.
+    /// Returns the slice at the only date, or at one of several dates.
     pub(super) fn into_at(self, date: usize) -> Slice {
         Slice { graph: self.timed.into_at(date), mirrors: self.mirrors }
     }
 }
 
 impl Slice {
-    /// Sends a value of each page along its links; what reaches a URL is joined, and given for each URL of this worker.
-    /// `zero` is what a URL has that nothing reaches.
+    /// Sends a value of each page along its links. Returns, for each URL of this worker, the join of the values that
+    /// reached the URL, or `zero` if no value did.
     pub(super) fn push<T: Number>(
         &self,
         ground: &mut Ground<'_>,
@@ -130,8 +133,8 @@ impl Slice {
         self.settle(ground, &sums, zero, join)
     }
 
-    /// Sends a value of each mirror to the URL that it stands for; what reaches a URL is joined, and given for each URL
-    /// of this worker. `zero` is what a URL has that has no mirror.
+    /// Sends the value of each mirror to the worker that owns its URL. Returns, for each URL of this worker, the join
+    /// of the values of its mirrors, or `zero` if the URL has no mirror.
     pub(super) fn settle<T: Number>(
         &self,
         ground: &mut Ground<'_>,
@@ -165,7 +168,7 @@ impl Slice {
         Ok(reached)
     }
 
-    /// The value of each mirror, given those of the URLs of this worker.
+    /// Returns the value of each mirror. `values` has the values of the URLs of this worker.
     pub(super) fn pull<T: Number>(&self, ground: &mut Ground<'_>, values: &[T]) -> Result<Vec<T>, Stopped> {
         let mirrors = &*self.mirrors;
         let index = ground.worker.index();

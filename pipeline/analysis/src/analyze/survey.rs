@@ -1,9 +1,9 @@
-//! Pages read one by one for statistics of how they change: each as a [`History`] of those captures in a window that
-//! tell which links the page has.
+//! Reads pages one by one for statistics of how they change. Each page comes as a [`History`] of the captures in a
+//! window that tell which links the page has.
 //!
-//! Captures whose links are unknown say nothing about links, and are passed over: a link that is in the known captures
-//! on both sides of one was there all the time. So are failures of the server; a failure that ends the page is a
-//! capture without links. Memory: a page.
+//! Captures with unknown links are passed over: a link that is in the known captures on both sides of such a capture
+//! was there all the time. Failures of the server are passed over, too. A failure that ends the page is a capture
+//! without links. Memory: a page.
 
 use super::Ground;
 use crate::Error;
@@ -12,17 +12,18 @@ use webstrata_layers::record::capture::fate::{self, Fate};
 use webstrata_layers::{AsOf, Page, Uid, Window};
 use webstrata_pipeline::engine::job::Stopped;
 
-/// The captures of a page in a window that tell ([`Page::tells`]), and its links by stretches of them.
+/// The captures of a page in a window that tell ([`Page::tells`]), and the stretches of these captures that have a
+/// link.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct History {
-    /// Times of these captures, rising.
+    /// The times of these captures, rising.
     pub(super) times: Vec<i64>,
-    /// Stretches of consecutive ones that have a link, as first and last index into `times`; by link, then
-    /// rising.
+    /// The stretches of consecutive captures that have a link, given by the first and the last index in `times`. Sorted
+    /// by link, then by index.
     pub(super) stretches: Vec<LinkStretch>,
 }
 
-/// See [`History::stretches`].
+/// A stretch of captures with a link; see [`History::stretches`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LinkStretch {
     pub(super) link: Uid,
@@ -31,12 +32,13 @@ pub(super) struct LinkStretch {
 }
 
 impl History {
-    /// The time of the capture that first lacks a link again, if there is one.
+    /// Returns the time of the first capture that lacks the link after the stretch, if there is one.
     pub(super) fn end(&self, stretch: &LinkStretch) -> Option<i64> {
         self.times.get(stretch.last + 1).copied()
     }
 
-    /// Replaces what is held by the history of a page in a window; until a time is from the first capture on.
+    /// Replaces this history by the history of a page in a window. A window as of a time selects all captures up to
+    /// that time.
     fn set(&mut self, page: &Page, window: Window) -> Result<(), Error> {
         let window = match window {
             Window::AsOf(AsOf { time, .. }) => Window::Seen { from: i64::MIN, to: time },
@@ -59,14 +61,15 @@ impl History {
     }
 }
 
-/// What becomes of a page, in order of time ([`mod@webstrata_layers::record::capture::fate`] has the rule).
+/// Returns what happens to a page, in order of time ([`mod@webstrata_layers::record::capture::fate`] has the rule).
 pub(super) fn fates(page: &Page) -> Vec<(i64, Fate)> {
     // Without a failure nothing happens after the first capture.
     let captures = if page.statuses.is_empty() { 1 } else { usize::MAX };
     fate::fates(page.captures().iter().take(captures))
 }
 
-/// Calls `visit` with each page of this worker: its place among the worker's URLs, itself, its history in the window.
+/// Calls `visit` with each page of this worker: its index among the URLs of the worker, the page, and its history in
+/// the window.
 pub(super) fn each(
     ground: &mut Ground<'_>,
     window: Window,
@@ -99,7 +102,7 @@ mod tests {
         let mut history = History::default();
         history.set(&page, Window::ALWAYS).unwrap();
         assert_eq!(history.times, [10, 30, 40]);
-        // Link 7 is there from the second capture to the third, of which the first is unknown.
+        // Link 7 is there from the second capture to the third, and the second capture has unknown links.
         let stretches =
             [(5, 0, 0), (6, 0, 2), (7, 1, 1)].map(|(link, first, last)| LinkStretch { link: Uid(link), first, last });
         assert_eq!(history.stretches, stretches);

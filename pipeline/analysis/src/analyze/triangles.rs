@@ -1,9 +1,10 @@
-//! `triangles`: how many triangles each URL is part of, links taken as edges without direction, and the local
-//! clustering.
+//! `triangles`: the number of triangles that each URL is part of, and the local clustering. Links are taken as edges
+//! without direction.
 //!
-//! Each edge goes from its end with fewer neighbours to the other one; a triangle is then found once, where lists of
-//! two URLs meet. All threads of process 0 share the URLs. Cost: links times the square root of links, at most. Memory
-//! there: 24 bytes a link, 24 a URL. Source: Schank & Wagner 2005 (forward).
+//! Each edge is directed from the end with fewer neighbours to the other end. Each triangle is then found once, where
+//! the lists of two URLs meet. All threads of process 0 divide the URLs among themselves. Cost: at most the number of
+//! links times its square root. Memory in process 0: 24 bytes per link and 24 per URL. Source: Schank & Wagner 2005
+//! (forward).
 
 use super::adjacency::Adjacency;
 use super::shared_nodes::SharedNodes;
@@ -36,16 +37,16 @@ pub(super) fn triangles(ground: &mut Ground<'_>, graph: Adjacency, nodes: &Share
     Ok(Found::of_all().with("triangles", counts).with("clustering", clustering).and(facts))
 }
 
-/// URLs that a thread takes at once.
+/// The number of URLs that a thread takes at once.
 const TAKEN: u32 = 256;
 
-/// The number of triangles of each URL, given edges from the lesser end to the greater one.
+/// Counts the triangles of each URL. `greater` has each edge under its lesser end.
 fn count(greater: &WholeGraph, job: &Job) -> Vec<u64> {
     let urls = u32::try_from(greater.urls()).unwrap_or(u32::MAX);
     let counts: Vec<AtomicU64> = (0..urls).map(|_| AtomicU64::new(0)).collect();
     let next = AtomicU32::new(0);
     let work = || {
-        // Where a URL stands among the greater neighbours of the one that is looked at, plus one.
+        // The position of each URL among the greater neighbours of the current URL, plus one; 0 for other URLs.
         let mut marked = vec![0u32; urls as usize];
         let mut found: Vec<u64> = Vec::new();
         loop {

@@ -1,24 +1,24 @@
-//! Which URLs are connected: sets that grow together, shared by the workers of a process.
+//! Connected URLs: sets that grow together, shared by the workers of a process.
 //!
-//! Every URL points to one that is not above it, and the least of a set to itself. Threads join sets at the same time
-//! without locks: a root is only ever replaced by a lesser one, and only where it still is a root. Memory: 4 bytes a
-//! URL of the store in each process. Cost: a few steps a join.
+//! Every URL points to a URL that is not greater, and the least URL of a set points to itself. Threads join sets
+//! concurrently without locks: a thread replaces a root only by a lesser URL, and only if it is still a root. Memory: 4
+//! bytes for each URL of the store, in each process. Cost: a few steps per join.
 
 use super::Ground;
 use super::exchange::{Number, exchange};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use webstrata_pipeline::engine::job::Stopped;
 
-/// See the head of this file.
+/// The parent of each URL.
 pub(super) struct UnionFind(Vec<AtomicU32>);
 
 impl UnionFind {
-    /// URLs that are not connected.
+    /// Returns URLs that are not connected.
     pub(super) fn new(urls: u32) -> Self {
         Self((0..urls).map(AtomicU32::new).collect())
     }
 
-    /// The least URL that is known to be connected with this one.
+    /// Returns the least URL that is known to be connected with this URL.
     pub(super) fn find(&self, mut uid: u32) -> u32 {
         loop {
             let parent = self.0[uid as usize].load(Relaxed);
@@ -26,8 +26,8 @@ impl UnionFind {
             if parent == above {
                 return parent;
             }
-            // Halves the way for whoever comes next. It may lose against another thread, which has then shortened it,
-            // too.
+            // Halves the path for later calls. The exchange may fail because of another thread. That thread has then
+            // shortened the path, too.
             let _ = self.0[uid as usize].compare_exchange_weak(parent, above, Relaxed, Relaxed);
             uid = above;
         }
@@ -48,10 +48,10 @@ impl UnionFind {
         }
     }
 
-    /// Brings what other processes have joined to worker 0, where it is whole then. All workers call it when they have
-    /// joined what they had; none of them may read before.
+    /// Brings the joins of other processes to worker 0, which then has all joins. All workers call this function when
+    /// they have made their joins. No worker may read the sets before this call.
     pub(super) fn unite(&self, ground: &mut Ground<'_>) -> Result<(), Stopped> {
-        // Nobody is at it any more when this returns.
+        // After this call, no worker changes the sets any more.
         ground.wait()?;
         let (index, peers) = (ground.worker.index(), ground.worker.peers());
         let mut outgoing = vec![Vec::new(); peers];
@@ -74,11 +74,11 @@ impl UnionFind {
         Ok(())
     }
 
-    /// The least URL connected with each.
+    /// Returns, for each URL, the least URL that is connected with it.
     pub(super) fn labels(&self) -> Vec<u32> {
         let mut labels: Vec<u32> = Vec::with_capacity(self.0.len());
         for (uid, parent) in (0u32..).zip(&self.0) {
-            // A parent is lesser, so its label is there already.
+            // A parent is less than the URL, so the label of the parent is already there.
             let parent = parent.load(Relaxed);
             labels.push(if parent == uid { uid } else { labels[parent as usize] });
         }

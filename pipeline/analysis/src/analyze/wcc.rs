@@ -1,7 +1,7 @@
-//! `wcc`: weakly connected components, links taken both ways. A component is named by its least UID.
+//! `wcc`: weakly connected components, where links count in both directions. The least UID of a component is its name.
 //!
-//! One pass over the links by all workers at once. Memory: see [`super::union_find`], and 12 bytes a URL where results
-//! are.
+//! All workers together make one pass over the links. Memory: see [`super::union_find`], and 12 bytes per URL in the
+//! process of worker 0.
 
 use super::adjacency::Adjacency;
 use super::shared_nodes::SharedNodes;
@@ -19,8 +19,8 @@ pub(super) fn wcc(ground: &mut Ground<'_>, graph: &Adjacency, nodes: &SharedNode
     Ok(nodes.all.as_ref().map_or_else(Found::of_all, |nodes| components(sets.labels(), nodes)))
 }
 
-/// What is known of components that are named by the least of their UIDs. What is no node is a component by itself, and
-/// does not count.
+/// Returns the result for components that are named by their least UID. A URL that is not a node is a component by
+/// itself and is not counted.
 pub(super) fn components(labels: Vec<u32>, nodes: &Nodes) -> Found {
     let sizes = sizes(&labels);
     let of_nodes =

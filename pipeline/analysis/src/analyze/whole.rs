@@ -1,6 +1,6 @@
-//! A graph at one date in the memory of one worker, for algorithms that walk it.
+//! A graph at one date in the memory of one worker, for algorithms that walk the graph.
 //!
-//! Worker 0 gets the links of all. Memory there: 4 bytes a link, 8 a URL of the store.
+//! Worker 0 gets the links of all workers. Memory there: 4 bytes per link and 8 per URL of the store.
 
 use super::Ground;
 use super::adjacency::{Adjacency, low};
@@ -9,15 +9,15 @@ use crate::Error;
 use webstrata_layers::Links;
 use webstrata_pipeline::engine::job::Stopped;
 
-/// Links by source.
+/// The links, grouped by source.
 pub(super) struct WholeGraph {
-    /// Where the links of each UID begin; one more at the end.
+    /// The index in `links` at which the links of each UID begin, and the length of `links` at the end.
     starts: Vec<u64>,
     links: Vec<u32>,
 }
 
 impl WholeGraph {
-    /// Gathers the links of all workers at worker 0; the others get nothing.
+    /// Gathers the links of all workers at worker 0. The other workers get `None`.
     pub(super) fn gather(ground: &mut Ground<'_>, graph: Adjacency) -> Result<Option<Self>, Stopped> {
         let (index, peers) = (ground.worker.index(), ground.worker.peers());
         let mut outgoing = vec![Vec::new(); peers];
@@ -35,7 +35,7 @@ impl WholeGraph {
         if index > 0 {
             return Ok(None);
         }
-        // Worker 0 has the lowest UIDs, so what others have stands after its links.
+        // Worker 0 has the lowest UIDs, so the links of other workers follow its links.
         let urls = usize::try_from(ground.store.urls()).unwrap_or(usize::MAX);
         let mut starts = Vec::with_capacity(urls + 1);
         for (at, &start) in graph.starts.iter().take(graph.pages.len()).enumerate() {
@@ -60,29 +60,29 @@ impl WholeGraph {
         Ok(Some(gathered))
     }
 
-    /// The links that are added next are those of this UID, which rises.
+    /// Begins the links of this UID; the links that are added next belong to it. UIDs rise from call to call.
     fn begin(&mut self, page: usize) {
         let end = self.links.len() as u64;
         self.starts.resize(page + 1, end);
     }
 
-    /// Number of URLs.
+    /// Returns the number of URLs.
     pub(super) fn urls(&self) -> usize {
         self.starts.len() - 1
     }
 
-    /// Number of links.
+    /// Returns the number of links.
     pub(super) fn links(&self) -> usize {
         self.links.len()
     }
 
-    /// The links of a UID, rising.
+    /// Returns the links of a UID, rising.
     pub(super) fn of(&self, uid: u32) -> &[u32] {
         let at = |uid: usize| usize::try_from(self.starts[uid]).unwrap_or(usize::MAX);
         &self.links[at(uid as usize)..at(uid as usize + 1)]
     }
 
-    /// The links that pass a test.
+    /// Returns the graph of the links that pass a test.
     pub(super) fn only(&self, keep: impl Fn(u32, u32) -> bool) -> WholeGraph {
         let mut kept = WholeGraph { starts: Vec::with_capacity(self.starts.len()), links: Vec::new() };
         for uid in (0..).take(self.urls()) {
@@ -93,7 +93,7 @@ impl WholeGraph {
         kept
     }
 
-    /// The links both ways, without loops and doubles, by each end: an undirected graph.
+    /// Returns the undirected graph: each link under both of its ends, without loops and duplicates.
     pub(super) fn undirected(&self) -> WholeGraph {
         let urls = self.urls();
         let mut starts = vec![0u64; urls + 1];

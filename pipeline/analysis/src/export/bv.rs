@@ -2,15 +2,15 @@
 //!
 //! ```text
 //! BASENAME.graph .offsets .ef .properties        the links of the window
-//! BASENAME-t.graph .offsets .ef .properties      the same, turned: who links to node n
-//! BASENAME.urls                                  the URL of each node, a line each
+//! BASENAME-t.graph .offsets .ef .properties      the transpose: the nodes that link to node n
+//! BASENAME.urls                                  the URL of each node, one line per node
 //! ```
 //!
-//! `.offsets` is for the Java library, `.ef` for the crate, which opens both graphs as they are. Nodes are numbered in
-//! the order of UIDs: without a window, node n is the URL with the UID n. A graph has no times: ask for those of
-//! another window in another export. Files get their names when all are whole, those with `.properties`, without which
-//! nothing opens, last. Links are turned by an external sort in `memory_max`; the index `.ef` is made in memory, at
-//! most two bytes a node.
+//! `.offsets` is for the Java library and `.ef` for the crate, which opens both graphs as they are. Nodes are numbered
+//! in the order of UIDs: without a window, node n is the URL with the UID n. A graph has no times; another window needs
+//! another export. Files get their names when all files are complete. The `.properties` files come last, because a
+//! graph does not open without them. An external sort in `memory_max` transposes the links. The index `.ef` is made in
+//! memory, with at most two bytes per node.
 
 use super::{Export, ExportReport};
 use crate::Error;
@@ -29,8 +29,8 @@ use webstrata_layers::{Draft, Links};
 use webstrata_pipeline::engine::external_sort::{Sorted, Sorter};
 use webstrata_pipeline::engine::scratch::Scratch;
 
-/// Lists before a list that it may copy from, steps from a list to one that copies from none, and the shortest
-/// interval: the defaults of WebGraph.
+/// The number of earlier lists that a list may copy from, the maximum number of steps from a list to one that copies
+/// from none, and the shortest interval: the defaults of WebGraph.
 const WINDOW: usize = 7;
 const CHAIN_MAX: usize = 3;
 const INTERVAL_MIN: usize = 4;
@@ -55,7 +55,7 @@ pub(super) fn write(export: &Export<'_>) -> Result<ExportReport, Error> {
             Ok(())
         })?;
         records += links.len() as u64;
-        // A page without links may be none of the nodes.
+        // It is possible that a page without links is not a node.
         if links.is_empty() { Ok(()) } else { graph.list(export.number(page.uid), &links) }
     })?;
     let graph = graph.finish()?;
@@ -67,7 +67,7 @@ pub(super) fn write(export: &Export<'_>) -> Result<ExportReport, Error> {
         if export.is_node(uid) { writeln!(urls, "{url}").map_err(|source| urls.failed(source)) } else { Ok(()) }
     })?;
     urls.finish()?;
-    // Files of an earlier export must not open with parts of this one.
+    // Files of an earlier export must not open together with files of this one.
     for ending in [".properties", "-t.properties"] {
         remove(&with_ending(basename, ending))?;
     }
@@ -77,7 +77,7 @@ pub(super) fn write(export: &Export<'_>) -> Result<ExportReport, Error> {
     Ok(ExportReport { epoch: export.reader.epoch(), records, nodes })
 }
 
-/// Writes the lists of who links to each node.
+/// Writes, for each node, the list of nodes that link to it.
 fn write_transpose(
     export: &Export<'_>,
     turned: &mut Sorted,
@@ -96,7 +96,7 @@ fn write_transpose(
         sources.push(index(source)?);
         export.step(1)?;
     }
-    // A graph without nodes has no list.
+    // A graph without nodes has no lists.
     if !sources.is_empty() {
         transpose.list(node, &sources)?;
     }
@@ -118,11 +118,11 @@ fn with_ending(basename: &Path, ending: &str) -> PathBuf {
     path.into()
 }
 
-/// The first error of the files of a graph.
+/// The first error of writing the files of a graph.
 type Failure = Rc<RefCell<Option<Error>>>;
 
-/// A file that takes whatever it is given, and keeps its first error for whoever looks: writers of bits write their
-/// last ones when they are dropped, also after an error, and panic where that fails.
+/// A file that accepts all bytes and keeps its first error for later. Writers of bits write their last bits when they
+/// are dropped, even after an error, and panic if this fails.
 struct Patient {
     path: PathBuf,
     file: BufWriter<File>,
@@ -167,7 +167,7 @@ struct Drafts {
     offsets: Draft,
     compressor: BvComp<ConstCodesEncoder<BE, Bits>, Patient, ()>,
     failure: Failure,
-    /// The node whose list comes next, and how many there are.
+    /// The node of the next list, and the number of nodes.
     next: u64,
     nodes: u64,
 }
@@ -189,7 +189,7 @@ impl Drafts {
         Ok(Self { basename: basename.to_owned(), graph, offsets, compressor, failure, next: 0, nodes })
     }
 
-    /// Adds the links of a node; nodes rise, and those between have none.
+    /// Adds the links of a node. Nodes rise from call to call, and skipped nodes have no links.
     fn list(&mut self, node: u64, links: &[usize]) -> Result<(), Error> {
         while self.next < node {
             self.push(&[])?;
@@ -225,21 +225,21 @@ impl Drafts {
     }
 }
 
-/// The files of one graph when they are whole.
+/// The complete files of one graph.
 struct FinishedFiles {
     drafts: [Draft; 3],
     properties: Outlet<'static>,
 }
 
 impl FinishedFiles {
-    /// Puts all files but the properties in their place.
+    /// Puts all files except the properties in their places.
     fn keep(self) -> Result<Last, Error> {
         self.drafts.into_iter().try_for_each(keep)?;
         Ok(Last(self.properties))
     }
 }
 
-/// What makes a graph one that opens.
+/// The file that is put in place last, and makes the graph one that opens.
 struct Last(Outlet<'static>);
 
 impl Last {
@@ -261,7 +261,7 @@ fn keep(draft: Draft) -> Result<(), Error> {
     draft.finish().map_err(|source| Error::Output { path, source })
 }
 
-/// What an error of writing is.
+/// Returns the error for a failed write.
 fn failed(draft: &Draft, source: io::Error) -> Error {
     Error::Output { path: draft.target().to_owned(), source }
 }

@@ -1,13 +1,13 @@
-//! Edges as intervals: a row for each page and link of it that a known capture of the window has.
+//! Edges as intervals: a row for each pair of a page and a link that is in a known capture of the window.
 //!
 //! | column | type | meaning |
 //! |---|---|---|
 //! | `src`, `dst` | uint64, or string with URLs | the page, and the link |
 //! | `first_seen`, `last_seen` | timestamp | the first and the last capture of the window that has the link |
 //! | `captures` | uint32 | captures of the page in the window that tell which links it has: no failure of the server |
-//! | `captures_with_link` | uint32 | those that have the link: as many as `captures` where it was always there |
+//! | `captures_with_link` | uint32 | captures with the link; equal to `captures` if the link was always there |
 //!
-//! Rows are in order of (page, link). For Gephi the columns are `Source`, `Target`, `Type` (`Directed`), `Weight`
+//! Rows are in the order of (page, link). For Gephi, the columns are `Source`, `Target`, `Type` (`Directed`), `Weight`
 //! (captures with the link) and `Time Interval`, which has each run of captures with the link.
 
 use super::table::{CHUNK, create, intervals};
@@ -107,7 +107,7 @@ pub(super) fn write(export: &Export<'_>, stream: &mut Stream) -> Result<ExportRe
     Ok(ExportReport { epoch: export.reader.epoch(), records: table.finish()?, nodes: 0 })
 }
 
-/// Captures of one page are fewer than 2^32.
+/// Converts a number of captures. A page has fewer than 2^32 captures.
 pub(super) fn number(captures: u64) -> u32 {
     u32::try_from(captures).unwrap_or(u32::MAX)
 }

@@ -3,13 +3,13 @@
 //! | column | type | meaning |
 //! |---|---|---|
 //! | `src`, `dst` | uint64, or string with URLs | the page, and the link |
-//! | `timestamp` | timestamp | the capture that is unlike the known capture before it |
-//! | `present` | bool | whether it has the link |
+//! | `timestamp` | timestamp | the capture that differs from the known capture before it |
+//! | `present` | bool | whether this capture has the link |
 //!
-//! A link that the first known capture has appears there. Captures with unknown links, and failures of the server,
-//! neither have a link nor miss it. At a failure that ends the page all its links go.
-//! A window chooses among the events of all time, so the events of consecutive windows are together those of both. Rows
-//! are in order of (page, link, time), and `present` is true and false in turn.
+//! A link of the first known capture appears at that capture. A capture with unknown links neither has nor lacks a
+//! link, and neither does a failure of the server. At a failure that ends the page, all its links go. A window selects
+//! among the events of all time, so the events of two consecutive windows are together those of the joined window. Rows
+//! are in the order of (page, link, time), and `present` alternates between true and false.
 
 use super::table::{CHUNK, create};
 use super::texts::Ends;

@@ -1,11 +1,11 @@
-//! GEXF 1.3 (gexf.net), dynamic: nodes and edges with the time in which they are there, for Gephi 0.9.3 and later and
-//! NetworkX.
+//! GEXF 1.3 (gexf.net), dynamic: nodes and edges with the times at which they are there, for Gephi 0.9.3 and later and
+//! for NetworkX.
 //!
-//! `timerepresentation` is `interval`. Times are dates with their time of day, UTC, and yet `timeformat` is `date`:
-//! NetworkX knows no `dateTime`, and takes dates as the text that they are; Gephi reads both alike, to the second, and
-//! only labels its timeline by days. An edge has a spell for each run of captures with the link, both ends included; a
-//! node one `start` and `end` around its captures and links. The weight of an edge is the number of captures with the
-//! link, or of links between hosts. Attributes are static.
+//! `timerepresentation` is `interval`. Times are dates with a time of day in UTC, but `timeformat` is `date`. NetworkX
+//! does not know `dateTime`, and takes dates as plain text. Gephi reads both formats alike, to the second, and only
+//! labels its timeline by days. An edge has a spell for each run of captures with the link, both ends included. A node
+//! has one `start` and one `end` around its captures and links. The weight of an edge is the number of captures with
+//! the link, or of links between hosts. Attributes are static.
 
 use super::graph::{Attributes, Edge, Graph, Node, Shape, Value};
 use super::table::in_words;
@@ -15,7 +15,7 @@ use crate::Error;
 use crate::outlet::Outlet;
 use webstrata_layers::{Links, Window, format_time};
 
-/// See the head of this file.
+/// The writer of a GEXF document.
 pub(super) struct Gexf<'a> {
     xml: Xml<'a>,
     window: Window,

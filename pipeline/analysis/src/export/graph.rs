@@ -1,8 +1,9 @@
-//! Graphs with attributes, for formats that other tools draw: what nodes and edges there are, whatever their syntax.
+//! Graphs with attributes, in formats that other tools draw. This file has the nodes and edges, without their syntax.
 //!
-//! Of links: a node is a URL that is there in the window ([`crate::nodes`]), an edge a page and a link. Of hosts: a
-//! node is a host, an edge what [`super::hosts`] has a row for. Nodes come before edges, so pages are read twice.
-//! Memory: some 100 bytes for each node, or what hosts take; tools that read such files take more.
+//! In a graph of links, a node is a URL that is there in the window ([`crate::nodes`]), and an edge is a page and a
+//! link. In a graph of hosts, a node is a host, and an edge is a row of [`super::hosts`]. Nodes come before edges, so
+//! pages are read twice. Memory: about 100 bytes per node, or the memory of hosts. Tools that read such files take
+//! more.
 
 use super::edges::number;
 use super::hosts::folded;
@@ -15,7 +16,7 @@ use webstrata_layers::Links;
 use webstrata_layers::Uid;
 use webstrata_url::domain_of;
 
-/// What an attribute is.
+/// The kind of an attribute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Text,
@@ -23,7 +24,7 @@ pub(super) enum Kind {
     Time,
 }
 
-/// The value of an attribute; `None` where there is none.
+/// The value of an attribute, or `None`.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Value<'a> {
     Text(&'a str),
@@ -35,30 +36,30 @@ pub(super) enum Value<'a> {
 /// The name and kind of each attribute, in order.
 pub(super) type Attributes = &'static [(&'static str, Kind)];
 
-/// What the nodes and edges of a graph have.
+/// The attributes of the nodes and edges of a graph.
 #[derive(Clone, Copy)]
 pub(super) struct Shape {
-    /// What the label of a node is.
+    /// The meaning of the label of a node.
     pub(super) label: &'static str,
     pub(super) nodes: Attributes,
     pub(super) edges: Attributes,
 }
 
-/// A node; its values are in the order of attributes.
+/// A node. Its values are in the order of the attributes.
 pub(super) struct Node<'a> {
     pub(super) id: u64,
     pub(super) label: &'a str,
-    /// From when to when it is there: captures and links.
+    /// The first and the last time at which the node is there, by its captures and by links.
     pub(super) life: (i64, i64),
     pub(super) values: &'a [Value<'a>],
 }
 
-/// An edge; its values are in the order of attributes.
+/// An edge. Its values are in the order of the attributes.
 pub(super) struct Edge<'a> {
     pub(super) source: u64,
     pub(super) target: u64,
     pub(super) weight: u64,
-    /// When it is there, rising.
+    /// The stretches of time in which the edge is there, rising.
     pub(super) stretches: &'a [(i64, i64)],
     pub(super) values: &'a [Value<'a>],
 }
@@ -106,16 +107,16 @@ pub(super) fn write(export: &Export<'_>, graph: impl Graph) -> Result<ExportRepo
     if export.options.what == What::Hosts { write_hosts(export, graph) } else { write_pages(export, graph) }
 }
 
-/// What is known of a node before it is written.
+/// The data about a node before the node is written.
 #[derive(Clone, Copy)]
 struct Known {
     life: (i64, i64),
     captures: u32,
-    /// Of the first and the last capture.
+    /// The times of the first and the last capture.
     times: Option<(i64, i64)>,
 }
 
-/// Makes a node known that is there at some time.
+/// Adds a node that is there from `first` to `last`, or extends the life of the node. Returns the data of the node.
 fn extend(nodes: &mut HashMap<Uid, Known>, uid: Uid, (first, last): (i64, i64)) -> &mut Known {
     let known = nodes.entry(uid).or_insert(Known { life: (first, last), captures: 0, times: None });
     known.life = (known.life.0.min(first), known.life.1.max(last));

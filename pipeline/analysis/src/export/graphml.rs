@@ -1,7 +1,8 @@
-//! GraphML (graphml.graphdrawing.org): a directed graph with attributes on nodes and edges, times as ISO 8601 text.
+//! GraphML (graphml.graphdrawing.org): a directed graph with attributes on nodes and edges, and times as ISO 8601 text.
 //!
-//! Nodes have their number as id, their URL or host under its name, and what [`super::graph`] gives them; edges have a
-//! `weight` besides: captures with the link, or links of hosts.
+//! The id of a node is its number. The URL or host of a node is an attribute named `url` or `host`, followed by the
+//! attributes of [`super::graph`]. Edges also have a `weight`: the number of captures with the link, or of links
+//! between hosts.
 
 use super::graph::{Attributes, Edge, Graph, Kind, Node, Shape, Value};
 use super::xml::{Xml, in_text, kind};
@@ -13,7 +14,7 @@ const NAMESPACE: &str = "http://graphml.graphdrawing.org/xmlns";
 const SCHEMA: &str = "http://graphml.graphdrawing.org/xmlns http://graphml.graphdrawing.org/xmlns/1.0/graphml.xsd";
 const INSTANCE: &str = "http://www.w3.org/2001/XMLSchema-instance";
 
-/// See the head of this file.
+/// The writer of a GraphML document.
 pub(super) struct Graphml<'a> {
     xml: Xml<'a>,
     nodes: Vec<String>,
@@ -26,7 +27,7 @@ impl<'a> Graphml<'a> {
         Ok(Self { xml, nodes: Vec::new(), edges: Vec::new() })
     }
 
-    /// Declares the attributes of nodes, or of edges; gives their ids in the document.
+    /// Declares the attributes of nodes or of edges. Returns their ids in the document.
     fn keys(&mut self, of: &str, attributes: Attributes) -> Result<Vec<String>, Error> {
         let ids: Vec<String> = (0..attributes.len()).map(|at| format!("{}{at}", &of[..1])).collect();
         for (id, (name, kind)) in ids.iter().zip(attributes) {

@@ -1,15 +1,16 @@
-//! Links between hosts, domains or paths: a row for each pair of them with a link of the window from one to the other.
+//! Links between hosts, domains or paths: a row for each pair of groups with a link in the window from the first to the
+//! second.
 //!
 //! | column | type | meaning |
 //! |---|---|---|
-//! | `src`, `dst` | string | from where, and to where; they may be the same |
+//! | `src`, `dst` | string | the group of the pages, and the group of the links; they may be the same |
 //! | `pages` | uint64 | pages of `src` that link to some URL of `dst` |
 //! | `links` | uint64 | pairs of a page and a link |
 //! | `occurrences` | uint64 | links in captures: a link in three captures counts three times |
 //! | `first_seen`, `last_seen` | timestamp | the first and the last capture of the window that has such a link |
 //!
-//! Rows are in order of names. For Gephi the columns are `Source`, `Target`, `Type`, `Weight` (links), `Pages`,
-//! `Occurrences` and `Time Interval`. Memory: all pairs, some 100 bytes each, and the names.
+//! Rows are in the order of names. For Gephi, the columns are `Source`, `Target`, `Type`, `Weight` (links), `Pages`,
+//! `Occurrences` and `Time Interval`. Memory: all pairs, about 100 bytes each, and the names.
 
 use super::table::{CHUNK, create, intervals};
 use super::{Export, ExportReport, Names, Stream};
@@ -23,7 +24,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use webstrata_layers::Links;
 
-/// What links from one group to another are.
+/// The counts and times of the links from one group to another.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Weights {
     pub(super) pages: u64,
@@ -43,16 +44,16 @@ impl Weights {
     }
 }
 
-/// Two groups, by number, and what links from one to the other are.
+/// The numbers of two groups, and the weights of the links from the first to the second.
 pub(super) type Pair = ((u32, u32), Weights);
 
-/// The groups of the store and, sorted by names, those with links between them.
+/// Returns the groups of the store, and the pairs of groups with links, sorted by names.
 pub(super) fn folded(export: &Export<'_>) -> Result<(UrlGroups, Vec<Pair>), Error> {
     let window = export.options.window;
     let groups = UrlGroups::read(export.reader, export.options.fold.unwrap_or(Fold::Host), export.job)?;
     let mut pairs: HashMap<(u32, u32), Weights> = HashMap::new();
     let (mut from_near, mut to_near) = (0, 0);
-    // Of one page: each group that it links to once.
+    // The groups that one page links to. Consecutive links to one group share an entry.
     let mut targets: Vec<(u32, Weights)> = Vec::new();
     export.pages("hosts", |page| {
         let src = groups.of(page.uid, &mut from_near);

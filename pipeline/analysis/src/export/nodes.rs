@@ -1,14 +1,14 @@
-//! Nodes: a row for each, in order of UIDs: all URLs of the store, or those of the window.
+//! Nodes: a row for each node, in the order of UIDs. Nodes are all URLs of the store, or the nodes of the window.
 //!
 //! | column | type | meaning |
 //! |---|---|---|
-//! | `id` | uint64 | the UID: what `src` and `dst` of edges and events are |
+//! | `id` | uint64 | the UID, as in `src` and `dst` of edges and events |
 //! | `url`, `surt` | string | the URL, and its urlkey for joins with CDX indexes |
-//! | `host`, `domain` | string, or null | its host and the registrable domain of that; null for a URL without a host |
-//! | `first_capture`, `last_capture` | timestamp, or null | of its captures in the window; null without captures |
-//! | `captures` | uint32 | how many these are |
+//! | `host`, `domain` | string, or null | the host and its registrable domain; null for a URL without a host |
+//! | `first_capture`, `last_capture` | timestamp, or null | first and last capture in the window; null if none |
+//! | `captures` | uint32 | the number of these captures |
 //!
-//! For Gephi the columns are `Id`, `Label` (the URL), `Host`, `Domain`, `Captures` and `Time Interval`, from the first
+//! For Gephi, the columns are `Id`, `Label` (the URL), `Host`, `Domain`, `Captures` and `Time Interval`, from the first
 //! capture to the last.
 
 use super::edges::number;
@@ -33,7 +33,7 @@ struct Batch {
     hosts: StringBuilder,
     domains: StringBuilder,
     captures: Vec<u32>,
-    /// Of the first and the last capture.
+    /// The times of the first and the last capture.
     times: Vec<Option<(i64, i64)>>,
 }
 

@@ -1,12 +1,12 @@
 //! Links as lines of two numbers: a Matrix Market file, or an edge list of NetworKit.
 //!
-//! Nodes are numbered from 1 in the order of UIDs: without a window, the URL with the UID n is n + 1; in a window, the
-//! node n is row n of an export of its nodes. Lines are in order of (page, link).
+//! Nodes are numbered from 1 in the order of UIDs. Without a window, the URL with the UID n has the number n + 1. In a
+//! window, node n is row n of an export of the nodes. Lines are in the order of (page, link).
 //!
 //! - Matrix Market (`coordinate pattern general`): a square matrix with an entry where the page of the row links to the
-//!   URL of the column. Its head says how many entries follow, so pages are read twice.
-//! - NetworKit `EdgeListTabOne`: page, tab, link. Read it by `EdgeListReader('\t', 1, directed=True)`: `readGraph` with
-//!   this format forgets the direction. URLs after the last URL that has a link do not appear.
+//!   URL of the column. The head of the file has the number of entries, so pages are read twice.
+//! - NetworKit `EdgeListTabOne`: page, tab, link. Read it by `EdgeListReader('\t', 1, directed=True)`, because
+//!   `readGraph` with this format forgets the direction. URLs after the last URL that has a link do not appear.
 
 use super::table::in_words;
 use super::{Export, ExportReport, Format, Stream};

@@ -3,11 +3,11 @@
 //! | column | type | meaning |
 //! |---|---|---|
 //! | `crawl_date` | string | the capture, as 14 digits |
-//! | `src`, `dest` | string | the URL of the page, and of the link |
+//! | `src`, `dest` | string | the URL of the page, and the URL of the link |
 //!
-//! A row for each known capture of the window and each link of it, the rows of a capture one after the other. Anchor
-//! texts are not in a store, so there is no column for them; captures without links have no rows. This is many times
-//! larger than edges as intervals. Memory: the stretches of one page beside a batch.
+//! There is a row for each known capture of the window and each of its links, and the rows of a capture are adjacent. A
+//! store has no anchor texts, so there is no column for them. Captures without links have no rows. This table is many
+//! times larger than edges as intervals. Memory: the stretches of one page and a batch.
 
 use super::table::{CHUNK, create};
 use super::texts::{Ends, Texts};

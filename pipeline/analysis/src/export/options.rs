@@ -1,4 +1,4 @@
-//! What can be asked of an export, and what of it goes together.
+//! The options of an export, and the rules that say which of them fit together.
 
 use crate::Fold;
 use crate::analyze::NodeRule;
@@ -8,28 +8,29 @@ use std::path::PathBuf;
 use webstrata_layers::Window;
 use webstrata_pipeline::RunOptions;
 
-/// How a store is exported.
+/// The options of an export.
 #[derive(Clone, Debug)]
 pub struct ExportOptions {
-    /// The store, and with what to work.
+    /// The store and the resources: workers, memory, processes.
     pub run: RunOptions,
-    /// What records are.
+    /// The kind of records.
     pub what: What,
-    /// How they are written.
+    /// The format.
     pub format: Format,
-    /// How columns are called.
+    /// The names of columns.
     pub names: Names,
-    /// Where to; the beginning of the names of files for [`Format::Webgraph`].
+    /// The target. For [`Format::Webgraph`], the beginning of the names of files.
     pub target: Target,
-    /// Which captures count.
+    /// The captures that count.
     pub window: Window,
-    /// Which URLs are nodes, where there is a row or a number for each; without a window all are.
+    /// The rule that selects nodes, for exports with a row or a number for each node. Without a window, all URLs are
+    /// nodes.
     pub nodes: NodeRule,
-    /// What [`What::Hosts`] are; hosts if not given.
+    /// The groups of [`What::Hosts`]; hosts if `None`.
     pub fold: Option<Fold>,
-    /// Whether the ends of links are URLs, instead of UIDs.
+    /// Whether the ends of links are written as URLs instead of UIDs.
     pub urls: bool,
-    /// Whether the file is a directory with a part of the table from each worker.
+    /// Whether the output is a directory, with a part of the table from each worker.
     pub parts: bool,
 }
 
@@ -43,17 +44,17 @@ macro_rules! named {
         }
 
         impl $of {
-            /// All of them.
+            /// All values.
             pub const ALL: &[$of] = &[$($of::$value),*];
 
-            /// Its name.
+            /// Returns the name of the value.
             pub const fn name(self) -> &'static str {
                 match self {
                     $($of::$value => $name),*
                 }
             }
 
-            /// The one with this name.
+            /// Returns the value with this name.
             pub fn from_name(name: &str) -> Option<Self> {
                 Self::ALL.iter().copied().find(|value| value.name() == name)
             }
@@ -68,23 +69,23 @@ macro_rules! named {
 }
 
 named! {
-    /// What the records of an export are.
+    /// The kind of records of an export.
     What {
-        /// A page and a link of it, with the time in which it had it.
+        /// A page and one of its links, with the time of the link.
         Edges = "edges",
-        /// A link that a page has at a capture and had not at the one before, or the other way round.
+        /// A link that a page has at a capture and did not have at the capture before, or the other way round.
         Events = "events",
         /// A URL.
         Nodes = "nodes",
-        /// Two hosts with links from one to the other.
+        /// Two hosts with links from the first to the second.
         Hosts = "hosts",
-        /// A page with its captures, and its links with their time.
+        /// A page with its captures, and its links with their times.
         Layers = "layers",
     }
 }
 
 named! {
-    /// How an export is written.
+    /// The format of an export.
     Format {
         /// Apache Parquet.
         Parquet = "parquet",
@@ -106,7 +107,7 @@ named! {
 }
 
 named! {
-    /// How columns are called.
+    /// The names of columns.
     Names {
         /// `src`, `dst`, `id`.
         Default = "default",
@@ -124,7 +125,7 @@ named! {
 }
 
 impl Names {
-    /// What the ends of a link are called.
+    /// Returns the names of the columns for the ends of a link.
     pub(crate) fn ends(self) -> [&'static str; 2] {
         match self {
             Names::Default | Names::Graphframes => ["src", "dst"],
@@ -137,23 +138,23 @@ impl Names {
 }
 
 impl Format {
-    /// Whether it is a table of columns.
+    /// Whether the format is a table of columns.
     pub fn is_table(self) -> bool {
         matches!(self, Format::Parquet | Format::Csv | Format::Arrow)
     }
 
-    /// Whether nodes have numbers in it which leave none out.
+    /// Whether the format numbers nodes without gaps.
     pub fn numbers_nodes(self) -> bool {
         matches!(self, Format::Webgraph | Format::Mtx | Format::Networkit)
     }
 
-    /// Whether it is text in one file.
+    /// Whether the format is text in one file.
     pub fn is_text(self) -> bool {
         matches!(self, Format::Csv | Format::Graphml | Format::Gexf | Format::Mtx | Format::Networkit)
     }
 }
 
-/// Those of formats that a name can tell; the others have files of many names.
+/// The formats that a file name can say. Files of the other formats have various names.
 impl Ending for Format {
     const ENDINGS: &'static [(&'static str, Self, bool)] = &[
         ("parquet", Format::Parquet, false),
@@ -167,7 +168,7 @@ impl Ending for Format {
 }
 
 impl What {
-    /// The formats in which it can be written.
+    /// Returns the formats that can hold these records.
     pub fn formats(self) -> &'static [Format] {
         use Format::{Arrow, Csv, Gexf, Graphml, Parquet};
         match self {
@@ -178,7 +179,7 @@ impl What {
         }
     }
 
-    /// The names that its columns can have.
+    /// Returns the names that the columns of these records can have in a format.
     pub fn names(self, format: Format) -> &'static [Names] {
         use Names::{Cugraph, Default, Gephi, Graphframes, Networkx};
         match self {
@@ -191,10 +192,10 @@ impl What {
     }
 }
 
-/// Things that do not go together.
+/// Options that do not fit together.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unfit {
-    /// A format that does not hold such records.
+    /// A format that cannot hold the records.
     #[error("{what} do not fit {format}; they are written as {}", listed(what.formats()))]
     Format {
         /// The records.
@@ -202,7 +203,7 @@ pub enum Unfit {
         /// The format.
         format: Format,
     },
-    /// Names that such columns do not have.
+    /// Names that the columns of the records cannot have.
     #[error("{what} in {format} do not have names as {names}; what fits is {}", listed(what.names(*format)))]
     Names {
         /// The records.
@@ -212,41 +213,41 @@ pub enum Unfit {
         /// The names.
         names: Names,
     },
-    /// URLs in place of UIDs where there are no UIDs to replace.
+    /// URLs instead of UIDs for records without UIDs to replace.
     #[error("URLs in place of UIDs are for tables of edges and of events")]
     Urls,
-    /// Parts of the web where they are not asked for.
+    /// A fold for records that are not hosts.
     #[error("only hosts are folded")]
     Fold,
-    /// One moment where changes are asked for.
+    /// A single moment for events.
     #[error("events lie between captures: give a time from and to, not one moment")]
     AsOf,
-    /// A stream of what is no text.
+    /// A stream for a format that is not text.
     #[error("{0} needs a file; csv, graphml, gexf, mtx and networkit are text that a stream can take")]
     Stream(Format),
-    /// Parts of what is no table by UID.
+    /// Parts of an export that is not a table by UID in files.
     #[error("parts are of tables of edges, events, nodes and layers in files; fold has hosts by many workers")]
     Parts,
-    /// Several processes and one file.
+    /// Several processes for one file.
     #[error("one process writes one file; several write a table in parts")]
     Cluster,
-    /// A name that says another format than the one that is asked for.
+    /// A file name that says a different format than the requested one.
     #[error("{} names a file of {named}, and --format asks for {format}", path.display())]
     Ending {
         /// The file.
         path: PathBuf,
-        /// The format of its ending.
+        /// The format of the ending.
         named: Format,
-        /// The format that is asked for.
+        /// The requested format.
         format: Format,
     },
-    /// A name that asks for compression of what is compressed in itself.
+    /// A file name that asks for compression of a format that is already compressed.
     #[error("{0} is compressed in itself; .gz is for csv, graphml, gexf, mtx and networkit")]
     Gzip(Format),
-    /// The beginning of names of files that WebGraph would cut.
+    /// The beginning of file names for WebGraph that has a dot, which WebGraph would cut off.
     #[error("{}: a basename has no dot, because WebGraph puts its own endings there", .0.display())]
     Basename(PathBuf),
-    /// A format that is a feature, in a binary without it.
+    /// A format that needs a feature which the binary lacks.
     #[error(
         "this binary was built without the format {0}; to add it: \
          cargo install --locked --path jobs --features {0}"
@@ -259,10 +260,10 @@ fn listed<T: fmt::Display>(values: &[T]) -> String {
 }
 
 impl ExportOptions {
-    /// Whether what is asked for goes together.
+    /// Checks that the options fit together.
     ///
     /// # Errors
-    /// The first thing that does not.
+    /// The first options that do not fit together.
     pub fn fits(&self) -> Result<(), Unfit> {
         let Self { what, format, names, .. } = *self;
         if !what.formats().contains(&format) {

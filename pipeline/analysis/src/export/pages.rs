@@ -3,17 +3,17 @@
 //! | column | type | meaning |
 //! |---|---|---|
 //! | `uid`, `url` | uint64, string | the page |
-//! | `timestamps` | list of timestamp | its captures in the window, rising |
-//! | `known` | list of bool | of each, whether its links are known |
-//! | `statuses` | list of uint16 | of each, what the server answered |
+//! | `timestamps` | list of timestamp | the captures of the page in the window, rising |
+//! | `known` | list of bool | for each capture, whether its links are known |
+//! | `statuses` | list of uint16 | for each capture, the HTTP status |
 //! | `lifespans` | list of struct | stretches of captures with a link, by (link, first) |
 //! | `lifespans.link` | uint64 | the link |
-//! | `lifespans.first`, `.last` | timestamp | the first and the last capture of the run |
-//! | `lifespans.captures` | uint32 | captures of the run that have it |
+//! | `lifespans.first`, `.last` | timestamp | the first and the last capture of the stretch |
+//! | `lifespans.captures` | uint32 | captures of the stretch that have the link |
 //!
-//! Records that several rows of the store have of a page are joined. Pages without a capture in the window are left
-//! out; rows are in order of UIDs. So `SELECT uid, unnest(lifespans, recursive := true)` gives all links with their
-//! time in DuckDB.
+//! If several rows of the store have records of a page, the records are joined. Pages without a capture in the window
+//! are left out. Rows are in the order of UIDs. In DuckDB, `SELECT uid, unnest(lifespans, recursive := true)` gives all
+//! links with their times.
 
 use super::edges::number;
 use super::table::{CHUNK, create};
@@ -28,19 +28,19 @@ use arrow_schema::{DataType, Field, Fields};
 use std::sync::Arc;
 use webstrata_layers::{Links, Page, Uid};
 
-/// Elements of lists of a batch: what many pages with few captures and one with many have in common.
+/// The number of list elements at which a batch is written, whether it has many small pages or one large page.
 const ELEMENTS: usize = 1 << 18;
 
 #[derive(Default)]
 struct Batch {
     uids: Vec<Uid>,
     urls: StringBuilder,
-    /// Captures of each page, and all of them.
+    /// The number of captures of each page, and the data of all captures.
     captures: Vec<usize>,
     times: Vec<i64>,
     known: Vec<bool>,
     statuses: Vec<u16>,
-    /// Lifespans of each page, and all of them.
+    /// The number of lifespans of each page, and the data of all lifespans.
     stretches: Vec<usize>,
     links: Vec<Uid>,
     first: Vec<i64>,

@@ -1,14 +1,14 @@
-//! A table in parts: a directory with a file from each worker of each process, for tables that one writer would be slow
-//! with.
+//! A table in parts: a directory with a file from each worker of each process, for tables that take one writer too
+//! long.
 //!
 //! ```text
 //! edges/part-00000.parquet    the records of the first range of UIDs
-//! edges/part-00001.parquet    those of the second: parts one after the other are the table in one file
+//! edges/part-00001.parquet    the records of the second range; all parts in order are the table in one file
 //! ```
 //!
-//! There are as many parts as workers, some of them perhaps without rows. Until all are whole the directory has another
-//! name ([`Draft`]), which is the same for all processes: they share the disk. Memory: as for one file, for each
-//! worker, with its share of the budget.
+//! There is a part for each worker, and some parts may have no rows. Until all parts are complete, the directory has
+//! another name ([`Draft`]). The name is the same for all processes, because they share the disk. Memory: each worker
+//! takes as much as an export to one file, with its share of the budget.
 
 use super::{Export, ExportOptions, ExportReport, table};
 use crate::Error;
@@ -21,7 +21,7 @@ use webstrata_layers::{Draft, Links, Reader};
 use webstrata_pipeline::Progress;
 use webstrata_pipeline::engine::{gather, work_together};
 
-/// Writes the parts of this process; all processes return the report of all.
+/// Writes the parts of this process. All processes return the report of all parts.
 pub(super) fn write(
     options: &ExportOptions,
     reader: Reader,
@@ -42,7 +42,7 @@ pub(super) fn write(
         let (job, index) = (&shared, worker.index());
         let first = index.is_multiple_of(workers);
         let made = if index == 0 { Some(job.check(Directory::create(&out, parts))?) } else { None };
-        // The directory is there for all.
+        // The directory now exists for all workers.
         gather(worker, job, None, &())?;
         let gzip = if is_gzip(&out) { ".gz" } else { "" };
         let part = Draft::directory_of(&out).join(format!("part-{index:05}.{}{gzip}", options.format));
@@ -67,14 +67,14 @@ pub(super) fn write(
         if let Some(made) = made {
             job.check(made.keep())?;
         }
-        // It has its name before anyone ends.
+        // The directory has its name before any worker ends.
         gather(worker, job, None, &())?;
         Ok(ExportReport { records: all.iter().map(|report| report.records).sum(), ..written })
     });
     done.map_err(Error::without_state)
 }
 
-/// A directory of parts that is there when it is whole.
+/// A directory of parts that appears when it is complete.
 struct Directory {
     draft: Draft,
     parts: usize,
@@ -96,7 +96,7 @@ impl Directory {
         Ok(Self { draft, parts })
     }
 
-    /// Gives it its name, if all parts are there.
+    /// Gives the directory its name, if all parts are there.
     fn keep(self) -> Result<(), Error> {
         let Self { draft, parts } = self;
         let path = draft.target().to_owned();
@@ -128,7 +128,7 @@ mod tests {
         assert!(error.contains("another export"), "{error}");
         assert!(made.keep().unwrap_err().to_string().contains("1 of 2 parts"));
         assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0, "a draft is left");
-        // What a killed job has left is no hindrance.
+        // Files that a killed job has left do not prevent an export.
         fs::create_dir(&draft).unwrap();
         fs::write(draft.join("part-00007.csv"), "").unwrap();
         Directory::create(&out, 0).unwrap().keep().unwrap();

@@ -1,4 +1,4 @@
-//! Tables of exports: how each begins, and columns that several of them have.
+//! Tables of exports: how each table begins, and columns that several tables have.
 
 use super::{Export, Format, Stream};
 use crate::Error;
@@ -7,7 +7,7 @@ use crate::table::{TableFormat, TableWriter};
 use arrow_schema::Field;
 use webstrata_layers::{AsOf, Links, Window, format_time};
 
-/// Rows that are written at a time, so that no column of texts gets too long.
+/// The number of rows that are written at a time, so that no column of texts becomes too long.
 pub(super) const CHUNK: usize = 1 << 13;
 
 /// Begins the table of an export.
@@ -30,14 +30,14 @@ pub(super) fn create<'a>(
     TableWriter::create(Outlet::open(&options.target, stream)?, format, columns, &about)
 }
 
-/// Intervals of time in the way of Gephi, closed.
+/// Writes closed intervals of time in the notation of Gephi.
 pub(super) fn intervals(stretches: impl Iterator<Item = (i64, i64)>) -> String {
     let stretches: Vec<_> =
         stretches.map(|(first, last)| format!("[{}, {}]", format_time(first), format_time(last))).collect();
     format!("<{}>", stretches.join("; "))
 }
 
-/// A window in words.
+/// Describes a window in words.
 pub(super) fn in_words(window: Window) -> String {
     match window {
         Window::AsOf(AsOf { time, .. }) => format!("as of {}", format_time(time)),

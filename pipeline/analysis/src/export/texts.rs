@@ -1,6 +1,6 @@
-//! The URLs of many UIDs, for tables whose links are written as URLs.
+//! The URLs of many UIDs, for tables that write links as URLs.
 //!
-//! UIDs are looked up a batch at a time, each once and in order, so that a batch reads each block of URLs once. Memory:
+//! UIDs are looked up in batches, each UID once and in order, so that a batch reads each block of URLs once. Memory:
 //! the URLs of a batch, and the blocks that the reader keeps.
 
 use super::Export;
@@ -16,7 +16,7 @@ use webstrata_layers::{Links, Reader, Uid};
 pub(super) struct Texts<'a> {
     reader: &'a Reader,
     uids: Vec<Uid>,
-    /// Where the URL of each ends in `bytes`.
+    /// The index in `bytes` at which the URL of each UID ends.
     ends: Vec<usize>,
     bytes: Vec<u8>,
 }
@@ -26,7 +26,7 @@ impl<'a> Texts<'a> {
         Self { reader, uids: Vec::new(), ends: Vec::new(), bytes: Vec::new() }
     }
 
-    /// Reads the URLs of these UIDs, in place of those before.
+    /// Reads the URLs of these UIDs, and drops the URLs that were loaded before.
     pub(super) fn load<'b>(&mut self, uids: impl Iterator<Item = &'b Uid>) -> Result<(), Error> {
         self.uids.clear();
         self.uids.extend(uids);
@@ -43,7 +43,7 @@ impl<'a> Texts<'a> {
         Ok(())
     }
 
-    /// The URL of a UID that is loaded.
+    /// Returns the URL of a loaded UID.
     pub(super) fn url(&self, uid: Uid) -> &str {
         let Ok(at) = self.uids.binary_search(&uid) else { return "" };
         let start = at.checked_sub(1).map_or(0, |before| self.ends[before]);
@@ -51,7 +51,7 @@ impl<'a> Texts<'a> {
         from_utf8(&self.bytes[start..self.ends[at]]).unwrap_or_default()
     }
 
-    /// A column of URLs.
+    /// Returns a column of URLs.
     pub(super) fn column(&self, uids: &[Uid]) -> StringArray {
         StringArray::from_iter_values(uids.iter().map(|&uid| self.url(uid)))
     }
@@ -72,17 +72,17 @@ impl<'a> Ends<'a> {
         if matches!(self, Ends::Uids) { DataType::UInt64 } else { DataType::Utf8 }
     }
 
-    /// How many links make a batch: where they become URLs the more the better, since a batch may need any block of
-    /// URLs.
+    /// Returns the number of links in a batch. For URLs, larger batches are better, because each batch may need any
+    /// block of URLs.
     pub(super) fn batch(&self, export: &Export<'_>) -> usize {
         match self {
             Ends::Uids => CHUNK,
-            // With its URLs a link takes some hundred bytes.
+            // A link with its URLs takes some hundred bytes.
             Ends::Urls(_) => (export.options.run.memory_max >> 10).clamp(CHUNK, 1 << 20),
         }
     }
 
-    /// Makes ready what the columns of a batch need.
+    /// Loads the data for the columns of a batch.
     pub(super) fn load<'b>(&mut self, uids: impl Iterator<Item = &'b Uid>) -> Result<(), Error> {
         match self {
             Ends::Uids => Ok(()),
@@ -90,7 +90,7 @@ impl<'a> Ends<'a> {
         }
     }
 
-    /// A column of ends.
+    /// Returns a column of ends.
     pub(super) fn column(&self, uids: &[Uid]) -> ArrayRef {
         match self {
             Ends::Uids => Arc::new(UInt64Array::from(Uid::numbers(uids).to_vec())),

@@ -1,5 +1,5 @@
-//! XML 1.0 whatever texts hold: what has a meaning in XML is escaped, and characters that XML has no way to write are
-//! left out.
+//! XML 1.0 from any texts: characters with a meaning in XML are escaped, and characters that XML cannot have are left
+//! out.
 
 use super::graph::{Kind, Value};
 use crate::Error;
@@ -25,22 +25,22 @@ impl<'a> Xml<'a> {
         self.0.write_event(event).map_err(|source| self.0.get_ref().failed(source))
     }
 
-    /// The beginning of an element.
+    /// Writes the start of an element.
     pub(super) fn open(&mut self, name: &str, attributes: &[(&str, &str)]) -> Result<(), Error> {
         self.event(Event::Start(start(name, attributes)))
     }
 
-    /// The end of an element.
+    /// Writes the end of an element.
     pub(super) fn close(&mut self, name: &str) -> Result<(), Error> {
         self.event(Event::End(BytesEnd::new(name)))
     }
 
-    /// An element with nothing in it.
+    /// Writes an element without content.
     pub(super) fn empty(&mut self, name: &str, attributes: &[(&str, &str)]) -> Result<(), Error> {
         self.event(Event::Empty(start(name, attributes)))
     }
 
-    /// An element with text in it.
+    /// Writes an element with text.
     pub(super) fn text(&mut self, name: &str, attributes: &[(&str, &str)], text: &str) -> Result<(), Error> {
         self.open(name, attributes)?;
         self.event(Event::Text(BytesText::new(&clean(text))))?;
@@ -63,13 +63,13 @@ fn start<'a>(name: &'a str, attributes: &'a [(&'a str, &'a str)]) -> BytesStart<
     start
 }
 
-/// Text without the characters that XML 1.0 does not have, and without those that tools take for spaces.
+/// Returns the text without characters that XML 1.0 does not have, and without characters that tools take for spaces.
 fn clean(text: &str) -> Cow<'_, str> {
     let is_wrong = |c: char| c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}');
     if text.contains(is_wrong) { text.replace(is_wrong, "").into() } else { text.into() }
 }
 
-/// A value as text; `None` where there is none.
+/// Returns a value as text, or `None` for no value.
 pub(super) fn in_text<'a>(value: &Value<'a>) -> Option<Cow<'a, str>> {
     match *value {
         Value::Text(text) => Some(text.into()),
@@ -79,9 +79,9 @@ pub(super) fn in_text<'a>(value: &Value<'a>) -> Option<Cow<'a, str>> {
     }
 }
 
-/// The name that both formats have for what an attribute is.
+/// Returns the name that both formats have for a kind of attribute.
 pub(super) fn kind(kind: Kind) -> &'static str {
-    // Neither format has times.
+    // Neither format has a type for times.
     if kind == Kind::Number { "long" } else { "string" }
 }
 

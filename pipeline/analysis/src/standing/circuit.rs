@@ -1,14 +1,15 @@
-//! The dataflow of a standing result: pairs (page, link) go in with differences, rows come out with theirs.
+//! The dataflow of a standing result: pairs (page, link) with differences are the input, and rows with differences are
+//! the output.
 //!
-//! Takes [`Pair`]s of the input at rising times; leaves the differences of [`Row`]s in an [`Outbox`] that all workers
-//! of the process share, complete for a time when the probe has passed it. A row whose differences add up to nothing
-//! has not changed; else they add up to -1 for what it was and +1 for what it is.
+//! The dataflow takes [`Pair`]s at rising times. It leaves the differences of [`Row`]s in an [`Outbox`] that all
+//! workers of the process share. The outbox is complete for a time when the probe has passed the time. A row whose
+//! differences add up to 0 has not changed. Otherwise an old row adds up to -1, and a new row to +1.
 //!
-//! Components: every URL proposes its own label to its neighbours and keeps the least that it has heard of. Labels are
-//! hashes of URLs, so that a component has the same name whenever it is computed, and small ones set out first (as in
-//! the crate's `propagate_core`): the least label of a large component has flooded it before most URLs propose theirs,
-//! which then go nowhere. Memory: the pairs arranged once for counts, in both directions for components, and each
-//! result once.
+//! Components: every URL proposes its label to its neighbours and keeps the least label that it has received. Labels
+//! are hashes of URLs, so a component has the same name whenever it is computed. Small labels start first (as in
+//! `propagate_core` of the crate). The least label of a large component has then reached all its URLs before most URLs
+//! propose their labels, which spread no further. Memory: the pairs are arranged once for counts and in both directions
+//! for components, and each result is arranged once.
 
 use super::Standing;
 use differential_dataflow::VecCollection;
@@ -20,37 +21,37 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use timely::dataflow::ProbeHandle;
 use timely::worker::Worker;
 
-/// What a result is about: a URL by its lasting number ([`super::numbers`]), or a host by the number that the feed gave
-/// it.
+/// The key of a row: a URL by its lasting number ([`super::numbers`]), or a host by the number that the feed gave the
+/// host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub(super) struct Key(pub(super) u32);
 
-/// A page and a link of it, or their hosts.
+/// A page and one of its links, or their hosts.
 pub(super) type Pair = (Key, Key);
 
-/// A key and its value: see [`super::Standing`]. A URL has [`ALONE`] as the second of its pair.
+/// A key and its value: see [`super::Standing`]. If the key is one URL, the second member of the pair is [`ALONE`].
 pub(super) type Row = (Pair, (u64, u64));
 
-/// Stands where a row is about one URL.
+/// The second member of a key that is one URL.
 pub(super) const ALONE: Key = Key(0);
 
-/// Differences of rows.
+/// The differences of rows.
 pub(super) type Outbox = Arc<Mutex<Vec<(Row, isize)>>>;
 
-/// The labels of URLs by their numbers; only grows, and has those of a pair before that goes in.
+/// The labels of URLs, by number. The list only grows, and has the labels of a pair before the pair is fed.
 pub(super) type Labels = Arc<RwLock<Vec<u64>>>;
 
-/// Which step of the run it is.
+/// The number of a step of the run.
 pub(super) type Time = u64;
 
 type Pairs<'scope> = VecCollection<'scope, Time, Pair, isize>;
 type Rows<'scope> = VecCollection<'scope, Time, Row, isize>;
 
-/// One worker's part of the dataflow.
+/// The part of the dataflow on one worker.
 pub(super) struct Circuit {
-    /// Where pairs go in, at this worker or another.
+    /// The input for pairs. A pair may enter at any worker.
     pub(super) input: InputSession<Time, Pair, isize>,
-    /// How far all workers are.
+    /// The progress of all workers.
     pub(super) probe: ProbeHandle<Time>,
 }
 
@@ -76,16 +77,16 @@ impl Circuit {
 }
 
 fn degrees(pairs: Pairs<'_>) -> Rows<'_> {
-    // A difference of two numbers counts both ways in one arrangement.
+    // A difference that is a pair of numbers counts both directions in one arrangement.
     let ends = pairs.explode(|(page, link)| [(page, (1, 0)), (link, (0, 1))]);
     ends.count_total().map(|(url, (out, into)): (Key, (isize, isize))| ((url, ALONE), (to_count(out), to_count(into))))
 }
 
 fn top(pairs: Pairs<'_>, k: u64) -> Rows<'_> {
-    // By number of links, the most first, as negative numbers sort.
+    // Sorted by the number of links, the highest first, because negative numbers are used.
     let by_links = pairs.map(|(_, link)| link).count_total().map(|(url, links)| (-links, url));
-    // How many URLs have each number of links: few rows, whatever the graph. Those numbers count that the first k URLs
-    // have.
+    // The number of URLs with each number of links. There are few such rows, whatever the graph. Chosen are the numbers
+    // of links that the first k URLs have.
     let top_counts = by_links.clone().map(|(links, _)| links).count_total().map(|of_links| ((), of_links));
     let top_counts = top_counts.reduce(move |(), numbers, chosen| {
         let mut seen = 0;
@@ -102,17 +103,17 @@ fn top(pairs: Pairs<'_>, k: u64) -> Rows<'_> {
 
 fn components(pairs: Pairs<'_>, labels: Labels) -> Rows<'_> {
     let both_ways = pairs.flat_map(|(page, link)| [(page, link), (link, page)]);
-    // Not `distinct_total`, which in differential-dataflow 0.25 does not see that the last of several goes.
+    // Not `distinct_total`: in differential-dataflow 0.25, it does not notice when the last of several copies goes.
     let urls = both_ways.clone().map(|(url, _)| url).distinct();
     let labelled = urls.map(move |url| {
         let labels = labels.read().unwrap_or_else(PoisonError::into_inner);
-        // The number tells URLs apart that have the same hash.
+        // The number distinguishes URLs with the same hash.
         (url, (labels.get(url.0 as usize).copied().unwrap_or(u64::MAX), url))
     });
     propagate_at(both_ways, labelled, |label| label.0).map(|(url, (_, least))| ((url, ALONE), (u64::from(least.0), 0)))
 }
 
-/// A count, which is never negative: what goes out has come in.
+/// Converts a count. A count is never negative, because only pairs that came in can go.
 fn to_count(count: isize) -> u64 {
     u64::try_from(count).unwrap_or(0)
 }

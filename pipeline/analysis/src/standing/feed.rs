@@ -1,15 +1,16 @@
 //! The collection: pages of a store as pairs for the dataflow, and a later epoch as differences of pairs.
 //!
-//! Reads all pages of the first epoch, and of later ones the records of rows that were not there before: what an update
-//! has written, and no more. (A merge alone changes no page and is not read; where epochs between were removed, rows
-//! that were merged are read once.) So it keeps of each page the links that count, and when it had them: 24 bytes a URL
-//! and 4 a link. Gives pairs of keys ([`super::circuit::Key`]): of a page and its links, or of their hosts. Promises
-//! that what was given of a page before is what is taken away, so the pairs are at every time those of that epoch.
+//! The feed reads all pages of the first epoch. Of a later epoch, it reads only the records of new rows, which are
+//! those that an update wrote. (A merge alone changes no page and is not read. If epochs in between were removed,
+//! merged rows are read once.) The feed therefore keeps, for each page, the links that count and their time: 24 bytes
+//! per URL and 4 per link. It gives pairs of keys ([`super::circuit::Key`]): a page and a link, or their hosts. It
+//! takes away exactly the pairs that it gave for a page before, so the pairs are always those of the current epoch.
 //!
-//! Rows that are new are the newest, and of a capture the newest row says all. So where they have a known capture not
-//! before the latest of a page, its links are those that count now; where they do not speak of the latest one, nothing
-//! has changed. Only where they take that one back (its links are unknown now) the page is read from all rows. Where
-//! something was taken out of the store, all pages are read, and those that are not there any more lose their links.
+//! New rows are the newest, and the newest row that has a capture decides about the capture. If new rows have a known
+//! capture of a page at or after the latest one, the links of that capture count now. If new rows do not have the
+//! latest capture, nothing has changed. If new rows take the latest capture back (its links are now unknown), the page
+//! is read from all rows. If something was taken out of the store, all pages are read, and pages that are no longer in
+//! the store lose their links.
 
 use super::Standing;
 use super::circuit::{Key, Labels, Pair};
@@ -25,45 +26,46 @@ use webstrata_layers::{Links, Page, Reader, Uid, Window};
 use webstrata_pipeline::engine::job::Job;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// See the head of this file.
+/// The pages of a store as pairs for the dataflow.
 pub(super) struct Feed {
     pub(super) numbers: Numbers,
     about: About,
-    /// By number.
+    /// The pages, by number.
     pages: Vec<Counted>,
 }
 
 /// The links of a page that count.
 #[derive(Default)]
 struct Counted {
-    /// When it had them: the time of its latest known capture. Of watched links nothing.
+    /// The time of the latest known capture, which has the links. `None` if there is no such capture, and for watched
+    /// links.
     time: Option<i64>,
-    /// Their numbers.
+    /// The numbers of the links.
     links: Box<[Lasting]>,
 }
 
-/// What a result needs to know of URLs besides their numbers.
+/// The data about URLs that a result needs besides their numbers.
 enum About {
     Nothing,
-    /// A label of each, for the dataflow.
+    /// A label of each URL, for the dataflow.
     Labels(Labels),
-    /// The host of each.
+    /// The host of each URL.
     Hosts(Hosts),
-    /// With what the keys of watched URLs begin, and their UIDs in the epoch that is read.
+    /// The prefix of the keys of watched URLs, and their UIDs in the current epoch.
     Watched(Vec<u8>, Vec<Range<Uid>>),
 }
 
-/// Hosts, domains or paths with numbers of their own.
+/// Numbered hosts, domains or paths.
 struct Hosts {
     fold: Fold,
     names: Vec<String>,
     numbers: HashMap<String, Key>,
-    /// By number of the URL.
+    /// The host of each URL, by number of the URL.
     of: Vec<Key>,
 }
 
 impl Feed {
-    /// Reads an epoch whole and calls `give` with each pair, and how often it is there.
+    /// Reads an epoch whole and calls `give` with each pair and its multiplicity.
     pub(super) fn load(
         standing: &Standing,
         labels: Labels,
@@ -88,7 +90,7 @@ impl Feed {
         Ok(feed)
     }
 
-    /// Goes on to a later epoch and calls `give` with each pair that has come or gone.
+    /// Advances to a later epoch and calls `give` with each pair that has come or gone.
     pub(super) fn advance(
         &mut self,
         older: &Reader,
@@ -105,7 +107,7 @@ impl Feed {
         }
         let last = newer.store().manifest().history.last();
         if last.is_some_and(|past| past.epoch == older.epoch() && past.translation.is_some()) {
-            // One merge and nothing else.
+            // The newer epoch is one merge of the older epoch.
             return Ok(());
         }
         let [before, now] = [older, newer].map(|epoch| epoch.store().manifest().rows.iter().map(|row| row.row));
@@ -113,7 +115,7 @@ impl Feed {
         self.read(newer, stayed, job, give)
     }
 
-    /// Reads all pages of an epoch, from which some may have been taken out.
+    /// Reads all pages of an epoch, from which pages may have been taken out.
     fn read_again(&mut self, epoch: &Reader, job: &Job, mut give: impl FnMut(Pair, isize)) -> Result<(), Error> {
         let mut pairs = Vec::new();
         let mut is_there = vec![false; self.pages.len()];
@@ -131,7 +133,7 @@ impl Feed {
         Ok(())
     }
 
-    /// Puts what counts of a page now in the place of what did, and gives the difference; `pairs` is scratch memory.
+    /// Replaces the counted links of a page and gives the differences. `pairs` is scratch memory.
     fn replace(
         &mut self,
         source: Lasting,
@@ -148,7 +150,7 @@ impl Feed {
         pairs.drain(..).for_each(|(pair, difference)| give(pair, difference));
     }
 
-    /// Reads the rows of an epoch from `first` on, which are newer than all that was read before.
+    /// Reads the rows of an epoch from `first` on. They are newer than all rows that were read before.
     fn read(
         &mut self,
         epoch: &Reader,
@@ -161,7 +163,7 @@ impl Feed {
             (epoch.pages_of(first..epoch.rows(), Uid::below(epoch.urls())), Page::default());
         while records.read(&mut record)? {
             job.go_on()?;
-            // UIDs of an epoch have numbers: they were given for all of them.
+            // All UIDs of the epoch have numbers.
             let Some(source) = self.numbers.of(record.uid) else { continue };
             let Some(now) = self.now(&record, &self.pages[source.0 as usize], epoch)? else { continue };
             self.replace(source, now, &mut pairs, &mut give);
@@ -169,7 +171,7 @@ impl Feed {
         Ok(())
     }
 
-    /// What counts of a page of which all is known.
+    /// Returns the counted links of a page. `page` has everything that decides about these links.
     fn counted(&self, page: &Page) -> Counted {
         let (mut links, mut time) = (Vec::new(), None);
         match &self.about {
@@ -187,10 +189,10 @@ impl Feed {
         Counted { time, links: links.into_iter().filter_map(|link| self.numbers.of(link)).collect() }
     }
 
-    /// What counts of a page, given what new rows say of it; `None` where that is what it was.
+    /// Returns the counted links of a page, given the records of new rows. `None` if they have not changed.
     fn now(&self, record: &Page, before: &Counted, epoch: &Reader) -> Result<Option<Counted>, Error> {
         let is_whole = match (&self.about, before.time) {
-            // Links of captures that are said again may be gone.
+            // If new rows repeat a capture, links of that capture may be gone.
             (About::Watched(..), _) => before.links.is_empty(),
             (_, None) => true,
             (_, Some(time)) if latest(record) >= Some(time) => true,
@@ -203,7 +205,7 @@ impl Feed {
         Ok(epoch.page(record.uid)?.map(|page| self.counted(&page)))
     }
 
-    /// What a URL is in a key: itself, or its host.
+    /// Returns the key of a URL: its number, or its host.
     fn key(&self, number: Lasting) -> Key {
         match &self.about {
             About::Hosts(hosts) => hosts.of[number.0 as usize],
@@ -211,7 +213,7 @@ impl Feed {
         }
     }
 
-    /// The name of a key: a URL, or a host. `epoch` is the one that was read last.
+    /// Returns the name of a key: a URL, or a host. `epoch` is the epoch that was read last.
     pub(super) fn name(&self, key: Key, epoch: &Reader) -> Result<String, Error> {
         match &self.about {
             About::Hosts(hosts) => Ok(hosts.names[key.0 as usize].clone()),
@@ -219,7 +221,7 @@ impl Feed {
         }
     }
 
-    /// Finds out what is to be known of an epoch, and of URLs with numbers from `first` on.
+    /// Reads what the result needs about an epoch, and about URLs with numbers from `first` on.
     fn learn(&mut self, epoch: &Reader, first: usize, job: &Job) -> Result<(), Error> {
         let numbers = &self.numbers;
         self.pages.resize_with(numbers.len(), Counted::default);
@@ -255,7 +257,7 @@ impl Hosts {
     /// Finds the host of the next URL.
     fn add(&mut self, url: &str) -> Result<(), Error> {
         let name = self.fold.name_of(url);
-        // Neighbours mostly are of one host.
+        // Neighbours are mostly on the same host.
         let last = self.of.last().copied().filter(|&last| self.names[last.0 as usize] == *name);
         let number = match last.or_else(|| self.numbers.get(&*name).copied()) {
             Some(number) => number,
@@ -271,7 +273,7 @@ impl Hosts {
     }
 }
 
-/// The time of the latest capture that tells which links the page has.
+/// Returns the time of the latest capture that tells which links the page has.
 fn latest(page: &Page) -> Option<i64> {
     let last = u32::try_from(page.timestamps.len()).unwrap_or(u32::MAX);
     (0..last).rev().find(|&at| page.tells(at)).map(|at| page.timestamps[at as usize])

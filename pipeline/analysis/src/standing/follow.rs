@@ -1,11 +1,11 @@
-//! Follows a store: loads one epoch into the dataflow, then feeds it what each later epoch has changed, and says which
-//! rows of the result are not as they were.
+//! Follows a store: loads one epoch into the dataflow, then feeds the changes of each later epoch, and reports the rows
+//! of the result that have changed.
 //!
-//! Worker 0 reads the store and leads; the others only compute, on what timely brings them. Epochs are taken one by one
-//! in order, each under a lease while it is read; those that a collection has removed are passed over, and what they
-//! changed comes with the next one that is there. Events go through a short channel to the caller's thread, rows of
-//! each epoch in the order of its UIDs, so the same step gives the same rows in the same order. Memory: the dataflow,
-//! keys, the changed rows of one epoch; with `whole` also the result.
+//! Worker 0 reads the store and leads. The other workers only compute on the data that timely brings them. Epochs are
+//! taken one by one in order, and each has a lease while it is read. Epochs that garbage collection has removed are
+//! skipped, and their changes come with the next epoch. Events go through a short channel to the thread of the caller.
+//! The rows of an epoch are in the order of its UIDs, so the same step gives the same rows in the same order. Memory:
+//! the dataflow, the keys, and the changed rows of one epoch; with `whole`, also the result.
 
 use super::circuit::{Circuit, Key, Labels, Outbox, Pair};
 use super::feed::Feed;
@@ -26,94 +26,94 @@ use webstrata_pipeline::engine::job::{Job, Stopped};
 use webstrata_pipeline::engine::meter;
 use webstrata_pipeline::engine::scratch::Scratch;
 
-/// Rows of one event.
+/// The maximum number of rows of an event.
 const ROWS: usize = 4096;
-/// Events that wait for the caller.
+/// The maximum number of events that wait for the caller.
 const EVENTS: usize = 4;
-/// How often a waiting worker looks whether it is to stop.
+/// The time after which a waiting worker checks for a request to stop.
 const LOOK: Duration = Duration::from_millis(50);
-/// Pairs between two steps of the dataflow while an epoch is read.
+/// The number of pairs between two steps of the dataflow while an epoch is read.
 const PAIRS: u64 = 1 << 16;
-/// The part of the memory that decoded blocks of the store may take, for each of the two epochs that are open.
+/// For each of the two open epochs, decoded blocks of the store may take the memory budget divided by this number.
 const READER_PART: usize = 16;
 
-/// What is kept right, of which store, and how long.
+/// The result, the store, and when to begin and end.
 #[derive(Clone, Debug)]
 pub struct FollowOptions {
     /// The store.
     pub store: Location,
     /// The result.
     pub standing: Standing,
-    /// Where to begin.
+    /// The epoch to begin with.
     pub start: Start,
-    /// Ends with this epoch; never where `None`.
+    /// The last epoch. With `None`, the run does not end by itself.
     pub until: Option<u64>,
-    /// Ends when no later epoch is there.
+    /// Whether the run ends when there is no later epoch.
     pub once: bool,
-    /// Whether the whole result is given at every epoch, besides what has changed.
+    /// Whether the whole result is given at every epoch, in addition to the changes.
     pub whole: bool,
-    /// Time between looks for a new epoch.
+    /// The time between two checks for a new epoch.
     pub every: Duration,
     /// Worker threads, at least 1.
     pub workers: usize,
-    /// Bytes that this process may take, all in all.
+    /// The bytes that this process may take in total.
     pub memory_max: usize,
 }
 
-/// Where a run begins.
+/// The beginning of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Start {
-    /// At the current epoch: its whole result is given first.
+    /// Begins at the current epoch, and gives its whole result first.
     Now,
-    /// At this epoch, in the same way.
+    /// Begins at this epoch, and gives its whole result first.
     At(u64),
-    /// After this epoch, whose result was given in an earlier run; of this very store.
+    /// Begins after this epoch of the same store. An earlier run has given the result of the epoch.
     After(EpochId),
 }
 
-/// What the caller is told, in this order: what is to come, its rows, its end.
+/// An event for the caller. Each part comes in this order: its beginning, its rows, its end.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
-    /// Rows of this part follow.
+    /// The rows of this part follow.
     Begin(Changeset),
-    /// Some of them.
+    /// Some rows of the part.
     Rows(Vec<ChangedRow>),
-    /// There are no more of this part.
+    /// The part has no more rows.
     End {
-        /// How many there were.
+        /// The number of rows in the part.
         rows: u64,
-        /// What it took.
+        /// The time that the part took.
         seconds: Seconds,
-        /// Whether this was the last part of its epoch.
+        /// Whether the part was the last of its epoch.
         last: bool,
     },
 }
 
-/// How long a part took.
+/// The time that a part took.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Seconds {
-    /// To read the store, and to feed the dataflow.
+    /// The time to read the store and to feed the dataflow.
     pub read: f64,
-    /// Until the dataflow had done with that.
+    /// The time until the dataflow had processed the part.
     pub dataflow: f64,
-    /// All in all: also to name the rows that have changed.
+    /// The total time, including the time to name the changed rows.
     pub all: f64,
 }
 
-/// Rows that belong together.
+/// The identity of a set of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Changeset {
-    /// The epoch whose result it is.
+    /// The epoch of the result.
     pub id: EpochId,
-    /// The epoch since which rows have changed; `None` for the whole result.
+    /// The epoch since which the rows have changed; `None` for the whole result.
     pub since: Option<u64>,
 }
 
-/// Keeps a result right and tells `sink` of it, until the options say that it is enough or `progress` is cancelled.
+/// Keeps a result up to date and reports it to `sink`, until the run ends by its options or `progress` is cancelled.
 ///
 /// # Errors
-/// [`JobError::Cancelled`]; an epoch to begin after that is retired, or from which the store was built anew; too little
-/// memory; files that cannot be read or are damaged; what `sink` refuses.
+/// [`JobError::Cancelled`]; a start after an epoch that is retired, or after which the store was rebuilt; too little
+/// memory; files that cannot be read or are damaged; the errors of `sink`.
 pub fn follow<E: From<Error>>(
     options: &FollowOptions,
     progress: &Progress,
@@ -145,17 +145,17 @@ pub fn follow<E: From<Error>>(
     refused.map_or(ended.map_err(|error| Error::from(error).into()), Err)
 }
 
-/// What the workers have in common.
+/// The state that the workers share.
 struct Shared {
     options: FollowOptions,
     job: Job,
-    /// Taken by the one that leads.
+    /// The worker that leads takes the sender.
     events: Mutex<Option<SyncSender<Event>>>,
     labels: Labels,
     outbox: Outbox,
 }
 
-/// All that one worker does.
+/// Runs all the work of one worker.
 fn run(worker: &mut Worker, shared: &Shared) -> Result<(), Stopped> {
     let job = &shared.job;
     let standing = &shared.options.standing;
@@ -167,7 +167,7 @@ fn run(worker: &mut Worker, shared: &Shared) -> Result<(), Stopped> {
     } else {
         drop(circuit);
     }
-    // The dataflow ends everywhere when the one that leads gives it no more.
+    // The dataflow ends on all workers when the leader closes its input.
     while worker.has_dataflows() {
         job.check(job.go_on())?;
         worker.step_or_park(Some(LOOK));
@@ -175,7 +175,7 @@ fn run(worker: &mut Worker, shared: &Shared) -> Result<(), Stopped> {
     Ok(())
 }
 
-/// When a part was begun, and when all of it was fed.
+/// The time at which a part began, and the time at which all of it was fed.
 #[derive(Clone, Copy)]
 struct Took {
     began: Instant,
@@ -195,9 +195,9 @@ struct Leader<'a> {
     circuit: Circuit,
     shared: &'a Shared,
     events: SyncSender<Event>,
-    /// How many pairs went in.
+    /// The number of pairs that were fed.
     pairs_given: u64,
-    /// The result, where it is asked for whole.
+    /// The result, if the whole result is requested.
     result: HashMap<Pair, (u64, u64)>,
 }
 
@@ -207,7 +207,7 @@ impl Leader<'_> {
         let mut began = Instant::now();
         let store = match options.start {
             Start::Now => Store::open(&options.store)?,
-            // What changed since is told from there, also if something was taken out since.
+            // Changes are reported from this epoch on, even if a later epoch took something out.
             Start::At(epoch) => Store::inspect(&options.store, epoch)?,
             Start::After(known) => match Store::inspect(&options.store, known.epoch)? {
                 store if store.id() == known => store,
@@ -253,7 +253,7 @@ impl Leader<'_> {
         }
     }
 
-    /// Gives a pair to the dataflow, which takes in now and then what has come so far.
+    /// Passes a pair to the dataflow. From time to time, lets the dataflow process its input.
     fn give(&mut self, pair: Pair, difference: isize) {
         self.circuit.input.update(pair, difference);
         self.pairs_given += 1;
@@ -266,7 +266,7 @@ impl Leader<'_> {
         Reader::new(store, self.shared.options.memory_max / READER_PART).for_scans(1)
     }
 
-    /// Refuses a store whose result would not fit.
+    /// Rejects a store whose result would not fit into the memory.
     fn fits(&self, epoch: &Reader) -> Result<(), Error> {
         let options = &self.shared.options;
         let counts = &epoch.store().manifest().counts;
@@ -278,7 +278,7 @@ impl Leader<'_> {
         }
     }
 
-    /// Takes no further epoch where the ones before have grown past the budget; what was written stays.
+    /// Rejects a further epoch if the process has grown past its budget. Results that were written stay.
     fn still_fits(&self) -> Result<(), Error> {
         let given = self.shared.options.memory_max as u64;
         let fits = || meter::memory_bytes() <= given;
@@ -288,7 +288,7 @@ impl Leader<'_> {
         if fits() { Ok(()) } else { Err(Error::OutgrownWatch { given, taken: meter::memory_bytes() }) }
     }
 
-    /// The next epoch that is there.
+    /// Returns the next epoch that is available.
     fn next(&self, at: &Reader) -> Result<Option<Reader>, Error> {
         let options = &self.shared.options;
         let current = Store::open(&options.store)?;
@@ -309,7 +309,7 @@ impl Leader<'_> {
         Ok((last > at.epoch()).then(|| self.reader(current)))
     }
 
-    /// Waits until it is time for another look.
+    /// Waits until the next check is due.
     fn wait(&mut self) -> Result<(), Error> {
         let end = Instant::now() + self.shared.options.every;
         while Instant::now() < end {
@@ -319,7 +319,7 @@ impl Leader<'_> {
         Ok(())
     }
 
-    /// Lets the dataflow finish what was given, and takes what came of it.
+    /// Lets the dataflow finish its input, and takes the changes of the result.
     fn settle(&mut self) -> Result<Vec<Change>, Error> {
         let time = *self.circuit.input.time() + 1;
         self.circuit.input.advance_to(time);
@@ -350,7 +350,7 @@ impl Leader<'_> {
         Ok(changes)
     }
 
-    /// Tells the caller.
+    /// Sends the changes of a part to the caller.
     fn send_changes(
         &self,
         feed: &Feed,
@@ -365,11 +365,11 @@ impl Leader<'_> {
         let uid = |key: Key| feed.numbers.uid(Lasting(key.0));
         let uids = |(a, b): Pair| (uid(a), uid(b), a, b);
         match (standing, since) {
-            // The order in which a list of the most linked is read.
+            // The list of the most linked URLs is read from the top.
             (Standing::Top { .. }, None) => {
                 changes.sort_by_key(|change| (std::cmp::Reverse(change.after), uids(change.key)));
             }
-            // Numbers of hosts rise as they are met.
+            // Hosts get rising numbers in the order in which they are met.
             (Standing::Hosts { .. }, _) => changes.sort_by_key(|change| change.key),
             _ => changes.sort_by_key(|change| uids(change.key)),
         }

@@ -1,54 +1,54 @@
-//! Lasting numbers of URLs: what a URL is called inside the dataflow, whatever UIDs it has in one epoch or another.
+//! Lasting numbers of URLs. A lasting number names a URL inside the dataflow, whatever its UIDs in the epochs.
 //!
-//! At the epoch where a run begins the number of a URL is its UID; URLs that come later get the next numbers. A merge
-//! gives URLs other UIDs and the same numbers, so nothing moves in the dataflow. A URL that a merge drops keeps its
-//! number, which never is another's, and its text stays here. Memory: 8 bytes a URL, and the texts of those dropped;
-//! cost of an update: its new URLs, of a merge: all URLs once, some nanoseconds each.
+//! At the first epoch of a run, the number of a URL is its UID. URLs that come later get the next numbers. A merge
+//! gives URLs other UIDs and keeps their numbers, so nothing moves in the dataflow. A URL that a merge drops keeps its
+//! number, and no other URL ever gets the number. The text of a dropped URL stays here. Memory: 8 bytes per URL, and
+//! the texts of dropped URLs. Cost: an update takes time for its new URLs, and a merge some nanoseconds for each URL.
 
 use crate::Error;
 use std::collections::HashMap;
 use webstrata_layers::{Links, Reader, Translations, Uid};
 
-/// The number of a URL that lasts while epochs come and UIDs change.
+/// The number of a URL that stays the same while epochs come and UIDs change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Lasting(pub(super) u32);
 
-/// No UID.
+/// The mark for a number without a UID.
 const GONE: u32 = u32::MAX;
 
-/// See the head of this file.
+/// The lasting numbers of URLs.
 #[derive(Debug, Default)]
 pub(super) struct Numbers {
-    /// By UID of the epoch that was read last.
+    /// The numbers, by UID of the epoch that was read last.
     by_uid: Vec<Lasting>,
-    /// By number: the UID there, in as few bytes as a number has.
+    /// The UIDs in that epoch, by number, in 32 bits like numbers.
     uids: Vec<u32>,
     gone: HashMap<Lasting, String>,
 }
 
 impl Numbers {
-    /// Numbers for the URLs of the first epoch.
+    /// Numbers the URLs of the first epoch.
     pub(super) fn load(epoch: &Reader) -> Result<Self, Error> {
         let urls: Vec<u32> = (0..bounded(epoch.urls())?).collect();
         Ok(Self { by_uid: urls.iter().copied().map(Lasting).collect(), uids: urls, gone: HashMap::new() })
     }
 
-    /// The number of a UID of the epoch that was read last.
+    /// Returns the number of a UID of the epoch that was read last.
     pub(super) fn of(&self, uid: Uid) -> Option<Lasting> {
         self.by_uid.get(uid.after(Uid(0))?).copied()
     }
 
-    /// How many there are.
+    /// Returns how many numbers there are.
     pub(super) fn len(&self) -> usize {
         self.uids.len()
     }
 
-    /// The UID of a number, in the epoch that was read last; all above those of URLs where the URL is gone.
+    /// Returns the UID of a number in the epoch that was read last. If the URL is gone, the result is above all UIDs.
     pub(super) fn uid(&self, number: Lasting) -> Uid {
         Uid(self.uids.get(number.0 as usize).map_or(u64::MAX, |&uid| u64::from(uid)))
     }
 
-    /// The URL of a number; `epoch` is the one that was read last.
+    /// Returns the URL of a number. `epoch` is the epoch that was read last.
     pub(super) fn url(&self, number: Lasting, epoch: &Reader) -> Result<String, Error> {
         match self.gone.get(&number) {
             Some(url) => Ok(url.clone()),
@@ -56,7 +56,7 @@ impl Numbers {
         }
     }
 
-    /// Goes on to a later epoch.
+    /// Advances to a later epoch.
     pub(super) fn advance(&mut self, older: &Reader, newer: &Reader) -> Result<(), Error> {
         let translations = Translations::between(newer.store(), older.epoch())?;
         let urls = bounded(newer.urls())?;
@@ -87,7 +87,7 @@ impl Numbers {
         Ok(())
     }
 
-    /// Numbers the URL of the next UID.
+    /// Gives the next number to the URL of this UID.
     fn add(&mut self, uid: u32) -> Result<(), Error> {
         self.by_uid.push(Lasting(bounded(self.uids.len() as u64)?));
         self.uids.push(uid);
@@ -95,7 +95,7 @@ impl Numbers {
     }
 }
 
-/// A count of URLs, which is also the next number.
+/// Checks a count of URLs, which is also the next number.
 fn bounded(urls: u64) -> Result<u32, Error> {
     u32::try_from(urls)
         .ok()

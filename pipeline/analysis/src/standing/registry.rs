@@ -1,13 +1,13 @@
-//! What is watched of a store: a [note](Notes) for each standing result, beside the layers.
+//! The watches of a store: a [note](Notes) for each standing result, beside the layers.
 //!
 //! ```text
-//! STORE/watches/top.json     what is kept, where its tables go, and the last epoch whose changes were written
-//! STORE/watches/top.lock     of the process that follows
+//! STORE/watches/top.json     the result, the target of its tables, and the last epoch whose changes were written
+//! STORE/watches/top.lock     the lock of the process that follows
 //! ```
 //!
-//! The note is written after the tables of an epoch are there, so whoever begins again writes the epochs after it and
-//! none twice but the one at which it was killed, with the same rows. The store itself does not read these files;
-//! removing them forgets the watch and nothing else.
+//! The note is written after the tables of an epoch are complete. A process that starts again writes the epochs after
+//! the epoch in the note. Only the epoch at which the process was killed is written twice, with the same rows. The
+//! store does not read these files. If they are removed, the watch is forgotten, and nothing else changes.
 
 use super::Standing;
 use crate::Error;
@@ -18,48 +18,48 @@ use webstrata_pipeline::Error as JobError;
 
 const WATCHES: Sealed = Sealed::Watches;
 
-/// What stands in a note.
+/// The content of a note.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Registration {
-    /// What is kept.
+    /// The standing result.
     pub standing: Standing,
-    /// Where tables go; `None` for lines on standard output.
+    /// The directory for tables; `None` for lines on standard output.
     pub out: Option<PathBuf>,
-    /// Whether each epoch's whole result is written, too.
+    /// Whether the whole result of each epoch is written, too.
     pub whole: bool,
     /// The last epoch that was written.
     pub epoch: Option<EpochId>,
 }
 
-/// A registration that this process follows; see [`Notes`] for who else may.
+/// A registration that this process follows. See [`Notes`] for the other processes that may follow it.
 #[derive(Debug)]
 pub struct Registered(HeldNote);
 
-/// A registration under its name, or what is wrong with its file.
+/// The name of a registration, and the registration or the error of its file.
 pub type Listed = (String, Result<Registration, Error>);
 
-/// All registrations of a store, in order of their names; instead of one that is damaged, what is said of it.
+/// Returns all registrations of a store, sorted by name. A damaged registration comes as its error.
 ///
 /// # Errors
 /// A directory that cannot be read.
 pub fn registered(store: &Location) -> Result<Vec<Listed>, Error> {
     let notes = Notes::of(store, WATCHES);
     let names = notes.names()?;
-    // One that is removed meanwhile is not there.
+    // A registration that is removed in the meantime is left out.
     let known = |name: String| read(&notes, &name).transpose().map(|registration| (name, registration));
     Ok(names.into_iter().filter_map(known).collect())
 }
 
 impl Registered {
-    /// Whether a watch is registered under this name, or one whose [`forget`](Self::forget) was stopped.
+    /// Whether a watch is registered under this name, or a watch whose [`forget`](Self::forget) was interrupted.
     ///
     /// # Errors
-    /// What the place refuses.
+    /// Errors of the storage.
     pub fn is_there(store: &Location, name: &str) -> Result<bool, Error> {
         Ok(Notes::of(store, WATCHES).has(name)?)
     }
 
-    /// Takes a name in a store that is there, whether a watch is registered under it or not.
+    /// Takes a name in an existing store, whether or not a watch is registered under it.
     ///
     /// # Errors
     /// A name that another process follows ([`Error::Watched`]); notes that cannot be written.
@@ -72,7 +72,7 @@ impl Registered {
         Ok(Self(held))
     }
 
-    /// What is registered under the name.
+    /// Returns the registration under the name.
     ///
     /// # Errors
     /// A note that cannot be read, or is damaged.
@@ -80,10 +80,10 @@ impl Registered {
         read(self.0.notes(), self.0.name())
     }
 
-    /// Writes the note anew.
+    /// Replaces the note.
     ///
     /// # Errors
-    /// Where another process has taken the name, in S3; what the place refuses.
+    /// Another process has taken the name (in S3 only); errors of the storage.
     pub fn write(&self, registration: &Registration) -> Result<(), Error> {
         let mut json = serde_json::to_vec_pretty(registration).map_err(JobError::State)?;
         json.push(b'\n');

@@ -1,13 +1,13 @@
-//! Standing results as Parquet files in a directory: one for the whole result of an epoch, one for what each later
-//! epoch has changed.
+//! Standing results as Parquet files in a directory: one file for the whole result of an epoch, and one for the changes
+//! of each later epoch.
 //!
 //! ```text
 //! DIR/degrees-000006.parquet           the result at epoch 6
-//! DIR/degrees-000006-000007.parquet    the rows that epoch 7 changed: values now, and as they were (`*_before`)
+//! DIR/degrees-000006-000007.parquet    the rows that epoch 7 changed: values now, and before (`*_before`)
 //! ```
 //!
-//! Null values are those of rows that are not there: now, or before. A file is there when it is whole, and the same
-//! step writes the same rows in the same order. Columns:
+//! A value is null if the row is not there now, or was not there before. A file appears when it is complete, and the
+//! same step writes the same rows in the same order. Columns:
 //!
 //! | result | columns | in files of changes also |
 //! |---|---|---|
@@ -15,7 +15,7 @@
 //! | top | `url`, `in` | `in_before` |
 //! | components | `url`, `component` | `component_before` |
 //! | hosts | `source`, `target`, `links` | `links_before` |
-//! | newlinks | `page`, `link` | `gained`: whether it is new, else all captures that had it were replaced |
+//! | newlinks | `page`, `link` | `gained`: true if the link is new, false if all captures that had it were replaced |
 
 use super::{ChangedRow, Changeset, Event, Standing, Value};
 use crate::Error;
@@ -42,16 +42,16 @@ pub struct Tables {
 struct Open {
     table: TableWriter<'static>,
     path: PathBuf,
-    /// Whether it is one of changes.
+    /// Whether the file has changes.
     changes: bool,
 }
 
 impl Tables {
-    /// Files in a directory, which is made where it is missing, and cleared of what killed writers have left; their
-    /// names begin with `name`.
+    /// Opens a directory for files whose names begin with `name`. Creates a missing directory, and removes the drafts
+    /// that killed writers have left.
     ///
     /// # Errors
-    /// A directory inside a store, or that cannot be made.
+    /// A directory inside a store, or one that cannot be created.
     pub fn open(directory: &Path, name: &str, standing: &Standing) -> Result<Self, Error> {
         let failed = |source| Error::Output { path: directory.to_owned(), source };
         outside_stores(directory)?;
@@ -59,10 +59,10 @@ impl Tables {
         Ok(Self { directory: directory.to_owned(), name: name.to_owned(), standing: standing.clone(), open: None })
     }
 
-    /// Writes what an event says; gives the file that it ended.
+    /// Writes an event. Returns the path of the file that the event ended, if any.
     ///
     /// # Errors
-    /// What the system refuses.
+    /// Errors of the system.
     pub fn write(&mut self, event: &Event) -> Result<Option<PathBuf>, Error> {
         match event {
             Event::Begin(changeset) => {
@@ -93,7 +93,7 @@ impl Tables {
     }
 }
 
-/// Names of the columns of keys and of values.
+/// Returns the names of the columns of keys and of values.
 fn names(standing: &Standing) -> (&'static [&'static str], &'static [&'static str]) {
     match standing {
         Standing::Degrees => (&["url"], &["out", "in"]),
@@ -146,7 +146,7 @@ fn arrays(standing: &Standing, rows: &[ChangedRow], changes: bool) -> Vec<ArrayR
     arrays
 }
 
-/// The number in column `at` of a value.
+/// Returns the number in column `at` of a value.
 fn number(value: &Value, at: usize) -> Option<u64> {
     match *value {
         Value::Degrees { out, into } => Some(if at == 0 { out } else { into }),

@@ -2,14 +2,14 @@
 //!
 //! | column | text |
 //! |---|---|
-//! | `Utf8` | as it is, in quotes where it has a comma, a quote or a line break |
+//! | `Utf8` | the text itself, in quotes if it has a comma, a quote or a line break |
 //! | `UInt32`, `UInt64` | decimal digits |
-//! | `Float64` | the fewest digits that read back as the same number; `0.00001` and `1e16` are where powers begin |
+//! | `Float64` | the fewest digits that read back as the same number; exponents below `0.00001` and from `1e16` |
 //! | `Boolean` | `true`, `false` |
-//! | `Timestamp` in milliseconds | RFC 3339 in UTC, with `Z`; milliseconds where there are any |
+//! | `Timestamp` in milliseconds | RFC 3339 in UTC, with `Z`; with milliseconds if they are not 0 |
 //!
-//! A null is empty. What is written of a batch is handed on before [`CsvSheet::write`] returns: compressed files get a
-//! block for each batch, and who reads a stream need not wait.
+//! A null is empty. [`CsvSheet::write`] passes on the text of a whole batch before it returns. A compressed file gets a
+//! block for each batch, and a reader of a stream need not wait.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, TimestampMillisecondType, UInt32Type, UInt64Type};
@@ -24,12 +24,12 @@ use std::io::{self, Write};
 /// Writes batches of one schema; see the head of this file.
 pub(super) struct CsvSheet<W: Write> {
     writer: csv::Writer<W>,
-    /// The header is written.
+    /// Whether the header is written.
     begun: bool,
     record: ByteRecord,
 }
 
-/// A column whose values have a text.
+/// A column of a type that has a text.
 enum Column<'a> {
     Texts(&'a StringArray),
     Long(&'a UInt64Array),
@@ -56,7 +56,7 @@ impl<'a> Column<'a> {
         known.ok_or_else(unknown)
     }
 
-    /// Adds the text of a value.
+    /// Appends the text of a value.
     fn push(&self, row: usize, record: &mut ByteRecord) -> io::Result<()> {
         let column: &dyn Array = match *self {
             Column::Texts(values) => values,
@@ -101,7 +101,7 @@ impl<W: Write> CsvSheet<W> {
         self.writer.write_record(schema.fields().iter().map(|field| field.name())).map_err(csv_error)
     }
 
-    /// Writes rows, after a header if they are the first.
+    /// Writes rows, with the header before the first row.
     pub(super) fn write(&mut self, batch: &RecordBatch) -> io::Result<()> {
         self.begin(batch.schema_ref())?;
         let named = batch.schema_ref().fields().iter().zip(batch.columns());
@@ -114,7 +114,7 @@ impl<W: Write> CsvSheet<W> {
         self.writer.flush()
     }
 
-    /// Ends the table, which has its header even without rows; gives back where it went.
+    /// Ends the table, which has its header even without rows. Returns the writer.
     pub(super) fn finish(mut self, schema: &Schema) -> io::Result<W> {
         self.begin(schema)?;
         self.writer.into_inner().map_err(|error| error.into_error())
