@@ -388,11 +388,11 @@ fn fits(run: &RunOptions, manifest: &Manifest, by: (u64, u64)) -> Result<(), Err
         return Err(Error::Internal("more than 4,294,967,295 URLs cannot be analyzed at once"));
     }
     let workers = run.workers.max(1) as u64;
-    let needed = (links * by.0 + urls * by.1) + FIXED_BYTES * (1 + workers);
     // Slices are divided among the processes. A graph that is walked and results that are written are whole in process
     // 0.
     let is_first = run.cluster.as_ref().is_none_or(|cluster| cluster.process == 0);
-    let needed = if is_first { needed } else { needed / run.processes() as u64 };
+    let parts = if is_first { 1 } else { run.processes() as u64 };
+    let needed = (links * by.0 + urls * by.1) / parts + FIXED_BYTES * (1 + workers);
     match usize::try_from(needed).unwrap_or(usize::MAX) {
         needed if needed > run.memory_max => Err(Error::GraphTooLarge { given: run.memory_max, needed, links, urls }),
         _ => Ok(()),
