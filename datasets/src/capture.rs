@@ -37,7 +37,7 @@ pub struct Capture {
     /// Status code of the response, 200 to 999, if the crawl file has one. Captures without a status count as 200. A
     /// revisit has a status only if its record gives one.
     pub status: Option<u16>,
-    /// The age of a record without a date, whose `time` means nothing. Of several undated records of a page, the record
+    /// The age of a record without a date; its `time` means nothing. If a page has several undated records, the record
     /// with the greatest bytes here is the newest, and only the newest counts.
     pub undated: Option<Vec<u8>>,
 }
@@ -120,7 +120,7 @@ pub struct Dictionary {
 }
 
 impl Dictionary {
-    /// Makes a dictionary of texts, none of them null.
+    /// Makes a dictionary of texts that are not null.
     pub(crate) fn new(texts: StringArray) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         // Relaxed: numbers need to differ, nothing else.
@@ -259,7 +259,7 @@ impl Texts {
         self.iter().next().filter(|_| is_alone)
     }
 
-    /// Whether there are no texts.
+    /// Whether the list is empty, on disk too.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
             && self.keys.is_empty()

@@ -86,7 +86,7 @@ pub(crate) fn from_float(number: f64) -> Option<Date> {
     Some(Date { finer: date.finer || number.fract() != 0.0, ..date })
 }
 
-/// The date of a number of units since 1970, of which `a_second` make a second.
+/// The date of a number of units since 1970; a second has `a_second` units.
 pub(crate) fn from_units(units: i64, a_second: i64) -> Option<Date> {
     Date::new(units.div_euclid(a_second), units.rem_euclid(a_second) != 0, true)
 }
@@ -96,7 +96,7 @@ fn digits(bytes: &[u8]) -> Option<Date> {
         |start: usize, end: usize, missing| if bytes.len() < end { Some(missing) } else { number(&bytes[start..end]) };
     let fraction = match bytes.len() {
         4 | 6 | 8 | 10 | 12 | 14 => &[][..],
-        // Not 16 or 19: microseconds and nanoseconds since 1970 have so many digits.
+        // Not 16 or 19 digits: microseconds and nanoseconds since 1970 have these lengths.
         17 | 18 => &bytes[14..],
         _ => return None,
     };

@@ -1,8 +1,8 @@
 //! The meaning of a capture, decided once for every format.
 //!
-//! A reader says what it saw of a retrieval ([`Seen`]): the status if there is one, whether links were given, the
-//! fields of a revisit, and the target of a redirect. [`Seen::settle`] decides what that means. No later code looks at
-//! a status to decide about links.
+//! A reader reports a retrieval ([`Seen`]): the status if there is one, whether links were given, the fields of a
+//! revisit, and the target of a redirect. [`Seen::settle`] decides the meaning. No later code looks at a status to
+//! decide about links.
 //!
 //! | seen | meaning |
 //! |---|---|
@@ -18,7 +18,7 @@
 
 use crate::{Capture, Content, Finding, Profile, Revisit, Tally};
 
-/// What a reader saw of a retrieval. The links themselves are in the capture already.
+/// The report of a reader about a retrieval. The links are in the capture already.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Seen<'a> {
     /// The status code, if there is one.

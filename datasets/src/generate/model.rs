@@ -26,34 +26,33 @@ use crate::capture::date;
 use crate::{Capture, CaptureReader, Error, Tally};
 use std::ops::Range;
 
-/// One in so many URLs of a host is crawled, and one in as many hosts.
+/// One in [`CRAWLED`] URLs of a host is crawled, and one in [`CRAWLED`] hosts.
 const CRAWLED: u64 = 4;
 /// The number of URLs of a host that is not crawled.
 const FOREIGN_URLS: u64 = 24;
-/// Of ten thousand links inside the host and outside the menus, the number that lead to pages near by.
+/// How many of ten thousand links inside the host, outside the menus, lead to pages near by.
 const NEAR: u64 = 7_500;
 /// The number of groups of [`CRAWLED`] URLs that count as near.
 const NEAR_GROUPS: u64 = 8;
-/// Of ten thousand links to other hosts, the number to crawled hosts, and the number to home pages.
+/// How many of ten thousand links to other hosts lead to crawled hosts, and how many lead to home pages.
 const TO_CRAWLED_HOSTS: u64 = 4_700;
 const TO_HOME: u64 = 3_000;
-/// Of ten thousand links that die, the number that are replaced by the first link of their slot.
+/// How many of ten thousand links that die are replaced by the first link of their slot.
 const RETURNS: u64 = 1_500;
-/// Of ten thousand captures of a dead page, the number at which it is back. Of ten thousand dead pages, the number with
-/// status 410.
+/// At how many of ten thousand captures a dead page is back, and how many of ten thousand dead pages have status 410.
 const RETURNED: u64 = 500;
 const REMOVED: u64 = 2_500;
-/// Captures of a page of an irregular crawl: of ten thousand, the number that follow soon; the most days until these,
-/// and until the others.
+/// How many of ten thousand captures of a page of an irregular crawl follow soon. The most days until these, and until
+/// the others.
 const SOON: u64 = 3_500;
 const SOON_DAYS: u64 = 4;
 const LATER_DAYS: u64 = 300;
-/// Of ten thousand pages of an irregular crawl, the number without links.
+/// How many of ten thousand pages of an irregular crawl have no links.
 const EMPTY: u64 = 45;
 /// How often another target is tried for a link that the page already has.
 const TRIES: u32 = 6;
-/// Of ten thousand directories, the number of quiet and of lively ones. The number of links of higher classes in quiet,
-/// other and lively directories, in percent of the number in the profile.
+/// How many of ten thousand directories are quiet, and how many are lively. The number of links of higher classes in
+/// quiet, other and lively directories, in percent of the number in the profile.
 const QUIET: u64 = 6_000;
 const LIVELY: u64 = 1_500;
 const TEMPERS: [u64; 3] = [25, 100, 600];
@@ -104,15 +103,15 @@ impl Links {
 pub struct Generator {
     seed: u64,
     months: u64,
-    /// The months whose captures are generated.
+    /// The months of which captures are generated.
     only: Range<u64>,
     profile: Profile,
     deaths: u64,
     share: Share,
-    /// The life of links in months, by class: of 2^64 links, the number that live longer than 1, 2, 3 ... months.
+    /// The life of links in months, by class: how many of 2^64 links live longer than 1, 2, 3 ... months.
     lives: [Vec<u64>; 3],
-    /// By month, the pages that are born up to that month; in an irregular crawl by number of captures (from 1), the
-    /// pages with at most so many. The last number counts all pages.
+    /// For each month, the pages that are born up to that month. In an irregular crawl, for each number of captures
+    /// (from 1), the pages with at most that number. The last item counts all pages.
     choices: Vec<u64>,
     /// The next host.
     next_host: u64,
@@ -128,7 +127,7 @@ pub struct Generator {
     neighbour: Links,
 }
 
-/// The page whose captures are being handed out.
+/// The page at hand. Its captures are handed out one by one.
 #[derive(Default)]
 struct Page {
     number: u64,

@@ -4,7 +4,7 @@
 
 use super::{GenerateOptions, Profile};
 
-/// Chances a month: that a page is born (for each page of the first month), that a page dies, that a capture is missed.
+/// Chances a month: births of pages (for each page of the first month), deaths of pages, missed captures.
 pub(super) const BIRTHS: u64 = 80;
 pub(super) const DEATHS: u64 = 40;
 pub(super) const MISSED: u64 = 110;
@@ -27,16 +27,16 @@ pub(super) struct Constants {
     pub(super) copying: u64,
     pub(super) copied: u64,
     pub(super) shared: u64,
-    /// The chances that a link is of the second or third class, and of the third. By class, the chance that a link
-    /// lives on for another month.
+    /// The chances that a link is of the second or third class, and of the third. For each class, the chance that a
+    /// link lives on for another month.
     pub(super) higher_classes: [u64; 2],
     pub(super) survival: [u64; 3],
     /// The chance that a link outside the menus leaves the host, and the chance that another link leads to a page that
     /// is surely crawled.
     pub(super) outside: u64,
     pub(super) to_crawled: u64,
-    /// The average number of links of a capture in thousandths. The other constants determine this number; it was
-    /// measured on 20 million links.
+    /// The average number of links of a capture in thousandths. It follows from the other constants, and was measured
+    /// on 20 million.
     pub(super) links_thousandths: u64,
 }
 
@@ -91,7 +91,7 @@ pub(super) fn page_occurrences_thousandths(options: GenerateOptions) -> u64 {
         let captures: u64 = (1..).zip(&weights).map(|(captures, weight)| captures * weight).sum();
         captures * 1_000_000 / weights.iter().sum::<u64>()
     } else {
-        // Of a million pages that began `month` months before the end: the pages alive, and the sum of their captures.
+        // For a million pages that began `month` months before the end: the pages alive, and the sum of their captures.
         let (mut alive, mut captures, mut sum, mut pages) = (1_000_000, 0, 0, 0);
         for month in (0..options.months).rev() {
             captures += if captures == 0 { alive } else { alive * (10_000 - MISSED) / 10_000 };

@@ -2,7 +2,7 @@
 //!
 //! Reads a document. Writes [`Capture::links`] in document order, with repetitions, and [`Capture::base`]: the `href`
 //! of the first `<base>` that has one. Values have their entities decoded once and white space trimmed. The reader
-//! neither resolves links nor drops links by scheme. Of two attributes with one name, the first counts.
+//! neither resolves links nor drops links by scheme. If a tag has two attributes with one name, the first counts.
 //!
 //! The text of `script`, `style`, `textarea`, `title`, `xmp`, `iframe`, `noembed`, `noframes`, and all text after
 //! `plaintext`, is not markup. The text of `noscript` is markup, because the reader of an archive runs no scripts. The

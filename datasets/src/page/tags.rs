@@ -1,6 +1,7 @@
 //! Finds the tags of an HTML document: exactly the tags that the WHATWG tokenizer finds (HTML 13.2.5).
 //!
-//! Reads a document in a charset whose markup reads as ASCII. Writes the name and the attributes of each tag as slices
+//! Reads a document in a charset that lets markup be read as ASCII. Writes the name and attributes of each tag as
+//! slices
 //! of the document, with case, character references and line ends unchanged. Text and comments make up nearly all of a
 //! document. The reader skips them by searching for the byte that can end them, which saves the time that a tokenizer
 //! spends on returning text.
@@ -156,8 +157,8 @@ impl<'a> Tags<'a> {
         Some(Tag { name: &self.text[start..end], is_end })
     }
 
-    /// Moves behind the comment whose `<` is before the current position. The comment ends with `-->`, whose dashes may
-    /// be the dashes that begin it, or with `--!>`, whose dashes may not.
+    /// Moves behind the comment that begins with the `<` before the current position. The dashes of its end `-->` may
+    /// be the dashes of its beginning; the dashes of the end `--!>` may not.
     fn comment(&mut self) -> Option<()> {
         let dashes = self.at + 1;
         let end = memchr_iter(b'>', &self.text[dashes + 2..])

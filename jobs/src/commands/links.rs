@@ -399,7 +399,7 @@ fn find_ok<T>(
 }
 
 /// Prints the links to pages that are gone, each with the status and the time of the failure that ended the page. Says
-/// how many links lead to URLs that no capture decides about.
+/// how many links lead to URLs without a capture that decides.
 fn print_dead(
     links: &dyn Links,
     args: &LinksArgs,

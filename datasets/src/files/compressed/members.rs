@@ -66,7 +66,7 @@ impl Text {
     fn enter(&mut self) {
         self.member = self.next_input_offset();
         let position = self.text_end();
-        // Of consecutive members without text, only the last one counts.
+        // If consecutive members have no text, only the last one counts.
         if self.members.back().is_some_and(|last| last.0 == position) {
             self.members.pop_back();
         }
