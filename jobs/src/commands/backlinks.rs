@@ -1,4 +1,4 @@
-//! `webstrata backlinks`: the links to a URL, a host or a domain, and when they began.
+//! `webstrata backlinks`: the pages, hosts or domains that link to a URL, a host or a domain, and since when.
 //!
 //! Without `--by` it prints rows: pages, hosts or domains. With `--by` it prints how many of these link in each period.
 //! Memory: the UIDs of the pages that link, and the rows that are printed.
