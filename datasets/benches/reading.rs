@@ -1,9 +1,9 @@
-//! Speed of the hot input, in CPU time of this thread.
+//! Measures the speed of reading inputs, in CPU time of this thread.
 //!
-//! `cargo bench -p webstrata-datasets --bench reading -- [--times N] FILES`: for each crawl file one line of JSON a
-//! stage. A stage holds those before it: `bytes` is the file and its decompression alone, `captures` adds records,
-//! documents and links, `fingerprints` adds that every link is resolved, canonical and hashed, and counts only links to
-//! the web. `cpu_seconds` is for one pass, the mean of N (1).
+//! `cargo bench -p webstrata-datasets --bench reading -- [--times N] FILES` prints one line of JSON for each crawl file
+//! and stage. A stage includes the stages before it. `bytes` is the file and its decompression alone. `captures` adds
+//! records, documents and links. `fingerprints` adds resolving, canonical URLs and hashes of all links, and counts only
+//! links to the web. `cpu_seconds` is for one pass, the mean of N (1).
 //! Without a file: the interner alone, on 100,000 URLs of 70 bytes, and the generator.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
@@ -70,7 +70,7 @@ fn generator(options: &str) {
     println!("{options}: {captures} captures, {links} links of {} bytes, {nanoseconds:.1} ns a link", bytes / links);
 }
 
-/// What one pass over a file met.
+/// The counts of one pass over a file.
 #[derive(Default)]
 struct Met {
     bytes: u64,
@@ -92,7 +92,7 @@ fn measure(path: &Path, stage: &str, times: u32) {
     );
 }
 
-/// Bytes of the text of a file, plain or gzip.
+/// Counts the bytes of the text of a file, plain or gzip.
 fn bytes(path: &Path) -> Met {
     let mut file = BufReader::with_capacity(1 << 16, File::open(path).expect("a file"));
     let gzip = file.fill_buf().expect("bytes").starts_with(&[0x1f, 0x8b]);
@@ -128,7 +128,7 @@ fn captures(path: &Path, intern: bool) -> Met {
     met
 }
 
-/// Time of this thread on a processor where the system tells it, so that a busy machine does not show; else wall time.
+/// The processor time of this thread if the system provides it, so that a busy machine does not matter; else wall time.
 struct Clock(Option<u128>, Instant);
 
 impl Clock {

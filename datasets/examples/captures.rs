@@ -1,4 +1,4 @@
-//! Prints the captures of crawl files (WARC, ARC, WAT and others, also compressed), and what was not read of them:
+//! Prints the captures of crawl files (WARC, ARC, WAT and others, also compressed), and counts of what was not read:
 //! `cargo run -p webstrata-datasets --example captures -- crawl.warc.gz`.
 
 #![expect(clippy::print_stdout, reason = "an example prints what it finds")]
@@ -13,7 +13,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     for input in inputs(&paths)? {
         let mut reader = open(&input, LinkKinds::default())?;
         while reader.read(&mut capture, &mut tally)? {
-            // Seconds since 1970, the page, and its links as the page spells them.
+            // Seconds since 1970, the page, and the number of its links.
             println!("{} {} {} links", capture.time, capture.url, capture.links.iter().count());
         }
     }

@@ -26,18 +26,18 @@ pub struct Capture {
     pub url: String,
     /// Time of the retrieval, seconds since 1970 in UTC; finer parts are dropped.
     pub time: i64,
-    /// The `href` of the page's `<base>`, empty where it has none; may be relative to `url`.
+    /// The `href` of the `<base>` of the page; empty if there is none. It may be relative to `url`.
     pub base: String,
-    /// Links in the order of the page, with repetitions; empty where `content` says that they are elsewhere or unknown.
+    /// Links in the order of the page, with repetitions; empty if `content` says that they are elsewhere or unknown.
     pub links: Texts,
     /// Whether the links are here, in another capture, or unknown.
     pub content: Content,
-    /// Digest of the payload, where the crawl file has one.
+    /// Digest of the payload, if the crawl file has one.
     pub digest: Option<Digest>,
-    /// Status code of the response, 200 to 999, where the crawl file has one. Captures without one count as 200. A
-    /// revisit has a status only where its own record gives it.
+    /// Status code of the response, 200 to 999, if the crawl file has one. Captures without a status count as 200. A
+    /// revisit has a status only if its record gives one.
     pub status: Option<u16>,
-    /// The age of a record without a date, whose `time` means nothing. Of several undated records of a page, the record
+    /// The age of a record without a date; its `time` means nothing. If a page has several undated records, the record
     /// with the greatest bytes here is the newest, and only the newest counts.
     pub undated: Option<Vec<u8>>,
 }
@@ -59,16 +59,17 @@ impl Capture {
 /// Whether a capture carries its links.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Content {
-    /// [`Capture::links`] holds every link of the page; there are none where the response had another status than 200.
+    /// [`Capture::links`] holds every link of the page. A response with another status than 200 has no links, except
+    /// the target of a redirect.
     #[default]
     Links,
-    /// Nothing is said of the links, which is not the same as none.
+    /// The links are unknown, which is not the same as no links.
     Unknown,
-    /// The page had not changed: its links are those of the capture that this refers to.
+    /// The page had not changed. Its links are the links of the capture that the revisit refers to.
     Revisit(Revisit),
 }
 
-/// What a revisit record says of the capture that it refers to.
+/// The fields of a revisit record about the capture that it refers to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Revisit {
     /// Why the payload was not stored.
@@ -82,7 +83,7 @@ pub struct Revisit {
 /// The revisit profiles of WARC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Profile {
-    /// The payload has the digest of an earlier one.
+    /// The payload has the digest of an earlier payload.
     IdenticalDigest,
     /// The server answered 304.
     NotModified,
@@ -100,15 +101,15 @@ pub struct Digest(pub u128);
 pub struct Texts {
     text: String,
     ends: Vec<usize>,
-    /// After those above.
+    /// The keys of further texts, which follow the texts above.
     keys: Vec<i32>,
     dictionary: Option<Arc<Dictionary>>,
-    /// Keys that wait for their turn, the next ones last.
+    /// Keys that wait for their turn. The next keys are last.
     waiting: Vec<i32>,
     overflow: Option<Box<Overflow>>,
 }
 
-/// Bytes of a text besides its letters, here and as a fingerprint.
+/// The bytes that a text takes besides its letters, here and as a fingerprint.
 const TEXT_BYTES: usize = 24;
 
 /// Texts that a file stores once, for any number of captures.
@@ -119,29 +120,29 @@ pub struct Dictionary {
 }
 
 impl Dictionary {
-    /// The texts must not be null.
+    /// Makes a dictionary of texts that are not null.
     pub(crate) fn new(texts: StringArray) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         // Relaxed: numbers need to differ, nothing else.
         Dictionary { id: NEXT.fetch_add(1, Relaxed), texts }
     }
 
-    /// Unique in this process.
+    /// The number of the dictionary, unique in this process.
     pub fn id(&self) -> u64 {
         self.id
     }
 
-    /// How many texts there are.
+    /// The number of texts.
     pub fn len(&self) -> usize {
         self.texts.len()
     }
 
-    /// Whether there is none.
+    /// Whether the dictionary has no texts.
     pub fn is_empty(&self) -> bool {
         self.texts.is_empty()
     }
 
-    /// The text of a key; empty for one that is not in here.
+    /// The text of a key; empty if the dictionary does not have the key.
     pub fn get(&self, key: i32) -> &str {
         let key = usize::try_from(key).unwrap_or(usize::MAX);
         if key < self.texts.len() { self.texts.value(key) } else { "" }
@@ -166,7 +167,7 @@ impl PartialEq for Texts {
 impl Eq for Texts {}
 
 impl Texts {
-    /// None yet; what takes more than about `bytes_max` bytes is to go to a temporary file in `directory`.
+    /// No texts yet. Texts beyond about `bytes_max` bytes will go to a temporary file in `directory`.
     pub fn within(bytes_max: usize, directory: &Path) -> Self {
         Texts { overflow: Some(Box::new(Overflow::new(directory, bytes_max))), ..Texts::default() }
     }
@@ -185,7 +186,8 @@ impl Texts {
         self.ends.push(self.text.len());
     }
 
-    /// Replaces the texts held by others of the same list, until each was held once; `false` after that.
+    /// Replaces the texts in memory by the next texts of the same list. Returns `false` after each text was in memory
+    /// once.
     ///
     /// # Errors
     /// I/O errors of the temporary file, also of earlier writes.
@@ -203,7 +205,7 @@ impl Texts {
         overflow.as_mut().map_or(Ok(false), |overflow| overflow.next(text, ends))
     }
 
-    /// Makes these the texts of keys.
+    /// Replaces the texts by the texts of keys.
     pub(crate) fn set_keys(&mut self, dictionary: &Arc<Dictionary>, keys: &[i32]) {
         self.clear();
         let held = self.overflow.as_ref().map_or(usize::MAX, |overflow| overflow.bytes_max / TEXT_BYTES);
@@ -215,7 +217,7 @@ impl Texts {
         }
     }
 
-    /// The dictionary and the keys of all texts; `None` where they stand here as texts.
+    /// The dictionary and the keys of all texts; `None` if texts are held as letters.
     pub fn keys(&self) -> Option<(&Dictionary, &[i32])> {
         self.dictionary.as_deref().filter(|_| self.ends.is_empty()).map(|dictionary| (dictionary, &self.keys[..]))
     }
@@ -232,24 +234,24 @@ impl Texts {
         spelt.chain(dictionary.flat_map(|dictionary| self.keys.iter().map(|&key| dictionary.get(key))))
     }
 
-    /// A hash of the texts in their order: by all odds another for other texts. The same texts have the same hash where
-    /// they stand here as texts, or are keys of one dictionary.
+    /// A hash of the texts in their order. Two lists of different texts almost surely have different hashes. Two lists
+    /// of the same texts have the same hash if both hold letters, or both hold keys of one dictionary.
     pub fn hash(&self) -> u128 {
         let mix = |hash: u64, number: u64| (hash.rotate_left(5) ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         if let Some((dictionary, keys)) = self.keys() {
             let keys = keys.iter().fold(0, |hash, &key| mix(hash, u64::from(key.cast_unsigned())));
             return xxh3_128_with_seed(&dictionary.id.to_le_bytes(), keys);
         }
-        // Where the texts end tells `a bc` from `ab c`.
+        // The ends of the texts distinguish `a bc` from `ab c`.
         xxh3_128_with_seed(self.text.as_bytes(), self.ends.iter().fold(0, |hash, &end| mix(hash, end as u64)))
     }
 
-    /// How many texts there are.
+    /// The number of texts in memory.
     pub fn len(&self) -> usize {
         self.ends.len() + self.keys.len()
     }
 
-    /// The text, where there is exactly one.
+    /// The text, if there is exactly one.
     pub(crate) fn sole(&self) -> Option<&str> {
         let is_alone = self.len() == 1
             && self.waiting.is_empty()
@@ -257,7 +259,7 @@ impl Texts {
         self.iter().next().filter(|_| is_alone)
     }
 
-    /// Whether there is none.
+    /// Whether the list is empty, on disk too.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
             && self.keys.is_empty()

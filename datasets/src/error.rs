@@ -10,7 +10,7 @@ pub enum Error {
     Io {
         /// The file.
         path: PathBuf,
-        /// The error of the system.
+        /// The error of the operating system.
         source: std::io::Error,
     },
     /// A path is a URL.

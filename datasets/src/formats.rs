@@ -2,7 +2,7 @@
 //!
 //! - Records of crawlers: `warc`, `arc` and `wat`, which share `record` and `http`.
 //! - Tables of captures or links: `jsonl`, `links_file`, `aut_csv`, `lga`, `tables`.
-//! - Files that are known and not read: `index`.
+//! - Files that are recognized and not read: `index`.
 
 pub(crate) mod arc;
 pub(crate) mod aut_csv;

@@ -13,7 +13,7 @@
 //! |---|---|
 //! | this one | options, the sizes of hosts, shares |
 //! | `model` | one host after the other: pages, captures, links over time |
-//! | `profiles` | what the profiles differ in |
+//! | `profiles` | the differences between profiles |
 //! | `names` | the URLs |
 //! | `write`, `write_parquet` | a crawl as JSON lines, WARC, Parquet |
 
@@ -32,22 +32,23 @@ pub use model::Generator;
 pub use write::{write_jsonl, write_warc};
 pub use write_parquet::write_parquet;
 
-/// Most months that a crawl goes on.
+/// The most months of a crawl.
 pub const MONTHS_MAX: u32 = 1200;
-/// Most deaths: all pages.
+/// The largest [`GenerateOptions::deaths`]: all pages die.
 pub const DEATHS_MAX: u32 = 10_000;
-/// Link occurrences of a share, about.
+/// The approximate number of link occurrences of a share.
 const SHARE_OCCURRENCES: u64 = 1_000_000;
-/// Pages of a host on average, and at most: its URLs are in memory, and it must not make a share much larger.
+/// The average number of pages of a host, and the most pages and link occurrences of a host: the URLs of a host are in
+/// memory, and a host must not make a share much larger.
 const HOST_PAGES: u64 = 60;
 const HOST_PAGES_MAX: u64 = 8_000;
 const HOST_OCCURRENCES_MAX: u64 = 1_500_000;
-/// Hosts that even a small crawl has, if its pages suffice.
+/// The number of hosts of even a small crawl, if it has enough pages.
 const HOSTS_MIN: u64 = 5;
-/// Bytes of a link occurrence as an input reckons them.
+/// The bytes that a link occurrence adds to the size of an input.
 const OCCURRENCE_BYTES: u64 = 64;
 
-/// What kind of crawl.
+/// The kind of a crawl.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Profile {
     /// Monthly, with much in common between neighbours, like the crawls of the UK in 2006 and 2007.
@@ -61,7 +62,7 @@ pub enum Profile {
 impl Profile {
     const ALL: [Profile; 3] = [Profile::Uk, Profile::Hard, Profile::Irregular];
 
-    /// As it is written in options.
+    /// The name of the profile in options.
     pub fn name(self) -> &'static str {
         match self {
             Profile::Uk => "uk",
@@ -71,23 +72,24 @@ impl Profile {
     }
 }
 
-/// What to generate; as text `uk:occurrences=100000,seed=1,months=12`, where every part but the profile may be missing.
+/// The options of a generated crawl; as text `uk:occurrences=100000,seed=1,months=12`, where every part except the
+/// profile is optional.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct GenerateOptions {
-    /// What kind of crawl.
+    /// The kind of the crawl.
     pub profile: Profile,
-    /// Links of all captures together, about.
+    /// The approximate number of links of all captures together.
     pub occurrences: u64,
-    /// Other seeds give other crawls.
+    /// The seed. Another seed gives another crawl.
     pub seed: u64,
-    /// Length of the crawl, 1 to [`MONTHS_MAX`].
+    /// The length of the crawl in months, 1 to [`MONTHS_MAX`].
     pub months: u32,
-    /// Only the captures of these months of it, from 1, the last one in; all where `None`. What is made up, and so the
-    /// captures of a month, is the same.
+    /// The first and the last month whose captures are generated, counted from 1; `None` for all months. The captures
+    /// of a month are the same with and without this option.
     pub only: Option<(u32, u32)>,
-    /// Of ten thousand pages at a capture, those that are gone from then on, 0 to [`DEATHS_MAX`]. Their captures are
-    /// failures without links, until a few of them come back; and a quarter as many captures are failures of the
-    /// server.
+    /// How many of ten thousand pages die at a capture, 0 to [`DEATHS_MAX`]. From then on, the captures of a page are
+    /// failures without links, until a few of the pages come back. In addition, a quarter as many captures are failures
+    /// of the server.
     pub deaths: u32,
 }
 
@@ -188,7 +190,7 @@ impl fmt::Display for GenerateOptions {
     }
 }
 
-/// Some hosts of a crawl, from the largest to the smallest, that can be made up without the others.
+/// Some hosts of a crawl, from the largest to the smallest. A share is generated independently of the other shares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Share {
     options: GenerateOptions,
@@ -199,14 +201,14 @@ pub struct Share {
 }
 
 impl Share {
-    /// All of a crawl.
+    /// The share that holds a whole crawl.
     pub(crate) fn whole(options: GenerateOptions) -> Self {
         let sizes = Sizes::of(options);
         Share { options, sizes, first: 0, end: sizes.hosts }
     }
 
-    /// All of a crawl in parts, each with about how many bytes it would have as a file; together they are what one
-    /// [`Generator`] makes.
+    /// Splits a crawl into shares. Returns each with the approximate number of bytes that it would have as a file.
+    /// Together, the shares give the captures of a [`Generator`] of the whole crawl.
     pub(crate) fn parts(options: GenerateOptions) -> Vec<(Self, u64)> {
         let whole = Share::whole(options);
         let a_page = profiles::page_occurrences_thousandths(options);
@@ -224,7 +226,7 @@ impl Share {
     }
 }
 
-/// How many pages each host has: host number `h` has `scale / (flat + h)`.
+/// The number of pages of each host: host number `h` has `scale / (flat + h)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Sizes {
     hosts: u64,
@@ -251,7 +253,7 @@ impl Sizes {
         }
     }
 
-    /// Pages of a host, at least one.
+    /// The number of pages of a host, at least one.
     fn pages(&self, host: u64) -> u64 {
         let rank = self.flat + host;
         ((self.scale + rank / 2) / rank).max(1)
@@ -451,7 +453,7 @@ mod tests {
         }
     }
 
-    /// The captures of one seed on every machine: a change here changes every measurement made before it.
+    /// A seed gives the same captures on every machine. A change here changes every measurement made before.
     #[test]
     fn the_same_seed_gives_the_same_crawl() {
         let hash = |profile: &str, seed: u32| {

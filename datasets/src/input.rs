@@ -11,18 +11,18 @@ pub struct Input {
     pub path: PathBuf,
     /// The part of the file.
     pub part: InputSplit,
-    /// Size in bytes (of the part, roughly), for sharing out work and for progress; 0 where unknown.
+    /// The approximate size of the part in bytes, for sharing out work and for progress; 0 if unknown.
     pub bytes: u64,
 }
 
-/// Which part of a file or of a generated crawl.
+/// The part of a file or of a generated crawl.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum InputSplit {
     /// The whole file.
     Whole,
     /// One row group of a Parquet file.
     RowGroup(usize),
-    /// Some hosts of a generated crawl; there is no file.
+    /// Some hosts of a generated crawl, which has no file.
     Generated(Share),
 }
 

@@ -50,7 +50,7 @@ pub trait CaptureReader: Send {
 /// duplicates. Each row group of a Parquet file is an input.
 ///
 /// # Errors
-/// A path or pattern that names nothing, or a directory that cannot be read.
+/// A path or pattern names no file, or a directory cannot be read.
 pub fn inputs(paths: &[PathBuf]) -> Result<Vec<Input>, Error> {
     let matching = glob::MatchOptions { require_literal_leading_dot: true, ..Default::default() };
     let mut files = BTreeSet::new();
@@ -105,9 +105,9 @@ pub fn inputs(paths: &[PathBuf]) -> Result<Vec<Input>, Error> {
 
 const STDIN: &str = "-";
 
-/// What a path leads to; `None` where it leads nowhere. A pattern may be a name that no file can have.
+/// The metadata of the file at a path; `None` if there is no file. A pattern may be a name that no file can have.
 fn look(path: &Path) -> Result<Option<Metadata>, Error> {
-    /// Of links that lead in circles, on Linux and on macOS.
+    /// The error codes of links that lead in circles, on Linux and on macOS.
     const CIRCLE: [i32; 2] = [40, 62];
     match std::fs::metadata(path) {
         Ok(found) => Ok(Some(found)),
@@ -156,9 +156,9 @@ pub fn open(input: &Input, kinds: LinkKinds) -> Result<Box<dyn CaptureReader>, E
     open_metered(input, kinds, Arc::default(), Arc::default())
 }
 
-/// As [`open`], and adds bytes of the input to `bytes_read` as they are read. When the reader ends, `bytes_read` has
+/// As [`open`], and adds bytes of the input to `bytes_read` while they are read. When the reader ends, `bytes_read` has
 /// grown by [`Input::bytes`], even if only a part of the file was read. When the input was read to its end, `digest`
-/// has its digest; generated inputs have none.
+/// has its digest. Generated inputs have no digest.
 ///
 /// # Errors
 /// As [`open`].
@@ -185,7 +185,7 @@ pub fn open_metered(
     read(Box::new(Hashed::new(CountedSource { file, count }, digest)), path, kinds)
 }
 
-/// Bytes of an input that are not yet counted. Dropping the value counts the rest.
+/// The bytes of an input that are not yet counted. Dropping the value counts the rest.
 struct Count {
     bytes_read: Arc<AtomicU64>,
     left: u64,
@@ -206,7 +206,7 @@ impl Drop for Count {
     }
 }
 
-/// A reader whose input counts as read when the reader is dropped.
+/// A reader that counts its input as read when it is dropped.
 struct Counted {
     reader: Box<dyn CaptureReader>,
     _count: Count,
@@ -218,7 +218,7 @@ impl CaptureReader for Counted {
     }
 }
 
-/// A file whose bytes count when they are read.
+/// A file that counts its bytes when they are read.
 struct CountedSource {
     file: File,
     count: Count,
@@ -232,7 +232,7 @@ impl Read for CountedSource {
     }
 }
 
-/// A reader of captures from a source of bytes; `path` is what the tally calls it.
+/// A reader of captures from a source of bytes. `path` is the name of the source in the tally.
 fn read(source: Box<dyn Read + Send>, path: &Path, kinds: LinkKinds) -> Result<Box<dyn CaptureReader>, Error> {
     let io = |error| Error::io(path, error);
     let mut text = Text::new(source).map_err(io)?;

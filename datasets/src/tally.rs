@@ -13,10 +13,10 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// How many places of each kind of damage, and files of each kind, are kept.
+/// The number of places of each kind of damage, and of files of each kind, that are kept.
 pub const EXAMPLES_PER_KIND_MAX: usize = 20;
 
-/// A kind of thing met in the input that is not a capture or not a link.
+/// A kind of thing in the input that is not a capture or not a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Finding {
     /// The file or a record ends too early.
@@ -41,13 +41,13 @@ pub enum Finding {
     BadPageUrl,
     /// A file that may hold captures, in a form that is not read.
     UnreadFile,
-    /// A file that says which captures there are, without links: CDX, CDXJ, a crawl log.
+    /// A file that lists captures without links: CDX, CDXJ, a crawl log.
     IndexFile,
-    /// A file that is no crawl file.
+    /// A file that is not a crawl file.
     OtherFile,
     /// A record of a type that is not read (continuation, conversion, ...).
     OtherRecord,
-    /// A retrieval without a final status, which is one from 200 to 999.
+    /// A retrieval without a final status. Final statuses are 200 to 999.
     OtherStatus,
     /// A capture with links that do not count: its status is not 200, or it is a revisit.
     UnusedLinks,
@@ -61,21 +61,21 @@ pub enum Finding {
     OtherLinkScheme,
     /// A date with parts finer than a second, which were dropped.
     FinerDate,
-    /// A date that names no second; the beginning of the named minute, hour, day, month or year was taken.
+    /// A date that does not name a second. The beginning of the named minute, hour, day, month or year was taken.
     CoarserDate,
-    /// A record without a date whose page has a newer undated record; the newer record was taken.
+    /// A record without a date, if the page has a newer record without a date. The newer record was taken.
     OlderUndated,
     /// A page's URL is longer than the limit.
     LongPageUrl,
     /// A link is longer than the limit for URLs.
     LongLink,
-    /// A capture that was taken out of the store, and is kept out.
+    /// A capture that was removed from the store, and is kept out.
     RemovedPage,
-    /// A link to a URL that was taken out of the store, and is kept out.
+    /// A link to a URL that was removed from the store, and is kept out.
     RemovedLink,
-    /// A URL that was never captured, and that fewer pages link to than the option asks for.
+    /// A URL that was never captured, and that fewer pages link to than the option requires.
     FewSources,
-    /// A page whose record would be too large: its links stay unknown.
+    /// A page with a record that would be too large: its links stay unknown.
     LargePage,
     /// A request record.
     Request,
@@ -88,7 +88,7 @@ pub enum Finding {
 }
 
 impl Finding {
-    /// All kinds: damage, then whole files, then what is left out or changed, then what is skipped.
+    /// All kinds: damage, then whole files, then input that is left out or changed, then input that is skipped.
     pub const ALL: [Finding; 33] = [
         Finding::Truncated,
         Finding::BadCompression,
@@ -169,7 +169,7 @@ impl Finding {
         self <= Finding::BadPageUrl
     }
 
-    /// Whether it is a whole file that is not read.
+    /// Whether this is a whole file that is not read.
     pub fn is_file(self) -> bool {
         (Finding::UnreadFile..=Finding::OtherFile).contains(&self)
     }
@@ -187,10 +187,10 @@ pub struct Example {
     pub finding: Finding,
     /// The file.
     pub path: PathBuf,
-    /// Where the record begins: bytes in the file as it lies on disk where the format allows it, else bytes of the
+    /// The place of the beginning of the record: a byte offset in the file on disk if the format allows it, else in the
     /// uncompressed text; a row number in tables.
     pub offset: u64,
-    /// The damage in a few words, or what the file is.
+    /// A short description of the damage, or of the file.
     pub detail: String,
 }
 
@@ -199,7 +199,7 @@ pub struct Example {
 pub struct Tally {
     counts: BTreeMap<Finding, u64>,
     examples: Vec<Example>,
-    /// URLs with sound input left out, the smallest of each kind.
+    /// The URLs of sound input that was left out, the smallest of each kind.
     named: BTreeMap<Finding, BTreeSet<String>>,
 }
 
@@ -216,7 +216,7 @@ impl Tally {
         }
     }
 
-    /// Counts a file that is not read, and keeps its name with what it is.
+    /// Counts a file that is not read, and keeps its name and a description.
     pub fn unread(&mut self, finding: Finding, path: &Path, detail: impl Into<String>) {
         self.damage(finding, path, 0, detail);
     }
@@ -243,12 +243,12 @@ impl Tally {
         self.named.iter().flat_map(|(&finding, urls)| urls.iter().map(move |url| (finding, &**url)))
     }
 
-    /// How many of a kind were met.
+    /// The number of findings of a kind.
     pub fn of(&self, finding: Finding) -> u64 {
         self.counts.get(&finding).copied().unwrap_or(0)
     }
 
-    /// How many places are damaged.
+    /// The number of damaged places.
     pub fn damaged(&self) -> u64 {
         self.counts.iter().filter(|(finding, _)| finding.is_damage()).map(|(_, count)| count).sum()
     }
@@ -295,7 +295,7 @@ impl Tally {
     }
 }
 
-/// Keeps the smallest [`EXAMPLES_PER_KIND_MAX`].
+/// Keeps the smallest [`EXAMPLES_PER_KIND_MAX`] URLs.
 fn shorten(named: &mut BTreeSet<String>) {
     while named.len() > EXAMPLES_PER_KIND_MAX {
         named.pop_last();

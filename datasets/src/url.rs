@@ -1,5 +1,5 @@
-//! URLs: references and their length limit ([`reference`]), how they depend on their page ([`form`]), and fingerprints
-//! ([`interner`]).
+//! URLs: references and their length limit ([`reference`]), how references depend on their page ([`form`]), and
+//! fingerprints ([`interner`]).
 
 pub(crate) mod form;
 pub(crate) mod interner;

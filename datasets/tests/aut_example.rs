@@ -1,5 +1,5 @@
-//! The Archives Unleashed Toolkit's example crawl, against links found with a tree-building HTML parser (html5lib), and
-//! against what Heritrix wrote of the same pages.
+//! Compares the example crawl of the Archives Unleashed Toolkit with links found by a tree-building HTML parser
+//! (html5lib), and with the links that Heritrix wrote for the same pages.
 
 #[cfg(test)]
 mod reading;
@@ -45,7 +45,7 @@ fn ninety_four_pages_and_their_links() {
         );
     }
     assert_eq!(expected.difference(&found).collect::<Vec<_>>(), Vec::<&(String, String)>::new());
-    // The list has a[href] only; these are iframes.
+    // The list has only a[href]. These are iframes.
     let frames = [
         ("about/faqs.php", "http://www.archive.org/help/derivatives.php?mediatype=audio"),
         ("about/faqs.php", "http://www.archive.org/help/derivatives.php?mediatype=movies"),
@@ -63,7 +63,7 @@ fn ninety_four_pages_and_their_links() {
 fn links_a_page() {
     let (file, pages) =
         (shared("data/vectors/warc/aut-example.warc.gz"), shared("data/vectors/aut_example_warc_per_page.tsv"));
-    // Column 6: a[href] at the level of the tokenizer, javascript: left out; iframes are not in it.
+    // Column 6 has a[href] at the level of the tokenizer, without javascript: links and without iframes.
     let frames = BTreeMap::from([
         ("http://www.archive.org/about/faqs.php", 2),
         ("http://www.archive.org/account/login.createaccount.php", 1),

@@ -1,4 +1,4 @@
-//! The examples of formats in the book are read, each as what it stands for, and mean what the book says.
+//! Reads the examples of formats in the book: each is read in its format, and means what the book says.
 
 #[path = "../../jobs/tests/book/mod.rs"]
 mod book;
@@ -9,7 +9,7 @@ use reading::read_all;
 use std::path::{Path, PathBuf};
 use webstrata_datasets::{Capture, Content, LinkKinds};
 
-/// Writes the examples: blocks that begin with a line "```text NAME".
+/// Writes the examples to files: blocks that begin with a line "```text NAME".
 #[cfg(test)]
 fn examples(directory: &Path) -> Vec<PathBuf> {
     let book = book::book();
@@ -72,7 +72,7 @@ fn the_examples_of_the_book_are_read() {
     assert_eq!(files.len(), 5, "an example that no test reads");
 }
 
-/// Index files and texts beside crawl files are named, and are no damage.
+/// Index files and texts beside crawl files are reported by name, and are not damage.
 #[test]
 fn a_directory_with_other_files() {
     let directory = tempfile::tempdir().unwrap();

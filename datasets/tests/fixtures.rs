@@ -1,5 +1,5 @@
-//! Small files made with real writers (`fixtures/make.py`): which captures are kept, which findings are counted, and
-//! that random damage never panics.
+//! Small files made with real writers (`fixtures/make.py`). The tests check which captures are kept, which findings are
+//! counted, and that random damage never panics.
 
 #[cfg(test)]
 mod reading;
@@ -22,7 +22,7 @@ fn read(name: &str) -> (Vec<Capture>, Tally) {
     read_all(&fixture(name), LinkKinds::default())
 }
 
-/// Page without its host, seconds since the first capture, links.
+/// For each capture: the URL without its host, the seconds since the first capture, and the links.
 #[cfg(test)]
 fn pages(captures: &[Capture]) -> Vec<(String, i64, String)> {
     let short = |url: &str| url.replace("http://example.org/", "");

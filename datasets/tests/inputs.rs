@@ -9,7 +9,7 @@ use reading::read_all;
 use webstrata_datasets::{Capture, DigestCell, Error, Finding, InputSplit, LinkKinds, Tally, inputs, open_metered};
 use xxhash_rust::xxh3::xxh3_128;
 
-/// A directory of its own for a test.
+/// A separate directory for a test.
 #[cfg(test)]
 fn directory(name: &str) -> PathBuf {
     let path = std::env::temp_dir().join(format!("webstrata-{name}-{}", std::process::id()));
@@ -83,6 +83,6 @@ fn inputs_are_counted_and_digested_as_they_are_read() {
         assert_eq!(so_far() - before, input.bytes, "{}", input.path.display());
     }
     assert!(so_far() > 1_000);
-    // Files that are no crawl files are not read to their end.
+    // Files that are not crawl files are not read to their end.
     assert!(digests * 10 > inputs.len() * 8, "{digests} of {} files", inputs.len());
 }

@@ -13,8 +13,8 @@ use reading::{read_all, read_pages};
 use shared::shared;
 use webstrata_datasets::{Finding, LinkKinds, Tally, inputs};
 
-/// File, captures, and how often it is damaged in which way. Captures were counted by hand or by the project's own
-/// tests.
+/// A file, the number of its captures, and how often each kind of damage occurs. Captures were counted by hand or by
+/// the tests of the project.
 type Known = (&'static str, usize, &'static [(Finding, u64)]);
 
 const KNOWN: [Known; 34] = [
@@ -100,7 +100,7 @@ fn damage_has_its_place() {
     }
 }
 
-/// Indexes, crawl logs and lists of pages are known as what they are, whatever wrote them.
+/// Indexes, crawl logs and lists of pages are recognized, whatever program wrote them.
 #[test]
 #[ignore = "needs the shared test data: WEBSTRATA_SHARED=DIR cargo test --test odd_files -- --ignored"]
 fn index_files_are_named() {
@@ -110,7 +110,7 @@ fn index_files_are_named() {
         let name = input.path.to_string_lossy().into_owned();
         let is_index =
             [".cdx", ".cdxj", ".idx", "crawl.log", "crawl-9.log", ".cdx.gz"].iter().any(|end| name.ends_with(end));
-        // A text that a test of another project takes for no index, and a list of pages without its first line.
+        // A text that a test of another project does not take for an index, and a list of pages without its first line.
         if !is_index || name.ends_with("notcdx.cdx") {
             continue;
         }

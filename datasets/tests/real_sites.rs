@@ -26,7 +26,7 @@ fn web(mut url: Url) -> Option<String> {
     matches!(url.scheme(), "http" | "https").then(|| url.into())
 }
 
-/// The captures of a file, those of one page and second as one, with their links resolved.
+/// The pages of a file: captures of one page and second are merged, and their links are resolved.
 #[cfg(test)]
 fn pages(file: &Path, captures: usize) -> Pages {
     let (found, tally) = read_all(file, LinkKinds::default());
@@ -45,7 +45,7 @@ fn resolved(capture: &Capture) -> Vec<String> {
     capture.links.iter().filter_map(|link| base.join(link).ok().and_then(web)).collect()
 }
 
-/// The same of JSON lines.
+/// As [`pages`], for JSON lines.
 #[cfg(test)]
 fn listed(file: &Path) -> Pages {
     let file = BufReader::new(std::fs::File::open(file).unwrap());
@@ -59,7 +59,7 @@ fn listed(file: &Path) -> Pages {
     pages
 }
 
-/// Seconds since 1970 of 14 digits, by counting days.
+/// Seconds since 1970 of a date of 14 digits, by counting days.
 #[cfg(test)]
 fn seconds(digits: &str) -> i64 {
     let number = |from: usize, to: usize| digits[from..to].parse::<i64>().unwrap();
@@ -83,7 +83,7 @@ fn warc_wat_and_json_lines_agree() {
         let file = |kind: &str| directory.join(format!("warc/{site}-captures-{start}-00000.{kind}.gz"));
         let listed = listed(&directory.join(format!("{site}.captures.jsonl.gz")));
         let warc = pages(&file("warc"), captures);
-        // The WARC of gcc holds the first captures only.
+        // The WARC of gcc contains only the first captures.
         for (page, links) in &warc {
             assert_eq!(Some(links), listed.get(page), "{page:?}");
         }
@@ -105,7 +105,7 @@ fn warc_wat_and_json_lines_agree() {
 fn a_monthly_crawl_with_compressed_bodies_and_revisits() {
     let file = shared("data/real/warc/httpd-monthly-20210831000001-00000.warc.gz");
     let list = shared("data/real/httpd.monthly.jsonl.gz");
-    // The list has every month, at other seconds of the day; the crawl has every third.
+    // The list has every month, at other seconds of the day. The crawl has every third month.
     let day = |(url, time): (String, i64)| (url, time / 86_400);
     let listed: BTreeMap<_, _> = listed(&list).into_iter().map(|(page, links)| (day(page), links)).collect();
     let (captures, tally) = read_pages(&file);

@@ -15,7 +15,7 @@ fn vectors(name: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// Compares `surt` with the field `answer` of the rows, and the rows that differ with those that are known to.
+/// Compares `surt` with the field `answer` of the rows, and the rows that differ with the known differences.
 #[cfg(test)]
 fn compare(rows: &[Value], url: &str, answer: &str, known: &[(&str, &str, &str)]) {
     let differences: Vec<(&str, &str)> = rows

@@ -1,5 +1,4 @@
-//! Files whose lengths, headers or members are wrong throughout. The time to read such a file must be linear in its
-//! size.
+//! Files with wrong lengths, headers or members throughout. The time to read such a file must be linear in its size.
 //!
 //! A reader that looks at the same bytes again for each record takes minutes for a few megabytes and hours for 60 MB. A
 //! linear reader takes less than a second. `WEBSTRATA_MEGABYTES=60` makes the files larger and prints the seconds.
@@ -23,7 +22,7 @@ fn bytes() -> usize {
     megabytes.unwrap_or(MEGABYTES) * 1_000_000
 }
 
-/// Reads a file in a time that only a linear reader needs; captures, and what was counted.
+/// Reads a file in a time that only a linear reader can meet. Returns the number of captures, and the tally.
 #[cfg(test)]
 #[expect(clippy::print_stdout, reason = "the seconds are what it is for")]
 fn read(dir: &Path, name: &str, text: &[u8]) -> (usize, Tally) {
@@ -39,7 +38,8 @@ fn read(dir: &Path, name: &str, text: &[u8]) -> (usize, Tally) {
     (captures.len(), tally)
 }
 
-/// WARC records until there are enough bytes; `length` says what each claims, by its number and its real length.
+/// Makes WARC records until there are enough bytes. `length` gives the length field of a record from its number and its
+/// real length.
 #[cfg(test)]
 fn warc(length: impl Fn(usize, usize) -> String) -> (String, usize) {
     let (mut text, mut records) = (String::new(), 0);
@@ -70,7 +70,7 @@ fn warc_lengths_that_lead_too_far() {
     ] {
         let (text, records) = warc(length);
         let (captures, tally) = read(dir.path(), name, text.as_bytes());
-        // A length can lead to the end of some later record by chance.
+        // By chance, a length can lead to the end of some later record.
         assert!(captures == records || name.starts_with("a-") && captures > records / 3, "{name}: {captures}");
         let kind = if name == "none" { Finding::BadHeader } else { Finding::BadLength };
         assert!(tally.of(kind) + 2 >= captures as u64 * 9 / 10, "{name}: {tally:?}");
@@ -109,16 +109,17 @@ fn arc_lengths_that_lead_too_far() {
     }
 }
 
-/// Compressed members that begin inside of one another: each holds the beginnings of many more, and then breaks.
+/// Compressed members that begin inside of one another: each contains the beginnings of many more members, and then
+/// breaks.
 #[test]
 fn members_inside_of_members() {
     let dir = tempfile::tempdir().unwrap();
     for (name, unit) in [
-        // A gzip header and a stored block of 65,535 bytes, behind which there is no block.
+        // A gzip header and a stored block of 65,535 bytes, with no block after it.
         ("stored.gz", &[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 0, 0xff, 0xff, 0, 0][..]),
         // A header with a file name that never ends.
         ("named.gz", &[0x1f, 0x8b, 8, 8, 1, 1, 1, 1, 2, 3]),
-        // A frame of a window of 64 KiB and a raw block of 65,529 bytes.
+        // A frame with a window of 64 KiB and a raw block of 65,529 bytes.
         ("raw.zst", &[0x28, 0xb5, 0x2f, 0xfd, 0, 0x30, 0xc8, 0xff, 0x07]),
     ] {
         let record = warc(|_, len| format!("Content-Length: {len}\r\n")).0;
@@ -135,16 +136,16 @@ fn members_inside_of_members() {
         assert_eq!(captures, 1);
         assert!(tally.of(Finding::BadCompression) + tally.of(Finding::Truncated) > 0, "{name}: {tally:?}");
     }
-    // Dictionaries for later frames, none of which is one, each of which unpacks to 16 MiB.
+    // Frames that look like dictionaries for later frames but are not. Each unpacks to 16 MiB.
     let packed = zstd::encode_all(&vec![0; 16 << 20][..], 1).unwrap();
     let length = u32::try_from(packed.len()).unwrap().to_le_bytes();
     let frame = [&[0x5d, 0x2a, 0x4d, 0x18][..], &length, &packed].concat();
     let (captures, tally) = read(dir.path(), "dictionaries.zst", &frame.repeat(bytes() / frame.len()));
-    // None of it is anything, so the file as a whole is named.
+    // Nothing in the file is readable, so the file as a whole is reported.
     assert_eq!((captures, tally.of(Finding::OtherFile), tally.files().len()), (0, 1, 1), "{tally:?}");
 }
 
-/// One record as long as a record may be read, and one that is longer: what stands in front and behind is read.
+/// A record of the greatest length that is read, and a longer record: the records before and after them are read.
 #[test]
 fn records_of_sixty_megabytes_and_more() {
     let dir = tempfile::tempdir().unwrap();
@@ -161,7 +162,7 @@ fn records_of_sixty_megabytes_and_more() {
     assert_eq!((captures, tally.of(Finding::Truncated), tally.damaged()), (5, 1, 1));
 }
 
-/// A broken member among sound ones costs no other, as long as most are sound.
+/// A broken member among sound members costs no other member, as long as most members are sound.
 #[test]
 fn damage_here_and_there_costs_what_is_damaged() {
     let dir = tempfile::tempdir().unwrap();

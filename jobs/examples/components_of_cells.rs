@@ -1,13 +1,12 @@
-//! Strongly connected components of the links of a date, walked in the cells of a store, which stay compressed.
+//! Strongly connected components of the links as of a date, walked in the cells of a store, which stay compressed.
 //!
 //! ```text
 //! webstrata cells STORE
 //! cargo run --release --example components_of_cells -- STORE [AT]
 //! ```
 //!
-//! Each list is decoded when the walk comes to its page, in the order of the walk, and once. Prints one JSON line:
-//! links, components, and nanoseconds a link of the walk and of reading all lists in order. Memory: the cells, 16 bytes
-//! a URL, the lists on the way.
+//! Each list is decoded once, when the walk comes to its page. Prints one JSON line: links, components, and the seconds
+//! of the walk and of reading all lists in order. Memory: the cells, 16 bytes a URL, the lists on the way.
 
 use serde_json::json;
 use std::error::Error;

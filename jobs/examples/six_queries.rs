@@ -5,19 +5,18 @@
 //! cargo run --example six_queries -- STORE 20070601 http://stanford.example/robots/ @berkeley.txt
 //! ```
 //!
-//! The paper takes sets of pages from a text index; here a set is all URLs that begin as a URL does, or those in a file
-//! (`@FILE`, a URL a line). The time is one date (links as of it) or an interval (links seen in it). Asks the cells of
-//! the store where they are there, else its layers, and prints one JSON line a query, with the milliseconds that it
-//! took.
+//! The paper takes sets of pages from a text index. Here, a set is all URLs that begin with a URL, or the URLs in a
+//! file (`@FILE`, a URL a line). The time is one date (links as of the date) or an interval (links seen in it). Asks
+//! the cells of the store if it has cells, else the layers. Prints one JSON line for each query, with its milliseconds.
 //!
-//! | query | of which sets | result, the 10 greatest |
+//! | query | sets | result, the 10 greatest |
 //! |---|---|---|
-//! | 1 | first | domains that it links to, its own ones left out, by links |
-//! | 2 | first; each other | how many links lead from the first to each other one |
-//! | 3 | first | size of the Kleinberg base set: it, what it links to, what links to it |
-//! | 4 | first | its URLs by pages of other domains that link to them |
-//! | 5 | first | its URLs by links from others of it |
-//! | 6 | first, second | URLs of other domains that both link to, by links from both |
+//! | 1 | first | domains that the set links to, without its own domains, by links |
+//! | 2 | first; each other | number of links from the first set to each other set |
+//! | 3 | first | size of the Kleinberg base set: the set, the URLs that it links to, the pages that link to it |
+//! | 4 | first | URLs of the set, by pages of other domains that link to them |
+//! | 5 | first | URLs of the set, by links from other URLs of the set |
+//! | 6 | first, second | URLs of other domains that both sets link to, by links from both |
 
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -80,7 +79,7 @@ fn main() -> Result<(), Failure> {
 }
 
 impl Graph {
-    /// The URLs of a set that were ever captured, or linked to.
+    /// The URLs of a set that were captured, or linked to, at any time.
     fn set(&self, text: &str) -> Result<Set, Failure> {
         let mut uids = Set::new();
         if let Some(file) = text.strip_prefix('@') {
@@ -95,7 +94,7 @@ impl Graph {
         Ok(uids)
     }
 
-    /// Calls `visit` with each of these UIDs and its links, or what links to it.
+    /// Calls `visit` with each of these UIDs and its links in a direction.
     fn each(&self, uids: &[Uid], direction: Direction, mut visit: impl FnMut(Uid, &[Uid])) -> Result<(), Failure> {
         let mut links = Vec::new();
         for &uid in uids {

@@ -1,16 +1,16 @@
 //! `HOST:PORT` on the command line, where the host may be a name.
 //!
-//! A name is looked up when a server starts, not when its options are read: in a cluster whose servers are started by
-//! a scheduler, a server may run before its name has an address.
+//! A name is looked up when a server starts, not when its options are read. If a scheduler starts the servers of a
+//! cluster, a server may run before its name has an address.
 
 use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::str::FromStr;
 use std::time::Duration;
 
-/// How often a name without an address is looked up again.
+/// The time after which a name without an address is looked up again.
 const AGAIN: Duration = Duration::from_secs(1);
-/// For how long a name may be without an address.
+/// The longest time for which a name may be without an address.
 const UNKNOWN_MAX: Duration = Duration::from_secs(60);
 
 const EXPECTED: &str = "expected HOST:PORT, [IPV6]:PORT, :PORT for all addresses, or PORT";
@@ -26,12 +26,12 @@ pub(crate) enum Address {
 }
 
 impl Address {
-    /// Whether this is every address of the machine.
+    /// Whether this address means every address of the machine.
     pub(crate) fn is_every(&self) -> bool {
         matches!(self, Self::Known(address) if address.ip().is_unspecified())
     }
 
-    /// Whether only this machine reaches it, as far as is known without a look-up.
+    /// Whether only this machine can reach the address; a name other than `localhost` is not looked up.
     pub(crate) fn is_loopback(&self) -> bool {
         match self {
             Self::Known(address) => address.ip().is_loopback(),
@@ -40,7 +40,7 @@ impl Address {
     }
 
     /// The address in numbers. A name without an address is looked up again each second for at most a minute, and the
-    /// log says so once. Of several addresses, the first of IPv4 is taken.
+    /// log says so once. If a name has several addresses, the first IPv4 address is taken.
     pub(crate) async fn known(&self) -> anyhow::Result<SocketAddr> {
         self.known_within(UNKNOWN_MAX).await
     }
@@ -97,7 +97,7 @@ impl FromStr for Address {
     }
 }
 
-/// Names of machines have underscores too, in networks of containers.
+/// In networks of containers, names of machines may contain underscores.
 fn is_of_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.')
 }

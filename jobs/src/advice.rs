@@ -1,19 +1,19 @@
-//! What to do about what the operating system refused: how an error message ends.
+//! Advice after an error of the operating system, at the end of an error message.
 //!
-//! Libraries say what failed, where, and what the system said. What helps follows from that alone, so it is said here,
-//! once, for every command.
+//! Libraries say what failed, where, and the error of the system. The advice follows from that error alone, so it is
+//! given here, once, for every command.
 
 use std::io::{self, ErrorKind};
 use webstrata_analysis::Error as AnalysisError;
 use webstrata_pipeline::Error as JobError;
 
-/// Numbers of errors for which the standard library has no kind; the last one is that of Linux.
+/// Error numbers that have no kind in the standard library. The last one is the number on Linux.
 const INPUT_OUTPUT: i32 = 5;
 const SYSTEM_HAS_TOO_MANY_FILES: i32 = 23;
 const PROCESS_HAS_TOO_MANY_FILES: i32 = 24;
 const NO_LOCKS: i32 = 37;
 
-/// What a message ends with; nothing where the message says all.
+/// The end of an error message; empty if there is no advice.
 pub(crate) fn advice(error: &anyhow::Error) -> String {
     let refused = error.chain().find_map(|cause| cause.downcast_ref::<io::Error>());
     let Some(help) = refused.and_then(help) else { return String::new() };
@@ -53,7 +53,7 @@ mod tests {
         let of = |number| advice(&io::Error::from_raw_os_error(number).into());
         assert_eq!(of(28), "; free some space there and run the same command again");
         assert!(of(5).contains("disk") && of(24).contains("ulimit -n") && of(12).contains("memory"));
-        // Nothing that is not known to help.
+        // Errors without a known remedy get no advice.
         assert_eq!([of(2), of(13), advice(&anyhow::anyhow!("not a store"))], [const { String::new() }; 3]);
     }
 

@@ -1,4 +1,4 @@
-//! Values of the command line that several subcommands take, and how a subcommand ends.
+//! Values of the command line that several subcommands share, and the outcome of a subcommand.
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, ValueEnum};
@@ -7,7 +7,7 @@ use std::thread::available_parallelism;
 use webstrata_layers::read::question::limited;
 use webstrata_layers::{AsOf, Failures, Location, Window, parse_age, parse_time};
 
-/// How a subcommand ended that printed its whole result.
+/// The outcome of a subcommand that printed its whole result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// Exit code 0.
@@ -28,7 +28,7 @@ impl std::fmt::Display for Usage {
 
 impl std::error::Error for Usage {}
 
-/// What a library finds wrong with options is an error of the command line.
+/// Turns the error of a library about options into an error of the command line.
 pub(crate) fn unfit(error: impl std::error::Error) -> anyhow::Error {
     Usage(error.to_string().into()).into()
 }
@@ -56,18 +56,18 @@ pub(crate) fn location() -> impl TypedValueParser<Value = Location> {
     OsStringValueParser::new().try_map(Location::parse)
 }
 
-/// A `--limit`: at most so many; 0 is all.
+/// Parses a `--limit`, the most items to return. 0 means all.
 pub(crate) fn limit(text: &str) -> Result<usize, String> {
     let number: u64 = text.parse().map_err(|_| format!("not a number: {text:?}; write 0 for all, or 1, 2, 3 ..."))?;
     Ok(usize::try_from(limited(number, u64::MAX)).unwrap_or(usize::MAX))
 }
 
-/// The first second of a time.
+/// Parses a time, and returns its first second.
 pub(crate) fn time_from(text: &str) -> Result<i64, String> {
     parse_time(text, false).map_err(|error| error.to_string())
 }
 
-/// The last second of a time.
+/// Parses a time, and returns its last second.
 pub(crate) fn time_to(text: &str) -> Result<i64, String> {
     parse_time(text, true).map_err(|error| error.to_string())
 }
@@ -101,12 +101,12 @@ impl AsOfArgs {
         Window::AsOf(self.date(at))
     }
 
-    /// The same as a date.
+    /// The date of a time, with these options.
     pub(crate) fn date(self, at: i64) -> AsOf {
         AsOf { failures: self.rule(), ..AsOf::new(at).within(self.max_age) }
     }
 
-    /// Two dates, the first of which is not the later one.
+    /// Two dates. The first must not be later than the second.
     pub(crate) fn dates(self, from: i64, to: i64) -> Result<[AsOf; 2], Usage> {
         if from > to {
             return Err(Usage("the first date is later than the second".into()));
@@ -114,7 +114,7 @@ impl AsOfArgs {
         Ok([from, to].map(|at| self.date(at)))
     }
 
-    /// Which failures end a page.
+    /// The failures that end a page.
     pub(crate) fn rule(self) -> Failures {
         match self.failures.unwrap_or_default() {
             FailuresArg::End => Failures::End,
@@ -123,7 +123,7 @@ impl AsOfArgs {
         }
     }
 
-    /// Refuses them where nothing is asked as of a time; `dated` says whether something is.
+    /// Rejects the options if no part of the question is as of a time; `dated` says whether some part is.
     pub(crate) fn need(self, dated: bool) -> Result<(), Usage> {
         if dated || (self.max_age.is_none() && self.failures.is_none()) {
             return Ok(());
@@ -136,7 +136,7 @@ pub(crate) fn age(text: &str) -> Result<i64, String> {
     parse_age(text).ok_or_else(|| format!("not an age: {text:?}; write hours, days, weeks or years: 12h, 30d, 4w, 2y"))
 }
 
-/// The interval between two times, each of which may be missing.
+/// The interval between two times. Either time may be missing.
 pub(crate) fn interval(from: Option<i64>, to: Option<i64>) -> Result<(i64, i64), Usage> {
     webstrata_layers::interval(from, to).map_err(|_| Usage("--from is later than --to".into()))
 }

@@ -1,4 +1,4 @@
-//! What every question needs: an open store, and the UID of a URL as a person writes it.
+//! Opens the store of a question, and finds the UID of a URL as a person writes it.
 
 use crate::args::{Usage, location};
 use anyhow::{Context, anyhow, bail};
@@ -16,7 +16,7 @@ use webstrata_serve::dial::Dialer;
 use webstrata_serve::guard::security::{Security, SecurityOptions};
 use webstrata_url::{canonical, is_name, meant, other_spellings};
 
-/// Default memory for decoded pages of the Parquet layers. One question needs little.
+/// Default memory for decoded pages of the Parquet layers. One question needs little memory.
 pub(crate) const READ_MEMORY: usize = 256 << 20;
 
 /// Opens a store for questions: its cells if the store has cells, else its layers with `memory` bytes of decoded
@@ -98,7 +98,7 @@ pub(crate) struct PartArgs {
 }
 
 impl PartArgs {
-    /// With what the keys of the URLs begin; `None` for all.
+    /// The beginning of the keys of the selected URLs; `None` for all URLs.
     pub(crate) fn prefix(&self) -> anyhow::Result<Option<Vec<u8>>> {
         let of_host = |text: &str, prefix: fn(&str) -> Option<Vec<u8>>| {
             host(text).and_then(|host| prefix(&host)).ok_or_else(|| not_a_host(text))
@@ -137,7 +137,7 @@ pub(crate) enum MatchArg {
 /// The spellings of a page in the store, with their URLs.
 ///
 /// # Errors
-/// The text is not a URL, or no spelling of it is in the store.
+/// The text is not a URL, or none of its spellings is in the store.
 pub(crate) fn find_page(links: &dyn Links, text: &str) -> anyhow::Result<(Vec<Uid>, Vec<String>)> {
     let meant = meant(text).map_err(|error| anyhow!("invalid URL {text:?}: {error}"))?;
     let page = Spelled::new(&meant[0], webstrata_url::surt);
@@ -150,13 +150,13 @@ pub(crate) fn find_page(links: &dyn Links, text: &str) -> anyhow::Result<(Vec<Ui
     Ok((spellings, urls))
 }
 
-/// How many other spellings of its page a URL has in the store.
+/// The number of other spellings of the page of a URL in the store.
 pub(crate) fn count_others(links: &dyn Links, found: &FoundUrl) -> anyhow::Result<usize> {
     let spellings = links.spellings(&Spelled::new(&found.url, webstrata_url::surt))?;
     Ok(spellings.iter().filter(|uid| **uid != found.uid).count())
 }
 
-/// Says how many other spellings there are, if there are any.
+/// Notes how many other spellings the store has, if it has any.
 pub(crate) fn note_others(others: usize) {
     match others {
         0 => {}
@@ -169,11 +169,11 @@ pub(crate) fn note_others(others: usize) {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct FoundUrl {
     pub(crate) uid: Uid,
-    /// As the store spells it.
+    /// The URL as the store spells it.
     pub(crate) url: String,
 }
 
-/// The error of a URL that is not in the store.
+/// The error for a URL that is not in the store.
 #[derive(Debug)]
 pub(crate) struct NotInStore(String);
 
@@ -186,7 +186,7 @@ impl std::fmt::Display for NotInStore {
 impl std::error::Error for NotInStore {}
 
 /// Finds a URL in the store. The URL is made canonical and loses its fragment. For a URL without a scheme, http and
-/// https are tried, and `www.`; the one that was captured is meant.
+/// https are tried, and `www.`. If several of these URLs are in the store, the captured URL is taken.
 ///
 /// # Errors
 /// The URL is not in the store ([`NotInStore`], which names the same URL with another scheme, or with or without
@@ -226,12 +226,12 @@ fn captured(links: &dyn Links, found: Vec<FoundUrl>) -> anyhow::Result<Option<Fo
     Ok(only_captured(with_captures.collect::<Result<Vec<_>, _>>()?))
 }
 
-/// The error of a text that should be a host.
+/// The error for a text that should be a host.
 pub(crate) fn not_a_host(text: &str) -> Usage {
     Usage(format!("not the name of a host: {text:?} (expected as example.org)").into())
 }
 
-/// The error of a text that should begin as URLs do.
+/// The error for a text that should be the beginning of a URL.
 pub(crate) fn not_a_prefix(text: &str) -> Usage {
     Usage(format!("not a URL with its scheme: {text:?} (expected as http://example.org/news/)").into())
 }
@@ -253,7 +253,7 @@ fn present(links: &dyn Links, urls: &[String]) -> anyhow::Result<Vec<FoundUrl>> 
     Ok(found)
 }
 
-/// The pages of which it is unknown whether they link, where the window is as of a time.
+/// The pages for which it is unknown whether they link, if the window is as of a time; else none.
 pub(crate) fn unknown(links: &dyn Links, uid: Uid, direction: Direction, window: Window) -> anyhow::Result<Vec<Uid>> {
     let Window::AsOf(as_of) = window else { return Ok(Vec::new()) };
     Ok(links.unknown(uid, direction, as_of)?)

@@ -7,20 +7,20 @@
 //! captures                    ││ │ │ ││ │░ │ │ ×││ │ │ ││
 //! ```
 //!
-//! A cell of the axis has two halves, which are filled if the link was there at some time in them. A thin line after a
-//! bar ends at the first capture without the link. In the row of captures, a cell with a capture has a line, one in
-//! which the links of all captures are unknown is shaded, and one in which all failed is crossed.
+//! A cell of the axis has two halves. A half is filled if the link was there at some time in the half. A thin line
+//! after a bar ends at the first capture without the link. In the row of captures, a cell with a capture has a line.
+//! The cell is shaded if no capture has known links, and crossed if all captures failed.
 //!
-//! Rows are as wide as the terminal, or 80 columns. Names that do not fit are cut in the middle.
+//! Rows are as wide as the terminal, or 80 columns. Names that are too long are cut in the middle.
 
 use console::{Term, measure_text_width, style};
 use webstrata_layers::{CaptureTime, RangeLength, format_time};
 
-/// Blocks that fill nothing to all of a cell, from below, and from the left.
+/// Blocks that fill a cell step by step, from below, and from the left.
 const BLOCKS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 const PARTS: [char; 9] = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉', '█'];
 
-/// The eighths of some cells that a share fills; at least one if it is not zero.
+/// How many eighths of some cells a share fills; at least one if the share is not zero.
 fn eighths(share: f64, cells: usize) -> usize {
     let all = 8 * cells;
     let least = usize::from(share > 0.0);
@@ -29,7 +29,7 @@ fn eighths(share: f64, cells: usize) -> usize {
     filled.clamp(least, all)
 }
 
-/// A bar of at most so many cells, for a share from 0 to 1.
+/// A bar of at most `cells` cells, for a share from 0 to 1.
 pub(crate) fn bar(share: f64, cells: usize) -> String {
     let filled = eighths(share, cells);
     let mut drawn = "█".repeat(filled / 8);
@@ -39,7 +39,7 @@ pub(crate) fn bar(share: f64, cells: usize) -> String {
     drawn
 }
 
-/// The width of the terminal in columns, or that of output that is none.
+/// The width of the terminal in columns, or the width of other output.
 pub(crate) fn width() -> usize {
     let term = Term::stdout();
     if term.is_term() { usize::from(term.size().1).max(40) } else { WIDTH }
@@ -50,7 +50,8 @@ const WIDTH: usize = 80;
 /// The widest and the narrowest axis, in cells.
 const AXIS: std::ops::RangeInclusive<usize> = 20..=160;
 
-/// A stretch of time in which a link was there: first and last capture with it, and the first one after them without.
+/// A stretch of time in which a link was there: the first and last capture with the link, and the next capture without
+/// it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Bar {
     pub(crate) first: i64,
@@ -63,22 +64,22 @@ pub(crate) struct Bar {
 pub(crate) struct Axis {
     from: i64,
     to: i64,
-    /// Cells.
+    /// The number of cells.
     cells: usize,
-    /// Columns of names.
+    /// The number of columns for names.
     names: usize,
     /// Whether bars have colours.
     colours: bool,
 }
 
-/// Rows that fit into a terminal, with room for what is said besides; all where the output is none.
+/// The number of rows that fit into a terminal, with room for other lines; no limit if the output is not a terminal.
 pub(crate) fn rows_max() -> usize {
     let term = Term::stdout();
     if term.is_term() { usize::from(term.size().0).saturating_sub(6).max(5) } else { usize::MAX }
 }
 
 impl Axis {
-    /// The axis of an interval for rows with such names, in the terminal, if the output is one.
+    /// The axis of an interval for rows with these names, as wide as the output.
     pub(crate) fn of_terminal<'a>((from, to): (i64, i64), names: impl IntoIterator<Item = &'a str>) -> Self {
         Self { colours: console::colors_enabled(), ..Self::new((from, to), names, width()) }
     }
@@ -90,7 +91,7 @@ impl Axis {
         Self { from, to: to.max(from + 1), cells, names, colours: false }
     }
 
-    /// The half of a cell that a time falls in; times beyond the ends are in the first or the last one.
+    /// The half of a cell that contains a time. Times beyond the ends are in the first or the last half.
     fn half(&self, time: i64) -> usize {
         let halves = 2 * self.cells;
         let share = i128::from(time.clamp(self.from, self.to) - self.from) * halves as i128;
@@ -146,7 +147,7 @@ impl Axis {
         self.line(name, drawn.trim_end())
     }
 
-    /// The row of a number over time: in each cell a block as high as the largest value in it.
+    /// The row of a number over time: each cell has a block as high as the largest value in the cell.
     pub(crate) fn heights(&self, name: &str, values: &[(i64, f64)]) -> String {
         let mut most = vec![None; self.cells];
         for &(time, value) in values {
@@ -164,7 +165,7 @@ impl Axis {
 
     /// The row of captures.
     pub(crate) fn captures(&self, name: &str, captures: &[CaptureTime]) -> String {
-        // What is best known of the captures in a cell.
+        // The best-known capture of each cell: a failure, a capture with unknown links, or one with known links.
         let mut best = vec![0; self.cells];
         for capture in captures {
             let is_failure = capture.status.is_failure();
@@ -184,7 +185,7 @@ impl Axis {
     }
 }
 
-/// Captures as a calendar: a row a year, a column a week, as dark as there are captures in it.
+/// Captures as a calendar: a row for each year, a column for each week. Weeks with more captures are darker.
 pub(crate) fn calendar(captures: &[CaptureTime]) -> Vec<String> {
     const WEEK: i64 = 7 * 24 * 60 * 60;
     const WEEKS: usize = 53;
@@ -200,7 +201,7 @@ pub(crate) fn calendar(captures: &[CaptureTime]) -> Vec<String> {
         let (own, after) = rest.split_at(rest.partition_point(|capture| capture.time <= end));
         rest = after;
         if own.is_empty() {
-            // Years without a capture are one line, however many they are.
+            // Consecutive years without a capture are one line.
             let next = rest.first().map_or(end + 1, |capture| RangeLength::Year.start(capture.time));
             let last = &format_time(next - 1)[..4];
             let name = &format_time(year)[..4];
@@ -229,7 +230,7 @@ pub(crate) fn calendar(captures: &[CaptureTime]) -> Vec<String> {
     lines
 }
 
-/// A text of at most so many columns, cut in the middle, with what would move the cursor replaced.
+/// A text of at most `columns` columns, cut in the middle. Control characters are replaced.
 pub(crate) fn cut(text: &str, columns: usize) -> String {
     let shown: String = text.chars().map(|sign| if sign.is_control() { '\u{fffd}' } else { sign }).collect();
     if measure_text_width(&shown) <= columns {

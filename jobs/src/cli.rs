@@ -1,6 +1,6 @@
 //! The command line: its subcommands.
 //!
-//! Help is written for 80 columns; `jobs/tests/cli.rs` holds every help page to that.
+//! Help is written for 80 columns; `jobs/tests/cli.rs` checks every help page.
 
 use crate::args::{Outcome, Usage};
 use crate::commands::{
@@ -26,7 +26,7 @@ Examples:
 A STORE is a directory of Parquet files. `webstrata help COMMAND` describes a
 command.";
 
-/// The subcommands as `--help` lists them: what a person wants to do, and what does that.
+/// The subcommands as `--help` lists them: the task of a person, and the commands for the task.
 const GROUPS: [(&str, &[&str]); 7] = [
     (
         "Build and keep a store",
@@ -40,7 +40,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
     ("Install", &["completions"]),
 ];
 
-/// The argument of [`crate::ask::SourceArgs`] that says whom to ask.
+/// The argument of [`crate::ask::SourceArgs`] that names servers.
 const SERVER: &str = "server";
 
 /// Time-aware link graphs of web archives
@@ -61,17 +61,17 @@ pub(crate) struct Cli {
     effective: String,
 }
 
-/// Why there is no command.
+/// Why a command line cannot be run.
 #[derive(Debug)]
 pub(crate) enum Wrong {
     /// The words make no sense, or ask for help.
     Words(clap::Error),
-    /// The file of settings does not.
+    /// The file of settings makes no sense.
     Settings(Usage),
 }
 
 impl Cli {
-    /// Reads the command line: an error where it makes no sense, or asks for help.
+    /// Reads the command line. Returns an error if the line makes no sense, or asks for help.
     pub(crate) fn of(words: Vec<OsString>) -> Result<Self, Wrong> {
         let words = settings::completed(&Self::command(), words).map_err(Wrong::Settings)?;
         let mut command = grouped(prepared(Self::command(), &words));
@@ -93,9 +93,9 @@ impl Cli {
     }
 }
 
-/// The command line for these words. With `--server` there is no STORE, so that the first word after the command is
-/// what follows the STORE otherwise: every command that asks servers takes its words alike. So it is where a setting
-/// names the store. Times may begin with a hyphen (`--at -30d`).
+/// The command line for these words. With `--server` there is no STORE, and the first word after the command has the
+/// meaning of the word after the STORE. So all commands that ask servers take their words alike. The same holds if a
+/// setting names the store. Times may begin with a hyphen (`--at -30d`).
 fn prepared(command: clap::Command, words: &[OsString]) -> clap::Command {
     let options = || words.iter().take_while(|word| *word != "--").filter_map(|word| word.to_str());
     let is_of_servers = options().any(|word| word == "--server" || word.starts_with("--server="));
@@ -104,7 +104,7 @@ fn prepared(command: clap::Command, words: &[OsString]) -> clap::Command {
     command.mut_subcommands(|command| {
         let has_server = command.get_arguments().any(|arg| arg.get_id() == SERVER);
         command.mut_args(|arg| match () {
-            // As a hidden option it takes no word.
+            // As a hidden option, STORE takes no word.
             () if has_server && is_of_servers && arg.get_id() == STORE => {
                 arg.long("no-store").hide(true).required(false)
             }
@@ -117,8 +117,9 @@ fn prepared(command: clap::Command, words: &[OsString]) -> clap::Command {
     })
 }
 
-/// A command takes its STORE from before the URL, or none with `--server`. Of `links STORE`, clap says that the STORE
-/// is missing, as if the one argument were the URL. What a person left out is what follows the STORE.
+/// Corrects the name of a missing argument. A command takes its STORE before the URL, or no STORE with `--server`. For
+/// `links STORE`, clap says that the STORE is missing, as if the one argument were the URL. In fact, the argument after
+/// the STORE is missing.
 fn said_missing(mut error: clap::Error) -> clap::Error {
     const SHOWN: &str = "<STORE>";
     let is_store =
@@ -133,7 +134,7 @@ fn said_missing(mut error: clap::Error) -> clap::Error {
     error
 }
 
-/// The same command, whose help lists the subcommands by group.
+/// The same command, with help that lists the subcommands by group.
 fn grouped(command: clap::Command) -> clap::Command {
     let about = |name: &str| command.find_subcommand(name).and_then(clap::Command::get_about).map(ToString::to_string);
     let mut list = String::new();
@@ -282,7 +283,7 @@ mod tests {
         }
     }
 
-    /// The commands with these arguments, and their words after the STORE.
+    /// The commands with this argument, and their required words after the STORE.
     fn commands_with(name: &str) -> Vec<(String, Vec<String>)> {
         let commands = Cli::command();
         let has = |command: &&clap::Command| command.get_arguments().any(|arg| arg.get_id() == name);

@@ -1,4 +1,4 @@
-//! The subcommands, one a file: parse, one call of a library, print.
+//! The subcommands, one in each file: parse, one call of a library, print.
 
 pub(crate) mod analyze;
 pub(crate) mod backlinks;

@@ -1,7 +1,8 @@
-//! A graph for another program: a store, or servers, with many questions asked at a time.
+//! A graph for another program: a store, or servers, with many questions in one call.
 //!
-//! Questions are URLs and UIDs in any order; answers stand in their order ([`Batch`]). A store answers one question
-//! after the other; servers get all of a call at once. Callers cut long lists, so that they can stop between two calls.
+//! Questions are URLs and UIDs in any order, and answers have the same order ([`Batch`]). A store answers one question
+//! after the other. Servers get all questions of a call at once. Callers cut long lists, so that they can stop between
+//! two calls.
 
 use crate::Failed;
 use crate::args::{AsOfArgs, FailuresArg, age, time_from, time_to};
@@ -27,9 +28,9 @@ enum Asked {
 pub struct Caller {
     /// The CA that signs the certificates of the servers (PEM).
     pub tls_ca: Option<PathBuf>,
-    /// The host name in these certificates; `None`: localhost.
+    /// The host name in these certificates; `None` means localhost.
     pub tls_name: Option<String>,
-    /// A file of bearer tokens, of which the first is sent.
+    /// A file of bearer tokens. The first token is sent.
     pub tokens: Option<PathBuf>,
 }
 
@@ -81,16 +82,16 @@ impl Graph {
     /// Opens a store at a path or in a bucket: its cells, or its layers with `memory` bytes of decoded blocks.
     ///
     /// # Errors
-    /// There is no store, or it is damaged.
+    /// The store is missing or damaged.
     pub fn open(store: &OsStr, memory: usize) -> Result<Self, Failed> {
         let location = Location::parse(store).map_err(anyhow::Error::from)?;
         Ok(Self(Asked::Here(ask::open(location, memory)?)))
     }
 
-    /// Connects to servers, each as `HOST:PORT`, and keeps asking the epoch that they have now.
+    /// Connects to servers, each as `HOST:PORT`. All questions are about the epoch that the servers have now.
     ///
     /// # Errors
-    /// No server answers, or files of certificates or tokens are not right.
+    /// No server answers, or a file of certificates or tokens is invalid.
     pub fn connect(servers: Vec<String>, caller: Caller) -> Result<Self, Failed> {
         let Caller { tls_ca, tls_name, tokens } = caller;
         let tls_name = tls_name.unwrap_or_else(|| "localhost".to_owned());
@@ -106,12 +107,12 @@ impl Graph {
         }
     }
 
-    /// The epoch in which UIDs are true.
+    /// The epoch of the UIDs.
     pub fn epoch(&self) -> u64 {
         self.links().epoch()
     }
 
-    /// The number of URLs: all UIDs are below it.
+    /// The number of URLs. All UIDs are below this number.
     pub fn urls(&self) -> u64 {
         self.links().urls()
     }
@@ -125,7 +126,8 @@ impl Graph {
         Ok((found.uid, found.url))
     }
 
-    /// The UIDs of URLs with their schemes; `None` for what is not in the store, or is not a URL.
+    /// The UIDs of URLs with their schemes; `None` for a URL that is not in the store, and for a text that is not a
+    /// URL.
     ///
     /// # Errors
     /// The store or the servers fail.
@@ -171,8 +173,8 @@ impl Graph {
         self.batch(uids, ask, |remote| remote.wait(remote.pinned().links(uids, direction, window)).map_err(Refused))
     }
 
-    /// The pages of which it is unknown as of a time whether they link: the page itself, or of those that ever linked
-    /// to the URL. Empty lists without a time.
+    /// The pages for which it is unknown, as of a time, whether they link: the page itself, or pages that linked to the
+    /// URL at some time. The lists are empty if the window is not as of a time.
     ///
     /// # Errors
     /// As [`Graph::urls_of`].
@@ -199,7 +201,8 @@ impl Graph {
         self.batch(uids, ask, |remote| remote.wait(remote.pinned().captures(uids)).map_err(Refused))
     }
 
-    /// The barcode of a page as a picture: an SVG with `limit` rows, those that were there longest, and `width` pixels.
+    /// The barcode of a page as an SVG picture of `width` pixels, with `limit` rows for the links that were there
+    /// longest.
     ///
     /// # Errors
     /// As [`Graph::find`].
@@ -235,7 +238,7 @@ impl Graph {
     }
 }
 
-/// An error of servers, in their words.
+/// An error of servers, with their message.
 fn of_servers(refused: &Refused) -> Failed {
     Failed::Other(refused.to_string())
 }

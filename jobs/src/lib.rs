@@ -1,11 +1,12 @@
 //! The command line of Webstrata. Each subcommand is one file: parse, one call of a library, print.
 //!
-//! Results go to standard output, everything else (progress, notes, errors) to standard error. Exit code 0: done; 1: it
-//! failed, or what was asked for was not found; 2: the command line makes no sense. A reader of the output that goes
-//! away early is no failure.
+//! Results go to standard output, everything else (progress, notes, errors) to standard error. Exit code 0: done; 1:
+//! the command failed, or found nothing that was asked for; 2: the command line makes no sense. A reader that closes
+//! the output early is not a failure.
 //!
-//! [`main`] is the program. [`run`] is one command inside another program, as the Python package has it: the same
-//! words, the same results and errors, and no exit. [`graph`] opens what the questions of that program are asked of.
+//! [`main`] is the program. [`run`] is one command inside another program, for example the Python package: the same
+//! words, the same results and errors, and no exit. [`graph`] opens a store or servers for the questions of such a
+//! program.
 
 mod address;
 mod advice;
@@ -25,8 +26,8 @@ use std::ffi::OsString;
 use std::io::{self, BufWriter, Write};
 use webstrata_pipeline::Progress;
 
-/// Runs the program, with its name as the first word, and returns its exit code. Ends the process where the command
-/// line makes no sense, or asks for help.
+/// Runs the program, with its name as the first word, and returns its exit code. Ends the process if the command line
+/// makes no sense, or asks for help.
 pub fn main(words: Vec<OsString>) -> u8 {
     let cli = match cli::Cli::of(words) {
         Ok(cli) => cli,
@@ -36,7 +37,7 @@ pub fn main(words: Vec<OsString>) -> u8 {
             return 2;
         }
     };
-    // Where signals cannot be heard, they end the process.
+    // If signals cannot be received, they end the process.
     let _ = signals::hear();
     // The lock is not taken, because workers write results to standard output too.
     let mut out = BufWriter::new(io::stdout());
@@ -49,7 +50,7 @@ pub fn main(words: Vec<OsString>) -> u8 {
         Ok(args::Outcome::Failed) => 1,
         Err(error) if is_closed_pipe(&error) => 0,
         Err(error) => {
-            // Earlier output must stand before the error. A failure to print that output is no second error.
+            // Earlier output must stand before the error. A failure to print that output is not a second error.
             let _ = out.flush();
             let _ = writeln!(io::stderr(), "error: {}", said(&error));
             if error.is::<args::Usage>() { 2 } else { 1 }
@@ -57,7 +58,7 @@ pub fn main(words: Vec<OsString>) -> u8 {
     }
 }
 
-/// Why a command inside another program did not end well, in the words of the program.
+/// Why a command inside another program did not succeed, with the message of the program.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Failed {
     /// The command line makes no sense.
@@ -66,7 +67,7 @@ pub enum Failed {
     /// A URL is not in the store.
     #[error("{0}")]
     NotInStore(String),
-    /// The command failed, or what was asked for was not found.
+    /// The command failed, or found nothing that was asked for.
     #[error("{0}")]
     Other(String),
 }
@@ -82,11 +83,11 @@ impl From<anyhow::Error> for Failed {
     }
 }
 
-/// Runs one command, with its words after the name of the program, and writes its result to `out`. A job counts its
-/// steps in `progress`, draws nothing, and stops soon when that is cancelled.
+/// Runs one command, given its words after the name of the program, and writes its result to `out`. A job counts its
+/// steps in `progress`, draws nothing, and stops soon after `progress` is cancelled.
 ///
 /// # Errors
-/// As the program has them.
+/// The errors of the program.
 pub fn run(words: Vec<OsString>, progress: &Progress, out: &mut dyn Write) -> Result<(), Failed> {
     let words = std::iter::once("webstrata".into()).chain(words).collect();
     let cli = cli::Cli::of(words).map_err(|wrong| match wrong {
@@ -99,13 +100,13 @@ pub fn run(words: Vec<OsString>, progress: &Progress, out: &mut dyn Write) -> Re
     }
 }
 
-/// What is wrong with a command line, in one line, without how it is used.
+/// The error of a command line in one line, without the usage.
 fn without_usage(text: &str) -> String {
     let text = text.split("\n\nUsage:").next().unwrap_or(text);
     text.trim_start_matches("error: ").split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// An error as the program says it.
+/// An error in the words of the program, with advice.
 fn said(error: &anyhow::Error) -> String {
     one_line(error) + &advice::advice(error)
 }

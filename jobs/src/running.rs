@@ -16,11 +16,11 @@ use webstrata_pipeline::{Cluster, Progress, RunOptions, StageReport, memory_need
 use crate::args::{processors, size};
 
 thread_local! {
-    /// What the jobs of this thread count in, if another program watches them.
+    /// The progress of the jobs of this thread, if another program watches them.
     static WATCHED: RefCell<Option<Progress>> = const { RefCell::new(None) };
 }
 
-/// Runs what starts jobs, which count in `progress` and show nothing.
+/// Runs a function that starts jobs. The jobs count in `progress` and show nothing.
 pub(crate) fn with_progress<T>(progress: &Progress, run: impl FnOnce() -> T) -> T {
     let before = WATCHED.replace(Some(progress.clone()));
     let done = run();
@@ -57,7 +57,7 @@ pub(crate) struct RunArgs {
     pub(crate) log: Option<tracing::Level>,
 }
 
-/// How many workers there are, by the numbers that decide it.
+/// The help for the number of workers, with the numbers that decide it.
 fn workers_help() -> String {
     let [process, one] = [0, 1].map(|workers| memory_needed(workers) >> 20);
     format!(
@@ -66,7 +66,7 @@ fn workers_help() -> String {
     )
 }
 
-/// What this process did.
+/// The figures of a job in this process.
 pub(crate) struct Run {
     pub(crate) seconds: f64,
     pub(crate) stages: Vec<StageReport>,
@@ -85,7 +85,8 @@ impl RunArgs {
         Ok(RunOptions { store: store.clone(), workers, memory_max, spill, cluster })
     }
 
-    /// Runs a job and shows its progress. Fails only if the progress cannot be shown; the result of the job is inside.
+    /// Runs a job and shows its progress. The outer error says that the progress cannot be shown; the result of the job
+    /// is inside.
     pub(crate) fn shown<T, E>(
         &self,
         job: impl FnOnce(&Progress) -> Result<T, E>,

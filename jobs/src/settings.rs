@@ -1,4 +1,4 @@
-//! Options from the environment and from a file: words that a command line lacks.
+//! Options from the environment and from a file: words that are added to a command line.
 //!
 //! ```text
 //! WEBSTRATA_SERVE_LISTEN=:7400      [serve]                --listen=:7400
@@ -6,9 +6,9 @@
 //! ```
 //!
 //! The command line comes first, then the environment, then the file that `--config` or `WEBSTRATA_CONFIG` names. The
-//! file is TOML: a table for each command, keys as options are called, and the key `store` outside of tables. A key
-//! that no command has is an error, and a variable of a command that has no such option is named in a note: schedulers
-//! set variables of their own. What a setting says is checked as if it stood on the command line.
+//! file is TOML: a table for each command, keys with the names of options, and the key `store` outside of tables. A key
+//! that no command has is an error. A variable of a command without this option only causes a note, because schedulers
+//! set variables too. The value of a setting is checked like a word on the command line.
 
 use crate::args::Usage;
 use crate::ask;
@@ -23,10 +23,10 @@ use toml::{Table, Value};
 /// The argument that names the store, and its setting.
 pub(crate) const STORE: &str = "store";
 const CONFIG: &str = "config";
-/// Options that are about settings themselves.
+/// Options about settings, which cannot be settings.
 const OWN: [&str; 4] = ["help", "version", CONFIG, "print-config"];
 
-/// The words with those that settings add, after the names of the command.
+/// The words of a command line with the words from settings, which follow the names of the command.
 pub(crate) fn completed(command: &Command, mut words: Vec<OsString>) -> Result<Vec<OsString>, Usage> {
     let path = commands_in(command, &words);
     let file = match value_of(&words, CONFIG).or_else(|| std::env::var_os("WEBSTRATA_CONFIG")) {
@@ -84,7 +84,7 @@ pub(crate) fn completed(command: &Command, mut words: Vec<OsString>) -> Result<V
             ask::note(&format!("{name} is ignored: {} has no such option", names.join(" ")));
         }
     }
-    // Servers are asked in the place of a store.
+    // If servers are asked, the store of a setting is not used.
     let has_server = |words: &[OsString]| is_given(words, "server", None);
     let added: Vec<OsString> = added.into_iter().map(OsString::from).collect();
     let is_of_servers = has_server(&words) || has_server(&added);
@@ -93,7 +93,7 @@ pub(crate) fn completed(command: &Command, mut words: Vec<OsString>) -> Result<V
     Ok(words)
 }
 
-/// The part of a variable's name that stands for the name of an option or command.
+/// The part of the name of a variable that comes from the name of an option or command.
 fn variable(name: &str) -> String {
     name.to_uppercase().replace('-', "_")
 }
@@ -103,7 +103,7 @@ pub(crate) fn names_store(words: &[OsString]) -> bool {
     is_given(words, STORE, None)
 }
 
-/// What a command line and its settings say together, as a file of settings, in which defaults are comments.
+/// The options of a command line and its settings together, as a file of settings. Defaults are comments.
 pub(crate) fn effective(command: &Command, matches: &ArgMatches) -> String {
     let (mut names, mut command, mut matches) = (Vec::new(), command, matches);
     while let Some((name, inner)) = matches.subcommand() {
@@ -129,7 +129,7 @@ pub(crate) fn effective(command: &Command, matches: &ArgMatches) -> String {
         };
         let part = if name == STORE { &mut outside } else { &mut inside };
         let is_default = matches.value_source(arg.get_id().as_str()) == Some(ValueSource::DefaultValue);
-        // A default may exclude what is given. Writing into a string cannot fail.
+        // A default may exclude a given option, so it is a comment. Writing into a string cannot fail.
         let _ = writeln!(part, "{}{name} = {value}", if is_default { "# " } else { "" });
     }
     format!("{outside}\n[{}]\n{inside}", names.join("."))
@@ -175,7 +175,7 @@ fn value_of(words: &[OsString], long: &str) -> Option<OsString> {
     None
 }
 
-/// Reads a file of settings, all of which must be options.
+/// Reads a file of settings. All keys must be options.
 fn read(command: &Command, path: &Path) -> Result<Table, Usage> {
     let wrong = |error: &dyn std::fmt::Display| Usage(format!("--config {}: {error}", path.display()).into());
     let text = std::fs::read_to_string(path).map_err(|error| wrong(&error))?;
@@ -204,7 +204,7 @@ fn known(command: &Command, name: &str, table: &Table) -> Result<(), String> {
     Ok(())
 }
 
-/// A value as words have it.
+/// The words for a value.
 fn texts(value: &Value) -> Vec<String> {
     match value {
         Value::String(text) => vec![text.clone()],

@@ -1,8 +1,8 @@
 //! Signals of the system. SIGINT and SIGTERM end a server, and SIGHUP makes a server read its files again. All three
 //! ask a job to stop, and end every other command at once.
 //!
-//! One thread, which lives as long as the process, hears them all. Whoever wants to act on signals says so with
-//! [`on_signal`]; while nobody does, the thread removes the drafts of the process and lets the signal have its usual
+//! One thread, which lives as long as the process, receives all signals. Code that wants to act on signals calls
+//! [`on_signal`]. If no code wants to, the thread removes the drafts of the process and lets the signal have its usual
 //! effect. So no command leaves a half-written file. A SIGHUP that the caller of the program ignores (`nohup`) stays
 //! ignored. Systems without SIGHUP never reload files.
 
@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 use webstrata_layers::Draft;
 
-/// What signals ask of a server. A request is kept until somebody waits for it.
+/// The requests of signals to a server. A request is kept until a task waits for it.
 #[derive(Default)]
 pub(crate) struct Signals {
     /// The process should end.
@@ -20,7 +20,7 @@ pub(crate) struct Signals {
     pub(crate) reload: Notify,
 }
 
-/// What a signal asks for.
+/// The request of a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Signal {
     /// The process should end.
@@ -31,14 +31,14 @@ pub(crate) enum Signal {
 
 type Act = Box<dyn FnMut(Signal) + Send>;
 
-/// Who acts on signals now.
+/// The function that acts on signals now.
 static ACTS: Mutex<Option<Act>> = Mutex::new(None);
 
 fn acts() -> MutexGuard<'static, Option<Act>> {
     ACTS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Acts on signals until it is dropped.
+/// Keeps a function acting on signals until the value is dropped.
 #[must_use]
 pub(crate) struct Acting(());
 
@@ -48,13 +48,13 @@ impl Drop for Acting {
     }
 }
 
-/// Calls `act` with each signal, in place of whoever acted before.
+/// Calls `act` with each signal, in place of an earlier function.
 pub(crate) fn on_signal(act: impl FnMut(Signal) + Send + 'static) -> Acting {
     *acts() = Some(Box::new(act));
     Acting(())
 }
 
-/// Notes what signals ask of a server.
+/// Passes the requests of signals on to a server.
 pub(crate) fn watch(signals: &Arc<Signals>) -> Acting {
     let signals = Arc::clone(signals);
     on_signal(move |signal| match signal {
@@ -63,13 +63,13 @@ pub(crate) fn watch(signals: &Arc<Signals>) -> Acting {
     })
 }
 
-/// Ends the process at once, and leaves no draft.
+/// Ends the process at once, and leaves no drafts.
 pub(crate) fn end_at_once() -> ! {
     Draft::forsake_all();
     std::process::exit(130)
 }
 
-/// Hears signals from now on.
+/// Receives signals from now on.
 #[cfg(unix)]
 pub(crate) fn hear() -> io::Result<()> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -88,7 +88,7 @@ pub(crate) fn hear() -> io::Result<()> {
     Ok(())
 }
 
-/// Whether whoever started the process wants it to ignore a signal, as far as the system tells.
+/// Whether the caller of the program wants the process to ignore a signal; `false` if the system does not say.
 #[cfg(unix)]
 fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -97,7 +97,7 @@ fn is_ignored(signal: i32) -> bool {
     mask >> (signal - 1) & 1 == 1
 }
 
-/// Hears signals from now on.
+/// Receives signals from now on.
 #[cfg(not(unix))]
 pub(crate) fn hear() -> io::Result<()> {
     let heard = || match &mut *acts() {

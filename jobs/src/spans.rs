@@ -11,7 +11,7 @@ use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt;
 
 /// The filter of the log. A level applies to this program; dependencies log warnings and errors at most, and calls are
-/// not logged. `NAME=LEVEL` sets the level of all targets whose names begin with `NAME`.
+/// not logged. `NAME=LEVEL` sets the level of all targets with names that begin with `NAME`.
 pub(crate) fn filter(text: &str) -> Result<Targets, String> {
     let invalid = || {
         format!(
@@ -64,7 +64,7 @@ pub(crate) struct Spans {
 impl Spans {
     /// Starts the log.
     pub(crate) fn start(format: Format, targets: Targets) -> Spans {
-        // If there is a log already, it goes on.
+        // If there is a log already, that log continues.
         let _ = tracing_subscriber::registry().with(format.layer(targets)).try_init();
         Spans {}
     }

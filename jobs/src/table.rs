@@ -1,13 +1,14 @@
-//! Tables for people: a head over every column, numbers to the right, texts to the left, two blanks between columns, or
-//! one where two do not fit.
+//! Tables for people: a head over every column, numbers to the right, texts to the left. Columns are separated by two
+//! blanks, or by one blank if two do not fit.
 //!
 //! ```text
 //! first       last            pages  referrer
 //! 2006-05-01  2012-03-04+        12  http://example.net/links.html
 //! ```
 //!
-//! A table is as wide as the terminal, or 80 columns. Columns of [`Name`](Column::Name) share the room that the others
-//! leave: those that need less than their share leave the rest to longer ones. A table without rows prints nothing.
+//! A table is as wide as the terminal, or 80 columns. Columns of [`Name`](Column::Name) share the room that the other
+//! columns leave. A name column that needs less than its share leaves the rest to longer ones. A table without rows
+//! prints nothing.
 
 use crate::bars::{cut, width};
 use console::measure_text_width;
@@ -18,11 +19,11 @@ use std::io::{self, Write};
 pub(crate) enum Column {
     /// Text that is never cut.
     Word(String),
-    /// Text that is cut in the middle where it does not fit.
+    /// Text that is cut in the middle if it does not fit.
     Name(String),
     /// A number. A long head stands above it in short lines.
     Number(String),
-    /// The last column, as it is: what a reader may want to copy.
+    /// The last column, which is never cut, for text that a reader may want to copy.
     Rest(String),
 }
 
@@ -52,14 +53,14 @@ impl Column {
     }
 }
 
-/// The narrowest that a name is cut to.
+/// The smallest width of a name that is cut.
 const NAME_MIN: usize = 8;
-/// Blanks between two columns, and where so many do not fit.
+/// The number of blanks between two columns, and the number if two do not fit.
 const BETWEEN: [usize; 2] = [2, 1];
-/// The longest line of the head of a number, unless a word of it is longer.
+/// The longest line of the head of a number, unless a word of the head is longer.
 const HEAD_LINE: usize = 7;
 
-/// A table, which is printed when all of its rows are known.
+/// A table, which is printed when all its rows are known.
 #[derive(Clone, Debug)]
 pub(crate) struct Table {
     columns: Vec<Column>,
@@ -72,7 +73,7 @@ impl Table {
         Self { columns: columns.into_iter().collect(), rows: Vec::new(), indent: 0 }
     }
 
-    /// The same, so many blanks from the left.
+    /// The same table, indented by `indent` blanks.
     pub(crate) fn indented(self, indent: usize) -> Self {
         Self { indent, ..self }
     }
@@ -107,7 +108,7 @@ impl Table {
         let heads: Vec<Vec<String>> = self.columns.iter().map(Column::head).collect();
         let lines = heads.iter().map(Vec::len).max().unwrap_or(0);
         for line in 0..lines {
-            // Heads end on the same line, the one above the rows.
+            // All heads end on the line above the rows.
             let cells = heads.iter().map(|head| (line + head.len()).checked_sub(lines).map_or("", |at| &head[at]));
             writeln!(out, "{}", self.line(cells, (widths, between)))?;
         }
@@ -171,7 +172,7 @@ fn short_lines(head: &str) -> Vec<String> {
     lines
 }
 
-/// Prints names with a number each, the numbers one below the other.
+/// Prints names with a number each. The numbers are aligned.
 pub(crate) fn print_numbers<'a>(
     numbers: impl IntoIterator<Item = (&'a str, String)>,
     out: &mut dyn Write,
@@ -221,7 +222,7 @@ mod tests {
             assert!(text.lines().all(|line| measure_text_width(line) <= columns), "{text}");
             assert!(text.contains("another.example") && text.contains("…"), "{text}");
         }
-        // Where nothing fits, names are still there.
+        // If nothing fits, names are still printed.
         assert!(printed(&hosts(), 10).contains("an…"));
     }
 

@@ -1,8 +1,8 @@
 //! One command of the command line inside Python.
 //!
-//! The command runs in a thread of its own, without the interpreter. The thread that called looks 20 times a second
-//! whether Ctrl-C was pressed, and tells how far the command is. A job that is interrupted stops at its next step, and
-//! leaves a store as it was.
+//! The command runs in a separate thread, without the interpreter. The calling thread checks 20 times a second whether
+//! Ctrl-C was pressed, and reports the progress of the command. An interrupted job stops at its next step, and leaves
+//! the store as it was before.
 
 use std::ffi::OsString;
 use std::sync::Mutex;
@@ -16,9 +16,9 @@ use webstrata_pipeline::Progress;
 
 use crate::failed::exception;
 
-/// Between two looks at Ctrl-C.
+/// The time between two looks at Ctrl-C.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// How long an interrupted command may take to stop.
+/// The longest time that an interrupted command may take to stop.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Runs the command line of this process, and returns its exit code.
@@ -38,10 +38,10 @@ pub(crate) fn run(py: Python<'_>, words: Vec<OsString>, progress: Option<Py<PyAn
     std::thread::spawn(move || {
         let mut printed = Vec::new();
         let done = webstrata_jobs::run(words, &of_command, &mut printed);
-        // Whoever called may have gone.
+        // The caller may be gone.
         let _ = send.send((done, printed));
     });
-    // The end of a channel is not shared between threads, and detached code must be.
+    // The end of a channel cannot be shared between threads, but detached code must be shareable.
     let receive = Mutex::new(receive);
     let mut interrupted: Option<(PyErr, Instant)> = None;
     loop {
@@ -54,7 +54,7 @@ pub(crate) fn run(py: Python<'_>, words: Vec<OsString>, progress: Option<Py<PyAn
             (Ok((Ok(()), printed)), None) => return Ok(PyBytes::new(py, &printed).unbind()),
             (Ok((Err(failed), printed)), None) => {
                 let error = exception(py, &failed);
-                // A check that finds something prints it, and fails.
+                // A check that finds something prints its findings and fails.
                 error.value(py).setattr("printed", String::from_utf8_lossy(&printed))?;
                 return Err(error);
             }

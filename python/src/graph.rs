@@ -1,6 +1,6 @@
 //! A store or servers, asked about many URLs at a time: NumPy arrays of UIDs in, tables out.
 //!
-//! Long lists are asked in parts. Between two parts Ctrl-C is heard, and each part is a record batch of the table.
+//! Long lists are asked in parts. Between two parts, Ctrl-C is noticed. Each part is a record batch of the table.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -20,13 +20,13 @@ use webstrata_layers::{Batch, Uid};
 use crate::failed::exception;
 use crate::table::{Table, of_arrow};
 
-/// UIDs that are asked at once.
+/// The number of UIDs that are asked at once.
 const PART: usize = 4096;
-/// What stands for a URL that is not in the store.
+/// The number in place of a UID for a URL that is not in the store.
 const NONE: u64 = u64::MAX;
 const UTC: &str = "UTC";
 
-/// The start of each list of links, and one more; and the links: as SciPy takes them.
+/// The start of each list of links and the end of the last list; and the links. SciPy takes both.
 type Csr<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>);
 
 /// A graph of links over time.
@@ -41,12 +41,12 @@ fn numbers(uids: impl IntoIterator<Item = Uid>) -> ArrayRef {
     Arc::new(UInt64Array::from_iter_values(uids.into_iter().map(|uid| uid.0)))
 }
 
-/// For each value of a batch the question that it answers.
+/// The question of each value of a batch.
 fn asked<T>(uids: &[Uid], batch: &Batch<T>) -> Vec<Uid> {
     uids.iter().zip(batch.iter()).flat_map(|(&uid, answer)| std::iter::repeat_n(uid, answer.len())).collect()
 }
 
-/// A column of the URLs of UIDs in any order, each of which is asked for once.
+/// A column of the URLs of UIDs in any order. Each URL is asked for once.
 fn names(graph: &webstrata_jobs::graph::Graph, uids: &[Option<Uid>]) -> Result<ArrayRef, Failed> {
     let mut distinct: Vec<Uid> = uids.iter().flatten().copied().collect();
     distinct.sort_unstable();
@@ -60,7 +60,7 @@ fn names(graph: &webstrata_jobs::graph::Graph, uids: &[Option<Uid>]) -> Result<A
     Ok(Arc::new(column.finish()))
 }
 
-/// Columns as they are added to a table: with their fields, and texts only where they are wanted.
+/// The columns that are added to a table, with their fields. URLs are added only on request.
 struct Columns<'a> {
     graph: &'a webstrata_jobs::graph::Graph,
     has_names: bool,
@@ -95,7 +95,7 @@ impl Graph {
         let graph = &self.0;
         let uids: Vec<Uid> = uids.iter().copied().map(Uid).collect();
         let (mut schema, mut batches): (Option<SchemaRef>, _) = (None, Vec::new());
-        // One part without UIDs gives an empty table its columns.
+        // If there are no UIDs, one part without UIDs gives the empty table its columns.
         let parts = if uids.is_empty() { vec![&uids[..]] } else { uids.chunks(PART).collect() };
         for part in parts {
             py.check_signals()?;
@@ -192,7 +192,7 @@ impl Graph {
             let known = self.0.links_of(part, is_inward, is_exact, window)?;
             let unknown = self.0.unknown_of(part, is_inward, window)?;
             if unknown.values().is_empty() {
-                // As nearly always: the links are a column as they are.
+                // The usual case: the links are a column without changes.
                 let (of, links) = (asked(part, &known), known.values());
                 let none = BooleanBuffer::new_unset(links.len());
                 columns.put("uid", false, numbers(of.iter().copied()));
@@ -209,7 +209,7 @@ impl Graph {
                     states.append_value(false);
                 }
                 for &page in unknown.get(at) {
-                    // Of a page whose links are unknown, no link is known.
+                    // If the links of a page are unknown, the row has no link.
                     sources.push(uid);
                     links.push(is_inward.then_some(page));
                     states.append_value(true);
@@ -283,7 +283,7 @@ impl Graph {
                 starts.push(i64::try_from(links.len()).map_err(|_| too_many())?);
             }
         }
-        // SciPy wants both of one type, and copies where they differ.
+        // SciPy needs both arrays in one type, and copies them if the types differ.
         let small: Result<Vec<i32>, _> = starts.iter().map(|&start| i32::try_from(start)).collect();
         Ok(match small {
             Ok(small) => (small.into_pyarray(py).into_any(), links.into_pyarray(py).into_any()),

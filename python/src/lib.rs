@@ -1,14 +1,14 @@
-//! The library behind the Python package `webstrata`: what needs Rust, and nothing else. The package around it, in
+//! The library behind the Python package `webstrata`: only the parts that need Rust. The package around it, in
 //! `webstrata/`, has the names that people call, and their documentation.
 //!
-//! | file | what |
+//! | file | content |
 //! |---|---|
-//! | `command` | one command of the command line, in a thread of its own, with progress and Ctrl-C |
+//! | `command` | one command of the command line, in a separate thread, with progress and Ctrl-C |
 //! | `graph` | a store or servers, asked about many URLs at a time |
 //! | `table` | tables that other libraries read without a copy |
 //! | `failed` | errors as exceptions |
 //!
-//! Every call that takes long lets other threads of Python run, and ends soon after Ctrl-C.
+//! Every long call lets other threads of Python run, and ends soon after Ctrl-C.
 
 mod command;
 mod failed;

@@ -26,14 +26,14 @@ use std::ops::RangeInclusive;
 /// The seconds that a capture can have: the years 1 to 9999, which 14 digits can name.
 pub const TIMES: RangeInclusive<i64> = -62_135_596_800..=253_402_300_799;
 
-/// A date as an input has it.
+/// A date of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Date {
-    /// In [`TIMES`].
+    /// Seconds since 1970, in [`TIMES`].
     seconds: i64,
-    /// It had parts finer than a second, not all zero.
+    /// Whether the date had parts finer than a second that were not all zero.
     finer: bool,
-    /// It named its second; otherwise missing parts are the beginning.
+    /// Whether the date named a second. Otherwise, missing parts mean the beginning.
     whole: bool,
 }
 
@@ -42,7 +42,7 @@ impl Date {
         TIMES.contains(&seconds).then_some(Date { seconds, finer, whole })
     }
 
-    /// Its second; counts what the date had more or less than that.
+    /// The seconds. Counts a date that is finer or coarser than a second.
     pub(crate) fn counted(self, tally: &mut Tally) -> i64 {
         if self.finer {
             tally.count(Finding::FinerDate);
@@ -53,19 +53,19 @@ impl Date {
         self.seconds
     }
 
-    /// Its second, where nothing is counted.
+    /// The seconds, without counting.
     pub(crate) fn seconds(self) -> i64 {
         self.seconds
     }
 }
 
-/// Reads a date from text; `None` where it is none.
+/// Reads a date from text; `None` if the text is not a date.
 pub(crate) fn parse(text: &str) -> Option<Date> {
     let bytes = text.trim().as_bytes();
     if bytes.iter().all(u8::is_ascii_digit) { digits(bytes) } else { parts(bytes) }
 }
 
-/// Reads a date from a whole number; `None` where it is none.
+/// Reads a date from a whole number; `None` if the number is not a date.
 pub(crate) fn from_number(number: i64) -> Option<Date> {
     const SECONDS: RangeInclusive<i64> = 1_000_000_000..=9_999_999_999;
     match number {
@@ -76,7 +76,7 @@ pub(crate) fn from_number(number: i64) -> Option<Date> {
     }
 }
 
-/// Reads a date from a number that need not be whole.
+/// Reads a date from a number that may have a fraction.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "a float out of range becomes the largest integer, which is no date"
@@ -86,7 +86,7 @@ pub(crate) fn from_float(number: f64) -> Option<Date> {
     Some(Date { finer: date.finer || number.fract() != 0.0, ..date })
 }
 
-/// The date of so many units since 1970, `a_second` of which make a second.
+/// The date of a number of units since 1970; a second has `a_second` units.
 pub(crate) fn from_units(units: i64, a_second: i64) -> Option<Date> {
     Date::new(units.div_euclid(a_second), units.rem_euclid(a_second) != 0, true)
 }
@@ -96,7 +96,7 @@ fn digits(bytes: &[u8]) -> Option<Date> {
         |start: usize, end: usize, missing| if bytes.len() < end { Some(missing) } else { number(&bytes[start..end]) };
     let fraction = match bytes.len() {
         4 | 6 | 8 | 10 | 12 | 14 => &[][..],
-        // Not 16 and 19: micro- and nanoseconds since 1970 have those.
+        // Not 16 or 19 digits: microseconds and nanoseconds since 1970 have these lengths.
         17 | 18 => &bytes[14..],
         _ => return None,
     };
@@ -153,7 +153,7 @@ fn parts(bytes: &[u8]) -> Option<Date> {
     Date::new(seconds(year, month, day, hour, minute, second)? - offset, finer, whole)
 }
 
-/// Whether three digits stand where the two of the day are.
+/// Whether the day has three digits, and not two.
 fn day_is_of_year(bytes: &[u8]) -> bool {
     bytes.get(8..11).is_some_and(|day| day.iter().all(u8::is_ascii_digit))
 }
@@ -162,10 +162,10 @@ fn number(digits: &[u8]) -> Option<i64> {
     digits.iter().try_fold(0, |value, digit| digit.is_ascii_digit().then(|| value * 10 + i64::from(digit - b'0')))
 }
 
-/// Seconds since 1970 of a date of the Gregorian calendar; `None` where there is no such date.
+/// Seconds since 1970 of a date of the Gregorian calendar; `None` if there is no such date.
 pub(crate) fn seconds(year: i64, month: i64, day: i64, hour: i64, minute: i64, second: i64) -> Option<i64> {
     let unsigned = |number: i64| u32::try_from(number).ok();
-    // The years that four digits name; a leap second is the second after 59.
+    // Four digits name the years 1 to 9999. A leap second is the second after 59.
     let year = i32::try_from(year).ok().filter(|year| (1..=9999).contains(year))?;
     let date = NaiveDate::from_ymd_opt(year, unsigned(month)?, unsigned(day)?)?;
     let time = date.and_hms_opt(unsigned(hour)?, unsigned(minute)?, unsigned(second.min(59))?)?;

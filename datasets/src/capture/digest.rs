@@ -8,13 +8,13 @@
 use crate::Digest;
 use xxhash_rust::xxh3::xxh3_128;
 
-/// Length in bytes of the digests of the algorithms known.
+/// The lengths in bytes of the digests of known algorithms.
 const LENGTHS: [(&str, usize); 6] =
     [("sha1", 20), ("md5", 16), ("sha256", 32), ("sha512", 64), ("sha384", 48), ("blake3", 32)];
 /// A value of an unknown algorithm is compared as text, if it is long enough to tell payloads apart.
 const UNKNOWN_LENGTH_MIN: usize = 16;
 
-/// The digest that a text spells; `None` where it spells none (empty, `-`, too short or long for its algorithm).
+/// The digest that a text spells; `None` if the text is not a digest (empty, `-`, too short or long for its algorithm).
 pub(crate) fn digest_of(text: &str) -> Option<Digest> {
     let text = text.trim();
     let (algorithm, value) = match text.split_once(':') {
@@ -45,7 +45,7 @@ fn guess(value: &str) -> Option<&'static str> {
     }
 }
 
-/// The bytes of a number written with digits of 4 bits (hexadecimal) or 5 bits (base 32); left-over bits are dropped.
+/// The bytes of a number with digits of 4 bits (hexadecimal) or 5 bits (base 32). Left-over bits are dropped.
 fn decode(value: &str, bits: u32) -> Option<Vec<u8>> {
     let (mut bytes, mut held, mut held_bits) = (Vec::with_capacity(value.len()), 0u32, 0);
     for digit in value.bytes() {

@@ -1,40 +1,40 @@
-//! What a capture means, decided once for every format.
+//! The meaning of a capture, decided once for every format.
 //!
-//! A reader says what it saw of a retrieval ([`Seen`]): the status if there is one, whether links were given, what a
-//! revisit refers to, and the target of a redirect. [`Seen::settle`] decides what that means. Nothing after it looks at
-//! a status to decide about links.
+//! A reader reports a retrieval ([`Seen`]): the status if there is one, whether links were given, the fields of a
+//! revisit, and the target of a redirect. [`Seen::settle`] decides the meaning. No later code looks at a status to
+//! decide about links.
 //!
 //! | seen | meaning |
 //! |---|---|
 //! | 200 or no status, with links (an empty list, too) | these links |
-//! | 200 or no status, and nothing said of links | the links are unknown |
-//! | a revisit with 200 or no status, and any 304 | a revisit: it has the links of what it refers to |
-//! | 3xx | no links; the target of a redirect where redirects are links |
-//! | other 2xx | no links, and that is known |
+//! | 200 or no status, and links not mentioned | the links are unknown |
+//! | a revisit with 200 or no status, and any 304 | a revisit: it has the links of the capture that it refers to |
+//! | 3xx | no links, except the target of a redirect if redirects are links |
+//! | other 2xx | known to have no links |
 //! | 4xx and above | a failure, which has no links |
-//! | a number that no response ends with | no capture |
+//! | a number that is not a final status | no capture |
 //!
 //! Links that do not count are dropped, and their capture is counted ([`Finding::UnusedLinks`]).
 
 use crate::{Capture, Content, Finding, Profile, Revisit, Tally};
 
-/// What a reader saw of a retrieval. The links themselves are in the capture already.
+/// The report of a reader about a retrieval. The links are in the capture already.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Seen<'a> {
-    /// The status code, where there is one.
+    /// The status code, if there is one.
     pub(crate) status: Option<i64>,
-    /// Whether links were given, be it none.
+    /// Whether links were given, even an empty list.
     pub(crate) has_links: bool,
-    /// What a record says that is a revisit.
+    /// The fields of a revisit record.
     pub(crate) revisit: Option<Revisit>,
-    /// The target of a redirect, where it stands apart from the links.
+    /// The target of a redirect, if it is given apart from the links.
     pub(crate) target: Option<&'a str>,
 }
 
-/// What a retrieval was.
+/// The meaning of a retrieval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Meaning {
-    /// A page, whose links count.
+    /// A page; its links count.
     Page,
     /// A page that had not changed.
     Revisit,
@@ -42,17 +42,17 @@ pub(crate) enum Meaning {
     Redirect,
     /// A response without links.
     NoLinks,
-    /// No capture.
+    /// Not a capture.
     Nothing,
 }
 
 impl Seen<'_> {
-    /// Links, of which nothing else is known.
+    /// A retrieval with links and without a status.
     pub(crate) fn links() -> Self {
         Seen { has_links: true, ..Seen::default() }
     }
 
-    /// See the head of this file.
+    /// The meaning of the status and the revisit; see the table above.
     pub(crate) fn meaning(&self) -> Meaning {
         match (self.status, &self.revisit) {
             (None | Some(200), None) => Meaning::Page,
@@ -63,8 +63,8 @@ impl Seen<'_> {
         }
     }
 
-    /// Gives `capture` its status and its content, and leaves it the links that count; `false` where it is no capture,
-    /// which is counted.
+    /// Gives `capture` its status and its content, and removes links that do not count. Returns `false` and counts the
+    /// retrieval if it is not a capture.
     pub(crate) fn settle(self, redirects: bool, capture: &mut Capture, tally: &mut Tally) -> bool {
         let meaning = self.meaning();
         capture.status = self.status.and_then(|status| u16::try_from(status).ok());
@@ -112,7 +112,8 @@ impl Seen<'_> {
 mod tests {
     use super::*;
 
-    /// The status, the content and the links that come of a status, links, a target, and whether it is a revisit.
+    /// Settles a status, links, a target, and perhaps a revisit. Returns the status, the content, the links, and how
+    /// many captures had unused links.
     fn settled(
         status: Option<i64>,
         links: Option<&[&str]>,

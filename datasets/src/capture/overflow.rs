@@ -8,11 +8,11 @@ use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
-/// See the header of this file.
+/// Texts on disk, in the order in which they were added.
 #[derive(Debug)]
 pub(crate) struct Overflow {
     directory: PathBuf,
-    /// Bytes that the caller may keep in memory.
+    /// The bytes that the caller may keep in memory.
     pub(crate) bytes_max: usize,
     state: State,
 }
@@ -57,7 +57,7 @@ impl Overflow {
         }
     }
 
-    /// Fills `text` and `ends`, which are empty, with the next chunk; `false` after the last one.
+    /// Fills `text` and `ends`, which are empty, with the next chunk; `false` after the last chunk.
     pub(crate) fn next(&mut self, text: &mut String, ends: &mut Vec<usize>) -> io::Result<bool> {
         match std::mem::replace(&mut self.state, State::Empty) {
             State::Empty => return Ok(false),

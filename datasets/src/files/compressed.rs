@@ -6,7 +6,7 @@
 //!
 //! Damage: if a member cannot be decoded, the reader notes the offset, keeps the text decoded so far, and continues at
 //! the next plausible member header. The text has a *break* at this position: [`Text::fill_buf`] returns nothing until
-//! the caller calls [`Text::resume`]. Thus a record that the damage cuts off does not swallow the next record.
+//! the caller calls [`Text::resume`]. A record that the damage cuts off therefore does not swallow the next record.
 //! [`Lines`] reads across breaks.
 //!
 //! Time: linear. Input of a broken member is decoded a second time, up to the file's size so far plus
@@ -39,10 +39,10 @@ pub(crate) struct Note {
     pub(crate) detail: &'static str,
 }
 
-/// Notes not yet taken over into a tally.
+/// Notes that are not yet in a tally.
 pub(crate) type Notes = Arc<Mutex<Taken>>;
 
-/// The first notes, and how many more there are: a file can be nothing but damage.
+/// The first notes, and the number of further notes: a file may consist of damage only.
 #[derive(Debug, Default)]
 pub(crate) struct Taken {
     notes: Vec<Note>,
@@ -58,12 +58,12 @@ impl Taken {
         }
     }
 
-    /// Whether nothing was damaged so far, or all of it is in a tally.
+    /// Whether there are no notes that are not yet in a tally.
     pub(crate) fn is_empty(&self) -> bool {
         self.notes.is_empty()
     }
 
-    /// Takes all notes over into a tally.
+    /// Moves all notes into a tally.
     pub(crate) fn drain(&mut self, tally: &mut Tally, path: &Path) {
         for note in self.notes.drain(..) {
             tally.damage(note.finding, path, note.offset, note.detail);
@@ -99,7 +99,7 @@ pub(crate) struct Text {
     input_offset: u64,
     /// Offset in the file of the current member.
     member: u64,
-    /// What a member is decoded into, piece by piece.
+    /// The buffer into which a member is decoded, piece by piece.
     piece: Box<[u8]>,
     out: Vec<u8>,
     start: usize,
@@ -143,7 +143,7 @@ impl Text {
         Ok(text)
     }
 
-    /// Where the damage of the container is noted.
+    /// The notes on damage of the container.
     pub(crate) fn notes(&self) -> Notes {
         self.notes.clone()
     }
@@ -163,13 +163,13 @@ impl Text {
         }
     }
 
-    /// At least the next `len` bytes, fewer only before a break or the end.
+    /// The next `len` bytes or more; fewer only before a break or the end.
     pub(crate) fn peek(&mut self, len: usize) -> io::Result<&[u8]> {
         while self.available() < len && self.open_ended() && self.more()? {}
         Ok(&self.out[self.start..self.start + self.available()])
     }
 
-    /// Whether the text is at a break, and goes on behind it.
+    /// Passes over a break at the current position. Returns whether there was one.
     pub(crate) fn resume(&mut self) -> bool {
         if self.breaks.front() == Some(&self.position) {
             self.breaks.pop_front();
@@ -178,12 +178,12 @@ impl Text {
         false
     }
 
-    /// Whether the text was cut here by damage of the container.
+    /// Whether the text has a break at the current position.
     pub(crate) fn at_break(&self) -> bool {
         self.breaks.front() == Some(&self.position)
     }
 
-    /// Whether what [`Text::peek`] gives ends at damage of the container, and not at the end of the text.
+    /// Whether the text of [`Text::peek`] ends at damage of the container, and not at the end of the text.
     pub(crate) fn ends_at_break(&self) -> bool {
         !self.breaks.is_empty()
     }
@@ -210,7 +210,7 @@ impl Text {
         Ok(read)
     }
 
-    /// Passes over `len` bytes, fewer only before a break or the end.
+    /// Passes over `len` bytes; fewer only before a break or the end.
     pub(crate) fn skip(&mut self, mut len: u64) -> io::Result<u64> {
         let wanted = len;
         while len > 0 {
@@ -233,7 +233,7 @@ impl Text {
         }
     }
 
-    /// Whether more decoding can make more available: no break stands in the way.
+    /// Whether more decoding can make more text available, because no break is in the way.
     fn open_ended(&self) -> bool {
         self.breaks.is_empty()
     }
@@ -271,7 +271,7 @@ impl Text {
         Ok(read? > 0)
     }
 
-    /// Makes `len` bytes of input ready; `false` if the file ends before.
+    /// Makes `len` bytes of input ready; `false` if the file ends earlier.
     fn need(&mut self, len: usize) -> io::Result<bool> {
         while self.unread_input().len() < len {
             if !self.refill()? {
@@ -281,8 +281,8 @@ impl Text {
         Ok(true)
     }
 
-    /// Decodes some more; `false` at the end of the file. Text that was not yet consumed is moved only when as much of
-    /// it was consumed: so it moves twice at most, however much a caller wants to see at once.
+    /// Decodes some more text; `false` at the end of the file. Text that was not yet consumed is moved only when as
+    /// much text was consumed. So text is moved at most twice, however much a caller peeks at.
     fn more(&mut self) -> io::Result<bool> {
         if self.start >= CHUNK_BYTES.max(self.out.len() / 2) || self.start == self.out.len() {
             self.out.drain(..self.start);
@@ -330,7 +330,7 @@ impl BufRead for Text {
     }
 }
 
-/// A text without visible breaks, for formats of lines: damage can only damage a line.
+/// A text without visible breaks, for formats of lines, where damage can only damage a line.
 pub(crate) struct Lines(pub(crate) Text);
 
 impl Read for Lines {

@@ -1,8 +1,8 @@
 //! Detects the format of a file from the first decompressed bytes. The name of the file plays no role.
 //!
-//! Each reader says whether the first lines are its own (`is_own` beside the reader). Index files come first, because
-//! their lines resemble those of ARC and of links files. A file that no reader claims is not read, and is named with
-//! what is known of it.
+//! Each reader says whether it knows the first lines (`is_own` beside the reader). Index files come first, because
+//! their lines resemble those of ARC and of links files. A file that no reader claims is not read. It is reported by
+//! name, with a description.
 
 use crate::Finding;
 use crate::formats::{arc, aut_csv, index, jsonl, lga, links_file, warc};
@@ -22,35 +22,35 @@ pub(crate) enum Format {
     AutCsv,
     /// Links as text.
     LinksFile,
-    /// Not read: how it counts, and what is known of it.
+    /// A file that is not read: how it counts, and a description.
     NotRead(Finding, &'static str),
 }
 
-/// How much of the text [`format`] wants to see.
+/// The number of bytes of text that [`format`] needs.
 pub(crate) const HEAD_BYTES: usize = 64 << 10;
 
 /// The beginning of a text.
 pub(crate) struct Head<'a> {
     pub(crate) text: &'a [u8],
-    /// Whether the text has no more.
+    /// Whether the head is the whole text.
     pub(crate) is_all: bool,
 }
 
 impl<'a> Head<'a> {
-    /// The lines that are not empty, and whether the line goes on beyond the head.
+    /// The lines that are not empty, and for each whether it goes on beyond the head.
     pub(crate) fn lines(&self) -> impl Iterator<Item = (&'a [u8], bool)> {
         let lines = self.text.split_inclusive(|byte| *byte == b'\n');
         let lines = lines.map(|line| (line.trim_ascii_end(), !self.is_all && !line.ends_with(b"\n")));
         lines.filter(|(line, _)| !line.is_empty())
     }
 
-    /// The lines that are not empty, without the one that goes on beyond the head.
+    /// The lines that are not empty, without a line that goes on beyond the head.
     pub(crate) fn whole_lines(&self) -> impl Iterator<Item = &'a [u8]> {
         self.lines().filter(|&(_, is_cut)| !is_cut).map(|(line, _)| line)
     }
 }
 
-/// The names of the fields of a JSON object at the beginning of a text, as far as the text goes.
+/// The names of the fields of a JSON object at the beginning of a text, which may be cut off.
 pub(crate) fn fields(text: &[u8]) -> Vec<&[u8]> {
     let text = text.trim_ascii_start();
     let (mut names, mut depth, mut at, mut is_name) = (Vec::new(), 0usize, 0, true);
@@ -79,7 +79,7 @@ pub(crate) fn fields(text: &[u8]) -> Vec<&[u8]> {
     names
 }
 
-/// The format of a text by its head, which is all of the text where it is shorter than [`HEAD_BYTES`].
+/// The format of a text, decided by its head. A head shorter than [`HEAD_BYTES`] is the whole text.
 pub(crate) fn format(head: &[u8]) -> Format {
     let is_all = head.len() < HEAD_BYTES;
     let head = Head { text: head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head), is_all };
@@ -104,10 +104,10 @@ pub(crate) fn format(head: &[u8]) -> Format {
     own.map_or(Format::NotRead(Finding::OtherFile, other(&head)), |(_, format)| format)
 }
 
-/// Whether a file that begins so is one of a reader's.
+/// Whether a file with this beginning belongs to a reader.
 type IsOwn = fn(&Head<'_>) -> bool;
 
-/// Files that hold other files.
+/// The finding and the name of a file that holds other files.
 fn container(head: &[u8]) -> Option<(Finding, &'static str)> {
     let has = |text: &[u8]| memmem::find(head, text).is_some();
     if head.starts_with(b"PK\x03\x04") && !(has(b"archive/") || has(b"datapackage.json") || has(b".warc")) {
@@ -124,7 +124,7 @@ fn container(head: &[u8]) -> Option<(Finding, &'static str)> {
     found.map(|(_, name)| (Finding::UnreadFile, name))
 }
 
-/// What a file is that no reader claims.
+/// Describes a file that no reader claims.
 fn other(head: &Head<'_>) -> &'static str {
     let lines: Vec<&[u8]> = head.whole_lines().filter(|line| !line.starts_with(b"#")).collect();
     if head.text.trim_ascii_start().starts_with(b"{") {

@@ -1,5 +1,5 @@
-//! The digest of an input, made while it is read: XXH3-128 of the bytes as the file has them, compressed or not. The
-//! program `xxhsum -H2` prints the same for a file.
+//! The digest of an input, made while the input is read: XXH3-128 of the bytes of the file, compressed or not. The
+//! program `xxhsum -H2` prints the same digest for a file.
 //!
 //! Cost: some gigabytes a second. A source that is not read to its end has no digest.
 
@@ -9,19 +9,19 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 use xxhash_rust::xxh3::Xxh3;
 
-/// What an input was.
+/// The digest and the size of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InputDigest {
-    /// Of all its bytes.
+    /// The XXH3-128 of all bytes.
     pub xxh3: u128,
-    /// How many these are.
+    /// The number of bytes.
     pub bytes: u64,
 }
 
-/// Where the digest of an input is when it was read to its end.
+/// The digest of an input, once the input was read to its end.
 pub type DigestCell = Arc<OnceLock<InputDigest>>;
 
-/// A source of bytes that leaves its digest.
+/// A source of bytes that computes its digest.
 pub(crate) struct Hashed<R> {
     source: R,
     hasher: Box<Xxh3>,

@@ -11,20 +11,20 @@ use crate::{Error, Finding, Tally};
 use std::io::{BufRead, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-/// Longest line that is held. More than of any URL that is kept, spelt as it may be.
+/// The longest line that is held: longer than any spelling of a URL that is kept.
 pub(crate) const LINE_BYTES_MAX: usize = 16 << 20;
 
 pub(crate) struct Lines {
     text: Box<dyn BufRead + Send>,
     pub(crate) path: PathBuf,
     line: Vec<u8>,
-    /// Offset in the text of the line held, and of the byte after it.
+    /// The offsets in the text of the line at hand, and of the byte after it.
     pub(crate) start: u64,
     end: u64,
     line_bytes_max: usize,
-    /// The line held goes on in the text.
+    /// Whether the line at hand goes on in the text.
     is_open: bool,
-    /// Bytes of the line held that were handed out as words.
+    /// The bytes of the line at hand that were handed out as words.
     used: usize,
 }
 
@@ -35,7 +35,7 @@ impl Lines {
         Lines { text, path, line, start: 0, end: 0, line_bytes_max: LINE_BYTES_MAX, is_open: false, used: 0 }
     }
 
-    /// Reads the next line; `false` at the end of the text, which a break in the compression also is.
+    /// Reads the next line. Returns `false` at the end of the text, and also where the compression is broken.
     pub(crate) fn read(&mut self, tally: &mut Tally) -> Result<bool, Error> {
         while self.read_or_begin(tally)? {
             if !self.is_open {
@@ -49,8 +49,8 @@ impl Lines {
         Ok(false)
     }
 
-    /// Reads the next line, or the beginning of one that is too long to hold: then [`Lines::rest`] is to be called
-    /// before the next line. `false` at the end.
+    /// Reads the next line, or the beginning of a line that is too long to hold. After such a beginning, the caller
+    /// must call [`Lines::rest`] before the next line. Returns `false` at the end.
     pub(crate) fn read_or_begin(&mut self, tally: &mut Tally) -> Result<bool, Error> {
         self.line.clear();
         self.used = 0;
@@ -59,12 +59,12 @@ impl Lines {
         self.fill(tally)
     }
 
-    /// Whether the line held is the beginning of a longer one.
+    /// Whether the line at hand is the beginning of a longer line.
     pub(crate) fn is_begun(&self) -> bool {
         self.is_open
     }
 
-    /// Has the line that was begun read as a stream; what is left of it after that is passed over.
+    /// Lets `read` read the line that was begun as a stream, and passes over the rest of the line.
     pub(crate) fn rest<T>(&mut self, tally: &mut Tally, read: impl FnOnce(&mut LongLine<'_>) -> T) -> Result<T, Error> {
         let held = std::mem::take(&mut self.line);
         let mut long = LongLine::new(if self.start == 0 { without_mark(&held) } else { &held }, &mut self.text);
@@ -76,8 +76,8 @@ impl Lines {
         Ok(done)
     }
 
-    /// As [`Lines::read`]; of a line that is too long to hold, as many whole words as can be held. Whether they go on
-    /// in the line of those before.
+    /// As [`Lines::read`]. A line that is too long to hold comes in pieces of whole words. Returns whether the piece
+    /// continues the line of the piece before, or `None` at the end.
     pub(crate) fn read_words(&mut self, tally: &mut Tally) -> Result<Option<bool>, Error> {
         let goes_on = self.is_open;
         if goes_on {
@@ -91,7 +91,7 @@ impl Lines {
         if self.is_open {
             match self.line.iter().rposition(|byte| matches!(byte, b' ' | b'\t')) {
                 Some(space) if space > 0 => self.used = space,
-                // No word is so long: what is missing of it makes it no other one that is kept.
+                // The word is longer than any URL that is kept, and stays so when its end is skipped.
                 _ => self.skip_word(tally)?,
             }
         }
@@ -115,14 +115,14 @@ impl Lines {
         }
     }
 
-    /// Adds to the line held until it is whole or too long.
+    /// Extends the line at hand until it is whole or too long.
     fn fill(&mut self, tally: &mut Tally) -> Result<bool, Error> {
         let bytes_left = (self.line_bytes_max + 1).saturating_sub(self.line.len()) as u64;
         let read = self.text.by_ref().take(bytes_left).read_until(b'\n', &mut self.line).map(|bytes| bytes as u64);
         let failed = read.is_err();
         let bytes = self.held_to(read, tally)?;
         if failed {
-            // What stands before the break is no whole line.
+            // The text before the break is not a whole line.
             self.line.clear();
             return Ok(false);
         }
@@ -130,7 +130,7 @@ impl Lines {
         Ok(!self.line.is_empty())
     }
 
-    /// Counts bytes that were read; a break in the compression is damage, and no error.
+    /// Counts bytes that were read. A break in the compression is damage and not an error.
     fn held_to(&mut self, read: std::io::Result<u64>, tally: &mut Tally) -> Result<u64, Error> {
         match read {
             Ok(bytes) => {
@@ -154,12 +154,12 @@ impl Lines {
     }
 }
 
-/// Without a byte order mark.
+/// A line without a byte order mark.
 fn without_mark(line: &[u8]) -> &[u8] {
     line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(line)
 }
 
-/// What broke where the fault lies in the text and not in reading it: the compression below it.
+/// The finding for an error that damaged compression causes; `None` for an error of reading.
 pub(crate) fn broken(error: &std::io::Error) -> Option<Finding> {
     match error.kind() {
         ErrorKind::UnexpectedEof => Some(Finding::Truncated),

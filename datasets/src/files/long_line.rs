@@ -6,10 +6,10 @@
 
 use std::io::{self, BufRead, Read};
 
-/// Bytes of a string as spelt, at most, about: escapes take six bytes for one.
+/// The approximate limit of the bytes of a string as spelt: an escape takes six bytes for one.
 pub(crate) const STRING_BYTES_MAX: usize = 8 * crate::url::reference::URL_BYTES_MAX;
 
-/// See the header of this file.
+/// A JSON line as a stream, with long strings cut.
 pub(crate) struct LongLine<'a> {
     held: &'a [u8],
     text: &'a mut dyn BufRead,
@@ -24,7 +24,7 @@ impl<'a> LongLine<'a> {
         LongLine { held, text, read: 0, ended: false, strings: Strings::default() }
     }
 
-    /// Passes over what is left of the line.
+    /// Passes over the rest of the line.
     pub(crate) fn skip(&mut self) -> io::Result<()> {
         self.held = &[];
         if !self.ended {
@@ -53,7 +53,7 @@ impl Read for LongLine<'_> {
             }
             let text = self.text.fill_buf()?;
             self.ended = text.is_empty();
-            // No further than there is room: who reads little at a time must not search the same bytes again and again.
+            // Search only as far as there is room. Otherwise, small reads would search the same bytes again and again.
             let text = &text[..text.len().min(out.len())];
             let feed = memchr::memchr(b'\n', text);
             let count = feed.unwrap_or(text.len());
@@ -69,15 +69,15 @@ impl Read for LongLine<'_> {
     }
 }
 
-/// Where in a JSON text a stream stands.
+/// The position of a stream in a JSON text.
 #[derive(Default)]
 struct Strings {
     inside: bool,
-    /// Bytes of the string so far.
+    /// The length of the string so far, in bytes.
     length: usize,
-    /// The rest of the string is left out.
+    /// Whether the rest of the string is left out.
     cutting: bool,
-    /// Bytes of an escape that are to come, after its backslash; and the first two digits of a `\u`.
+    /// How much of an escape is still to come.
     escape: Escape,
 }
 
@@ -86,14 +86,14 @@ enum Escape {
     #[default]
     None,
     Begun,
-    /// Digits to come; whether it is half of a pair, whose other half must follow.
+    /// The number of digits to come, and whether this is the first half of a pair, which the second half must follow.
     Digits(u8, bool),
-    /// The other half of a pair comes next.
+    /// The second half of a pair comes next.
     Paired,
 }
 
 impl Strings {
-    /// Copies what is to be kept, and says how much that is.
+    /// Copies the bytes that are kept, and returns their number.
     fn copy(&mut self, from: &[u8], out: &mut [u8]) -> usize {
         let mut kept = 0;
         for &byte in from {

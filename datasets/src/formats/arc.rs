@@ -22,7 +22,7 @@ use crate::page::document::Documents;
 use crate::{Capture, CaptureReader, Error, Finding, Tally};
 
 const LINE_BYTES_MAX: usize = 64 << 10;
-/// Most fields of a header line after the URL; version 2 has nine.
+/// The most fields of a header line after the URL; version 2 has nine.
 const FIELDS_MAX: usize = 24;
 /// How many line feeds may stand between a block and the next header line.
 const GAP_BYTES: usize = 4;
@@ -45,7 +45,7 @@ impl<'a> Header<'a> {
         if colon == 0 || !line[..colon].bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte)) {
             return None;
         }
-        // Where the last fields begin, from the right; what is left of them is the URL.
+        // Where the last fields begin, from the right. The text before them is the URL.
         let mut starts: Vec<usize> =
             memrchr_iter(b' ', line.as_bytes()).take(FIELDS_MAX).map(|space| space + 1).collect();
         starts.reverse();
@@ -63,8 +63,8 @@ impl<'a> Header<'a> {
     }
 }
 
-/// Whether a text begins like an ARC: with the record about the file, or with a header line and what is no header line.
-/// Lines of an index resemble header lines, but follow one another.
+/// Whether a text begins like an ARC: with the record about the file, or with a header line and a line that is not a
+/// header line. Lines of an index resemble header lines, but follow one another.
 pub(crate) fn is_own(head: &Head<'_>) -> bool {
     let text = head.text.trim_ascii_start();
     if text.starts_with(b"filedesc://") || memmem::find(text, b"\nfiledesc://").is_some() {
@@ -111,7 +111,7 @@ impl ArcReader {
         ArcReader { text, path, documents, line: Vec::new() }
     }
 
-    /// The next record; whether it is a capture, `None` at the end.
+    /// Reads the next record. Returns whether the record is a capture, or `None` at the end.
     fn record(&mut self, capture: &mut Capture, tally: &mut Tally) -> std::io::Result<Option<bool>> {
         let ArcReader { text, path, documents, line } = self;
         if !record::seek(text, path, tally, |text| header_next(text, 0))? {
@@ -172,7 +172,7 @@ fn block(text: &mut Text, len: Option<u64>, site: &mut RecordSite<'_>) -> std::i
     Ok(whole(next.unwrap_or_else(|end| end)))
 }
 
-/// Where a header line begins inside a block, counted as damage.
+/// Returns where a header line begins inside a block, and counts damage if one does.
 fn next_header_in(text: &mut Text, bytes: usize, site: &mut RecordSite<'_>) -> std::io::Result<Option<usize>> {
     let next = next_header(text, 0, bytes)?.ok();
     if next.is_some() {

@@ -5,7 +5,7 @@
 //! digits. Consecutive rows with one source and date form one capture. The offset of damage counts bytes of the
 //! uncompressed text.
 //!
-//! Memory: three fields of a row, each cut after [`TEXT_BYTES_MAX`] bytes; the reader passes over the others.
+//! Memory: three fields of a row, each cut after [`TEXT_BYTES_MAX`] bytes. The reader passes over the other fields.
 
 use crate::capture::date::{self, Date};
 use crate::capture::meaning::Seen;
@@ -24,9 +24,9 @@ pub(crate) fn open(text: Box<dyn BufRead + Send>, path: &Path) -> Box<dyn Captur
 struct WebgraphCsv {
     rows: Rows<Box<dyn BufRead + Send>>,
     path: PathBuf,
-    /// Where date, source and destination stand; none before the first row.
+    /// The columns of date, source and destination; `None` before the first row.
     columns: Option<[usize; 3]>,
-    /// The row at hand belongs to the next capture.
+    /// Whether the row at hand belongs to the next capture.
     is_held: bool,
     ended: bool,
 }
@@ -59,7 +59,7 @@ impl CaptureReader for WebgraphCsv {
 }
 
 impl WebgraphCsv {
-    /// The next row that is not empty; `false` at the end, which a break in the compression also is.
+    /// Reads the next row that is not empty. Returns `false` at the end, and also where the compression is broken.
     fn read_row(&mut self, tally: &mut Tally) -> Result<bool, Error> {
         if self.ended {
             return Ok(false);
@@ -77,8 +77,8 @@ impl WebgraphCsv {
         Ok(!self.ended)
     }
 
-    /// Learns the columns from the first row that has them. They are returned only where that row is no header but a
-    /// link.
+    /// Learns the columns from the first row that has them. Returns the columns if that row is a link, and `None` if it
+    /// is a header.
     fn begin(&mut self, tally: &mut Tally) -> Option<[usize; 3]> {
         let Some((columns, is_header)) = self.rows.row.columns() else {
             self.damage(Finding::BadRow, "the row is neither a header nor a link".to_owned(), tally);
@@ -98,27 +98,27 @@ struct Rows<R> {
     text: R,
     parser: csv_core::Reader,
     row: Row,
-    /// Bytes of the text that were read.
+    /// The number of bytes that were read of the text.
     offset: u64,
 }
 
-/// The fields of a row, as far as they are kept.
+/// The kept fields of a row.
 #[derive(Default)]
 struct Row {
     bytes: Vec<u8>,
     /// Where each kept field ends in `bytes`.
     ends: Vec<usize>,
-    /// Fields, with those that are not kept.
+    /// The number of all fields, kept or not.
     fields: usize,
     /// Where the row begins in the text.
     offset: u64,
 }
 
-/// Fields that are kept of a row without known columns. A header names the columns among them.
+/// The number of fields that are kept of a row while the columns are unknown. A header names the columns among them.
 const FIELDS_MAX: usize = 64;
-/// Bytes of them that are kept beyond the first three: more than the name of a column.
+/// The number of bytes that are kept of each field after the first three: more than the name of a column has.
 const NAME_BYTES_MAX: usize = 32;
-/// Bytes that are parsed at once.
+/// The most bytes of a field that are parsed at once.
 const PIECE_BYTES: usize = 8 << 10;
 
 impl<R: BufRead> Rows<R> {
@@ -126,8 +126,8 @@ impl<R: BufRead> Rows<R> {
         Rows { text, parser: csv_core::Reader::new(), row: Row::default(), offset: 0 }
     }
 
-    /// Reads the next row that is not empty; `false` at the end. Keeps the fields of the columns, or the first
-    /// [`FIELDS_MAX`] fields.
+    /// Reads the next row that is not empty, and returns `false` at the end. Keeps the fields of the columns, or the
+    /// first [`FIELDS_MAX`] fields if the columns are unknown.
     fn read(&mut self, columns: Option<&[usize; 3]>) -> io::Result<bool> {
         let Rows { text, parser, row, offset } = self;
         row.clear(*offset);
@@ -165,14 +165,14 @@ impl Row {
         (self.fields, self.offset) = (0, offset);
     }
 
-    /// Appends a piece of the field at hand, as far as it is kept.
+    /// Appends a piece to the field at hand, up to `kept_max` bytes of the field.
     fn append(&mut self, piece: &[u8], kept_max: usize) {
         let kept = self.bytes.len() - self.ends.last().copied().unwrap_or(0);
         self.bytes.extend_from_slice(&piece[..piece.len().min(kept_max.saturating_sub(kept))]);
     }
 
     fn end_field(&mut self, columns: Option<&[usize; 3]>) {
-        // Fields keep their numbers: those between and before the columns are empty.
+        // Fields keep their numbers: fields before and between the columns are empty.
         if self.fields < columns.map_or(FIELDS_MAX, |columns| columns.iter().max().map_or(0, |last| last + 1)) {
             let start = self.ends.last().copied().unwrap_or(0);
             cut_to_text(&mut self.bytes, start);
@@ -186,7 +186,7 @@ impl Row {
         Some(&self.bytes[start..*self.ends.get(number)?])
     }
 
-    /// Where date, source and destination stand by a first row, and whether that row is a header.
+    /// The columns of date, source and destination according to a first row, and whether that row is a header.
     fn columns(&self) -> Option<([usize; 3], bool)> {
         let fields: Vec<String> = (0..self.ends.len())
             .filter_map(|number| self.field(number))
@@ -202,7 +202,7 @@ impl Row {
         is_link.then_some(([0, 1, 2], false))
     }
 
-    /// Date, source and destination.
+    /// The date, the source and the destination of the row.
     fn link(&self, columns: [usize; 3]) -> Result<(Date, &str, &str), (Finding, String)> {
         let field = |column: usize| {
             let field = self
@@ -219,16 +219,16 @@ impl Row {
     }
 }
 
-/// The most of a text that a message shows.
+/// The most characters of a text that a message shows.
 const SHOWN_CHARS: usize = 40;
 
-/// Whether a text begins with rows of such a table.
+/// Whether a text begins with rows of a web graph table.
 pub(crate) fn is_own(head: &Head<'_>) -> bool {
     let mut rows = Rows::new(head.text);
     (0..ROWS_MAX).any(|_| rows.read(None).is_ok_and(|more| more && rows.row.columns().is_some()))
 }
 
-/// Rows that [`is_own`] looks at.
+/// The number of rows that [`is_own`] reads.
 const ROWS_MAX: usize = 3;
 
 #[cfg(test)]

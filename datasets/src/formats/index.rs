@@ -1,5 +1,5 @@
-//! Index files: they say which captures there are and where, and nothing of links. The reader names them, and reads no
-//! captures from them.
+//! Index files: they list captures and where the captures are, and say nothing about links. The reader names index
+//! files and reads no captures from them.
 //!
 //! | kind | a line |
 //! |---|---|
@@ -10,7 +10,8 @@
 //! | crawl log | of Heritrix: time, status, size, URL; of Browsertrix: JSON |
 //! | list of pages | `pages.jsonl` of a WACZ |
 //!
-//! A file is of the kind of most of its first lines. Fields are counted from both ends where a URL may have spaces.
+//! A file has the kind that more than half of its first lines have. Where a URL may have spaces, fields are counted
+//! from both ends.
 
 use crate::files::detect::{Head, fields};
 
@@ -20,12 +21,12 @@ const ZIPNUM: &str = "ZipNum index";
 const LOG: &str = "crawl log";
 const PAGES: &str = "list of pages of a WACZ";
 
-/// Lines that are looked at.
+/// The number of lines that are read.
 const LINES_MAX: usize = 40;
 
-/// The kind of an index file by its first lines; `None` for other files.
+/// The kind of an index file according to its first lines; `None` for other files.
 pub(crate) fn kind(head: &Head<'_>) -> Option<&'static str> {
-    // The first byte of a CDX is its delimiter, which some writers leave out.
+    // A CDX begins with its delimiter, which some writers leave out.
     if [&b" CDX"[..], b"CDX A ", b"CDX N ", b"\tCDX"].iter().any(|magic| head.text.starts_with(magic)) {
         return Some(CDX);
     }

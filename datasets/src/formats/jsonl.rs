@@ -3,19 +3,19 @@
 //! | field | value |
 //! |---|---|
 //! | `url` | the page |
-//! | `ts` | its time, see below |
-//! | `links` | an array of URLs, absolute or relative to `url`; none or null: nothing is said of the links |
+//! | `ts` | the time of the capture, see below |
+//! | `links` | an array of URLs, absolute or relative to `url`; if absent or null, the line says nothing about links |
 //! | `status` | a number, or text as CDX indexes have it (`"404"`, or `"-"` for none) |
-//! | `digest` | of the payload |
+//! | `digest` | the digest of the payload |
 //! | `revisit` | an object with `profile`, `refers_to_target_uri` and `refers_to_date` of a WARC record, all optional |
 //! | `redirect` | the target of a redirect; without it, the only link of a capture with a status of 3xx |
 //!
 //! A time is text (14 digits, or any form of [`crate::capture::date`]) or a number of 14 digits, 10 digits (seconds
 //! since 1970) or 13 digits (milliseconds).
 //!
-//! All but `url` and `ts` are optional, and may be null. The reader ignores other fields. What the fields mean is
-//! decided in [`crate::capture::meaning`]. Any other line is damage: the reader counts the line with its offset in the
-//! uncompressed text, and continues with the next line.
+//! All fields except `url` and `ts` are optional, and may be null. The reader ignores unknown fields.
+//! [`crate::capture::meaning`] decides what the fields mean. Any other line is damage: the reader counts the line with
+//! its offset in the uncompressed text, and continues with the next line.
 //!
 //! The parser writes fields directly into the capture, and reads a line that is too long to hold as a stream. Memory: a
 //! line of [`crate::files::lines::LINE_BYTES_MAX`], and the links if the capture sets no bound.
@@ -39,8 +39,9 @@ pub(crate) fn open(text: Box<dyn BufRead + Send>, path: &Path, redirects: bool) 
     Box::new(JsonLines { lines: Lines::new(text, path), redirects })
 }
 
-/// Whether a text begins with such lines: most of the first ones are objects, and one has the fields of a capture. One
-/// of them is enough of a line that goes on beyond the head, or is broken.
+/// Whether a text begins with such lines: at least half of the first lines are objects, and one line has two of the
+/// fields `url`, `ts` and `links`. A line that is broken, or longer than the text at hand, needs only one of the
+/// fields.
 pub(crate) fn is_own(head: &Head<'_>) -> bool {
     let (mut lines, mut objects, mut is_own) = (0, 0, false);
     for (line, is_cut) in head.lines().take(LINES_MAX) {
@@ -55,7 +56,7 @@ pub(crate) fn is_own(head: &Head<'_>) -> bool {
     is_own && 2 * objects >= lines
 }
 
-/// Lines that [`is_own`] looks at.
+/// The number of lines that [`is_own`] reads.
 const LINES_MAX: usize = 40;
 
 struct JsonLines {
@@ -64,7 +65,7 @@ struct JsonLines {
     redirects: bool,
 }
 
-/// A status as a line has it.
+/// A status in JSON: a number or a text.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Code {
@@ -73,7 +74,7 @@ enum Code {
 }
 
 impl Code {
-    /// The status, or what is wrong.
+    /// The status, or an error message.
     fn status(&self) -> Result<i64, String> {
         match self {
             Code::Number(code) => Ok(*code),
@@ -82,10 +83,10 @@ impl Code {
     }
 }
 
-/// What a line says besides what stands in the capture.
+/// The fields of a line that are not in the capture.
 #[derive(Default)]
 struct Said {
-    /// The date, or the beginning of what stands in its place.
+    /// The date, or the beginning of a text that is not a date.
     date: Option<Result<Date, String>>,
     status: Option<i64>,
     has_links: bool,
@@ -126,7 +127,7 @@ impl CaptureReader for JsonLines {
     }
 }
 
-/// Fills all of `capture` but its time.
+/// Fills all fields of `capture` except the time, and returns the other fields of the line.
 fn parse(line: &[u8], capture: &mut Capture) -> Result<Said, String> {
     let line = std::str::from_utf8(line).map_err(|error| error.to_string())?;
     let mut json = serde_json::Deserializer::from_str(line);
@@ -135,7 +136,7 @@ fn parse(line: &[u8], capture: &mut Capture) -> Result<Said, String> {
     Ok(said)
 }
 
-/// The same of a line that is too long to hold.
+/// As [`parse`], for a line that is too long to hold.
 fn parse_stream(line: &mut LongLine<'_>, capture: &mut Capture) -> Result<Said, String> {
     let mut json = serde_json::Deserializer::from_reader(BufReader::with_capacity(READ_BYTES, line));
     let said = Fields(capture).deserialize(&mut json).map_err(|error| error.to_string())?;
@@ -143,7 +144,7 @@ fn parse_stream(line: &mut LongLine<'_>, capture: &mut Capture) -> Result<Said, 
     Ok(said)
 }
 
-/// Bytes that are read at once of a line that is too long to hold.
+/// The number of bytes that are read at once of a line that is too long to hold.
 const READ_BYTES: usize = 64 << 10;
 
 enum Field {
@@ -217,7 +218,7 @@ impl<'de> Visitor<'de> for Fields<'_> {
     }
 }
 
-/// What a revisit refers to, as a line has it.
+/// The object `revisit` of a line.
 #[derive(Deserialize)]
 struct ReferredTo {
     profile: Option<String>,
@@ -272,7 +273,7 @@ impl Visitor<'_> for Text<'_> {
     }
 }
 
-/// Fills the texts; whether there is an array, and not null.
+/// Fills the texts. The value is whether there is an array, and not null.
 struct Links<'a>(&'a mut Texts);
 seed!(Links<'_>, bool, deserialize_any);
 
@@ -296,7 +297,7 @@ impl<'de> Visitor<'de> for Links<'_> {
 struct Time;
 seed!(Time, Result<Date, String>, deserialize_any);
 
-/// The most of a text that a message shows.
+/// The most characters of a text that a message shows.
 const SHOWN_CHARS: usize = 40;
 
 impl Visitor<'_> for Time {

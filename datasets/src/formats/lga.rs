@@ -36,12 +36,12 @@ pub(crate) fn is_own(head: &Head<'_>) -> bool {
     head.lines().take(LINES_MAX).any(|(line, _)| is_own(line))
 }
 
-/// Lines that [`is_own`] looks at.
+/// The number of lines that [`is_own`] reads.
 const LINES_MAX: usize = 8;
 
 struct Graph {
     lines: Lines,
-    /// Loaded at the first capture.
+    /// The map, loaded at the first capture.
     map: Option<Map>,
 }
 
@@ -49,7 +49,7 @@ struct Graph {
 #[derive(Default)]
 struct Map {
     text: String,
-    /// Beginning and length of each URL in `text`.
+    /// The offset and the length of each URL in `text`.
     offsets_by_id: HashMap<u64, (usize, usize)>,
 }
 
@@ -60,7 +60,7 @@ impl Map {
     }
 }
 
-/// A line of either file.
+/// A line of a graph or a map.
 #[derive(Deserialize)]
 struct Line<'a> {
     id: u64,
@@ -117,7 +117,7 @@ impl CaptureReader for Graph {
     }
 }
 
-/// The line held, where it is not empty and not broken.
+/// Parses the line at hand. Returns `None` if the line is empty or broken; a broken line is damage.
 fn parse<'a>(lines: &'a Lines, tally: &mut Tally) -> Option<Line<'a>> {
     let line = lines.line();
     if line.trim_ascii().is_empty() {
@@ -127,7 +127,7 @@ fn parse<'a>(lines: &'a Lines, tally: &mut Tally) -> Option<Line<'a>> {
     parsed.map_err(|error| tally.damage(Finding::BadJson, &lines.path, lines.start, error.to_string())).ok()
 }
 
-/// The map beside a graph, empty where there is none.
+/// Loads the map beside a graph. The map is empty if the file is missing.
 fn load_map(graph: &Path, tally: &mut Tally) -> Result<Map, Error> {
     let mut map = Map::default();
     let open = |path: PathBuf| match File::open(&path) {
@@ -151,7 +151,8 @@ fn load_map(graph: &Path, tally: &mut Tally) -> Result<Map, Error> {
     Ok(map)
 }
 
-/// Where the map of a graph may lie: the same name with the last `graph` replaced, as it is, with and without `.gz`.
+/// The possible paths of the map of a graph: the name of the graph with `map` in place of the last `graph`, unchanged,
+/// with `.gz`, and without `.gz`.
 fn candidates(graph: &Path) -> Vec<PathBuf> {
     let name = graph.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
     let Some(offset) = name.rfind("graph") else { return Vec::new() };

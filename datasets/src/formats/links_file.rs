@@ -11,7 +11,7 @@
 //! A file may mix both forms: `SOURCE [TIME] [LINK...]`, then any number of indented lines of links. The time is any
 //! text form of [`crate::capture::date`]. A page without a time has the time in the name of the file
 //! (`crawl-20080430.links`: 14 or 8 digits). Without such a name, the page is undated and has the time 1970-01-01
-//! 00:00:00. Of several undated records of a page the newest is kept, and the other records are counted. A record is
+//! 00:00:00. If a page has several undated records, the newest record is kept, and the others are counted. A record is
 //! newer if its file was modified later, then if the name of its file sorts later, then if the record is later in the
 //! file. Modification times have no other use: copying a file must not change when a page was captured.
 //!
@@ -35,8 +35,8 @@ pub(crate) fn open(text: Box<dyn BufRead + Send>, path: &Path) -> Box<dyn Captur
     Box::new(LinksFile { lines, time, undated, is_source_held: false, is_comment: false })
 }
 
-/// Whether a text begins with such lines: some page has a link or a time, and no more lines are something else. A list
-/// of URLs alone is none.
+/// Whether a text begins with such lines: some page has a link or a time, and at most as many lines are something else.
+/// A list of URLs alone is not a links file.
 pub(crate) fn is_own(head: &Head<'_>) -> bool {
     let (mut own, mut other, mut has_page) = (0, 0, false);
     for (line, _) in head.lines().take(LINES_MAX).filter(|(line, _)| !line.starts_with(b"#")) {
@@ -54,7 +54,7 @@ pub(crate) fn is_own(head: &Head<'_>) -> bool {
     own > 0 && own >= other
 }
 
-/// Lines that [`is_own`] looks at.
+/// The number of lines that [`is_own`] reads.
 const LINES_MAX: usize = 200;
 
 /// Whether a word is a URL with a scheme and a host.
@@ -69,7 +69,7 @@ fn is_link(word: &[u8]) -> bool {
     is_url(word) || paths.iter().any(|path| word.starts_with(path))
 }
 
-/// Whether a word is a date, or digits in its place.
+/// Whether a word is a date, or 4 to 14 digits in the place of a date.
 fn is_time(word: &[u8]) -> bool {
     std::str::from_utf8(word).is_ok_and(|word| date::parse(word).is_some())
         || (4..=14).contains(&word.len()) && word.iter().all(u8::is_ascii_digit)
@@ -77,11 +77,11 @@ fn is_time(word: &[u8]) -> bool {
 
 struct LinksFile {
     lines: Lines,
-    /// Time of pages without one.
+    /// The time of pages without a time.
     time: i64,
-    /// Where that is none: how new the file is.
+    /// How new the file is, if no time is known for pages without a time.
     undated: Option<Vec<u8>>,
-    /// The line held is the next page's.
+    /// Whether the line at hand is the next page.
     is_source_held: bool,
     is_comment: bool,
 }
@@ -135,10 +135,10 @@ impl CaptureReader for LinksFile {
 }
 
 impl LinksFile {
-    /// Takes the page and its time from the words of a line; a second word that is no date is its first link.
+    /// Takes the page and the time from the words of a line. If the second word is not a date, it is the first link.
     ///
     /// # Errors
-    /// Digits that are no date.
+    /// The second word consists of digits and is not a date.
     fn begin<'a>(
         &self,
         words: &mut impl Iterator<Item = &'a str>,
@@ -169,12 +169,13 @@ fn time_of_name(path: &Path) -> Option<i64> {
     numbers.filter_map(date::parse).map(Date::seconds).next()
 }
 
-/// Bytes that are the greater the newer a file is: when it was modified, then its name. What is no file is newest.
+/// The age of a file as bytes that sort newer files later: the time of modification, then the name. A path that is not
+/// a file is the newest.
 fn age(path: &Path) -> Vec<u8> {
     let modified = std::fs::metadata(path).and_then(|file| file.modified()).ok();
     let nanoseconds =
         modified.map_or(u128::MAX, |time| time.duration_since(UNIX_EPOCH).map_or(0, |age| age.as_nanos()));
-    // No name has a NUL, so one that begins another one comes before it.
+    // No name has a NUL byte, so a name sorts before the longer names that begin with it.
     [&nanoseconds.to_be_bytes(), path.as_os_str().as_encoded_bytes(), b"\0"].concat()
 }
 

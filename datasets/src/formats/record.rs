@@ -10,16 +10,16 @@ use crate::capture::date;
 use crate::files::compressed::Text;
 use crate::{Finding, Profile, Revisit, Tally};
 
-/// Longest header block of a record or of an HTTP message.
+/// The most bytes of the header block of a record or of an HTTP message.
 pub(crate) const HEADER_BYTES_MAX: usize = 1 << 20;
-/// Most bytes of a body that are read or decoded.
+/// The most bytes of a body that are read or decoded.
 pub(crate) const BODY_BYTES_MAX: usize = 64 << 20;
 
 /// The location of a record, and the tally for its findings.
 pub(crate) struct RecordSite<'a> {
     pub(crate) tally: &'a mut Tally,
     pub(crate) path: &'a Path,
-    /// Offset in the file of the compressed member, and bytes from there in the text.
+    /// The offset of the compressed member in the file, and the number of bytes from there in the text.
     pub(crate) at: (u64, u64),
 }
 
@@ -36,7 +36,7 @@ impl RecordSite<'_> {
         self.tally.count(finding);
     }
 
-    /// The seconds of a date; counts bad, finer and coarser ones.
+    /// The date as seconds since 1970. Counts dates that are invalid, finer than a second, or coarser.
     pub(crate) fn time(&mut self, text: &str) -> Option<i64> {
         let Some(date) = date::parse(text) else {
             self.damage(Finding::BadDate, text.get(..40).unwrap_or(text));
@@ -91,8 +91,8 @@ impl Fields {
         self.fields.clear();
     }
 
-    /// Adds a line (without its line feed); a line that begins with white space continues the one before.
-    /// `false` if it is no field.
+    /// Adds a line (without its line feed). A line that begins with white space continues the field before. Returns
+    /// `false` if the line is not a field.
     pub(crate) fn push(&mut self, line: &[u8]) -> bool {
         let folded = matches!(line.first(), Some(b' ' | b'\t'));
         if folded && let Some((_, value)) = self.fields.last_mut() {
@@ -135,17 +135,17 @@ impl Fields {
         at
     }
 
-    /// All fields, names as spelt.
+    /// All fields, with the names as they are spelt.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
         self.fields.iter().map(|(name, value)| (&self.text[name.clone()], &self.text[value.clone()]))
     }
 
-    /// The first value of a name in any case.
+    /// The first value of a field; the case of the name does not matter.
     pub(crate) fn bytes(&self, name: &str) -> Option<&[u8]> {
         self.iter().find(|(key, _)| key.eq_ignore_ascii_case(name.as_bytes())).map(|(_, value)| value)
     }
 
-    /// The first value of a name in any case, if it is not empty.
+    /// The first value of a field, if it is not empty; the case of the name does not matter.
     pub(crate) fn get(&self, name: &str) -> Option<Cow<'_, str>> {
         self.bytes(name).filter(|value| !value.is_empty()).map(String::from_utf8_lossy)
     }
@@ -169,7 +169,7 @@ pub(crate) fn bare_uri(uri: &str) -> &str {
     uri.strip_prefix('<').map_or(uri, |uri| uri.strip_suffix('>').unwrap_or(uri)).trim()
 }
 
-/// What a revisit record says. An unknown profile counts as identical-payload-digest.
+/// Makes a revisit from the fields of its record. An unknown profile counts as identical-payload-digest.
 pub(crate) fn revisit(profile: Option<&str>, url: Option<&str>, date: Option<&str>) -> Revisit {
     let not_modified =
         profile.is_some_and(|profile| profile.trim_end_matches(['/', '>']).ends_with("server-not-modified"));

@@ -13,15 +13,15 @@
 //! The reader reads only these columns, never others such as `anchor`. Some writers store an Arrow schema in the file.
 //! The reader ignores the Arrow schema, so dictionary, large and view types are plain strings and lists. The library
 //! `parquet` reads the footer. The columns are read here, value by value (`pages`, `numbers`, `column`), because the
-//! library holds whole pages, whole rows, and a long text as often as it occurs.
+//! library holds whole pages, whole rows, and a long text once for each time that it occurs.
 //!
-//! Dates: timestamps of any unit, integers of 10 digits (seconds since 1970), 13 (milliseconds) or 14
-//! (`YYYYMMDDhhmmss`), texts as in [`crate::capture::date`]; crawl dates are digits of a text or an integer, 8 or 14 of
-//! them. Null cells are damage: a row without URL or date is left out, as is a link that is null. In optional columns
-//! null is as if the column was not there.
+//! Dates are timestamps of any unit, integers of 10 digits (seconds since 1970), 13 (milliseconds) or 14
+//! (`YYYYMMDDhhmmss`), or texts as in [`crate::capture::date`]. Crawl dates have 8 or 14 digits, as text or integer.
+//! Null cells are damage: a row without URL or date is left out, and so is a link that is null. In an optional column,
+//! null means that the row does not have the value.
 //!
-//! Unit of work: one row group. Memory: some buffers and a dictionary of each column, whatever the sizes of pages, rows
-//! and texts; and the footer. Offsets of damage are row numbers in the file, from 0.
+//! Unit of work: one row group. Memory: some buffers and a dictionary for each column, whatever the sizes of pages,
+//! rows and texts; and the footer. Offsets of damage are row numbers in the file, from 0.
 
 mod captures;
 mod cells;
@@ -44,7 +44,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
-/// Bytes of each row group. An invalid Parquet file counts as one row group, so that [`open`] reports the file.
+/// The number of bytes of each row group. An invalid Parquet file counts as one row group, so that [`open`] reports the
+/// file.
 pub(crate) fn row_groups(path: &Path) -> Result<Vec<u64>, Error> {
     let file = File::open(path).map_err(|source| Error::io(path, source))?;
     let Ok(metadata) = metadata(path, &file)? else {
@@ -110,7 +111,7 @@ pub(crate) fn open(
             let opened = webgraph::Webgraph::new(columns, roots);
             (opened.map(|own| Box::new(own) as Box<dyn CaptureReader>), roots.to_vec())
         }
-        // Each row group is an input; the file is named once.
+        // Each row group is an input, and the file is reported once.
         _ if row_group > 0 => return Ok(Box::new(Broken { path: path.to_owned(), report: None })),
         _ if index_of("url_surtkey").is_some() => {
             return broken(Finding::IndexFile, "columnar index of Common Crawl".to_owned());
@@ -136,17 +137,17 @@ pub(crate) fn open(
     })
 }
 
-/// A file whose footer was read: its path, length and time of change.
+/// The footer of a file that was read: path, length and time of modification of the file, and the footer.
 type Read = (PathBuf, u64, Option<SystemTime>, ArrowReaderMetadata);
 
-/// Footers that are kept.
+/// The number of footers that are kept.
 const FOOTERS_KEPT: usize = 4;
 
-/// The footer of a file, or what is wrong with it. A file has as many inputs as row groups, so those read last are
-/// kept.
+/// Reads the footer of a file; the inner error says why the footer is invalid. Each row group of a file is an input, so
+/// the footers that were read last are kept.
 ///
 /// # Errors
-/// Errors of the system, which are no damage.
+/// Errors of the operating system, which are not damage.
 fn metadata(path: &Path, file: &File) -> Result<Result<ArrowReaderMetadata, ParquetError>, Error> {
     static LAST: Mutex<Vec<Read>> = Mutex::new(Vec::new());
     let found = file.metadata().map_err(|source| Error::io(path, source))?;
@@ -169,26 +170,26 @@ fn metadata(path: &Path, file: &File) -> Result<Result<ArrowReaderMetadata, Parq
     Ok(Ok(metadata))
 }
 
-/// What the system said, where the Parquet library could not read because of that.
+/// The error of the operating system that caused an error of the Parquet library, if there is one.
 fn refusal(flaw: &ParquetError) -> Option<io::Error> {
     let ParquetError::External(inner) = flaw else { return None };
     let code = inner.downcast_ref::<io::Error>()?.raw_os_error()?;
     Some(io::Error::from_raw_os_error(code))
 }
 
-/// What the system said when a column was to be opened, if it refused that.
+/// The error of the operating system, if it refused to open the file of a column.
 type Refused = Arc<Mutex<Option<io::Error>>>;
 
-/// A row group and where its reader stands in it.
+/// A row group and the position of its reader.
 struct Columns {
     metadata: ArrowReaderMetadata,
     row_group: usize,
     path: PathBuf,
     refused: Refused,
-    /// Row number in the file of the next row.
+    /// The row number in the file of the next row.
     row: u64,
     row_end: u64,
-    /// The rest of the row group cannot be read.
+    /// Whether the rest of the row group cannot be read.
     ended: bool,
 }
 
@@ -197,8 +198,8 @@ impl Columns {
         &self.metadata.schema().fields()[root]
     }
 
-    /// Opens the column of a root, or that of a field of it; `None` where there is none, or not exactly one, and where
-    /// the system refuses to open it, which is kept.
+    /// Opens the column of a root, or the column of one of its fields. Returns `None` if there is not exactly one such
+    /// column, or if the operating system refuses to open the file. That error is kept in `refused`.
     fn leaf(&self, root: usize, field: Option<&str>) -> Option<Column> {
         let schema = self.metadata.parquet_schema();
         let mut leaves = (0..schema.num_columns()).filter(|&leaf| {
@@ -231,10 +232,10 @@ impl Columns {
         tally.damage(finding, &self.path, self.row - 1, detail);
     }
 
-    /// Counts what is left of the row group, from the row at hand on, as damage.
+    /// Counts the rest of the row group, from the row at hand on, as damage.
     ///
     /// # Errors
-    /// Errors of the system, which are no damage.
+    /// Errors of the operating system, which are not damage.
     fn give_up(&mut self, error: &io::Error, tally: &mut Tally) -> Result<(), Error> {
         if let Some(code) = error.raw_os_error() {
             return Err(Error::io(&self.path, io::Error::from_raw_os_error(code)));
@@ -256,7 +257,7 @@ impl CaptureReader for Broken {
     fn read(&mut self, capture: &mut Capture, tally: &mut Tally) -> Result<bool, Error> {
         capture.clear();
         if let Some((finding, detail)) = self.report.take() {
-            // A place of damage, or a file of another kind.
+            // Damage in the footer, or a file of another kind.
             tally.damage(finding, &self.path, 0, detail);
         }
         Ok(false)
@@ -463,7 +464,7 @@ mod tests {
         assert!(matches!(open(Path::new("/nowhere"), 0, true, &DigestCell::default()), Err(Error::Io { .. })));
     }
 
-    /// Items that are texts of another kind are no texts to the reader of dictionaries.
+    /// The reader of dictionaries does not treat items with another text type as texts.
     #[test]
     fn links_marked_as_json_are_read_as_texts() {
         let schema = parse_message_type(
@@ -493,7 +494,7 @@ mod tests {
         assert_eq!(tally, Tally::default());
     }
 
-    /// Tables of random captures, in every encoding, compression and version, read as they were written.
+    /// Writes tables of random captures in every encoding, compression and version, and reads them back.
     #[test]
     fn every_encoding_is_read_back() {
         let mut random = fastrand::Rng::with_seed(3);
@@ -527,7 +528,7 @@ mod tests {
                 .set_writer_version([WriterVersion::PARQUET_1_0, WriterVersion::PARQUET_2_0][random.usize(..2)])
                 .set_compression(compressions[random.usize(..3)])
                 .set_dictionary_enabled(dictionary)
-                // Pages begin to be plain when the dictionary is full.
+                // Pages become plain when the dictionary is full.
                 .set_dictionary_page_size_limit([1 << 20, 2000][random.usize(..2)])
                 .set_data_page_size_limit([1 << 20, 500][random.usize(..2)])
                 .set_write_batch_size([1024, 7][random.usize(..2)])

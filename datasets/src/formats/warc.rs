@@ -25,10 +25,10 @@ use crate::formats::wat::{self, Flavour};
 use crate::page::document::{self, Documents};
 use crate::{Capture, CaptureReader, Error, Finding, Tally};
 
-/// Most bytes of a block that are read to find the next record.
+/// The most bytes of an unwanted block that are read to find the next record.
 const OTHER_BYTES_MAX: usize = 1 << 20;
 
-/// Most bytes of line feeds between a block and the next version line.
+/// The most bytes of line feeds between a block and the next version line.
 const GAP_BYTES: usize = 10;
 /// Bytes after a version line that must contain the type of the record; otherwise the line is text of a block.
 const TYPE_BYTES_MAX: usize = 400;
@@ -98,7 +98,7 @@ impl WarcReader {
         }
     }
 
-    /// The next record; whether it is a capture, `None` at the end.
+    /// Reads the next record. Returns whether the record is a capture, or `None` at the end.
     fn record(&mut self, capture: &mut Capture, tally: &mut Tally) -> std::io::Result<Option<bool>> {
         let mut at = (0, 0);
         if !self.header(tally, &mut at)? {
@@ -138,7 +138,7 @@ fn block(text: &mut Text, len: Option<u64>, wanted: bool, site: &mut RecordSite<
     let bytes = usize::try_from(len).unwrap_or(usize::MAX).min(bytes_max);
     let ahead = text.peek(bytes + GAP_BYTES)?;
     if ahead.len() < bytes {
-        // The end, or a broken member, inside the block: the length may be too great all the same.
+        // The file ends, or a member is broken, inside the block. The length may still be too large.
         if let Some(next) = version_line(ahead, 0) {
             site.damage(Finding::BadLength, "the next record begins inside the block");
             return Ok(whole(next));
@@ -180,7 +180,7 @@ fn block(text: &mut Text, len: Option<u64>, wanted: bool, site: &mut RecordSite<
 /// the block to read.
 fn next_version(text: &mut Text, mut from: usize) -> std::io::Result<usize> {
     const STEP_BYTES: usize = 64 << 10;
-    // What may be the beginning of a version line that is not all at hand, and the line feed before it.
+    // The text at hand may end inside a version line: six bytes, and the line feed before them.
     const OVERLAP_BYTES: usize = 7;
     loop {
         let wanted = from + STEP_BYTES;

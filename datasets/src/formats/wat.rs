@@ -28,24 +28,24 @@ use crate::page::document::{self, Documents};
 use crate::page::html;
 use crate::{Capture, Finding, LinkKinds};
 
-/// Whether entities in URLs are still to be decoded.
+/// Whether entities in URLs must still be decoded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Flavour {
-    /// They are.
+    /// Entities must be decoded.
     #[default]
     Iipc,
-    /// They are not.
+    /// Entities are decoded already.
     CommonCrawl,
 }
 
 impl Flavour {
-    /// The flavour by the fields of a `warcinfo` record.
+    /// The flavour according to the fields of a `warcinfo` record.
     pub(crate) fn of(warcinfo: &Fields) -> Flavour {
         if warcinfo.get("Software-Info").is_some() { Flavour::CommonCrawl } else { Flavour::Iipc }
     }
 }
 
-/// Makes the envelope in `json` a capture, or counts why it is none.
+/// Turns the envelope in `json` into a capture, or counts why the record is not a capture.
 pub(crate) fn capture(
     json: &[u8],
     flavour: Flavour,
@@ -120,7 +120,7 @@ pub(crate) fn capture(
             let encoding = http_type.and_then(http::charset).and_then(for_label).or_else(|| html.head.encoding());
             page_links(html, flavour, encoding.unwrap_or(UTF_8), documents.kinds, capture);
         }
-        // Extractors leave resource records unread: without metadata of the HTML nothing is said of their links.
+        // Extractors do not parse resource records. Without metadata of the HTML, the links are unknown.
         let has_links = response.is_some() || html.is_some();
         Seen { has_links, ..seen }.settle(kinds.redirects, capture, site.tally)
     };
@@ -276,7 +276,7 @@ struct MetadataRecord<'a> {
     value: Word<'a>,
 }
 
-/// A text; of an array the first, of a number its digits, of anything else nothing.
+/// A text: the first item of an array, the digits of a number, nothing of any other value.
 #[derive(Default)]
 struct Word<'a>(Option<Cow<'a, str>>);
 
@@ -286,7 +286,7 @@ impl Word<'_> {
     }
 }
 
-/// The members of an array, or a lone one.
+/// The items of an array, or a single item.
 struct Items<T>(Vec<T>);
 
 impl<T> Default for Items<T> {
@@ -312,7 +312,7 @@ impl<'i, T> IntoIterator for &'i Items<T> {
     }
 }
 
-/// Header fields as an object; names in any case.
+/// Header fields as an object. The case of names does not matter.
 #[derive(Default)]
 struct Headers<'a>(Vec<(Cow<'a, str>, Word<'a>)>);
 

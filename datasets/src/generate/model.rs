@@ -11,8 +11,8 @@
 //! - A monthly crawl captures pages in the first second of a month. Pages are born and die, and sometimes a capture is
 //!   missed. In an irregular crawl, the numbers of captures follow Zipf's law, some hours apart and some months apart.
 //!
-//! Where pages die ([`GenerateOptions::deaths`]), what else is made up stays the same: captures of a dead page come at
-//! the times of a living one, with another status and without links.
+//! If pages die ([`GenerateOptions::deaths`]), the rest of the crawl stays the same: a dead page is captured at the
+//! times of a living page, with another status and without links.
 //!
 //! Links change with the months, whenever a page is captured. The model uses integers only, see `random`.
 //!
@@ -26,32 +26,33 @@ use crate::capture::date;
 use crate::{Capture, CaptureReader, Error, Tally};
 use std::ops::Range;
 
-/// One of so many URLs of a host is crawled, and one of so many hosts.
+/// One in [`CRAWLED`] URLs of a host is crawled, and one in [`CRAWLED`] hosts.
 const CRAWLED: u64 = 4;
-/// URLs of a host that is not crawled.
+/// The number of URLs of a host that is not crawled.
 const FOREIGN_URLS: u64 = 24;
-/// Of ten thousand links inside the host, outside the menus: those near the page.
+/// How many of ten thousand links inside the host, outside the menus, lead to pages near by.
 const NEAR: u64 = 7_500;
-/// Groups of [`CRAWLED`] URLs that are near.
+/// The number of groups of [`CRAWLED`] URLs that count as near.
 const NEAR_GROUPS: u64 = 8;
-/// Of ten thousand links outside: to crawled hosts, to home pages.
+/// How many of ten thousand links to other hosts lead to crawled hosts, and how many lead to home pages.
 const TO_CRAWLED_HOSTS: u64 = 4_700;
 const TO_HOME: u64 = 3_000;
-/// Of ten thousand: links that die and are replaced by the first link of their slot.
+/// How many of ten thousand links that die are replaced by the first link of their slot.
 const RETURNS: u64 = 1_500;
-/// Of ten thousand captures of a page that is gone: those at which it is back. Of pages that are gone, those with 410.
+/// At how many of ten thousand captures a dead page is back, and how many of ten thousand dead pages have status 410.
 const RETURNED: u64 = 500;
 const REMOVED: u64 = 2_500;
-/// Days between captures of a page of an irregular crawl, at most; of ten thousand, those that follow soon.
+/// How many of ten thousand captures of a page of an irregular crawl follow soon. The most days until these, and until
+/// the others.
 const SOON: u64 = 3_500;
 const SOON_DAYS: u64 = 4;
 const LATER_DAYS: u64 = 300;
-/// Of ten thousand pages of an irregular crawl: those without links.
+/// How many of ten thousand pages of an irregular crawl have no links.
 const EMPTY: u64 = 45;
-/// How often a link that the page has already is given up for another one.
+/// How often another target is tried for a link that the page already has.
 const TRIES: u32 = 6;
-/// Of ten thousand directories: quiet ones and lively ones. How many links of higher classes quiet, other and lively
-/// ones have, in hundredths of what the profile says.
+/// How many of ten thousand directories are quiet, and how many are lively. The number of links of higher classes in
+/// quiet, other and lively directories, in percent of the number in the profile.
 const QUIET: u64 = 6_000;
 const LIVELY: u64 = 1_500;
 const TEMPERS: [u64; 3] = [25, 100, 600];
@@ -73,7 +74,7 @@ struct Link {
 #[derive(Default)]
 struct Links {
     links: Vec<Link>,
-    /// Their targets again, close together: they are searched for each new link.
+    /// The keys of the targets, close together, because each new link searches them.
     targets: Vec<u64>,
 }
 
@@ -88,7 +89,7 @@ impl Links {
         self.targets.push(Links::key(link.target));
     }
 
-    /// Whether a target is there in any month; hardly ever it only seems so.
+    /// Whether some link has the target, in any month. In rare cases, another target has the same key.
     fn have(&self, target: Target) -> bool {
         self.targets.contains(&Links::key(target))
     }
@@ -102,23 +103,23 @@ impl Links {
 pub struct Generator {
     seed: u64,
     months: u64,
-    /// Months whose captures are given.
+    /// The months of which captures are generated.
     only: Range<u64>,
     profile: Profile,
     deaths: u64,
     share: Share,
-    /// Life of a link in months, by class: of 2^64, those that live longer than 1, 2, 3 ... months.
+    /// The life of links in months, by class: how many of 2^64 links live longer than 1, 2, 3 ... months.
     lives: [Vec<u64>; 3],
-    /// By month the pages that are born up to it, or by captures (from 1) the pages that have so many or fewer; the
-    /// last is all pages.
+    /// For each month, the pages that are born up to that month. In an irregular crawl, for each number of captures
+    /// (from 1), the pages with at most that number. The last item counts all pages.
     choices: Vec<u64>,
     /// The next host.
     next_host: u64,
     host: u64,
-    /// URLs of the host, by number, and the numbers of those that are crawled, in URL order, last first.
+    /// The URLs of the host by number, and the numbers of the crawled URLs in URL order, last first.
     urls: Vec<String>,
     pages: Vec<u64>,
-    /// The directory whose menu was made last, and its links.
+    /// The links of the latest menu, and its directory.
     menu: Links,
     menu_directory: u64,
     page: Page,
@@ -126,25 +127,26 @@ pub struct Generator {
     neighbour: Links,
 }
 
-/// The page whose captures are being handed out.
+/// The page at hand. Its captures are handed out one by one.
 #[derive(Default)]
 struct Page {
     number: u64,
     /// Links outside of the menus.
     body: Links,
-    /// Texts of all its links end to end, and their places in it with the months when they are there.
+    /// The texts of all links of the page end to end. For each link, the months in which it is there and the place of
+    /// its text.
     texts: String,
     links: Vec<(Range<u64>, Range<usize>)>,
-    /// Captures still to come, last first.
+    /// The captures that are still to come, last first.
     captures: Vec<Planned>,
 }
 
-/// A capture that is to come.
+/// A capture that is still to come.
 #[derive(Clone, Copy)]
 struct Planned {
     time: i64,
     month: u64,
-    /// What the server answers where it fails.
+    /// The status of the response, if the capture is a failure.
     failure: Option<u16>,
 }
 
@@ -204,7 +206,7 @@ impl Generator {
         self.share.sizes.pages(host)
     }
 
-    /// Makes the URLs of the next host.
+    /// Makes up the URLs of the next host.
     fn begin_host(&mut self) {
         self.host = self.next_host;
         self.next_host += 1;
@@ -226,7 +228,8 @@ impl Generator {
         usize::try_from(number).ok().and_then(|number| self.urls.get(number)).map_or("", String::as_str)
     }
 
-    /// The URL that is crawled among the next [`CRAWLED`] of a host; the home page is.
+    /// The number of the crawled URL in a group of [`CRAWLED`] URLs of a host. In the first group, this is the home
+    /// page.
     fn crawled(&self, host: u64, group: u64) -> u64 {
         group * CRAWLED + if group == 0 { 0 } else { self.random(&[11, host, group]).below(CRAWLED) }
     }
@@ -266,7 +269,7 @@ impl Generator {
         self.page = page;
     }
 
-    /// The links of a page that are not in the menu, in the months in which it is captured.
+    /// Makes up the links of a page outside the menu, for the months in which the page is captured.
     fn body_links(&self, number: u64, months: Range<u64>, random: &mut Random, links: &mut Links) {
         let constants = self.profile.constants();
         let mut slots = constants.body_min + random.below(constants.body_spread) + random.below(constants.body_spread);
@@ -298,7 +301,7 @@ impl Generator {
         }
     }
 
-    /// Fills a slot of a page from a month on with one link after the other.
+    /// Fills a slot of a page with one link after the other, from a month on.
     fn follow(
         &self,
         slot: usize,
@@ -330,7 +333,7 @@ impl Generator {
         self.menu.have(target) || links.have(target)
     }
 
-    /// Of a hundred: how many links of higher classes a directory has, where others have a hundred.
+    /// The number of links of higher classes of a directory, in percent of the usual number.
     fn temper(&self, directory: u64) -> u64 {
         match self.random(&[14, self.host, directory]).below(10_000) {
             rank if rank < QUIET => TEMPERS[0],
@@ -351,7 +354,7 @@ impl Generator {
         1 + self.lives[class].partition_point(|&living| draw < living) as u64
     }
 
-    /// Captures of a page, last first.
+    /// Makes up the captures of a page, last first.
     fn captures(&self, random: &mut Random, captures: &mut Vec<Planned>) {
         captures.clear();
         let choice = random.below(self.choices.last().copied().unwrap_or(0));
@@ -370,14 +373,15 @@ impl Generator {
         captures.reverse();
     }
 
-    /// One capture and `more`: a third of them within a day or two, the others after weeks or months.
+    /// Makes up one capture and `more` captures: a third of these within a day or two, the others after weeks or
+    /// months.
     fn irregular_captures(&self, more: u64, random: &mut Random, captures: &mut Vec<Planned>) {
         let gap = |random: &mut Random| {
             let days = if random.chance(SOON) { SOON_DAYS } else { LATER_DAYS };
             random.small_below(days * DAY)
         };
         let gaps: Vec<u64> = (0..more).map(|_| gap(random)).collect();
-        // What goes beyond the crawl is pressed together.
+        // If all gaps together are longer than the crawl, they are made shorter.
         let days = self.months * 28;
         let span = gaps.iter().sum::<u64>().max(1);
         let length = span.min(days * DAY - 1);
@@ -392,7 +396,7 @@ impl Generator {
         captures.reverse();
     }
 
-    /// Lets a page die, come back, and be out of reach; `captures` are those of the page, last first.
+    /// Lets a page die, come back, and be out of reach. `captures` has the captures of the page, last first.
     fn fail(&self, number: u64, captures: &mut [Planned]) {
         if self.deaths == 0 {
             return;
@@ -414,7 +418,8 @@ impl Generator {
         self.deaths > 0
     }
 
-    /// The links that all pages of a directory have: the home page and some of the host, some near by.
+    /// Makes up the links that all pages of a directory have: to the home page, to some pages of the host, and to some
+    /// near by.
     fn make_menu(&mut self, directory: u64) {
         let constants = self.profile.constants();
         let mut menu = std::mem::take(&mut self.menu);
@@ -441,7 +446,8 @@ impl Generator {
         self.menu_directory = directory;
     }
 
-    /// A link that is not copied; those near the page come from farther away the more often it was tried.
+    /// Makes up a link that is not copied. The more often links near the page were tried, the farther away the next one
+    /// is.
     fn target(&self, number: u64, tried: u32, random: &mut Random) -> Target {
         if random.chance(self.profile.constants().outside) {
             return self.target_outside(random);
@@ -459,7 +465,7 @@ impl Generator {
         Target { host: self.host, number }
     }
 
-    /// A link that leaves the host.
+    /// Makes up a link to another host.
     fn target_outside(&self, random: &mut Random) -> Target {
         let hosts = self.share.sizes.hosts;
         let home = random.chance(TO_HOME);
@@ -502,7 +508,7 @@ impl CaptureReader for Generator {
     }
 }
 
-/// Seconds since 1970 of a second of a month of the crawl.
+/// The time of a second of a month of the crawl, in seconds since 1970.
 fn time(month: u64, second: u64) -> i64 {
     let month = FIRST_MONTH + i64::try_from(month).unwrap_or(0);
     let start = date::seconds(month / 12, month % 12 + 1, 1, 0, 0, 0).unwrap_or(i64::MAX / 2);

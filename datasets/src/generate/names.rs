@@ -8,9 +8,9 @@
 
 use super::random::Random;
 
-/// URLs of a directory.
+/// The number of URLs of a directory.
 pub(super) const DIRECTORY_URLS: u64 = 32;
-/// Directories in a directory.
+/// The number of directories in a directory.
 const BRANCHES: u64 = 6;
 
 /// 64 syllables of two letters.
@@ -96,7 +96,7 @@ fn write_host(seed: u64, host: u64, out: &mut String) {
     out.push_str(pick(&DOMAINS, bits >> 40));
 }
 
-/// The path of a directory, with a slash at its end; nothing for the root.
+/// Writes the path of a directory with a slash at the end; nothing for the root.
 fn write_directory(seed: u64, host: u64, directory: u64, out: &mut String) {
     if directory == 0 {
         return;
@@ -113,7 +113,7 @@ fn write_directory(seed: u64, host: u64, directory: u64, out: &mut String) {
     out.push('/');
 }
 
-/// Two to four syllables and an ending.
+/// Writes two to four syllables and an ending.
 fn word(bits: u64, out: &mut String) {
     for index in 0..2 + bits % 3 {
         syllable(bits >> (6 * index + 5), out);

@@ -1,38 +1,42 @@
-//! What the profiles of a generated crawl differ in, and how many links a page has on average.
+//! The differences between the profiles of a generated crawl, and the average number of links of a page.
 //!
 //! Numbers are measured on the crawls that a profile imitates. All chances are out of ten thousand.
 
 use super::{GenerateOptions, Profile};
 
-/// Of ten thousand a month: pages born, for each that was there at first; pages that die; captures that are missed.
+/// Chances a month: births of pages (for each page of the first month), deaths of pages, missed captures.
 pub(super) const BIRTHS: u64 = 80;
 pub(super) const DEATHS: u64 = 40;
 pub(super) const MISSED: u64 = 110;
-/// Most captures of a page of an irregular crawl.
+/// The most captures of a page of an irregular crawl.
 pub(super) const IRREGULAR_CAPTURES_MAX: u64 = 50;
 
-/// What differs between the profiles. All chances are out of ten thousand.
+/// The constants of a profile. All chances are out of ten thousand.
 pub(super) struct Constants {
-    /// Links of a menu: of the host, of the directory.
+    /// The number of links in the menu of a host, and in the menu of a directory.
     pub(super) host_menu: u64,
     pub(super) directory_menu: u64,
-    /// Links of a page besides, at least; two numbers below `body_spread` are added.
+    /// The smallest number of links of a page outside the menus. Two numbers below `body_spread` are added.
     pub(super) body_min: u64,
     pub(super) body_spread: u64,
-    /// Pages that have more, and how many more at most.
+    /// The chance that a page has more links, and the limit of their number.
     pub(super) long: u64,
     pub(super) long_more: u64,
-    /// Pages that copy; links that these copy; copies that share the fate of the original.
+    /// The chances that a page copies links, that such a page copies a link, and that a copy shares the fate of its
+    /// original.
     pub(super) copying: u64,
     pub(super) copied: u64,
     pub(super) shared: u64,
-    /// Links of the second or third class, of the third; how many of a class live on for another month.
+    /// The chances that a link is of the second or third class, and of the third. For each class, the chance that a
+    /// link lives on for another month.
     pub(super) higher_classes: [u64; 2],
     pub(super) survival: [u64; 3],
-    /// Links outside the menus that leave the host; of the others, those to pages that are surely crawled.
+    /// The chance that a link outside the menus leaves the host, and the chance that another link leads to a page that
+    /// is surely crawled.
     pub(super) outside: u64,
     pub(super) to_crawled: u64,
-    /// Links of a capture on average, in thousandths: what the rest comes to, measured on 20 million.
+    /// The average number of links of a capture in thousandths. It follows from the other constants, and was measured
+    /// on 20 million.
     pub(super) links_thousandths: u64,
 }
 
@@ -79,7 +83,7 @@ impl Profile {
     }
 }
 
-/// Link occurrences of a page on average, in thousandths.
+/// The average number of link occurrences of a page, in thousandths.
 pub(super) fn page_occurrences_thousandths(options: GenerateOptions) -> u64 {
     let links = options.profile.constants().links_thousandths;
     let captures_millionths = if options.profile == Profile::Irregular {
@@ -87,7 +91,7 @@ pub(super) fn page_occurrences_thousandths(options: GenerateOptions) -> u64 {
         let captures: u64 = (1..).zip(&weights).map(|(captures, weight)| captures * weight).sum();
         captures * 1_000_000 / weights.iter().sum::<u64>()
     } else {
-        // Of a million pages that began `month` months before the end: those alive, and their captures all together.
+        // For a million pages that began `month` months before the end: the pages alive, and the sum of their captures.
         let (mut alive, mut captures, mut sum, mut pages) = (1_000_000, 0, 0, 0);
         for month in (0..options.months).rev() {
             captures += if captures == 0 { alive } else { alive * (10_000 - MISSED) / 10_000 };
@@ -101,7 +105,7 @@ pub(super) fn page_occurrences_thousandths(options: GenerateOptions) -> u64 {
     links * captures_millionths / 1_000_000
 }
 
-/// How often a page of an irregular crawl has 1, 2, 3 captures: in proportion to their power of -2.25.
+/// The weights of 1, 2, 3 ... captures of a page in an irregular crawl: the numbers of captures to the power of -2.25.
 pub(super) fn irregular_weights() -> Vec<u64> {
     let power = |captures: u128| (10u128.pow(32) / captures.pow(9)).isqrt().isqrt();
     (1..=u128::from(IRREGULAR_CAPTURES_MAX)).map(|captures| u64::try_from(power(captures)).unwrap_or(0)).collect()

@@ -4,7 +4,7 @@
 pub(super) struct Random(u64);
 
 impl Random {
-    /// A stream for one thing of the model: `parts` name it.
+    /// The stream for one thing of the model, named by `keys`.
     pub(super) fn of(seed: u64, keys: &[u64]) -> Self {
         let mut random = Random(seed);
         for key in keys {
@@ -21,12 +21,12 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `end`, 0 where `end` is 0.
+    /// A number below `end`, or 0 if `end` is 0.
     pub(super) fn below(&mut self, end: u64) -> u64 {
         u64::try_from((u128::from(self.next()) * u128::from(end)) >> 64).unwrap_or(0)
     }
 
-    /// A number below `end`, small ones more often.
+    /// A number below `end`. Small numbers are more frequent.
     pub(super) fn small_below(&mut self, end: u64) -> u64 {
         let end = self.below(end) + 1;
         self.below(end)

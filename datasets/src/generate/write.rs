@@ -17,10 +17,10 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 use xxhash_rust::xxh3::xxh3_128;
 
-/// Writes the rest of a crawl as JSON lines that this crate reads; how many captures.
+/// Writes the rest of a crawl as JSON lines that this crate reads, and returns the number of captures.
 ///
 /// # Errors
-/// Those of `out`.
+/// Errors of `out`.
 pub fn write_jsonl(out: &mut impl Write, crawl: &mut Generator) -> io::Result<u64> {
     #[derive(Serialize)]
     struct Line<'a> {
@@ -45,10 +45,10 @@ pub fn write_jsonl(out: &mut impl Write, crawl: &mut Generator) -> io::Result<u6
     Ok(captures)
 }
 
-/// Writes the rest of a crawl as WARC 1.0, a gzip member a record; how many captures.
+/// Writes the rest of a crawl as WARC 1.0 with a gzip member for each record, and returns the number of captures.
 ///
 /// # Errors
-/// Those of `out`.
+/// Errors of `out`.
 pub fn write_warc(out: &mut impl Write, crawl: &mut Generator) -> io::Result<u64> {
     const WARC_DATE: &str = "%Y-%m-%dT%H:%M:%SZ";
     const WARCINFO: &str = "software: webstrata\r\nformat: WARC File Format 1.0\r\n";
@@ -118,7 +118,7 @@ impl<W: Write> Records<'_, W> {
     }
 }
 
-/// The page of a capture; links inside the host without it.
+/// The page of a capture as HTML. Links inside the host are written as paths.
 fn html(capture: &Capture) -> String {
     let host_end = capture.url.match_indices('/').nth(2).map_or(capture.url.len(), |(offset, _)| offset);
     let host = &capture.url[..host_end];
@@ -140,7 +140,7 @@ fn date(seconds: i64, format: &str) -> String {
     DateTime::from_timestamp(seconds, 0).unwrap_or_default().format(format).to_string()
 }
 
-/// The next capture of a crawl.
+/// Reads the next capture of a crawl; `false` at the end.
 pub(super) fn next(crawl: &mut Generator, capture: &mut Capture) -> io::Result<bool> {
     crawl.read(capture, &mut Tally::default()).map_err(|error| match error {
         Error::Io { source, .. } => source,

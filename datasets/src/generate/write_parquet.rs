@@ -1,5 +1,5 @@
 //! Writes a generated crawl as the capture table that `tables` reads: `url` text, `ts` seconds since 1970, `links` list
-//! of texts; `status`, null for 200, where captures may fail.
+//! of texts. If captures may fail, the table also has `status`, which is null for 200.
 //!
 //! The columns use dictionaries and zstd. A row group has at most [`GROUP_CAPTURES_MAX`] captures, and at most about
 //! [`GROUP_BYTES_MAX`] bytes of text.
@@ -18,19 +18,19 @@ use parquet::file::properties::WriterProperties;
 use std::io::{self, Write};
 use std::sync::Arc;
 
-/// Captures of a row group, at most.
+/// The most captures of a row group.
 const GROUP_CAPTURES_MAX: u64 = 65_536;
-/// Bytes of URLs and links of a row group, at most, but for the last batch.
+/// The number of bytes of URLs and links at which a row group ends.
 const GROUP_BYTES_MAX: usize = 128 << 20;
-/// Bytes of URLs and links that are handed to the writer at once.
+/// The number of bytes of URLs and links that are handed to the writer at once.
 const BATCH_BYTES: usize = 2 << 20;
-/// Bytes of a dictionary: the URLs of a row group.
+/// The most bytes of a dictionary: the URLs of a row group.
 const DICTIONARY_BYTES_MAX: usize = 8 << 20;
 
-/// Writes the rest of a crawl as Parquet; how many captures.
+/// Writes the rest of a crawl as Parquet, and returns the number of captures.
 ///
 /// # Errors
-/// Those of `out`.
+/// Errors of `out`.
 pub fn write_parquet(out: impl Write + Send, crawl: &mut Generator) -> io::Result<u64> {
     let properties = WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::default()))
@@ -80,7 +80,7 @@ impl Batch {
         Arc::new(Schema::new(always.into_iter().chain(status).collect::<Vec<_>>()))
     }
 
-    /// Adds a capture; bytes of its texts.
+    /// Adds a capture, and returns the number of bytes of its texts.
     fn push(&mut self, capture: &Capture) -> usize {
         self.urls.append_value(&capture.url);
         self.times.append_value(capture.time);
@@ -95,7 +95,7 @@ impl Batch {
         bytes
     }
 
-    /// What was added, and nothing is left.
+    /// Takes all captures out of the batch.
     fn finish(&mut self) -> io::Result<RecordBatch> {
         self.bytes = 0;
         let mut columns: Vec<ArrayRef> =

@@ -13,24 +13,24 @@ use std::cell::OnceCell;
 
 const META_BYTES: usize = 1024;
 const GUESS_BYTES: usize = 256 << 10;
-/// What switches alphabets in ISO-2022-JP.
+/// The byte that switches alphabets in ISO-2022-JP.
 const ESCAPE: u8 = 0x1b;
 
-/// A document whose markup can be read as ASCII, and how to read the rest of it.
+/// A document whose markup can be read as ASCII, and the encoding of the rest.
 ///
-/// In every encoding but UTF-16 and ISO-2022-JP the bytes of markup mean markup wherever they stand. So only what is
-/// taken from a document has to be decoded, and its encoding is looked for when that is not ASCII.
+/// In every encoding except UTF-16 and ISO-2022-JP, the bytes of markup always mean markup. So only the parts that are
+/// taken from a document are decoded, and its encoding is determined only if such a part is not ASCII.
 pub(crate) struct Document<'a> {
-    /// Without its byte order mark.
+    /// The document without its byte order mark.
     pub(crate) markup: Cow<'a, [u8]>,
     url: &'a str,
     encoding: OnceCell<&'static Encoding>,
-    /// What the document was in before all of it was decoded.
+    /// The encoding of the document, if the whole document was decoded.
     before: Option<&'static Encoding>,
 }
 
 impl<'a> Document<'a> {
-    /// `label` is the charset of the HTTP header, `url` the page's (its top-level domain helps a guess).
+    /// `label` is the charset of the HTTP header. `url` is the URL of the page; its top-level domain helps a guess.
     pub(crate) fn new(bytes: &'a [u8], label: Option<&str>, url: &'a str) -> Self {
         let (named, bytes) = match Encoding::for_bom(bytes) {
             Some((encoding, mark)) => (Some(encoding), &bytes[mark..]),
@@ -53,7 +53,7 @@ impl<'a> Document<'a> {
         if text.is_ascii() { Cow::Borrowed(text) } else { decode(self.encoding(), text) }
     }
 
-    /// A reference of the document, its query as a browser sends it.
+    /// A reference of the document, with its query as a browser sends it.
     pub(crate) fn with_query<'b>(&self, reference: &'b str) -> Cow<'b, str> {
         if reference.is_ascii() {
             return Cow::Borrowed(reference);
@@ -69,9 +69,9 @@ impl<'a> Document<'a> {
     }
 }
 
-/// A reference whose query is percent-encoded in an encoding (WHATWG URL, query state, for http and https; references
-/// of other schemes are no links). Path and fragment stay; a character that the encoding has not becomes `&#1234;`,
-/// encoded.
+/// A reference with its query percent-encoded in an encoding (WHATWG URL, query state, for http and https; references
+/// of other schemes are not links). Path and fragment stay unchanged. A character that the encoding lacks becomes
+/// `&#1234;`, percent-encoded.
 pub(crate) fn with_query<'a>(reference: &'a str, encoding: &'static Encoding) -> Cow<'a, str> {
     let encoding = encoding.output_encoding();
     let fragment = memchr(b'#', reference.as_bytes()).unwrap_or(reference.len());
@@ -81,7 +81,7 @@ pub(crate) fn with_query<'a>(reference: &'a str, encoding: &'static Encoding) ->
     if encoding == UTF_8 || query.is_ascii() {
         return Cow::Borrowed(reference);
     }
-    // The parser of URLs drops these before anything else; here they would be encoded.
+    // The parser of URLs drops these characters first. Here they would be encoded.
     let query: String = query.chars().filter(|letter| !matches!(letter, '\t' | '\n' | '\r')).collect();
     let mut text = path.to_owned();
     let mut encoder = encoding.new_encoder();
@@ -100,7 +100,7 @@ pub(crate) fn with_query<'a>(reference: &'a str, encoding: &'static Encoding) ->
     Cow::Owned(text)
 }
 
-/// Writes bytes with those of the special-query percent-encode set escaped.
+/// Writes bytes, and escapes the bytes of the special-query percent-encode set.
 fn percent_encode(bytes: &[u8], text: &mut String) {
     for &byte in bytes {
         if matches!(byte, b'!' | b'$'..=b'&' | b'('..=b';' | b'=' | b'?'..=b'~') {
@@ -174,7 +174,7 @@ fn meta(head: &[u8]) -> Option<&'static Encoding> {
     None
 }
 
-/// The value behind `name=`, without quotes.
+/// The value after `name=`, without quotes.
 fn value_after<'a>(text: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
     let mut at = 0;
     loop {
@@ -231,7 +231,8 @@ mod tests {
         assert!(matches!(document.markup, Cow::Owned(_)));
     }
 
-    /// What browsers send, after the tests of the web platform (`url/percent-encoding`, `encoding/legacy-mb-*`).
+    /// Queries as browsers send them, from the tests of the web platform (`url/percent-encoding`,
+    /// `encoding/legacy-mb-*`).
     #[test]
     fn queries_are_encoded_as_browsers_send_them() {
         for (label, reference, expected) in [

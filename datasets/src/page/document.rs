@@ -1,7 +1,7 @@
 //! Turns the block of a record into a capture. WARC, ARC and WAT share the rules on types.
 //!
-//! A response with status 200 and an HTML type is a capture. Without a type, the reader looks at the body. What a
-//! response with another status means does not depend on its type ([`crate::capture::meaning`]).
+//! A response with status 200 and an HTML type is a capture. Without a type, the reader looks at the body. The meaning
+//! of a response with another status does not depend on its type ([`crate::capture::meaning`]).
 
 use std::borrow::Cow;
 
@@ -68,7 +68,7 @@ impl Documents {
         seen.settle(self.kinds.redirects, capture, site.tally)
     }
 
-    /// A document without HTTP header.
+    /// Reads a document without HTTP header. Returns whether the document is a capture.
     pub(crate) fn resource(
         &mut self,
         block: &[u8],
@@ -86,7 +86,7 @@ impl Documents {
         Seen::links().settle(self.kinds.redirects, capture, site.tally)
     }
 
-    /// A revisit, with or without an HTTP header. A header with another status or type excludes the revisit.
+    /// Reads a revisit, with or without an HTTP header. A header with another status or type excludes the revisit.
     pub(crate) fn revisit(
         &mut self,
         block: &[u8],
@@ -115,7 +115,7 @@ fn add_links(body: &[u8], charset: Option<&str>, xhtml: bool, kinds: LinkKinds, 
     capture.url = url;
 }
 
-/// Whether a revisit record with this content type is a capture.
+/// Settles a revisit record with this content type. Returns whether the record is a capture.
 pub(crate) fn revisit(
     seen: Seen<'_>,
     kinds: LinkKinds,
@@ -136,7 +136,7 @@ pub(crate) fn redirect_target(location: &str) -> Option<&str> {
     Some(html::trim(location)).filter(|url| !url.is_empty())
 }
 
-/// Adds a line `URL HOP CONTEXT` of Heritrix, if it is a link that a reader can follow.
+/// Adds the URL of a Heritrix line `URL HOP CONTEXT`, if it is a link that a reader can follow. Returns whether it is.
 pub(crate) fn outlink(line: &str, capture: &mut Capture) -> bool {
     let mut parts = line.trim().rsplitn(3, ' ');
     let (Some(context), Some(hop), Some(url)) = (parts.next(), parts.next(), parts.next()) else { return false };

@@ -2,7 +2,7 @@
 //!
 //! Reads a document. Writes [`Capture::links`] in document order, with repetitions, and [`Capture::base`]: the `href`
 //! of the first `<base>` that has one. Values have their entities decoded once and white space trimmed. The reader
-//! neither resolves links nor drops links by scheme. Of two attributes with one name, the first counts.
+//! neither resolves links nor drops links by scheme. If a tag has two attributes with one name, the first counts.
 //!
 //! The text of `script`, `style`, `textarea`, `title`, `xmp`, `iframe`, `noembed`, `noframes`, and all text after
 //! `plaintext`, is not markup. The text of `noscript` is markup, because the reader of an archive runs no scripts. The
@@ -29,7 +29,7 @@ pub(crate) fn links(document: &Document<'_>, xhtml: bool, kinds: LinkKinds, capt
     let mut base_seen = false;
     // How many `svg` and `math` elements are open.
     let mut foreign = 0u32;
-    // How many `template` elements are open, the outermost of which is no shadow root.
+    // How many `template` elements are open; the outermost of them is not a shadow root.
     let mut templates = 0u32;
     while let Some(tag) = tags.tag(foreign > 0) {
         let name = Name::new(tag.name);
@@ -56,7 +56,7 @@ pub(crate) fn links(document: &Document<'_>, xhtml: bool, kinds: LinkKinds, capt
             foreign = foreign.saturating_sub(u32::from(foreign_root));
             if name == b"template" && templates > 0 {
                 templates -= 1;
-                // A template is only opened outside of these, and its end closes all inside it.
+                // A template is counted only outside of `svg` and `math`, and its end closes all of these inside it.
                 foreign = if templates == 0 { 0 } else { foreign };
             }
             continue;
@@ -76,7 +76,7 @@ pub(crate) fn links(document: &Document<'_>, xhtml: bool, kinds: LinkKinds, capt
     }
 }
 
-/// How what follows a start tag is read.
+/// How to read the text after a start tag.
 pub(crate) fn content(name: &[u8]) -> Content {
     match name {
         b"script" => Content::Script,
@@ -98,7 +98,7 @@ fn is_shadow_root(attributes: &[(Attribute, &[u8])]) -> bool {
     mode.is_some_and(|(_, mode)| [&b"open"[..], b"closed"].iter().any(|known| mode.eq_ignore_ascii_case(known)))
 }
 
-/// Adds what the wanted attributes of a tag say.
+/// Adds the links of the wanted attributes of a tag to a capture.
 fn add(document: &Document<'_>, attributes: &[(Attribute, &[u8])], wanted: Wanted, capture: &mut Capture) {
     let (mut refreshes, mut content) = (false, None);
     for &(attribute, value) in attributes {
@@ -120,10 +120,10 @@ fn add(document: &Document<'_>, attributes: &[(Attribute, &[u8])], wanted: Wante
     }
 }
 
-/// The value of an attribute, with its character references decoded and its line ends made line feeds.
+/// The value of an attribute, with character references decoded and line ends turned into line feeds.
 pub(crate) fn decoded(raw: &[u8]) -> Cow<'_, [u8]> {
     let (mut ampersands, mut rest) = (Vec::new(), raw);
-    // Most values have no references, or only this one.
+    // Most values have no character references, or only `&amp;`.
     while let Some(offset) = memchr3(b'&', b'\r', b'\0', rest) {
         let Some(after) = rest[offset..].strip_prefix(b"&amp;") else { return Cow::Owned(tokenized(raw)) };
         ampersands.extend_from_slice(&rest[..=offset]);
@@ -136,7 +136,7 @@ pub(crate) fn decoded(raw: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(ampersands)
 }
 
-/// The same by a tokenizer, which knows the names of all characters.
+/// As [`decoded`], with a tokenizer that knows the names of all characters.
 fn tokenized(raw: &[u8]) -> Vec<u8> {
     let mut document = b"<a b=\"".to_vec();
     for &byte in raw {
@@ -197,10 +197,10 @@ pub(crate) fn srcset(value: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// A name in lower case, empty where it is longer than any name of interest.
+/// A name in lower case; empty if it is longer than any name of interest.
 #[derive(Clone, Copy)]
 struct Name {
-    /// The name is at the end.
+    /// The bytes of the name, at the end.
     bytes: [u8; NAME_BYTES_MAX],
     len: usize,
 }
@@ -208,7 +208,7 @@ struct Name {
 const NAME_BYTES_MAX: usize = 16;
 
 impl Name {
-    /// The name goes through a register: bytes written one by one cannot be read as words at once.
+    /// The name goes through a register, because bytes that were written one by one cannot be read as words at once.
     #[inline]
     fn new(raw: &[u8]) -> Name {
         let len = if raw.len() <= NAME_BYTES_MAX { raw.len() } else { 0 };
@@ -222,7 +222,7 @@ impl Name {
     }
 }
 
-/// What an attribute with a URL is for.
+/// The meaning of an attribute with a URL.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Attribute {
     Href,
@@ -231,12 +231,12 @@ enum Attribute {
     HttpEquiv,
     Content,
     ShadowRootMode,
-    /// Any other attribute that holds one URL, told apart by its place in the list of its tag.
+    /// Any other attribute that holds one URL, by its index in [`OTHER`].
     Other(u8),
 }
 
 impl Attribute {
-    /// What an attribute of a wanted tag is, where it is wanted itself.
+    /// The meaning of an attribute of a wanted tag; `None` if the attribute is not wanted.
     fn of(tag: &[u8], name: &[u8], wanted: Wanted, kinds: LinkKinds) -> Option<Attribute> {
         let name = Name::new(name);
         match (name.bytes(), wanted) {
@@ -255,7 +255,7 @@ impl Attribute {
     }
 }
 
-/// What to look for in a tag, by its name.
+/// The attributes to look for in a tag, by the name of the tag.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Wanted {
     /// `href`, or `src`: the link of an anchor or a frame.
@@ -263,7 +263,7 @@ enum Wanted {
     Base,
     Meta,
     Template,
-    /// Only embedded things.
+    /// Only embedded resources.
     Embeds,
     Nothing,
 }
@@ -302,7 +302,7 @@ const OTHER: [&[u8]; 16] = [
     b"code",
 ];
 
-/// An attribute with one URL beside `href` and `src`, where its tag has it.
+/// An attribute with one URL beside `href` and `src`; `None` if the tag does not have this attribute.
 fn other(tag: &[u8], name: &[u8]) -> Option<Attribute> {
     let index = OTHER.iter().position(|known| *known == name)?;
     let fits = match name {
@@ -323,7 +323,7 @@ fn other(tag: &[u8], name: &[u8]) -> Option<Attribute> {
     u8::try_from(index).ok().filter(|_| fits).map(Attribute::Other)
 }
 
-/// Without the C0 controls and spaces at both ends (WHATWG URL, basic parser, step 1).
+/// A text without the C0 controls and spaces at both ends (WHATWG URL, basic parser, step 1).
 pub(crate) fn trim(value: &str) -> &str {
     value.trim_matches(|c: char| c <= ' ')
 }

@@ -1,6 +1,7 @@
 //! Finds the tags of an HTML document: exactly the tags that the WHATWG tokenizer finds (HTML 13.2.5).
 //!
-//! Reads a document in a charset whose markup reads as ASCII. Writes the name and the attributes of each tag as slices
+//! Reads a document in a charset that lets markup be read as ASCII. Writes the name and attributes of each tag as
+//! slices
 //! of the document, with case, character references and line ends unchanged. Text and comments make up nearly all of a
 //! document. The reader skips them by searching for the byte that can end them, which saves the time that a tokenizer
 //! spends on returning text.
@@ -13,14 +14,14 @@ use memchr::{memchr, memchr_iter, memchr2, memmem};
 
 /// A start or end tag; its attributes come from [`Tags::part`].
 pub(crate) struct Tag<'a> {
-    /// As spelt.
+    /// The name as spelt.
     pub(crate) name: &'a [u8],
     pub(crate) is_end: bool,
 }
 
-/// What comes next inside a tag.
+/// A part of a tag.
 pub(crate) enum TagPart<'a> {
-    /// A name as spelt, and a value without its quotes; empty where there is none.
+    /// An attribute: the name as spelt, and the value without quotes, which is empty if there is none.
     Attribute(&'a [u8], &'a [u8]),
     /// The tag is whole.
     Close { self_closing: bool },
@@ -28,7 +29,7 @@ pub(crate) enum TagPart<'a> {
     Cut,
 }
 
-/// How the text behind a start tag is read.
+/// How to read the text after a start tag.
 #[derive(Clone, Copy)]
 pub(crate) enum Content {
     Markup,
@@ -40,7 +41,7 @@ pub(crate) enum Content {
     Plain,
 }
 
-/// A reader of tags. Each [`Tags::tag`] is followed by [`Tags::part`] until that gives [`TagPart::Close`].
+/// A reader of tags. After [`Tags::tag`], call [`Tags::part`] until it returns [`TagPart::Close`].
 pub(crate) struct Tags<'a> {
     text: &'a [u8],
     at: usize,
@@ -52,12 +53,12 @@ impl<'a> Tags<'a> {
         Tags { text, at: 0, content: Content::Markup }
     }
 
-    /// Says how to read on behind the start tag that was closed last.
+    /// Says how to read the text after the start tag that was closed last.
     pub(crate) fn enter(&mut self, content: Content) {
         self.content = content;
     }
 
-    /// The next tag. `foreign`: whether the place is inside SVG or MathML, where CDATA sections are.
+    /// The next tag. `foreign` says whether the reader is inside SVG or MathML, where CDATA sections are.
     #[inline]
     pub(crate) fn tag(&mut self, foreign: bool) -> Option<Tag<'a>> {
         match std::mem::replace(&mut self.content, Content::Markup) {
@@ -86,7 +87,7 @@ impl<'a> Tags<'a> {
         }
     }
 
-    /// What comes next inside the current tag.
+    /// The next part of the current tag.
     #[inline]
     pub(crate) fn part(&mut self) -> TagPart<'a> {
         loop {
@@ -137,7 +138,7 @@ impl<'a> Tags<'a> {
         &self.text[self.at..]
     }
 
-    /// Goes to the next byte of a kind.
+    /// Moves to the next byte of a kind.
     #[inline]
     fn find(&mut self, kind: impl Fn(u8) -> bool) -> Option<usize> {
         self.at += self.rest().iter().position(|&byte| kind(byte))?;
@@ -156,8 +157,8 @@ impl<'a> Tags<'a> {
         Some(Tag { name: &self.text[start..end], is_end })
     }
 
-    /// Behind the comment whose `<` is before the current place: `-->`, the dashes of which may be those that begin it,
-    /// or `--!>`, the dashes of which may not.
+    /// Moves behind the comment that begins with the `<` before the current position. The dashes of its end `-->` may
+    /// be the dashes of its beginning; the dashes of the end `--!>` may not.
     fn comment(&mut self) -> Option<()> {
         let dashes = self.at + 1;
         let end = memchr_iter(b'>', &self.text[dashes + 2..])
@@ -167,7 +168,7 @@ impl<'a> Tags<'a> {
         Some(())
     }
 
-    /// Whether a word stands at a place, and ends there like a tag's name.
+    /// Whether a word is at an offset and ends there like the name of a tag.
     fn is_word(&self, word: &[u8], at: usize) -> bool {
         self.text.get(at + word.len()).is_some_and(|&byte| ends_name(byte))
             && self.text[at..at + word.len()].eq_ignore_ascii_case(word)
@@ -183,7 +184,7 @@ impl<'a> Tags<'a> {
         }
     }
 
-    /// Between `<!--` and `-->` a `<script>` hides the next `</script>`.
+    /// Between `<!--` and `-->`, a `<script>` hides the next `</script>`.
     fn end_of_script(&mut self) -> Option<Tag<'a>> {
         let (mut escaped, mut hidden) = (false, false);
         loop {
@@ -223,7 +224,7 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
-    /// A start tag with its attributes, the first of each name, or an end tag without any; whether it closes itself.
+    /// A tag, and whether it closes itself: a start tag with its attributes, the first of each name, or an end tag.
     type Found = (Vec<u8>, Option<BTreeMap<Vec<u8>, Vec<u8>>>, bool);
 
     fn found(text: &[u8]) -> Vec<Found> {
@@ -250,12 +251,12 @@ mod tests {
         all
     }
 
-    /// A name, empty where it has a NUL, which a tokenizer replaces.
+    /// A name; empty if it has a NUL, which a tokenizer replaces.
     fn known(name: Vec<u8>) -> Vec<u8> {
         if String::from_utf8_lossy(&name).contains(['\0', '\u{fffd}']) { Vec::new() } else { name }
     }
 
-    /// The same from a tokenizer that implements every state of the standard.
+    /// The tags that a tokenizer finds that implements every state of the standard.
     fn expected(text: &[u8]) -> Vec<Found> {
         let mut emitter = DefaultEmitter::default();
         emitter.naively_switch_states(true);
@@ -270,7 +271,7 @@ mod tests {
         Tokenizer::new_with_emitter(text, emitter).filter_map(|token| tag(token.unwrap())).collect()
     }
 
-    /// Where the states of the tokenizer change.
+    /// Pieces of text that change the state of the tokenizer.
     const PIECES: [&str; 72] = [
         "<",
         "<",

@@ -1,12 +1,12 @@
 //! How a reference depends on the URL of its page: its form.
 //!
-//! A payload that stands under two URLs has the links that its references come to under each. Where the references
-//! themselves are not kept, the links that they came to under one URL and their forms are enough: [`Form::reference`]
-//! gives a reference back that comes, under every URL, to what the first one comes to there.
+//! A payload that is stored under two URLs has links under each: its references, resolved against the URL. If the
+//! references are not kept, the links under one URL and their forms are enough. [`Form::reference`] gives a reference
+//! that resolves, under every URL, to the same link as the original reference.
 //!
-//! A form is found by the letters of the reference and of the `<base>` alone, by the rules of the WHATWG URL Standard
-//! for http and https. References for which that would be long to say have the form [`Form::OTHER`]: nothing can be
-//! said of them under another URL.
+//! A form is found from the letters of the reference and of the `<base>` alone, by the rules of the WHATWG URL Standard
+//! for http and https. A reference with longer rules has the form [`Form::OTHER`]: its link under another URL is
+//! unknown.
 
 use std::borrow::Cow;
 use url::Url;
@@ -16,21 +16,21 @@ use url::Url;
 pub struct Form(u8);
 
 impl Form {
-    /// Not at all.
+    /// The reference takes nothing from the page: `http://example.org/x`.
     pub const ABSOLUTE: Form = Form(0);
-    /// It takes the scheme: `//example.org/x`.
+    /// The reference takes the scheme: `//example.org/x`.
     pub const OF_SCHEME: Form = Form(1);
-    /// It takes scheme and host: `/x`.
+    /// The reference takes scheme and host: `/x`.
     pub const OF_HOST: Form = Form(2);
-    /// It takes all but the query: `?x`.
+    /// The reference takes everything except the query: `?x`.
     pub const OF_PATH: Form = Form(3);
-    /// It is the page itself: `#x`.
+    /// The reference is the page: `#x`.
     pub const ITSELF: Form = Form(4);
-    /// In another way than all of these.
+    /// The reference depends on the page in another way.
     pub const OTHER: Form = Form(127);
-    /// It takes the directory: `x`. The next ones go up from it: `../x`.
+    /// The reference takes the directory: `x`. The following codes go up from the directory: `../x`.
     const OF_DIRECTORY: u8 = 5;
-    /// Directories that a form goes up, at most.
+    /// The most directories that a form goes up.
     const UPS_MAX: usize = 100;
 
     /// The form with this code, if there is one.
@@ -39,7 +39,7 @@ impl Form {
         (usize::from(code) <= last || code == Self::OTHER.0).then_some(Form(code))
     }
 
-    /// Its code, below 128.
+    /// The code of the form, below 128.
     pub fn code(self) -> u8 {
         self.0
     }
@@ -49,7 +49,7 @@ impl Form {
         code.map_or(Form::OTHER, |code| Form(Self::OF_DIRECTORY + code))
     }
 
-    /// The form of a reference of a page with this `<base>`, empty without one.
+    /// The form of a reference of a page with this `<base>`; the `<base>` is empty if there is none.
     #[inline]
     pub fn of(base_href: &str, reference: &str) -> Form {
         if reference.starts_with("http://") || reference.starts_with("https://") {
@@ -59,7 +59,7 @@ impl Form {
         let reference = Head::of(&reference);
         match (Head::of(&base), reference) {
             (_, Head::Absolute) => Form::ABSOLUTE,
-            // What is no base has no effect, and then its own form says nothing.
+            // A `<base>` that is not a valid base has no effect, and then the form of the base says nothing.
             (Head::Absolute, _) if is_base(&base) => Form::ABSOLUTE,
             (Head::Absolute | Head::Other, _) | (_, Head::Other) => Form::OTHER,
             (_, Head::Scheme) => Form::OF_SCHEME,
@@ -68,7 +68,7 @@ impl Form {
             (_, Head::Host) | (Head::Host, _) => Form::OF_HOST,
             (Head::Path(base), Head::Path(path)) => {
                 let (directory, last) = base.split_at(base.rfind(['/', '\\']).map_or(0, |slash| slash + 1));
-                // Dots are a directory also without a slash after them.
+                // Dots are a directory even without a slash after them.
                 if dots(last) > 0 { ups(&format!("{base}/{path}")) } else { ups(&format!("{directory}{path}")) }
             }
             (Head::Path(base), Head::Query | Head::Empty) => ups(base),
@@ -78,7 +78,7 @@ impl Form {
         }
     }
 
-    /// A reference of this form that comes to `link` on the page `page`; `None` where no reference does. Both are
+    /// A reference of this form that resolves to `link` on the page `page`; `None` if no reference does. Both are
     /// canonical URLs.
     pub fn reference<'a>(self, page: &str, link: &'a str) -> Option<Cow<'a, str>> {
         match self {
@@ -108,13 +108,13 @@ impl Form {
     }
 }
 
-/// Where the path of a canonical URL begins.
+/// The offset at which the path of a canonical URL begins.
 fn path_of(url: &str) -> Option<usize> {
     let host = url.find("://")? + 3;
     Some(host + url[host..].find('/')?)
 }
 
-/// Without what the URL Standard takes out before it looks at anything.
+/// A text without the characters that the URL Standard removes first.
 fn clean(text: &str) -> Cow<'_, str> {
     let text = text.trim_matches(|letter| letter <= ' ');
     if text.contains(['\t', '\n', '\r']) {
@@ -129,14 +129,14 @@ fn is_base(base: &str) -> bool {
     base.is_ok_and(|base| matches!(base.scheme(), "http" | "https"))
 }
 
-/// What a text without white space around it begins with.
+/// The beginning of a text without white space around it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Head<'a> {
     Absolute,
     Scheme,
     Host,
     Query,
-    /// Nothing, or a fragment.
+    /// An empty text, or a fragment.
     Empty,
     /// The path.
     Path(&'a str),
@@ -151,7 +151,7 @@ impl Head<'_> {
             None | Some(b'#') => Head::Empty,
             Some(b'?') => Head::Query,
             first if is_slash(first) && is_slash(bytes.get(1)) => {
-                // A port may be the one that its scheme leaves out.
+                // A port may be the default port of the scheme.
                 let host = text.trim_start_matches(['/', '\\']);
                 let host = &host[..host.find(['/', '\\', '?', '#']).unwrap_or(host.len())];
                 if host.contains([':', '@']) { Head::Other } else { Head::Scheme }
@@ -163,7 +163,7 @@ impl Head<'_> {
                     None => Head::Path(path),
                     Some(scheme) => {
                         let is_web = scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https");
-                        // Without both slashes it may be relative to a page of its own scheme.
+                        // Without both slashes, the reference may be relative to a page with the same scheme.
                         let is_absolute = is_web && text[scheme.len() + 1..].starts_with("//");
                         if is_absolute { Head::Absolute } else { Head::Other }
                     }
@@ -180,7 +180,7 @@ fn scheme(text: &str) -> Option<&str> {
     (scheme.starts_with(|first: char| first.is_ascii_alphabetic()) && scheme.bytes().all(is_letter)).then_some(scheme)
 }
 
-/// How many dots, one or two, a segment of a path is, each of which may be spelt `%2e`; 0 for any other segment.
+/// The number of dots of a path segment that is one or two dots, each spelt `.` or `%2e`; 0 for any other segment.
 fn dots(mut segment: &str) -> usize {
     let mut count = 0;
     while let Some(byte) = segment.bytes().next() {

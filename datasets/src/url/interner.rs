@@ -1,4 +1,4 @@
-//! Turns references into fingerprints. Each text is parsed once, and then found by its hash.
+//! Turns references into fingerprints. Each text is parsed once, and later found by its hash.
 //!
 //! A capture has about 40 links, and the capture before had nearly all of them. A look-up therefore costs one xxh3-128
 //! of the raw text and one probe of a cache. The cache has sets of four slots; when a set is full, the least recently
@@ -12,8 +12,7 @@
 //! Keys of the cache:
 //! - `http://...` and `https://...` resolve alike against every base: the hash of the reference;
 //! - other references depend on the base: the hash of the reference, xor the hash of the base's directory, or of the
-//!   whole base if file name or query matter (empty, `?x`, `#x`, `scheme:x`). Thus menus of a directory are parsed
-//!   once;
+//! whole base if file name or query matter (empty, `?x`, `#x`, `scheme:x`). So menus of a directory are parsed once;
 //! - the canonical text is cached under its hash, which is the fingerprint, so that two spellings of one URL call
 //!   `fresh` once.
 //!
@@ -28,7 +27,7 @@ use std::cell::OnceCell;
 use url::Url;
 use xxhash_rust::xxh3::{xxh3_128, xxh3_128_with_seed};
 
-/// The identity of a URL where its text need not travel: xxh3-128 of the canonical text.
+/// The identity of a URL, used without its text: xxh3-128 of the canonical text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Fingerprint(pub u128);
 
@@ -41,12 +40,12 @@ impl Fingerprint {
 
 /// The base URL of the references of one capture.
 ///
-/// Cheap as long as no reference needs it: the URL is parsed at the first relative reference.
+/// A base is cheap until a reference needs it: the URL is parsed at the first relative reference.
 #[derive(Clone, Debug)]
 pub struct Base {
     page_url: String,
     base_href: String,
-    /// Every relative reference becomes a URL that is too long.
+    /// Whether every relative reference becomes a URL that is too long.
     is_long: bool,
     parsed: OnceCell<Option<ParsedBase>>,
 }
@@ -54,9 +53,9 @@ pub struct Base {
 #[derive(Clone, Debug)]
 struct ParsedBase {
     url: Url,
-    /// Hash of everything up to the last slash of the path.
+    /// The hash of the URL up to the last slash of the path.
     directory: u128,
-    /// Hash of everything but the fragment.
+    /// The hash of the URL without the fragment.
     whole: u128,
 }
 
@@ -66,11 +65,11 @@ const BASE_SEED: u64 = 0x6261_7365;
 const LONG_BASE: u128 = 0x6c6f_6e67;
 
 impl Base {
-    /// The base of a page: its URL, and the `href` of its `<base>` (empty where it has none).
+    /// The base of a page, from its URL and the `href` of its `<base>` (empty if there is none).
     ///
     /// # Errors
-    /// [`Finding::BadPageUrl`] or [`Finding::OtherPageScheme`]; a URL that begins like a web address and yet does not
-    /// parse is found out only when a relative reference meets it, which then is a bad link.
+    /// [`Finding::BadPageUrl`] or [`Finding::OtherPageScheme`]. A URL that begins like a web address but does not parse
+    /// is found only when a relative reference needs it. That reference is then a bad link.
     pub fn new(page_url: &str, base_href: &str) -> Result<Self, Finding> {
         if !is_absolute(page_url) {
             base_of(page_url, "")?;
@@ -105,7 +104,7 @@ impl Base {
         if self.is_long {
             return LONG_BASE;
         }
-        // A base that does not parse is like no base: every relative reference is bad.
+        // If the base does not parse, every relative reference is bad, as without a base.
         let Some(parsed) = self.parsed() else { return 0 };
         let by_directory = reference.bytes().next().is_some_and(|first| first > b' ' && first != b'?' && first != b'#')
             && !reference.contains(':');
@@ -113,7 +112,7 @@ impl Base {
     }
 }
 
-/// Whether a reference resolves alike against every base, by its first letters.
+/// Whether a reference resolves alike against every base, according to its first letters.
 fn is_absolute(reference: &str) -> bool {
     reference.starts_with("http://") || reference.starts_with("https://")
 }
@@ -129,16 +128,16 @@ const EMPTY: u128 = 0;
 const BAD_LINK: u128 = 1;
 const OTHER_LINK_SCHEME: u128 = 2;
 const LONG_LINK: u128 = 3;
-/// Answers below this are no fingerprints; a URL with such a fingerprint is not cached.
+/// Smaller answers are not fingerprints. A URL with such a fingerprint is not cached.
 const FINGERPRINT_MIN: u128 = 4;
 
-/// Slots whose raw hashes end alike, the most recently used first; two cache lines.
+/// The slots for raw hashes with the same end, the most recently used slot first; two cache lines.
 #[derive(Clone, Copy)]
 #[repr(align(128))]
 struct Set([Slot; 4]);
 
 impl Set {
-    /// The answer to a raw hash, whose slot becomes the most recently used.
+    /// The answer to a raw hash. The slot of the answer becomes the most recently used.
     #[inline]
     fn get(&mut self, raw: u128) -> Option<u128> {
         let slots = &mut self.0;
@@ -161,9 +160,9 @@ impl Set {
     }
 }
 
-/// Sets of a new cache, at most.
+/// The most sets of a new cache.
 const FIRST_SETS_MAX: usize = 1 << 12;
-/// A cache doubles when it has lost one slot for so many sets.
+/// A cache doubles when it has lost one slot for each group of so many sets.
 const SETS_A_LOSS: usize = 16;
 
 fn empty_sets(sets: usize) -> Box<[Set]> {
@@ -174,22 +173,22 @@ fn empty_sets(sets: usize) -> Box<[Set]> {
 pub struct Interner {
     sets: Box<[Set]>,
     sets_max: usize,
-    /// Slots dropped since the cache has this size.
+    /// The number of slots that were dropped since the cache has this size.
     lost: usize,
     url_bytes_max: usize,
 }
 
 impl Interner {
-    /// An empty cache that grows up to `slots_max` slots, rounded up to a power of two, of URLs of so many bytes at
-    /// most.
+    /// An empty cache for URLs of at most `url_bytes_max` bytes. The cache grows up to `slots_max` slots, rounded up to
+    /// a power of two.
     pub fn new(slots_max: usize, url_bytes_max: usize) -> Self {
         let sets_max = slots_max.div_ceil(4).next_power_of_two();
         Interner { sets: empty_sets(sets_max.min(FIRST_SETS_MAX)), sets_max, lost: 0, url_bytes_max }
     }
 
-    /// The fingerprint of a reference, resolved against `base`. `fresh` is called with each canonical text not lately
-    /// seen, at the latest when its fingerprint is first handed out. A text seen lately that begins with `http://` or
-    /// `https://` costs one xxh3-128 and one probe: no allocation, no URL parsing.
+    /// The fingerprint of a reference, resolved against `base`. Calls `fresh` with each canonical text that was not
+    /// seen recently, at the latest when its fingerprint is returned for the first time. A recently seen text that
+    /// begins with `http://` or `https://` costs one xxh3-128 and one probe: no allocation, no URL parsing.
     ///
     /// # Errors
     /// [`Finding::BadLink`], [`Finding::OtherLinkScheme`] or [`Finding::LongLink`].
@@ -267,7 +266,7 @@ impl Interner {
             self.lost = 0;
             let large = empty_sets(self.sets.len() * 2);
             let small = std::mem::replace(&mut self.sets, large);
-            // The lately used come last, so that they are lately used again.
+            // The recently used slots are put last, so that they stay recently used.
             for slot in small.iter().flat_map(|set| set.0.iter().rev()).filter(|slot| slot.answer != EMPTY) {
                 self.set(slot.raw).put(*slot);
             }
@@ -382,7 +381,8 @@ mod tests {
     }
 
     proptest! {
-        /// With a cache far too small: answers are those of `canonical`, and no fingerprint comes before its text.
+        /// With a cache that is far too small: answers equal those of `canonical`, and no fingerprint comes before its
+        /// text.
         #[test]
         fn a_forgetful_cache_is_still_right(
             captures in prop::collection::vec(

@@ -4,18 +4,18 @@ use crate::Finding;
 use url::Url;
 use webstrata_url::{NotAUrl, canonical, is_web};
 
-/// Bytes of a URL, where nothing else is asked for: browsers and servers refuse most that are longer.
+/// The default limit of the bytes of a URL: browsers and servers refuse most longer URLs.
 pub const URL_BYTES: usize = 64 << 10;
 
-/// The most that may be asked for.
+/// The largest limit that an option may set.
 pub const URL_BYTES_MAX: usize = 1 << 20;
 
-/// Bytes that a reader keeps of a text that may be a URL: a text of this length is no URL that is kept, and whoever
-/// looks at it finds it too long.
+/// The number of bytes that a reader keeps of a text that may be a URL. A text of this length is longer than any URL
+/// that is kept, so the code that reads it finds the text too long.
 pub(crate) const TEXT_BYTES_MAX: usize = URL_BYTES_MAX + 8;
 
-/// Takes the beginning of a character away from the end of a text, which starts at `start`, where cutting it to
-/// [`TEXT_BYTES_MAX`] bytes has left one.
+/// Removes an incomplete character from the end of a text that starts at `start`, if the text was cut to
+/// [`TEXT_BYTES_MAX`] bytes.
 pub(crate) fn cut_to_text(text: &mut Vec<u8>, start: usize) {
     if text.len() - start >= TEXT_BYTES_MAX
         && let Err(error) = str::from_utf8(&text[start..])
@@ -25,10 +25,11 @@ pub(crate) fn cut_to_text(text: &mut Vec<u8>, start: usize) {
     }
 }
 
-/// As [`canonical`], for URLs of at most `bytes_max` bytes, as spelt and as the result. A longer text is not parsed.
+/// As [`canonical`], for URLs of at most `bytes_max` bytes, both as spelt and as the result. A longer text is not
+/// parsed.
 ///
 /// # Errors
-/// As [`canonical`]; [`Finding::LongLink`] for what is longer, if its scheme is not another one.
+/// As [`canonical`]. [`Finding::LongLink`] for a longer URL, unless its scheme is neither http nor https.
 pub(crate) fn canonical_within(base: Option<&Url>, reference: &str, bytes_max: usize) -> Result<String, Finding> {
     if reference.len() > bytes_max {
         return Err(if has_other_scheme(reference) { Finding::OtherLinkScheme } else { Finding::LongLink });
@@ -38,7 +39,7 @@ pub(crate) fn canonical_within(base: Option<&Url>, reference: &str, bytes_max: u
         .and_then(|url| if url.len() > bytes_max { Err(Finding::LongLink) } else { Ok(url) })
 }
 
-/// Whether a reference begins with a scheme, and neither http nor https, by its first letters.
+/// Whether a reference begins with a scheme other than http and https, according to its first letters.
 fn has_other_scheme(reference: &str) -> bool {
     const SCHEME_BYTES_MAX: usize = 64;
     let head = &reference.as_bytes()[..reference.len().min(SCHEME_BYTES_MAX)];
@@ -50,8 +51,8 @@ fn has_other_scheme(reference: &str) -> bool {
         && !scheme.eq_ignore_ascii_case(b"https")
 }
 
-/// The URL that the references of a page are relative to: its `<base>` resolved against its own URL, or its own URL
-/// where there is no `<base>`, or none that can be a base (the rule of HTML).
+/// The URL that the references of a page are relative to: its `<base>` resolved against the URL of the page. Without a
+/// `<base>`, or if the `<base>` cannot be a base, this is the URL of the page (the rule of HTML).
 ///
 /// # Errors
 /// [`Finding::BadPageUrl`] or [`Finding::OtherPageScheme`].

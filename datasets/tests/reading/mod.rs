@@ -4,7 +4,7 @@ use std::path::Path;
 
 use webstrata_datasets::{Capture, LinkKinds, Tally, inputs, open};
 
-/// All captures of a file or directory, and what was counted.
+/// Reads all captures of a file or directory, and the tally.
 pub(crate) fn read_all(path: &Path, kinds: LinkKinds) -> (Vec<Capture>, Tally) {
     let mut captures = Vec::new();
     let mut tally = Tally::default();
@@ -18,8 +18,7 @@ pub(crate) fn read_all(path: &Path, kinds: LinkKinds) -> (Vec<Capture>, Tally) {
     (captures, tally)
 }
 
-/// The captures of a file that are pages, which are what other programs list: those with the status 200, or without
-/// one.
+/// The captures of a file that other programs list as pages: those with status 200, or without a status.
 #[allow(dead_code, reason = "not every test that reads files compares them with such a list")]
 pub(crate) fn read_pages(path: &Path) -> (Vec<Capture>, Tally) {
     let (mut captures, tally) = read_all(path, LinkKinds::default());

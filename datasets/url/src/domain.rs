@@ -1,13 +1,13 @@
-//! Registrable domains: what people and companies register, below a public suffix such as `com` or `co.uk`.
+//! Registrable domains: the domains that people and companies register, below a public suffix such as `com` or `co.uk`.
 //!
-//! Public suffixes are those of the list of the crate `psl` ([`SUFFIX_LIST`]), private suffixes included.
+//! Public suffixes come from the list of the crate `psl` ([`SUFFIX_LIST`]), which includes private suffixes.
 
 use std::net::Ipv4Addr;
 
-/// The crate and version whose public suffix list says what a domain is.
+/// The crate and the version of the public suffix list that defines domains.
 pub const SUFFIX_LIST: &str = "psl 2.1.247";
 
-/// The registrable domain of a host; the host itself if it has none, as an address or a single label.
+/// The registrable domain of a host; the host if it has none, for example an address or a single label.
 ///
 /// ```
 /// use webstrata_url::domain_of;

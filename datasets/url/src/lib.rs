@@ -22,10 +22,10 @@ use url::Url;
 /// Why a text is not a URL of the web.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotAUrl {
-    /// It does not parse; a relative reference without a base does not.
+    /// The text does not parse; a relative reference without a base does not parse.
     #[error("not a URL")]
     Unparsable,
-    /// Its scheme is another one.
+    /// The scheme is neither http nor https.
     #[error("neither an http nor an https URL")]
     OtherScheme,
 }
@@ -34,8 +34,8 @@ pub enum NotAUrl {
 /// text is the same text.
 ///
 /// # Errors
-/// [`NotAUrl::Unparsable`] where it does not parse (a relative reference without a base does not),
-/// [`NotAUrl::OtherScheme`] where it is neither http nor https.
+/// [`NotAUrl::Unparsable`] if the reference does not parse (a relative reference without a base does not parse), and
+/// [`NotAUrl::OtherScheme`] if the scheme is neither http nor https.
 pub fn canonical(base: Option<&Url>, reference: &str) -> Result<String, NotAUrl> {
     if is_plain(reference) {
         return Ok(reference.to_owned());
@@ -52,11 +52,10 @@ pub fn canonical(base: Option<&Url>, reference: &str) -> Result<String, NotAUrl>
     Ok(url.into())
 }
 
-/// The URLs that a person may mean who writes `text`: one, or where the scheme is missing, that of http and that of
-/// https.
+/// The URLs that a person may mean by `text`: one URL, or if the scheme is missing, the URLs with http and with https.
 ///
 /// # Errors
-/// A text that is no URL, with http before it or without.
+/// The text is not a URL, neither with http before it nor without.
 pub fn meant(text: &str) -> Result<Vec<String>, NotAUrl> {
     let bare = text.trim();
     match bare {
@@ -66,15 +65,15 @@ pub fn meant(text: &str) -> Result<Vec<String>, NotAUrl> {
     }
 }
 
-/// Whether a text names a host and nothing of it: it has neither a scheme nor a path. Who asks about backlinks means
-/// the whole domain then.
+/// Whether a text names only a host: it has no path after the host. In a question about backlinks, such a text means
+/// the whole domain.
 #[must_use]
 pub fn is_name(text: &str) -> bool {
     let bare = text.trim().trim_end_matches('/');
     !bare.is_empty() && !bare.contains(['/', '?', '#'])
 }
 
-/// The same URLs under the other scheme, with and without `www.`, with and without a slash at the end.
+/// The same URLs with the other scheme, with and without `www.`, and with and without a slash at the end.
 #[must_use]
 pub fn other_spellings(urls: &[String]) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
@@ -100,7 +99,7 @@ fn is_plain(reference: &str) -> bool {
         let letters = label.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-'));
         letters && !label.is_empty() && !label.starts_with("xn--")
     };
-    // A host whose last label begins like a number may be an address.
+    // If the last label of a host begins with a digit, the host may be an address.
     let is_name =
         host.rsplit('.').next().is_some_and(|last| last.starts_with(|first: char| first.is_ascii_lowercase()));
     const KEPT: &[u8] = b"-_.~!$&()*+,;=:@/?";
@@ -110,7 +109,7 @@ fn is_plain(reference: &str) -> bool {
         && !path.contains("/.")
 }
 
-/// Whether a URL has a scheme that stores keep.
+/// Whether stores keep URLs with the scheme of this URL.
 pub fn is_web(url: &Url) -> bool {
     matches!(url.scheme(), "http" | "https")
 }
@@ -136,7 +135,7 @@ mod tests {
         }
     }
 
-    /// The percent-encode sets of the standard (WHATWG URL 1.3), all of ASCII in every part of a URL.
+    /// Checks the percent-encode sets of the standard (WHATWG URL 1.3): all of ASCII in every part of a URL.
     #[test]
     fn what_is_escaped_is_what_the_standard_says() {
         let controls = |letter: char| letter <= '\x1f' || letter > '~';

@@ -1,15 +1,16 @@
 //! The `urlkey` of CDX indexes: SURT by the rules of the Internet Archive and pywb, for joins with their indexes.
 //!
 //! A urlkey merges URLs that differ in scheme, `www.`, letter case or session id. It is not an identity; the identity
-//! of a URL is [`crate::canonical`]. Reads any URL as a crawl file spells it. Writes `com,example)/path?query`.
-//! Never fails.
+//! of a URL is [`crate::canonical`]. Reads any URL as a crawl file spells it. Writes `com,example)/path?query`. Never
+//! fails.
 //!
 //! The steps, in this order:
 //!
 //! - Text: white space at the ends is dropped, and tabs and line ends everywhere. The empty text becomes `-`. URLs of
 //!   `filedesc` and `warcinfo` stay unchanged.
 //! - Scheme: a missing scheme means http. `http:host` and `http:///host` mean `http://host`.
-//! - Escapes: `%XX` are decoded until none is left. Then bytes up to 0x20, bytes from 0x7f, `#` and `%` are escaped
+//! - Escapes: `%XX` are decoded until no escape is left. Then bytes up to 0x20, bytes from 0x7f, `#` and `%` are
+//! escaped
 //!   once. Host, path and query are decoded separately.
 //! - Host: IDNA and lower case. Dots at the ends are dropped, and `..` becomes one dot (once). Numeric IPv4 forms
 //!   become four bytes. One `www` with digits is dropped.
@@ -75,7 +76,7 @@ pub fn surt(url: &str) -> String {
     out
 }
 
-/// `http:a/b` and `http:/a/b`: what follows the slashes is the host, taken as it is.
+/// For `http:a/b` and `http:/a/b`: the text after the slashes begins with the host, which stays unchanged.
 fn hostless_web(scheme: &str, rest: &str) -> String {
     let rest = rest.trim_start_matches('/');
     if rest.is_empty() {
@@ -96,13 +97,13 @@ fn split_scheme(text: &str) -> Option<(&str, &str)> {
     is_scheme.then_some((scheme, rest))
 }
 
-/// Labels from the right, with commas. Brackets of IPv6 go.
+/// The labels from the right, joined by commas. Brackets of IPv6 are dropped.
 fn reversed(host: &str) -> String {
     let host = host.trim_matches(['[', ']']);
     host.rsplit('.').collect::<Vec<_>>().join(",")
 }
 
-/// Path and query; the path of a URL with a host is walked and is at least `/`.
+/// The path and the query. The path of a URL with a host is walked, and is at least `/`.
 fn tail(text: &str, has_host: bool) -> String {
     let text = text.split_once('#').map_or(text, |(text, _)| text);
     let (path, query) = text.split_once('?').unwrap_or((text, ""));
@@ -137,7 +138,7 @@ fn walk(path: &[u8]) -> Vec<u8> {
             b".." if !kept.is_empty() => {
                 kept.pop();
             }
-            // An empty segment can be taken back by `..`, so it goes only afterwards.
+            // A later `..` can take back an empty segment, so empty segments are dropped afterwards.
             segment => kept.push(segment),
         }
     }
@@ -191,7 +192,7 @@ fn escape(bytes: &[u8]) -> String {
 fn canonical_host(host: &str) -> String {
     let bytes = unescape(host.as_bytes());
     let ascii = match std::str::from_utf8(&bytes) {
-        // IDNA of 2003 wrote these two letters otherwise.
+        // IDNA 2003 wrote these two letters differently.
         Ok(text) if !text.is_ascii() => idna::domain_to_ascii(&text.replace('ß', "ss").replace('ς', "σ")).ok(),
         _ => None,
     };
@@ -206,7 +207,7 @@ fn canonical_host(host: &str) -> String {
     }
 }
 
-/// The numeric forms of an IPv4 address: one to four parts, decimal or octal, the last one filling up the rest.
+/// Reads the numeric forms of an IPv4 address: one to four parts, decimal or octal. The last part fills the rest.
 fn ipv4(host: &str) -> Option<std::net::Ipv4Addr> {
     let parts: Vec<&str> = host.split('.').collect();
     let (last, first) = parts.split_last()?;
@@ -229,7 +230,7 @@ fn ipv4(host: &str) -> Option<std::net::Ipv4Addr> {
     Some(u32::try_from(address).ok()?.into())
 }
 
-/// `/(S(...))/page.aspx` and `/(...)/page.aspx` without the directory in brackets.
+/// A path `/(S(...))/page.aspx` or `/(...)/page.aspx` without the directory in brackets.
 fn without_path_session(path: String) -> String {
     let is_id = |text: &str| text.len() == 24 && text.bytes().all(|byte| byte.is_ascii_alphanumeric());
     let is_session = |segment: &str| {
@@ -262,7 +263,7 @@ fn without_path_session(path: String) -> String {
     }
 }
 
-/// The query (in lower case) without session ids: each kind once, the last of it.
+/// A query (in lower case) without session ids. Of each kind, the last id is removed once.
 fn without_query_sessions(mut query: String) -> String {
     if !query.contains("id") {
         return query;
@@ -302,7 +303,7 @@ fn without_query_sessions(mut query: String) -> String {
     query
 }
 
-/// The arguments sorted by name, then by value; no value comes before an empty one.
+/// The arguments sorted by name, then by value. An argument without a value comes before one with an empty value.
 fn sorted(query: &str) -> String {
     let mut arguments: Vec<&str> = query.split('&').collect();
     arguments.sort_by_key(|argument| {
@@ -344,7 +345,7 @@ mod tests {
     }
 
     proptest! {
-        /// Any text has a key, and the key of a web page is one word of ASCII without capitals.
+        /// Any text has a key. The key of a web page is one word of ASCII without capitals.
         #[test]
         fn any_text_has_a_key(text in ".{0,40}", web in "[ -~é%./?&=:@()]{0,40}|[sid=&?%0-9é]{0,80}") {
             prop_assert!(!surt(&text).is_empty());

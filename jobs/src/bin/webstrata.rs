@@ -1,4 +1,4 @@
-//! `webstrata`: the program, whose command line is the library around it.
+//! `webstrata`: the program. Its command line is the library of this crate.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! `webstrata analyze`: algorithms on the graph at a time, and statistics of how it changes.
+//! `webstrata analyze`: algorithms on the graph at a time, and statistics of its changes.
 
 use crate::args::{AsOfArgs, Format, FormatArgs, Outcome, Usage, interval, location, time_from, time_to, unfit};
 use crate::running::{Run, RunArgs};
@@ -157,7 +157,7 @@ fn share(text: &str) -> Result<f64, String> {
     share.ok_or_else(|| "expected a number from 0 to 1".to_owned())
 }
 
-/// The analysis with its options. Options of another analysis are refused.
+/// The analysis with its options. Rejects options of another analysis.
 fn analysis(args: &AnalyzeArgs) -> Result<Analysis, Usage> {
     let AnalyzeArgs { name, .. } = *args;
     let iterates = matches!(name, Name::Pagerank | Name::Hits);
@@ -211,7 +211,7 @@ fn dates(args: &AnalyzeArgs, analysis: Analysis) -> Result<Dates, Usage> {
     Ok(match (args.every, args.at) {
         (Some(length), _) if analysis.is_dated() => Dates::Every { length, from, to, max_age, failures },
         (_, Some(at)) => Dates::One(args.as_of.window(at)),
-        // What changes is seen in all of a time, what is there is there at its end.
+        // An analysis of changes uses a whole window. Other analyses use the latest date, unless there is a window.
         _ if args.from.is_some() || args.to.is_some() || !analysis.is_dated() => Dates::One(Window::Seen { from, to }),
         _ => Dates::One(Window::as_of(i64::MAX)),
     })
@@ -240,7 +240,7 @@ pub(crate) fn target(path: &Path) -> anyhow::Result<Target> {
     Ok(target)
 }
 
-/// How a summary is printed.
+/// The form in which a summary is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shape {
     /// Numbers.
@@ -271,7 +271,7 @@ pub(crate) fn run_shown(
     let (analyzed, run) = args.shown(|progress| analyze(options, stream, progress))?;
     args.write_report(&run, analyzed.as_ref().err())?;
     let report = match analyzed {
-        // A reader that closes the output early is no failure.
+        // A reader that closes the output early is not a failure.
         Err(Error::Output { source, .. }) if source.kind() == io::ErrorKind::BrokenPipe => return Err(source.into()),
         analyzed => analyzed?,
     };

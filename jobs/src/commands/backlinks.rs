@@ -1,7 +1,7 @@
-//! `webstrata backlinks`: who links to a URL, a host or a domain, and since when.
+//! `webstrata backlinks`: the pages, hosts or domains that link to a URL, a host or a domain, and since when.
 //!
-//! Without `--by` it prints rows: pages, hosts or domains. With `--by` it prints how many of them link, period by
-//! period. Memory: the UIDs of the pages that link, and the rows that are printed.
+//! Without `--by` it prints rows: pages, hosts or domains. With `--by` it prints how many of these link in each period.
+//! Memory: the UIDs of the pages that link, and the rows that are printed.
 
 use crate::args::{Outcome, interval, limit, time_from, time_to};
 use crate::ask::{self, SourceArgs};
@@ -228,7 +228,7 @@ pub(crate) fn run(args: &BacklinksArgs, out: &mut dyn Write) -> anyhow::Result<O
         let (selected, of) = (found.selected, counted(found.total, unit.name()));
         let with = if unit == Unit::Page { String::new() } else { format!(" with {}", counted(found.pages, "page")) };
         let text = match rows.len() {
-            // A note has said why.
+            // A note has already given the reason.
             0 if scope.within.as_ref().is_some_and(Vec::is_empty) => return Ok(Outcome::Done),
             0 if found.total == 0 => {
                 let source =
@@ -257,17 +257,17 @@ fn event_of(args: &BacklinksArgs) -> Event {
     }
 }
 
-/// URLs that match what a person wrote.
+/// The URLs that match a text of a person.
 struct Matching {
     matched: Match,
-    /// The URL that was meant; with [`Match::Exact`] as the store spells it.
+    /// The URL that was meant; with [`Match::Exact`], as the store spells it.
     url: String,
-    /// The UIDs of those that match, rising.
+    /// The UIDs of the matching URLs, rising.
     uids: Vec<Range<Uid>>,
 }
 
 impl Matching {
-    /// Those that match a text. `options` name the text and the way in which URLs match.
+    /// Finds the URLs that match a text. `options` names the options for the text and for the way of matching.
     fn of(links: &dyn Links, (text, matched): (&str, Option<TargetArg>), options: [&str; 2]) -> anyhow::Result<Self> {
         let text = text.trim();
         let matched = matched.map_or_else(|| Match::unsaid(is_name(text)), Match::from);
@@ -299,7 +299,7 @@ fn target_of(links: &dyn Links, args: &BacklinksArgs) -> anyhow::Result<(Vec<Ran
     Ok((target, Scope { within: within.transpose()?, except }))
 }
 
-/// The UIDs of the source; none, and a note that says so, if it is not in the store.
+/// The UIDs of the source. If the source is not in the store, returns no UIDs and prints a note.
 fn uids_of_source(links: &dyn Links, source: (&str, Option<TargetArg>)) -> anyhow::Result<Vec<Range<Uid>>> {
     let found = Matching::of(links, source, ["--source", "--source-match"]);
     let uids = match found {
@@ -349,7 +349,7 @@ fn print_series(
     Ok(())
 }
 
-/// Prints rows, each with whether it links as of a time.
+/// Prints rows. Each row says whether it links as of a time.
 fn print_rows(
     rows: &[Referrer],
     urls: &[String],
@@ -402,7 +402,7 @@ fn print_rows(
                 writeln!(out, "{line}")?;
             }
             TableFormat::Csv => {
-                // Intervals as in ISO 8601, an open one with two dots.
+                // Intervals as in ISO 8601; two dots mean an open end.
                 let end = |until: i64| if until < i64::MAX { format_time(until) } else { "..".to_owned() };
                 let interval = |&(since, until): &(i64, i64)| format!("{}/{}", format_time(since), end(until));
                 let unknown: Vec<String> = row.backlink.unknown.iter().map(interval).collect();

@@ -1,5 +1,5 @@
-//! `webstrata bench`: encodings of links beside one another on a graph or a store, a table for each direction; and how
-//! long questions to the cells of a store take.
+//! `webstrata bench`: compares encodings of links on a graph or a store, in a table for each direction, and measures
+//! how long questions to the cells of a store take.
 
 use crate::args::{Outcome, location};
 use crate::ask;
@@ -132,13 +132,13 @@ fn codecs(args: &CodecsArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// Says what is measured now: all of it takes minutes on large graphs.
+/// Notes which encoding is measured now: all encodings take minutes on large graphs.
 fn print_step(Step { graph, codec, with_time, number, count }: Step<'_>) {
     let with_time = if with_time { ", with time" } else { "" };
     ask::note(&format!("{graph}: codec {number} of {count}{with_time}: {codec}"));
 }
 
-/// One table, as Markdown.
+/// Prints one table as Markdown.
 fn print(table: &Table, out: &mut dyn Write) -> anyhow::Result<()> {
     writeln!(
         out,

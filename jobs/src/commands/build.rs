@@ -1,4 +1,4 @@
-//! `webstrata build`: crawl files in, a new epoch of a store out.
+//! `webstrata build`: reads crawl files, and writes a new epoch of a store.
 
 use crate::args::{Format, FormatArgs, Outcome, location};
 use crate::commands::info::{print_counts, with_times};
@@ -12,9 +12,9 @@ use webstrata_datasets::{EXAMPLES_PER_KIND_MAX, Finding, GenerateOptions, LinkKi
 use webstrata_layers::{Location, RangeLength, counted, format_time};
 use webstrata_pipeline::{BuildOptions, BuildReport, Error, build};
 
-/// How many damaged places of a kind the text report names.
+/// The number of damaged places of each kind that the text report names.
 const PLACES_SHOWN: usize = 2;
-/// How many files that are not read the text report names.
+/// The number of files not read that the text report names.
 const FILES_SHOWN: usize = 10;
 
 const EXAMPLES: &str = "\
@@ -109,7 +109,7 @@ pub(crate) enum Kind {
     NoAnchors,
 }
 
-/// Parses the longest URL. The bounds let every host name fit, and limit the memory of readers.
+/// Parses the limit of the length of a URL. The bounds let every host name fit, and limit the memory of readers.
 fn url_bytes(text: &str) -> Result<usize, String> {
     const URL_BYTES_MIN: usize = 300;
     let bytes_max = text.parse().ok().filter(|bytes| (URL_BYTES_MIN..=URL_BYTES_MAX).contains(bytes));
@@ -154,7 +154,7 @@ pub(crate) fn run(args: &BuildArgs, out: &mut dyn Write) -> anyhow::Result<Outco
     outcome(&report, args.read.strict, out)
 }
 
-/// How a build or an update ended that printed its report.
+/// The outcome of a build or an update that printed its report.
 pub(crate) fn outcome(report: &BuildReport, strict: bool, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     let (damaged, unread) = (report.tally.damaged(), report.tally.of(Finding::UnreadFile));
     if strict && damaged + unread > 0 {
@@ -170,7 +170,7 @@ pub(crate) fn outcome(report: &BuildReport, strict: bool, out: &mut dyn Write) -
     Ok(Outcome::Done)
 }
 
-/// Writes what each stage did in this process, also where the build failed.
+/// Writes the figures of each stage in this process, even if the build failed.
 pub(crate) fn write_report(path: &Path, built: &Result<BuildReport, Error>, run: &Run) -> anyhow::Result<()> {
     let (mut epoch, mut counts, mut rejects, mut error) = (None, None, serde_json::Map::new(), None);
     match built {
@@ -192,7 +192,7 @@ pub(crate) fn write_report(path: &Path, built: &Result<BuildReport, Error>, run:
     write_json(path, &value)
 }
 
-/// What was left out of which URLs.
+/// The URLs of input that was left out, with the kinds of findings.
 pub(crate) fn left_out(tally: &Tally) -> Vec<serde_json::Value> {
     tally.named().map(|(finding, url)| json!({"kind": finding.name(), "url": url})).collect()
 }
@@ -274,7 +274,7 @@ pub(crate) fn print_tally(tally: &Tally, out: &mut dyn Write) -> io::Result<()> 
     Ok(())
 }
 
-/// The report of a build or an update.
+/// The report of a build or an update as JSON.
 pub(crate) fn json_of(report: &BuildReport, run: &Run, store: &Location) -> serde_json::Value {
     let damaged: Vec<_> = report
         .tally

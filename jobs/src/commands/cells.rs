@@ -59,7 +59,7 @@ pub(crate) struct CellsArgs {
 
 /// The name of an encoding.
 fn codec() -> impl TypedValueParser<Value = CodecTag> {
-    // The parser lets only these names through.
+    // The parser accepts only these names.
     PossibleValuesParser::new(CodecTag::ALL.map(CodecTag::name))
         .map(|name| CodecTag::from_name(&name).unwrap_or(CodecTag::Strata))
 }
@@ -112,14 +112,14 @@ pub(crate) fn run(args: &CellsArgs, out: &mut dyn Write) -> anyhow::Result<Outco
     }
 }
 
-/// Whether an overview takes more memory than cells do by themselves.
+/// Whether an overview failed because it takes more memory than cells take.
 fn needs_memory(error: &AnalysisError) -> bool {
     let too_little =
         |error: &JobError| matches!(error, JobError::TooLittleMemory { .. } | JobError::TooLittleAddressSpace { .. });
     matches!(error, AnalysisError::GraphTooLarge { .. }) || matches!(error, AnalysisError::Job(job) if too_little(job))
 }
 
-/// Says what all cells take, and how many of them were made now.
+/// Prints the sizes of all cells, and how many cells were made now.
 fn report(
     args: &CellsArgs,
     store: &Store,

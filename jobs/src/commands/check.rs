@@ -1,4 +1,4 @@
-//! `webstrata check`: every promise of the store format, verified file by file; then the cells beside the layers.
+//! `webstrata check`: checks every promise of the store format, file by file, then compares the cells with the layers.
 
 use crate::args::{Format, FormatArgs, Outcome, location};
 use crate::commands::removed;
@@ -55,13 +55,13 @@ pub(crate) fn run(args: &CheckArgs, out: &mut dyn Write) -> anyhow::Result<Outco
     let mut cells = CellsReport::default();
     for &epoch in &report.epochs {
         match Store::inspect(store, epoch) {
-            // Removed meanwhile.
+            // The epoch was removed in the meantime.
             Err(LayersError::RetiredEpoch { .. }) => {}
             opened => check_cells(&opened?, ENCODINGS, &mut cells),
         }
     }
     let unread = unread(&report);
-    // A cell whose layers are broken cannot be compared; these problems are known.
+    // A cell with broken layers cannot be compared; these problems are known.
     let is_new = |problem: &&Error| report.is_sound() || !matches!(problem, Error::Layers(_));
     let of_cells: Vec<String> = cells.problems.iter().filter(is_new).map(ToString::to_string).collect();
     let found = report.problems_found + of_cells.len() as u64;
@@ -103,7 +103,7 @@ pub(crate) fn run(args: &CheckArgs, out: &mut dyn Write) -> anyhow::Result<Outco
     Ok(if found == 0 { Outcome::Done } else { Outcome::Failed })
 }
 
-/// What is sound.
+/// Describes the sound epochs.
 fn epochs(report: &CheckReport) -> String {
     match report.epochs.len() {
         1 => format!("epoch {} is sound", report.epoch),
@@ -111,10 +111,10 @@ fn epochs(report: &CheckReport) -> String {
     }
 }
 
-/// Names of files that fit on a line.
+/// The number of file names that fit on a line.
 const NAMES_SHOWN: usize = 3;
 
-/// What was not read, for the end of the last line; nothing where all was.
+/// Describes the files that were not read, for the end of the last line; empty if all files were read.
 fn unread(report: &CheckReport) -> String {
     let mut parts = Vec::new();
     if report.unread.files > 0 {

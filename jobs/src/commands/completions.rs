@@ -1,4 +1,4 @@
-//! `webstrata completions`: what a shell needs to complete commands and options; and manual pages.
+//! `webstrata completions`: scripts that let shells complete commands and options; and manual pages.
 
 use crate::args::Outcome;
 use crate::cli::Cli;
@@ -29,7 +29,7 @@ pub(crate) struct CompletionsArgs {
 pub(crate) fn run(args: &CompletionsArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     let mut command = Cli::command();
     if let Some(shell) = args.shell {
-        // The library ends the process where it cannot write: it writes into memory.
+        // The library ends the process if a write fails, so it writes into memory.
         let mut script = Vec::new();
         clap_complete::generate(shell, &mut command, "webstrata", &mut script);
         out.write_all(&script)?;

@@ -1,6 +1,7 @@
-//! `webstrata deaths`: pages that died, with the statuses that ended them, and who still links to them.
+//! `webstrata deaths`: pages that died, the statuses that ended them, and the pages that still link to them.
 //!
-//! Without `--by` it prints deaths, with it how many there were, period by period. Memory: the rows that are printed.
+//! Without `--by` it prints deaths. With `--by` it prints the number of deaths in each period. Memory: the rows that
+//! are printed.
 
 use crate::args::{Outcome, interval, limit, time_from, time_to};
 use crate::ask::{self, PartArgs, SourceArgs};
@@ -15,7 +16,7 @@ use webstrata_layers::{
     DeadPage, Death, DeathsAsked, Linkers, Links, Order, RangeLength, Status, Toll, Uid, counted, format_time,
 };
 
-/// Deaths that are printed together.
+/// The number of deaths that are printed together.
 const PART: usize = 1000;
 
 const ABOUT: &str = "\
@@ -170,7 +171,7 @@ fn print_series(
     Ok(())
 }
 
-/// Prints deaths, each with who links to its page.
+/// Prints deaths, each with the pages that link to the dead page.
 fn print_rows(links: &dyn Links, rows: &[DeadPage], args: &DeathsArgs, out: &mut dyn Write) -> anyhow::Result<()> {
     let most = usize::try_from(args.linkers)?;
     let mut printer = Printer::new(args.format, most > 0, out)?;
@@ -184,7 +185,7 @@ fn print_rows(links: &dyn Links, rows: &[DeadPage], args: &DeathsArgs, out: &mut
     printer.finish()
 }
 
-/// How deaths are printed.
+/// The format of printed deaths.
 enum Format<'a> {
     Text(Table, &'a mut dyn Write),
     Json(&'a mut dyn Write),
@@ -247,7 +248,7 @@ impl<'a> Printer<'a> {
                 let [status, linking, unknown] = [status.to_string(), linking.to_string(), unknown.to_string()];
                 let returned = returned.unwrap_or_default();
                 let record = [page, &died, &status, &seen, &returned, &linking, &unknown];
-                // A page that nobody links to has a line, too.
+                // A page without linking pages has a line, too.
                 let names = if names.is_empty() { &[String::new()] } else { names };
                 match self.names_linkers {
                     false => csv.write_record(record)?,

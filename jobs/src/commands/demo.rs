@@ -1,6 +1,6 @@
-//! `webstrata demo`: a small made-up crawl, built and asked, each step shown as the command to type.
+//! `webstrata demo`: builds a small made-up crawl and asks about it. Each step is shown as the command to type.
 //!
-//! What runs is what the shown commands run: the demo calls the same functions with the same arguments.
+//! The demo runs exactly the commands that it shows: it calls the same functions with the same arguments.
 
 mod harbour;
 
@@ -23,7 +23,7 @@ use webstrata_analysis::write_file;
 use webstrata_layers::{Store, store_around};
 use webstrata_pipeline::{Progress, RunOptions};
 
-/// How many lines of what `build` says are shown.
+/// The number of lines of the output of `build` that are shown.
 const LINES_SHOWN: usize = 4;
 const LISTEN: &str = "127.0.0.1:7400";
 
@@ -60,7 +60,7 @@ pub(crate) fn run(args: &DemoArgs, out: &mut dyn Write) -> anyhow::Result<Outcom
     let (crawl, store) = (quoted(&path), quoted(&dir.join("store")));
 
     writeln!(out, "A made-up web around a harbour, captured now and then for ten years:")?;
-    // In a directory that has seen the demo before, the store begins again.
+    // If the directory is from an earlier demo, the store is replaced.
     let replace = if store_around(&dir.join("store")).is_some() { " --replace" } else { "" };
     step(out, &format!("webstrata build --out {store}{replace} {crawl}"), LINES_SHOWN)?;
     writeln!(out, "\nWhat did its front page link to, and when?\n")?;
@@ -80,10 +80,10 @@ pub(crate) fn run(args: &DemoArgs, out: &mut dyn Write) -> anyhow::Result<Outcom
     Ok(Outcome::Done)
 }
 
-/// Serves the store until it is told to end.
+/// Serves the store until the process is told to end.
 fn serve_it(args: &DemoArgs, store: &Path, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     let address = &args.listen;
-    // One view of the page is of the whole store.
+    // One view of the page shows the whole store.
     let (_, not_kept) = overview::kept(&Store::open(store)?, &RunOptions::new(store), &Progress::default())?;
     not_kept.map_or(Ok(()), Err)?;
     writeln!(out, "\nThe same in a browser: http://{address}/?url={FRONT}  (Ctrl-C ends it)\n")?;
@@ -105,7 +105,7 @@ fn open_soon(address: String) {
     };
     std::thread::spawn(move || {
         std::thread::sleep(std::time::Duration::from_secs(1));
-        // The address stands on the screen, so without a browser nothing is lost.
+        // The address is on the screen, so the demo works without a browser.
         let _ = Command::new(command).arg(address).stdout(Stdio::null()).stderr(Stdio::null()).status();
     });
 }
@@ -123,7 +123,7 @@ fn program() -> Option<String> {
     Some(quoted(short.unwrap_or(&program)))
 }
 
-/// Shows a command, runs it, and shows the first lines of what it prints.
+/// Shows a command, runs it, and shows the first lines of its output.
 fn step(out: &mut dyn Write, command: &str, lines_max: usize) -> anyhow::Result<()> {
     writeln!(out, "$ {command}")?;
     out.flush()?;
@@ -144,7 +144,7 @@ fn step(out: &mut dyn Write, command: &str, lines_max: usize) -> anyhow::Result<
     Ok(())
 }
 
-/// The arguments of a subcommand, whose name is the first word.
+/// Parses the arguments of a subcommand. The first word is the name of the subcommand.
 fn parsed<A: Args>(words: &[String]) -> anyhow::Result<A> {
     #[derive(Parser)]
     struct Only<A: Args> {
@@ -154,7 +154,7 @@ fn parsed<A: Args>(words: &[String]) -> anyhow::Result<A> {
     Ok(Only::try_parse_from(words)?.args)
 }
 
-/// A word as a POSIX shell reads it back.
+/// A word in the form that a POSIX shell reads back.
 fn quoted(word: &Path) -> String {
     let word = word.display().to_string();
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:,@%".contains(c);

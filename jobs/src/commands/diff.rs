@@ -1,7 +1,7 @@
-//! `webstrata diff`: what an epoch of a store has that an earlier one had not; or what the graph of a date has that the
-//! graph of an earlier date had not.
+//! `webstrata diff`: the additions of an epoch of a store to an earlier epoch, or the changes of the graph from one
+//! date to a later date.
 //!
-//! Printed as it is found, a line for each page, capture and link, then the counts.
+//! Prints a line for each page, capture and link when it is found, then the counts.
 
 use crate::args::{AsOfArgs, Format, FormatArgs, Outcome, Usage, location, time_to};
 use crate::ask::{self, PartArgs};
@@ -91,7 +91,7 @@ pub(crate) fn run(args: &DiffArgs, out: &mut dyn Write) -> anyhow::Result<Outcom
     }
     let newer = args.to.map_or_else(|| Store::open(&args.store), |to| Store::open_epoch(&args.store, to))?;
     let to = newer.manifest().epoch;
-    // A merge changes nothing that could be seen here.
+    // A merge changes nothing that is visible here.
     let update = newer.manifest().history.iter().rev().find(|past| past.translation.is_none());
     let from = args.from.unwrap_or_else(|| update.map_or(to - 1, |past| past.epoch));
     if from == 0 {
@@ -116,7 +116,7 @@ pub(crate) fn run(args: &DiffArgs, out: &mut dyn Write) -> anyhow::Result<Outcom
     Ok(Outcome::Done)
 }
 
-/// What differs from one date to another, of all pages or of those whose keys begin with `prefix`.
+/// Prints the differences between two dates, of all pages or of the pages whose keys begin with `prefix`.
 fn between_dates(
     args: &DiffArgs,
     (from, to): (i64, i64),

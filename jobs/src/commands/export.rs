@@ -1,4 +1,4 @@
-//! `webstrata export`: a store as files of other tools.
+//! `webstrata export`: writes a store as files for other tools.
 
 use crate::args::{AsOfArgs, Outcome, interval, location, time_from, time_to, unfit};
 use crate::ask;
@@ -106,7 +106,7 @@ pub(crate) struct ExportArgs {
     pub(crate) run: RunArgs,
 }
 
-// The parsers let only these names through.
+// The parsers accept only these names.
 
 fn what() -> impl TypedValueParser<Value = What> {
     let names = What::ALL.iter().map(|what| what.name());
@@ -131,7 +131,7 @@ impl ExportArgs {
         let format = match (self.format, &target) {
             (Some(format), _) => format,
             (None, Target::Stream) => Format::Csv,
-            // A directory needs no ending.
+            // A directory needs no extension.
             (None, Target::File(path)) if self.parts && path.extension().is_none() => Format::Parquet,
             (None, Target::File(path)) => format_of(path).map_err(unfit)?,
         };
@@ -157,7 +157,7 @@ pub(crate) fn run(args: &ExportArgs, out: &mut dyn Write) -> anyhow::Result<Outc
     args.run.write_report(&run, done.as_ref().err())?;
     let report = match done {
         Ok(report) => report,
-        // A reader that goes away early is no failure.
+        // A reader that closes the output early is not a failure.
         Err(Error::Output { source, .. }) if source.kind() == io::ErrorKind::BrokenPipe => return Err(source.into()),
         Err(error) => return Err(error).with_context(|| format!("export of {}", args.store)),
     };

@@ -1,4 +1,4 @@
-//! `webstrata gc`: removes old epochs of a store, and the files that only they had.
+//! `webstrata gc`: removes old epochs of a store, and the files that only these epochs had.
 
 use crate::args::{Format, FormatArgs, Outcome, location};
 use clap::Args;
@@ -91,7 +91,7 @@ fn print_text(collected: &Collected, args: &GcArgs, out: &mut dyn Write) -> anyh
     Ok(())
 }
 
-/// Rising numbers as text: `1-4 6`.
+/// Formats rising numbers as text: `1-4 6`.
 pub(crate) fn ranges(numbers: &[u64]) -> String {
     let mut ranges: Vec<(u64, u64)> = Vec::new();
     for &number in numbers {

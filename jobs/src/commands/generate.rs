@@ -63,7 +63,7 @@ impl Ending for Form {
 }
 
 impl GenerateArgs {
-    /// What to write, where the option and the name of the file agree.
+    /// The format to write. The option and the name of the file must agree.
     fn form(&self, target: &Target) -> anyhow::Result<Form> {
         let Target::File(path) = target else { return Ok(self.form.unwrap_or(Form::Jsonl)) };
         match (self.form, format_of(path)) {
@@ -85,7 +85,7 @@ pub(crate) fn run(args: &GenerateArgs, out: &mut dyn Write) -> anyhow::Result<Ou
         write(form, &mut crawl, out)?;
         return Ok(Outcome::Done);
     };
-    // Its records are compressed already, one by one, as WARC files are.
+    // Records are already compressed one by one, as in WARC files.
     let mut outlet = if form == Form::Warc { Outlet::plain(path) } else { Outlet::file(path) }?;
     let name = || path.display().to_string();
     if form == Form::Parquet {
@@ -97,7 +97,7 @@ pub(crate) fn run(args: &GenerateArgs, out: &mut dyn Write) -> anyhow::Result<Ou
     Ok(Outcome::Done)
 }
 
-/// Writes a form that any output takes.
+/// Writes a format that needs no file name.
 fn write(form: Form, crawl: &mut Generator, mut out: &mut dyn Write) -> anyhow::Result<()> {
     match form {
         Form::Warc => write_warc(&mut out, crawl)?,

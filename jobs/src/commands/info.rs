@@ -1,4 +1,4 @@
-//! `webstrata info`: what a store holds, from its manifest alone.
+//! `webstrata info`: the contents of a store, from its manifest alone.
 
 use crate::args::{Format, FormatArgs, Outcome, location};
 use clap::Args;
@@ -38,7 +38,7 @@ pub(crate) fn run(args: &InfoArgs, out: &mut dyn Write) -> anyhow::Result<Outcom
     Ok(Outcome::Done)
 }
 
-/// (files, bytes) of each layer.
+/// The number of files and bytes of each layer.
 fn layers(manifest: &Manifest) -> BTreeMap<Layer, (u64, u64)> {
     let mut layers = BTreeMap::<Layer, (u64, u64)>::new();
     for file in manifest.rows.iter().flat_map(|row| &row.partitions).flat_map(|partition| &partition.files) {
@@ -49,7 +49,7 @@ fn layers(manifest: &Manifest) -> BTreeMap<Layer, (u64, u64)> {
     layers
 }
 
-/// Counts as JSON, or what contains them, their times as text.
+/// Replaces times by text in JSON that is or contains counts.
 pub(crate) fn with_times(mut value: Value) -> Value {
     fn say(value: &mut Value) {
         match value {
@@ -76,17 +76,17 @@ pub(crate) fn counts_of(manifest: &Manifest) -> Value {
     counts
 }
 
-/// What stands after a number that is a sum over rows.
+/// The words after a number that is a sum over rows.
 const AT_MOST: &str = " at most";
 
-/// What a row holds, a line each.
+/// Prints the counts of a row, each on a line.
 pub(crate) fn print_counts(counts: &Counts, out: &mut dyn Write) -> io::Result<()> {
     print_sums(counts, "", out)
 }
 
-/// The same of rows together; `word` stands after each number but that of URLs.
+/// Prints the counts of several rows together. `word` follows each number except the number of URLs.
 fn print_sums(counts: &Counts, word: &str, out: &mut dyn Write) -> io::Result<()> {
-    // Most archives have none.
+    // Most archives have no failed captures.
     let failed = (counts.failed_captures > 0).then_some(("  with status 400 on", counts.failed_captures));
     let lines = [
         ("URLs", counts.urls),

@@ -1,6 +1,6 @@
-//! `webstrata links`: what a page linked to, or what linked to a URL, at a time.
+//! `webstrata links`: the links of a page, or the pages that link to a URL, at a time.
 //!
-//! Printed in the order of the store: URLs of one host stand together.
+//! Prints in the order of the store, which keeps URLs of one host together.
 
 use crate::args::{AsOfArgs, Format, FormatArgs, Outcome, Usage, interval, limit, time_from, time_to};
 use crate::ask::{self, FoundUrl, MatchArg, MatchArgs, SourceArgs};
@@ -191,8 +191,8 @@ fn print_page(links: &dyn Links, args: &LinksArgs, window: Window, out: &mut dyn
     note_unknown(links, args.inward, &unknown, uids.is_empty())
 }
 
-/// Says to people of which pages it is unknown whether they link, if there are any; else that no link was printed, if
-/// so.
+/// Notes the pages for which it is unknown whether they link, if there are any. Else, notes that no link was printed,
+/// if that is the case.
 fn note_unknown(links: &dyn Links, is_inward: bool, unknown: &[Uid], is_empty: bool) -> anyhow::Result<()> {
     const SHOWN: usize = 3;
     let urls = links.urls_of(&unknown[..unknown.len().min(SHOWN)])?.join(", ");
@@ -221,7 +221,7 @@ fn direction(args: &LinksArgs) -> Direction {
     }
 }
 
-/// Prints links, or their number; true if there was none to print.
+/// Prints links, or their number. Returns whether there was no link to print.
 fn print_links(
     links: &dyn Links,
     args: &LinksArgs,
@@ -264,7 +264,7 @@ fn print_links(
     Ok(uids.is_empty())
 }
 
-/// Prints the links gained and lost, and says of which pages that is unknown.
+/// Prints the links gained and lost, and notes for which pages this is unknown.
 fn print_changed(
     links: &dyn Links,
     args: &LinksArgs,
@@ -301,7 +301,7 @@ fn print_changed(
     Ok(())
 }
 
-/// Draws when each link of a page was there, or each page that links; the longest first.
+/// Draws when each link of a page was there, or when each page linked. The longest rows come first.
 fn print_bars(links: &dyn Links, args: &LinksArgs, found: &FoundUrl, out: &mut dyn Write) -> anyhow::Result<()> {
     if args.format.format == Format::Json {
         return Err(Usage("--bars is a picture: for JSON, take --lifespans".into()).into());
@@ -350,7 +350,7 @@ fn print_bars(links: &dyn Links, args: &LinksArgs, found: &FoundUrl, out: &mut d
     Ok(())
 }
 
-/// Prints who linked first, oldest first.
+/// Prints the pages that linked first, oldest first.
 fn print_first(links: &dyn Links, args: &LinksArgs, found: &FoundUrl, out: &mut dyn Write) -> anyhow::Result<()> {
     let mut firsts = links.first(found.uid)?.into_iter();
     let domain = (args.by == Some(By::Domain)).then(|| Column::word("domain"));
@@ -384,7 +384,7 @@ fn print_first(links: &dyn Links, args: &LinksArgs, found: &FoundUrl, out: &mut 
     Ok(())
 }
 
-/// The first item that is wanted; an error before it is the result.
+/// Returns the first item that is wanted, or the first error before this item.
 fn find_ok<T>(
     items: impl Iterator<Item = anyhow::Result<T>>,
     mut is_wanted: impl FnMut(&T) -> bool,
@@ -398,8 +398,8 @@ fn find_ok<T>(
     Ok(None)
 }
 
-/// Prints the links whose pages are gone, each with the status and the time of the failure that ended the page, and
-/// says how many links lead to URLs that nobody can tell about.
+/// Prints the links to pages that are gone, each with the status and the time of the failure that ended the page. Says
+/// how many links lead to URLs without a capture that decides.
 fn print_dead(
     links: &dyn Links,
     args: &LinksArgs,
@@ -446,7 +446,7 @@ fn print_dead(
     Ok(())
 }
 
-/// Prints runs of captures with links; true if there was none to print.
+/// Prints runs of captures with links. Returns whether there was no run to print.
 fn print_lifespans(links: &dyn Links, args: &LinksArgs, found: &FoundUrl, out: &mut dyn Write) -> anyhow::Result<bool> {
     let mut lifespans = if args.inward {
         let mut lifespans = Vec::new();
@@ -486,7 +486,7 @@ fn header(links: &dyn Links, args: &LinksArgs, found: &FoundUrl) -> Value {
     answer
 }
 
-/// Says of which epoch, direction and time an answer is.
+/// Adds the epoch, the direction and the times to an answer.
 fn put_times(answer: &mut Value, links: &dyn Links, args: &LinksArgs) {
     (answer["epoch"], answer["direction"]) = (json!(links.epoch()), json!(if args.inward { "in" } else { "out" }));
     for (name, time) in [("from", args.from), ("to", args.to), ("at", args.at)] {
@@ -496,7 +496,7 @@ fn put_times(answer: &mut Value, links: &dyn Links, args: &LinksArgs) {
     }
 }
 
-/// Says, to people, why an answer about a page's links may be empty.
+/// Notes why an answer about the links of a page may be empty.
 fn remarks(
     links: &dyn Links,
     args: &LinksArgs,

@@ -1,4 +1,4 @@
-//! `webstrata log`: the epochs that a store has, newest first; the inputs that are inside one.
+//! `webstrata log`: the epochs of a store, newest first, or the inputs of an epoch.
 
 use crate::args::{Format, FormatArgs, Outcome, location};
 use crate::ask::note;
@@ -79,7 +79,7 @@ pub(crate) fn run(args: &LogArgs, out: &mut dyn Write) -> anyhow::Result<Outcome
     Ok(Outcome::Done)
 }
 
-/// Prints the inputs that are inside an epoch, job after job.
+/// Prints the inputs of an epoch, job after job.
 fn print_inputs(args: &LogArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     let store = match args.epoch {
         Some(epoch) => Store::open_epoch(&args.store, epoch)?,
@@ -119,12 +119,12 @@ fn print_inputs(args: &LogArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> 
     Ok(Outcome::Done)
 }
 
-/// How many inputs are inside.
+/// The number of inputs of an epoch.
 fn inputs_of(manifest: &Manifest) -> u64 {
     manifest.provenance.inputs.iter().map(|entry| entry.inputs).sum()
 }
 
-/// The columns of an epoch's line.
+/// The columns of the line of an epoch.
 fn cells(committed: &Committed) -> [String; 8] {
     let Committed { manifest, time, .. } = committed;
     let origin = match manifest.origin() {

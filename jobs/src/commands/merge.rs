@@ -1,4 +1,4 @@
-//! `webstrata merge`: the newest rows of a store, or all, become one.
+//! `webstrata merge`: merges the newest rows of a store, or all rows, into one row.
 
 use crate::args::{Format, FormatArgs, Outcome, location};
 use crate::commands::build::{findings, left_out, print_tally};
@@ -41,7 +41,7 @@ pub(crate) struct MergeArgs {
     pub(crate) format: FormatArgs,
 }
 
-/// Which rows.
+/// The rows to merge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rows {
     All,
@@ -68,7 +68,7 @@ pub(crate) fn run(args: &MergeArgs, out: &mut dyn Write) -> anyhow::Result<Outco
     Ok(Outcome::Done)
 }
 
-/// Merges, and prints what came of it.
+/// Merges rows, and prints the result.
 pub(crate) fn run_shown(
     options: &MergeOptions,
     args: &RunArgs,

@@ -1,7 +1,7 @@
-//! `webstrata neighbourhood`: what is around a page, and when: pages, directories, hosts or domains, and the links
-//! between them.
+//! `webstrata neighbourhood`: the pages, directories, hosts or domains around a page, the links between them, and when
+//! these were there.
 //!
-//! Memory: the links of the pages next to it, and the URLs of all that are found.
+//! Memory: the links of the pages next to the page, and the URLs of everything that is found.
 
 use crate::args::{Outcome, limit, time_to};
 use crate::ask::{self, SourceArgs};

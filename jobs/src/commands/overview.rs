@@ -1,4 +1,4 @@
-//! `webstrata overview`: what a store holds by year and by host, computed once an epoch and kept with the store.
+//! `webstrata overview`: the contents of a store by year and by host, computed once an epoch and kept with the store.
 
 use crate::args::{Format, FormatArgs, Outcome, location};
 use crate::ask::note;
@@ -43,11 +43,11 @@ pub(crate) struct OverviewArgs {
     pub(crate) format: FormatArgs,
 }
 
-/// Hosts that fit on a screen.
+/// The number of hosts that fit on a screen.
 const HOSTS_SHOWN: usize = 8;
-/// Domains that fit on a screen.
+/// The number of domains that fit on a screen.
 const DOMAINS_SHOWN: usize = 5;
-/// Days of a month of age.
+/// The number of days of a month of age.
 const AGE_DAYS: f64 = 30.0;
 
 pub(crate) fn run(args: &OverviewArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
@@ -68,8 +68,8 @@ pub(crate) fn run(args: &OverviewArgs, out: &mut dyn Write) -> anyhow::Result<Ou
     Ok(Outcome::Done)
 }
 
-/// The overview of a store: the one that lies with it, or a new one, which process 0 writes there; and why it could
-/// not. Where a store cannot be written to, its numbers can still be read.
+/// The overview of a store: the one kept with the store, or a new one, which process 0 writes there. Also returns why
+/// it could not be written: a store that cannot be written to still has an overview to show.
 pub(crate) fn kept(
     store: &Store,
     options: &RunOptions,
@@ -118,10 +118,10 @@ fn print(store: &Location, manifest: &Manifest, found: &Overview, out: &mut dyn 
     Ok(())
 }
 
-/// A row of blocks for each number by year, on one axis, and what it adds up to.
+/// Prints a row of blocks for each number by year, on one axis, with the sum of the number.
 fn print_years(all: &Numbers, (first, last): (i64, i64), out: &mut dyn Write) -> anyhow::Result<()> {
     let columns = all.columns().map(|(name, column)| {
-        // Pages are captured in many years; what was captured in one does not add up.
+        // A page may be captured in many years, so the numbers of pages do not add up.
         let (word, number) = match name {
             "pages" => ("at most", column.iter().max().copied().unwrap_or(0)),
             _ => ("", column.iter().sum()),
@@ -137,7 +137,7 @@ fn print_years(all: &Numbers, (first, last): (i64, i64), out: &mut dyn Write) ->
         let mut start = RangeLength::Year.start(first);
         for &number in *column {
             let end = RangeLength::Year.end(start);
-            // A year is as wide as it is, in whatever cells.
+            // A year has its real width, whatever cells it covers.
             values.extend((0..366).map(|part| (start + (end - start) / 366 * part, number as f64)));
             start = end + 1;
         }

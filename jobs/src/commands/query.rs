@@ -1,10 +1,10 @@
-//! `webstrata query`: questions as JSON lines in, answers as JSON lines out, in the same order.
+//! `webstrata query`: reads questions as JSON lines, and writes answers as JSON lines in the same order.
 //!
-//! A store is asked one question after the other; servers are asked as many at once as are there, [`BATCH`] at most,
-//! which are in memory with their answers. No question waits for another one: output is buffered while more whole lines
-//! are there, and flushed when none is, so that a program can talk to `query` through a pair of pipes. A line that is
-//! no question gets an answer that says so, and the next line is read; only a store or a stream that cannot be read, or
-//! servers that fail, end the run.
+//! A store is asked one question after the other. Servers are asked all questions that have arrived, at most [`BATCH`]
+//! at once; these questions and their answers are in memory. No question waits for another question: output is buffered
+//! while more whole lines have arrived, and flushed when none has, so that a program can talk to `query` through a pair
+//! of pipes. A line that is not a question gets an answer that says so, and the next line is read. The run ends early
+//! only if a store or a stream cannot be read, or if servers fail.
 
 use crate::args::{Outcome, size};
 use crate::ask::{self, SourceArgs};
@@ -61,7 +61,7 @@ pub(crate) fn run(args: &QueryArgs, questions: impl Read, out: &mut dyn Write) -
     Ok(Outcome::Done)
 }
 
-/// Lines of the input; empty ones are counted and passed over.
+/// The lines of the input. Empty lines are counted and passed over.
 struct Lines<R> {
     input: BufReader<R>,
     line: Vec<u8>,
@@ -86,7 +86,7 @@ impl<R: Read> Lines<R> {
         }
     }
 
-    /// The next question if it has arrived already.
+    /// The next question, if it has already arrived.
     fn next_buffered(&mut self) -> io::Result<Option<Asked>> {
         while self.input.buffer().contains(&b'\n') {
             if let Line::Asked(question) = self.read()? {
@@ -152,7 +152,7 @@ fn write(out: &mut dyn Write, line: &Value) -> io::Result<()> {
     out.write_all(b"\n")
 }
 
-/// The answer without its id. Fails only if the store cannot be read.
+/// The answer without its id. Returns an error only if the store cannot be read.
 fn answer(links: &dyn Links, question: &Asked) -> anyhow::Result<Value> {
     let (kind, url) = match question.question() {
         Ok(kind_and_url) => kind_and_url,

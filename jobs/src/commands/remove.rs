@@ -44,7 +44,7 @@ Examples:
   webstrata remove STORE --finish
   webstrata remove STORE --list";
 
-/// The wait between two looks at who has an epoch open: the first, and the longest.
+/// The first and the longest wait between two looks at the readers of epochs.
 const LOOKS: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(2)];
 
 /// Arguments of `remove`.
@@ -165,7 +165,7 @@ pub(crate) fn run(args: &RemoveArgs, out: &mut dyn Write) -> anyhow::Result<Outc
 }
 
 impl RemoveArgs {
-    /// Runs what needs the lock of the store, again and again while another process writes, for a time.
+    /// Runs a step that needs the lock of the store. While another process writes, repeats the step for a limited time.
     fn patiently<T>(&self, mut run: impl FnMut() -> anyhow::Result<T>) -> anyhow::Result<T> {
         let until = Instant::now() + Duration::from_secs_f64(self.wait);
         loop {
@@ -177,7 +177,7 @@ impl RemoveArgs {
     }
 }
 
-/// Whether another process writes the store, or has the temporary files of one that does.
+/// Whether another process writes the store, or has the temporary files of a process that writes it.
 fn is_locked(error: &anyhow::Error) -> bool {
     let is = |error: &StoreError| matches!(error, StoreError::Locked { .. });
     error.chain().any(|cause| match cause.downcast_ref() {
@@ -187,7 +187,7 @@ fn is_locked(error: &anyhow::Error) -> bool {
     })
 }
 
-/// Commits the epoch that takes something out.
+/// Commits the epoch that takes captures or links out.
 fn take_out(run: &RunOptions, rules: Vec<Removal>, args: &RemoveArgs, out: &mut dyn Write) -> anyhow::Result<()> {
     let options = RemoveOptions { run: run.clone(), rules, keep_names: args.keep_names };
     let (report, run) = args.patiently(|| {
@@ -215,7 +215,8 @@ fn take_out(run: &RunOptions, rules: Vec<Removal>, args: &RemoveArgs, out: &mut 
     Ok(out.flush()?)
 }
 
-/// Deletes all epochs but the current one, as their readers go; whether some stay after the time to wait.
+/// Deletes all epochs except the current one when their readers are gone. Returns whether some epochs stay after the
+/// time to wait.
 fn collect_all(args: &RemoveArgs, started: Instant, out: &mut dyn Write) -> anyhow::Result<bool> {
     let until = Instant::now() + Duration::from_secs_f64(args.wait);
     let (mut removed, mut pause) = (Vec::new(), LOOKS[0]);
@@ -259,7 +260,7 @@ fn rule(select: Selection, args: &RemoveArgs) -> Removal {
     Removal { select, removed_as: args.removed_as.into(), from: *from, to: *to, reason: reason.clone() }
 }
 
-/// What the arguments select.
+/// The selections of the arguments.
 fn selections(args: &RemoveArgs) -> anyhow::Result<Vec<Selection>> {
     let mut selections = Vec::new();
     let listed = args.urls.as_deref().map(read_urls).transpose()?.unwrap_or_default();
@@ -279,7 +280,7 @@ fn selections(args: &RemoveArgs) -> anyhow::Result<Vec<Selection>> {
     Ok(selections)
 }
 
-/// The URLs of a file, one a line; empty lines are passed over.
+/// The URLs of a file, one a line. Empty lines are passed over.
 pub(crate) fn read_urls(path: &Path) -> anyhow::Result<Vec<Selection>> {
     let text = if path == Path::new("-") {
         io::read_to_string(io::stdin().lock()).context("reading standard input")?

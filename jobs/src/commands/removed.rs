@@ -1,13 +1,14 @@
 //! `webstrata check --removed`, and the proof at the end of `webstrata remove`: looks for URLs in every file of a
 //! store.
 //!
-//! What is looked for is a list of URLs, or what rules select that the store keeps, by their hashes. Reads the URLs of
-//! each row of each epoch that is there, of held links, of the cells beside them, and the first keys in manifests; in
-//! translations, watches, overviews and lists of inputs, each word that may be a URL or a host. UIDs are in the other
-//! layers, and lead nowhere without these. Rows and cells that no epoch names cannot be read, and are problems.
+//! The search is for a list of URLs, or for the URLs that rules of the store select by their hashes. It reads the URLs
+//! of each row of each epoch that is there, of held links and of the cells, and the first keys in manifests. In
+//! translations, watches, overviews and lists of inputs, it reads each word that may be a URL or a host. The other
+//! layers have UIDs, which lead nowhere without these URLs. Rows and cells that no epoch names cannot be read, and are
+//! problems.
 //!
-//! Rules for pages only, for links only, or for a period leave their URLs in the store. Of these, the captures and the
-//! links of the current epoch are looked at. Memory: the list; a row group.
+//! Rules for pages only, for links only, or for a period leave their URLs in the store. For these rules, the captures
+//! and links of the current epoch are checked. Memory: the list; a row group.
 
 use crate::args::{Format, Outcome};
 use crate::commands::remove::read_urls;
@@ -29,30 +30,30 @@ use webstrata_layers::{
 };
 use webstrata_url::canonical;
 
-/// Memory for the blocks of the store, where captures and links are looked at.
+/// The memory for the blocks of the store, if captures and links are checked.
 const BLOCKS: usize = 64 << 20;
 
-/// What is looked for, and what was found.
+/// A search: the URLs to look for, and the results.
 #[derive(Default)]
 pub(crate) struct Search {
     urls: BTreeSet<String>,
-    /// Keys of these URLs.
+    /// The keys of these URLs.
     keys: HashSet<Vec<u8>>,
-    /// Rules whose URLs must not be there at all.
+    /// The rules whose URLs must not be in the store at all.
     whole: Removals,
-    /// Rules that leave something of their URLs.
+    /// The rules that leave a part of their URLs in the store.
     parts: Removals,
     rules: usize,
-    /// Files of held links that were looked at.
+    /// The files of held links that were read.
     held: BTreeSet<String>,
     files: u64,
-    /// File and URL.
+    /// The places that were found: file and URL.
     pub(crate) found: BTreeSet<(String, String)>,
-    /// What could not be looked at.
+    /// The files that could not be read.
     pub(crate) problems: BTreeSet<String>,
 }
 
-/// Looks for the URLs of a file, or for what the store says that was taken out.
+/// Looks for the URLs of a file, or for the URLs that the store has taken out by its rules.
 pub(crate) fn run(
     store: &Location,
     list: Option<&Path>,
@@ -83,7 +84,7 @@ impl Search {
         search
     }
 
-    /// For the rules of a store that are chosen.
+    /// The search for some rules of a store.
     pub(crate) fn of_store(store: &Store, is_chosen: impl Fn(&RemovalRule) -> bool) -> Self {
         let root = store.root().to_string();
         let rules = store.manifest().provenance.removals.iter().filter(|rule| is_chosen(rule)).cloned();
@@ -92,7 +93,7 @@ impl Search {
         Self { whole: Removals::new(&root, whole), parts: Removals::new(&root, parts), rules, ..Self::default() }
     }
 
-    /// For rules that were just carried out.
+    /// The search for rules that were just carried out.
     pub(crate) fn of_rules(store: &Store, rules: &[Removal]) -> Self {
         let root = store.root().to_string();
         let kept: Vec<RemovalRule> = rules.iter().filter_map(|rule| rule.kept(&root, false).ok()).collect();
@@ -103,7 +104,7 @@ impl Search {
         self.found.is_empty() && self.problems.is_empty()
     }
 
-    /// Looks at the whole store.
+    /// Searches the whole store.
     pub(crate) fn run(&mut self, location: &Location) -> anyhow::Result<()> {
         let mut rows = BTreeSet::new();
         let newest = Store::open(location)?;
@@ -173,7 +174,7 @@ impl Search {
         Ok(())
     }
 
-    /// Looks at the links that are held.
+    /// Searches the files of held links.
     fn held(&mut self, store: &Store) -> anyhow::Result<()> {
         for entry in &store.manifest().provenance.held {
             if !self.held.insert(entry.path.clone()) {
@@ -193,7 +194,7 @@ impl Search {
         Ok(())
     }
 
-    /// Looks for held links that rules for a part of their URLs have taken out.
+    /// Looks for held links that rules have taken out, among the rules that leave a part of their URLs.
     fn held_parts(&mut self, reader: &Reader) -> anyhow::Result<()> {
         let store = reader.store();
         for entry in &store.manifest().provenance.held {
@@ -219,7 +220,7 @@ impl Search {
         Ok(())
     }
 
-    /// Looks for captures and links that rules for a part of their URLs have taken out.
+    /// Looks for captures and links that rules have taken out, among the rules that leave a part of their URLs.
     fn captures_and_links(&mut self, store: Store) -> anyhow::Result<()> {
         let epoch = format!("epoch {}", store.id().epoch);
         let reader = Reader::new(store, BLOCKS);
@@ -242,7 +243,7 @@ impl Search {
         Ok(())
     }
 
-    /// The words of a text that are among what is looked for: URLs, and hosts of which every URL is.
+    /// The words of a text that the search looks for: URLs, and hosts with a rule for every URL.
     fn words<'a>(&'a self, text: &'a str) -> impl Iterator<Item = String> + 'a {
         let listed = self.urls.iter().filter(move |url| text.contains(url.as_str())).cloned();
         let ends = |c: char| c.is_whitespace() || c.is_control() || "\"'<>\\,\u{fffd}".contains(c);

@@ -166,7 +166,7 @@ pub(crate) struct ServeArgs {
     otlp: Option<String>,
 }
 
-/// Where the server listens and where others reach it.
+/// The addresses where the server listens, and where other servers reach it.
 struct Addresses {
     listen: SocketAddr,
     admin: Option<SocketAddr>,
@@ -205,7 +205,7 @@ pub(crate) fn run(args: &ServeArgs, out: &mut dyn Write) -> anyhow::Result<Outco
         (_, true) => Some(Alone::Unsigned),
         _ => None,
     };
-    // What a large answer needed goes back to the system when the answer is sent.
+    // The memory of a large answer goes back to the system when the answer was sent.
     meter::give_back_large();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let signals = Arc::new(Signals::default());
@@ -220,7 +220,7 @@ pub(crate) fn run(args: &ServeArgs, out: &mut dyn Write) -> anyhow::Result<Outco
         spans.end().await;
         end
     });
-    // What still blocks is not waited for.
+    // Tasks that still block are not waited for.
     runtime.shutdown_timeout(Duration::from_secs(1));
     match end? {
         End::Whole => Ok(Outcome::Done),
@@ -231,7 +231,7 @@ pub(crate) fn run(args: &ServeArgs, out: &mut dyn Write) -> anyhow::Result<Outco
     }
 }
 
-/// Answers until the server is told to end, and has.
+/// Answers questions until the server was told to end and has ended.
 async fn answer(
     args: &ServeArgs,
     alone: Option<Alone>,
@@ -251,7 +251,7 @@ async fn answer(
     end
 }
 
-/// Says who may call, where that is everybody.
+/// Warns if everybody may call the server.
 fn warn_of_strangers(args: &ServeArgs) {
     let is_open = args.caller.tokens.is_none() && args.tls_client_ca.is_none();
     if !args.listen.is_loopback() && is_open {
@@ -265,8 +265,8 @@ fn warn_of_strangers(args: &ServeArgs) {
     }
 }
 
-/// Reads certificates and tokens again when that is asked for, and certificates when their files have changed. Says
-/// when they expire.
+/// Reads certificates and tokens again on request, and certificates also if their files have changed. Says when the
+/// certificates expire.
 async fn renew(signals: Arc<Signals>, mut renewal: Renewal) {
     loop {
         let outcome = tokio::select! {
@@ -281,7 +281,7 @@ async fn renew(signals: Arc<Signals>, mut renewal: Renewal) {
     }
 }
 
-/// Serves until it is told to end, and has.
+/// Serves until the server was told to end and has ended.
 async fn serve(
     args: &ServeArgs,
     listen: SocketAddr,
@@ -388,7 +388,7 @@ fn files(args: &ServeArgs) -> SecurityOptions {
     }
 }
 
-/// Where images of a store's cells are kept for a server of this address.
+/// The directory for images of the cells of a store, for a server with this address.
 fn cache(store: &Location, address: SocketAddr) -> anyhow::Result<PathBuf> {
     let of = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let caches = of("XDG_CACHE_HOME").or_else(|| of("HOME").map(|home| home.join(".cache")));

@@ -1,8 +1,8 @@
-//! `webstrata sql`: views of a store for DuckDB or Spark, over the layers as they lie in the store.
+//! `webstrata sql`: views of a store for DuckDB or Spark, which read the layers in the store.
 //!
 //! `sql/views.sql` and `sql/views-spark.sql` are the texts and document the views. This command fills in the files of
-//! the current epoch. The views decode presence by [`mod@webstrata_layers::format`] and join the records that several
-//! rows have of a page. In both dialects the views give the same answers as `webstrata links`.
+//! the current epoch. The views decode presence by [`mod@webstrata_layers::format`], and join the records of a page
+//! from several rows. In both dialects the views give the same answers as `webstrata links`.
 
 use crate::args::{Outcome, location, unfit};
 use clap::{Args, ValueEnum};
@@ -14,8 +14,8 @@ use webstrata_layers::{Layer, Location, RowEntry, Store};
 const DUCKDB: &str = include_str!("sql/views.sql");
 const SPARK: &str = include_str!("sql/views-spark.sql");
 
-/// The layers that views read, with the columns that are declared to Spark. Numbers are below 2^63, and without a
-/// declaration Spark reads unsigned numbers as decimals.
+/// The layers that views read, with the columns that are declared to Spark. All numbers are below 2^63. Without a
+/// declaration, Spark reads unsigned numbers as decimals.
 const SPARK_COLUMNS: [(Layer, &str); 5] = [
     (Layer::Url, "uid BIGINT, url STRING, surt STRING"),
     (Layer::Ol, "uid BIGINT, links ARRAY<BIGINT>"),
@@ -133,7 +133,7 @@ fn duckdb(root: &str, rows: &[RowEntry]) -> String {
     DUCKDB.replace("{urls}", &urls.join(",\n    ")).replace("{records}", &records.join("\nUNION ALL\n"))
 }
 
-/// A view of each layer of each row, over a pattern that names its files, and the views over these.
+/// Writes a view for each layer of each row, over a pattern that names its files, and the views over these views.
 fn spark(root: &str, rows: &[RowEntry]) -> String {
     let root = match root.strip_prefix("s3://") {
         Some(rest) => format!("s3a://{rest}"),
@@ -159,7 +159,7 @@ fn spark(root: &str, rows: &[RowEntry]) -> String {
     text.replace("{layers}", &layers.join("\n"))
 }
 
-/// The text with a backslash before each of these characters.
+/// A text with a backslash before each of these characters.
 fn escaped(text: &str, special: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {

@@ -1,7 +1,7 @@
 //! `webstrata timemap`: the captures of a page as a Memento TimeMap (RFC 7089).
 //!
-//! The archive that replays them is another one: `--replay` says with what the URLs of its mementos begin; those of its
-//! TimeGate and TimeMaps follow from that as pywb and the Wayback Machine have them.
+//! Another archive replays the captures. `--replay` gives the beginning of the URLs of its mementos. The URLs of its
+//! TimeGate and TimeMaps follow from that, as in pywb and the Wayback Machine.
 
 use crate::args::{Outcome, interval, time_from, time_to};
 use crate::ask::{self, SourceArgs};
@@ -67,7 +67,7 @@ pub(crate) fn run(args: &TimemapArgs, out: &mut dyn Write) -> anyhow::Result<Out
     let captures = captures_of_page(lists.iter().map(Vec::as_slice)).into_iter();
     let in_window = captures.filter(|(capture, _)| (from..=to).contains(&capture.time));
     let mementos: Vec<_> = in_window.map(|(capture, spelling)| (capture.time, urls[spelling].as_str())).collect();
-    // Without a scheme, what the store has says which is meant.
+    // Without a scheme, the URL that the store has is meant.
     let meant = meant(&args.url)?;
     let original = meant.iter().find(|url| urls.contains(url)).unwrap_or(&meant[0]);
     if mementos.is_empty() {

@@ -1,7 +1,7 @@
-//! `webstrata uids --translate`: UIDs of one epoch as those of another.
+//! `webstrata uids --translate`: translates UIDs of one epoch into UIDs of another epoch.
 //!
-//! Reads UIDs from the command line, else from standard input, one a line.
-//! Memory: the translations of the merges between the two epochs.
+//! Reads UIDs from the command line, else from standard input, one a line. Memory: the translations of the merges
+//! between the two epochs.
 
 use crate::args::{Format, FormatArgs};
 use anyhow::{Context, anyhow};
@@ -29,7 +29,7 @@ pub(crate) struct TranslateArgs {
     pub(crate) uids: Vec<Uid>,
 }
 
-/// Translates UIDs between the epoch `from` and the current one.
+/// Translates UIDs between the epoch `from` and the current epoch.
 pub(crate) fn run(
     store: &Location,
     from: u64,

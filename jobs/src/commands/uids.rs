@@ -1,7 +1,7 @@
-//! `webstrata uids`: the URLs of a store, of a host, a domain or a path, or those captured in a time, in order of UIDs;
-//! or UIDs of one epoch as those of another (`translate`).
+//! `webstrata uids`: the URLs of a store, a host, a domain or a path, or the URLs captured in a time, in order of UIDs;
+//! or UIDs of one epoch translated to another epoch (`translate`).
 //!
-//! Printed as they are found, a line each; nothing is kept.
+//! Prints each URL on a line when it is found, and keeps nothing in memory.
 
 use crate::args::{Format, FormatArgs, Outcome, interval, location, time_from, time_to};
 use crate::ask::{self, PartArgs};

@@ -1,4 +1,4 @@
-//! `webstrata update`: the captures of one more crawl, as a new row of a store; then the merge that is due.
+//! `webstrata update`: adds the captures of one more crawl as a new row of a store, then runs the merge that is due.
 
 use crate::args::{Format, FormatArgs, Outcome, location};
 use crate::commands::build::{ReadArgs, json_of, kinds, outcome, print_tally, write_report};
@@ -70,17 +70,17 @@ pub(crate) fn run(args: &UpdateArgs, out: &mut dyn Write) -> anyhow::Result<Outc
         Format::Json => writeln!(out, "{}", json_of(&report, &run, &args.store))?,
     }
     out.flush()?;
-    // Also where nothing was new: an update that was killed in its merge is given again. Of a cluster every process
-    // sees the epoch that all have made.
+    // Merge even if nothing was new: an update that was killed in its merge is run again. In a cluster, every process
+    // sees the epoch that all processes have made.
     let rows = match Store::open_epoch(&args.store, report.epoch) {
         Ok(store) => scheduled(&store.manifest().rows),
-        // Something was taken out since, and what takes it out merges all rows.
+        // A removal has taken something out since, and merges all rows.
         Err(StoreError::RetiredEpoch { .. }) => 1,
         Err(error) => return Err(error.into()),
     };
     if rows > 1 && !args.no_merge {
         let options = MergeOptions { run: options.run, rows: Some(rows), partition_urls: args.partition_urls };
-        // The report is that of the update, and what serves its figures still does.
+        // The report describes the update, and the server of the figures of the update still runs.
         let quiet = RunArgs { metrics: None, report: None, ..args.run.clone() };
         merge::run_shown(&options, &quiet, args.format.format, out)?;
     }

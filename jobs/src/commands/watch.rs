@@ -1,7 +1,7 @@
-//! `webstrata watch`: a result that is kept right as a store grows.
+//! `webstrata watch`: a result that is kept up to date as a store grows.
 //!
-//! Follows the store until it is told to end; writes tables, or prints lines, of each epoch, and notes in the store how
-//! far that is.
+//! Follows the store until the process is told to end. For each epoch, writes tables or prints lines, and notes in the
+//! store which epoch was reached.
 
 use crate::args::{Format, FormatArgs, Outcome, Usage, location, processors, seconds, size};
 use crate::ask;
@@ -112,7 +112,7 @@ pub(crate) fn run(args: &WatchArgs, out: &mut dyn Write) -> anyhow::Result<Outco
     let Some(name) = &args.name else {
         return list(args, out);
     };
-    // No directory is made where there is no store.
+    // No directory is made if there is no store.
     webstrata_layers::Store::open(&args.store)?;
     if let Some(out) = &args.out {
         if format_of::<TableFormat>(out).is_ok() && !out.is_dir() {
@@ -149,7 +149,7 @@ pub(crate) fn run(args: &WatchArgs, out: &mut dyn Write) -> anyhow::Result<Outco
             .into());
         }
         (None, Some(epoch)) => {
-            // Not one from which something was taken out since.
+            // The epoch is rejected if something was taken out of it since.
             webstrata_layers::Store::open_epoch(&args.store, epoch)?;
             Start::At(epoch)
         }
@@ -189,7 +189,7 @@ pub(crate) fn run(args: &WatchArgs, out: &mut dyn Write) -> anyhow::Result<Outco
     }
 }
 
-/// What a name and options ask for; `None` for a name that must be registered.
+/// The result for a name and options; `None` for a name that must be registered.
 fn standing(name: &str, args: &WatchArgs) -> anyhow::Result<Option<Standing>> {
     let allowed = |k: bool, by: bool, host: bool| {
         let has_host = args.host.is_some() || args.domain.is_some();
@@ -261,7 +261,7 @@ fn described(registration: &Registration) -> String {
     format!("{}{out}{}", registration.standing, if registration.whole { " --whole" } else { "" })
 }
 
-/// Adds what to do where an epoch to go on from is lost.
+/// Adds advice to an error if the epoch to continue from is lost.
 fn explained(error: anyhow::Error, start: Start) -> anyhow::Error {
     let lost = matches!(
         error.downcast_ref(),
@@ -288,7 +288,7 @@ fn list(args: &WatchArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     for (name, registration) in registered(&args.store)? {
         let registration = match registration {
             Ok(registration) => registration,
-            // The others are listed all the same.
+            // The other watches are listed nevertheless.
             Err(error) => {
                 ask::note(&format!("{error:#}"));
                 outcome = Outcome::Failed;
@@ -358,7 +358,7 @@ impl Writer<'_> {
     }
 }
 
-/// A row as a line: of a whole result what it is, of changes what it is and was.
+/// A row as a JSON line: the value of a whole result, or the values before and after a change.
 fn line(standing: &Standing, epoch: u64, since: Option<u64>, row: &ChangedRow) -> Json {
     let mut line = Map::new();
     line.insert("epoch".to_owned(), epoch.into());

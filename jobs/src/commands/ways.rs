@@ -1,4 +1,4 @@
-//! `webstrata ways`: the shortest ways of links from one page to another at a date.
+//! `webstrata ways`: the shortest paths of links from one page to another as of a date.
 
 use crate::args::{Format, FormatArgs, Outcome, time_to};
 use crate::ask::{self, SourceArgs};

@@ -1,7 +1,7 @@
 //! `--metrics ADDR`: the progress of a build for Prometheus, as OpenMetrics text over HTTP while the build runs.
 //!
-//! The answer to every request is all figures. Each client has a thread, and two seconds to ask and to read the answer.
-//! If there are too many clients at once, the oldest client is dropped, so that silent clients cannot keep others out.
+//! Every request gets all figures. Each client has a thread, and two seconds to ask and to read the answer. If there
+//! are too many clients at once, the oldest client is dropped, so that silent clients cannot keep others out.
 
 use anyhow::Context;
 use prometheus_client::encoding::EncodeLabelSet;
@@ -19,11 +19,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 use webstrata_pipeline::{Progress, StageReport};
 
-/// The longest time of a client.
+/// The longest time that a client may take.
 const CLIENT_MAX: Duration = Duration::from_secs(2);
-/// Clients at once.
+/// The most clients at once.
 const CLIENTS_MAX: usize = 16;
-/// Bytes of a request.
+/// The most bytes of a request.
 const REQUEST_MAX: usize = 16 << 10;
 
 /// Answers from now on, in separate threads. Returns the address of the listener.
@@ -34,7 +34,7 @@ pub(crate) fn serve(address: &str, progress: &Progress) -> anyhow::Result<std::n
     thread::spawn(move || {
         let mut clients: VecDeque<Arc<TcpStream>> = VecDeque::new();
         for stream in listener.incoming().flatten() {
-            // Only this list holds a client whose thread has ended.
+            // If only this list holds a client, the thread of the client has ended.
             clients.retain(|client| Arc::strong_count(client) > 1);
             if clients.len() >= CLIENTS_MAX
                 && let Some(oldest) = clients.pop_front()
@@ -85,13 +85,13 @@ fn ends(request: &[u8]) -> bool {
     request.windows(4).any(|end| end == b"\r\n\r\n") || request.windows(2).any(|end| end == b"\n\n")
 }
 
-/// A stage, as a label.
+/// The label of a stage.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ByStage {
     stage: &'static str,
 }
 
-/// All figures as OpenMetrics 1.0 has them.
+/// All figures in the format OpenMetrics 1.0.
 fn text(progress: &Progress) -> String {
     let (moment, stages) = (progress.moment(), progress.stages());
     let mut all = Registry::with_prefix("webstrata");
@@ -157,7 +157,7 @@ mod tests {
             assert!(asked(address).starts_with("HTTP/1.1 200 OK\r\n"));
         }
         assert!(begun.elapsed() < CLIENT_MAX, "{:?}", begun.elapsed());
-        // A byte now and then is no request either.
+        // A client that sends a byte now and then sends no request either.
         let mut slow = TcpStream::connect(address).unwrap();
         let closed = (0..20).any(|_| {
             thread::sleep(CLIENT_MAX / 10);

@@ -1,5 +1,5 @@
 //! The progress of a build on standard error: one line for all workers. On a terminal the line is redrawn. Elsewhere a
-//! line is printed every few seconds, and a build that ends earlier prints none.
+//! line is printed every few seconds, and a build that ends earlier prints no line.
 //!
 //! Ctrl-C or another signal asks the build to stop; a second signal ends the process at once.
 
@@ -12,11 +12,11 @@ use std::time::Duration;
 use webstrata_pipeline::{Missing, Moment, Progress, Waiting};
 
 const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// Looks between two lines without a terminal.
+/// The number of looks between two lines without a terminal.
 const LINE_EVERY: u32 = 50;
-/// Looks before the first line about missing processes without a terminal.
+/// The number of looks before the first line about missing processes without a terminal.
 const PATIENCE: u32 = 10;
-/// Steps of the bar.
+/// The number of steps of the bar.
 const STEPS: u64 = 1000;
 
 /// Runs `job` and shows its progress until it is done.

@@ -15,14 +15,14 @@ const DICTIONARY_BYTES_MAX: usize = 16 << 20;
 const ZSTD_STEP_BYTES: usize = 4 << 10;
 /// The largest window that the decoder takes.
 const ZSTD_WINDOW_BYTES_MAX: u64 = 128 << 20;
-/// What is said of a frame with a larger one.
+/// The message about a frame with a larger window.
 const LARGE_WINDOW: &str =
     "the zstd frame needs a window of more than 128 MiB; decompress it with zstd --long=31 -d, or compress it again";
 pub(super) const GZIP: [u8; 2] = [0x1f, 0x8b];
 pub(super) const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
 impl Text {
-    /// Between members: begins the next one.
+    /// Between members: begins the next member.
     pub(super) fn begin(&mut self) -> io::Result<()> {
         self.need(4)?;
         while self.unread_input().first() == Some(&0) && !matches!(self.coding, Coding::Plain) {
@@ -66,7 +66,7 @@ impl Text {
     fn enter(&mut self) {
         self.member = self.next_input_offset();
         let position = self.text_end();
-        // Of members without text the last one counts.
+        // If consecutive members have no text, only the last one counts.
         if self.members.back().is_some_and(|last| last.0 == position) {
             self.members.pop_back();
         }
@@ -74,7 +74,7 @@ impl Text {
         self.state = State::Inside;
     }
 
-    /// Length of the gzip header at hand, `None` if it is none; and how many bytes were looked at.
+    /// The length of the gzip header at hand (`None` if it is invalid), and the number of bytes that were looked at.
     fn gzip_header(&mut self) -> io::Result<(Option<usize>, usize)> {
         let mut wanted = 10;
         loop {
@@ -90,7 +90,7 @@ impl Text {
         }
     }
 
-    /// A zstd frame without text; the first one of a `.warc.zst` holds the dictionary.
+    /// Passes over a zstd frame without text. The first frame of a `.warc.zst` may hold the dictionary.
     fn skippable_frame(&mut self) -> io::Result<()> {
         self.need(8)?;
         let head = self.unread_input();
@@ -120,7 +120,8 @@ impl Text {
             match Decoder::with_dictionary(frame) {
                 Ok(decoder) if whole => self.coding = Coding::Zstd { decoder, begun: true },
                 _ => {
-                    // Only the first frame is a dictionary; else a file of nothing else unpacks 16 MiB for each.
+                    // Only the first frame can be a dictionary. Otherwise, a file of such frames would unpack 16 MiB
+                    // for each.
                     if let Coding::Zstd { begun, .. } = &mut self.coding {
                         *begun = true;
                     }
@@ -143,7 +144,7 @@ impl Text {
         Ok(())
     }
 
-    /// Inside a member: decodes a piece of it.
+    /// Inside a member: decodes a piece of the member.
     pub(super) fn decode(&mut self) -> io::Result<()> {
         let more = !self.unread_input().is_empty() || self.refill()?;
         let input = &self.input[self.input_at..];
@@ -347,7 +348,7 @@ mod tests {
         let (text, notes) = read(coder.finish().unwrap());
         assert_eq!((text.len(), notes.len()), (0, 1));
         assert_eq!((notes[0].finding, notes[0].detail), (Finding::BadCompression, super::LARGE_WINDOW));
-        // A frame whose window fits, and whose data are wrong.
+        // A frame with a window that fits, and with wrong data.
         let mut bytes = zstd::encode_all(&b"one two three four".repeat(100)[..], 1).unwrap();
         bytes.truncate(12);
         bytes.extend([0xff; 40]);

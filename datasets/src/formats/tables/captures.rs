@@ -1,7 +1,7 @@
 //! The capture table: `url`, `ts`, and the optional columns.
 //!
-//! Links of a column with a dictionary stay keys, up to [`KEYS_MAX`] of a capture; the others are texts, which
-//! [`Capture::links`] holds within its bound.
+//! Links of a column with a dictionary stay keys, up to [`KEYS_MAX`] a capture. Other links are texts, and
+//! [`Capture::links`] bounds their memory.
 
 use super::Columns;
 use super::cells::{Numbers, Texts, Times};
@@ -14,9 +14,9 @@ use crate::{Capture, CaptureReader, Error, Finding, Revisit, Tally};
 use arrow_schema::DataType;
 use std::io;
 
-/// The columns that need not be there.
+/// The columns that may be missing.
 pub(super) const OPTIONAL: [&str; 5] = ["links", "status", "digest", "revisit", "redirect"];
-/// Keys of the links of a capture that are held.
+/// The most keys of links that are held of one capture.
 const KEYS_MAX: usize = 1 << 18;
 
 pub(super) struct Captures {
@@ -35,13 +35,13 @@ pub(super) struct Captures {
 /// A column of lists of links.
 struct Lists {
     column: Column,
-    /// The definition level from which on an entry is one of a list.
+    /// The smallest definition level of an entry that is an item of a list.
     of_link: u32,
     keys: Vec<i32>,
     text: Vec<u8>,
 }
 
-/// What came of the list of a row.
+/// Whether a row has a list, and the number of its null links.
 #[derive(Default)]
 struct List {
     is_there: bool,
@@ -58,7 +58,7 @@ impl Lists {
         Some(Lists { column, of_link, keys: Vec::new(), text: Vec::new() })
     }
 
-    /// Gives `capture` the links of the next row.
+    /// Reads the links of the next row into `capture`.
     fn read(&mut self, capture: &mut Capture) -> io::Result<List> {
         let mut list = List::default();
         let mut levels = self.column.next()?.ok_or(io::ErrorKind::UnexpectedEof)?;
@@ -102,7 +102,7 @@ impl Lists {
         Ok(list)
     }
 
-    /// Makes the keys that are held texts.
+    /// Turns the held keys into texts.
     fn spell(&mut self, capture: &mut Capture) {
         for key in self.keys.drain(..) {
             capture.links.push(self.column.text_of(key));
@@ -110,12 +110,12 @@ impl Lists {
     }
 }
 
-/// The columns of what revisits refer to.
+/// The columns of the struct `revisit`.
 struct Revisits {
     profiles: Option<Texts>,
     urls: Option<Texts>,
     dates: Option<Times>,
-    /// The definition level from which on there is a revisit.
+    /// The smallest definition level of a row that has a revisit.
     is_there: u32,
 }
 
@@ -134,7 +134,7 @@ impl Revisits {
         Some(Revisits { profiles, urls, dates, is_there }).filter(|own| own.profiles.is_some() || own.urls.is_some())
     }
 
-    /// What the next row refers to.
+    /// Reads the revisit of the next row, if the row has one.
     fn next(&mut self) -> io::Result<Option<Revisit>> {
         let first = self.profiles.as_mut().or(self.urls.as_mut());
         let levels = first.map_or(Ok(None), |texts| texts.column.peek())?;
@@ -150,7 +150,7 @@ impl Revisits {
     }
 }
 
-/// What a row says, besides the links.
+/// The values of a row, except the texts of its URL and its links.
 struct Row {
     has_url: bool,
     date: Result<Date, (Finding, String)>,
@@ -162,14 +162,15 @@ struct Row {
 }
 
 impl Captures {
-    /// The roots of `url`, `ts` and the optional columns; `None` where a column has another type.
+    /// Opens the root columns of `url`, `ts` and the optional columns. Returns the columns if one of them has another
+    /// type.
     pub(super) fn new(
         columns: Columns,
         [url, time]: [usize; 2],
         optional: [Option<usize>; OPTIONAL.len()],
         redirects: bool,
     ) -> Result<Self, Columns> {
-        /// What `open` makes of a column, if there is one; `None` where it holds something else.
+        /// Opens a column with `open` if there is one. Returns `None` if the column has another type.
         fn opened<T>(
             columns: &Columns,
             root: Option<usize>,
@@ -195,7 +196,7 @@ impl Captures {
         Ok(Captures { columns, urls, times, links, statuses, digests, revisits, targets, redirects })
     }
 
-    /// Reads a row: all of its columns, whatever is in them.
+    /// Reads a row: a value of each column, whether or not the value is valid.
     fn row(&mut self, capture: &mut Capture) -> io::Result<Row> {
         let text = |texts: &mut Option<Texts>| texts.as_mut().map_or(Ok(None), Texts::next);
         Ok(Row {

@@ -9,7 +9,7 @@ use crate::capture::date::{self, Date};
 use arrow_schema::{DataType, TimeUnit};
 use std::io;
 
-/// Seconds of a day.
+/// The seconds of a day.
 const DAY: i64 = 24 * 60 * 60;
 
 /// A column of texts.
@@ -19,12 +19,13 @@ pub(super) struct Texts {
 }
 
 impl Texts {
-    /// `None` where the type is another one.
+    /// Reads a column as texts. Returns `None` if the column has another type.
     pub(super) fn new(column: Column, data_type: &DataType) -> Option<Self> {
         matches!(data_type, DataType::Utf8 | DataType::Binary).then_some(Texts { column, buffer: Vec::new() })
     }
 
-    /// Appends the text of the next row, if it has one; whether it has. Bytes that are no UTF-8 are none.
+    /// Appends the text of the next row, and returns whether the row has a text. Bytes that are not UTF-8 are not a
+    /// text.
     pub(super) fn read(&mut self, out: &mut String) -> io::Result<bool> {
         let levels = self.column.next()?.ok_or(io::ErrorKind::UnexpectedEof)?;
         if !self.column.has_value(levels) {
@@ -48,18 +49,18 @@ impl Texts {
 /// A column of integers.
 pub(super) struct Numbers {
     column: Column,
-    /// Of numbers without a sign that are stored as if they had one: those beyond 32 bits, and beyond 64.
+    /// Whether the column has unsigned numbers, of 32 bits and of 64 bits, which are stored as signed numbers.
     is_unsigned: [bool; 2],
 }
 
 impl Numbers {
-    /// `None` where the type is another one.
+    /// Reads a column as integers. Returns `None` if the column has another type.
     pub(super) fn new(column: Column, data_type: &DataType) -> Option<Self> {
         let is_unsigned = [*data_type == DataType::UInt32, *data_type == DataType::UInt64];
         data_type.is_integer().then_some(Numbers { column, is_unsigned })
     }
 
-    /// The number of the next row, if it has one; those beyond 64 bits with a sign are none.
+    /// The number of the next row, if the row has one. An unsigned number of 2^63 or more counts as missing.
     pub(super) fn next(&mut self) -> io::Result<Option<i64>> {
         let Some(number) = number(&mut self.column)? else { return Ok(None) };
         Ok(match self.is_unsigned {
@@ -78,17 +79,17 @@ fn number(column: &mut Column) -> io::Result<Option<i64>> {
 /// A column of dates.
 pub(super) enum Times {
     Texts(Texts),
-    /// In units, so many of which are a second.
+    /// Integers in a unit of time, and the number of units in a second.
     Units(Column, i64),
     Days(Column),
     /// Integers without a unit: 10 digits are seconds, 13 milliseconds, 14 a date.
     Plain(Numbers),
-    /// Integers that are digits of a date, as `crawl_date` has them.
+    /// Integers with the digits of a date, as in `crawl_date`.
     Digits(Numbers),
 }
 
 impl Times {
-    /// `None` where the column holds something else.
+    /// Reads a column as dates. Returns `None` if the column has another type.
     pub(super) fn new(column: Column, data_type: &DataType) -> Option<Times> {
         let per_second = |unit: &TimeUnit| match unit {
             TimeUnit::Second => 1,
@@ -104,13 +105,13 @@ impl Times {
         }
     }
 
-    /// Takes integers for 8 or 14 digits, never for seconds.
+    /// Reads integers as 8 or 14 digits of a date, never as seconds.
     pub(super) fn of_digits(self) -> Times {
         if let Times::Plain(numbers) = self { Times::Digits(numbers) } else { self }
     }
 
-    /// The date of the next row: [`Finding::BadRow`] for null, [`Finding::BadDate`] for what is no date, each with a
-    /// few words.
+    /// The date of the next row. The inner error has a few words and is [`Finding::BadRow`] for null, and
+    /// [`Finding::BadDate`] for a value that is not a date.
     pub(super) fn next(&mut self) -> io::Result<Result<Date, (Finding, String)>> {
         let null = || (Finding::BadRow, "the date is null".to_owned());
         let of = |number: Option<i64>, date: &dyn Fn(i64) -> Option<Date>| {
@@ -129,5 +130,5 @@ impl Times {
     }
 }
 
-/// The most of a text that a message shows.
+/// The most characters of a text that a message shows.
 const SHOWN_CHARS: usize = 40;

@@ -1,7 +1,7 @@
 //! One column of a row group, value by value.
 //!
-//! Texts are cut after [`TEXT_BYTES_MAX`] bytes: what is longer is no URL that is kept, and is counted as too long by
-//! who reads it. So neither a long text, nor its repetition, nor a large page takes memory.
+//! Texts are cut after [`TEXT_BYTES_MAX`] bytes. A longer text is not a URL that is kept; the caller counts it as too
+//! long. So neither a long text, nor its repetition, nor a large page takes memory.
 //!
 //! Memory: buffers of the pages ([`super::pages`]); the dictionary of the column, at most [`DICTIONARY_BYTES_MAX`].
 
@@ -14,7 +14,7 @@ use parquet::basic::Type;
 use std::io::{self, Cursor, ErrorKind, Read};
 use std::sync::Arc;
 
-/// Bytes of a dictionary, with 24 for each of its texts.
+/// The most bytes of a dictionary. Each text counts 24 bytes beside its length.
 const DICTIONARY_BYTES_MAX: usize = 24 << 20;
 
 /// The levels of one entry.
@@ -24,23 +24,23 @@ pub(super) struct Levels {
     pub(super) definition: u32,
 }
 
-/// See the head of this file.
+/// A column of a row group, read value by value.
 pub(super) struct Column {
     pages: Pages,
     physical: Type,
     max: Levels,
     page: Option<Open>,
     texts: Option<Arc<Dictionary>>,
-    /// Some of them are [`NO_TEXT`].
+    /// Whether some texts of the dictionary are [`NO_TEXT`].
     has_no_texts: bool,
     numbers: Vec<i64>,
-    /// The entry that comes next, if it was looked at.
+    /// The next entry, if [`Column::peek`] has read it.
     ahead: Option<Levels>,
 }
 
 /// A page that is being read.
 struct Open {
-    /// Entries that are still to come.
+    /// The number of entries that are still to come.
     left: u32,
     repetition: Option<Hybrid<Cursor<Vec<u8>>>>,
     definition: Option<Hybrid<Cursor<Vec<u8>>>>,
@@ -50,7 +50,7 @@ struct Open {
 enum Values {
     Keys(Hybrid<Stream>),
     Plain(Stream),
-    /// Texts whose lengths came first: what they share with the text before, and the length of the rest.
+    /// Texts after all their lengths: the length of the prefix shared with the text before, and the length of the rest.
     Lengths {
         prefixes: Option<Vec<i64>>,
         lengths: Vec<i64>,
@@ -97,17 +97,17 @@ impl Column {
         self.max
     }
 
-    /// The dictionary of texts, once a page has been read that has one.
+    /// The dictionary of texts, after a page with a dictionary was read.
     pub(super) fn dictionary(&self) -> Option<&Arc<Dictionary>> {
         self.texts.as_ref()
     }
 
-    /// Whether the value of an entry is there.
+    /// Whether an entry has a value.
     pub(super) fn has_value(&self, levels: Levels) -> bool {
         levels.definition == self.max.definition
     }
 
-    /// The levels of the next entry, which stays the next one; `None` at the end.
+    /// The levels of the next entry, without passing over the entry; `None` at the end.
     pub(super) fn peek(&mut self) -> io::Result<Option<Levels>> {
         if self.ahead.is_none() {
             self.ahead = self.levels()?;
@@ -115,7 +115,7 @@ impl Column {
         Ok(self.ahead)
     }
 
-    /// The levels of the next entry; its value, if it has one, must be read before the next entry.
+    /// The levels of the next entry. If the entry has a value, the caller must read the value before the next entry.
     pub(super) fn next(&mut self) -> io::Result<Option<Levels>> {
         match self.ahead.take() {
             Some(levels) => Ok(Some(levels)),
@@ -151,7 +151,7 @@ impl Column {
             0 => Values::Plain(stream),
             2 | 8 => {
                 let mut width = [0];
-                // A page of nulls alone may have no values at all.
+                // A page that has only nulls may have no values at all.
                 if stream.read(&mut width)? == 0 {
                     width = [0];
                 }
@@ -190,7 +190,7 @@ impl Column {
             if bytes > DICTIONARY_BYTES_MAX {
                 return Err(broken("a dictionary is too large"));
             }
-            // What is no text is told by a text that no URL has.
+            // Bytes that are not UTF-8 become a text that no URL has.
             let text = str::from_utf8(&text).ok();
             self.has_no_texts |= text.is_none();
             texts.append_value(text.unwrap_or(NO_TEXT));
@@ -199,8 +199,8 @@ impl Column {
         Ok(())
     }
 
-    /// Reads the next entries of the list at hand, as long as they are keys of texts and so many as are known without
-    /// reading on: most entries of long lists. Those that come after them have to be asked for one by one.
+    /// Reads the next entries of the list at hand while they are keys of texts, and as many as are known without
+    /// reading on: most entries of a long list. The caller must read the entries after them one by one.
     #[inline]
     pub(super) fn keys(&mut self, most: usize, out: &mut Vec<i32>) -> io::Result<()> {
         let Some(page) = self.page.as_mut().filter(|_| self.ahead.is_none() && !self.has_no_texts) else {
@@ -222,7 +222,7 @@ impl Column {
         Ok(())
     }
 
-    /// The value of the entry that [`Column::next`] gave: a key, or the text in `out`.
+    /// Reads the value of the entry that [`Column::next`] returned: a key, or the text in `out`.
     pub(super) fn text(&mut self, out: &mut Vec<u8>) -> io::Result<Text> {
         let page = self.page.as_mut().ok_or_else(|| broken("a value without a page"))?;
         match &mut page.values {
@@ -250,7 +250,7 @@ impl Column {
         }
     }
 
-    /// The number of the entry that [`Column::next`] gave.
+    /// Reads the number of the entry that [`Column::next`] returned.
     pub(super) fn number(&mut self) -> io::Result<i64> {
         let page = self.page.as_mut().ok_or_else(|| broken("a value without a page"))?;
         match &mut page.values {
@@ -267,7 +267,7 @@ impl Column {
         }
     }
 
-    /// Whether the text of a key is none.
+    /// Whether a key leads to bytes that are not UTF-8.
     #[inline]
     pub(super) fn is_no_text(&self, key: i32) -> bool {
         self.has_no_texts && self.text_of(key) == NO_TEXT
@@ -279,16 +279,16 @@ impl Column {
     }
 }
 
-/// A key of a dictionary of so many texts.
+/// Checks that a key is inside a dictionary of `texts` texts.
 fn key_within(key: u32, texts: usize) -> io::Result<i32> {
     let key = i32::try_from(key).ok().filter(|&key| usize::try_from(key).is_ok_and(|key| key < texts));
     key.ok_or_else(|| broken("a key is outside its dictionary"))
 }
 
-/// Stands for bytes that are no text, in a dictionary.
+/// The text in a dictionary that replaces bytes that are not UTF-8.
 const NO_TEXT: &str = "\u{0}";
 
-/// A number of a type: nanoseconds since 1970 for those of 96 bits.
+/// Reads a number of a physical type. Numbers of 96 bits are times, and become nanoseconds since 1970.
 fn plain(physical: Type, stream: &mut Stream) -> io::Result<i64> {
     let mut bytes = [0; 12];
     let mut read = |count: usize| stream.read_exact(&mut bytes[..count]).map(|()| bytes);
@@ -316,7 +316,7 @@ fn plain_text(stream: &mut Stream, out: &mut Vec<u8>) -> io::Result<()> {
     Ok(())
 }
 
-/// Appends the bytes of a text, as far as they are kept.
+/// Appends the bytes of a text up to [`TEXT_BYTES_MAX`], and passes over the rest.
 fn cut_text(stream: &mut Stream, length: u64, out: &mut Vec<u8>) -> io::Result<()> {
     let kept = length.min(TEXT_BYTES_MAX.saturating_sub(out.len()) as u64);
     let before = out.len();

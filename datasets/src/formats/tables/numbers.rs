@@ -8,12 +8,12 @@ use std::io::{self, BufRead, Read};
 pub(super) struct Hybrid<R> {
     input: R,
     width: u32,
-    /// What is left of a run of one number.
+    /// The rest of a run: how often the number still comes, and the number.
     run: (u64, u32),
-    /// Groups of 8 numbers that are still packed.
+    /// The number of groups of 8 numbers that are still packed.
     groups: u64,
     unpacked: [u32; 8],
-    /// Numbers of the group at hand that were handed out.
+    /// How many numbers of the group at hand were handed out.
     used: usize,
 }
 
@@ -40,7 +40,7 @@ impl<R: Read> Hybrid<R> {
         self.next()
     }
 
-    /// How many of the next numbers are known to be `number`, before anything more is read.
+    /// How many of the next numbers are known to be `number` without reading on.
     #[inline]
     pub(super) fn known(&self, number: u32) -> usize {
         let group = &self.unpacked[self.used..];
@@ -50,7 +50,7 @@ impl<R: Read> Hybrid<R> {
         group.iter().position(|&other| other != number).unwrap_or(group.len())
     }
 
-    /// Passes over numbers, at most so many as [`Hybrid::known`] gave.
+    /// Passes over `count` numbers, at most as many as [`Hybrid::known`] returned.
     #[inline]
     pub(super) fn pass(&mut self, count: usize) {
         if self.used < self.unpacked.len() { self.used += count } else { self.run.0 -= count as u64 }
@@ -85,7 +85,7 @@ impl<R: Read> Hybrid<R> {
         let mask = u64::from(u32::MAX >> (32 - self.width).min(31)) * u64::from(self.width > 0);
         for (number, out) in self.unpacked.iter_mut().enumerate() {
             let bit = number * self.width as usize;
-            // Of a number at most 7 bits come before it in its first byte, so 8 bytes have all of it.
+            // At most 7 bits precede a number in its first byte, so 8 bytes contain the whole number.
             let window = packed[bit / 8..].first_chunk().copied().unwrap_or_default();
             #[expect(clippy::cast_possible_truncation, reason = "the mask has at most 32 bits")]
             let unpacked = (u64::from_le_bytes(window) >> (bit % 8) & mask) as u32;
@@ -96,10 +96,10 @@ impl<R: Read> Hybrid<R> {
     }
 }
 
-/// Most numbers of a page that are held.
+/// The most numbers of a page that are held.
 const HELD_MAX: u64 = 4 << 20;
 
-/// Numbers as packed differences (`DELTA_BINARY_PACKED`); all of them are held.
+/// Reads numbers that are packed differences (`DELTA_BINARY_PACKED`), and holds all of them.
 pub(super) fn differences(input: &mut dyn BufRead) -> io::Result<Vec<i64>> {
     let (block, pieces, count) = (varint(input)?, varint(input)?, varint(input)?);
     let mut number = zigzag(varint(input)?);

@@ -1,7 +1,7 @@
 //! The pages of a column of a row group, as streams: no page is held, whatever its size.
 //!
 //! Reads page headers (Thrift, compact protocol) and the bytes after them. Gives the levels of a page, and its values
-//! as a stream of decompressed bytes. Only what is read of a column is decompressed.
+//! as a stream of decompressed bytes. Only the bytes that are read are decompressed.
 //!
 //! Memory: the levels of a page, at most [`LEVEL_BYTES_MAX`]; buffers of 64 KiB; the window of a decompressor, at most
 //! 16 MiB. Source: the Parquet format, `README.md` and `src/main/thrift/parquet.thrift`.
@@ -11,24 +11,24 @@ use parquet::basic::Compression;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Error, ErrorKind, Read, Seek, SeekFrom};
 
-/// Bytes of the levels of a page: a few bits a value.
+/// The most bytes of the levels of a page: a few bits a value.
 const LEVEL_BYTES_MAX: usize = 16 << 20;
 /// Base 2 logarithm of the largest window of Zstandard.
 const WINDOW_LOG_MAX: u32 = 24;
 const BUFFER_BYTES: usize = 64 << 10;
-/// Bytes that are read to find a page header, which is longer only with long statistics.
+/// The number of bytes that are read to find a page header. Only headers with long statistics are longer.
 const HEADER_BYTES: u64 = 4 << 10;
 
-/// What a page has: its decompressed bytes.
+/// The decompressed bytes of a page.
 pub(super) type Stream = Box<dyn BufRead + Send>;
 
-/// Where a column of a row group lies, and how it is written.
+/// The place of a column of a row group in a file, its compression, and its largest levels.
 pub(super) struct Chunk {
     pub(super) file: File,
     pub(super) start: u64,
     pub(super) bytes: u64,
     pub(super) compression: Compression,
-    /// Largest levels of its values.
+    /// The largest levels of the values.
     pub(super) max_repetition: i16,
     pub(super) max_definition: i16,
 }
@@ -36,10 +36,10 @@ pub(super) struct Chunk {
 /// A page of values.
 pub(super) struct Page {
     pub(super) is_dictionary: bool,
-    /// Values, with those that are null.
+    /// The number of values, including nulls.
     pub(super) values: u32,
     pub(super) encoding: i64,
-    /// Empty where all levels are 0.
+    /// The repetition levels; empty if all of them are 0.
     pub(super) repetition: Vec<u8>,
     pub(super) definition: Vec<u8>,
     pub(super) stream: Stream,
@@ -56,14 +56,14 @@ pub(super) fn broken(what: &str) -> Error {
     Error::new(ErrorKind::InvalidData, what)
 }
 
-/// The fields of a page header that matter.
+/// The fields of a page header that are used here.
 #[derive(Default)]
 struct Header {
     kind: i64,
     compressed: i64,
     values: i64,
     encoding: i64,
-    /// Of pages of version 2.
+    /// The bytes of the levels, in pages of version 2.
     definition_bytes: i64,
     repetition_bytes: i64,
     is_plain: bool,
@@ -84,7 +84,7 @@ impl Pages {
         while self.next < end {
             let mut file = self.chunk.file.try_clone()?;
             file.seek(SeekFrom::Start(self.next))?;
-            // Clones of a file share its offset: each page has a reader of its own, at an offset of its own.
+            // Clones of a file share its offset, so each page has a separate reader with a separate offset.
             let mut input = At { file, at: self.next, end, buffer: Vec::new(), used: 0, fill: HEADER_BYTES };
             let header = Header::read(&mut input)?;
             let bytes = u64::try_from(header.compressed).map_err(|_| broken("a page has no length"))?;
@@ -152,17 +152,17 @@ fn decompressed(compression: Compression, input: At) -> io::Result<Stream> {
 /// The bytes of a file from one offset to another.
 struct At {
     file: File,
-    /// Offset behind what is in the buffer.
+    /// The offset in the file after the bytes in the buffer.
     at: u64,
     end: u64,
     buffer: Vec<u8>,
     used: usize,
-    /// Bytes that are read at once: first those of a header.
+    /// The number of bytes that are read at once; at first those of a header.
     fill: u64,
 }
 
 impl At {
-    /// Offset of the next byte.
+    /// The offset of the next byte.
     fn offset(&self) -> u64 {
         self.at - (self.buffer.len() - self.used) as u64
     }
@@ -234,13 +234,13 @@ impl Header {
 enum Field {
     Bool(bool),
     Number(i64),
-    /// Its fields come next.
+    /// A structure, whose fields come next.
     Struct,
-    /// Passed over.
+    /// A value that was passed over.
     Other,
 }
 
-/// Passes over the fields of a structure.
+/// Passes over the rest of a field: the fields of a structure.
 fn skip(_: i64, field: Field, input: &mut At) -> io::Result<()> {
     if let Field::Struct = field { fields(input, skip) } else { Ok(()) }
 }
@@ -281,7 +281,7 @@ fn byte(input: &mut dyn Read) -> io::Result<u8> {
     Ok(byte[0])
 }
 
-/// Passes over bytes.
+/// Passes over some bytes.
 pub(super) fn pass(input: &mut dyn BufRead, bytes: u64) -> io::Result<()> {
     let mut left = bytes;
     while left > 0 {
@@ -295,7 +295,7 @@ pub(super) fn pass(input: &mut dyn BufRead, bytes: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// A number in LEB128.
+/// Reads a number in LEB128.
 pub(super) fn varint(input: &mut dyn Read) -> io::Result<u64> {
     let mut number = 0;
     for shift in (0..64).step_by(7) {

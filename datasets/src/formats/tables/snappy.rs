@@ -1,6 +1,6 @@
-//! Snappy, as Parquet has it: one raw block a page, decompressed as a stream.
+//! Snappy in Parquet: one raw block a page, decompressed as a stream.
 //!
-//! Writers compress 64 KiB at a time, and refer back inside them only, so what was written last is enough to hold. A
+//! Writers compress pieces of 64 KiB and refer back only inside a piece, so it is enough to hold the latest output. A
 //! block that refers further back than [`WINDOW_BYTES`] is damage. Source: `format_description.txt` of Snappy.
 
 use super::pages::{broken, varint};
@@ -8,18 +8,18 @@ use std::io::{self, BufRead, Read};
 
 /// How far back a copy may refer.
 const WINDOW_BYTES: usize = 1 << 20;
-/// Bytes that are held at most before the older ones are dropped.
+/// The most bytes that are held before the older ones are dropped.
 const HELD_BYTES_MAX: usize = 4 * WINDOW_BYTES;
 
-/// A stream of what a block says.
+/// A stream of the decompressed bytes of a block.
 pub(super) struct Snappy<R> {
     input: R,
-    /// Bytes that the block is still to give.
+    /// The number of bytes that the block still has to give.
     left: u64,
-    /// What was decompressed last, and how much of it was handed out.
+    /// The latest output, and how much of it was handed out.
     out: Vec<u8>,
     used: usize,
-    /// Bytes of a literal that are to come.
+    /// The number of bytes of a literal that are still to come.
     literal: u64,
 }
 
@@ -29,7 +29,7 @@ impl<R: BufRead> Snappy<R> {
         Ok(Snappy { input, left, out: Vec::new(), used: 0, literal: 0 })
     }
 
-    /// A number of some bytes, the least first.
+    /// Reads a number of some bytes, the least significant byte first.
     fn number(&mut self, bytes: usize) -> io::Result<usize> {
         let mut number = [0; 8];
         self.input.read_exact(&mut number[..bytes])?;

@@ -17,7 +17,7 @@ pub(super) struct Webgraph {
     times: Times,
     links: Texts,
     row: Row,
-    /// `row` belongs to the next capture.
+    /// Whether `row` belongs to the next capture.
     is_held: bool,
 }
 
@@ -30,7 +30,7 @@ struct Row {
 }
 
 impl Webgraph {
-    /// The roots of source, date and destination; the columns again where one has another type.
+    /// Opens the root columns of source, date and destination. Returns the columns if one of them has another type.
     pub(super) fn new(columns: Columns, [source, date, link]: [usize; 3]) -> Result<Self, Columns> {
         let texts = |root: usize| Texts::new(columns.leaf(root, None)?, columns.field(root).data_type());
         let times = columns.leaf(date, None).and_then(|column| Times::new(column, columns.field(date).data_type()));
@@ -41,7 +41,7 @@ impl Webgraph {
         Ok(Webgraph { columns, sources, times, links, row: Row::default(), is_held: false })
     }
 
-    /// Reads a row; what stands against it otherwise.
+    /// Reads a row. Returns its date, or why the row cannot be used.
     fn read_row(&mut self) -> io::Result<Result<Date, (Finding, String)>> {
         let Row { source, link, .. } = &mut self.row;
         source.clear();

@@ -1,8 +1,8 @@
 //! The summary of an analysis for people: numbers, tables that fit on a screen, and bars.
 //!
-//! A table by time shows its latest rows, any other one its largest rows, and says how many there are. With bars, each
-//! number over time is a row of blocks on one axis, as high as the largest value in each cell, and each of the greatest
-//! values has a bar. Output is as wide as the terminal, or 80 columns.
+//! A table by time shows its latest rows, any other table its largest rows. Both say how many rows there are. With
+//! bars, each number over time is a row of blocks on one axis, as high as the largest value in each cell, and each of
+//! the greatest values has a bar. Output is as wide as the terminal, or 80 columns.
 
 use std::cmp::Reverse;
 use std::io::Write;
@@ -15,14 +15,14 @@ use crate::bars::{self, Axis};
 use crate::running::Run;
 use crate::table::{Column, Table, print_numbers};
 
-/// Rows of a table that fit on a screen.
+/// The number of rows of a table that fit on a screen.
 const ROWS_SHOWN: usize = 12;
-/// Dates that fit on a screen, from the last one back.
+/// The number of dates that fit on a screen. The latest dates are shown.
 const DATES_SHOWN: usize = 24;
-/// Cells of the bar of a greatest value.
+/// The number of cells of the bar of a greatest value.
 const BAR: usize = 20;
 
-/// Numbers over time: of each its name and its values with their times.
+/// Numbers over time: the name of each number, and its values with their times.
 type Numbers = Vec<(String, Vec<(i64, f64)>)>;
 
 /// Prints the summary.
@@ -121,7 +121,7 @@ fn numbers_of(sheet: &Sheet) -> Option<Numbers> {
     Some(numbers.collect())
 }
 
-/// A line a date: the numbers of the whole graph, or the first URL.
+/// Prints a line for each date: the numbers of the whole graph, or the first URL.
 fn print_dates(dates: &[DateReport], out: &mut dyn Write) -> anyhow::Result<()> {
     let hidden = dates.len().saturating_sub(DATES_SHOWN);
     if hidden > 0 {
@@ -167,14 +167,15 @@ fn print_sheet(sheet: &Sheet, sheet_rows: usize, out: &mut dyn Write) -> anyhow:
     Ok(())
 }
 
-/// The rows that are shown, and which these are: of times the last, of texts the largest, of other rows the first.
+/// The rows to show, and a word for them. A table by time shows the last rows, a table with texts the largest rows, and
+/// any other table the first rows.
 fn selected(sheet: &Sheet, sheet_rows: usize) -> (Vec<usize>, &'static str) {
     let rows = sheet.rows();
     let has = |is: fn(&SheetColumn) -> bool| sheet.columns.iter().any(|(_, column)| is(column));
     if has(|column| matches!(column, SheetColumn::Times(_))) && !has(|column| matches!(column, SheetColumn::Texts(_))) {
         return ((rows.saturating_sub(ROWS_SHOWN)..rows).collect(), "the last");
     }
-    // Of a sheet that was cut, nobody knows the largest.
+    // If a sheet was cut, its largest rows are unknown.
     let size = sheet.columns.iter().rev().find_map(|(name, column)| match column {
         SheetColumn::Counts(values) if ["pages", "links"].contains(&name.as_str()) => Some(values),
         _ => None,
@@ -200,7 +201,7 @@ fn cell(column: &SheetColumn, row: usize) -> String {
     }
 }
 
-/// Whole numbers with separators, others with six digits that count.
+/// Formats whole numbers with separators. Other numbers have six decimal places, or an exponent if they are small.
 fn number(value: f64) -> String {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "whole and in the range")]
     if (0.0..9e15).contains(&value) && value.fract() == 0.0 {

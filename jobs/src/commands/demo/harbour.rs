@@ -1,17 +1,17 @@
 //! A made-up web around a harbour: ten pages of six hosts, crawled now and then from 2004 to 2013. Links come, go and
 //! return, a site is redesigned, a museum closes, and for half a year nobody crawls.
 //!
-//! Months count from January 2004. Nothing is random: the same crawl each time.
+//! Months count from January 2004. Nothing is random: the crawl is always the same.
 
 use serde_json::{Value, json};
 use std::ops::Range;
 
-/// The first month, and the one after the last.
+/// The first month, and the month after the last.
 type Months = (u32, u32);
 /// A link, and the months in which it is there.
 type Link = (&'static str, &'static [Months]);
 
-/// A page: its URL, the months in which it is there, and its links. Afterwards it is gone.
+/// A page: its URL, the months in which it is there, and its links. After these months it is gone.
 struct Page {
     url: &'static str,
     there: Months,
@@ -24,7 +24,7 @@ pub(super) const FRONT: &str = "http://harbour-news.example/";
 const END: u32 = 120;
 /// Months in which nobody crawls.
 const PAUSE: Range<u32> = 50..56;
-/// Ever since.
+/// All months.
 const ALWAYS: &[Months] = &[(0, END)];
 
 const PAGES: &[Page] = &[
@@ -126,7 +126,7 @@ pub(super) fn crawl() -> Vec<Value> {
     let mut lines = Vec::new();
     for (number, page) in (0u32..).zip(PAGES) {
         for month in page.there.0..END {
-            // Some pages are captured in two months of three, others in three of four.
+            // Some pages are captured in two of three months, others in three of four.
             let is_captured = (month * 7 + number * 5) % (3 + number % 2) != 0;
             if !is_captured || PAUSE.contains(&month) {
                 continue;
