@@ -283,7 +283,7 @@ impl Wanted {
     }
 }
 
-const OTHER: [&[u8]; 16] = [
+const OTHER: [&[u8]; 15] = [
     b"action",
     b"data",
     b"codebase",
@@ -297,7 +297,6 @@ const OTHER: [&[u8]; 16] = [
     b"data-href",
     b"data-uri",
     b"manifest",
-    b"usemap",
     b"profile",
     b"code",
 ];
@@ -313,7 +312,7 @@ fn other(tag: &[u8], name: &[u8]) -> Option<Attribute> {
         b"cite" => matches!(tag, b"q" | b"blockquote" | b"del" | b"ins"),
         b"poster" => tag == b"video",
         b"longdesc" => matches!(tag, b"img" | b"frame" | b"iframe"),
-        b"lowsrc" | b"usemap" => matches!(tag, b"img") && name == b"lowsrc",
+        b"lowsrc" => tag == b"img",
         b"formaction" => matches!(tag, b"button" | b"input"),
         b"icon" => tag == b"menuitem",
         b"manifest" => tag == b"html",
