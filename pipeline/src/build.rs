@@ -7,9 +7,9 @@
 //! The same set of captures gives the same bytes for any number of workers and processes and any order of the inputs.
 //! All sorting uses keys from the data, and the partitions follow from the set of URLs.
 //!
-//! A build makes a row of its own. An update adds a row to the rows of the store. In an update, `uids` finds the UIDs
-//! of URLs that the store knows and gives the other URLs the next numbers. `outlinks` compares pages with their records
-//! in the store ([`crate::stages::outlinks::revisits`]).
+//! A build makes an epoch with one row. An update adds a row to the rows of the store: `uids` finds the UIDs of URLs
+//! that the store knows and gives the other URLs the next numbers, and `outlinks` compares pages with their records in
+//! the store ([`crate::stages::outlinks::revisits`]).
 
 use crate::engine::job::Stopped;
 use crate::engine::state::JobStage;
@@ -116,13 +116,13 @@ struct Build {
     replace: bool,
     meaning: Meaning,
     in_range: RangeLength,
-    /// The epoch of the store that named the captures and links to keep out of inputs.
+    /// The epoch with the removals that were kept out of the inputs; `None` if no store existed.
     kept_out_by: Option<EpochId>,
 }
 
 impl Build {
-    /// Returns the provenance of the current epoch, with all removals so far. Fails if something was taken out of the
-    /// store after `kept_out_by`, because the inputs may contain what was taken out.
+    /// Returns the provenance of the current epoch, with all removals so far. Fails if captures or links were taken out
+    /// of the store after `kept_out_by`, because they were not kept out of the inputs.
     fn removals(&self, current: Option<EpochId>, context: &Context) -> Result<Provenance, Error> {
         let Some(current) = current else { return Ok(Provenance::default()) };
         let provenance = Store::open_known(context.row.location(), current)?.manifest().provenance.clone();

@@ -200,7 +200,7 @@ fn know<W: Work>(
     if ours { Ok(known(true)) } else { begin() }
 }
 
-/// Fails if the work may begin only where no store exists, and `current` is an epoch.
+/// Fails if the work may begin only where no store exists, and the store has the epoch `current`.
 fn may_begin<W: Work>(work: &W, store: &Location, current: Option<EpochId>) -> Result<(), Error> {
     match current.filter(|_| work.needs_no_store()) {
         Some(EpochId { epoch, .. }) => Err(Error::StoreExists { store: store.to_string(), epoch }),
@@ -217,7 +217,7 @@ fn current_epoch(store: &Location) -> Result<Option<EpochId>, Error> {
     }
 }
 
-/// Blocks of the store may take one part in `BASE_PART` of the memory, beyond the blocks that are needed at the same
+/// Blocks of the store may take 1 / `BASE_PART` of the memory, in addition to the blocks that are needed at the same
 /// time.
 const BASE_PART: usize = 10;
 
@@ -406,7 +406,7 @@ pub fn execute<T: Send + 'static>(
     .map_err(Error::Dataflow)?;
     let reports: Vec<_> = guards.join().into_iter().collect();
     if !job.finished() {
-        // Threads that hold connections to processes that are gone would not end.
+        // Threads that hold connections to processes that are gone would never end.
         std::mem::forget(connections);
         return Err(job.take_error().unwrap_or(Error::Internal("a worker stopped without an error")));
     }

@@ -273,7 +273,7 @@ pub enum Sorted {
     Memory {
         /// The sorted collection.
         sorter: Sorter,
-        /// The next entry of its index.
+        /// The next entry of the index.
         next: usize,
         /// The record that was returned last, if its entry contains the whole record.
         bytes: [u8; ENTRY_BYTES],

@@ -143,18 +143,18 @@ impl Job {
         (self.0.memory_max / self.0.workers).saturating_sub(WRITERS_BYTES) / 100 * percent
     }
 
-    /// Returns the same budget while the worker reads crawl files: a record and its body take the memory that writers
-    /// take later.
+    /// Like [`Job::budget_beside_writers`], while the worker reads crawl files: a record and its body take the memory
+    /// that writers take later.
     pub fn budget_beside_reader(&self, percent: usize) -> usize {
         self.budget_beside_writers(percent)
     }
 
-    /// Returns the same budget while the worker holds a record of the maximum size.
+    /// Like [`Job::budget_beside_writers`], while the worker holds a record of the maximum size.
     pub fn budget_beside_record(&self, percent: usize) -> usize {
         self.budget_beside_writers(percent)
     }
 
-    /// Returns the same budget while the worker does none of these: the memory of writers is then available too.
+    /// Like [`Job::budget_beside_writers`], while the worker does none of these: the memory of writers is available too.
     pub fn budget(&self, percent: usize) -> usize {
         self.0.memory_max / self.0.workers / 100 * percent
     }

@@ -7,9 +7,9 @@
 //! SPILL/webstrata-1f0c.../process-0/captures-17        a run of records
 //! ```
 //!
-//! The name of the directory follows from the store, so a store has one scratch directory for each process and
-//! location. The next job uses or removes all files that a dead job left there. The work of a killed process survives.
-//! The files are not synced, so a job starts from the beginning after a crash of the machine.
+//! The name of the directory follows from the store, so a store has one scratch directory for each process and each
+//! `--spill` directory. The next job uses or removes all files that a dead job left there. The work of a killed process
+//! survives. The files are not synced, so a job starts from the beginning after a crash of the machine.
 
 use crate::Error;
 use crate::engine::state::Run;
@@ -44,7 +44,7 @@ struct Inner {
 /// The contents of `job.json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobFile {
-    /// The hash of the name, options and inputs of the job.
+    /// The hash by which a later start recognizes the job.
     pub id: String,
     /// The row that the job writes.
     pub row: u32,

@@ -213,6 +213,6 @@ fn correct(page: &Page, had: Option<BTreeSet<Uid>>, ranges: &mut Ranges, records
         gone.remove(&target);
         send(target, starts);
     }
-    // In-links of URLs that are dropped are dropped with them.
+    // In-links of dropped URLs are dropped with the URLs.
     gone.into_iter().filter(|&target| target < DROPPED).for_each(|target| send(target, &[]));
 }

@@ -11,7 +11,7 @@ const BLOCK_BITS: u32 = 8;
 /// The new UID of UIDs that are dropped.
 const DROPPED: Uid = Uid(u64::MAX);
 
-/// See the head of this file.
+/// The replacement of UIDs; see the head of this file.
 #[derive(Debug, Default)]
 pub(super) struct Translation {
     /// UIDs below this UID do not change.
@@ -123,8 +123,8 @@ mod tests {
                 let uids = start..start + row.len() as u64;
                 for wanted in Uid::each(BELOW..next + 2) {
                     let got = translation.first_at_least(uids.clone(), wanted);
-                    // All UIDs before `got` are dropped or have new UIDs below `wanted`. UIDs from `got` on are dropped
-                    // or have others.
+                    // All UIDs before `got` are dropped or have new UIDs below `wanted`; UIDs from `got` on are dropped
+                    // or have new UIDs from `wanted` on.
                     let before = Uid::each(uids.start..got).filter_map(|old| translation.get(old));
                     prop_assert!(before.max().is_none_or(|new| new < wanted), "{} {}", got, wanted);
                     let after = Uid::each(got..uids.end).filter_map(|old| translation.get(old));

@@ -7,9 +7,9 @@
 //! URLs that it links to. The owners of the fingerprints know this work. Their requests are sorted by fingerprint, so
 //! the requests for sampled URLs come first. A large host may be split, a URL may not.
 //!
-//! By default, a row has [`PARTITIONS`] partitions. The row has fewer partitions if these would be smaller than
-//! [`PARTITION_URLS`], and more if these would be larger. The servers of a small cluster therefore share even a row
-//! that would fit into one partition.
+//! By default, a row has [`PARTITIONS`] partitions. The row has fewer partitions if these would be smaller than the
+//! lower bound of [`PARTITION_URLS`], and more if these would be larger than the upper bound. The servers of a small
+//! cluster therefore share even a row that would fit into one partition.
 //!
 //! Memory: [`SAMPLE_MAX`] keys of [`KEY_BYTES_MAX`] bytes. A URL with a longer key counts and begins no partition.
 

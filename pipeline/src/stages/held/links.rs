@@ -84,7 +84,7 @@ pub(crate) fn write_record(out: &mut Vec<u8>, fingerprint: u128, form: u8, times
 /// The data that was accumulated for a page besides its captures.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Accumulated {
-    /// The key of the page; empty if the store holds no links.
+    /// The key of the page; empty without `--min-sources`.
     pub(crate) key: Vec<u8>,
     /// The held links in the form of capture records, one after the other, ascending.
     links: Vec<u8>,

@@ -25,7 +25,7 @@ impl Named {
     }
 }
 
-/// See the head of this file.
+/// The removals of a store, and the URLs that they select; see the head of this file.
 pub(super) struct KeptOut {
     removals: Removals,
     named: HashMap<u128, Named>,

@@ -34,7 +34,7 @@ impl Missed {
 /// The result of looking up the link texts of a capture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Known {
-    /// [`hash_of`] the links.
+    /// The [`hash_of`] the links.
     pub(crate) links: u128,
     pub(crate) missed: Missed,
 }
@@ -46,7 +46,7 @@ struct Slot {
     known: Known,
 }
 
-/// See the head of this file.
+/// The links of the previous captures of pages; see the head of this file.
 pub(crate) struct KnownLinks(Vec<Slot>);
 
 impl KnownLinks {

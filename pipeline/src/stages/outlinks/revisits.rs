@@ -11,7 +11,7 @@
 //!
 //! A page of a store is always as if all its captures had arrived at once. If a new capture gives links or other links
 //! to a revisit of the store, the revisit is written again. A capture that the store already has is not written again.
-//! If several rows have a capture, the newest row is therefore right. Cost: the captures of the page, and the links of
+//! The newest of several rows with a capture is therefore right. Cost: the captures of the page, and the links of
 //! captures that are both in the store and new.
 
 use crate::stages::large_pages::{self, VALUES_MAX};

@@ -85,7 +85,7 @@ pub(crate) struct PageAccumulator {
     /// The captures that have the links of another capture: number of the moment, hash of the links.
     same: Vec<(usize, u128)>,
     events: Vec<(u128, u32)>,
-    /// The age of the last record without a date in this second, and whether the record counts.
+    /// The bytes that say how new the last record without a date in this second is, and whether the record counts.
     undated: (Vec<u8>, bool),
     /// The number of records without a date that did not count, over all pages.
     pub(crate) older_undated: u64,
@@ -122,7 +122,7 @@ impl PageAccumulator {
     }
 
     /// Adds a capture record of the page. Records must come in the order of their bytes: times do not descend, and in a
-    /// second the records without a date come last, the newest first.
+    /// second the records without a date come after the dated records with links, the newest first.
     ///
     /// # Errors
     /// Temporary files cannot be written or read.

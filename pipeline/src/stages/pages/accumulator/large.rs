@@ -45,7 +45,7 @@ impl LargeAccumulator {
         self.sets.push(&hash_of(links).to_be_bytes(), links)
     }
 
-    /// Adds a capture that has the links of a record.
+    /// Adds a capture that has the links of a record, given by their hash.
     pub(crate) fn add_same(&mut self, capture: u32, links: u128) -> Result<(), Error> {
         let mut key = [0; 20];
         key[..16].copy_from_slice(&links.to_be_bytes());
