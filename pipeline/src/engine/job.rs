@@ -154,7 +154,8 @@ impl Job {
         self.budget_beside_writers(percent)
     }
 
-    /// Like [`Job::budget_beside_writers`], while the worker does none of these: the memory of writers is available too.
+    /// Like [`Job::budget_beside_writers`], while the worker does none of these: the memory of writers is available
+    /// too.
     pub fn budget(&self, percent: usize) -> usize {
         self.0.memory_max / self.0.workers / 100 * percent
     }

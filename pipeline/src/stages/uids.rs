@@ -1,5 +1,5 @@
-//! Stage 4: gives distinct URLs their UIDs, by range partition, and writes the URL layer (Avcular & Suel 2011, section
-//! 3).
+//! Stage 4: gives distinct URLs their UIDs, by range partition, and writes the URL layer (Avcular & Suel 2011,
+//! section 3).
 //!
 //! URL records go by range of the key to the worker of their partition, which sorts them and keeps each URL once. The
 //! UID of a URL is the number of URLs in the earlier partitions plus the place of the URL in its partition. Every
