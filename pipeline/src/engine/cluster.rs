@@ -119,8 +119,8 @@ fn dial(host: &str) -> Option<TcpStream> {
     host.to_socket_addrs().ok()?.find_map(|address| TcpStream::connect_timeout(&address, GREETING_MAX).ok())
 }
 
-/// Exchanges greetings. Returns `None` if the other side is not a process of the cluster; the expected process may still
-/// come.
+/// Exchanges greetings. Returns `None` if the other side is not a process of the cluster; the expected process may
+/// still come.
 fn greet(
     stream: TcpStream,
     cluster: &Cluster,

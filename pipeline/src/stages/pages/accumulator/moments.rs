@@ -1,8 +1,8 @@
 //! The captures of a page while they are accumulated, second by second: one column for each fact about the captures.
 //!
 //! A page may have millions of captures, and all of them are in memory. Every capture therefore takes only 18 bytes:
-//! time, status, and the number of its set of links. Digests take 8 more bytes a capture, once a capture of the page has
-//! one. Facts about few captures are in separate lists, with the numbers of the captures. Captures come in order of
+//! time, status, and the number of its set of links. Digests take 8 more bytes a capture, once a capture of the page
+//! has one. Facts about few captures are in separate lists, with the numbers of the captures. Captures come in order of
 //! time. Only the last capture changes, except that the links of any capture may change.
 
 use super::AccumulatedRevisit;
