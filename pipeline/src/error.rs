@@ -180,7 +180,7 @@ pub enum Error {
         /// The address of the process.
         host: String,
     },
-    /// The user asked the job to stop.
+    /// The caller asked the job to stop.
     #[error("stopped; run the same command to resume after the last finished stage")]
     Cancelled,
     /// Another worker has an error; a job never reports this error.

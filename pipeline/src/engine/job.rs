@@ -57,7 +57,7 @@ impl Job {
         self.0.failed.get_or_init(|| ());
     }
 
-    /// Whether the job must stop: a worker has failed, a process is gone, or the user has asked the job to stop.
+    /// Whether the job must stop: a worker has failed, a process is gone, or the caller has asked the job to stop.
     pub fn failed(&self) -> bool {
         if self.0.failed.get().is_some() {
             return true;
