@@ -1,15 +1,15 @@
-//! The jobs `build` and `update`: crawl files in, one row of layers and a new epoch out.
+//! The jobs `build` and `update`: read crawl files, write one row of layers, and commit a new epoch.
 //!
 //! ```text
 //! inputs -> ingest -> pages -> (sources) -> uids -> replace -> outlinks -> inlinks -> (held) -> commit
 //! ```
 //!
-//! The same set of captures gives the same bytes whatever the number of workers and processes and the order of the
-//! inputs: everything is sorted by keys that come from the data, and partitions follow from the set of URLs.
+//! The same set of captures gives the same bytes for any number of workers and processes and any order of the inputs.
+//! All sorting uses keys from the data, and the partitions follow from the set of URLs.
 //!
-//! A build makes a row of its own. An update adds one to those of the store: `uids` finds the UIDs of URLs that the
-//! store knows and numbers the others on, `outlinks` compares pages with what the store has of them
-//! ([`crate::stages::outlinks::revisits`]).
+//! A build makes an epoch with one row. An update adds a row to the rows of the store: `uids` finds the UIDs of URLs
+//! that the store knows and gives the other URLs the next numbers, and `outlinks` compares pages with their records in
+//! the store ([`crate::stages::outlinks::revisits`]).
 
 use crate::engine::job::Stopped;
 use crate::engine::state::JobStage;
@@ -36,38 +36,40 @@ use webstrata_layers::{
     Counts, Effort, EpochId, Links, NewEpoch, Provenance, RangeLength, Reader, Store, write_inputs,
 };
 
-/// What to build, from what, with what.
+/// The options of a build or an update.
 #[derive(Clone, Debug)]
 pub struct BuildOptions {
-    /// Where and with what.
+    /// The store, the workers and the memory.
     pub run: RunOptions,
-    /// Crawl files, directories of them, patterns, or `-`; every process of a cluster is given the same.
+    /// Crawl files, directories of crawl files, patterns, or `-`; every process of a cluster gets the same list.
     pub inputs: Vec<PathBuf>,
-    /// Made-up crawls to read besides.
+    /// Generated crawls to read in addition.
     pub generate: Vec<GenerateOptions>,
-    /// Whether to add a row to what the store has: an update.
+    /// Whether the job is an update, which adds a row to the store.
     pub update: bool,
-    /// Whether a build may take the place of a store that is there: the new epoch has only what this build reads. A
-    /// build that is to make a store refuses where there is one, unless it goes on from where it was killed.
+    /// Whether a build may replace an existing store: the new epoch then has only the captures that this build reads. A
+    /// build without `replace` fails if a store exists, unless the build resumes after it was killed.
     pub replace: bool,
-    /// Which links of a page count; `None` for anchors, of an update for what the store has.
+    /// The kinds of links that count. `None` means anchors for a build, and the kinds of the store for an update.
     pub kinds: Option<LinkKinds>,
-    /// Bytes of a URL, at most; pages and links that are longer are left out. `None` for
-    /// [`webstrata_datasets::URL_BYTES`], of an update for what the store has.
+    /// The maximum length of a URL in bytes; pages and links with longer URLs are left out. `None` means
+    /// [`webstrata_datasets::URL_BYTES`] for a build, and the maximum of the store for an update.
     pub url_bytes_max: Option<usize>,
-    /// Length of the time ranges of in-links; of an update that of the store.
+    /// The length of the time ranges of in-links. An update uses the length of the store.
     pub in_range: RangeLength,
-    /// URLs that were never captured and that fewer pages link to are left out; 0 and 1 leave out none; `None` for 0,
-    /// of an update for what the store has. All pages of the store count, whatever updates they came in.
+    /// The least number of pages that must link to a URL that was never captured; other such URLs are left out. 0 and 1
+    /// leave out no URL. `None` means 0 for a build, and the number of the store for an update. All pages of the store
+    /// count, whichever update added them.
     pub min_sources: Option<u64>,
-    /// About how many URLs make a partition; `None` for [`crate::PARTITION_URLS`], of an update for what the store has.
+    /// The approximate number of URLs in a partition. `None` means [`crate::PARTITION_URLS`] for a build, and the
+    /// number of the store for an update.
     pub partition_urls: Option<u64>,
-    /// Whether inputs may bring back what was taken out of the store ([`crate::remove`]).
+    /// Whether inputs may bring back captures and links that were taken out of the store ([`crate::remove`]).
     pub with_removed: bool,
 }
 
 impl BuildOptions {
-    /// A build of crawl files, with everything else as `webstrata build` has it.
+    /// A build of crawl files with the defaults of `webstrata build`.
     pub fn new(run: RunOptions, inputs: Vec<PathBuf>) -> Self {
         Self {
             run,
@@ -85,40 +87,42 @@ impl BuildOptions {
     }
 }
 
-/// What a build did, all processes together.
+/// The report of a build or an update, for all processes together.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct BuildReport {
-    /// The new epoch; of an update that had nothing new the one before.
+    /// The number of the new epoch; if an update found nothing new, the number of the current epoch.
     pub epoch: u64,
-    /// What the new row holds.
+    /// The counts of the new row.
     pub counts: Counts,
-    /// What the inputs held besides captures.
+    /// The findings in the inputs: damage, and parts that rules left out.
     pub tally: Tally,
-    /// How many partitions the row has.
+    /// The number of partitions of the row.
     pub partitions: usize,
-    /// Work (URLs, out-links and in-links) of the partition with most of it, over the mean.
+    /// The work (URLs, out-links and in-links) of the partition with the most work, divided by the mean over all
+    /// partitions.
     pub largest_over_mean: f64,
-    /// Captures that were read.
+    /// The number of captures that were read.
     pub captures_read: u64,
-    /// Captures, by page and second, that the store had already.
+    /// The number of captures, by page and second, that the store already had.
     pub captures_stored: u64,
 }
 
-/// What a build and an update do.
+/// The work of a build or an update.
 struct Build {
-    /// As they were given.
+    /// The paths of the inputs, as given by the caller.
     paths: Vec<PathBuf>,
     inputs: Arc<Inputs>,
     update: bool,
     replace: bool,
     meaning: Meaning,
     in_range: RangeLength,
-    /// The epoch of the store that said what to keep out of inputs.
+    /// The epoch with the removals that were kept out of the inputs; `None` if no store existed.
     kept_out_by: Option<EpochId>,
 }
 
 impl Build {
-    /// What was taken out of the store so far: all of it was kept out of the inputs.
+    /// Returns the provenance of the current epoch, with all removals so far. Fails if captures or links were taken out
+    /// of the store after `kept_out_by`, because they were not kept out of the inputs.
     fn removals(&self, current: Option<EpochId>, context: &Context) -> Result<Provenance, Error> {
         let Some(current) = current else { return Ok(Provenance::default()) };
         let provenance = Store::open_known(context.row.location(), current)?.manifest().provenance.clone();
@@ -206,7 +210,7 @@ impl Work for Build {
         match stage {
             Stage::Ingest => ingest(worker, context, &self.inputs, state),
             Stage::Pages => pages(worker, job, state),
-            // URLs that only links name which are left out are none of the store.
+            // URLs that only left-out links name do not belong to the store.
             Stage::Sources if self.meaning.min_sources > 1 || state.left_out > 0 => {
                 sources(worker, context, self.meaning.min_sources, state)
             }
@@ -242,7 +246,7 @@ impl Work for Build {
         let (counts, partitions) = (entry.counts, entry.partitions.len());
         let epoch = match writer {
             Committing::Done(epoch) => epoch,
-            // Nothing that the store did not have: its epoch stays.
+            // Nothing is new to the store: its epoch stays.
             Committing::Open(writer) if self.update && counts.pages == 0 && counts.urls == 0 => {
                 let epoch = writer.current().map_or(0, |id| id.epoch);
                 writer.abandon(&context.row)?;
@@ -268,13 +272,16 @@ impl Work for Build {
     }
 }
 
-/// Builds a store, or adds a row to one; see the head of this file and [`engine::run`].
+/// Builds a store, or adds a row to a store; see the head of this file and [`engine::run`].
 ///
 /// # Errors
-/// Inputs that are not there or cannot be read, a store that another process writes, a full disk, a process that has
-/// gone; no store to update, or one where a new one is to be made ([`Error::StoreExists`]); inputs without a record
-/// that can be read ([`Error::NothingRead`]), of which no store and no epoch is made. Damage inside inputs is counted
-/// in the report. After an error the store answers as before, and the same call goes on after the last finished stage.
+/// - Inputs do not exist or cannot be read.
+/// - Another process writes the store, a disk is full, or a process is gone.
+/// - An update finds no store, or a build that makes a store finds one ([`Error::StoreExists`]).
+/// - No record of the inputs can be read ([`Error::NothingRead`]); no store and no epoch is made.
+///
+/// Damage inside inputs is counted in the report. After an error, the store answers as before, and the same call
+/// resumes after the last finished stage.
 ///
 /// ```
 /// use webstrata_layers::{Links, Reader, Store, Window};
@@ -303,7 +310,7 @@ pub fn build(options: &BuildOptions, progress: &Progress) -> Result<BuildReport,
     } else {
         requested.or(Meaning::default())
     };
-    // What was taken out stays out of a store that is built anew, too.
+    // Captures and links that were taken out also stay out of a build that replaces the store.
     let before = match Store::open(&run.store) {
         Ok(store) => Some(store),
         Err(webstrata_layers::Error::NotAStore { .. }) if !update => None,
@@ -335,7 +342,7 @@ pub fn build(options: &BuildOptions, progress: &Progress) -> Result<BuildReport,
     engine::run(work, &identity, run, progress)
 }
 
-/// When inputs were changed.
+/// Returns the times at which the inputs were changed, as text.
 fn times(inputs: &[Input]) -> String {
     let changed: Vec<_> = inputs
         .iter()
@@ -344,7 +351,7 @@ fn times(inputs: &[Input]) -> String {
             changed.and_then(|changed| changed.duration_since(UNIX_EPOCH).ok())
         })
         .collect();
-    // Standard input cannot be known to be the same.
+    // Standard input may differ at every start, so the current time makes the text unique.
     let once = inputs.iter().any(|input| input.path == Path::new("-")).then(std::time::SystemTime::now);
     format!("{changed:?} {once:?}")
 }

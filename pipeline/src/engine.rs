@@ -1,9 +1,9 @@
-//! Runs a job: the stages of its [`Work`] one after the other on all workers of all processes, then the commit.
+//! Runs a job: all workers of all processes run the stages of its [`Work`] one after the other, and then the commit.
 //!
-//! What a stage leaves on a worker stands in its [`State`]. A stage ends when all workers have saved their states; only
-//! then are the files removed that no later stage reads. So a job that was killed goes on with the stage that it was
-//! in, if it is started again with the same work, on the same epoch of the store, with as many workers and processes.
-//! Any other job clears away what it finds. Until the commit nothing of a row can be seen.
+//! The [`JobState`] of a worker names what a stage left there. A stage ends when all workers have saved their states.
+//! Only then are the files removed that no later stage reads. A killed job therefore resumes with the stage that was
+//! interrupted, if the job is started again with the same work, on the same epoch of the store, and with as many
+//! workers and processes. Any other job removes the files that it finds. No reader sees the row before the commit.
 
 mod agree;
 pub mod cluster;
@@ -39,40 +39,40 @@ use timely::{CommunicationConfig, WorkerConfig};
 use webstrata_layers::{Effort, EpochId, FileEntry, Location, Reader, RowDir, Store, StoreWriter, verify_file};
 use xxhash_rust::xxh3::xxh3_128;
 
-/// Where a job works, and with what.
+/// The store and the resources of a job.
 #[derive(Clone, Debug)]
 pub struct RunOptions {
-    /// Where the store is.
+    /// The location of the store.
     pub store: Location,
-    /// Worker threads, at least 1.
+    /// The number of worker threads, at least 1.
     pub workers: usize,
-    /// Bytes that this process may take, all in all.
+    /// The memory that this process may take in total, in bytes.
     pub memory_max: usize,
-    /// Where temporary files go; the system's directory for them where `None`.
+    /// The directory for temporary files; `None` for the system's temporary directory.
     pub spill: Option<PathBuf>,
-    /// The processes that work together; `None` for this one alone.
+    /// The processes that work together; `None` if this process works alone.
     pub cluster: Option<Cluster>,
 }
 
 impl RunOptions {
-    /// One worker of this process, with 1 GiB.
+    /// Options with one worker in this process and 1 GiB of memory.
     pub fn new(store: impl Into<Location>) -> Self {
         Self { store: store.into(), workers: 1, memory_max: 1 << 30, spill: None, cluster: None }
     }
 
-    /// The number of processes.
+    /// Returns the number of processes.
     pub fn processes(&self) -> usize {
         self.cluster.as_ref().map_or(1, |cluster| cluster.hosts.len())
     }
 
-    /// What workers share in a job that nothing goes on from: its temporary files are gone with it.
+    /// Returns the [`Job`] of work that cannot be resumed: the temporary files of the work disappear with the job.
     pub fn job(&self, progress: &Progress) -> Result<Job, Error> {
         let scratch = Scratch::temporary(&self.spill()?);
         Ok(Job::new(self.workers.max(1), self.memory_max, scratch, progress.clone()))
     }
 
-    /// Where temporary files go: a directory that is there, since one that was made where a disk is not mounted would
-    /// fill another.
+    /// Returns the directory for temporary files. The directory must exist: a directory created where a disk is not
+    /// mounted would fill another disk.
     fn spill(&self) -> Result<PathBuf, Error> {
         let directory = self.spill.clone().unwrap_or_else(std::env::temp_dir);
         match std::fs::metadata(&directory) {
@@ -83,32 +83,32 @@ impl RunOptions {
     }
 }
 
-/// What a job does.
+/// The work of a job.
 pub(crate) trait Work: Send + Sync + 'static {
-    /// What it has to say at the end, all processes together.
+    /// The report at the end of the job, for all processes together.
     type Report: Serialize + for<'a> Deserialize<'a> + Send + 'static;
 
-    /// Its stages.
+    /// The stages of the job.
     type Stage: JobStage;
 
-    /// What a worker has after each.
+    /// The state of a worker after each stage.
     type State: JobState;
 
     /// The name of the job.
     const NAME: &'static str;
 
-    /// Whether it reads the current epoch of the store, which must be there then.
+    /// Whether the job reads the current epoch of the store, which must exist in this case.
     fn reads_store(&self) -> bool;
 
-    /// Whether it makes a store: it begins only where there is none.
+    /// Whether the job makes a store, and may begin only if no store exists.
     fn needs_no_store(&self) -> bool {
         false
     }
 
-    /// How hard its row is to be compressed.
+    /// Returns how hard to compress the row.
     fn effort(&self, base: Option<&Reader>) -> Effort;
 
-    /// Bytes of temporary files that a stage reads.
+    /// Returns the size of the temporary files that a stage reads on this worker, in bytes.
     fn input_bytes(&self, stage: Self::Stage, state: &Self::State) -> u64;
 
     /// Runs a stage on a worker.
@@ -120,59 +120,60 @@ pub(crate) trait Work: Send + Sync + 'static {
         state: &mut Self::State,
     ) -> Result<(), Stopped>;
 
-    /// Makes what all workers have written the current epoch; `None` for the writer where a run of this job that was
-    /// killed has committed it.
+    /// Commits the row that all workers have written as the current epoch. `writer` is [`Committing::Done`] if an
+    /// earlier run of this job was killed after it had committed the row.
     fn commit(&self, writer: Committing, context: &Context, states: &[Self::State]) -> Result<Self::Report, Error>;
 }
 
-/// How a commit stands.
+/// The state of a commit.
 pub(crate) enum Committing {
-    /// It is to be done.
+    /// The row is not committed yet.
     Open(StoreWriter),
-    /// It was done, as this epoch.
+    /// The row was committed as this epoch.
     Done(u64),
 }
 
-/// What stages work with.
+/// The job, the row and the store that stages work with.
 pub(crate) struct Context {
     pub(crate) job: Job,
     pub(crate) row: RowDir,
-    /// The store as it was when the job began, for work that reads it.
+    /// The store as it was when the job began; `None` if the work reads no store.
     pub(crate) base: Option<Arc<Reader>>,
 }
 
 impl Context {
-    /// The store as it was when the job began.
+    /// Returns the store as it was when the job began.
     pub(crate) fn store(&self) -> Result<&Arc<Reader>, Error> {
         self.base.as_ref().ok_or(Error::Internal("a stage reads a store that is not open"))
     }
 }
 
-/// What all workers of a process know.
+/// The data that all workers of a process share.
 struct Plan<W> {
     work: W,
     job: Job,
-    /// What a later start of the job compares.
+    /// The hash by which a later start recognizes the job.
     known_as: String,
     store: Location,
     known: Known,
-    /// The store, when a worker has opened it.
+    /// The store, once a worker has opened it.
     base: OnceLock<Option<Arc<Reader>>>,
-    /// Only in process 0, until the commit.
+    /// The writer of the store: only in process 0, and only until the commit.
     writer: Mutex<Option<StoreWriter>>,
 }
 
-/// What a process knows of the row of the job before it has heard the others.
+/// The row of the job as one process knows it, before the processes compare.
 #[derive(Clone, Copy)]
 struct Known {
     row: Option<u32>,
     /// The epoch that was current when the job began.
     base: Option<EpochId>,
-    /// The job was killed after its commit.
+    /// Whether the job was killed after its commit.
     committed: bool,
 }
 
-/// What process 0 knows: it goes on with the row that it had begun, unless another job has made another epoch.
+/// Returns the row as process 0 knows it. The process resumes the row that it began, unless another job has made
+/// another epoch.
 fn know<W: Work>(
     work: &W,
     store: &Location,
@@ -199,7 +200,7 @@ fn know<W: Work>(
     if ours { Ok(known(true)) } else { begin() }
 }
 
-/// Whether work may begin where this epoch is current.
+/// Fails if the work may begin only where no store exists, and the store has the epoch `current`.
 fn may_begin<W: Work>(work: &W, store: &Location, current: Option<EpochId>) -> Result<(), Error> {
     match current.filter(|_| work.needs_no_store()) {
         Some(EpochId { epoch, .. }) => Err(Error::StoreExists { store: store.to_string(), epoch }),
@@ -207,7 +208,7 @@ fn may_begin<W: Work>(work: &W, store: &Location, current: Option<EpochId>) -> R
     }
 }
 
-/// The current epoch of a store; `None` where there is no store.
+/// Returns the current epoch of a store; `None` if no store exists.
 fn current_epoch(store: &Location) -> Result<Option<EpochId>, Error> {
     match Store::open(store) {
         Ok(store) => Ok(Some(store.id())),
@@ -216,11 +217,12 @@ fn current_epoch(store: &Location) -> Result<Option<EpochId>, Error> {
     }
 }
 
-/// Part of the memory that blocks of the store may take, besides those that are needed at once.
+/// Blocks of the store may take 1 / `BASE_PART` of the memory, in addition to the blocks that are needed at the same
+/// time.
 const BASE_PART: usize = 10;
 
 impl<W: Work> Plan<W> {
-    /// The store as the job found it.
+    /// Returns the store as the job found it; `None` if the work reads no store.
     fn base(&self, known: Option<EpochId>) -> Result<Option<Arc<Reader>>, Error> {
         if let Some(base) = self.base.get() {
             return Ok(base.clone());
@@ -237,13 +239,13 @@ impl<W: Work> Plan<W> {
     }
 }
 
-/// All that one worker does.
+/// Runs all remaining stages on one worker, then the commit.
 fn run_stages<W: Work>(worker: &mut Worker, plan: &Plan<W>) -> Result<W::Report, Stopped> {
     let (job, index) = (&plan.job, worker.index());
     let scratch = job.scratch();
     let Start { row, base, stages } = resume(worker, plan)?;
     let row = RowDir::open(&plan.store, row, scratch.directory()).with_helpers(job.helpers().clone());
-    // Who has nothing left to do, and does not commit, needs no store: the epoch may be gone since the commit.
+    // A worker that has no stage left and does not commit needs no store: the epoch may be gone since the commit.
     let is_done = stages == W::Stage::ALL.len() && (plan.known.committed || index >= job.workers());
     let base = if is_done { None } else { job.check(plan.base(base))? };
     let row = row.with_effort(plan.work.effort(base.as_deref()));
@@ -254,7 +256,7 @@ fn run_stages<W: Work>(worker: &mut Worker, plan: &Plan<W>) -> Result<W::Report,
     for (done, &stage) in W::Stage::ALL.iter().enumerate().skip(stages) {
         let before = state.clone();
         if reports {
-            // Work is shared out evenly, and this worker cannot know when the others begin.
+            // Work is shared evenly, and this worker cannot know when the others begin.
             job.progress().enter(stage.name(), plan.work.input_bytes(stage, &state) * job.workers() as u64);
         }
         plan.work.run(worker, &context, stage, &mut state)?;
@@ -273,16 +275,16 @@ fn run_stages<W: Work>(worker: &mut Worker, plan: &Plan<W>) -> Result<W::Report,
     commit(worker, plan, &context, state)
 }
 
-/// Agrees on where to go on, and clears away all that is not needed for that.
+/// Agrees with all workers on the stage to resume with, and removes all files that this start does not need.
 fn resume<W: Work>(worker: &mut Worker, plan: &Plan<W>) -> Result<Start, Stopped> {
     let (job, scratch) = (&plan.job, plan.job.scratch());
-    // Layers that are not as they were written, in a store that was put back from a copy, are written again.
+    // Layers that differ from what was written, as in a store that was restored from a copy, are written again.
     let is_whole = |file: &FileEntry| plan.known.committed || verify_file(&plan.store, file).is_ok();
     let stands = |stages| {
         scratch.load::<W::State>(worker.index(), stages).is_some_and(|state| state.files().iter().all(is_whole))
     };
     let finished = (1..=W::Stage::ALL.len()).filter(|&stages| stands(stages));
-    // What is committed cannot be begun again.
+    // A job that has committed cannot start from the beginning.
     let begin = u64::from(!plan.known.committed);
     let bits = finished.fold(begin, |bits, stages| bits | 1u64 << stages);
     let start = agree(worker, job, plan.known.row.unwrap_or(0), plan.known.base, bits)?;
@@ -303,7 +305,7 @@ fn resume<W: Work>(worker: &mut Worker, plan: &Plan<W>) -> Result<Start, Stopped
     Ok(start)
 }
 
-/// Gathers what all workers have written, makes it an epoch, and tells all.
+/// Gathers the states of all workers, commits the epoch, and sends the report to all workers.
 fn commit<W: Work>(
     worker: &mut Worker,
     plan: &Plan<W>,
@@ -328,7 +330,7 @@ fn commit<W: Work>(
     reports.into_iter().flatten().next().ok_or(Stopped)
 }
 
-/// Sends a value of each worker to one worker, or to all.
+/// Sends the value of each worker to the worker `to`, or to all workers if `to` is `None`. Returns the received values.
 pub fn gather<T: Serialize + for<'a> Deserialize<'a> + 'static>(
     worker: &mut Worker,
     job: &Job,
@@ -362,8 +364,8 @@ pub fn gather<T: Serialize + for<'a> Deserialize<'a> + 'static>(
     Ok(received.take())
 }
 
-/// Runs `body` on the timely workers of this process, and returns what the first of them reports; `id` (32 bytes) is
-/// what processes of one job compare.
+/// Runs `body` on the timely workers of this process and returns the report of the first worker. The processes of a job
+/// compare `id` (32 bytes) when they connect.
 pub fn execute<T: Send + 'static>(
     job: &Job,
     id: &str,
@@ -391,7 +393,7 @@ pub fn execute<T: Send + 'static>(
     let shared = job.clone();
     let guards = timely::execute::execute_from(builders, Box::new(()), WorkerConfig::default(), move |worker| {
         let report = guarded(&shared, name, || Ok(body(worker)));
-        // Whatever a worker that stopped has left is dropped, or timely would wait for it.
+        // Drop everything that a stopped worker left behind, or timely would wait for it.
         for dataflow in worker.installed_dataflows() {
             worker.drop_dataflow(dataflow);
         }
@@ -404,7 +406,7 @@ pub fn execute<T: Send + 'static>(
     .map_err(Error::Dataflow)?;
     let reports: Vec<_> = guards.join().into_iter().collect();
     if !job.finished() {
-        // Threads that hold connections to processes that have gone would not end.
+        // Threads that hold connections to processes that are gone would never end.
         std::mem::forget(connections);
         return Err(job.take_error().unwrap_or(Error::Internal("a worker stopped without an error")));
     }
@@ -413,8 +415,8 @@ pub fn execute<T: Send + 'static>(
     reports.into_iter().next().ok_or_else(stopped)?.map_err(Error::Dataflow)?.ok_or_else(stopped)
 }
 
-/// Runs a job that reads a store and leaves nothing that another could go on from: `body` on the workers of all
-/// processes. `identity` says what it does; a process that was started for something else is told so.
+/// Runs `body` on the workers of all processes, for a job that reads a store and cannot be resumed. `identity`
+/// describes the job; a process that was started for another job gets an error that says so.
 pub fn work_together<T: Send + 'static>(
     run: &RunOptions,
     job: &Job,
@@ -429,35 +431,35 @@ pub fn work_together<T: Send + 'static>(
     execute(job, &id, name, run.cluster.as_ref(), body)
 }
 
-/// Memory that a worker takes besides what it sorts, and besides [`WRITERS_BYTES`]: the batch of a reader, the row
-/// groups on their way to the writers, blocks on the way to other workers.
+/// The memory of a worker beyond the memory for sorting and [`WRITERS_BYTES`]: the batch of a reader, row groups on
+/// their way to the writers, and blocks on their way to other workers.
 const WORKER_BYTES: usize = 50 << 20;
-/// The same for a process.
+/// The memory of a process beyond the memory of its workers.
 const PROCESS_BYTES: usize = 30 << 20;
-/// What a worker needs to sort in.
+/// The least memory that a worker needs to sort in.
 const SORTING_BYTES_MIN: usize = 16 << 20;
 
-/// A worker that has so much may keep large buffers when it frees them: their pages need not be cleared again, which
-/// takes a twentieth of a job's time.
+/// If each worker has this much memory, the allocator may keep large buffers that are freed. The pages of these buffers
+/// then need not be cleared again, which takes a twentieth of the time of a job.
 const PLENTY_BYTES: usize = 1 << 30;
 
-/// The least memory that a process needs for so many workers.
+/// Returns the least memory that a process with this number of workers needs, in bytes.
 pub fn memory_needed(workers: usize) -> usize {
     PROCESS_BYTES + workers * (WORKER_BYTES + WRITERS_BYTES + SORTING_BYTES_MIN)
 }
 
-/// How many workers can work within so much memory, at least 1.
+/// Returns the number of workers that can work within `memory_max` bytes, at least 1.
 pub fn workers_within(memory_max: usize) -> usize {
     (memory_max.saturating_sub(memory_needed(0)) / (memory_needed(1) - memory_needed(0))).max(1)
 }
 
-/// Address space of a process besides its memory: the program, files that are mapped, what allocators reserve and do
-/// not use.
+/// The address space of a process beyond its memory: the program, mapped files, and space that allocators reserve and
+/// do not use.
 const ADDRESS_BYTES: u64 = 512 << 20;
-/// The same for a worker: an arena of the allocator and a stack.
+/// The address space of a worker beyond its memory: an arena of the allocator and a stack.
 const ADDRESS_BYTES_A_WORKER: u64 = 192 << 20;
 
-/// Refuses to begin what the system would stop on the way; warns where it may.
+/// Fails if a limit of the system would stop the job on the way; warns if a limit might stop it.
 fn check_limits(memory_max: usize, workers: usize) -> Result<(), Error> {
     let needed = memory_max as u64 + ADDRESS_BYTES + workers as u64 * ADDRESS_BYTES_A_WORKER;
     if let Some(limit) = meter::address_space_max().filter(|&limit| limit < needed) {
@@ -469,7 +471,7 @@ fn check_limits(memory_max: usize, workers: usize) -> Result<(), Error> {
     Ok(())
 }
 
-/// The part of the memory that is for sorting and for writers.
+/// Returns the part of the memory for sorting and for writers, in bytes.
 fn budget(memory_max: usize, workers: usize) -> Result<usize, Error> {
     let needed = memory_needed(workers);
     if memory_max < needed {
@@ -478,30 +480,31 @@ fn budget(memory_max: usize, workers: usize) -> Result<usize, Error> {
     Ok(memory_max - PROCESS_BYTES - workers * WORKER_BYTES)
 }
 
-/// Where the scratch directories of the processes are.
+/// Returns the directory that contains the scratch directories of the processes.
 fn scratch_directory(options: &RunOptions) -> Result<PathBuf, Error> {
     let store = PathBuf::from(options.store.to_string());
-    // A URL is absolute as it is; a directory has one name wherever the job is started.
+    // A URL is absolute already. A directory gets the same name wherever the job is started.
     let is_url = options.store.to_string().contains("://");
     let store = std::path::absolute(&store).ok().filter(|_| !is_url).unwrap_or(store);
     let name = format!("webstrata-{:016x}", xxh3_128(store.as_os_str().as_encoded_bytes()) >> 64);
     Ok(options.spill()?.join(name))
 }
 
-/// What tells jobs apart, in two parts: what decides the bytes, and what tells whether it is the same again.
+/// The identity of a job, in two parts: `bytes` decides the bytes of the row, and `times` shows whether the inputs are
+/// the same again.
 pub(crate) struct Identity {
-    /// Options and inputs.
+    /// The options and inputs of the job.
     pub(crate) bytes: String,
-    /// When inputs were changed.
+    /// The times at which the inputs were changed.
     pub(crate) times: String,
 }
 
-/// Runs work. In a cluster every process calls it, with the same work and options but for its number, memory and place
-/// of temporary files; all return the same report.
+/// Runs work. In a cluster, every process calls this function with the same work and options; only the number of the
+/// process, its memory and its directory for temporary files may differ. All processes return the same report.
 ///
 /// # Errors
-/// A store that another process writes, a full disk, a process that has gone, and what the work finds wrong. After an
-/// error the store answers as before, and the same call goes on after the last finished stage.
+/// Another process writes the store, a disk is full, a process is gone, or the work finds something wrong. After an
+/// error, the store answers as before, and the same call resumes after the last finished stage.
 pub(crate) fn run<W: Work>(
     work: W,
     identity: &Identity,
@@ -515,14 +518,14 @@ pub(crate) fn run<W: Work>(
     let (process, processes) = options.cluster.as_ref().map_or((0, 1), |it| (it.process, it.hosts.len()));
     let memory_max = budget(options.memory_max, workers)?;
     check_limits(options.memory_max, workers)?;
-    // What was not written to disk is lost with the machine.
+    // A crash of the machine loses data that is not on disk yet, so a job of an earlier boot is not resumed.
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let version = env!("CARGO_PKG_VERSION");
     let job = format!("{} {version} {} {workers} {processes} {}", W::NAME, options.store, identity.bytes);
     let hash = |text: &str| format!("{:032x}", xxh3_128(text.as_bytes()));
     let (id, known_as) = (hash(&job), hash(&format!("{job} {} {boot}", identity.times)));
     let directory = scratch_directory(options)?;
-    // Before anything is touched: what other jobs have left to go on from stays.
+    // This check comes before anything is touched: the files from which another job can resume stay.
     if work.needs_no_store() && !Scratch::is_of(&directory, process, &known_as) {
         may_begin(&work, &options.store, current_epoch(&options.store)?)?;
     }
@@ -534,7 +537,7 @@ pub(crate) fn run<W: Work>(
     let mut writer = None;
     if process == 0 {
         if work.reads_store() {
-            // A store is not made where there is none.
+            // A job that reads a store never creates a store.
             Store::open(&options.store)?;
         }
         let opened = StoreWriter::open(&options.store, &format!("{} {known_as}", W::NAME), row)?;
@@ -552,14 +555,14 @@ pub(crate) fn run<W: Work>(
     };
     let job = plan.job.clone();
     let report = execute(&job, &id, W::NAME, options.cluster.as_ref(), move |worker| run_stages(worker, &plan));
-    // There is nothing to go on from where nothing was read, or the states are lost.
+    // No later start can resume if nothing was read or the states are lost.
     let cleared = if matches!(report, Ok(_) | Err(Error::NothingRead { .. } | Error::LostState)) {
         scratch.remove_all()
     } else {
         scratch.tidy::<W::State>(workers * process..workers * (process + 1), W::Stage::ALL.len())
     };
     if let Err(error) = cleared {
-        // What the job came to says more; the next one clears this away.
+        // The result of the job matters more than this error, and the next job removes the files.
         tracing::warn!(%error, "temporary files are left");
     }
     report

@@ -12,10 +12,10 @@ pub enum Error {
     /// The store cannot be written.
     #[error(transparent)]
     Store(#[from] webstrata_layers::Error),
-    /// A removal that selects nothing.
+    /// A removal selects nothing.
     #[error("a removal: {0}")]
     Removal(#[from] webstrata_layers::NotAHost),
-    /// Something was taken out of the store after the job had looked at what to leave out.
+    /// Captures or links were taken out of the store after the job had looked up what to leave out.
     #[error("something was removed from the store while this command started: run the command again")]
     RemovedMeanwhile,
     /// Temporary files cannot be written or read.
@@ -23,16 +23,16 @@ pub enum Error {
     Spill {
         /// The directory.
         directory: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: std::io::Error,
     },
-    /// The job was committed, and a process has none of its temporary files any more.
+    /// The job has committed, and a process no longer has its temporary files.
     #[error(
         "the job has committed its epoch, but one process lost its temporary files; the other temporary files are \
          now removed: run the command again"
     )]
     LostState,
-    /// A build was to make a store where there is one.
+    /// A build that makes a store found an existing store.
     #[error(
         "{store} is already a store, and its current epoch is {epoch}: `webstrata update {store} INPUT...` adds \
          captures; `build --replace` makes a new epoch with only the captures of this build"
@@ -40,10 +40,10 @@ pub enum Error {
     StoreExists {
         /// The store.
         store: String,
-        /// Its current epoch.
+        /// The current epoch of the store.
         epoch: u64,
     },
-    /// An option of an update is not that of the store.
+    /// An option of an update differs from the option of the store.
     #[error(
         "{store} was built with --{name} \"{store_has}\", and this update has --{name} \"{given}\": \
          unchanged links would look new or removed; omit the option, or build another store"
@@ -51,11 +51,11 @@ pub enum Error {
     OtherOption {
         /// The store.
         store: String,
-        /// The option.
+        /// The name of the option.
         name: String,
-        /// What the store was built with.
+        /// The value that the store was built with.
         store_has: String,
-        /// What is given.
+        /// The value that the update was given.
         given: String,
     },
     /// The manifest of a store has an option that this version does not know.
@@ -65,12 +65,12 @@ pub enum Error {
     UnknownOption {
         /// The store.
         store: String,
-        /// The option.
+        /// The name of the option.
         name: String,
-        /// Its value.
+        /// The value of the option.
         value: String,
     },
-    /// The place for temporary files is not there.
+    /// The directory for temporary files does not exist.
     #[error(
         "temporary files go to {}: {source}; create that directory, or choose another one with --spill",
         directory.display()
@@ -78,17 +78,17 @@ pub enum Error {
     NoSpill {
         /// The directory.
         directory: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: std::io::Error,
     },
-    /// No input holds anything that could be read.
+    /// No input contains anything that could be read.
     #[error("no capture was read from {}; {FORMATS}", looked_at(paths, *inputs, first))]
     NothingRead {
-        /// Where was looked.
+        /// The paths that were searched.
         paths: Vec<PathBuf>,
-        /// How many inputs were there.
+        /// The number of inputs that were found.
         inputs: u64,
-        /// The first of them that are no crawl files, and what they are.
+        /// The first inputs that are not crawl files, with their findings.
         first: Vec<Example>,
     },
     /// Another process uses the scratch directory.
@@ -100,21 +100,21 @@ pub enum Error {
         /// The directory.
         directory: PathBuf,
     },
-    /// The budget is too small to work in.
+    /// The memory budget is too small for the workers.
     #[error(
         "--memory of {} MiB is too little for {}: use at least {} MiB{}",
         given >> 20, counted(*workers), needed.div_ceil(1 << 20),
         if *workers > 1 { ", or fewer workers" } else { "" }
     )]
     TooLittleMemory {
-        /// What was given, in bytes.
+        /// The given budget, in bytes.
         given: usize,
-        /// Workers of this process.
+        /// The number of workers of this process.
         workers: usize,
-        /// What they need, in bytes.
+        /// The least budget for these workers, in bytes.
         needed: usize,
     },
-    /// The system lets this process have less than it was given.
+    /// The system gives this process less address space than the job needs.
     #[error(
         "--memory of {1} MiB with {3} needs {2} MiB of address space, and the limit (ulimit -v) is \
          {0} MiB: \
@@ -122,51 +122,51 @@ pub enum Error {
         limit >> 20, given >> 20, needed.div_ceil(1 << 20), counted(*workers)
     )]
     TooLittleAddressSpace {
-        /// What the process may have, in bytes.
+        /// The limit of the system, in bytes.
         limit: u64,
-        /// What was given, in bytes.
+        /// The given budget, in bytes.
         given: usize,
-        /// Workers of this process.
+        /// The number of workers of this process.
         workers: usize,
-        /// What they need, in bytes.
+        /// The address space that the job needs, in bytes.
         needed: u64,
     },
-    /// The hosts file makes no sense.
+    /// The hosts file is invalid.
     #[error("{}: {message}", path.display())]
     Hosts {
-        /// The file.
+        /// The hosts file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem in the file.
         message: String,
     },
-    /// This process cannot listen where the hosts file says.
+    /// This process cannot listen at its address in the hosts file.
     #[error("cannot listen at {host}: {source}")]
     Listen {
-        /// Where.
+        /// The address.
         host: String,
-        /// What the system said.
+        /// The error of the system.
         source: std::io::Error,
     },
-    /// A process did not come at the start.
+    /// A process did not connect at the start.
     #[error(
         "process {process} at {host} did not connect within {seconds} s; check that it runs and can reach this process"
     )]
     NoProcess {
-        /// Its number.
+        /// The number of the process.
         process: usize,
-        /// Where it should be.
+        /// The address at which the process was expected.
         host: String,
-        /// How long it was waited for.
+        /// How long this process waited.
         seconds: u64,
     },
-    /// A process works on something else.
+    /// A process works on another job.
     #[error(
         "process {process} at {host} has other inputs, options or hosts; start all processes with the same command"
     )]
     OtherJob {
-        /// Its number.
+        /// The number of the process.
         process: usize,
-        /// Where it is.
+        /// The address of the process.
         host: String,
     },
     /// The connection to a process has ended.
@@ -175,26 +175,26 @@ pub enum Error {
         start all processes again with the same command to resume after the last finished stage"
     )]
     ProcessGone {
-        /// Its number.
+        /// The number of the process.
         process: usize,
-        /// Where it was.
+        /// The address of the process.
         host: String,
     },
-    /// Someone asked the job to stop.
+    /// The caller asked the job to stop.
     #[error("stopped; run the same command to resume after the last finished stage")]
     Cancelled,
-    /// Another worker has an error; never what a job reports.
+    /// Another worker has an error; a job never reports this error.
     #[error("stopping")]
     Stopping,
-    /// Two URLs have one fingerprint: no right links can be built from these inputs with this hash.
+    /// Two URLs have the same fingerprint: no correct links can be built from these inputs with this hash.
     #[error("two URLs have the same 128-bit fingerprint: {first} and {second}; remove one of them from the input")]
     SameFingerprint {
-        /// One of them.
+        /// One of the two URLs.
         first: String,
-        /// The other.
+        /// The other URL.
         second: String,
     },
-    /// A stage panicked: a fault of this program.
+    /// A stage panicked, which is a fault of this program.
     #[error("stage {stage} failed: {message}; please report this with the input that caused it")]
     Panic {
         /// The stage.
@@ -202,27 +202,27 @@ pub enum Error {
         /// The message of the panic.
         message: String,
     },
-    /// What workers keep or tell each other cannot be written or read: a fault of this program.
+    /// The state or a message of a worker cannot be written or read, which is a fault of this program.
     #[error("state of a worker: {0}")]
     State(serde_json::Error),
     /// The dataflow could not be started or joined.
     #[error("dataflow: {0}")]
     Dataflow(String),
-    /// What is run on the engine found something wrong.
+    /// The caller's code that ran on the engine failed.
     #[error(transparent)]
     Body(Box<dyn std::error::Error + Send + Sync>),
-    /// A bound of the program was passed.
+    /// A limit of the program was exceeded.
     #[error("{0}")]
     Internal(&'static str),
 }
 
-/// What inputs can be.
+/// The formats of inputs.
 const FORMATS: &str = "Webstrata reads WARC, ARC, WAT, links files, JSON lines, capture Parquet, \
     Archives Unleashed tables and LGA, uncompressed or compressed with gzip or zstd";
-/// How many paths and inputs a message names.
+/// The maximum number of paths and of inputs that a message names.
 const NAMED: usize = 3;
 
-/// What was looked at, and what it is.
+/// Returns a text that names the searched paths and says what the inputs are.
 fn looked_at(paths: &[PathBuf], inputs: u64, first: &[Example]) -> String {
     let mut text = paths.iter().take(NAMED).map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ");
     if paths.is_empty() {

@@ -1,4 +1,4 @@
-//! Crawl files to layers: the jobs that build link graphs of web archives, on timely dataflow.
+//! Turns crawl files into layers: the jobs that build link graphs of web archives, on timely dataflow.
 //!
 //! ```text
 //!            by hash of the page          by hash of the URL         by range of the key
@@ -8,20 +8,20 @@
 //!                                      by range of the key
 //! ```
 //!
-//! The jobs are those of Avcular & Suel (2011, section 3: partitioning, UID assignment, replacement; section 4:
-//! layers), in another order: captures are accumulated into pages first, because consecutive captures share 98 % of
-//! their links, and then each distinct link of a page is replaced once. Link texts do not travel with every link: a
-//! URL becomes a 128-bit fingerprint where it is read, and its text goes on once.
+//! The jobs follow Avcular & Suel (2011, section 3: partitioning, UID assignment, replacement; section 4: layers), in
+//! another order. Captures are accumulated into pages first, because consecutive captures share 98 % of their links.
+//! Each distinct link of a page is then replaced once. Link texts do not travel with every link: each URL becomes a
+//! 128-bit fingerprint where it is read, and its text travels once.
 //!
-//! | module | what |
+//! | module | contents |
 //! |---|---|
 //! | `build`, [`meaning`](crate::BuildOptions) | the jobs build and update, and the options that change their layers |
 //! | `stages` | one stage a file |
-//! | `row` | the row that a job writes, as its workers have it and as the manifest has it |
-//! | `merge` | the job merge: rows to one row, its stages, how it replaces UIDs |
+//! | `row` | the row that a job writes, in the states of workers and in the manifest |
+//! | `merge` | the job merge: its stages, and how it replaces UIDs |
 //! | `remove` | the job remove: a row that takes captures and links out |
 //! | [`engine`] | how a job runs: stages, resuming, commit; workers, sorting, scratch files |
-//! | `error` | why a job ends without a store |
+//! | `error` | the reasons why a job ends without a store |
 
 mod build;
 pub mod engine;

@@ -1,18 +1,19 @@
 //! The options of a build that change what its store means: which links count, and which URLs are left out.
 //!
-//! They stand in the manifest, under `provenance.options`, and hold for all rows of a store: an update takes them from
-//! there. Were a page's links of another kind from one crawl to the next, they would seem to have died.
+//! The manifest holds these options under `provenance.options`. The options hold for all rows of a store, so an update
+//! takes them from the manifest. If links of other kinds counted from one crawl to the next, links would seem to have
+//! died.
 //!
-//! The size of partitions stands with them. It changes the bytes alone, so a job may be given another one, which then
-//! is that of the store; a job that is given none takes that of the store, or its rows would not come to the bytes of
-//! one build.
+//! The manifest also holds the size of partitions, which changes only the bytes. A job may therefore be given another
+//! size, which becomes the size of the store. A job without a given size uses the size of the store; otherwise merged
+//! rows would not have the bytes of one build.
 
 use crate::Error;
 use std::collections::BTreeMap;
 use webstrata_datasets::{LinkKinds, URL_BYTES};
 use webstrata_layers::Location;
 
-/// What an option is in the manifest of a store that does not name it.
+/// The kinds of links of a store with a manifest that has no option `links`.
 const DEFAULT_LINKS: &str = "anchors";
 
 const LINKS: &str = "links";
@@ -22,20 +23,20 @@ const PARTITION_URLS: &str = "partition-urls";
 
 const NAMES: [&str; 4] = [LINKS, MIN_SOURCES, URL_BYTES_MAX, PARTITION_URLS];
 
-/// See the head of this file.
+/// The options of a store; see the head of this file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Meaning {
-    /// Which links of a page count.
+    /// The kinds of links that count.
     pub(crate) kinds: LinkKinds,
-    /// URLs that were never captured and that fewer pages link to are left out.
+    /// The least number of pages that must link to a URL that was never captured; other such URLs are left out.
     pub(crate) min_sources: u64,
-    /// Bytes of a URL that is kept, at most.
+    /// The maximum length of a URL that is kept, in bytes.
     pub(crate) url_bytes_max: usize,
-    /// About how many URLs make a partition; not in the manifest where it is `None`.
+    /// The approximate number of URLs in a partition; `None` is not written to the manifest.
     pub(crate) partition_urls: Option<u64>,
 }
 
-/// The options that a caller gives.
+/// The options that the caller gave.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct MeaningOptions {
     pub(crate) kinds: Option<LinkKinds>,
@@ -45,7 +46,7 @@ pub(crate) struct MeaningOptions {
 }
 
 impl MeaningOptions {
-    /// What they say, with others where they say nothing.
+    /// Returns these options, with the values of `other` for options that were not given.
     pub(crate) fn or(self, other: Meaning) -> Meaning {
         Meaning {
             kinds: self.kinds.unwrap_or(other.kinds),
@@ -56,7 +57,7 @@ impl MeaningOptions {
     }
 }
 
-/// What a new store means where nothing is asked for.
+/// The options of a new store if the caller gives none.
 impl Default for Meaning {
     fn default() -> Self {
         Self { kinds: LinkKinds::default(), min_sources: 0, url_bytes_max: URL_BYTES, partition_urls: None }
@@ -64,10 +65,11 @@ impl Default for Meaning {
 }
 
 impl Meaning {
-    /// What the options of a store say, with the size of partitions that the caller gives.
+    /// Returns the options of a store, with the size of partitions that the caller gives.
     ///
     /// # Errors
-    /// Options of the caller that are others, and options of the store that this version does not know.
+    /// An option that the caller gives differs from the option of the store, or this version does not know an option of
+    /// the store.
     pub(crate) fn of_store(
         store: &Location,
         options: &BTreeMap<String, String>,
@@ -103,7 +105,7 @@ impl Meaning {
         }
     }
 
-    /// As manifests have them.
+    /// Returns the options as the manifest holds them.
     pub(crate) fn options(&self) -> BTreeMap<String, String> {
         let Self { kinds, min_sources, url_bytes_max, partition_urls } = self;
         let options = [
@@ -116,7 +118,7 @@ impl Meaning {
     }
 }
 
-/// The kinds of links that count, by the names of the command line; `none` where none does.
+/// Returns the names on the command line of the kinds that count; `none` if no kind counts.
 fn names(kinds: LinkKinds) -> Vec<&'static str> {
     let LinkKinds { anchors, redirects, embeds, outlinks } = kinds;
     let all = [("anchors", anchors), ("redirects", redirects), ("embeds", embeds), ("outlinks", outlinks)];

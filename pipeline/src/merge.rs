@@ -1,4 +1,4 @@
-//! The job `merge`: the newest rows of a store to one row, in one pass over each layer (Avcular & Suel 2011,
+//! The job `merge`: merges the newest rows of a store into one row, in one pass over each layer (Avcular & Suel 2011,
 //! section 5; Najork 2009, section 4).
 //!
 //! ```text
@@ -6,14 +6,15 @@
 //!                          \ translation ->/          ->/
 //! ```
 //!
-//! Layers are sorted already, by UID, and so by key inside each row: whatever becomes a partition of the new row lies
-//! in one interval of each old row, and is merged from there, on one worker, without a sort and without an exchange.
-//! `sample` finds URLs that nothing uses any more and the boundaries of partitions; `urls` merges URLs by key and so
-//! gives each old UID its new one ([`Translation`]); `outlinks` and `inlinks` merge records by new UID, join those of
-//! one URL ([`webstrata_layers::record::join`]) and write them. All rows merged have the bytes of a store that was
-//! built at once from all that was ever added, and not taken out again ([`crate::remove`]).
+//! Layers are already sorted by UID, and therefore by key inside each row. A partition of the new row is one interval
+//! of each old row. One worker merges a partition from these intervals, without a sort and without an exchange.
+//! `sample` finds the URLs that nothing uses any more and the boundaries of the partitions. `urls` merges URLs by key,
+//! which gives each old UID its new UID ([`Translation`]). `outlinks` and `inlinks` merge records by new UID, join the
+//! records of one URL ([`webstrata_layers::record::join`]), and write them. If all rows are merged, the new row has the
+//! bytes of a store that was built at once from everything that was added and not taken out again ([`crate::remove`]).
 //!
-//! Memory: the translation, 9 bytes a shift (UIDs that stay together), and a row group of each row that is read.
+//! Memory: the translation, which takes 9 bytes a shift (UIDs that stay together), and one row group of each row that
+//! is read.
 
 mod held;
 mod inlinks;
@@ -44,37 +45,38 @@ use webstrata_layers::{
     Counts, Effort, FileEntry, NewEpoch, Provenance, Reader, RowEntry, Store, TranslationWriter, Uid,
 };
 
-/// Which rows to merge, with what.
+/// The options of a merge.
 #[derive(Clone, Debug)]
 pub struct MergeOptions {
-    /// Where and with what.
+    /// The store, the workers and the memory.
     pub run: RunOptions,
-    /// How many of the newest rows; all where `None`.
+    /// The number of newest rows to merge; `None` for all rows.
     pub rows: Option<usize>,
-    /// About how many URLs make a partition, from now on; `None` for what the store has.
+    /// The approximate number of URLs in a partition from now on; `None` for the number of the store.
     pub partition_urls: Option<u64>,
 }
 
-/// What a merge did, all processes together.
+/// The report of a merge, for all processes together.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct MergeReport {
-    /// The new epoch; the one before where there was nothing to merge.
+    /// The number of the new epoch; if there was nothing to merge, the number of the current epoch.
     pub epoch: u64,
-    /// How many rows were merged.
+    /// The number of rows that were merged.
     pub rows: usize,
-    /// What the new row holds.
+    /// The counts of the new row.
     pub counts: Counts,
-    /// How many partitions it has.
+    /// The number of partitions of the new row.
     pub partitions: usize,
-    /// URLs that were dropped, because nothing used them.
+    /// The number of URLs that were dropped because nothing used them.
     pub dropped: u64,
-    /// What was left out of pages.
+    /// The counts of what was left out of pages.
     pub tally: Tally,
 }
 
-/// How many of the newest rows are to be merged after an update, by the schedule of Najork 2009 (section 4): after
-/// update number e, with m trailing zeros in e, the m + 1 newest. Said so that it holds whatever was merged before: a
-/// row goes into the merge if it holds no more updates than all newer ones together. 1 for none.
+/// Returns the number of newest rows to merge after an update, by the schedule of Najork 2009 (section 4): after update
+/// number e, with m trailing zeros in e, the m + 1 newest rows. The code uses an equivalent rule that holds whatever
+/// was merged before: a row is merged if it holds no more updates than all newer rows together. Returns 1 if nothing is
+/// to be merged.
 pub fn scheduled(rows: &[RowEntry]) -> usize {
     let (mut count, mut updates) = (0, 0);
     for row in rows.iter().rev() {
@@ -87,25 +89,25 @@ pub fn scheduled(rows: &[RowEntry]) -> usize {
     count.max(1)
 }
 
-/// What a worker of a merge has after a stage.
+/// The state of a worker of a merge after a stage.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct MergeState {
     row: RowState,
-    /// How many rows become one.
+    /// The number of rows that become one row.
     rows_merged: usize,
-    /// First keys of the partitions but the first: `sample` to `urls`.
+    /// The first keys of all partitions except the first; from `sample` to `urls`.
     boundaries: Vec<Box<[u8]>>,
-    /// UIDs that nothing uses: `sample` to `urls`.
+    /// The UIDs that nothing uses; from `sample` to `urls`.
     unused: Vec<Uid>,
-    /// How many these were, on one of the workers.
+    /// The number of unused UIDs, on one of the workers only.
     dropped: u64,
-    /// How UIDs are replaced, the same on every worker: from `urls` on.
+    /// The replacement of UIDs, the same on every worker; from `urls` on.
     translation: Runs,
-    /// Links that are held from now on: `outlinks` to `held`.
+    /// The links that are held from now on; from `outlinks` to `held`.
     held_records: Runs,
-    /// The files of held links that this worker has written; `None` where they stay.
+    /// The files of held links that this worker has written; `None` if the files of the store stay.
     held: Option<Vec<HeldEntry>>,
-    /// Corrections of in-link records of the partitions that this worker writes: `outlinks` to `inlinks`.
+    /// The corrections of in-link records of the partitions that this worker writes; from `outlinks` to `inlinks`.
     corrections: Runs,
 }
 
@@ -143,24 +145,24 @@ impl JobStage for Stage {
     }
 }
 
-/// What a merge does.
+/// The work of a merge.
 struct Merge {
-    /// How many of the newest rows; all where `None`.
+    /// The number of newest rows to merge; `None` for all rows.
     rows: Option<usize>,
-    /// The options of the store, and of its next epoch.
+    /// The options of the store and of its next epoch.
     meaning: Meaning,
-    /// Of the process, for one stage after the other.
+    /// The translation of this process, shared by the stages.
     translation: Mutex<Option<Arc<Translation>>>,
 }
 
 impl Merge {
-    /// The rows that are merged, by their places in the store.
+    /// Returns the indexes of the merged rows in the store.
     fn rows(&self, store: &Reader) -> Range<usize> {
         let rows = store.rows();
         rows - self.rows.unwrap_or(rows).min(rows)..rows
     }
 
-    /// How UIDs are replaced; read once a process.
+    /// Returns the replacement of UIDs; a process reads the translation once.
     fn translation(&self, context: &Context, store: &Reader, state: &MergeState) -> Result<Arc<Translation>, Error> {
         let mut cached = self.translation.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(cached) = &*cached {
@@ -175,13 +177,13 @@ impl Merge {
         Ok(Arc::clone(cached.insert(Arc::new(translation))))
     }
 
-    /// The first UID that may change.
+    /// Returns the first UID that may change.
     fn below(&self, store: &Reader) -> Uid {
         store.row_uids(self.rows(store).start).start
     }
 }
 
-/// Calls `visit` with the runs of the translation, rising by old UID.
+/// Calls `visit` with each run of the translation (old UID, new UID, count), in ascending order of old UIDs.
 fn for_each_run(
     scratch: &Scratch,
     state: &MergeState,
@@ -248,7 +250,7 @@ impl Work for Merge {
         };
         let writer = match writer {
             Committing::Open(writer) => writer,
-            // The epoch before may be gone by now.
+            // The previous epoch may be gone by now.
             Committing::Done(epoch) => {
                 let merged = states.first().map_or(0, |state| state.rows_merged);
                 return Ok(report(epoch, merged, &entry));
@@ -271,7 +273,7 @@ impl Work for Merge {
         let report = report(manifest.epoch + 1, rows.len(), &entry);
         let all: Vec<RowEntry> = manifest.rows[..rows.start].iter().cloned().chain([entry]).collect();
         let version = env!("CARGO_PKG_VERSION").to_owned();
-        // What older rows have in their files, and no answer has, is gone from the files now.
+        // The files no longer contain the data that older rows had in their files and that no answer has.
         let cleans = manifest.removes() && !all.iter().any(|row| row.removes);
         let retires_before = if cleans { Some(manifest.epoch + 1) } else { manifest.provenance.retires_before };
         let options = self.meaning.options();
@@ -287,8 +289,8 @@ impl Work for Merge {
 /// Merges the newest rows of a store; see the head of this file and [`engine::run`].
 ///
 /// # Errors
-/// No store, one that another process writes, a damaged one, a full disk, a process that has gone. After an error the
-/// store answers as before, and the same call goes on after the last finished stage.
+/// The store does not exist, is damaged, or is being written by another process; a disk is full; a process is gone.
+/// After an error, the store answers as before, and the same call resumes after the last finished stage.
 pub fn merge(options: &MergeOptions, progress: &Progress) -> Result<MergeReport, Error> {
     let &MergeOptions { ref run, rows, partition_urls } = options;
     let store = Store::open(&run.store)?;

@@ -1,23 +1,23 @@
-//! The job `remove`: takes captures and links out of a store, as a row that says them again.
+//! The job `remove`: takes captures and links out of a store by adding a row that states the affected captures again.
 //!
 //! ```text
 //! rules, store -> select -> outlinks -> inlinks -> held -> commit
 //! ```
 //!
-//! The row has a record of each page that the rules touch, with those of its captures that they touch: removed ones
-//! ([`Status::REMOVED`]), and those with a removed link, without it. The newest row decides
-//! ([`webstrata_layers::record::precedence`]), so no question sees what was taken out, once the epoch is committed. A
-//! merge of all rows then drops it from the files ([`crate::merge`]). The rules stand in the manifest, and builds and
-//! updates keep out what they name.
+//! The row has one record for each page that the rules touch. A record lists only the captures that the rules touch. A
+//! removed capture has the status [`Status::REMOVED`], and a capture with a removed link is listed without the link.
+//! The newest row decides ([`webstrata_layers::record::precedence`]), so no question sees the removed data once the
+//! epoch is committed. A merge of all rows then drops the data from the files ([`crate::merge`]). The manifest holds
+//! the rules, and builds and updates keep out the captures and links that the rules name.
 //!
-//! A revisit whose record has a removed link of its own is no revisit any more: its links stay as they are without that
-//! one, whatever captures come later.
+//! If the record of a revisit itself names a removed link, the capture is no longer a revisit. The other links of the
+//! capture stay as they are, whatever captures come later.
 //!
 //! Selection record: key = UID of a page (8 bytes); payload = number of a rule, and the UID of a removed target plus 1,
-//! or 0 where captures of the page are removed, in LEB128.
+//! or 0 if captures of the page are removed, in LEB128.
 //!
-//! Cost: the UIDs that the rules select, the in-links of those removed as targets, and the records of the pages that
-//! they lead to.
+//! Cost: the UIDs that the rules select, the in-links of the UIDs that are removed as targets, and the records of the
+//! pages that are found in this way.
 
 mod held;
 
@@ -49,45 +49,45 @@ use webstrata_layers::{
     UrlWriter, Window,
 };
 
-/// What to take out of which store.
+/// The options of a removal.
 #[derive(Clone, Debug)]
 pub struct RemoveOptions {
-    /// Where and with what.
+    /// The store, the workers and the memory.
     pub run: RunOptions,
-    /// What is taken out.
+    /// The rules: the captures and links to take out.
     pub rules: Vec<Removal>,
     /// Whether the store keeps the texts of the rules, and not only their hashes.
     pub keep_names: bool,
 }
 
-/// What was taken out.
+/// The counts of a removal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Removed {
-    /// Pages that lost captures.
+    /// The number of pages that lost captures.
     pub pages: u64,
-    /// Captures that are gone.
+    /// The number of captures that were removed.
     pub captures: u64,
-    /// Pages that lost links.
+    /// The number of pages that lost links.
     pub sources: u64,
-    /// Pairs of a capture and a link that are gone, of captures that stay.
+    /// The number of pairs of a capture and a link that were removed from captures that stay.
     pub occurrences: u64,
 }
 
-/// What a removal did, all processes together.
+/// The report of a removal, for all processes together.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RemoveReport {
-    /// The new epoch; where all had been taken out before, the one before.
+    /// The number of the new epoch; if nothing was left to remove, the number of the current epoch.
     pub epoch: u64,
-    /// What was taken out.
+    /// The counts of the captures and links that were removed.
     pub removed: Removed,
 }
 
-/// What a worker of a removal has after a stage.
+/// The state of a worker of a removal after a stage.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct RemoveState {
     build: BuildState,
     removed: Removed,
-    /// The files of held links that this worker has written; `None` where they stay.
+    /// The files of held links that this worker has written; `None` if the files of the store stay.
     held: Option<Vec<HeldEntry>>,
 }
 
@@ -123,7 +123,7 @@ impl JobStage for Stage {
     }
 }
 
-/// What a removal does.
+/// The work of a removal.
 struct Remove {
     rules: Arc<Vec<Removal>>,
     keep_names: bool,
@@ -194,13 +194,13 @@ impl Work for Remove {
         for rule in self.rules.iter() {
             let rule = rule.kept(&root, self.keep_names)?;
             match removals.iter_mut().find(|known| known.is_same(&rule)) {
-                // With or without its name, as it was asked for last.
+                // The caller's last choice decides whether the name is kept.
                 Some(known) => *known = rule,
                 None => removals.push(rule),
             }
         }
         if removed == Removed::default() && removals == manifest.provenance.removals {
-            // All of it was taken out before: the epoch stays.
+            // Everything was removed before: the epoch stays.
             writer.abandon(&context.row)?;
             return Ok(RemoveReport { epoch: manifest.epoch, removed });
         }
@@ -220,9 +220,9 @@ impl Work for Remove {
 /// Takes captures and links out of a store; see the head of this file and [`engine::run`].
 ///
 /// # Errors
-/// No store, one that another process writes, a damaged one, a rule of something that is no host, a full disk, a
-/// process that has gone. After an error the store answers as before, and the same call goes on after the last finished
-/// stage.
+/// The store does not exist, is damaged, or is being written by another process; a rule selects something that is not a
+/// host; a disk is full; a process is gone. After an error, the store answers as before, and the same call resumes
+/// after the last finished stage.
 pub fn remove(options: &RemoveOptions, progress: &Progress) -> Result<RemoveReport, Error> {
     let mut rules = options.rules.clone();
     rules.sort();
@@ -233,18 +233,19 @@ pub fn remove(options: &RemoveOptions, progress: &Progress) -> Result<RemoveRepo
     engine::run(Remove { rules: Arc::new(rules), keep_names }, &identity, &options.run, progress)
 }
 
-/// The UIDs that each rule selects, by the number of the rule.
+/// Returns the UIDs that the rules select, as (number of the rule, UIDs).
 fn selected(store: &Reader, rules: &[Removal]) -> Result<Vec<(usize, Range<Uid>)>, Error> {
     let mut selected = Vec::new();
     for (number, rule) in rules.iter().enumerate() {
-        // No key begins with another one, so a whole key is a beginning of its own URL alone.
+        // No key is a prefix of another key, so a whole key as prefix selects only the URL with this key.
         let (prefix, _) = rule.select.keys()?;
         selected.extend(store.with_prefix(&prefix)?.into_iter().map(|uids| (number, uids)));
     }
     Ok(selected)
 }
 
-/// Where the records of the row are cut: as many of those that the store has on each side.
+/// Returns the UIDs at which the records of the row are cut into partitions, so that each partition covers about
+/// equally many records of the store.
 fn records(store: &Reader, end: Uid) -> Result<Offsets, Error> {
     let mut sampled = Vec::new();
     for row in 0..store.rows() {
@@ -256,7 +257,8 @@ fn records(store: &Reader, end: Uid) -> Result<Offsets, Error> {
     Ok(Offsets(record_bounds(sampled, partitions, end)))
 }
 
-/// Finds what the rules touch, and makes the records of the row; writes its URL layer, which has no URL.
+/// Finds the pages that the rules touch and makes the records of the row. Also writes the URL layer of the row, which
+/// has no URL.
 fn select(
     worker: &mut Worker,
     context: &Context,
@@ -309,7 +311,7 @@ fn select(
                 send(uid, number, 0);
             }
             if rule.of_targets() {
-                // Ranges name too many pages, never too few.
+                // Ranges may name too many pages, never too few.
                 for source in produce.in_links(uid, Window::ALWAYS, Precision::Range)? {
                     send(source, number, uid.0 + 1);
                 }
@@ -323,7 +325,7 @@ fn select(
     Ok(())
 }
 
-/// Links of revisits' own that are removed, of one worker's share of the pages: page, number of the rule, target.
+/// Returns the removed links that records of revisits name, for one worker's share of the pages: (page, rule, target).
 fn named_by_revisits(
     store: &Reader,
     rules: &[Removal],
@@ -346,7 +348,7 @@ fn named_by_revisits(
     Ok(found)
 }
 
-/// Writes the URL layer of a partition without URLs.
+/// Writes the URL layer of a partition that has no URLs.
 fn empty_urls(context: &Context, partition: usize) -> Result<Vec<FileEntry>, Error> {
     Ok(UrlWriter::create(&context.row, partition_number(partition)?)?.finish()?.into_iter().collect())
 }
@@ -390,7 +392,8 @@ fn read_selection((mut key, mut payload): (&[u8], &[u8])) -> (Uid, usize, Option
     (uid, usize::try_from(number).unwrap_or(usize::MAX), wire::take(&mut payload).checked_sub(1).map(Uid))
 }
 
-/// The captures of a formed page that rules touch, as a newer row is to say them, formed; `None` where there are none.
+/// Returns the captures of a formed page that rules touch, in the form that the new row states them; `None` if rules
+/// touch no capture.
 fn restate(
     page: &Page,
     evidence: &Evidence,

@@ -1,4 +1,4 @@
-//! The row that a job writes: what its workers have made of it, and how it stands in the manifest.
+//! The row that a job writes: the parts that workers have written, and the entry in the manifest.
 
 use crate::Error;
 use crate::engine::Context;
@@ -8,61 +8,62 @@ use std::ops::Range;
 use webstrata_datasets::Tally;
 use webstrata_layers::{Counts, FileEntry, Links, PartitionEntry, Reader, RowDir, RowEntry, Uid, url_in_row};
 
-/// What a worker has written of the row.
+/// The part of the row that one worker has written.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct RowState {
-    /// The UIDs of all partitions, once they are given.
+    /// The first UIDs of all partitions, once they are assigned.
     pub(crate) offsets: Offsets,
-    /// The UIDs whose records are in them.
+    /// The bounds of the UIDs whose records are in the partitions.
     pub(crate) records: Offsets,
-    /// Counts of what this worker wrote; all but the number of URLs.
+    /// The counts of the files that this worker wrote, except the number of URLs.
     pub(crate) counts: Counts,
-    /// Captures of it that are revisits of other URLs.
+    /// The number of captures, among these, that are revisits of other URLs.
     pub(crate) elsewhere: u64,
-    /// URLs, out-links and in-links by partition, all together, of what this worker wrote.
+    /// The number of URLs, out-links and in-links that this worker wrote, added up by partition.
     pub(crate) work: BTreeMap<u32, u64>,
-    /// First keys of the partitions that this worker wrote, as the manifest has them.
+    /// The first keys of the partitions that this worker wrote, in the form of the manifest.
     pub(crate) first_keys: BTreeMap<u32, String>,
-    /// Files of layers that this worker wrote.
+    /// The files of layers that this worker wrote.
     pub(crate) files: Vec<FileEntry>,
-    /// What was met in the inputs besides captures, and what was left out.
+    /// The findings in the inputs, and what was left out.
     pub(crate) tally: Tally,
 }
 
-/// First UIDs of the partitions; the last number is the UID after their last.
+/// The first UIDs of the partitions, followed by the UID after the last partition.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Offsets(pub(crate) Vec<Uid>);
 
 impl Offsets {
-    /// How many partitions there are.
+    /// Returns the number of partitions.
     pub(crate) fn partitions(&self) -> usize {
         self.0.len() - 1
     }
 
-    /// The partition of a UID.
+    /// Returns the partition of a UID.
     pub(crate) fn of(&self, uid: Uid) -> usize {
         self.0.partition_point(|&first| first <= uid) - 1
     }
 
-    /// The worker that writes URLs and out-links of a partition.
+    /// Returns the worker that writes the URLs and out-links of a partition.
     pub(crate) fn worker(partition: usize, workers: usize) -> usize {
         partition % workers
     }
 
-    /// The worker that writes in-links of a partition: another one, so that few partitions keep more workers busy.
+    /// Returns the worker that writes the in-links of a partition. This is another worker, so that few partitions keep
+    /// more workers busy.
     pub(crate) fn inlinks_worker(partition: usize, workers: usize) -> usize {
         (partition + 1) % workers
     }
 }
 
-/// The places of one worker's share among `count`.
+/// Returns the places of one worker's share among `count` places.
 pub(crate) fn share(count: u64, index: usize, peers: usize) -> Range<u64> {
     let (index, peers) = (index as u64, peers as u64);
     let bound = |worker: u64| worker * (count / peers) + worker.min(count % peers);
     bound(index)..bound(index + 1)
 }
 
-/// The row of all workers' files, and the work of its largest partition over the mean.
+/// Returns the row with the files of all workers, and the work of its largest partition divided by the mean.
 pub(crate) fn row_of(context: &Context, updates: u64, states: &[&RowState]) -> (RowEntry, f64) {
     let (mut counts, mut elsewhere, none) = (Counts::default(), 0, RowState::default());
     let first = states.first().copied().unwrap_or(&none);
@@ -100,12 +101,12 @@ pub(crate) fn row_of(context: &Context, updates: u64, states: &[&RowState]) -> (
     (entry, largest_over_mean)
 }
 
-/// The number of a partition as files and manifests have it.
+/// Returns the number of a partition in the form that files and manifests use.
 pub(crate) fn partition_number(partition: usize) -> Result<u32, Error> {
     u32::try_from(partition).map_err(|_| Error::Internal("more than 2^32 partitions"))
 }
 
-/// The URL of a UID of the row that is being written, or of the store, for messages.
+/// Returns the URL of a UID of the new row or of the store, for messages.
 pub(crate) fn url_of(row: &RowDir, base: Option<&Reader>, offsets: &Offsets, uid: Uid) -> Result<String, Error> {
     if let Some(base) = base.filter(|base| uid.0 < base.urls()) {
         return Ok(base.url(uid)?);

@@ -11,8 +11,8 @@
 //! | `inlinks` | in-links | the layers of in-links |
 //! | `held` | links that were left out | the files of held links |
 //!
-//! `state` is what a worker has after each. `records`, `page_record`, `held` and `large_pages` say how records are
-//! written between stages.
+//! `state` defines the state of a worker after each stage. `records`, `page_record`, `held` and `large_pages` define
+//! how records are written between stages.
 
 pub(crate) mod held;
 pub(crate) mod ingest;

@@ -1,8 +1,9 @@
-//! What inputs take that would take all memory there is: every format with a long URL, a long link, many links, many
-//! captures, many units and one giant line or row, each built in a process of its own within `--memory 256M -w 1`.
+//! Inputs that could take all memory: every format with a long URL, a long link, many links, many captures, many units
+//! and one giant line or row. Each input is built in a separate process within `--memory 256M -w 1`.
 //!
-//! A part of the input that is too long is counted and left out; everything around it is read. By default the inputs
-//! are small. With `WEBSTRATA_MEMORY=full` they have the sizes of `full` below. The test prints a table of the peaks.
+//! A part of the input that is too long is counted and left out, and everything around the part is read. By default the
+//! inputs are small. With `WEBSTRATA_MEMORY=full` they have the sizes of `full` below. The test prints a table of the
+//! peaks.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 #![expect(clippy::print_stdout, reason = "what it measures is for the reader of its output")]
@@ -20,11 +21,11 @@ use std::process::Command;
 use std::sync::Arc;
 use webstrata_pipeline::{BuildOptions, Progress, RunOptions, build};
 
-/// Given to every build, in MiB.
+/// The memory of every build, in MiB.
 const MEMORY: usize = 256;
 const START: i64 = 1_209_588_506;
 
-/// A size by default, and with `WEBSTRATA_MEMORY=full`.
+/// Returns `small` by default, and `full` with `WEBSTRATA_MEMORY=full`.
 fn size(small: usize, full: usize) -> usize {
     if std::env::var("WEBSTRATA_MEMORY").is_ok_and(|value| value == "full") { full } else { small }
 }
@@ -32,7 +33,7 @@ fn size(small: usize, full: usize) -> usize {
 /// One capture at a time: page, second, links.
 type Captures<'a> = Box<dyn Iterator<Item = (String, i64, Box<dyn Iterator<Item = String> + 'a>)> + 'a>;
 
-/// What is too much of an input.
+/// The part of an input that is too large.
 #[derive(Clone, Copy, Debug)]
 enum Excess {
     LongUrl,
@@ -50,7 +51,7 @@ fn page(number: usize) -> String {
     format!("http://a.example/{number}")
 }
 
-/// The captures of an excess: always some sound ones before and behind it.
+/// Returns the captures of an excess, with some sound captures before and after them.
 fn captures(excess: Excess) -> Captures<'static> {
     let link = |number: usize| Box::new([format!("http://b.example/{number}")].into_iter());
     let sound =
@@ -75,7 +76,7 @@ fn captures(excess: Excess) -> Captures<'static> {
         Excess::ManyUnits => Box::new((0..size(5_000, 100_000)).map(move |at| {
             (page(at % 1000), START + i64::try_from(at).unwrap(), link(at % 7) as Box<dyn Iterator<Item = _>>)
         })),
-        // One long URL again and again, which a dictionary has once.
+        // One long URL many times, which a dictionary contains once.
         Excess::Dictionary => {
             let (url, count) = (long(size(8 << 20, 20 << 20)), size(40, 300));
             Box::new((0..count).map(move |at| {
@@ -90,7 +91,7 @@ fn digits(second: i64) -> String {
     webstrata_layers::format_time(second).chars().filter(char::is_ascii_digit).collect()
 }
 
-/// A file that grows as `write` says, so that no file is held.
+/// Writes a file piece by piece, so that no file is held in memory.
 fn file(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) {
     let mut file = BufWriter::new(File::create(path).unwrap());
     write(&mut file).and_then(|()| file.flush()).unwrap();
@@ -131,7 +132,7 @@ fn aut_csv(path: &Path, captures: Captures<'_>) {
     });
 }
 
-/// A WARC or an ARC, with a record a capture.
+/// Writes a WARC or an ARC, with one record a capture.
 fn records(path: &Path, captures: Captures<'_>, is_arc: bool) {
     file(path, |out| {
         for (url, second, links) in captures {
@@ -157,7 +158,7 @@ fn records(path: &Path, captures: Captures<'_>, is_arc: bool) {
     });
 }
 
-/// Writes Parquet: captures, or the links of a web graph; a row group every so many rows.
+/// Writes Parquet with captures, or with the links of a web graph; a row group has at most `rows_a_group` rows.
 fn parquet(path: &Path, captures: Captures<'_>, is_graph: bool, excess: Excess, dictionary: bool) {
     let rows_a_group = if matches!(excess, Excess::ManyUnits) { 50 } else { 1 << 20 };
     let properties = WriterProperties::builder()
@@ -213,7 +214,7 @@ fn parquet(path: &Path, captures: Captures<'_>, is_graph: bool, excess: Excess, 
     writer.unwrap().close().unwrap();
 }
 
-/// Builds a store of an input, when this test is run as a process for that; says what it came to.
+/// Builds a store of an input, if this test runs as a separate process, and prints the result.
 #[test]
 fn in_a_process_of_its_own() {
     let Ok(input) = std::env::var("WEBSTRATA_BUILD") else { return };
@@ -228,7 +229,8 @@ fn in_a_process_of_its_own() {
     println!("RESULT {} {pages} {} {}", peak >> 10, report.tally.damaged(), report.captures_read);
 }
 
-/// The peak in MiB, pages, damaged places and captures of a build of an input.
+/// Builds an input in a separate process. Returns the peak in MiB, and the numbers of pages, damaged places and
+/// captures.
 fn built(input: &Path) -> Vec<usize> {
     let program = std::env::current_exe().unwrap();
     let mut command = Command::new(program);
@@ -239,7 +241,7 @@ fn built(input: &Path) -> Vec<usize> {
     result.1.split(' ').map(|number| number.parse().unwrap()).collect()
 }
 
-/// Writes captures that exceed something in a format.
+/// Writes captures with an excess in one format.
 type Writes<'a> = &'a dyn Fn(&Path, Excess);
 
 #[test]
@@ -270,7 +272,7 @@ fn every_format_is_read_within_its_memory() {
             if peak > MEMORY {
                 over.push(format!("{name}, {excess:?}: {peak} MiB"));
             }
-            // The sound captures before and behind the excess.
+            // The sound captures before and after the excess.
             assert!(pages >= 20, "{name}, {excess:?}: {pages} pages");
         }
     }

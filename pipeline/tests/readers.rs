@@ -1,11 +1,11 @@
-//! The same captures through every format give the same bytes of the store: random captures with statuses, revisits,
-//! unknown links and redirects, through each reader that can say them.
+//! The same captures give the same bytes of the store through every format. The captures are random, with statuses,
+//! revisits, unknown links and redirects, and go through each reader with a format that can express them.
 //!
-//! | formats | what captures may be |
+//! | formats | captures |
 //! |---|---|
 //! | WARC, WAT, JSON lines, Parquet | anything |
-//! | and ARC | without digests and revisit records |
-//! | and links files, tables of Archives Unleashed, LGA | pages with links |
+//! | these and ARC | without digests and revisit records |
+//! | these and links files, tables of Archives Unleashed, LGA | pages with links |
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -26,7 +26,7 @@ use webstrata_pipeline::{BuildOptions, Progress, RunOptions, build};
 
 const START: i64 = 1_209_588_506;
 
-/// What a revisit record refers to.
+/// The reference of a revisit record.
 #[derive(Clone, Debug)]
 struct Referred {
     profile: Option<&'static str>,
@@ -40,14 +40,14 @@ struct Seen {
     url: String,
     time: i64,
     status: Option<u16>,
-    /// `None` where they are unknown.
+    /// `None` if the links are unknown.
     links: Option<Vec<String>>,
     digest: Option<String>,
     revisit: Option<Referred>,
     target: Option<String>,
 }
 
-/// Which captures there may be.
+/// The kinds of captures that may occur.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Family {
     Anything,
@@ -75,7 +75,7 @@ impl Random {
     }
 }
 
-/// The files of the layers of a store, which has one row, and its counts.
+/// Returns the files of the layers of a store that has one row, and the counts of the row.
 fn layers_of(store: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let opened = Store::open(store).unwrap();
     let [row] = &opened.manifest().rows[..] else { panic!("{} rows", opened.manifest().rows.len()) };
@@ -99,7 +99,7 @@ fn captures(random: &mut Random, family: Family, count: usize) -> Vec<Seen> {
     let mut seen = BTreeSet::new();
     while all.len() < count {
         let (url_of_page, time) = (url(random, 5), START + random.below(40).cast_signed() * 86_400);
-        // Formats that join rows cannot tell several captures of one second from one.
+        // Formats that join rows cannot separate several captures of one second.
         if family == Family::Links && !seen.insert((url_of_page.clone(), time)) {
             continue;
         }
@@ -150,12 +150,12 @@ fn is_page(own: &Seen) -> bool {
     own.status == Some(200) && own.revisit.is_none() && own.links.is_some()
 }
 
-/// The response of a server, where the crawler has kept one.
+/// Returns the response of a server, if the crawler has kept the response.
 fn http(own: &Seen) -> Option<String> {
     let mut text = format!("HTTP/1.1 {} Words\r\nContent-Type: text/html\r\n", own.status?);
     own.target.iter().for_each(|target| text += &format!("Location: {target}\r\n"));
     text += "\r\n";
-    // What a response with another status has for links is none of the page.
+    // The links in a response with another status are not links of the page.
     if own.revisit.is_none() {
         text += "<html>";
         own.links.iter().flatten().for_each(|link| text += &format!("<a href='{link}'>x</a>\n"));
@@ -163,7 +163,7 @@ fn http(own: &Seen) -> Option<String> {
     Some(text)
 }
 
-/// Of a page whose links are unknown, a WARC has a revisit that refers to nothing.
+/// Returns the type of the WARC record. A page with unknown links is a revisit that refers to nothing.
 fn warc_type(own: &Seen) -> &'static str {
     let is_unknown = own.links.is_none() && own.status != Some(304);
     if own.revisit.is_some() || is_unknown { "revisit" } else { "response" }
@@ -232,7 +232,7 @@ fn arc(captures: &[Seen]) -> String {
     out
 }
 
-/// A line, spelt in one of the ways that mean the same.
+/// Returns a line, in one of several spellings with the same meaning.
 fn json_line(random: &mut Random, own: &Seen) -> String {
     let mut line = json!({"url": own.url, "ts": digits(own.time)});
     let plain = own.status == Some(200) && own.revisit.is_none();
@@ -242,7 +242,7 @@ fn json_line(random: &mut Random, own: &Seen) -> String {
         status => line["status"] = json!(status),
     }
     own.digest.iter().for_each(|digest| line["digest"] = json!(digest));
-    // A failure needs no links, and has none that count.
+    // A failure needs no links, and its links do not count.
     match &own.links {
         Some(links) if plain => line["links"] = json!(links),
         Some(links) if own.target.is_some() || !matches!(own.status, Some(300..=399)) => match random.below(4) {
@@ -325,7 +325,7 @@ fn lga(dir: &Path, captures: &[Seen]) {
     fs::write(dir.join("id.graph"), graph.collect::<String>()).unwrap();
 }
 
-/// A line of a links file, in each of its forms.
+/// Returns a line of a links file, in one of the forms of such lines.
 fn links_line(random: &mut Random, own: &Seen) -> String {
     let time = if random.once_in(2) { digits(own.time) } else { format_time(own.time) };
     let (before, between) = if random.once_in(2) { ("\n\t", "\n  ") } else { (" ", "\t") };
@@ -333,7 +333,7 @@ fn links_line(random: &mut Random, own: &Seen) -> String {
     format!("{} {time}{}{links}\n", own.url, if links.is_empty() { "" } else { before })
 }
 
-/// Writes the captures in every format that can say them, a directory each.
+/// Writes the captures in every format that can express them, one directory a format.
 fn write(top: &Path, family: Family, captures: &[Seen], random: &mut Random) -> Vec<&'static str> {
     let mut formats = Vec::new();
     let mut place = |name: &'static str| {

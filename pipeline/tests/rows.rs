@@ -1,5 +1,5 @@
-//! Jobs one after the other: whatever order captures come in, rows merge to the bytes of one build, with partitions of
-//! the size that was said when the store was built, also where URLs with few sources are left out.
+//! Jobs one after the other: in whatever order captures arrive, rows merge to the bytes of one build. Partitions keep
+//! the size that was given when the store was built, also if URLs with few sources are left out.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -19,7 +19,7 @@ fn url(number: usize) -> String {
     format!("http://h{}.example/{number}", number % 7)
 }
 
-/// Captures of twelve pages, whose links go to pages and to sixty other URLs.
+/// Returns captures of twelve pages, with links to pages and to sixty other URLs.
 fn captures(seed: u64) -> Vec<Capture> {
     let mut random = fastrand::Rng::with_seed(seed);
     let mut taken = BTreeSet::new();
@@ -41,7 +41,7 @@ fn input(dir: &Path, name: &str, captures: &[Capture]) -> PathBuf {
     path
 }
 
-/// What a store is built with.
+/// The options that a store is built with.
 #[derive(Clone, Copy)]
 struct Said {
     partition_urls: u64,
@@ -50,7 +50,7 @@ struct Said {
 
 const PLAIN: Said = Said { partition_urls: 1 << 19, min_sources: 0 };
 
-/// Begins a store with options, or adds to it without saying any.
+/// Builds a store with options, or adds to the store without options.
 fn add(store: &Path, input: PathBuf, workers: usize, said: Said) -> BuildReport {
     let mut options = BuildOptions::new(RunOptions::new(store), vec![input]);
     options.run.workers = workers;
@@ -73,7 +73,7 @@ fn sound(store: &Path) {
     assert!(checked.is_sound(), "{:?}", checked.problems);
 }
 
-/// The files of the only row, and of what is held.
+/// Returns the files of the only row, and the files of held links.
 fn row_bytes(store: &Path) -> BTreeMap<String, Vec<u8>> {
     let opened = Store::open(store).unwrap();
     let [row] = &opened.manifest().rows[..] else { panic!("{} rows", opened.manifest().rows.len()) };
@@ -86,7 +86,7 @@ fn row_bytes(store: &Path) -> BTreeMap<String, Vec<u8>> {
         .collect()
 }
 
-/// The URLs that each page ever linked to, but for those that no page is and fewer than `least` pages link to.
+/// Returns the URLs that each page ever linked to, without URLs that are not pages and have fewer than `least` sources.
 fn answers(captures: &[Capture], least: u64) -> BTreeMap<String, BTreeSet<String>> {
     let mut links: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for (page, _, own) in captures {
@@ -165,7 +165,7 @@ fn rows_come_to_the_bytes_of_one_build() {
     }
 }
 
-/// Rules for pages, for links and for both, some for a period.
+/// Returns rules for pages, for links and for both, some for a period.
 fn rules(random: &mut fastrand::Rng) -> Vec<Removal> {
     let rule = |random: &mut fastrand::Rng| {
         let removed_as = [RemovedAs::Page, RemovedAs::Target, RemovedAs::Both][random.usize(..3)];
@@ -176,7 +176,7 @@ fn rules(random: &mut fastrand::Rng) -> Vec<Removal> {
     (0..4).map(|_| rule(random)).collect()
 }
 
-/// The captures without what rules take out.
+/// Returns the captures without the captures and links that rules take out.
 fn without(captures: &[Capture], rules: &[Removal]) -> Vec<Capture> {
     let is_out = |number: usize, time: i64, means: fn(&Removal) -> bool| {
         let selects = |rule: &&Removal| rule.select == Selection::Url(url(number)) && means(rule);

@@ -1,8 +1,8 @@
 //! PageRank, strongly and weakly connected components by webgraph-algo: `webstrata-analysis-peers BASENAME`.
 //!
-//! Reads BV files as `webstrata export --format webgraph` writes them (`BASENAME` and, for PageRank, the transpose
-//! `BASENAME-t`), into memory; prints a JSON line an algorithm: wall seconds, and what was found. Threads as rayon has
-//! them (RAYON_NUM_THREADS). `tests/interop/analysis_speed.py` sets this beside other tools.
+//! Reads BV files, as `webstrata export --format webgraph` writes them (`BASENAME` and, for PageRank, the transpose
+//! `BASENAME-t`), into memory. Prints a JSON line an algorithm: wall seconds and the result. rayon decides the number
+//! of threads (RAYON_NUM_THREADS). `tests/interop/analysis_speed.py` compares the output with other tools.
 
 use dsi_bitstream::prelude::BE;
 use dsi_progress_logger::no_logging;
@@ -36,12 +36,12 @@ fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What lives to the end: graphs of graphs want it so.
+/// Leaks a value, so that it lives to the end: graphs of graphs need that.
 fn leaked<T>(graph: T) -> &'static T {
     Box::leak(Box::new(graph))
 }
 
-/// Runs and prints.
+/// Runs an algorithm, and prints its time and its result.
 fn timed<T, F: serde::Serialize>(
     name: &str,
     run: impl FnOnce() -> anyhow::Result<T>,

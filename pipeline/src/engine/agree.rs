@@ -1,4 +1,4 @@
-//! Where all workers of a job go on, and waiting for one another.
+//! Agrees on the stage with which all workers of a job resume, and lets workers wait for one another.
 
 use crate::Error;
 use crate::engine::gather;
@@ -7,19 +7,19 @@ use crate::engine::shuffle::shuffle;
 use timely::worker::Worker;
 use webstrata_layers::EpochId;
 
-/// Where all workers of a job go on.
+/// The point from which all workers of a job resume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Start {
     /// The row that the job writes.
     pub(crate) row: u32,
-    /// The epoch that was current when it began.
+    /// The epoch that was current when the job began.
     pub(crate) base: Option<EpochId>,
-    /// How many stages are done.
+    /// The number of finished stages.
     pub(crate) stages: usize,
 }
 
-/// Agrees with all workers on the last stage that every one of them has finished. `row` and `base` are what this
-/// process knows of the job (process 0 decides), `stages` those after which this worker has a state, as a set of bits.
+/// Agrees with all workers on the last stage that every worker has finished. `row` and `base` are the job as this
+/// process knows it; process 0 decides. `stages` is a set of bits: the stages after which this worker has a state.
 pub(crate) fn agree(
     worker: &mut Worker,
     job: &Job,
@@ -36,7 +36,7 @@ pub(crate) fn agree(
     Ok(Start { row: first.0, base: first.1, stages })
 }
 
-/// Waits until all workers are here.
+/// Waits until all workers reach this call.
 pub(crate) fn wait_for_all(worker: &mut Worker, job: &Job) -> Result<(), Stopped> {
     shuffle(worker, job, "wait", |_| Ok(false), |_| Ok(()))
 }

@@ -1,12 +1,12 @@
 //! The processes of a job, and the connections between them.
 //!
-//! A hosts file has one `host:port` a line; process K listens at line K (from 0) and connects to the processes before
-//! it. Both sides of a connection say who they are and which job they are for, so that a process that was started with
-//! other inputs or options is told at once. Then timely's own protocol takes over.
+//! A hosts file has one `host:port` a line. Process K listens at the address of line K (from 0) and connects to the
+//! processes with lower numbers. Each side of a connection sends its number and the identity of its job, so a process
+//! that was started with other inputs or options gets an error at once. Then timely's protocol takes over.
 //!
-//! Timely panics, or waits for ever, where a connection ends too early. So a [`Peer`] stands between: it tells the
-//! [`Job`] which process has gone, and holds timely's thread until the process ends. A host that vanishes without a
-//! word is noticed by keep-alive packets within some ten seconds.
+//! Timely panics or waits forever if a connection ends too early. A [`Peer`] therefore stands between timely and the
+//! connection: the [`Peer`] tells the [`Job`] which process is gone, and holds timely's thread until this process ends.
+//! If a host vanishes without closing its connections, keep-alive packets notice that within about ten seconds.
 
 use crate::Error;
 use crate::engine::job::Job;
@@ -18,20 +18,20 @@ use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 use timely::communication::allocator::zero_copy::stream::Stream;
 
-/// Which process of which cluster.
+/// A cluster of processes, and the place of this process in the cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cluster {
-    /// `host:port` of each process.
+    /// The address of each process, as `host:port`.
     pub hosts: Vec<String>,
     /// The number of this process.
     pub process: usize,
-    /// How long to wait for the others at the start.
+    /// How long to wait for the other processes at the start.
     pub wait: Duration,
 }
 
-/// How long the others are waited for, where nothing else is asked for.
+/// The default time to wait for the other processes.
 pub const CLUSTER_WAIT: Duration = Duration::from_secs(60);
-/// How much longer this process may work with what another one has sent before it ended as it should.
+/// After another process has ended in good order, how long this process may still work with data from that process.
 const LAST_WORK_MAX: Duration = Duration::from_secs(30);
 const RETRY: Duration = Duration::from_millis(50);
 const GREETING_MAX: Duration = Duration::from_secs(5);
@@ -39,10 +39,10 @@ const MAGIC: [u8; 8] = *b"wstrata1";
 const ID_BYTES: usize = 32;
 
 impl Cluster {
-    /// Reads a hosts file: one `host:port` a line; empty lines and those that begin with `#` do not count.
+    /// Reads a hosts file: one `host:port` a line. Empty lines and lines that begin with `#` are ignored.
     ///
     /// # Errors
-    /// A file that cannot be read, a line that is no `host:port`, and a process that has no line.
+    /// The file cannot be read, a line is not a `host:port`, an address occurs twice, or the process has no line.
     pub fn from_file(path: &Path, process: usize) -> Result<Cluster, Error> {
         let bad = |message: String| Error::Hosts { path: path.to_owned(), message };
         let text = std::fs::read_to_string(path).map_err(|error| bad(error.to_string()))?;
@@ -67,7 +67,8 @@ impl Cluster {
     }
 }
 
-/// Connects this process with all others of the job `id` (32 bytes); the place of this process is `None`.
+/// Connects this process with all other processes of the job `id` (32 bytes). Returns one entry for each process; the
+/// entry of this process is `None`.
 pub fn connect(cluster: &Cluster, id: &str, job: &Job) -> Result<Vec<Option<Peer>>, Error> {
     let listener = |source| Error::Listen { host: cluster.hosts[cluster.process].clone(), source };
     let socket = TcpListener::bind(&cluster.hosts[cluster.process]).map_err(listener)?;
@@ -78,7 +79,8 @@ pub fn connect(cluster: &Cluster, id: &str, job: &Job) -> Result<Vec<Option<Peer
     let (greeted, greetings) = mpsc::channel();
     while let Some(first) = waiting(&peers) {
         job.go_on().or(Err(Error::Cancelled))?;
-        // Those before this one are dialled in turn, those after it come in any order.
+        // This process dials processes with lower numbers one by one; processes with higher numbers connect in any
+        // order.
         let last = if first < cluster.process { first + 1 } else { peers.len() };
         let missing = (first..last).filter(|&number| number != cluster.process && peers[number].is_none());
         let missing = missing.map(|process| progress::Missing { process, host: cluster.hosts[process].clone() });
@@ -95,7 +97,7 @@ pub fn connect(cluster: &Cluster, id: &str, job: &Job) -> Result<Vec<Option<Peer
             }
         } else if let Ok((stream, _)) = socket.accept() {
             idle = false;
-            // In a thread of its own, so that one who connects and is silent keeps nobody out.
+            // The greeting has a separate thread, so that a silent stranger does not keep other processes out.
             let (cluster, id, job, greeted) = (cluster.clone(), id.to_owned(), job.clone(), greeted.clone());
             std::thread::spawn(move || greeted.send(greet(stream, &cluster, &id, None, &job)));
         }
@@ -117,7 +119,8 @@ fn dial(host: &str) -> Option<TcpStream> {
     host.to_socket_addrs().ok()?.find_map(|address| TcpStream::connect_timeout(&address, GREETING_MAX).ok())
 }
 
-/// Exchanges greetings; `None` where the other side is no process of ours, which may come later.
+/// Exchanges greetings. Returns `None` if the other side is not a process of the cluster; the expected process may
+/// still come.
 fn greet(
     stream: TcpStream,
     cluster: &Cluster,
@@ -136,8 +139,8 @@ fn greet(
     Ok(Some((number, Peer { connection, zeros: 0 })))
 }
 
-/// The side that dialled speaks first and last, so that no side takes a connection for good that the other has given
-/// up.
+/// Exchanges greetings over a connection and returns the other side's number, its number of processes and its job. The
+/// side that dialled sends first and last, so that neither side keeps a connection that the other side has given up.
 fn exchange(stream: &TcpStream, cluster: &Cluster, id: &str, dialled: bool) -> io::Result<(usize, usize, Vec<u8>)> {
     stream.set_nonblocking(false)?;
     stream.set_nodelay(true)?;
@@ -166,13 +169,13 @@ fn exchange(stream: &TcpStream, cluster: &Cluster, id: &str, dialled: bool) -> i
     Ok((number(), number(), rest.to_vec()))
 }
 
-/// Bytes of the header, all zeros, with which timely ends a connection.
+/// The length of the header with which timely ends a connection; all bytes are zeros.
 const FAREWELL_BYTES: usize = 48;
 
-/// The connection to another process, for timely.
+/// The connection to another process, as timely uses it.
 pub struct Peer {
     connection: Arc<Connection>,
-    /// Zeros that were read last.
+    /// The number of zero bytes at the end of the data read so far.
     zeros: usize,
 }
 
@@ -184,13 +187,14 @@ struct Connection {
 }
 
 impl Connection {
-    /// Tells the job that the process has gone.
+    /// Tells the job that the process is gone.
     fn gone(&self, cleanly: bool) {
         let error = Error::ProcessGone { process: self.process, host: self.host.clone() };
         self.job.gone(error, if cleanly { LAST_WORK_MAX } else { Duration::ZERO });
     }
 
-    /// Tells the job that the process has gone, and holds the thread until this one has done its work, or for ever.
+    /// Tells the job that the process is gone, and holds the thread until this process has finished its work, or
+    /// forever.
     fn gone_for_good(&self) {
         while !self.job.finished() {
             self.gone(false);
@@ -221,7 +225,8 @@ impl Read for Peer {
 
 impl Write for Peer {
     fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
-        // Timely says farewell whatever its workers came to; of a job that failed the others must not hear it.
+        // Timely sends its farewell however its workers ended. If this job failed, the other processes must not get the
+        // farewell.
         if self.connection.job.failed() {
             return Ok(buffer.len());
         }
@@ -274,7 +279,7 @@ mod tests {
         assert!(Cluster::from_file(&dir.path().join("none"), 0).is_err());
     }
 
-    /// Addresses at which nobody listens.
+    /// Returns addresses at which no process listens.
     fn two_hosts() -> Vec<String> {
         let listeners = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
         listeners.map(|listener| listener.local_addr().unwrap().to_string()).into()
@@ -319,7 +324,7 @@ mod tests {
         };
         let [mut one, mut other] = [join(0), join(1)].map(|side| side.join().unwrap());
         let (mut one, mut other) = (one[1].take().unwrap(), other[0].take().unwrap());
-        // Timely ends the connection in order, whatever its workers came to.
+        // Timely ends the connection in good order, however its workers ended.
         jobs[0].fail(Error::Cancelled);
         one.write_all(&[0; FAREWELL_BYTES]).unwrap();
         one.shutdown(Shutdown::Write).unwrap();

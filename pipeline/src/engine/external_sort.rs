@@ -1,16 +1,17 @@
-//! External sort of records, each a key and a payload, both byte strings.
+//! External sort of records. A record is a key and a payload, both byte strings.
 //!
-//! Order: by the bytes of key and payload, one after the other, unsigned. The keys of one sorter are all of one length,
-//! or none is the beginning of another, so records are in order of their keys and equal keys lie together; and the
-//! result depends on the set of records alone.
+//! Order: by the unsigned bytes of key and payload together. In one sorter, either all keys have the same length or no
+//! key is a prefix of another key. Records are therefore in the order of their keys, and equal keys are adjacent. The
+//! result depends only on the set of records.
 //!
-//! Records arrive in blocks (the blocks of the exchange are kept as they are, nothing is copied) or one by one. When
-//! blocks and index pass the budget, they are sorted and written as a run ([`crate::engine::runs`]). What another stage
-//! reads ends in runs ([`Sorter::into_runs`]); what the same stage reads is merged from runs, or stays in memory where
-//! it fits ([`Sorter::finish`]).
+//! Records arrive in blocks or one by one. Blocks of the exchange are kept without a copy. When blocks and index exceed
+//! the budget, the sorter sorts the records and writes a run ([`crate::engine::runs`]). If another stage reads the
+//! records, they end in runs ([`Sorter::into_runs`]). If the same stage reads the records, they are merged from runs,
+//! or stay in memory if they fit ([`Sorter::finish`]).
 //!
-//! Memory: the budget, one block, and a writer or the readers of a merge. Cost: one write and one read of what does
-//! not fit; a further one for each factor of [`crate::engine::runs::RUNS_MAX`] above as many budgets.
+//! Memory: the budget, one block, and a writer or the readers of a merge. Cost: one write and one read of the data that
+//! does not fit. Beyond [`crate::engine::runs::RUNS_MAX`] budgets of data, each further factor of
+//! [`crate::engine::runs::RUNS_MAX`] costs one more write and read.
 
 use crate::Error;
 use crate::engine::meter;
@@ -22,16 +23,17 @@ use std::cell::RefCell;
 use std::cmp::Ordering;
 use std::rc::Rc;
 
-/// Size of the blocks that hold records pushed one by one.
+/// The size of the blocks for records that are pushed one by one.
 const BLOCK_BYTES: usize = 64 << 10;
-/// Entries that an index begins with.
+/// The number of entries of a new index.
 const INDEX_MIN: usize = 1 << 10;
 
-/// Bytes of a record that stand in its entry.
+/// The number of bytes of a record that its entry contains.
 const ENTRY_BYTES: usize = 24;
 
-/// The first bytes of a record, which mostly decide, and where it lies. A record of at most [`ENTRY_BYTES`] stands
-/// in the entry: its block is [`Entry::INLINE`], its offset its length and that of its key.
+/// The first bytes of a record, which usually decide the order, and the place of the record. An entry contains a whole
+/// record of at most [`ENTRY_BYTES`]: then the block is [`Entry::INLINE`], and the offset holds the lengths of the
+/// record and of its key.
 #[derive(Clone, Copy)]
 struct Entry {
     first: u128,
@@ -60,7 +62,7 @@ impl Entry {
         Entry { first, next, block: Self::INLINE, offset: u32::from(lengths[0]) << 16 | u32::from(lengths[1]) }
     }
 
-    /// The record, if it is all here; its bytes go to `bytes`.
+    /// Returns the record, written to `bytes`, if the entry contains the whole record.
     #[inline]
     fn inline_record<'a>(&self, bytes: &'a mut [u8; ENTRY_BYTES]) -> Option<Record<'a>> {
         if self.block != Self::INLINE {
@@ -73,10 +75,10 @@ impl Entry {
     }
 }
 
-/// Collects records; see the head of this file.
+/// Collects and sorts records; see the head of this file.
 pub struct Sorter {
     scratch: Scratch,
-    /// What the records are, for the names of files.
+    /// The kind of the records, for the names of files.
     what: &'static str,
     bytes_max: usize,
     bytes: usize,
@@ -88,7 +90,7 @@ pub struct Sorter {
 }
 
 impl Sorter {
-    /// A sorter that holds so many bytes, and writes runs named `what` beyond.
+    /// A sorter that holds at most `bytes_max` bytes in memory, and writes further records to runs named `what`.
     pub fn new(scratch: &Scratch, what: &'static str, bytes_max: usize) -> Self {
         Sorter {
             scratch: scratch.clone(),
@@ -103,8 +105,8 @@ impl Sorter {
         }
     }
 
-    /// Has free memory go back to the system after each run, for stages that need it for other things than sorting:
-    /// blocks take free places in turn, so in time they touch all that stages before have freed.
+    /// Makes the sorter give free memory back to the system after each run, for stages that need memory for more than
+    /// sorting. Blocks use free places in turn, so in time they would touch all memory that earlier stages freed.
     pub fn giving_back(self) -> Self {
         Sorter { gives_back: true, ..self }
     }
@@ -150,7 +152,7 @@ impl Sorter {
         Ok(())
     }
 
-    /// Makes room in the index; `false` where the budget has none beside a block of `block` bytes.
+    /// Makes room in the index. Returns `false` if the budget has no room beside a block of `block` bytes.
     fn grow(&mut self, block: usize) -> bool {
         let added = (self.index.capacity() / 2).max(INDEX_MIN);
         let bytes = (self.index.capacity() + added) * size_of::<Entry>();
@@ -161,7 +163,7 @@ impl Sorter {
         true
     }
 
-    /// A record that is not all in its entry: key and payload together, and the length of the key.
+    /// Returns a record that its entry does not contain: key and payload together, and the length of the key.
     fn stored_record(&self, entry: Entry) -> (&[u8], usize) {
         split(&mut &self.blocks[entry.block as usize][entry.offset as usize..])
     }
@@ -174,7 +176,7 @@ impl Sorter {
         })
     }
 
-    /// The order of two records whose first bytes agree, with zeros where a record ends.
+    /// Compares two records with equal first bytes, where a record that ends early counts as padded with zeros.
     fn compare_rest(&self, a: Entry, b: Entry) -> Ordering {
         match (a.block == Entry::INLINE, b.block == Entry::INLINE) {
             (true, true) => a.offset.cmp(&b.offset),
@@ -202,7 +204,7 @@ impl Sorter {
             run.push(key, payload)?;
         }
         self.runs.0.push(run.finish()?);
-        // What an index that was too long for its blocks has taken is better used for blocks.
+        // The memory of an index that was too long for its blocks is better used for blocks.
         let used = self.index.len();
         self.index.clear();
         self.index.shrink_to(used.max(self.index.capacity() / 2));
@@ -219,7 +221,7 @@ impl Sorter {
         if open.is_empty() { Ok(()) } else { self.push_block(open) }
     }
 
-    /// Ends the collection in files, for another stage.
+    /// Ends the collection and returns the records in files, for another stage.
     pub fn into_runs(mut self) -> Result<Runs, Error> {
         self.close()?;
         if !self.index.is_empty() {
@@ -229,7 +231,7 @@ impl Sorter {
         Ok(self.runs)
     }
 
-    /// Ends the collection; the records then come in order. Files that there are go when they are open.
+    /// Ends the collection and returns the records in order. The files of runs are removed as soon as they are open.
     pub fn finish(mut self) -> Result<Sorted, Error> {
         self.close()?;
         if self.runs.0.is_empty() {
@@ -248,18 +250,18 @@ impl Sorter {
 pub struct Collector(Rc<RefCell<Option<Sorter>>>);
 
 impl Collector {
-    /// A handle on a sorter.
+    /// Wraps a sorter.
     pub fn new(sorter: Sorter) -> Self {
         Collector(Rc::new(RefCell::new(Some(sorter))))
     }
 
-    /// Takes the blocks that reach a worker.
+    /// Returns a consumer that adds the blocks that reach a worker.
     pub fn consumer(&self) -> impl FnMut(Vec<u8>) -> Result<(), Error> + use<> {
         let sorter = Rc::clone(&self.0);
         move |block| sorter.borrow_mut().as_mut().map_or(Ok(()), |sorter| sorter.push_block(block))
     }
 
-    /// The sorter, when the dataflow is done.
+    /// Returns the sorter after the end of the dataflow.
     pub fn into_inner(self) -> Result<Sorter, Error> {
         self.0.take().ok_or(Error::Internal("a sorter is used after its end"))
     }
@@ -267,26 +269,26 @@ impl Collector {
 
 /// Records in order.
 pub enum Sorted {
-    /// All of them were in memory.
+    /// All records are in memory.
     Memory {
         /// The sorted collection.
         sorter: Sorter,
-        /// The next entry of its index.
+        /// The next entry of the index.
         next: usize,
-        /// The record handed out, where it is all in its entry.
+        /// The record that was returned last, if its entry contains the whole record.
         bytes: [u8; ENTRY_BYTES],
     },
-    /// They are merged from files.
+    /// The records are merged from files.
     Runs(Merge),
 }
 
 impl Sorted {
-    /// The records of runs that an earlier stage left, and that stay until the stage is done.
+    /// Returns the records of runs that an earlier stage left. The files stay until the stage is done.
     pub fn of(runs: &Runs, scratch: &Scratch) -> Result<Sorted, Error> {
         Ok(Sorted::Runs(Merge::open(runs, scratch)?))
     }
 
-    /// The next record, key and payload, or `None` at the end.
+    /// Returns the next record as key and payload; `None` at the end.
     #[expect(clippy::should_implement_trait, reason = "records borrow from it")]
     pub fn next(&mut self) -> Result<Option<Record<'_>>, Error> {
         match self {
@@ -299,7 +301,7 @@ impl Sorted {
         }
     }
 
-    /// The record that [`Sorted::next`] will give.
+    /// Returns the record that [`Sorted::next`] will return.
     pub fn peek(&mut self) -> Result<Option<Record<'_>>, Error> {
         match self {
             Sorted::Memory { sorter, next, bytes } => {

@@ -1,4 +1,4 @@
-//! What all workers of a process share in a job: its budget, its scratch directory, its progress, and its first error.
+//! The data that all workers of a process share in a job: memory budget, scratch directory, progress, and first error.
 
 use crate::engine::scratch::Scratch;
 use crate::{Error, Progress};
@@ -7,21 +7,21 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 use webstrata_layers::Helpers;
 
-/// Memory of a worker's share that the writers of one partition's layers take, with their compressor.
+/// The part of a worker's memory that the writers of one partition's layers take, with their compressor.
 pub const WRITERS_BYTES: usize = 60 << 20;
 
-/// Another worker has failed (or this one): the error stands in the [`Job`].
+/// A worker has failed, and the job must stop; the error is in the [`Job`].
 #[derive(Debug)]
 pub struct Stopped;
 
-/// See the head of this file; a handle, cheap to clone.
+/// The shared data of a job; see the head of this file. A handle, cheap to clone.
 #[derive(Clone)]
 pub struct Job(Arc<Shared>);
 
 struct Shared {
     error: Mutex<Option<Error>>,
     failed: OnceLock<()>,
-    /// A process of the cluster whose connection has ended: its error, and from when on it is one.
+    /// The error of a process of the cluster whose connection has ended, and the time from which on the error counts.
     gone: Mutex<Option<(Error, Instant)>>,
     any_gone: AtomicBool,
     progress: Progress,
@@ -33,7 +33,7 @@ struct Shared {
 }
 
 impl Job {
-    /// `memory_max` bytes are for the `workers` of this process together.
+    /// `memory_max` is the memory for all `workers` of this process together, in bytes.
     pub fn new(workers: usize, memory_max: usize, scratch: Scratch, progress: Progress) -> Self {
         Job(Arc::new(Shared {
             error: Mutex::default(),
@@ -57,7 +57,7 @@ impl Job {
         self.0.failed.get_or_init(|| ());
     }
 
-    /// Whether the job is to stop: a worker has failed, a process has gone, or someone asked for it.
+    /// Whether the job must stop: a worker has failed, a process is gone, or the caller has asked the job to stop.
     pub fn failed(&self) -> bool {
         if self.0.failed.get().is_some() {
             return true;
@@ -73,7 +73,8 @@ impl Job {
         self.0.failed.get().is_some()
     }
 
-    /// Says that a process has gone; `error` names it, and stops the job if that is not done in time.
+    /// Records that a process is gone. `error` names the process, and stops the job if the job is not done after
+    /// `in_time`.
     pub fn gone(&self, error: Error, in_time: Duration) {
         let when = Instant::now() + in_time;
         if let Ok(mut gone) = self.0.gone.lock()
@@ -84,22 +85,22 @@ impl Job {
         self.0.any_gone.store(true, SeqCst);
     }
 
-    /// Says that a worker of this process has done all.
+    /// Records that a worker of this process has finished its work.
     pub fn finish(&self) {
         self.0.finished.fetch_add(1, SeqCst);
     }
 
-    /// Whether all workers of this process have done all.
+    /// Whether all workers of this process have finished their work.
     pub fn finished(&self) -> bool {
         self.0.finished.load(SeqCst) == self.0.workers
     }
 
-    /// The first error.
+    /// Takes the first error.
     pub fn take_error(&self) -> Option<Error> {
         self.0.error.lock().ok().and_then(|mut error| error.take())
     }
 
-    /// Runs a piece of a stage outside a dataflow; its error becomes the error of the job.
+    /// Returns the value of a `result` from outside a dataflow; an error becomes the error of the job.
     pub fn check<T, E: Into<Error>>(&self, result: Result<T, E>) -> Result<T, Stopped> {
         result.map_err(|error| {
             self.fail(error.into());
@@ -107,52 +108,54 @@ impl Job {
         })
     }
 
-    /// For long loops outside a dataflow: [`Error::Stopping`] where the job is to stop.
+    /// Returns [`Error::Stopping`] if the job must stop; for long loops outside a dataflow.
     pub fn go_on(&self) -> Result<(), Error> {
         if self.failed() { Err(Error::Stopping) } else { Ok(()) }
     }
 
-    /// How far the job is.
+    /// Returns the progress of the job.
     pub fn progress(&self) -> &Progress {
         &self.0.progress
     }
 
-    /// Where its temporary files are.
+    /// Returns the scratch directory of the job.
     pub fn scratch(&self) -> &Scratch {
         &self.0.scratch
     }
 
-    /// Workers that wait for others, and may encode row groups meanwhile.
+    /// Returns the workers that wait for other workers and may encode row groups in the meantime.
     pub fn helpers(&self) -> &Helpers {
         &self.0.helpers
     }
 
-    /// The budget of this process, in bytes.
+    /// Returns the memory budget of this process, in bytes.
     pub fn memory_max(&self) -> usize {
         self.0.memory_max
     }
 
-    /// Workers of this process.
+    /// Returns the number of workers of this process.
     pub fn workers(&self) -> usize {
         self.0.workers
     }
 
-    /// `percent` of a worker's share of the memory budget, in bytes, while it writes layers.
+    /// Returns `percent` of a worker's share of the memory budget, in bytes, while the worker writes layers.
     pub fn budget_beside_writers(&self, percent: usize) -> usize {
         (self.0.memory_max / self.0.workers).saturating_sub(WRITERS_BYTES) / 100 * percent
     }
 
-    /// The same while it reads crawl files: a record and its body take what writers take later.
+    /// Like [`Job::budget_beside_writers`], while the worker reads crawl files: a record and its body take the memory
+    /// that writers take later.
     pub fn budget_beside_reader(&self, percent: usize) -> usize {
         self.budget_beside_writers(percent)
     }
 
-    /// The same while it has a record at hand that may be as large as one may be.
+    /// Like [`Job::budget_beside_writers`], while the worker holds a record of the maximum size.
     pub fn budget_beside_record(&self, percent: usize) -> usize {
         self.budget_beside_writers(percent)
     }
 
-    /// The same while it does none of these: what these take is there too.
+    /// Like [`Job::budget_beside_writers`], while the worker does none of these: the memory of writers is available
+    /// too.
     pub fn budget(&self, percent: usize) -> usize {
         self.0.memory_max / self.0.workers / 100 * percent
     }

@@ -1,10 +1,10 @@
-//! What the system says of this process: memory and CPU time, from `/proc`; 0 on systems without it. And what goes back
-//! to it: glibc keeps much of what is freed, which counts as this process's memory; other allocators are left as they
-//! are.
+//! The system's figures about this process, from `/proc`: memory and CPU time; 0 on systems without `/proc`. Also gives
+//! free memory back to the system: glibc keeps much of the memory that is freed, which counts as memory of the process.
+//! Other allocators are left unchanged.
 
 use std::fs::read_to_string;
 
-/// Bytes of memory that are held now.
+/// Returns the current memory of the process in bytes.
 pub fn memory_bytes() -> u64 {
     let Ok(status) = read_to_string("/proc/self/status") else { return 0 };
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
@@ -12,39 +12,40 @@ pub fn memory_bytes() -> u64 {
     kibibytes.map_or(0, |kibibytes| kibibytes << 10)
 }
 
-/// Bytes of address space that the process may have; `None` without a limit.
+/// Returns the limit of the address space of the process in bytes; `None` if no limit is set.
 pub fn address_space_max() -> Option<u64> {
     let limits = read_to_string("/proc/self/limits").ok()?;
     let line = limits.lines().find_map(|line| line.strip_prefix("Max address space"))?;
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// Bytes of memory that the control group of the process may have; `None` without a limit.
+/// Returns the memory limit of the control group of the process in bytes; `None` if no limit is set.
 pub fn group_memory_max() -> Option<u64> {
     let groups = read_to_string("/proc/self/cgroup").ok()?;
     let group = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
     read_to_string(format!("/sys/fs/cgroup{group}/memory.max")).ok()?.trim().parse().ok()
 }
 
-/// Buffers of this many bytes and more go back to the system when they are freed.
+/// Buffers of at least this many bytes go back to the system when they are freed.
 #[cfg(target_env = "gnu")]
 const LARGE_BYTES: i32 = 1 << 20;
 
-/// From now on large buffers go back to the system when they are freed. By itself glibc raises the size from which on
-/// it does so with each of them, up to 32 MiB, and each thread keeps twice that: a fifth of a build with little memory.
+/// Makes large buffers go back to the system when they are freed, from now on. Without this call, glibc raises its
+/// threshold with each such buffer, up to 32 MiB, and each thread keeps twice the threshold: a fifth of the memory of a
+/// build with little memory.
 #[cfg_attr(
     target_env = "gnu",
     expect(unsafe_code, reason = "a function of C; it takes two numbers and refers to no memory")
 )]
 pub fn give_back_large() {
     #[cfg(target_env = "gnu")]
-    // SAFETY: no pointer goes in or out, and the allocator locks what it changes. Where it fails, all stays as it was.
+    // SAFETY: no pointer goes in or out, and the allocator locks what it changes. If the call fails, nothing changes.
     unsafe {
         libc::mallopt(libc::M_MMAP_THRESHOLD, LARGE_BYTES);
     }
 }
 
-/// Gives back what is free now, in pieces of any size.
+/// Gives all free memory back to the system, in pieces of any size.
 #[cfg_attr(
     target_env = "gnu",
     expect(unsafe_code, reason = "a function of C; it takes a number and touches only memory that is free")
@@ -57,10 +58,10 @@ pub fn give_back() {
     }
 }
 
-/// CPU time of all threads so far, user and system, in steps of a hundredth of a second.
+/// Returns the CPU time of all threads so far, user and system, in seconds, in steps of a hundredth of a second.
 pub fn cpu_seconds() -> f64 {
-    // After the name, which may hold anything but ends at the last parenthesis: utime and stime are fields 12 and 13.
-    // The kernel reports them in hundredths of a second on all its platforms.
+    // The name may contain anything but ends at the last parenthesis. After the name, utime and stime are fields 12 and
+    // 13. The kernel reports both in hundredths of a second on all platforms.
     let ticks = || -> Option<u64> {
         let stat = read_to_string("/proc/self/stat").ok()?;
         let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(11);

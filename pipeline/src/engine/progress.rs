@@ -1,6 +1,6 @@
-//! How far a job is, readable from another thread while it runs, and the way to stop it.
+//! The progress of a running job, which another thread can read, and the way to stop the job.
 //!
-//! Figures are of this process; in a cluster each process shows its own.
+//! All numbers are about this process. In a cluster, each process shows its numbers.
 
 use crate::engine::meter;
 use crate::engine::state::Runs;
@@ -47,94 +47,95 @@ struct Current {
     exchanged_records: u64,
     exchanged_bytes: u64,
     captures: u64,
-    /// Bytes of temporary files, or records of a store, that are to be read.
+    /// The bytes of temporary files, or the records of a store, that the stage will read.
     expected: u64,
     worked: u64,
-    /// Records and bytes that were read up, and made.
+    /// Records and bytes: `taken` were read by their last reader, and `made` are for later stages.
     taken: (u64, u64),
     made: (u64, u64),
 }
 
-/// What a stage did in this process.
+/// The report of a stage in this process.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct StageReport {
-    /// Its name.
+    /// The name of the stage.
     pub stage: &'static str,
-    /// Wall time.
+    /// The wall time in seconds.
     pub seconds: f64,
-    /// CPU time of all threads; 0 where the system does not tell.
+    /// The CPU time of all threads in seconds; 0 if the system does not report the time.
     pub cpu_seconds: f64,
-    /// Records that it read: captures for `ingest`, else those of the stages before.
+    /// The number of records that the stage read: captures for `ingest`, records of earlier stages for other stages.
     pub records_in: u64,
-    /// Bytes that it read: of inputs for `ingest`, else of temporary files that it was the last to need.
+    /// The bytes that the stage read: of inputs for `ingest`; for other stages, of temporary files that no later stage
+    /// needs.
     pub bytes_in: u64,
-    /// Records that it left for stages after it.
+    /// The number of records that the stage left for later stages.
     pub records_out: u64,
-    /// Bytes of temporary files that it left for stages after it.
+    /// The bytes of temporary files that the stage left for later stages.
     pub bytes_out: u64,
-    /// Records sent between workers.
+    /// The number of records that were sent between workers.
     pub exchanged_records: u64,
-    /// Bytes sent between workers.
+    /// The bytes that were sent between workers.
     pub exchanged_bytes: u64,
-    /// All bytes written to temporary files.
+    /// The bytes that were written to temporary files in total.
     pub spilled_bytes: u64,
-    /// The most memory that the process held, in bytes; 0 where the system does not tell.
+    /// The peak memory of the process in bytes; 0 if the system does not report memory.
     pub peak_memory_bytes: u64,
 }
 
 /// A process of the job that has not connected yet.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Missing {
-    /// Its number.
+    /// The number of the process.
     pub process: usize,
-    /// Where it is, or should be.
+    /// The address of the process.
     pub host: String,
 }
 
-/// What a job waits for before its first stage.
+/// The processes that a job waits for before its first stage.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Waiting {
     /// Processes that have not connected yet.
     pub peers: Vec<Missing>,
-    /// Seconds until the job gives up.
+    /// The seconds until the job gives up.
     pub seconds_left: u64,
 }
 
-/// Where a job is at a moment.
+/// The state of a running job at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Moment {
-    /// The stage that the job is in; empty before the first.
+    /// The current stage; empty before the first stage.
     pub stage: &'static str,
     /// Seconds since the stage began.
     pub seconds: f64,
-    /// How much of the stage's input is read, 0 to 1; `None` where that cannot be told.
+    /// The part of the stage's input that was read, from 0 to 1; `None` if the part is unknown.
     pub part: Option<f64>,
-    /// Captures read so far.
+    /// The number of captures read so far.
     pub captures: u64,
-    /// Inputs (files, or parts of them) finished so far.
+    /// The number of inputs (files, or parts of files) finished so far.
     pub inputs_done: u64,
-    /// All inputs.
+    /// The number of all inputs.
     pub inputs_all: u64,
-    /// Bytes of inputs read so far.
+    /// The bytes of inputs read so far.
     pub bytes_done: u64,
-    /// Bytes of all inputs.
+    /// The bytes of all inputs.
     pub bytes_all: u64,
-    /// Records sent between workers in this stage.
+    /// The number of records sent between workers in this stage.
     pub exchanged_records: u64,
-    /// Records of a store that this stage has worked through: pages, captures or URLs.
+    /// The number of records of a store that this stage has processed: pages, captures or URLs.
     pub worked: u64,
-    /// Bytes written to temporary files so far.
+    /// The bytes written to temporary files so far.
     pub spilled_bytes: u64,
-    /// Memory held now, in bytes; 0 where the system does not tell.
+    /// The current memory of the process in bytes; 0 if the system does not report memory.
     pub memory_bytes: u64,
-    /// Stages done.
+    /// The number of finished stages.
     pub stages_done: usize,
-    /// What it waits for, before the first stage.
+    /// The processes that the job waits for before its first stage; `None` if the job does not wait.
     pub waiting: Option<Waiting>,
 }
 
 impl Moment {
-    /// How much longer the stage takes at the rate so far, in seconds.
+    /// Estimates the remaining time of the stage in seconds, from the rate so far.
     pub fn seconds_left(&self) -> Option<f64> {
         let part = self.part.filter(|&part| part > 0.01 && self.seconds > 0.5)?;
         Some(self.seconds * (1.0 - part) / part)
@@ -142,7 +143,7 @@ impl Moment {
 }
 
 impl Progress {
-    /// Asks the job to stop; it ends with [`crate::Error::Cancelled`] soon after.
+    /// Asks the job to stop. The job ends soon after with [`crate::Error::Cancelled`].
     pub fn cancel(&self) {
         self.0.cancelled.store(true, Relaxed);
     }
@@ -152,7 +153,7 @@ impl Progress {
         self.0.cancelled.load(Relaxed)
     }
 
-    /// Where the job is. Call it some times a second: it also notes how much memory is held.
+    /// Returns the current state of the job. Call this method several times a second: it also records peak memory.
     pub fn moment(&self) -> Moment {
         let counters = &*self.0;
         let memory_bytes = meter::memory_bytes();
@@ -191,17 +192,17 @@ impl Progress {
         moment
     }
 
-    /// The stages that are done.
+    /// Returns the reports of the finished stages.
     pub fn stages(&self) -> Vec<StageReport> {
         self.0.stages.lock().map(|stages| stages.done.clone()).unwrap_or_default()
     }
 
-    /// Bytes written to temporary files so far.
+    /// Returns the bytes written to temporary files so far.
     pub fn spilled(&self) -> u64 {
         self.0.spill_written.load(Relaxed)
     }
 
-    /// Begins a stage, which reads about `expected` bytes of temporary files, or records of a store
+    /// Begins a stage that will read about `expected` bytes of temporary files, or `expected` records of a store
     /// ([`Progress::add_worked`]).
     pub fn enter(&self, name: &'static str, expected: u64) {
         let counters = &*self.0;
@@ -226,7 +227,7 @@ impl Progress {
         tracing::info!(stage = name, "stage begins");
     }
 
-    /// Says what a worker has read up, and what it leaves for other stages.
+    /// Counts the runs that a worker was the last to need, and the runs that the worker leaves for later stages.
     pub fn add_stage(&self, taken: &Runs, made: &Runs) {
         if let Ok(mut stages) = self.0.stages.lock()
             && let Some(current) = &mut stages.current
@@ -236,7 +237,7 @@ impl Progress {
         }
     }
 
-    /// Ends the stage.
+    /// Ends the current stage and keeps its report.
     pub fn leave(&self) {
         let counters = &*self.0;
         let moment = self.moment();
@@ -270,7 +271,8 @@ impl Progress {
         stages.done.push(report);
     }
 
-    /// Says for which processes the job waits, and until when; for none when they are there.
+    /// Sets the processes that the job waits for, and the end of the wait. An empty list means that the job does not
+    /// wait.
     pub fn wait_for(&self, peers: Vec<Missing>, end: Instant) {
         if let Ok(mut waiting) = self.0.waiting.lock() {
             *waiting = Some((peers, end)).filter(|(peers, _)| !peers.is_empty());
@@ -282,34 +284,34 @@ impl Progress {
         self.0.captures.fetch_add(captures, Relaxed);
     }
 
-    /// Counts records of a store that were worked through.
+    /// Counts records of a store that were processed.
     pub fn add_worked(&self, records: u64) {
         self.0.worked.fetch_add(records, Relaxed);
     }
 
-    /// Counts records that went to other workers, and their bytes.
+    /// Counts records that were sent to other workers, and their bytes.
     pub fn add_exchanged(&self, records: u64, bytes: u64) {
         self.0.exchanged_records.fetch_add(records, Relaxed);
         self.0.exchanged_bytes.fetch_add(bytes, Relaxed);
     }
 
-    /// Counts an input that was read to its end.
+    /// Counts an input that was read to the end.
     pub fn add_input_done(&self) {
         self.0.inputs_done.fetch_add(1, Relaxed);
     }
 
-    /// How many inputs this process reads, and their bytes.
+    /// Sets the number of inputs that this process reads, and their bytes.
     pub fn set_inputs(&self, inputs: u64, bytes: u64) {
         self.0.inputs_all.store(inputs, Relaxed);
         self.0.bytes_all.store(bytes, Relaxed);
     }
 
-    /// Where bytes that were read of inputs are counted.
+    /// Returns the counter of the bytes that were read from inputs.
     pub fn bytes_counter(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.0.bytes_done)
     }
 
-    /// Where bytes of temporary files are counted, written and read.
+    /// Returns the counters of the bytes of temporary files: written, then read.
     pub fn spill_counters(&self) -> [Arc<AtomicU64>; 2] {
         [Arc::clone(&self.0.spill_written), Arc::clone(&self.0.spill_read)]
     }

@@ -1,9 +1,10 @@
-//! Records in files: written once, in order, and read once, alone or merged.
+//! Records in files, which are written once, in order, and read once, alone or merged.
 //!
-//! A run is a file of records as [`crate::engine::wire::append`] writes them. [`Runs`] names the runs of one
-//! collection, and is all that a checkpoint keeps of it. Readers take records out of their buffer without copying them.
+//! A run is a file of records in the format of [`crate::engine::wire::append`]. [`Runs`] names the runs of one
+//! collection, and a checkpoint keeps nothing else of the collection. Readers return records from their buffer without
+//! copying them.
 //!
-//! Memory: [`WRITE_BYTES`] a writer, [`READ_BYTES`] a run that is read (more where one record is larger), and at most
+//! Memory: [`WRITE_BYTES`] a writer, and [`READ_BYTES`] a run that is read (more if one record is larger). At most
 //! [`RUNS_MAX`] runs are read at once.
 
 use crate::Error;
@@ -14,20 +15,20 @@ use std::cmp::Ordering;
 use std::fs::File;
 use std::io::{Read, Write};
 
-/// More runs than this are merged in passes.
+/// The maximum number of runs that are merged at once; more runs are merged in passes.
 pub const RUNS_MAX: usize = 64;
-/// Write buffer of a run.
+/// The size of the write buffer of a run.
 const WRITE_BYTES: usize = 256 << 10;
-/// Read buffer of a run.
+/// The size of the read buffer of a run.
 const READ_BYTES: usize = 128 << 10;
 
 impl Runs {
-    /// All records.
+    /// Returns the number of records.
     pub fn records(&self) -> u64 {
         self.0.iter().map(|run| run.records).sum()
     }
 
-    /// All bytes.
+    /// Returns the number of bytes.
     pub fn bytes(&self) -> u64 {
         self.0.iter().map(|run| run.bytes).sum()
     }
@@ -37,7 +38,7 @@ impl Runs {
         self.0.iter().try_for_each(|run| scratch.remove(&run.name))
     }
 
-    /// Merges runs until at most [`RUNS_MAX`] are left, the small ones first.
+    /// Merges runs until at most [`RUNS_MAX`] are left, the smallest first.
     pub fn compact(&mut self, what: &str, scratch: &Scratch) -> Result<(), Error> {
         while self.0.len() > RUNS_MAX {
             self.0.sort_by_key(|run| std::cmp::Reverse(run.bytes));
@@ -47,7 +48,7 @@ impl Runs {
         Ok(())
     }
 
-    /// Merges all runs into one; their files go.
+    /// Merges all runs into one run and removes the files of the old runs.
     pub fn merged(self, what: &str, scratch: &Scratch) -> Result<Run, Error> {
         let mut writer = RunWriter::create(what, scratch)?;
         let mut merge = Merge::open(&self, scratch)?;
@@ -105,13 +106,13 @@ impl RunWriter {
 pub struct RunReader {
     scratch: Scratch,
     file: File,
-    /// Bytes of the run that are not yet in the buffer.
+    /// The number of bytes of the run that are not yet in the buffer.
     bytes_left: u64,
     buffer: Vec<u8>,
-    /// Where the current record, and the one after it, begin.
+    /// The places in the buffer where the current record and the next record begin.
     at: usize,
     next: usize,
-    /// Length of the key of the current record, and where it begins.
+    /// The place where the key of the current record begins, and the length of the key.
     key: usize,
     key_length: usize,
 }
@@ -124,7 +125,7 @@ impl RunReader {
         Ok(RunReader { scratch, file, bytes_left: run.bytes, buffer, at: 0, next: 0, key: 0, key_length: 0 })
     }
 
-    /// Goes to the next record; `false` at the end.
+    /// Moves to the next record. Returns `false` at the end.
     pub fn advance(&mut self) -> Result<bool, Error> {
         self.at = self.next;
         loop {
@@ -147,7 +148,8 @@ impl RunReader {
         }
     }
 
-    /// Moves the rest to the front of the buffer, and reads until it holds `bytes_min` bytes or all.
+    /// Moves the rest of the buffer to the front, and reads until the buffer holds `bytes_min` bytes or all that is
+    /// left.
     fn fill(&mut self, bytes_min: usize) -> Result<(), Error> {
         self.buffer.drain(..self.at);
         self.at = 0;
@@ -164,19 +166,19 @@ impl RunReader {
         Ok(())
     }
 
-    /// The record that the reader stands at.
+    /// Returns the current record.
     #[inline]
     pub fn record(&self) -> Record<'_> {
         self.record_bytes().split_at(self.key_length)
     }
 
-    /// Its key and payload together.
+    /// Returns key and payload of the current record together.
     #[inline]
     fn record_bytes(&self) -> &[u8] {
         &self.buffer[self.key..self.next]
     }
 
-    /// Goes to the next record and gives it; `None` at the end.
+    /// Moves to the next record and returns this record; `None` at the end.
     #[expect(clippy::should_implement_trait, reason = "records borrow from it")]
     pub fn next(&mut self) -> Result<Option<Record<'_>>, Error> {
         Ok(if self.advance()? { Some(self.record()) } else { None })
@@ -186,12 +188,13 @@ impl RunReader {
 /// A merge of runs, by key and payload.
 pub struct Merge {
     runs: Vec<RunReader>,
-    /// A heap of the runs that are not at their end, with the first bytes of their records; the least is first.
+    /// A heap of the runs that are not at their end, with the first bytes of their current records. The run with the
+    /// least record comes first.
     heap: Vec<(u128, usize)>,
     consumed: bool,
 }
 
-/// The first bytes of a record, zeros where it is shorter.
+/// Returns the first bytes of a record, padded with zeros if the record is shorter.
 fn prefix(record: &[u8]) -> u128 {
     u128::from_be_bytes(match record.first_chunk() {
         Some(first) => *first,
@@ -204,7 +207,7 @@ fn prefix(record: &[u8]) -> u128 {
 }
 
 impl Merge {
-    /// Opens runs, to be read as one.
+    /// Opens runs to read them as one.
     pub fn open(runs: &Runs, scratch: &Scratch) -> Result<Self, Error> {
         let mut merge = Merge { runs: Vec::new(), heap: Vec::new(), consumed: false };
         for run in &runs.0 {
@@ -242,7 +245,7 @@ impl Merge {
         }
     }
 
-    /// Moves past the record that was handed out last.
+    /// Moves past the record that was returned last.
     fn settle(&mut self) -> Result<(), Error> {
         if std::mem::take(&mut self.consumed)
             && let Some(&(_, first)) = self.heap.first()
@@ -257,13 +260,13 @@ impl Merge {
         Ok(())
     }
 
-    /// The record that [`Merge::next`] will give.
+    /// Returns the record that [`Merge::next`] will return.
     pub fn peek(&mut self) -> Result<Option<Record<'_>>, Error> {
         self.settle()?;
         Ok(self.heap.first().map(|&(_, run)| self.runs[run].record()))
     }
 
-    /// The next record; `None` at the end.
+    /// Returns the next record; `None` at the end.
     #[expect(clippy::should_implement_trait, reason = "records borrow from it")]
     pub fn next(&mut self) -> Result<Option<Record<'_>>, Error> {
         self.settle()?;

@@ -1,15 +1,15 @@
-//! The scratch directory of a process of a job: where its temporary files are, and what a killed job goes on from.
+//! The scratch directory of one process of a job: its temporary files, and the states from which a killed job resumes.
 //!
 //! ```text
 //! SPILL/webstrata-1f0c.../process-0/LOCK               held while a process uses the directory
 //! SPILL/webstrata-1f0c.../process-0/job.json           which job it is, and the row that it writes
-//! SPILL/webstrata-1f0c.../process-0/state-003-04.json  worker 3 has finished four stages: which files it then had
+//! SPILL/webstrata-1f0c.../process-0/state-003-04.json  the state of worker 3 after four stages
 //! SPILL/webstrata-1f0c.../process-0/captures-17        a run of records
 //! ```
 //!
-//! The name follows from the store, so that a store has one scratch directory a process and place, and whatever a dead
-//! job has left there is used or removed by the next one. What survives is the work of a process that was killed; the
-//! files are not synced, so after a crash of the machine a job starts anew.
+//! The name of the directory follows from the store, so a store has one scratch directory for each process and each
+//! `--spill` directory. The next job uses or removes all files that a dead job left there. The work of a killed process
+//! survives. The files are not synced, so a job starts from the beginning after a crash of the machine.
 
 use crate::Error;
 use crate::engine::state::Run;
@@ -28,7 +28,7 @@ const LOCK: &str = "LOCK";
 const JOB: &str = "job.json";
 const PROCESS: &str = "process-";
 
-/// A handle, cheap to clone.
+/// A handle on a scratch directory, cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Scratch(Arc<Inner>);
 
@@ -41,22 +41,22 @@ struct Inner {
     _lock: Option<File>,
 }
 
-/// What stands in `job.json`.
+/// The contents of `job.json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobFile {
-    /// What decides the bytes of the job, hashed.
+    /// The hash by which a later start recognizes the job.
     pub id: String,
-    /// The row that it writes.
+    /// The row that the job writes.
     pub row: u32,
-    /// The epoch that was current when it began.
+    /// The epoch that was current when the job began.
     pub base: Option<EpochId>,
 }
 
 impl Scratch {
-    /// Opens the directory of a process for the job `id`, and removes what other jobs have left there.
+    /// Opens the directory of a process for the job `id`, and removes files that other jobs left there.
     ///
     /// # Errors
-    /// A directory that another process uses or that cannot be made.
+    /// Another process uses the directory, or the directory cannot be created.
     pub fn open(
         around: &Path,
         process: usize,
@@ -86,15 +86,16 @@ impl Scratch {
         job_in(&around.join(format!("{PROCESS}{process}"))).is_some_and(|job| job.id == id)
     }
 
-    /// Removes what dead processes with numbers from `processes` on have left: they were of a larger cluster.
+    /// Removes the files of dead processes with numbers from `processes` on: these processes were part of a larger
+    /// cluster.
     pub fn clear_others(&self, processes: usize) {
         let entries = self.0.directory.parent().and_then(|around| fs::read_dir(around).ok());
         for entry in entries.into_iter().flatten().flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
             let number = name.strip_prefix(PROCESS).and_then(|number| number.parse::<usize>().ok());
             let is_of_larger = number.is_some_and(|number| number >= processes);
-            // A look holds the lock for a moment, which must not be that of a process of this cluster that is just
-            // starting.
+            // A process of this cluster may be starting, and this check holds the lock for a moment. Only directories
+            // of a larger cluster are checked, so the process keeps its lock.
             if is_of_larger && File::open(entry.path().join(LOCK)).is_ok_and(|lock| lock.try_lock().is_ok()) {
                 // Another process may do the same at the same time.
                 let _ = fs::remove_dir_all(entry.path());
@@ -102,24 +103,24 @@ impl Scratch {
         }
     }
 
-    /// For jobs that nothing goes on from, and tests: files go straight into a directory.
+    /// A directory for jobs that cannot be resumed, and for tests: files go directly into `directory`.
     pub fn temporary(directory: &Path) -> Scratch {
         let directory = directory.to_owned();
         let inner = Inner { directory, next: 0.into(), written: Arc::default(), read: Arc::default(), _lock: None };
         Scratch(Arc::new(inner))
     }
 
-    /// The directory.
+    /// Returns the directory.
     pub fn directory(&self) -> &Path {
         &self.0.directory
     }
 
-    /// What an error of the file system in this directory is.
+    /// Returns the error for an error of the file system in this directory.
     pub fn error(&self, source: std::io::Error) -> Error {
         Error::Spill { directory: self.0.directory.clone(), source }
     }
 
-    /// A new file, and its name.
+    /// Creates a new file and returns its name and the file.
     pub fn create(&self, what: &str) -> Result<(String, File), Error> {
         loop {
             let name = format!("{what}-{}", self.0.next.fetch_add(1, Relaxed));
@@ -131,7 +132,7 @@ impl Scratch {
         }
     }
 
-    /// Opens a file of this many bytes.
+    /// Opens a file and checks that its length is `bytes`.
     pub fn open_file(&self, name: &str, bytes: u64) -> Result<File, Error> {
         let file = File::open(self.0.directory.join(name)).map_err(|source| self.error(source))?;
         let got = file.metadata().map_err(|source| self.error(source))?.len();
@@ -152,7 +153,7 @@ impl Scratch {
         self.0.written.fetch_add(bytes as u64, Relaxed);
     }
 
-    /// Bytes written so far.
+    /// Returns the bytes written so far.
     #[cfg(test)]
     pub fn written(&self) -> u64 {
         self.0.written.load(Relaxed)
@@ -163,22 +164,23 @@ impl Scratch {
         self.0.read.fetch_add(bytes as u64, Relaxed);
     }
 
-    /// The job whose files are here.
+    /// Returns the job whose files are in this directory.
     pub fn job(&self) -> Option<JobFile> {
         job_in(&self.0.directory)
     }
 
-    /// Says whose files are here.
+    /// Records the job whose files are in this directory.
     pub fn set_job(&self, job: &JobFile) -> Result<(), Error> {
         self.replace(JOB, job)
     }
 
-    /// Keeps the state of a worker after so many stages.
+    /// Saves the state of a worker after this number of stages.
     pub(crate) fn save(&self, (worker, stages): (usize, usize), state: &impl JobState) -> Result<(), Error> {
         self.replace(&state_name(worker, stages), state)
     }
 
-    /// The state of a worker after a stage; `None` where it is not here or cannot be read.
+    /// Returns the state of a worker after a stage; `None` if the state does not exist or cannot be read, or if one of
+    /// its files is missing or has another length.
     pub(crate) fn load<S: JobState>(&self, worker: usize, stages: usize) -> Option<S> {
         let json = fs::read(self.0.directory.join(state_name(worker, stages))).ok()?;
         let state: S = serde_json::from_slice(&json).ok()?;
@@ -187,7 +189,7 @@ impl Scratch {
         is_complete.then_some(state)
     }
 
-    /// Removes all files that a start after an error would not go on from; where there is nothing to go on from, all.
+    /// Removes all files that a start after an error would not use. If no state exists, removes the directory.
     pub(crate) fn tidy<S: JobState>(&self, workers: Range<usize>, stages: usize) -> Result<(), Error> {
         let states: Vec<_> = workers
             .flat_map(|worker| {
@@ -215,7 +217,7 @@ impl Scratch {
         write().map_err(|source| self.error(source))
     }
 
-    /// Removes all files but the lock and those in `kept`.
+    /// Removes all files except the lock and the files in `kept`.
     pub fn retain(&self, kept: &BTreeSet<String>) -> Result<(), Error> {
         let remove = || -> std::io::Result<()> {
             for entry in fs::read_dir(&self.0.directory)? {
@@ -234,7 +236,7 @@ impl Scratch {
         remove().map_err(|source| self.error(source))
     }
 
-    /// The names of the files that workers need to go on from their states after so many stages, and `job.json`.
+    /// Returns the names of the files that workers need to resume from these states, and `job.json`.
     pub(crate) fn needed<'a, S: JobState>(states: impl Iterator<Item = ((usize, usize), &'a S)>) -> BTreeSet<String> {
         let mut names = BTreeSet::from([JOB.to_owned()]);
         for ((worker, stages), state) in states {
@@ -244,11 +246,11 @@ impl Scratch {
         names
     }
 
-    /// Removes the directory with all that is in it, and the one around it where it is empty then.
+    /// Removes the directory with its contents, and the directory around it if that is empty then.
     pub fn remove_all(&self) -> Result<(), Error> {
         fs::remove_dir_all(&self.0.directory).map_err(|source| self.error(source))?;
         if let Some(parent) = self.0.directory.parent() {
-            // Other processes may still have theirs there.
+            // Other processes may still have their directories there.
             let _ = fs::remove_dir(parent);
         }
         Ok(())

@@ -1,12 +1,12 @@
-//! The one dataflow of this crate: every worker produces records, timely carries them to the worker that they are for,
-//! and every worker consumes what reaches it. A stage is a shuffle, or work between two shuffles.
+//! The one dataflow of this crate: every worker produces records, timely carries each record to its worker, and every
+//! worker consumes the records that reach it. A stage is a shuffle, or work between two shuffles.
 //!
-//! Records travel in blocks of bytes (some 64 KiB), which cost a tenth of typed vectors when they cross a process.
-//! Timely's channels have no bound of their own: a source waits while more than [`EPOCHS_IN_FLIGHT`] epochs of
+//! Records travel in blocks of bytes (about 64 KiB), which cost a tenth of typed vectors when they cross a process.
+//! Timely's channels are not bounded. A source therefore waits while more than [`EPOCHS_IN_FLIGHT`] epochs of
 //! [`EPOCH_BYTES`] are on the way, so that a slow consumer slows its producers and memory stays bounded.
 //!
-//! Errors (and panics) of producers and consumers go to the [`Job`]; every worker sees them in its step loop, drops
-//! the dataflow and returns, so that nobody waits for records that will not come.
+//! Errors and panics of producers and consumers go to the [`Job`]. Every worker sees the error in its step loop, drops
+//! the dataflow and returns, so that no worker waits for records that will not come.
 //!
 //! A worker that has nothing more to produce helps writers of layers while it waits ([`webstrata_layers::Helpers`]).
 
@@ -25,11 +25,11 @@ use timely::dataflow::operators::Probe;
 use timely::dataflow::operators::generic::{Operator, source};
 use timely::worker::Worker;
 
-/// Bytes of a block of records.
+/// The size of a block of records.
 const BLOCK_BYTES: usize = 64 << 10;
-/// Bytes that a source releases at once.
+/// The number of bytes that a source releases at once.
 const EPOCH_BYTES: usize = 1 << 20;
-/// Epochs of a source that may be on the way.
+/// The number of epochs of a source that may be on the way.
 const EPOCHS_IN_FLIGHT: u64 = 4;
 
 /// A block of records for one worker.
@@ -40,7 +40,7 @@ struct Block {
     bytes: Vec<u8>,
 }
 
-/// Takes the records of a producer.
+/// Receives the records of a producer.
 pub struct Outbox {
     open: Vec<Vec<u8>>,
     full: Vec<Block>,
@@ -53,7 +53,7 @@ impl Outbox {
         Outbox { open: vec![Vec::new(); workers], full: Vec::new(), bytes: 0, records: 0 }
     }
 
-    /// How many workers there are.
+    /// Returns the number of workers.
     pub fn workers(&self) -> usize {
         self.open.len()
     }
@@ -103,11 +103,11 @@ pub fn guarded<T>(job: &Job, stage: &'static str, body: impl FnOnce() -> Result<
 
 /// Runs one shuffle on this worker and returns when all workers are done.
 ///
-/// `produce` is called until it returns `false` and sends a bounded number of records a call (a page, a file's batch);
-/// `consume` gets each block that reaches this worker.
+/// `produce` is called until it returns `false`. Each call sends a bounded number of records (a page, or a batch of a
+/// file). `consume` gets each block that reaches this worker.
 ///
 /// # Errors
-/// [`Stopped`] where any worker of the job has failed.
+/// [`Stopped`] if any worker of the job has failed.
 pub fn shuffle(
     worker: &mut Worker,
     job: &Job,
@@ -201,7 +201,7 @@ mod tests {
     use crate::engine::wire::for_each;
     use std::sync::{Arc, Mutex};
 
-    /// Runs one shuffle on two workers; what each received, and the job.
+    /// Runs one shuffle on two workers; returns the numbers that they received, sorted, and the job.
     fn run(fail: Option<fn() -> Error>) -> (Vec<u64>, Job) {
         let scratch = Scratch::temporary(&std::env::temp_dir());
         let job = Job::new(2, 1 << 20, scratch, Progress::default());

@@ -1,7 +1,8 @@
-//! What a worker has when a stage ends: all that the stages after it need, and what a killed job goes on from.
+//! The state of a worker at the end of a stage. Later stages need only this state, and a killed job resumes from it.
 //!
-//! Each stage takes the collections that it reads out of the state and puts in those that it makes. Records stand in
-//! files of the scratch directory and are only named here; the state itself is small, and is written as JSON.
+//! Each stage takes the collections that it reads out of the state, and adds the collections that it makes. Records are
+//! in files of the scratch directory, and the state only names the files. The state itself is small and is written as
+//! JSON.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -11,11 +12,11 @@ use webstrata_layers::FileEntry;
 /// One run: a file of the job's scratch directory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Run {
-    /// Its name in the directory.
+    /// The name of the file in the directory.
     pub name: String,
-    /// Its size.
+    /// The size of the file in bytes.
     pub bytes: u64,
-    /// How many records it has.
+    /// The number of records in the file.
     pub records: u64,
 }
 
@@ -28,26 +29,26 @@ pub trait JobStage: Copy + 'static {
     /// The stages of the job, in order.
     const ALL: &'static [Self];
 
-    /// What reports and logs call it.
+    /// Returns the name of the stage in reports and logs.
     fn name(self) -> &'static str;
 }
 
-/// See the head of this file.
+/// The state of a worker; see the head of this file.
 pub trait JobState: Clone + Default + Serialize + DeserializeOwned + Send + Sync + 'static {
-    /// The records in files of the scratch directory.
+    /// Returns the collections whose records are in files of the scratch directory.
     fn collections(&self) -> Vec<&Runs>;
 
-    /// The files of layers that the worker wrote.
+    /// Returns the files of layers that the worker wrote.
     fn files(&self) -> &[FileEntry];
 
-    /// The runs of `self` that `other` does not name.
+    /// Returns the runs of `self` that `other` does not name.
     fn without(&self, other: &Self) -> Runs {
         let others: BTreeSet<&str> = runs(other).map(|run| run.name.as_str()).collect();
         Runs(runs(self).filter(|run| !others.contains(run.name.as_str())).cloned().collect())
     }
 }
 
-/// The files of the scratch directory that a state names.
+/// Returns the files of the scratch directory that a state names.
 pub(crate) fn runs(state: &impl JobState) -> impl Iterator<Item = &Run> {
     state.collections().into_iter().flat_map(|runs| &runs.0)
 }

@@ -1,11 +1,12 @@
-//! How numbers stand in records between stages: LEB128, and fixed big-endian where byte order must be number order.
+//! The encoding of numbers in records between stages: LEB128, and fixed-length big-endian where byte order must be
+//! number order.
 //!
-//! Records never leave the job that wrote them, so a broken one is a fault of this program, not of the input. For the
-//! same reason a number that was made from a `u32` or a `usize` is one again when it comes back.
+//! Records never leave the job that wrote them, so a broken record is a fault of this program, not of the input. For
+//! the same reason, a number that was written from a `u32` or a `usize` fits into that type when it is read.
 
 use webstrata_layers::Uid;
 
-/// Appends a number in LEB128: seven bits a byte, least first.
+/// Appends a number in LEB128: seven bits a byte, least significant bits first.
 pub fn put(out: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         out.push(low_seven_bits(number) | 0x80);
@@ -33,38 +34,38 @@ pub fn take(bytes: &mut &[u8]) -> u64 {
     number
 }
 
-/// Appends a number of either sign: small ones of both are short.
+/// Appends a signed number; small absolute values take few bytes.
 pub fn put_signed(out: &mut Vec<u8>, number: i64) {
     put(out, (number << 1 ^ number >> 63).cast_unsigned());
 }
 
-/// The number of [`put_signed`].
+/// Takes a number that [`put_signed`] wrote from the front of `bytes`.
 pub fn take_signed(bytes: &mut &[u8]) -> i64 {
     let number = take(bytes);
     (number >> 1).cast_signed() ^ -(number & 1).cast_signed()
 }
 
-/// As [`take`], for a number that was a `u32`.
+/// Like [`take`], for a number that was written from a `u32`.
 #[inline]
 #[expect(clippy::cast_possible_truncation, reason = "it was a u32 when it was put")]
 pub fn take_u32(bytes: &mut &[u8]) -> u32 {
     take(bytes) as u32
 }
 
-/// As [`take`], for a number that was a `usize`.
+/// Like [`take`], for a number that was written from a `usize`.
 #[inline]
 #[expect(clippy::cast_possible_truncation, reason = "it was a usize when it was put")]
 pub fn take_usize(bytes: &mut &[u8]) -> usize {
     take(bytes) as usize
 }
 
-/// Takes a UID, in eight bytes, from the front of `bytes`.
+/// Takes a UID of eight bytes from the front of `bytes`.
 #[inline]
 pub fn take_uid(bytes: &mut &[u8]) -> Uid {
     Uid(u64::from_be_bytes(take_array(bytes)))
 }
 
-/// Takes `N` bytes from the front of `bytes`; zeros where there are fewer.
+/// Takes `N` bytes from the front of `bytes`; zeros if fewer bytes are left.
 #[inline]
 pub fn take_array<const N: usize>(bytes: &mut &[u8]) -> [u8; N] {
     match bytes.split_first_chunk::<N>() {
@@ -79,7 +80,8 @@ pub fn take_array<const N: usize>(bytes: &mut &[u8]) -> [u8; N] {
     }
 }
 
-/// Appends bytes such that records are in falling order of them, and what begins like another comes after it.
+/// Appends `bytes` in a form that sorts in descending order, where a string comes after the strings that it is a prefix
+/// of.
 pub fn put_falling(out: &mut Vec<u8>, bytes: &[u8]) {
     for &byte in bytes {
         out.push(!byte);
@@ -90,7 +92,7 @@ pub fn put_falling(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend([u8::MAX; 2]);
 }
 
-/// Takes what [`put_falling`] wrote, as it stands there.
+/// Takes the bytes that [`put_falling`] wrote, in the written form, from the front of `bytes`.
 pub fn take_falling<'a>(bytes: &mut &'a [u8]) -> &'a [u8] {
     let mut at = 0;
     while let Some(&[one, other]) = bytes.get(at..at + 2) {
@@ -108,7 +110,7 @@ pub fn take_falling<'a>(bytes: &mut &'a [u8]) -> &'a [u8] {
 /// A record: its key and its payload.
 pub type Record<'a> = (&'a [u8], &'a [u8]);
 
-/// Bytes before the key of a record, at most: two lengths.
+/// The maximum length of the part of a record before its key: two lengths.
 pub const HEADER_BYTES_MAX: usize = 20;
 
 /// Appends a record: length of the key, length of the payload, both in LEB128, key, payload.
@@ -120,7 +122,7 @@ pub fn append(block: &mut Vec<u8>, key: &[u8], payload: &[u8]) {
     block.extend_from_slice(payload);
 }
 
-/// Takes the first record off `bytes`: key and payload together, and the length of the key.
+/// Takes the first record from the front of `bytes`. Returns key and payload together, and the length of the key.
 #[inline]
 pub fn split<'a>(bytes: &mut &'a [u8]) -> (&'a [u8], usize) {
     let key_length = take_usize(bytes);
@@ -140,12 +142,12 @@ pub fn for_each(block: &[u8], mut each: impl FnMut(&[u8], &[u8])) {
     }
 }
 
-/// A time as eight bytes whose order is the order of times, also before 1970.
+/// Returns a time as eight bytes that sort in the order of times, also before 1970.
 pub fn time_key(time: i64) -> [u8; 8] {
     (time.cast_unsigned() ^ (1 << 63)).to_be_bytes()
 }
 
-/// The time of [`time_key`].
+/// Returns the time from the bytes of [`time_key`].
 pub fn key_time(key: [u8; 8]) -> i64 {
     (u64::from_be_bytes(key) ^ (1 << 63)).cast_signed()
 }

@@ -1,8 +1,8 @@
-//! Stage 5 of a merge: held links, where the merge adds to them.
+//! Stage 5 of a merge: writes the held links, if the merge adds to them.
 //!
-//! Once what was removed is gone, a URL may have too few sources. A merge of all rows then takes it out of the layers,
-//! and its links are held from there on ([`webstrata_layers::store::held`]). Without such a URL the files of held links
-//! stay: they name URLs, which no merge changes.
+//! After removed data is gone, a URL may have too few sources. A merge of all rows then takes the URL out of the
+//! layers, and holds its links from then on ([`webstrata_layers::store::held`]). If there is no such URL, the files of
+//! held links stay: they name URLs, and no merge changes URLs.
 //!
 //! Record: key = key of the page, key of the target, form; payload = length of the page's key, times: as in
 //! [`crate::stages::held`].
@@ -25,7 +25,7 @@ use webstrata_layers::record::key::key_of;
 use webstrata_layers::store::held::{HeldEntry, HeldFile, OF_REVISITS};
 use webstrata_layers::{Evidence, Links, Page, Reader, Uid};
 
-/// The links of pages that this worker has to hold.
+/// The links of pages that this worker must hold.
 pub(super) struct Holding {
     store: Arc<Reader>,
     records: HeldRecords,
@@ -36,7 +36,7 @@ impl Holding {
         Self { store: Arc::clone(store), records: HeldRecords::new(job, 10) }
     }
 
-    /// Takes the links to URLs that are dropped out of a formed page, whose old UID is given.
+    /// Takes the links to dropped URLs out of a formed page; `uid` is the old UID of the page.
     pub(super) fn hold(&mut self, uid: Uid, page: &mut Page, evidence: &mut Evidence) -> Result<(), Error> {
         let taken = take_out(page, evidence, |link| link >= DROPPED);
         if taken.is_empty() {
@@ -56,14 +56,14 @@ impl Holding {
     }
 }
 
-/// This worker's share of the files.
+/// Returns this worker's share of the files.
 fn share<'a>(worker: &Worker, store: &'a Reader) -> Vec<&'a HeldEntry> {
     let (index, peers) = (worker.index(), worker.peers());
     let all = (0..).zip(&store.store().manifest().provenance.held);
     all.filter(|(at, _)| at % peers == index).map(|(_, entry)| entry).collect()
 }
 
-/// How many links are held of each page of a sample that this worker's files have, by fingerprint.
+/// Returns the number of held links of each sampled page in this worker's files, by fingerprint.
 pub(super) fn degrees(worker: &Worker, store: &Reader, sample: &Sample) -> Result<Vec<(u128, u64)>, Error> {
     let mut counts: HashMap<u128, u64> = HashMap::new();
     let mut last = (String::new(), String::new());
@@ -83,7 +83,7 @@ pub(super) fn degrees(worker: &Worker, store: &Reader, sample: &Sample) -> Resul
     Ok(counts.into_iter().collect())
 }
 
-/// Writes the files anew; see the head of this file.
+/// Writes the files of held links again; see the head of this file.
 pub(super) fn held(
     worker: &mut Worker,
     context: &Context,

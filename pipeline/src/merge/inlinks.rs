@@ -1,7 +1,7 @@
-//! Stage 4 of a merge: in-links of all rows in the order of their new UIDs to the layers IL, TR and IBV.
+//! Stage 4 of a merge: writes in-links of all rows in the order of their new UIDs to the layers IL, TR and IBV.
 //!
-//! Records of one URL join by union, but for pages that [`crate::merge::outlinks`] has corrected; then they are cut as
-//! [`crate::stages::inlinks`] says. Memory: all in-links of one URL.
+//! Records of one URL are joined by union, except for pages that [`crate::merge::outlinks`] has corrected. The joined
+//! records are then cut as in [`crate::stages::inlinks`]. Memory: all in-links of one URL.
 
 use super::MergeState;
 use super::streams::{DROPPED, Replacing, Streams, intervals};
@@ -21,7 +21,7 @@ use webstrata_layers::record::join;
 use webstrata_layers::record::presence;
 use webstrata_layers::{InLinks, InlinksWriter, Reader, Uid};
 
-/// Writes the in side of this worker's partitions; see the head of this file.
+/// Writes the in-links of this worker's partitions; see the head of this file.
 pub(super) fn inlinks(
     worker: &Worker,
     context: &Context,
@@ -94,7 +94,8 @@ fn merge(
     Ok(())
 }
 
-/// The corrections of one target, by page; those of targets before it are of links that no row has.
+/// Returns the corrections of one target, by page. Corrections of earlier targets are skipped: they are about links
+/// that no row has.
 fn corrections_of(corrections: &mut Sorted, target: Uid) -> Result<BTreeMap<Uid, Vec<u8>>, Error> {
     let mut target_corrections = BTreeMap::new();
     while let Some((mut key, starts)) = corrections.peek()? {
@@ -110,7 +111,7 @@ fn corrections_of(corrections: &mut Sorted, target: Uid) -> Result<BTreeMap<Uid,
     Ok(target_corrections)
 }
 
-/// Calls `visit` with the sources of a record and the starts of their ranges, corrected.
+/// Calls `visit` with the sources of a record and the starts of their ranges, after the corrections.
 fn for_each_source(
     record: &InLinks,
     mut corrections: BTreeMap<Uid, Vec<u8>>,

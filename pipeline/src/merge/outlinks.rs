@@ -1,15 +1,15 @@
-//! Stage 3 of a merge: pages of all rows in the order of their new UIDs to the layers OL, TS, BV and RV.
+//! Stage 3 of a merge: writes pages of all rows in the order of their new UIDs to the layers OL, TS, BV and RV.
 //!
-//! Where a newer row says something else of a capture than an older one, in-links of the older row may be of links that
-//! are not there: then what is so goes to the worker that writes the in-links of the target.
+//! If a newer row states other links for a capture than an older row, the in-links of the older row may contain links
+//! that do not exist any more. The correct time ranges then go to the worker that writes the in-links of the target.
 //!
-//! Pages are formed while their records are put together ([`webstrata_layers::record::form`]).
+//! Pages are formed while their records are joined ([`webstrata_layers::record::form`]).
 //!
-//! A page that is too large in any row, or is so when rows come together, has captures and no links
+//! A page that is too large in any row, or becomes too large when rows are joined, has captures and no links
 //! ([`crate::stages::large_pages`]).
 //!
-//! Correction: an in-link record as in [`crate::stages::outlinks`], for every link that the page has or had; without a
-//! time range where it has it no more.
+//! Correction: an in-link record as in [`crate::stages::outlinks`], for every link that the page has or had. The record
+//! has no time range if the page no longer has the link.
 
 use super::MergeState;
 use super::held::Holding;
@@ -40,7 +40,7 @@ use webstrata_layers::record::{join, precedence};
 use webstrata_layers::{Error as LayersError, Evidence, Flaw, Links, OutlinksWriter, Page, Reader, Status, Uid};
 
 impl Replacing<'_> {
-    /// Puts new UIDs in the place of all old ones of a page, which is that of `uid` now.
+    /// Replaces all old UIDs of a page with new UIDs; `uid` is the new UID of the page.
     fn page(&mut self, uid: Uid, (page, evidence): &mut (Page, Evidence)) {
         page.uid = uid;
         page.links = self.links(std::mem::take(&mut page.links), &mut page.changes);
@@ -50,7 +50,7 @@ impl Replacing<'_> {
     }
 }
 
-/// Writes the out side of this worker's partitions; see the head of this file.
+/// Writes the out-links of this worker's partitions; see the head of this file.
 pub(super) fn outlinks(
     worker: &mut Worker,
     context: &Context,
@@ -66,7 +66,7 @@ pub(super) fn outlinks(
     let records = state.row.records.clone();
     let my_partitions = (0..records.partitions()).rev().filter(|&partition| Offsets::worker(partition, peers) == index);
     let waiting: Vec<usize> = my_partitions.collect();
-    // The producer of a shuffle owns what it works with.
+    // The producer of a shuffle owns the data that it uses.
     let corrections = Collector::new(Sorter::new(job.scratch(), "corrections", job.budget_beside_writers(40)));
     let written = Rc::new(RefCell::new(std::mem::take(state)));
     let holding = Rc::new(RefCell::new(holds.then(|| Holding::new(job, store))));
@@ -120,8 +120,9 @@ pub(super) fn outlinks(
     Ok(())
 }
 
-/// Calls `visit` with each page, and the links that captures had which say something else now; gives the number of
-/// links. Where all rows are merged, captures that are removed are dropped; a page may have none left.
+/// Calls `visit` with each page. If a newer row changed captures of the page, `visit` also gets all links that the page
+/// has or had. Returns the number of links. If all rows are merged, removed captures are dropped, and a page may have
+/// no capture left.
 fn merge<S: Records<Record = (Page, Evidence)>>(
     mut streams: Streams<'_, S>,
     translation: &Translation,
@@ -148,7 +149,7 @@ fn merge<S: Records<Record = (Page, Evidence)>>(
             {
                 holding.hold(before, page.to_mut(), evidence)?;
             }
-            // A newer row has said that these are not there.
+            // A newer row says that these links do not exist.
             evidence.revisits.iter_mut().for_each(|revisit| revisit.links.retain(|&link| link < DROPPED));
             let page = &*page;
             evidence.forms = form::encode(page);
@@ -192,13 +193,13 @@ fn merge<S: Records<Record = (Page, Evidence)>>(
     Ok(links)
 }
 
-/// Whether captures of a page, or its revisits, have links to URLs that are dropped.
+/// Whether captures or revisits of a page have links to URLs that are dropped.
 fn has_dropped(page: &Page, evidence: &Evidence) -> bool {
     let is_dropped = |link: Option<&Uid>| link.is_some_and(|&link| link >= DROPPED);
     is_dropped(page.links.last()) || evidence.revisits.iter().any(|revisit| is_dropped(revisit.links.last()))
 }
 
-/// Sends what is so of all links that the page has or had.
+/// Sends the correct time ranges of all links that the page has or had.
 fn correct(page: &Page, had: Option<BTreeSet<Uid>>, ranges: &mut Ranges, records: &Offsets, outbox: &mut Outbox) {
     let Some(mut gone) = had else { return };
     let mut key = [0; 16];
@@ -212,6 +213,6 @@ fn correct(page: &Page, had: Option<BTreeSet<Uid>>, ranges: &mut Ranges, records
         gone.remove(&target);
         send(target, starts);
     }
-    // In-links of URLs that are dropped are dropped with them.
+    // In-links of dropped URLs are dropped with the URLs.
     gone.into_iter().filter(|&target| target < DROPPED).for_each(|target| send(target, &[]));
 }

@@ -1,15 +1,16 @@
-//! Stage 1 of a merge: URLs that nothing uses, and the boundaries of the new row's partitions.
+//! Stage 1 of a merge: finds the URLs that nothing uses, and the boundaries of the new row's partitions.
 //!
-//! With `--min-sources`, URLs that too few pages use since something was removed go with them, and their links are held
+//! With `--min-sources`, URLs that too few pages link to after a removal are dropped too, and their links are held
 //! ([`super::held`]).
 //!
-//! A row that takes something out ([`crate::remove`]) leaves URLs behind that older rows still name. Where all rows are
-//! merged, such URLs are looked at one by one: those that a page with a record in that row is, or ever named.
+//! After a row that takes something out ([`crate::remove`]), older rows still name URLs that nothing may use any more.
+//! A merge of all rows checks such URLs one by one: each page with a record in that row, and each URL that the page
+//! ever named.
 //!
-//! Each worker reads a share of the UIDs of every merged row. The boundaries of all rows merged into one are those that
-//! a build of everything would find: from the same sample of URLs, weighted by the same work
-//! ([`crate::stages::partition`]); of some rows, whose records may be of URLs of older rows, URLs count alike and
-//! records are cut by their row groups.
+//! Each worker reads a share of the UIDs of every merged row. If all rows are merged, the boundaries are the same as in
+//! a build of everything: they come from the same sample of URLs, weighted by the same work
+//! ([`crate::stages::partition`]). If only some rows are merged, their records may be of URLs of older rows. Then all
+//! URLs have the same weight, and records are cut by their row groups.
 
 use super::{MergeState, held};
 use crate::Error;
@@ -26,13 +27,13 @@ use webstrata_layers::read::rows::UrlCursor;
 use webstrata_layers::record::key;
 use webstrata_layers::{Links, Precision, Reader, Uid, Window};
 
-/// One worker's share of UIDs.
+/// Returns one worker's share of UIDs.
 fn share_of(uids: Range<Uid>, index: usize, peers: usize) -> Range<Uid> {
     let share = share(uids.end - uids.start, index, peers);
     uids.start + share.start..uids.start + share.end
 }
 
-/// The UIDs of this worker's share that nothing uses, and links of revisits that it saw.
+/// Returns the UIDs of this worker's share that nothing uses, and the links of revisits that this worker saw.
 fn unused(store: &Reader, rows: &Range<usize>, share: &[Range<Uid>]) -> Result<(Vec<Uid>, BTreeSet<Uid>), Error> {
     let (mut unused, mut seen) = (Vec::new(), BTreeSet::new());
     for uids in share {
@@ -51,7 +52,8 @@ fn unused(store: &Reader, rows: &Range<usize>, share: &[Range<Uid>]) -> Result<(
     Ok((unused, seen))
 }
 
-/// URLs that nothing may use any more: of this worker's share of the pages that rows which take something out have.
+/// Returns URLs that may have lost their last use: for this worker's share, the pages with records in rows that take
+/// something out, and all URLs that these pages ever named.
 fn doubtful(store: &Reader, rows: &Range<usize>, index: usize, peers: usize) -> Result<BTreeSet<Uid>, Error> {
     let mut doubtful = BTreeSet::new();
     let manifest = store.store().manifest();
@@ -69,8 +71,8 @@ fn doubtful(store: &Reader, rows: &Range<usize>, index: usize, peers: usize) -> 
     Ok(doubtful)
 }
 
-/// The pages that link to a URL once what is removed is gone, if these are fewer than `least` and it is no page itself;
-/// links of revisits' own are not looked at.
+/// Returns the pages that link to a URL after removals, if the URL is not a page and fewer than `least` pages link to
+/// it; otherwise `None`. The links in records of revisits are not considered.
 fn few_sources(store: &Reader, uid: Uid, least: usize) -> Result<Option<BTreeSet<Uid>>, Error> {
     let mut sources = BTreeSet::new();
     if store.page(uid)?.is_some() {
@@ -88,7 +90,7 @@ fn few_sources(store: &Reader, uid: Uid, least: usize) -> Result<Option<BTreeSet
     Ok(Some(sources))
 }
 
-/// Of these URLs, those that pages of this worker's share have as links of their revisits, with the pages.
+/// Returns (URL, page) for the URLs in `few` that records of revisits name, for pages of this worker's share.
 fn used_by_revisits(
     store: &Reader,
     rows: &Range<usize>,
@@ -115,9 +117,9 @@ fn used_by_revisits(
     Ok(used)
 }
 
-/// What a merge of all rows has to look at closely: URLs that may have lost a use, and of these the ones that nothing
-/// uses any more, or fewer pages than the store asks for. Both are empty where no row takes something out, and where
-/// older rows stay.
+/// Returns the URLs that a merge of all rows has to check closely: the URLs that may have lost a use, and the URLs
+/// among them that nothing uses any more or that fewer pages link to than the store asks for. Both sets are empty if no
+/// row takes something out, or if older rows stay.
 fn lost(
     worker: &mut Worker,
     job: &Job,
@@ -148,7 +150,7 @@ fn lost(
     Ok((doubtful, few.into_keys().collect()))
 }
 
-/// Finds what the head of this file says: `state.sample` has the boundaries, `state.unused` the UIDs that go.
+/// Runs the stage: sets `state.boundaries`, and the UIDs to drop in `state.unused`.
 pub(super) fn sample(
     worker: &mut Worker,
     job: &Job,
@@ -188,7 +190,7 @@ pub(super) fn sample(
         let mut my_weights = job.check(weights(store, &rows, &sample, &doubtful, (index, peers)))?;
         my_weights.extend(job.check(held::degrees(worker, store, &sample))?);
         let weights = share_weights(worker, job, my_weights)?;
-        // The stages that follow read streams, and need the memory.
+        // The following stages read streams and need the memory.
         store.forget_blocks();
         weights
     } else {
@@ -199,7 +201,7 @@ pub(super) fn sample(
     Ok(())
 }
 
-/// The work of this worker's share of the sample.
+/// Returns the work of this worker's share of the sample, by fingerprint.
 fn weights(
     store: &Reader,
     rows: &Range<usize>,
@@ -232,12 +234,12 @@ fn weights(
         .collect()
 }
 
-/// Where the records of the new row are cut: as its URLs, where all rows are merged.
+/// Returns the bounds of the records of the new row. If all rows are merged, these are the bounds of its URLs.
 pub(super) fn records(store: &Reader, rows: &Range<usize>, offsets: &Offsets) -> Result<Offsets, Error> {
     if rows.start == 0 {
         return Ok(offsets.clone());
     }
-    // Of UIDs that change only the order among themselves matters here, and they mix evenly enough.
+    // Among UIDs that change, only the relative order matters here, and the rows mix evenly enough.
     let mut sampled = Vec::new();
     for row in rows.clone() {
         for (first, last, count) in store.row_groups(row)? {

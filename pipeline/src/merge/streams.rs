@@ -1,8 +1,8 @@
 //! Records of several rows in the order of their new UIDs.
 //!
-//! Old UIDs of one row are in the order of the new ones, so a row's records are a few sorted streams: those of UIDs
-//! that stay, and those of each merged row's UIDs. Streams give the records of one new UID together, the oldest row's
-//! first.
+//! In one row, old UIDs are in the order of the new UIDs. The records of a row are therefore a few sorted streams: one
+//! of the UIDs that stay, and one of the UIDs of each merged row. The streams return the records of one new UID
+//! together, the oldest row first.
 
 use super::translation::Translation;
 use crate::Error;
@@ -16,7 +16,7 @@ use webstrata_layers::{Change, Evidence, InLinks, Page, Uid};
 pub(super) trait Records {
     type Record;
 
-    /// The next record and its old UID.
+    /// Returns the next record and its old UID.
     fn next(&mut self) -> Result<Option<(Uid, Self::Record)>, Error>;
 }
 
@@ -36,19 +36,20 @@ impl Records for RowInLinks<'_> {
     }
 }
 
-/// One of the streams: whose it is, the record at its head, and what that is of.
+/// One of the streams, and the record at its head with the new UID of the record.
 struct Stream<S: Records> {
     records: S,
     head: Option<(Uid, S::Record)>,
 }
 
-/// Streams merged; see the head of this file.
+/// Merged streams of records; see the head of this file.
 pub(super) struct Streams<'a, S: Records> {
     streams: Vec<Stream<S>>,
     translation: &'a Translation,
 }
 
-/// The old UIDs that become those of `records`, for each stream of each merged row: (row, UIDs), the oldest row first.
+/// Returns the old UIDs that become the UIDs of `records`, for each stream of each merged row, as (row, UIDs), the
+/// oldest row first.
 pub(super) fn intervals(
     store: &Reader,
     rows: &Range<usize>,
@@ -72,7 +73,7 @@ pub(super) fn intervals(
 }
 
 impl<'a, S: Records> Streams<'a, S> {
-    /// Streams of the oldest row first.
+    /// Merges the streams in `records`, given in order of rows, the oldest row first.
     pub(super) fn new(translation: &'a Translation, records: impl Iterator<Item = S>) -> Result<Self, Error> {
         let mut streams = Self { streams: Vec::new(), translation };
         for records in records {
@@ -83,7 +84,8 @@ impl<'a, S: Records> Streams<'a, S> {
         Ok(streams)
     }
 
-    /// Replaces the contents of `records` by the records of the least new UID, which it gives; `None` at the end.
+    /// Replaces the contents of `records` with the records of the least new UID, and returns this UID; `None` at the
+    /// end.
     pub(super) fn next(&mut self, records: &mut Vec<S::Record>) -> Result<Option<Uid>, Error> {
         records.clear();
         let Some(uid) = self.streams.iter().filter_map(|stream| Some(stream.head.as_ref()?.0)).min() else {
@@ -101,7 +103,7 @@ impl<'a, S: Records> Streams<'a, S> {
 
 impl<S: Records> Stream<S> {
     fn advance(&mut self, translation: &Translation) -> Result<(), Error> {
-        // A record of a URL that is dropped says nothing that is still so.
+        // Nothing in a record of a dropped URL still holds.
         self.head = None;
         while let Some((old, record)) = self.records.next()? {
             if let Some(new) = translation.get(old) {
@@ -113,15 +115,15 @@ impl<S: Records> Stream<S> {
     }
 }
 
-/// From here on stand links that are dropped; no store has so many URLs.
+/// Dropped links have UIDs from this number on; no store has that many URLs.
 pub(super) const DROPPED: Uid = Uid(1 << 63);
 
-/// Puts the new UIDs of a list of links in the place of the old ones.
+/// Replaces the old UIDs of lists of links with the new UIDs.
 pub(super) struct Replacing<'a> {
     translation: &'a Translation,
-    /// New UIDs, each with the place of its link before.
+    /// The new UIDs, each with the old place of its link.
     order: Vec<(Uid, u32)>,
-    /// Where each link of the last list is now.
+    /// The new place of each link of the last list.
     places: Vec<u32>,
 }
 
@@ -130,8 +132,8 @@ impl<'a> Replacing<'a> {
         Self { translation, order: Vec::new(), places: Vec::new() }
     }
 
-    /// The links in new UIDs, with their forms, rising; moves `changes` with them. Those that are dropped have UIDs
-    /// from [`DROPPED`] on: a newer row says that they are not there.
+    /// Returns the links as new UIDs with their forms, ascending, and moves `changes` with them. Dropped links have
+    /// UIDs from [`DROPPED`] on: a newer row says that these links do not exist.
     pub(super) fn links(&mut self, old: Vec<Uid>, changes: &mut [Change]) -> Vec<Uid> {
         let Self { translation, order, places } = self;
         let new = |old: Uid| match translation.get(link_of(old)) {

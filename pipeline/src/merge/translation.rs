@@ -1,24 +1,24 @@
-//! How UIDs are replaced, in little memory and by few steps.
+//! The replacement of UIDs, in little memory and with few steps for a look-up.
 //!
-//! Old UIDs are cut into blocks of 256; a block has the runs of UIDs that stay together in it, and a look-up is a
-//! search among these. Memory: 9 bytes a run, 8 a block; a row that is merged with small ones has few runs.
+//! Old UIDs are divided into blocks of 256. A block has its runs of UIDs that stay together, and a look-up searches
+//! these runs. Memory: 9 bytes a run and 8 bytes a block. A row that is merged with small rows has few runs.
 
 use std::ops::Range;
 use webstrata_layers::Uid;
 
-/// Bits of an old UID that are its place in a block.
+/// The number of bits of an old UID that give the place in a block.
 const BLOCK_BITS: u32 = 8;
-/// What UIDs become that are dropped.
+/// The new UID of UIDs that are dropped.
 const DROPPED: Uid = Uid(u64::MAX);
 
-/// See the head of this file.
+/// The replacement of UIDs; see the head of this file.
 #[derive(Debug, Default)]
 pub(super) struct Translation {
-    /// UIDs below stay what they are.
+    /// UIDs below this UID do not change.
     below: Uid,
-    /// Where the runs of each block begin.
+    /// The index of the first run of each block.
     starts: Vec<usize>,
-    /// Of each run: the place of its first UID in the block, and what that becomes.
+    /// For each run: the place of its first UID in the block, and the new UID of this UID.
     firsts: Vec<u8>,
     news: Vec<Uid>,
     /// The old UID after the last run.
@@ -30,13 +30,13 @@ impl Translation {
         Self { below, end: below, ..Self::default() }
     }
 
-    /// Adds a run whose old UIDs are above those before it; those between them are dropped.
+    /// Adds a run. Its old UIDs must be above the UIDs of all earlier runs; UIDs between the runs are dropped.
     pub(super) fn push(&mut self, old: Uid, new: Uid, count: u64) {
         self.extend(old, DROPPED);
         self.extend(old + count, new);
     }
 
-    /// Says what the UIDs up to `end` become, from the last one on.
+    /// Sets the new UIDs of the old UIDs from the end of the last run up to `end`.
     fn extend(&mut self, end: Uid, mut new: Uid) {
         while self.end < end {
             let offset = self.end - self.below;
@@ -52,7 +52,7 @@ impl Translation {
         }
     }
 
-    /// What a UID becomes; `None` where it is dropped.
+    /// Returns the new UID of a UID; `None` if the UID is dropped.
     #[inline]
     pub(super) fn get(&self, old: Uid) -> Option<Uid> {
         let Some(offset) = old.0.checked_sub(self.below.0) else { return Some(old) };
@@ -66,11 +66,11 @@ impl Translation {
         (new != DROPPED && old < self.end).then(|| new + u64::from(in_block - block_firsts[run]))
     }
 
-    /// The first old UID of a row, whose UIDs are given, that becomes `new` or more; the end of the row where there is
-    /// none.
+    /// Returns the first old UID of a row that becomes `new` or more; the end of the row if no UID does. `row` is the
+    /// range of the row's UIDs.
     pub(super) fn first_at_least(&self, row: Range<Uid>, new: Uid) -> Uid {
-        // Inside a row new UIDs rise with old ones, but for those that are dropped: the next one that is not counts for
-        // them.
+        // Inside a row, new UIDs ascend with old UIDs, except for dropped UIDs. For a dropped UID, the next UID that is
+        // kept counts.
         let kept = |old: Uid| Uid::each(old..row.end).find_map(|old| Some((old, self.get(old)?)));
         let (mut low, mut high) = (row.start, row.end);
         while low < high {
@@ -123,7 +123,8 @@ mod tests {
                 let uids = start..start + row.len() as u64;
                 for wanted in Uid::each(BELOW..next + 2) {
                     let got = translation.first_at_least(uids.clone(), wanted);
-                    // All before it are dropped or lie below; it is the end, or leads to what is not below.
+                    // All UIDs before `got` are dropped or have new UIDs below `wanted`; UIDs from `got` on are dropped
+                    // or have new UIDs from `wanted` on.
                     let before = Uid::each(uids.start..got).filter_map(|old| translation.get(old));
                     prop_assert!(before.max().is_none_or(|new| new < wanted), "{} {}", got, wanted);
                     let after = Uid::each(got..uids.end).filter_map(|old| translation.get(old));

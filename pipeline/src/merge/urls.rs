@@ -1,10 +1,11 @@
-//! Stage 2 of a merge: URLs by key, and so new UIDs; the URL layer; the translation.
+//! Stage 2 of a merge: merges URLs by key, which gives new UIDs; writes the URL layer and the translation.
 //!
-//! A partition is an interval of keys, and so one of UIDs in each row: its URLs are merged from there. How many it has,
-//! and so the first UID of each partition, follows from these intervals without reading them.
+//! A partition is an interval of keys, and therefore an interval of UIDs in each row. The URLs of a partition are
+//! merged from these intervals. The intervals also give the number of URLs, and with it the first UID of each
+//! partition, before any URL is read.
 //!
-//! Translation record: key = old UID (8 bytes); payload = new UID, how many go on from there, in LEB128. Every worker
-//! gets all of them.
+//! Translation record: key = old UID (8 bytes); payload = new UID, number of UIDs in the run, in LEB128. Every worker
+//! gets all records.
 
 use super::MergeState;
 use super::sample;
@@ -22,7 +23,7 @@ use webstrata_layers::read::rows::{RowUrls, UrlCursor};
 use webstrata_layers::record::key;
 use webstrata_layers::{Reader, Uid, UrlWriter};
 
-/// The UIDs of each row, by partition: where each begins, and the end.
+/// Returns the UIDs of each row, cut by partition: the first UID of each partition, and the end of the row.
 fn cuts(store: &Reader, rows: &Range<usize>, boundaries: &Boundaries) -> Result<Vec<Vec<Uid>>, Error> {
     rows.clone()
         .map(|row| {
@@ -37,7 +38,7 @@ fn cuts(store: &Reader, rows: &Range<usize>, boundaries: &Boundaries) -> Result<
 struct UrlStream<'a> {
     urls: RowUrls<'a>,
     unused: &'a [Uid],
-    /// The UID, key, URL and urlkey at its head; a UID only where there is one.
+    /// The UID, key, URL and urlkey at the head of the stream; the UID is `None` at the end.
     uid: Option<Uid>,
     key: Vec<u8>,
     url: String,

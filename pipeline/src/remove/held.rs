@@ -1,7 +1,8 @@
-//! What a removal takes out of the held links ([`webstrata_layers::store::held`]): links of captures that are removed,
-//! and links to URLs that are. Unlike rows, the files are written anew at once, without them.
+//! Takes removed data out of the held links ([`webstrata_layers::store::held`]): links of captures that are removed,
+//! and links to URLs that are removed. Rows keep removed data until a merge, but these files are written again at once,
+//! without this data.
 //!
-//! A revisit in which such a link stands stays a revisit. Cost: the held links, and the pages that rules for a period
+//! A revisit that names such a link stays a revisit. Cost: the held links, and the pages that rules for a period
 //! select.
 
 use crate::Error;
@@ -13,7 +14,7 @@ use webstrata_layers::record::key::key;
 use webstrata_layers::store::held::{HeldEntry, HeldFile, HeldLink, OF_REVISITS};
 use webstrata_layers::{Links, Reader, Removal};
 
-/// The files of this worker, where rules touch what is held; else the files stay.
+/// Returns the new files of this worker, if rules touch held links; `None` if the files of the store stay.
 pub(super) fn held(
     worker: &mut Worker,
     context: &Context,
@@ -31,11 +32,11 @@ pub(super) fn held(
     write(worker, job, &context.row, records).map(Some)
 }
 
-/// What stays of these files, and whether that is less.
+/// Returns the links of these files that stay, and whether rules touch any link.
 fn left(job: &Job, store: &Reader, rules: &[Removal], files: &[&HeldEntry]) -> Result<(HeldRecords, bool), Error> {
     let mut selecting = Vec::new();
     for rule in rules {
-        // No key begins with another one, so a whole key is a beginning of its own URL alone.
+        // No key is a prefix of another key, so a whole key as prefix selects only the URL with this key.
         selecting.push((rule.select.keys()?.0, rule));
     }
     let (mut records, mut is_touched) = (HeldRecords::new(job, 40), false);
@@ -66,7 +67,7 @@ fn left(job: &Job, store: &Reader, rules: &[Removal], files: &[&HeldEntry]) -> R
     Ok((records, is_touched))
 }
 
-/// The known captures of the page that was looked at last.
+/// The known captures of the page that was looked up last.
 #[derive(Default)]
 struct Captures {
     page: String,
@@ -74,7 +75,7 @@ struct Captures {
 }
 
 impl Captures {
-    /// When a held link is still there.
+    /// Returns the times at which a held link is still there.
     fn left(
         &mut self,
         store: &Reader,

@@ -1,13 +1,14 @@
-//! Stage 8, only with `--min-sources`: the links that are left out, to the files of held links
+//! Stage 8, only with `--min-sources`: writes the links that are left out to the files of held links
 //! ([`webstrata_layers::store::held`]), from which the next update brings them back.
 //!
-//! `outlinks` has taken them out of the pages. They go to the workers that have the texts of their targets, and then,
-//! with these, by range of the page's key to the files. How many files there are follows from the pages that have held
-//! links, where they are cut from a sample of these by hash. So they depend on what is held alone.
+//! `outlinks` has taken these links out of the pages. The links go to the workers that have the texts of their targets.
+//! With these texts, the links then go to the files, by range of the page's key. The number of files follows from the
+//! number of pages with held links, and a sample of these pages by hash gives the boundaries. The files therefore
+//! depend only on the held links.
 //!
 //! Link record: key = number of the target (8 bytes, [`links`]); payload = length of the page's key and the key, the
 //! form, times. Held record: key = key of the page, key of the target, form; payload = length of the page's key, times.
-//! No URL key is the beginning of another one.
+//! No URL key is a prefix of another URL key.
 
 pub(crate) mod links;
 pub(crate) mod pages;
@@ -29,7 +30,7 @@ use webstrata_layers::store::held::{HeldEntry, HeldWriter, OF_REVISITS};
 use webstrata_layers::{RowDir, url_of_key};
 use xxhash_rust::xxh3::xxh3_128;
 
-/// Pages of a file, about.
+/// The approximate number of pages in a file.
 const PAGES: u64 = 1 << 17;
 
 /// Adds the link records of a page.
@@ -46,7 +47,7 @@ pub(crate) fn push_links(links: &mut Sorter, page_key: &[u8], held: &[HeldLink])
     Ok(())
 }
 
-/// Held records of this worker, on their way to the files.
+/// The held records of this worker, on their way to the files.
 pub(crate) struct HeldRecords {
     records: Sorter,
     sample: Sample,
@@ -81,7 +82,7 @@ impl HeldRecords {
         self.records.push(key, payload)
     }
 
-    /// The records, for a later stage.
+    /// Returns the records, for a later stage.
     pub(crate) fn into_sorter(self) -> Sorter {
         self.records
     }
@@ -94,7 +95,7 @@ impl HeldRecords {
     }
 }
 
-/// Writes what is held; see the head of this file.
+/// Writes the held links; see the head of this file.
 pub(crate) fn held(worker: &mut Worker, context: &Context, state: &mut BuildState) -> Result<(), Stopped> {
     let job = &context.job;
     let mut links = job.check(Sorted::of(&std::mem::take(&mut state.held_links), job.scratch()))?;
@@ -158,7 +159,7 @@ pub(crate) fn write(
     )
 }
 
-/// The keys of page and target, the latter with its form.
+/// Returns the key of the page, and the key of the target with the form.
 fn split<'a>(key: &'a [u8], payload: &mut &[u8]) -> (&'a [u8], &'a [u8]) {
     let length = wire::take_usize(payload);
     key.split_at(length.min(key.len()))
@@ -188,7 +189,7 @@ fn write_files(job: &Job, row: &RowDir, boundaries: &Boundaries, mut records: So
     Ok(entries)
 }
 
-/// The files that all workers wrote.
+/// Returns the files that all workers wrote, sorted by path.
 pub(crate) fn entries<'a>(states: impl Iterator<Item = &'a Vec<HeldEntry>>) -> Vec<HeldEntry> {
     let mut all: Vec<HeldEntry> = states.flatten().cloned().collect();
     all.sort_unstable_by(|one, other| one.path.cmp(&other.path));

@@ -1,20 +1,20 @@
-//! Stage 1: crawl files to captures, as fingerprints.
+//! Stage 1: reads crawl files and emits captures, with fingerprints for URLs.
 //!
-//! Every worker takes inputs from a common list and reads them. A capture goes to the worker that owns its page (by
-//! the hash of the page, so that a large host is no burden for one worker); the text of each URL not lately seen stays
-//! here, as its key, with its fingerprint.
+//! Every worker takes inputs from a common list and reads them. A capture goes to the worker that owns its page. The
+//! hash of the page decides the owner, so that one worker does not get all pages of a large host. The text of each URL
+//! that was not seen recently stays on the reading worker, as the URL key with the fingerprint.
 //!
-//! A capture whose links do not fit comes in pieces, each a capture record of the same page and time: together they are
-//! one capture, as any captures of one second are.
+//! If the links of a capture do not fit into one record, the capture becomes several capture records with the same page
+//! and time. Together these records are one capture, like any captures of one second.
 //!
-//! Capture record: key = fingerprint of the page (16 bytes), time (8 bytes, [`wire::time_key`]); payload = kind, what
-//! the kind has, then the fingerprints of at most [`LINKS_MAX`] links, 16 bytes each, rising, each once. Fingerprints
-//! have 121 bits. In the others, which come last, stands the form of a link ([`webstrata_datasets::Form`]) where the
-//! capture has a digest, so that a later revisit of another URL can have its links; else they are 0.
+//! Capture record: key = fingerprint of the page (16 bytes), time (8 bytes, [`wire::time_key`]); payload = kind, the
+//! data of the kind, then the fingerprints of at most [`LINKS_MAX`] links, 16 bytes each, ascending, each once. A
+//! fingerprint has 121 bits. The last 7 bits hold the form of a link ([`webstrata_datasets::Form`]) if the capture has
+//! a digest, so that a later revisit of another URL can have the links. Otherwise these bits are 0.
 //! URL record: key = the URL key of the layers crate, payload = fingerprint.
 //!
-//! A revisit under another URL than that of the capture that it refers to has that capture's links resolved against its
-//! own URL: see [`lending`].
+//! If a revisit refers to a capture of another URL, the links of that capture are resolved against the URL of the
+//! revisit: see [`lending`].
 
 mod held;
 mod kept_out;
@@ -52,26 +52,27 @@ type SharedMaker = Rc<RefCell<Option<RecordMaker>>>;
 
 const HASH_BYTES: usize = 16;
 
-/// Links of a capture record: many records are at hand at once where runs are merged.
+/// The maximum number of links of a capture record: a merge of runs holds many records at once.
 const LINKS_MAX: usize = 1 << 14;
-/// Bytes of link texts that are resolved at once; what a capture has beyond goes to disk.
+/// The maximum size of the link texts that are resolved at once, in bytes; further links of a capture go to disk.
 const TEXT_BYTES_MAX: usize = 4 << 20;
 
-/// Slots of the cache of URLs lately seen, at least.
+/// The least number of slots in the cache of recently seen URLs.
 const INTERNER_SLOTS_MIN: usize = 1 << 12;
-/// Bytes of a slot.
+/// The size of a slot in bytes.
 const INTERNER_SLOT_BYTES: usize = 32;
 
 /// The inputs that a process reads, shared by its workers.
 pub(crate) struct Inputs {
     pub(crate) inputs: Vec<Input>,
     pub(crate) meaning: Meaning,
-    /// What is not to be read.
+    /// The removals of the store: their pages and links are not read.
     pub(crate) kept_out: Removals,
     pub(crate) next: AtomicUsize,
 }
 
-/// The inputs of one of several processes: the large ones first, each to the process that has least so far.
+/// Returns the inputs of one of several processes. The large inputs are assigned first, each to the process with the
+/// fewest bytes so far.
 pub(crate) fn share(mut inputs: Vec<Input>, process: usize, processes: usize) -> Vec<Input> {
     inputs.sort_by(|one, other| other.bytes.cmp(&one.bytes).then_with(|| one.cmp(other)));
     let mut bytes = vec![0; processes];
@@ -98,19 +99,19 @@ struct RecordMaker {
     key: Vec<u8>,
     links: Vec<u128>,
     payload: Vec<u8>,
-    /// Bytes of the payload before the links.
+    /// The length of the payload before the links, in bytes.
     head: usize,
     known: KnownLinks,
     memo: Memo,
     url_bytes_max: usize,
     kept_out: KeptOut,
-    /// Where links are held: the pages that were lately named.
+    /// If links are held, the pages that were recently named.
     names: Option<Names>,
-    /// Links of the last capture whose form is [`Form::OTHER`].
+    /// The number of links of the last capture with the form [`Form::OTHER`].
     other_forms: usize,
 }
 
-/// What a URL is named as, in a capture of a second.
+/// How a capture names a URL: as its page or as a link, and the time of the capture.
 #[derive(Clone, Copy)]
 struct Use {
     is_page: bool,
@@ -149,7 +150,7 @@ impl RecordMaker {
         let mut pushed = Ok(());
         let found = interner.intern(base, text, &mut |Fingerprint(fingerprint), url| {
             webstrata_layers::key(url, key);
-            // A URL of which something is kept out may be none of the store: how it is named decides.
+            // If a removal selects this URL, the URL may not belong to the store: the way in which it is named decides.
             if kept_out.is_named(fingerprint, key) {
                 return;
             }
@@ -172,7 +173,7 @@ impl RecordMaker {
         Ok(Ok(without_form(fingerprint)))
     }
 
-    /// Sends a capture to the owner of its page; `false` where its URL is not one of a page.
+    /// Sends a capture to the owner of its page. Returns `false` if the URL of the capture is not the URL of a page.
     fn send(&mut self, capture: &Capture, outbox: &mut Outbox) -> Result<bool, Error> {
         let page = match self.fingerprint(None, &capture.url, Use { is_page: true, time: capture.time })? {
             Ok(page) => page,
@@ -205,7 +206,7 @@ impl RecordMaker {
             }
             (Content::Links, None) => {
                 let texts = capture.links.hash() ^ xxh3_128(capture.base.as_bytes());
-                // The same texts come to other links where other ones are kept out, and to no forms without a digest.
+                // The same texts give other links if other links are kept out, and give no forms without a digest.
                 let texts = texts.wrapping_add(self.kept_out.period(capture.time));
                 let texts = if capture.digest.is_some() { !texts } else { texts };
                 let same = match self.known.of(page, texts) {
@@ -235,7 +236,7 @@ impl RecordMaker {
                     Profile::NotModified => kind::NOT_MODIFIED,
                 });
                 self.payload.extend_from_slice(&digest);
-                // The time of a capture of another page says nothing about the captures of this one.
+                // The time of a capture of another page says nothing about the captures of this page.
                 let time = revisit.time.filter(|_| !lending::names_another_page(capture));
                 self.payload.extend_from_slice(&time.map_or([0; 8], wire::time_key));
                 let without_status = revisit.profile == Profile::IdenticalDigest && capture.status.is_none();
@@ -247,7 +248,7 @@ impl RecordMaker {
         Ok(true)
     }
 
-    /// Tells the owner of a page its key, where links are held.
+    /// Sends the key of a page to the owner of the page, if links are held.
     #[inline]
     fn name_page(&mut self, page: u128, url: &str, outbox: &mut Outbox) {
         if self.names.as_mut().is_some_and(|names| names.is_new(page))
@@ -266,7 +267,7 @@ impl RecordMaker {
         self.append_links(capture).map(|missed| missed.count(&mut self.tally))
     }
 
-    /// Sends the payload that was made; what has too many links for one record in several.
+    /// Sends the finished payload, as several records if it has too many links for one record.
     fn send_split(&self, owner: usize, key: &[u8], outbox: &mut Outbox) {
         let record_max = self.head + LINKS_MAX * HASH_BYTES;
         let (first, rest) = self.payload.split_at(self.payload.len().min(record_max));
@@ -276,7 +277,8 @@ impl RecordMaker {
         }
     }
 
-    /// Makes the payload of a capture with its links; `None` if it did, their hash if the page was last sent with them.
+    /// Makes the payload of a capture with its links and returns `None`. If the page was last sent with the same links,
+    /// leaves the payload empty and returns the hash of the links.
     fn look_up_links(
         &mut self,
         capture: &Capture,
@@ -290,8 +292,8 @@ impl RecordMaker {
         let missed = self.append_links(capture)?;
         missed.count(&mut self.tally);
         let links = &self.payload[start..];
-        // One link takes no more than a hash; fewer captures to resolve are fewer things to go wrong. A hash stands for
-        // the links of one record.
+        // One link takes no more space than a hash, and fewer captures to resolve leave fewer things to go wrong. A
+        // hash refers to the links of one record.
         if links.len() <= HASH_BYTES || links.len() > LINKS_MAX * HASH_BYTES {
             return Ok(None);
         }
@@ -303,11 +305,12 @@ impl RecordMaker {
         Ok(same.then_some(links))
     }
 
-    /// Appends the links of a capture to the payload, rising, each once; gives what was left out.
+    /// Appends the links of a capture to the payload, ascending, each once. Returns the counts of texts that were left
+    /// out.
     fn append_links(&mut self, capture: &Capture) -> Result<Missed, Error> {
         self.head = self.payload.len();
         self.links.clear();
-        // What has no digest is lent to nobody, and a revisit is not lent.
+        // A capture without a digest lends its links to no revisit, and a revisit lends no links.
         let has_forms = capture.digest.is_some() && capture.content == Content::Links;
         let form = |text: &str| if has_forms { Form::of(&capture.base, text).code() } else { 0 };
         let base = Base::within(&capture.url, &capture.base, self.url_bytes_max).ok();
@@ -345,8 +348,8 @@ impl RecordMaker {
         Ok(missed)
     }
 
-    /// Whether a capture lends its links to revisits: it is good and no page that is kept out, and it is known what its
-    /// links come to under other URLs.
+    /// Whether a capture lends its links to revisits: its status is 200, its page is not kept out, and its links under
+    /// other URLs are known.
     fn lends(&mut self, capture: &Capture) -> Result<bool, Error> {
         if capture.content != Content::Links || capture.status.is_some_and(|status| status != Status::OK.code()) {
             return Ok(false);
@@ -359,7 +362,7 @@ impl RecordMaker {
         Ok(self.other_forms == 0)
     }
 
-    /// Sends the links of a capture to a revisit of another URL, that of the capture as it is given.
+    /// Sends the links of a capture to a revisit of another URL. `capture` has the URL and the time of the revisit.
     fn lend(&mut self, capture: &Capture, digest: u64, is_stored: bool, outbox: &mut Outbox) -> Result<(), Error> {
         let Ok(page) = self.fingerprint(None, &capture.url, Use { is_page: true, time: capture.time })? else {
             return Ok(());
@@ -370,7 +373,8 @@ impl RecordMaker {
         key[16..].copy_from_slice(&wire::time_key(capture.time));
         let (owner, digest) = (owner(page, outbox.workers()), u128::from(digest).to_be_bytes());
         if is_stored {
-            // Whether the revisit has a status the store knows, and what says less does not count beside it.
+            // The store knows whether the revisit has a status. A record that says less does not count beside the
+            // stored one.
             let revisit = [&[kind::ELSEWHERE], &digest[..], &[0; 8], &[1]].concat();
             outbox.send(owner, &key, &revisit);
         }
@@ -383,7 +387,7 @@ impl RecordMaker {
     }
 }
 
-/// An input of which nothing was read yet.
+/// Returns the record of an input before anything was read from the input.
 fn record_of(input: &Input) -> InputRecord {
     let name = match input.part {
         InputSplit::RowGroup(group) => format!("{}#{group}", input.path.display()),
@@ -398,12 +402,12 @@ struct Reading {
     job: Job,
     record_maker: Rc<RefCell<Option<RecordMaker>>>,
     current: Option<(Input, Box<dyn CaptureReader>)>,
-    /// Of the current one.
+    /// The digest of the current input.
     digest: DigestCell,
-    /// What was read of each input so far, the current one last.
+    /// The records of the inputs read so far, the current input last.
     read: Vec<InputRecord>,
     capture: Capture,
-    /// Links of the capture are still to be sent.
+    /// Whether the capture has links that were not sent yet.
     is_sending: bool,
     offering: Offering,
     wants: Vec<Want>,
@@ -460,7 +464,7 @@ impl Reading {
     }
 }
 
-/// Sends the links of a capture that wait for their turn; whether there were any.
+/// Sends the links of a capture that wait for their turn. Returns whether there were any.
 fn send_next_links(
     capture: &mut Capture,
     job: &Job,
@@ -474,7 +478,7 @@ fn send_next_links(
     Ok(has_links)
 }
 
-/// A capture to read into, whose links are within a bound.
+/// Returns a capture to read into, which keeps a bounded amount of its links in memory.
 fn bounded(job: &Job) -> Capture {
     Capture { links: Texts::within(TEXT_BYTES_MAX, job.scratch().directory()), ..Capture::default() }
 }

@@ -1,10 +1,11 @@
-//! Stage 7: in-link records in order of (target, page) to the layers IL, TR and IBV (Avcular & Suel 2011, section 4).
+//! Stage 7: writes in-link records in order of (target, page) to the layers IL, TR and IBV (Avcular & Suel 2011,
+//! section 4).
 //!
-//! Time stands in ranges here, because the captures of different pages share no timestamps and exact ones would make
-//! the matrix as long as it is empty. Local to each worker.
+//! Times are ranges here: captures of different pages share no timestamps, so exact times would make the matrix as long
+//! as it is empty. This stage is local to each worker.
 //!
-//! A URL may have any number of in-links. A record ends with the source that brings it to [`VALUES_MAX`] values
-//! (sources, and the ranges of each), and the next one goes on with the sources after it. Memory: one record.
+//! A URL may have any number of in-links. A record ends with the source that brings the record to [`VALUES_MAX`] values
+//! (sources, and the ranges of each source). The next record continues with the following sources. Memory: one record.
 
 use crate::Error;
 use crate::engine::Context;
@@ -18,16 +19,16 @@ use timely::worker::Worker;
 use webstrata_layers::record::presence::Change;
 use webstrata_layers::{InLinks, InlinksWriter, Uid};
 
-/// Values of a record of in-links, about.
+/// The approximate number of values of a full record of in-links.
 const VALUES_MAX: usize = 1 << 20;
 
-/// In-links of one URL as they come: sources, and the ranges of each as keys of time.
+/// The in-links of one URL as they arrive: sources, and the ranges of each source.
 #[derive(Default)]
 pub(crate) struct Gathering {
     sources: Vec<Uid>,
-    /// Starts of the ranges of all sources, source after source.
+    /// The starts of the ranges of all sources, source after source.
     starts: Vec<i64>,
-    /// Where the ranges of each source end in `starts`.
+    /// For each source, the place in `starts` where its ranges end.
     ends: Vec<usize>,
     ranges: Vec<i64>,
 }
@@ -39,7 +40,7 @@ impl Gathering {
         self.ends.push(self.starts.len());
     }
 
-    /// Adds a source, above those before it, with the starts of its ranges, rising.
+    /// Adds a source with the starts of its ranges, ascending. Sources must come in ascending order.
     pub(crate) fn add(&mut self, source: Uid, starts: &[i64]) {
         self.sources.push(source);
         self.starts.extend_from_slice(starts);
@@ -50,12 +51,12 @@ impl Gathering {
         self.sources.is_empty()
     }
 
-    /// Whether the record is to end here.
+    /// Whether the record must end here.
     pub(crate) fn is_full(&self) -> bool {
         self.sources.len() + self.starts.len() >= VALUES_MAX
     }
 
-    /// Makes the record of `uid` and empties itself.
+    /// Makes the record of `uid`, and empties this collection.
     pub(crate) fn finish(&mut self, uid: Uid, record: &mut InLinks) {
         self.ranges.clear();
         let mut last: &[i64] = &[];
@@ -97,7 +98,7 @@ impl Gathering {
     }
 }
 
-/// Whether a record is surely one: it has few values even if each source has each range.
+/// Whether a joined record surely stays one record: its values are few even if each source has each range.
 pub(crate) fn is_small(record: &InLinks) -> bool {
     record.sources.len().saturating_mul(1 + record.ranges.len()) < VALUES_MAX
 }

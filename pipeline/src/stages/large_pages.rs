@@ -1,26 +1,26 @@
-//! Pages that are too large: which these are, and what a store has of them.
+//! Pages that are too large: the rule that decides, and the data that a store has about them.
 //!
-//! The links of a page take at most [`VALUES_MAX`] values in its record, as many as a row group of layers: so every
-//! stage, every merge and every reader can hold them. Of a page that would have more, the links of all captures are
-//! unknown. What is left out follows from the captures alone, never from the memory that is there. Captures, their
-//! times and statuses are always kept, however many there are.
+//! The links of a page take at most [`VALUES_MAX`] values in its record, as many as a row group of layers. Every stage,
+//! merge and reader can therefore hold them. If a page would have more values, the links of all its captures are
+//! unknown. The captures alone decide whether links are left out, never the available memory. Captures with their times
+//! and statuses are always kept, however many they are.
 //!
-//! Such a page is known by captures of unknown links that are no revisits; it stays one whatever is added, since more
-//! captures never make a record smaller. So the rows of updates, each within the bound, come to the same as one build
-//! when they are merged.
+//! Such a page is recognized by captures with unknown links that are not revisits. The page stays too large whatever is
+//! added, because more captures never make a record smaller. When rows of updates are merged, each within the bound,
+//! the result is therefore the same as one build.
 
 use crate::Error;
 use crate::row::{Offsets, url_of};
 use webstrata_datasets::{Finding, Tally};
 use webstrata_layers::{Evidence, Page, Reader, RowDir};
 
-/// Values that the links of a page take, at most: links, changes, and for each revisit [`REVISIT_VALUES`] and its own
-/// links.
+/// The maximum number of values that the links of a page take: links, changes, and for each revisit [`REVISIT_VALUES`]
+/// and the links of its record.
 pub(crate) const VALUES_MAX: usize = 1 << 21;
-/// What a revisit takes more than a capture, in values, besides its own links.
+/// The number of values that a revisit takes more than a capture, in addition to the links of its record.
 pub(crate) const REVISIT_VALUES: usize = 8;
 
-/// Values that the links of a page take.
+/// Returns the number of values that the links of a page take.
 pub(crate) fn values(page: &Page, evidence: &Evidence) -> usize {
     let revisits = evidence.revisits.iter().map(|revisit| REVISIT_VALUES + revisit.links.len());
     page.links.len() + page.changes.len() + revisits.sum::<usize>()
@@ -39,7 +39,8 @@ pub(crate) fn leave_out(page: &mut Page, evidence: &mut Evidence) {
     *evidence = Evidence::default();
 }
 
-/// Leaves out the links of a page that is too large, and counts it, by name, if that was done now or before.
+/// Leaves out the links of a page that is too large. Counts the page by name if its links are left out now or were left
+/// out before. Returns whether the links are left out now.
 pub(crate) fn check(
     page: &mut Page,
     evidence: &mut Evidence,

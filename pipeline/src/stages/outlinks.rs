@@ -1,12 +1,13 @@
-//! Stage 6: pages in order of UID to the layers OL, TS and BV (Avcular & Suel 2011, section 4).
+//! Stage 6: writes pages in order of UID to the layers OL, TS and BV (Avcular & Suel 2011, section 4).
 //!
-//! Pages come formed ([`webstrata_layers::record::form`]), and are so until they are written.
+//! Pages arrive formed ([`webstrata_layers::record::form`]) and stay formed until they are written.
 //!
-//! Every worker writes its partitions, one after the other; a partition without pages has files without rows. While a
-//! page is at hand, each of its links goes to the worker that writes the in-links of its target.
+//! Every worker writes its partitions one after the other. A partition without pages has files without rows. While a
+//! page is in memory, each of its links goes to the worker that writes the in-links of the target.
 //!
 //! In-link record: key = UID of the target (8 bytes), UID of the page (8 bytes); payload = starts of the time ranges in
-//! which a capture of the page had the link, rising: the first as [`crate::engine::wire::put_signed`] days, then gaps.
+//! which a capture of the page had the link, ascending: the first as [`crate::engine::wire::put_signed`] days, then
+//! gaps.
 
 mod revisits;
 
@@ -40,44 +41,45 @@ struct Writing {
     base: Option<Arc<Reader>>,
     records: Offsets,
     current: Option<(usize, OutlinksWriter)>,
-    /// This worker's partitions that are not yet begun, the next one last.
+    /// This worker's partitions that have not begun, the next partition last.
     waiting: Vec<usize>,
     files: Vec<FileEntry>,
     work: BTreeMap<u32, u64>,
     counts: Counts,
-    /// Captures that are revisits of other URLs.
+    /// The number of captures that are revisits of other URLs.
     elsewhere: u64,
-    /// Captures that the store has already.
+    /// The number of captures that the store already has.
     stored: u64,
     page: Page,
     evidence: Evidence,
-    /// Its key and the links that the store has held of it, where links are held.
+    /// If links are held: the key of the page, and the links that the store has held of the page.
     key: Vec<u8>,
     held: Vec<HeldLink>,
-    /// Links that are held from now on.
+    /// The links that are held from now on.
     held_links: Sorter,
     ranges: Ranges,
-    /// In-links of the page at hand are still to be sent.
+    /// Whether in-links of the current page were not sent yet.
     is_sending: bool,
     origin: Origin,
-    /// UIDs of this row's URLs.
+    /// The UIDs of this row's URLs.
     offsets: Offsets,
     tally: Tally,
 }
 
-/// Where the pages come from.
+/// The source of the pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// Inputs: what the store has already is left out, and revisits get their links.
+    /// Inputs: captures that the store already has are left out, and revisits get their links.
     Inputs,
-    /// The store: what they say is written as it is.
+    /// The store: captures are written as they are.
     Store,
 }
 
-/// Bytes of in-links that are sent at once, about.
+/// The approximate number of bytes of in-links that are sent at once.
 const SENT_BYTES: usize = 64 << 10;
 
-/// Buffers of pages with more captures than this go back, since the row group that such a page is takes much more.
+/// Buffers of pages with more captures than this are freed, because the row group with such a page takes much more
+/// memory.
 const KEPT_CAPTURES: usize = 1 << 18;
 
 impl Writing {
@@ -125,7 +127,7 @@ impl Writing {
         Ok(true)
     }
 
-    /// Turns the page into what the row is to have of it; `false` where that is nothing.
+    /// Turns the page into the part that the row must contain. Returns `false` if the row needs nothing of the page.
     fn add(&mut self) -> Result<bool, Error> {
         if self.origin == Origin::Store {
             return self.check();
@@ -151,14 +153,15 @@ impl Writing {
         Ok(is_new)
     }
 
-    /// Whether some link of the page is held, or was.
+    /// Whether a link of the page is held, or was held.
     fn may_hold(&self) -> bool {
         let of_revisits = self.evidence.revisits.iter().flat_map(|revisit| &revisit.links);
         let is_some_held = || self.page.links.iter().chain(of_revisits).any(|&link| is_held(link));
         !self.key.is_empty() && (!self.held.is_empty() || is_some_held())
     }
 
-    /// The same of a page with held links: it is put together with them, and written without those that still are.
+    /// Like `add`, for a page with held links: joins the page with its held links, and leaves out the links that are
+    /// still held.
     fn add_held(&mut self) -> Result<bool, Error> {
         let mut released: Vec<Uid> = self.held.iter().map(|held| held.link).filter(|&link| !is_held(link)).collect();
         if self.page.timestamps.is_empty() && released.is_empty() {
@@ -193,7 +196,7 @@ impl Writing {
         Ok(true)
     }
 
-    /// Sends some of the in-links that the page makes.
+    /// Sends some of the in-links of the page.
     fn send_in_links(&mut self, outbox: &mut Outbox) {
         let Writing { page, ranges, records, .. } = self;
         let mut key = [0; 16];
@@ -215,7 +218,7 @@ impl Writing {
     }
 }
 
-/// How many captures are revisits of other URLs.
+/// Returns the number of captures that are revisits of other URLs.
 pub(crate) fn elsewhere(evidence: &Evidence) -> u64 {
     evidence.revisits.iter().filter(|revisit| revisit.elsewhere).count() as u64
 }
@@ -223,9 +226,9 @@ pub(crate) fn elsewhere(evidence: &Evidence) -> u64 {
 /// Finds the time ranges of the links of a page, one after the other.
 pub(crate) struct Ranges {
     length: RangeLength,
-    /// Start of the time range of each capture of the page; `None` for captures of unknown links.
+    /// The start of the time range of each capture of the page; `None` for blank captures.
     ranges: Vec<Option<Day>>,
-    /// Those of a link that is in all captures, then those of the link at hand.
+    /// The starts of the time ranges of a link that is in all captures, then those of the current link.
     starts: Vec<u8>,
     in_all: usize,
     /// The next link, and its first change.
@@ -238,7 +241,7 @@ impl Ranges {
         Ranges { length, ranges: Vec::new(), starts: Vec::new(), in_all: 0, link: 0, change: 0 }
     }
 
-    /// Begins with a page.
+    /// Begins a page.
     pub(crate) fn begin(&mut self, page: &Page) {
         let Ranges { length, ranges, starts, .. } = self;
         ranges.clear();
@@ -250,7 +253,7 @@ impl Ranges {
         (self.link, self.change) = (0, 0);
     }
 
-    /// The next link of the page that was begun, and the time ranges in which it has it, as in-link records have them.
+    /// Returns the next link of the page and the time ranges in which the page has the link, as in in-link records.
     pub(crate) fn next(&mut self, page: &Page) -> Option<(Uid, &[u8])> {
         let Ranges { ranges, starts, in_all, link, change, .. } = self;
         let &target = page.links.get(*link)?;
@@ -279,7 +282,7 @@ pub(crate) fn outlinks(
 ) -> Result<(), Stopped> {
     let job = &context.job;
     let (index, peers) = (worker.index(), worker.peers());
-    // The writers of out-links take most memory of all stages; what was freed before counts too.
+    // The writers of out-links take most memory of all stages, and memory that was freed before still counts.
     meter::give_back();
     let records = state.row.records.clone();
     let my_partitions = (0..records.partitions()).rev().filter(|&partition| Offsets::worker(partition, peers) == index);
@@ -313,7 +316,7 @@ pub(crate) fn outlinks(
     let mut writing = writing.borrow_mut();
     let held_links = Sorter::new(job.scratch(), "held-links", 0);
     state.held_links = job.check(std::mem::replace(&mut writing.held_links, held_links).into_runs())?;
-    // After the shuffle, so that workers who have no page left go on with their own meanwhile.
+    // This comes after the shuffle, so that workers without pages left can go on with their files in the meantime.
     while job.check(writing.begin_next())? {}
     state.row.files.append(&mut writing.files);
     state.row.work = std::mem::take(&mut writing.work);

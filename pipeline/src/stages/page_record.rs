@@ -1,12 +1,14 @@
-//! How a page over time stands in a record between stages.
+//! The encoding of a page over time in a record between stages.
 //!
-//! Timestamps: their number, the first in [`wire::time_key`], then gaps. Blank captures: their number, then gaps.
-//! Changes of status: the same for their captures, then the codes, 2 bytes each.
-//! Links: their number, the first, then gaps. Links without URLs: their number; with forms then 1, and a byte a link,
-//! its form, and in the high bit whether it has the URL of the link before; else 0.
-//! Changes: their number, then for each the links since the one before and the capture. All LEB128.
-//! Evidence: the number of digests, then these, 8 bytes each; the number of revisits, then for each its capture, a byte
-//! of bits (not modified, refers to a time, without a status, elsewhere), that time, and its own links.
+//! Timestamps: their number, the first as the number of [`wire::time_key`], then gaps. Blank captures: their number,
+//! then gaps.
+//! Changes of status: their captures in the same way, then the codes, 2 bytes each.
+//! Links: their number, the first, then gaps. Links without URLs: their number; then 1 and a byte a link if links have
+//! forms, otherwise 0. The byte contains the form, and in the high bit whether the link has the URL of the link before.
+//! Changes: their number, then for each the number of links since the change before, and the capture. All numbers are
+//! LEB128.
+//! Evidence: the number of digests, then the digests, 8 bytes each; the number of revisits, then for each its capture,
+//! a byte of bits (not modified, refers to a time, without a status, elsewhere), the time, and the links of its record.
 
 use crate::engine::wire;
 use crate::stages::records::{form_of, without_form};
@@ -14,8 +16,7 @@ use webstrata_layers::record::presence::Change;
 use webstrata_layers::record::status::StatusChange;
 use webstrata_layers::{Evidence, Page, Revisit, Status, Uid};
 
-/// The place of a link among the links that the revisits of a page have: what stands in their records before UIDs are
-/// given.
+/// The place of a link among the links of all revisits of a page. Records have places until UIDs are assigned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct RevisitLink(pub(crate) u64);
 
@@ -65,7 +66,7 @@ fn read_times(bytes: &mut &[u8], page: &mut Page) {
     }
 }
 
-/// In the byte of a form: the link has the URL of the link before.
+/// The bit in the byte of a form that marks a link with the URL of the link before.
 const SAME_URL: u8 = 1 << 7;
 
 /// Appends the number of links, and their forms.
@@ -85,14 +86,14 @@ pub(crate) fn write_forms(out: &mut Vec<u8>, links: &[u128]) {
 /// The links of a spooled page, without URLs.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SpooledLinks {
-    /// How many there are.
+    /// The number of links.
     pub(crate) count: usize,
-    /// A byte a link, as written; none where all forms are 0.
+    /// A byte a link, as written; empty if all forms are 0.
     forms: Vec<u8>,
 }
 
 impl SpooledLinks {
-    /// The number of the URL of each link, from 0, and its form.
+    /// Returns for each link the number of its URL, from 0, and its form.
     pub(crate) fn each(&self) -> impl Iterator<Item = (usize, u8)> + '_ {
         let mut urls = 0;
         (0..self.count).map(move |at| {
@@ -102,7 +103,7 @@ impl SpooledLinks {
         })
     }
 
-    /// How many URLs they have.
+    /// Returns the number of distinct URLs of the links.
     pub(crate) fn urls(&self) -> usize {
         self.count - self.forms.iter().filter(|&&byte| byte & SAME_URL != 0).count()
     }
@@ -136,7 +137,7 @@ fn read_changes(bytes: &mut &[u8], changes: &mut Vec<Change>) {
     }
 }
 
-/// Appends what captures say of one another.
+/// Appends evidence.
 pub(crate) fn write_evidence<L: Copy + Into<u64>>(out: &mut Vec<u8>, evidence: &Evidence<L>) {
     wire::put(out, evidence.digests.len() as u64);
     evidence.digests.iter().for_each(|digest| out.extend_from_slice(&digest.to_be_bytes()));
@@ -167,8 +168,8 @@ fn read_evidence<L>(bytes: &mut &[u8], evidence: &mut Evidence<L>, link_of: fn(u
     }
 }
 
-/// Reads a spooled page: all but UID and links. Gives the links without URLs, and the number of those that revisits
-/// have, to which their links are indexes; and what was held.
+/// Reads a spooled page, except for UID and links. Returns the links without URLs, the number of links of revisits
+/// (links in `evidence` are indexes into these), and the data about held links.
 pub(crate) fn read_spooled<'a>(
     mut bytes: &'a [u8],
     page: &mut Page,
@@ -182,7 +183,7 @@ pub(crate) fn read_spooled<'a>(
     (links, of_revisits, bytes)
 }
 
-/// Appends all of a page, which may be formed, but its UID.
+/// Appends a page, which may be formed, without its UID.
 pub(crate) fn write(out: &mut Vec<u8>, page: &Page, evidence: &Evidence) {
     write_times(out, &page.timestamps, &page.blank, &page.statuses);
     write_rising(out, page.links.iter().map(|link| link.0));
@@ -190,7 +191,7 @@ pub(crate) fn write(out: &mut Vec<u8>, page: &Page, evidence: &Evidence) {
     write_evidence(out, evidence);
 }
 
-/// Reads what [`write`] wrote; gives what stands behind.
+/// Reads the page that [`write`] wrote, and returns the bytes after the page.
 pub(crate) fn read<'a>(mut bytes: &'a [u8], page: &mut Page, evidence: &mut Evidence) -> &'a [u8] {
     read_times(&mut bytes, page);
     page.links.clear();

@@ -1,14 +1,14 @@
-//! Stage 2: captures to pages over time, and a request for the UID of every URL that a page names.
+//! Stage 2: folds captures into pages over time, and requests the UID of every URL that a page names.
 //!
 //! Reads the capture records of the pages that this worker owns in order of (page, time) and accumulates them
 //! ([`crate::stages::pages::accumulator`]). A page that is too large has its captures and no links. An accumulated page
-//! waits in a spool, in order of its number on this worker; the fingerprints of the page and of its distinct links go
+//! waits in a spool, in order of its number on this worker. The fingerprints of the page and of its distinct links go
 //! as requests to their owners, where the UIDs will be.
 //!
 //! Request record: key = fingerprint; payload = [`Request`], each number in LEB128. Spooled page: timestamps, blank
 //! captures, statuses, links without URLs, changes, evidence ([`crate::stages::page_record`] without UIDs), number of
-//! links that revisits have, and what was held ([`crate::stages::held::links`]). A URL is requested once, in however
-//! many forms captures spell it.
+//! links of revisits, and data about held links ([`crate::stages::held::links`]). A URL is requested once, however many
+//! forms captures spell it in.
 
 pub(crate) mod accumulator;
 
@@ -43,7 +43,7 @@ struct PageStage {
     record: Vec<u8>,
 }
 
-/// Requests that are sent at once.
+/// The number of requests that are sent at once.
 const REQUESTS: usize = 1 << 12;
 
 impl PageStage {
@@ -68,7 +68,7 @@ impl PageStage {
         self.finish_page()
     }
 
-    /// Spools the page at hand; `false` where there is none.
+    /// Spools the current page. Returns `false` if there is no page.
     fn finish_page(&mut self) -> Result<bool, Error> {
         let Some(fingerprint) = self.current.take() else { return Ok(false) };
         self.accumulator.finish(fingerprint, &mut self.page)?;
@@ -86,7 +86,8 @@ impl PageStage {
         Ok(true)
     }
 
-    /// Sends requests for a page from a slot on; where it goes on, `None` when it has asked for all.
+    /// Sends requests for a page, from a slot on. Returns the page and the next slot, or `None` when all requests are
+    /// sent.
     fn ask(&mut self, number: u64, from: usize, outbox: &mut Outbox) -> Option<(u64, usize)> {
         let AccumulatedPage { fingerprint, links, revisit_links, held, .. } = &self.page;
         let forms = links.chunk_by(|one, other| without_form(*one) == without_form(*other));

@@ -1,16 +1,17 @@
-//! Where one partition of the key order ends and the next begins.
+//! The boundaries between the partitions of the key order.
 //!
 //! The super-sample of Avcular & Suel (2011, section 3) is taken by hash: the [`SAMPLE_MAX`] URLs with the smallest
-//! fingerprints. It depends on the set of URLs alone, not on workers or the order of files, and its largest fingerprint
-//! tells how many distinct URLs there are, within about 1 / sqrt(SAMPLE_MAX). Boundaries are a systematic sample of the
-//! sorted super-sample, weighted by work: a URL counts for itself, for the pages that link to it and for the URLs that
-//! it links to. The owners of the fingerprints know these: their requests are in order of fingerprints, so those of the
-//! sample come first. A large host may be split, a URL may not.
+//! fingerprints. The sample depends only on the set of URLs, not on workers or the order of files. Its largest
+//! fingerprint gives the number of distinct URLs, within about 1 / sqrt(SAMPLE_MAX). Boundaries are a systematic sample
+//! of the sorted super-sample, weighted by work: a URL counts for itself, for the pages that link to it and for the
+//! URLs that it links to. The owners of the fingerprints know this work. Their requests are sorted by fingerprint, so
+//! the requests for sampled URLs come first. A large host may be split, a URL may not.
 //!
-//! By default a row has [`PARTITIONS`] partitions, fewer where these would be smaller than [`PARTITION_URLS`] and more
-//! where they would be larger: so the servers of a small cluster share also a row that would fit into one partition.
+//! By default, a row has [`PARTITIONS`] partitions. The row has fewer partitions if these would be smaller than the
+//! lower bound of [`PARTITION_URLS`], and more if these would be larger than the upper bound. The servers of a small
+//! cluster therefore share even a row that would fit into one partition.
 //!
-//! Memory: [`SAMPLE_MAX`] keys of [`KEY_BYTES_MAX`] bytes. A longer key counts and begins no partition.
+//! Memory: [`SAMPLE_MAX`] keys of [`KEY_BYTES_MAX`] bytes. A URL with a longer key counts and begins no partition.
 
 use crate::Error;
 use crate::engine::job::{Job, Stopped};
@@ -27,21 +28,21 @@ use std::rc::Rc;
 use timely::worker::Worker;
 use webstrata_layers::Uid;
 
-/// Partitions that a row has unless they would be too small.
+/// The number of partitions of a row, unless they would be too small.
 pub const PARTITIONS: u64 = 8;
-/// URLs of a partition, about, where nothing else is asked for. A smaller one would cost more in files and in
-/// dictionaries of its own than it is worth, a larger one is much to send when a server has gone.
+/// The approximate number of URLs in a partition by default. A smaller partition would cost more in files and
+/// dictionaries than it is worth, and a larger partition is much to send when a server is gone.
 pub const PARTITION_URLS: RangeInclusive<u64> = 1 << 13..=1 << 19;
 
-/// URLs of a super-sample.
+/// The number of URLs in a super-sample.
 const SAMPLE_MAX: usize = 1 << 15;
-/// Bytes of a key that may begin a partition, at most.
+/// The maximum length of a key that may begin a partition, in bytes.
 const KEY_BYTES_MAX: usize = 512;
 
 /// The URLs with the smallest fingerprints among those offered.
 #[derive(Default)]
 pub(crate) struct Sample {
-    /// Empty where the key is too long.
+    /// The keys by fingerprint; empty if the key is too long.
     keys: BTreeMap<u128, Box<[u8]>>,
 }
 
@@ -68,7 +69,7 @@ impl Sample {
         }
     }
 
-    /// The sample as a file: key = fingerprint, payload = URL key.
+    /// Writes the sample to a file: key = fingerprint, payload = URL key.
     pub(crate) fn into_runs(self, scratch: &Scratch) -> Result<Runs, Error> {
         let mut run = RunWriter::create("sample", scratch)?;
         for (fingerprint, key) in &self.keys {
@@ -77,7 +78,7 @@ impl Sample {
         Ok(Runs(vec![run.finish()?]))
     }
 
-    /// How many distinct URLs were offered, about; exactly where they all fit into the sample.
+    /// Returns about how many distinct URLs were offered; the exact number if all of them fit into the sample.
     fn distinct(&self) -> u64 {
         match self.keys.last_key_value() {
             Some((&largest, _)) if self.keys.len() >= SAMPLE_MAX => {
@@ -90,7 +91,7 @@ impl Sample {
         }
     }
 
-    /// The keys of the sample, in order, with their fingerprints.
+    /// Returns the keys of the sample in order, with their fingerprints, without keys that are too long.
     pub(crate) fn by_key(&self) -> Vec<(&[u8], u128)> {
         let kept = self.keys.iter().filter(|(_, key)| !key.is_empty());
         let mut keys: Vec<_> = kept.map(|(&fingerprint, key)| (&**key, fingerprint)).collect();
@@ -98,7 +99,7 @@ impl Sample {
         keys
     }
 
-    /// The first keys of the partitions after the first, where `weights` are the weights of the sampled URLs.
+    /// Returns the first keys of all partitions except the first. `weights` are the weights of the sampled URLs.
     pub(crate) fn boundaries(self, partition_urls: Option<u64>, weights: &Weights) -> Boundaries {
         let partitions = partitions_for(self.distinct(), partition_urls);
         let partitions = partitions.clamp(1, self.keys.len().max(1) as u64);
@@ -120,7 +121,8 @@ impl Sample {
     }
 }
 
-/// How many partitions so many URLs make: of about `partition_urls` each, or by default as the head of this file says.
+/// Returns the number of partitions for `urls` URLs: of about `partition_urls` each, or by default as the head of this
+/// file says.
 fn partitions_for(urls: u64, partition_urls: Option<u64>) -> u64 {
     let spread = (urls / PARTITION_URLS.start()).min(PARTITIONS);
     partition_urls.map_or_else(
@@ -136,27 +138,27 @@ pub(crate) struct Boundaries {
 }
 
 impl Boundaries {
-    /// Those between partitions that begin with these keys, after the first.
+    /// Returns the boundaries of partitions that begin with these keys; the first partition has no key in the list.
     pub(crate) fn of_keys(firsts: Vec<Box<[u8]>>) -> Self {
         Self { firsts }
     }
 
-    /// The first keys of the partitions after the first.
+    /// Returns the first keys of all partitions except the first.
     pub(crate) fn firsts(&self) -> impl Iterator<Item = &[u8]> {
         self.firsts.iter().map(|first| &**first)
     }
 
-    /// The same, by themselves.
+    /// Returns the same keys as a list.
     pub(crate) fn keys(self) -> Vec<Box<[u8]>> {
         self.firsts
     }
 
-    /// How many partitions there are.
+    /// Returns the number of partitions.
     pub(crate) fn partitions(&self) -> usize {
         self.firsts.len() + 1
     }
 
-    /// The partition of a key.
+    /// Returns the partition of a key.
     pub(crate) fn of(&self, key: &[u8]) -> usize {
         self.firsts.partition_point(|first| **first <= *key)
     }
@@ -165,8 +167,9 @@ impl Boundaries {
 /// The work of the sampled URLs, by fingerprint.
 pub(crate) type Weights = HashMap<u128, u64>;
 
-/// Joins the samples of all workers into the boundaries of partitions of about `partition_urls` URLs on average and as
-/// much the same work as can be; `requests` are those of this worker. Gives the weights of the sample too.
+/// Joins the samples of all workers into the boundaries of partitions, which have about `partition_urls` URLs on
+/// average and as nearly the same work as possible. `requests` are the requests of this worker. Also returns the
+/// weights of the sample.
 pub(crate) fn boundaries(
     worker: &mut Worker,
     job: &Job,
@@ -205,7 +208,7 @@ pub(crate) fn join_sample(worker: &mut Worker, job: &Job, sample: &Runs) -> Resu
     Ok(joined.take())
 }
 
-/// Tells every worker the weights that this one knows: those of all.
+/// Sends the weights that this worker knows to every worker, and returns the weights of all workers.
 pub(crate) fn share_weights(worker: &mut Worker, job: &Job, my_weights: Vec<(u128, u64)>) -> Result<Weights, Stopped> {
     let mut my_weights = my_weights.into_iter();
     let all = Rc::new(RefCell::new(Weights::new()));
@@ -231,8 +234,8 @@ pub(crate) fn share_weights(worker: &mut Worker, job: &Job, my_weights: Vec<(u12
     Ok(all.take())
 }
 
-/// Cuts the UIDs below `end` into `partitions` intervals of about as much work each, given some UIDs with their work:
-/// where the records of a row that has those of URLs of older rows too lie.
+/// Cuts the UIDs below `end` into `partitions` intervals with about the same work, given some UIDs with their work. A
+/// row that also has records of URLs of older rows uses these bounds for its records.
 pub(crate) fn record_bounds(mut sampled: Vec<(Uid, u64)>, partitions: usize, end: Uid) -> Vec<Uid> {
     sampled.sort_unstable();
     let all: u64 = sampled.iter().map(|(_, weight)| weight).sum();
@@ -249,7 +252,7 @@ pub(crate) fn record_bounds(mut sampled: Vec<(Uid, u64)>, partitions: usize, end
     bounds
 }
 
-/// In-links and out-links of the sampled URLs whose fingerprints this worker owns.
+/// Returns the number of in-links and out-links of the sampled URLs that this worker owns by fingerprint.
 fn weights(job: &Job, sample: &Sample, requests: &Runs) -> Result<Vec<(u128, u64)>, Error> {
     let mut weights: Vec<(u128, u64)> = Vec::new();
     let Some((&largest, _)) = sample.keys.last_key_value() else { return Ok(weights) };

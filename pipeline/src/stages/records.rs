@@ -1,62 +1,63 @@
-//! Records that travel from stage to stage, where more than one file reads or writes them.
+//! Records that travel from stage to stage and that more than one file reads or writes.
 
 use crate::engine::wire;
 use webstrata_layers::record::form::FORMS;
 
 /// The kinds of capture records.
 pub(crate) mod kind {
-    /// Links; then 16 bytes of digest, zeros where there is none.
+    /// Links; then 16 bytes of digest, zeros without a digest.
     pub(crate) const LINKS: u8 = 0;
     /// A revisit with an identical digest; then 16 bytes of digest, 8 of the time referred to, zeros for none, and a
-    /// byte: 1 where the record gives no status, else 0.
+    /// byte: 1 if the record gives no status, otherwise 0.
     pub(crate) const IDENTICAL: u8 = 1;
     /// A revisit with `304 Not Modified`; then as for `IDENTICAL`.
     pub(crate) const NOT_MODIFIED: u8 = 2;
-    /// The links of another capture of the page; then 16 bytes of digest and 16 of
-    /// [`hash_of`](crate::stages::ingest::known_links::hash_of) those links.
+    /// The same links as another capture of the page; then 16 bytes of digest and 16 of
+    /// [`hash_of`](crate::stages::ingest::known_links::hash_of) the links.
     pub(crate) const SAME: u8 = 3;
     /// Links of a capture with another status than 200; then 2 bytes of status and 16 of digest.
     pub(crate) const STATUS: u8 = 4;
-    /// Links of a record without a date; how new it is stands before the 2 bytes of status and the 16 of digest, so
-    /// that after all others of a page and second come those without a date, the newest first.
+    /// Links of a record without a date; then bytes that sort newer records first, 2 bytes of status and 16 of digest.
+    /// Records without a date therefore sort after the dated records with links of the page and second, the newest
+    /// first.
     pub(crate) const UNDATED: u8 = 5;
     /// A revisit of another URL with an identical digest; then as for `IDENTICAL`.
     pub(crate) const ELSEWHERE: u8 = 6;
-    /// Links of another capture for a revisit of another URL, after all other records of its second; then 16 bytes of
-    /// digest.
+    /// Links of another capture for a revisit of another URL; then 16 bytes of digest. These records sort after all
+    /// other records of their second.
     pub(crate) const LENT: u8 = 7;
-    /// The key of the page, only with `--min-sources`; no capture.
+    /// The key of the page, only with `--min-sources`; not a capture.
     pub(crate) const NAME: u8 = 8;
-    /// A link that the store has held ([`crate::stages::held::links`]); no capture.
+    /// A link that the store has held ([`crate::stages::held::links`]); not a capture.
     pub(crate) const HELD: u8 = 9;
 }
 
-/// What is kept of a digest.
+/// Returns the 64 bits of a digest that are kept.
 pub(crate) fn short(digest: u128) -> u64 {
     let [high, low] = [digest >> 64, digest & u128::from(u64::MAX)];
     u64::try_from(high ^ low).unwrap_or(0)
 }
 
-/// The bits of a fingerprint that are left to the form of a link ([`webstrata_layers::record::form`]), so that a link
-/// and its form are one number.
+/// The bits of a fingerprint that are reserved for the form of a link ([`webstrata_layers::record::form`]), so that a
+/// link and its form are one number.
 const FORM_BITS: u128 = FORMS as u128 - 1;
 
-/// A fingerprint that leaves room for a form.
+/// Returns a fingerprint that leaves room for a form.
 pub(crate) fn without_form(fingerprint: u128) -> u128 {
     fingerprint & !FORM_BITS
 }
 
-/// A link and its form.
+/// Returns a link and its form as one number.
 pub(crate) fn with_form(fingerprint: u128, form: u8) -> u128 {
     without_form(fingerprint) | u128::from(form) & FORM_BITS
 }
 
-/// The form of a link.
+/// Returns the form of a link.
 pub(crate) fn form_of(link: u128) -> u8 {
     u8::try_from(link & FORM_BITS).unwrap_or(0)
 }
 
-/// The worker that owns a fingerprint.
+/// Returns the worker that owns a fingerprint.
 #[expect(clippy::cast_possible_truncation, reason = "below the number of workers")]
 pub(crate) fn owner(fingerprint: u128, workers: usize) -> usize {
     ((fingerprint >> 64) % workers as u128) as usize
@@ -69,15 +70,15 @@ pub(crate) struct Request {
     pub(crate) worker: usize,
     /// The number of the page on that worker.
     pub(crate) number: u64,
-    /// 0 is the page itself, n + 1 its n-th link; after these come the links of revisits, and those that were held.
+    /// 0 for the page itself, n + 1 for its n-th link. Links of revisits and held links have higher numbers.
     pub(crate) slot: u64,
-    /// For the page itself: how many links it has; else 1 for a link of a capture, 0 for others.
+    /// For the page itself, the number of its links; otherwise 1 for a link of a capture, 0 for other links.
     pub(crate) links: u64,
-    /// Whether it is the first of the page for this URL.
+    /// Whether this is the first request of the page for this URL.
     pub(crate) is_first: bool,
 }
 
-/// In the place of the number of links: the page has asked for this URL before.
+/// Written instead of the number of links if the page has asked for this URL before.
 const ASKED_BEFORE: u64 = 2;
 
 impl Request {
@@ -86,7 +87,7 @@ impl Request {
         wire::put(out, self.worker as u64);
         wire::put(out, self.number);
         wire::put(out, self.slot);
-        // One link is the rule, and takes no byte.
+        // Most requests are for one link, and then the number takes no byte.
         if self.slot == 0 || self.links == 0 {
             wire::put(out, if self.is_first { self.links } else { ASKED_BEFORE });
         }
@@ -100,22 +101,22 @@ impl Request {
         Request { worker, number, slot, links: if is_first { links } else { 0 }, is_first }
     }
 
-    /// What the URL has to do for this request: an in-link, or its out-links.
+    /// Returns the work of the URL because of this request: an in-link, or its out-links.
     pub(crate) fn weight(self) -> u64 {
         self.links
     }
 }
 
-/// What follows the fingerprint of a rare URL.
+/// The byte after the fingerprint of a rare URL.
 pub(crate) const RARE: u8 = 1;
 
-/// The fingerprint of a URL record, and whether the URL is rare.
+/// Returns the fingerprint of a URL record, and whether the URL is rare.
 pub(crate) fn fingerprint_of(payload: &[u8]) -> (&[u8], bool) {
     let (fingerprint, mark) = payload.split_at(payload.len().min(16));
     (fingerprint, mark == [RARE])
 }
 
-/// Days since 1970. Time ranges begin with whole ones, whatever their length.
+/// Days since 1970. Every time range begins at the start of a day, whatever its length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Day(i32);
 
@@ -129,7 +130,7 @@ impl Day {
     }
 }
 
-/// Appends rising days, each once.
+/// Appends ascending days, each once.
 pub(crate) fn append_starts(out: &mut Vec<u8>, days: impl Iterator<Item = Option<Day>>) {
     let mut last = None;
     for Day(day) in days.flatten() {
@@ -142,7 +143,7 @@ pub(crate) fn append_starts(out: &mut Vec<u8>, days: impl Iterator<Item = Option
     }
 }
 
-/// Reads what [`append_starts`] wrote: seconds since 1970.
+/// Reads the days that [`append_starts`] wrote, as seconds since 1970.
 pub(crate) fn read_starts(mut bytes: &[u8], starts: &mut Vec<i64>) {
     let mut day = None;
     while !bytes.is_empty() {

@@ -1,9 +1,9 @@
-//! Stage 5: fingerprints to UIDs (the replacement step of Avcular & Suel 2011, section 3).
+//! Stage 5: replaces fingerprints with UIDs (the replacement step of Avcular & Suel 2011, section 3).
 //!
 //! At the owner of a fingerprint, requests and UIDs meet in one merge of two sorted streams. The answers go back to the
-//! worker that holds the page, are put in order of (page, slot) and merged with the spooled pages. A finished page, its
-//! links as pairs of UID and form ([`webstrata_layers::record::form`]) in order, with the changes turned alike, goes to
-//! the worker that writes its partition.
+//! worker that holds the page, where they are sorted by (page, slot) and merged with the spooled pages. A finished page
+//! has its links as pairs of UID and form ([`webstrata_layers::record::form`]) in order, with its changes in the same
+//! order. The page goes to the worker that writes its partition.
 //!
 //! Answer record: key = number of the page (8 bytes), slot (8 bytes); payload = UID in LEB128.
 //! Page record: key = UID (8 bytes); payload = [`crate::stages::page_record::write`].
@@ -26,17 +26,17 @@ use webstrata_layers::record::form::formed;
 use webstrata_layers::record::presence::Change;
 use webstrata_layers::{Evidence, Page, Reader, Revisit, RowDir, Uid};
 
-/// Parts of the budget; answers may still be in memory while page records are sorted.
+/// The parts of the budget, in percent. Answers may still be in memory while page records are sorted.
 const ANSWERS_PERCENT: usize = 45;
 const RANGED_PERCENT: usize = 35;
 
 struct Join {
     requests: Sorted,
     uids: Sorted,
-    /// The UID record that the merge stands at.
+    /// The current UID record of the merge.
     at: Option<(u128, Uid)>,
     payload: Vec<u8>,
-    /// Where URLs are looked up for messages.
+    /// The row, the store and the offsets, to look up URLs for messages.
     row: RowDir,
     base: Option<Arc<Reader>>,
     offsets: Offsets,
@@ -65,7 +65,7 @@ impl Join {
 
     fn step(&mut self, outbox: &mut Outbox) -> Result<bool, Error> {
         let Some((mut fingerprint, payload)) = self.requests.next()? else {
-            // What is left of the UIDs is still looked at, for two of one fingerprint.
+            // The remaining UIDs are still read, to find two UIDs of one fingerprint.
             while self.at.is_some() {
                 self.advance()?;
             }
@@ -93,18 +93,19 @@ impl Join {
 struct Assembly {
     pages: RunReader,
     answers: Sorted,
-    /// The answer that the merge stands at: number of the page, slot, UID.
+    /// The current answer of the merge: number of the page, slot, UID.
     at: Option<(u64, u64, Uid)>,
     number: u64,
     records: Offsets,
     page: Page,
     evidence: Evidence<RevisitLink>,
-    /// UIDs of the URLs of links, then of the links that revisits have; `None` for those that were left out.
+    /// The UIDs of the URLs of links, then of the links of revisits, then of held links; `None` for URLs that were left
+    /// out.
     uids: Vec<Option<Uid>>,
-    /// UID with form, and number, of the links of the page.
+    /// The UID with form, and the number, of each link of the page.
     slots: Vec<(Uid, usize)>,
     changes: Vec<Change>,
-    /// What was spooled of held links.
+    /// The spooled data about held links.
     held: Vec<u8>,
     record: Vec<u8>,
 }
@@ -152,7 +153,7 @@ impl Assembly {
         Ok(true)
     }
 
-    /// The evidence of the page in UIDs; links without UID are dropped.
+    /// Returns the evidence of the page in UIDs, without links that have no UID.
     fn with_uids(&mut self, urls: usize) -> Evidence {
         let Evidence { digests, revisits, forms } = std::mem::take(&mut self.evidence);
         let of_revisits = self.uids.get(urls..).unwrap_or_default();
@@ -166,7 +167,7 @@ impl Assembly {
         Evidence { digests, revisits: revisits.into_iter().map(with_uids).collect(), forms }
     }
 
-    /// Brings links and changes from the order of slots to that of UIDs with forms; links without UID are dropped.
+    /// Sorts links and changes by UID with form instead of slot; drops links that have no UID.
     fn reorder(&mut self, links: usize) {
         const DROPPED: u32 = u32::MAX;
         self.slots.sort_unstable();
@@ -186,7 +187,7 @@ impl Assembly {
     }
 }
 
-/// Replaces fingerprints by UIDs; see the head of this file.
+/// Replaces fingerprints with UIDs; see the head of this file.
 pub(crate) fn replace(worker: &mut Worker, context: &Context, state: &mut BuildState) -> Result<(), Stopped> {
     let job = &context.job;
     let requests = job.check(Sorted::of(&std::mem::take(&mut state.requests), job.scratch()))?;

@@ -1,14 +1,15 @@
-//! Stage 3, only with `--min-sources`, or where links of captures do not count: leaves out URLs that were never
-//! captured and that too few pages link to (Link Database, section 2.2: misspelt URLs that nobody ever crawled).
+//! Stage 3, only with `--min-sources`, or if links of pages were left out: leaves out URLs that were never captured and
+//! that too few pages link to (Link Database, section 2.2: misspelt URLs that nobody ever crawled).
 //!
-//! URL records go to the owners of their fingerprints, where the requests for them already are: first ones
-//! ([`Request::is_first`]), one for each page that links to the URL, and one of slot 0 where it is a page itself. URLs
-//! that stay are sampled again, so that boundaries depend on them alone. Records of rare URLs are marked, by a byte
-//! after the fingerprint.
+//! URL records go to the owners of their fingerprints, which already have the requests for these URLs. The first
+//! requests ([`Request::is_first`]) count: one for each page that links to the URL, and one of slot 0 if the URL is
+//! itself a page. URLs that stay are sampled again, so that boundaries depend only on these URLs. A byte after the
+//! fingerprint marks the records of rare URLs.
 //!
-//! A URL that is rare is no URL of the store, unless that knows it already: then all its links are in rows, so `uids`,
-//! which looks it up, keeps it. Links to other rare URLs are held ([`crate::stages::held`]), and come back with the
-//! inputs of the next update: so a URL is judged by all pages of the store, whatever updates they came in.
+//! A rare URL does not belong to the store unless the store already knows it. In that case all its links are in rows,
+//! so `uids`, which looks it up, keeps it. Links to other rare URLs are held ([`crate::stages::held`]) and come back
+//! with the inputs of the next update. A URL is therefore judged by all pages of the store, whichever update added
+//! them.
 
 use crate::Error;
 use crate::engine::Context;
@@ -54,12 +55,12 @@ pub(crate) fn sources(
     Ok(())
 }
 
-/// The URL records of the URLs that stay, and a sample of them; and the records of rare ones, marked.
+/// Returns the URL records of URLs that stay and of rare URLs, which are marked; and a sample of the URLs that stay.
 fn keep(job: &Job, mut urls: Sorted, mut requests: Sorted, min_sources: u64) -> Result<(Sorter, Sample), Error> {
     let mut kept = (Sorter::new(job.scratch(), "urls", job.budget(30)), Sample::default());
     let (mut key, mut sources, mut is_page) = (Vec::new(), 0, false);
     let mut take_urls = |up_to: &[u8], sources: u64, is_page: bool, kept: &mut (Sorter, Sample)| -> Result<(), Error> {
-        // URL records have one or more lines a fingerprint, all before the first line of the next one.
+        // A fingerprint has one or more URL records, all before the first record of the next fingerprint.
         while let Some((fingerprint, url_key)) = urls.peek()? {
             if fingerprint > up_to {
                 break;

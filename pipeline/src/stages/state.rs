@@ -1,4 +1,4 @@
-//! What a worker of a build or an update has after each stage.
+//! The state of a worker of a build or an update after each stage.
 
 use serde::{Deserialize, Serialize};
 use webstrata_layers::store::held::HeldEntry;
@@ -8,16 +8,15 @@ use crate::engine::state::JobState;
 use crate::engine::state::Runs;
 use crate::row::RowState;
 
-/// See the head of this file; each collection names the stage that makes it and the one that
-/// takes it.
+/// See the head of this file. The comment of each collection names the stage that makes it and the stage that takes it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct BuildState {
     pub(crate) row: RowState,
-    /// Captures that were read.
+    /// The number of captures that were read.
     pub(crate) captures_read: u64,
     /// The inputs that this worker has read.
     pub(crate) inputs: Vec<InputRecord>,
-    /// Captures that the store had already.
+    /// The number of captures that the store already had.
     pub(crate) captures_stored: u64,
     /// Capture records of the pages that this worker owns: `ingest` to `pages`.
     pub(crate) captures: Runs,
@@ -29,7 +28,7 @@ pub(crate) struct BuildState {
     pub(crate) pages: Runs,
     /// Requests for the fingerprints that this worker owns: `pages` to `replace`.
     pub(crate) requests: Runs,
-    /// Pages whose links are left out, of all workers: `pages` to `sources`.
+    /// The number of pages of all workers with links that are left out: `pages` to `sources`.
     pub(crate) left_out: u64,
     /// UID records of the fingerprints that this worker owns: `uids` to `replace`.
     pub(crate) uids: Runs,

@@ -1,14 +1,15 @@
-//! Stage 4: distinct URLs to UIDs, by range partition, and the URL layer (Avcular & Suel 2011, section 3).
+//! Stage 4: gives distinct URLs their UIDs, by range partition, and writes the URL layer (Avcular & Suel 2011,
+//! section 3).
 //!
-//! URL records go by range of the key to the worker of their partition, are sorted and each kept once. The UID of a URL
-//! is the number of URLs in the partitions before it plus its place in its own. Every worker tells the others how
-//! many URLs its partitions have, so each knows all offsets. Then the URL layer is written and each (fingerprint, UID)
-//! goes to the owner of the fingerprint.
+//! URL records go by range of the key to the worker of their partition, which sorts them and keeps each URL once. The
+//! UID of a URL is the number of URLs in the earlier partitions plus the place of the URL in its partition. Every
+//! worker tells the other workers how many URLs its partitions have, so each worker knows all offsets. Then the URL
+//! layer is written, and each (fingerprint, UID) goes to the owner of the fingerprint.
 //!
-//! Rare URLs ([`crate::stages::sources`]) that the store does not have get numbers of their own, and are in no layer.
+//! Rare URLs ([`crate::stages::sources`]) that the store does not have get separate numbers, and are in no layer.
 //!
-//! An update looks each URL up in the rows of the store, which is a merge of sorted streams: what is there keeps its
-//! UID, the others go on from the last UID of the store.
+//! An update looks each URL up in the rows of the store, in a merge of sorted streams. URLs of the store keep their
+//! UIDs, and the other URLs get the UIDs after the last UID of the store.
 //!
 //! UID record: key = fingerprint; payload = UID in LEB128.
 
@@ -60,16 +61,18 @@ fn by_range(worker: &mut Worker, job: &Job, urls: &Runs, boundaries: &Boundaries
 
 /// The distinct URLs of a worker's ranges.
 struct Distinct {
-    /// Those that the store does not have: key and fingerprint, in order.
+    /// The URLs that the store does not have: key and fingerprint, in order.
     new: Run,
-    /// How many these are, by partition.
+    /// The number of these URLs, by partition.
     counts: Vec<u64>,
-    /// Those that it has: fingerprint and UID, in LEB128.
+    /// The URLs that the store has: fingerprint and UID, in LEB128.
     known: Run,
-    /// Sampled ones that the store has, by UID, and that it does not, by partition and place there; and their work.
+    /// The sampled URLs that the store has, as (UID, work), and the other sampled URLs, as (partition, place there,
+    /// work).
     sampled_known: Vec<(Uid, u64)>,
     sampled_new: Vec<(usize, u64, u64)>,
-    /// Those that neither it nor the row has, because too few pages link to them: key and fingerprint, in order.
+    /// The URLs that neither the store nor the row has, because too few pages link to them: key and fingerprint, in
+    /// order.
     held: Option<Run>,
 }
 
@@ -128,7 +131,7 @@ fn distinct(
     Ok(Distinct { new: new.finish()?, counts, known: known.finish()?, sampled_known, sampled_new, held })
 }
 
-/// Adds up the counts of all workers.
+/// Adds up the counts of all workers, and returns the first UIDs of all partitions.
 fn offsets(worker: &mut Worker, job: &Job, first: Uid, counts: Vec<u64>) -> Result<Offsets, Stopped> {
     let all = Rc::new(RefCell::new(vec![0; counts.len()]));
     let received = Rc::clone(&all);
@@ -158,7 +161,7 @@ fn offsets(worker: &mut Worker, job: &Job, first: Uid, counts: Vec<u64>) -> Resu
     Ok(Offsets(std::iter::once(first).chain(firsts).collect()))
 }
 
-/// Where the records of an update are cut, from what all workers know of sampled UIDs.
+/// Returns the bounds of the records of an update, from the sampled UIDs of all workers.
 fn records(worker: &mut Worker, job: &Job, sampled: Vec<(Uid, u64)>, offsets: &Offsets) -> Result<Offsets, Stopped> {
     let all = engine::gather(worker, job, None, &sampled)?;
     let end = offsets.0.last().copied().unwrap_or_default();
@@ -169,22 +172,22 @@ fn records(worker: &mut Worker, job: &Job, sampled: Vec<(Uid, u64)>, offsets: &O
 struct Writing {
     row: RowDir,
     urls: RunReader,
-    /// URLs that the store has: they come first.
+    /// The URLs that the store has, which come first.
     known: RunReader,
-    /// URLs that are held come after them, with the number of the next one.
+    /// The held URLs, which come next, and the number of the next held URL.
     held: Option<RunReader>,
     next_held: Uid,
     offsets: Offsets,
     /// The partition being written, its writer, and the UID of its next URL.
     current: Option<(usize, UrlWriter, Uid)>,
-    /// This worker's partitions that are not yet begun, the next one last.
+    /// This worker's partitions that have not begun, the next partition last.
     waiting: Vec<usize>,
     first_keys: BTreeMap<u32, String>,
     files: Vec<FileEntry>,
 }
 
 impl Writing {
-    /// The next URL: its fingerprint and UID.
+    /// Returns the next URL, as fingerprint and UID.
     fn next(&mut self) -> Result<Option<(u128, Uid)>, Error> {
         if let Some((mut fingerprint, mut uid)) = self.known.next()? {
             return Ok(Some((u128::from_be_bytes(wire::take_array(&mut fingerprint)), Uid(wire::take(&mut uid)))));

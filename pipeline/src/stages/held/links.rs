@@ -1,35 +1,36 @@
-//! What travels with a page where links may be held ([`crate::stages::held`]): its key, and the links that the store
-//! has held of it so far.
+//! The data that travels with a page if links may be held ([`crate::stages::held`]): the key of the page, and the links
+//! of the page that the store has held so far.
 //!
-//! A page that is spooled has this behind all else; nothing of it is there in stores without `--min-sources`. Coded:
-//! length of the key and the key, then how many links there are, each its URL, its form or [`OF_REVISITS`] in a byte,
-//! how many times, and these: the first as [`wire::put_signed`], then gaps; all numbers are LEB128. A URL is a
-//! fingerprint (16 bytes) while captures are accumulated, then an index into the held URLs of the page, then a UID with
-//! its form.
+//! A spooled page has this data at its end; in stores without `--min-sources`, the data is empty. Encoding: length of
+//! the key and the key, the number of URLs, the number of links, then for each link its URL, its form or
+//! [`OF_REVISITS`] in a byte, the number of times, and the times: the first as [`wire::put_signed`], then gaps. All
+//! numbers are LEB128. A URL is a fingerprint (16 bytes) while captures are accumulated, then an index into the held
+//! URLs of the page, then a UID plus 1, or 0 without a UID.
 //!
-//! Links that are held have numbers instead of UIDs: [`HELD`], the worker that has their texts, and their place there.
+//! Held links have numbers instead of UIDs: [`HELD`], the worker that has the text of the URL, and the place of the
+//! text there.
 
 use crate::engine::wire;
 use webstrata_layers::Uid;
 use webstrata_layers::record::form::{formed, link_of};
 use webstrata_layers::store::held::OF_REVISITS;
 
-/// No store has so many URLs; forms stand above.
+/// The bit of held numbers. No store has this many URLs, and forms take higher bits.
 const HELD: u64 = 1 << 55;
-/// Bits of the place of a text.
+/// The number of bits for the place of a text.
 const PLACE_BITS: u32 = 40;
 
-/// The number of a held URL, whose text has this place on this worker.
+/// Returns the number of a held URL with its text at this place on this worker.
 pub(crate) fn held_number(worker: usize, place: u64) -> Uid {
     Uid(HELD | (worker as u64) << PLACE_BITS | place)
 }
 
-/// Whether a link, with its form or without, is held.
+/// Whether a link is held; the link may have a form or not.
 pub(crate) fn is_held(link: Uid) -> bool {
     link_of(link).0 & HELD != 0
 }
 
-/// The worker that has the text of a held URL, and the place there.
+/// Returns the worker that has the text of a held URL, and the place there.
 pub(crate) fn place_of(number: Uid) -> (usize, u64) {
     let number = link_of(number).0 & !HELD;
     (usize::try_from(number >> PLACE_BITS).unwrap_or(0), number & ((1 << PLACE_BITS) - 1))
@@ -38,15 +39,15 @@ pub(crate) fn place_of(number: Uid) -> (usize, u64) {
 /// A link that the store has held.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct HeldLink {
-    /// UID, or number of a held URL, with its form.
+    /// The UID, or the number of a held URL, with the form.
     pub(crate) link: Uid,
-    /// Whether it stands in revisits themselves.
+    /// Whether the link is in records of revisits.
     pub(crate) of_revisits: bool,
-    /// When it is there, as [`webstrata_layers::store::held`] has it.
+    /// The times at which the link is there, as in [`webstrata_layers::store::held`].
     pub(crate) times: Vec<i64>,
 }
 
-/// Appends times, rising.
+/// Appends ascending times.
 pub(crate) fn write_times(out: &mut Vec<u8>, times: &[i64]) {
     wire::put(out, times.len() as u64);
     let mut last = None;
@@ -59,7 +60,7 @@ pub(crate) fn write_times(out: &mut Vec<u8>, times: &[i64]) {
     }
 }
 
-/// Reads what [`write_times`] wrote.
+/// Reads the times that [`write_times`] wrote.
 pub(crate) fn read_times(bytes: &mut &[u8]) -> Vec<i64> {
     let (count, mut last) = (wire::take(bytes), None);
     let next = |_| {
@@ -73,27 +74,27 @@ pub(crate) fn read_times(bytes: &mut &[u8]) -> Vec<i64> {
     (0..count).map(next).collect()
 }
 
-/// Appends a held link as a capture record has it.
+/// Appends a held link in the form of a capture record.
 pub(crate) fn write_record(out: &mut Vec<u8>, fingerprint: u128, form: u8, times: &[i64]) {
     out.extend_from_slice(&fingerprint.to_be_bytes());
     out.push(form);
     write_times(out, times);
 }
 
-/// What was accumulated of a page besides its captures.
+/// The data that was accumulated for a page besides its captures.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Accumulated {
-    /// The key of the page; empty where nothing is held.
+    /// The key of the page; empty without `--min-sources`.
     pub(crate) key: Vec<u8>,
-    /// Held links, as in capture records, one after the other, rising.
+    /// The held links in the form of capture records, one after the other, ascending.
     links: Vec<u8>,
     count: u64,
-    /// Fingerprints of their URLs, rising, each once.
+    /// The fingerprints of the URLs of these links, ascending, each once.
     pub(crate) urls: Vec<u128>,
 }
 
 impl Accumulated {
-    /// Adds a held link, not below the one before.
+    /// Adds a held link; links must come in ascending order.
     pub(crate) fn add(&mut self, record: &[u8]) {
         let mut link = record;
         let fingerprint = u128::from_be_bytes(wire::take_array(&mut link));
@@ -116,7 +117,7 @@ impl Accumulated {
         self.count = 0;
     }
 
-    /// Appends it to a page that is spooled.
+    /// Appends the data to a spooled page.
     pub(crate) fn write(&self, out: &mut Vec<u8>) {
         if self.key.is_empty() {
             return;
@@ -151,7 +152,7 @@ fn copy_times(from: &mut &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// How many held URLs a spooled page has.
+/// Returns the number of held URLs of a spooled page.
 pub(crate) fn urls_of(mut spooled: &[u8]) -> usize {
     if spooled.is_empty() {
         return 0;
@@ -167,7 +168,7 @@ fn take_key<'a>(bytes: &mut &'a [u8]) -> &'a [u8] {
     key
 }
 
-/// Brings what is spooled to UIDs, given those of its URLs.
+/// Appends spooled data with UIDs, given the UIDs of its URLs.
 pub(crate) fn write_with_uids(out: &mut Vec<u8>, mut spooled: &[u8], uids: &[Option<Uid>]) {
     if spooled.is_empty() {
         return;
@@ -185,7 +186,7 @@ pub(crate) fn write_with_uids(out: &mut Vec<u8>, mut spooled: &[u8], uids: &[Opt
     }
 }
 
-/// Reads what [`write_with_uids`] wrote: the key of the page, and the links of those URLs that have a UID.
+/// Reads the data that [`write_with_uids`] wrote: the key of the page, and the links to URLs that have a UID.
 pub(crate) fn read(mut bytes: &[u8], key: &mut Vec<u8>, links: &mut Vec<HeldLink>) {
     key.clear();
     links.clear();

@@ -1,7 +1,7 @@
-//! Held links as links of their page: put in beside those of the layers, and taken out again.
+//! Adds held links to their page, beside the links of the layers, and takes them out again.
 //!
-//! A page that updates add to is put together with all its links, those that are held too, so that a capture that comes
-//! again, and a revisit of an earlier capture, have them. Then those that are still held go out of what is written.
+//! An update joins a page with all its links, including held links, so that a repeated capture and a revisit of an
+//! earlier capture have these links. Then the links that are still held are taken out of the page that is written.
 
 use crate::stages::held::links::HeldLink;
 use std::collections::BTreeMap;
@@ -9,12 +9,12 @@ use webstrata_layers::record::form::each_link;
 use webstrata_layers::record::presence::{Change, intervals};
 use webstrata_layers::{Evidence, Page, Uid};
 
-/// The captures of a page whose links are known.
+/// Returns the captures of a page with known links.
 fn known(page: &Page) -> Vec<u32> {
     (0u32..).zip(&page.timestamps).map(|(at, _)| at).filter(|&at| !page.is_blank(at)).collect()
 }
 
-/// Where the presence of a link changes that is in these stretches of captures.
+/// Returns the changes of the presence of a link that is in these stretches of captures.
 fn changes_of(times: &[i64], page: &Page, known: &[u32]) -> Vec<Change> {
     let mut changes = Vec::new();
     let mut set = |at: usize| changes.extend(known.get(at).map(|&capture| Change { link: 0, capture }));
@@ -43,7 +43,7 @@ fn changes_of(times: &[i64], page: &Page, known: &[u32]) -> Vec<Change> {
     changes
 }
 
-/// The page with the held links that are put in.
+/// Returns the page with the held links added.
 pub(crate) fn put_in((page, mut evidence): (Page, Evidence), links: &[HeldLink]) -> (Page, Evidence) {
     let known = known(&page);
     let of_captures = links.iter().filter(|held| !held.of_revisits);
@@ -71,7 +71,7 @@ pub(crate) fn put_in((page, mut evidence): (Page, Evidence), links: &[HeldLink])
     (Page { links: all_links, changes, ..page }, evidence)
 }
 
-/// Takes links out of a page; gives them, in no order.
+/// Takes links out of a page, and returns these links in no particular order.
 pub(crate) fn take_out(page: &mut Page, evidence: &mut Evidence, is_out: impl Fn(Uid) -> bool) -> Vec<HeldLink> {
     let (known, captures) = (known(page), u32::try_from(page.timestamps.len()).unwrap_or(u32::MAX));
     let (mut taken, mut links, mut changes) = (Vec::new(), Vec::new(), Vec::new());
@@ -114,7 +114,7 @@ mod tests {
     use webstrata_layers::Revisit;
 
     proptest! {
-        /// What is taken out comes back where it was, with unknown captures between.
+        /// Links that are taken out come back at the same captures, with unknown captures between them.
         #[test]
         fn links_go_out_and_come_back(
             captures in prop::collection::vec(

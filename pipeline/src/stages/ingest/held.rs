@@ -1,6 +1,6 @@
-//! What the store has held so far ([`webstrata_layers::store::held`]), brought back to be judged again with what is
-//! read: for each link the URL records of its page and its target, the key of the page, and a record of the link with
-//! the captures of the page.
+//! Brings the held links of the store ([`webstrata_layers::store::held`]) back, so that they are judged again together
+//! with the inputs. Each link gives the URL records of its page and its target, a record with the key of the page, and
+//! a record of the link. The last two records travel with the captures of the page.
 //!
 //! Every worker reads some of the files. Memory: a row group.
 
@@ -15,10 +15,10 @@ use webstrata_datasets::Fingerprint;
 use webstrata_layers::Location;
 use webstrata_layers::store::held::{HeldEntry, HeldFile, HeldLink};
 
-/// Links that are sent at once.
+/// The number of links that are sent at once.
 const LINKS: usize = 1 << 10;
 
-/// Pages lately named to their owners; direct mapped, so a page may be named again.
+/// The pages that were recently named to their owners. The slots are direct-mapped, so a page may be named again.
 pub(super) struct Names(Vec<u128>);
 
 impl Names {
@@ -28,7 +28,7 @@ impl Names {
         Self(vec![0; Self::SLOTS])
     }
 
-    /// Whether a page was not lately named; then it is.
+    /// Whether a page was not named recently; afterwards, the page counts as named.
     pub(super) fn is_new(&mut self, page: u128) -> bool {
         let slot = usize::try_from(page >> 64 & (Self::SLOTS as u128 - 1)).unwrap_or(0);
         self.0.get_mut(slot).is_some_and(|named| std::mem::replace(named, page) != page)
@@ -36,7 +36,7 @@ impl Names {
 }
 
 impl RecordMaker {
-    /// Tells the owner of a page its key.
+    /// Sends the key of a page to the owner of the page.
     pub(super) fn name(&mut self, page: u128, key: &[u8], outbox: &mut Outbox) {
         let record = [&[kind::NAME], key].concat();
         outbox.send(owner(page, outbox.workers()), &key_of(page), &record);
@@ -60,7 +60,7 @@ impl RecordMaker {
     }
 }
 
-/// The key of a record of a page that is no capture.
+/// Returns the key of a record that belongs to a page and is not a capture.
 fn key_of(page: u128) -> [u8; 24] {
     let mut key = [0; 24];
     key[..16].copy_from_slice(&page.to_be_bytes());
@@ -68,7 +68,7 @@ fn key_of(page: u128) -> [u8; 24] {
     key
 }
 
-/// Sends what this worker's files have.
+/// Sends the held links of this worker's files.
 pub(super) fn bring_back(
     worker: &mut Worker,
     context: &Context,
@@ -102,7 +102,7 @@ pub(super) fn bring_back(
 struct Reading {
     store: Location,
     waiting: Vec<HeldEntry>,
-    /// The file at hand and the number of its next row group.
+    /// The current file and the number of its next row group.
     file: Option<(HeldFile, usize)>,
     links: std::vec::IntoIter<HeldLink>,
 }

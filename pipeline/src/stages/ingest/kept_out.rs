@@ -1,33 +1,35 @@
-//! What was taken out of the store, as captures are read: a later crawl does not bring it back.
+//! Keeps captures and links that were taken out of the store out of the inputs, so that a later crawl does not bring
+//! them back.
 //!
-//! Rules select URLs by key, and URLs are known here by fingerprint. The key of a URL is seen when the URL is; those
-//! that some rule selects are kept, with the rules. Whether such a URL is one of the store depends on what it is named
-//! as, and when: so it is sent on each time that it is named otherwise than as what is kept out.
+//! Rules select URLs by key, and this stage names URLs by fingerprint. The key of a URL is known when the text of the
+//! URL is seen, and keys that a rule selects are kept with the rules. Such a URL may be kept out in one place and not
+//! in another: as a page, as a link, or at some times only. The URL is therefore sent each time that it is named in a
+//! way that is not kept out.
 //!
-//! Memory: the keys of the URLs that rules select, as far as they were read.
+//! Memory: the keys of the URLs that were read and that rules select.
 
 use std::collections::HashMap;
 use webstrata_layers::{RemovalRule, Removals};
 
-/// A URL that some rule selects.
+/// A URL that a rule selects.
 pub(super) struct Named {
     pub(super) key: Box<[u8]>,
     rules: Vec<RemovalRule>,
 }
 
 impl Named {
-    /// Whether it is not to be read as a page, or else as a link, in a capture of this second.
+    /// Whether the URL is kept out of a capture of this second: as the page if `is_page`, otherwise as a link.
     pub(super) fn is_kept_out(&self, is_page: bool, time: i64) -> bool {
         let means = |rule: &&RemovalRule| if is_page { rule.of_pages() } else { rule.of_targets() };
         self.rules.iter().filter(means).any(|rule| rule.covers(time))
     }
 }
 
-/// See the head of this file.
+/// The removals of a store, and the URLs that they select; see the head of this file.
 pub(super) struct KeptOut {
     removals: Removals,
     named: HashMap<u128, Named>,
-    /// Seconds from which on other rules hold than before, rising.
+    /// The times in seconds at which the set of rules that hold changes, ascending.
     bounds: Vec<i64>,
 }
 
@@ -40,7 +42,7 @@ impl KeptOut {
         Self { removals: removals.clone(), named: HashMap::new(), bounds }
     }
 
-    /// Whether some rule selects the URL with this key; then it is kept.
+    /// Whether a rule selects the URL with this key. If so, the URL is kept.
     pub(super) fn is_named(&mut self, fingerprint: u128, key: &[u8]) -> bool {
         if self.removals.is_empty() {
             return false;
@@ -53,17 +55,17 @@ impl KeptOut {
         is_named
     }
 
-    /// The URL with this fingerprint, if some rule selects it.
+    /// Returns the URL with this fingerprint, if a rule selects the URL.
     pub(super) fn of(&self, fingerprint: u128) -> Option<&Named> {
         if self.named.is_empty() { None } else { self.named.get(&fingerprint) }
     }
 
-    /// Whether some rule holds at some times only.
+    /// Whether a rule holds only for a period.
     pub(super) fn has_periods(&self) -> bool {
         !self.bounds.is_empty()
     }
 
-    /// A number for the times in which the same rules hold as at this one; 0 where all always hold.
+    /// Returns a number for the period of this time, in which the same rules hold; 0 if all rules always hold.
     pub(super) fn period(&self, time: i64) -> u128 {
         self.bounds.partition_point(|&bound| bound <= time) as u128
     }

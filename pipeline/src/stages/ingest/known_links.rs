@@ -1,19 +1,19 @@
-//! The links that pages had at the capture before: most captures have the same, and then they are neither looked up nor
-//! sent again.
+//! The links of the previous captures of pages. Most captures have the same links as the capture before, and then the
+//! links are neither looked up nor sent again.
 //!
-//! For each page one slot: a hash of its link texts as they stood in the file, a hash of what they came to, and what
-//! was counted on the way. Direct mapped, so a page may be forgotten, and is then looked up again: the answer is the
-//! same. Memory: 64 bytes a slot.
+//! Each page has one slot: a hash of its link texts as they were in the file, a hash of the resulting links, and the
+//! counts of texts that were left out. The slots are direct-mapped, so a page may be forgotten. Its links are then
+//! looked up again, with the same result. Memory: 64 bytes a slot.
 
 use webstrata_datasets::{Dictionary, Finding, Tally};
 use xxhash_rust::xxh3::xxh3_128;
 
-/// What stands for a set of links, written as in a capture record.
+/// Returns the hash that refers to a set of links, given as they are in a capture record.
 pub(crate) fn hash_of(links: &[u8]) -> u128 {
     xxh3_128(links)
 }
 
-/// Link texts that are no links, by what they are.
+/// The number of link texts that are not links, by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Missed([u32; Missed::KINDS.len()]);
 
@@ -31,10 +31,10 @@ impl Missed {
     }
 }
 
-/// What the link texts of a capture came to.
+/// The result of looking up the link texts of a capture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Known {
-    /// [`hash_of`] the links.
+    /// The [`hash_of`] the links.
     pub(crate) links: u128,
     pub(crate) missed: Missed,
 }
@@ -46,7 +46,7 @@ struct Slot {
     known: Known,
 }
 
-/// See the head of this file.
+/// The links of the previous captures of pages; see the head of this file.
 pub(crate) struct KnownLinks(Vec<Slot>);
 
 impl KnownLinks {
@@ -57,35 +57,36 @@ impl KnownLinks {
 
     fn slot(&mut self, page: u128) -> &mut Slot {
         let mask = self.0.len() - 1;
-        // The lowest bits of a fingerprint are those of a form, and the upper half gives all pages of this worker.
+        // The lowest bits of a fingerprint are reserved for a form, and the upper half decides the worker, so neither
+        // is used.
         &mut self.0[(page >> 32) as usize & mask]
     }
 
-    /// What these texts came to, where they are those that the page had last.
+    /// Returns the result for these texts, if the page had the same texts last.
     pub(crate) fn of(&mut self, page: u128, texts: u128) -> Option<Known> {
         let slot = self.slot(page);
         (slot.page == page && slot.texts == texts).then_some(slot.known)
     }
 
-    /// Keeps what texts came to; whether the page had the same links before.
+    /// Keeps the result for texts. Returns whether the page had the same links before.
     pub(crate) fn keep(&mut self, page: u128, texts: u128, known: Known) -> bool {
         let before = std::mem::replace(self.slot(page), Slot { page, texts, known });
         before.page == page && before.known.links == known.links
     }
 }
 
-/// Fingerprints of the texts of one dictionary, as far as they are known and the same for every page.
+/// The fingerprints of the texts of one dictionary that are known and are the same for every page.
 ///
 /// Memory: 16 bytes a text of a dictionary, which the reader holds in memory as a whole.
 #[derive(Default)]
 pub(crate) struct Memo {
     dictionary: u64,
-    /// By key; 0 is not known.
+    /// The fingerprints by key; 0 if unknown.
     fingerprints: Vec<u128>,
 }
 
 impl Memo {
-    /// Forgets what is of another dictionary.
+    /// Forgets all fingerprints if they belong to another dictionary.
     pub(crate) fn turn_to(&mut self, dictionary: &Dictionary) {
         if self.dictionary != dictionary.id() {
             self.dictionary = dictionary.id();
@@ -94,14 +95,14 @@ impl Memo {
         }
     }
 
-    /// The fingerprint of a key.
+    /// Returns the fingerprint of a key, if known.
     #[inline]
     pub(crate) fn get(&self, key: i32) -> Option<u128> {
         let known = usize::try_from(key).ok().and_then(|key| self.fingerprints.get(key).copied());
         known.filter(|&fingerprint| fingerprint != 0)
     }
 
-    /// Keeps the fingerprint of a key, if its text means the same on every page.
+    /// Keeps the fingerprint of a key, if the text of the key has the same meaning on every page.
     pub(crate) fn keep(&mut self, key: i32, text: &str, fingerprint: u128) {
         let is_absolute = text.starts_with("http://") || text.starts_with("https://");
         if let Some(slot) = usize::try_from(key).ok().and_then(|key| self.fingerprints.get_mut(key))

@@ -1,26 +1,28 @@
-//! Links for revisits of other URLs: a revisit that refers to a capture of another URL has the links of all captures
-//! with its digest, whatever their URLs, resolved against its own.
+//! Links for revisits of other URLs. A revisit that refers to a capture of another URL gets the links of all captures
+//! with its digest, whatever their URLs. The links are resolved against the URL of the revisit.
 //!
-//! What is wanted and what is there meet by digest, of which 64 bits are compared, as the store has no more:
+//! Revisits and captures meet by digest. 64 bits of each digest are compared, because the store keeps no more:
 //!
 //! ```text
-//! new revisits, those of the store, digests of the inputs -> what is wanted and there -> links for the wanted digests
+//! new revisits, revisits of the store, digests of inputs -> wanted and offered digests -> links for these digests
 //! ```
 //!
-//! A new revisit wants the captures of the inputs and those of the store, a revisit of the store those of the inputs:
-//! it has what the store has. So it does not matter in which batches captures and revisits come. Texts of links are not
-//! kept: inputs are read a second time, only where something of them is wanted (standard input cannot be), and of the
-//! store's captures the texts are made anew from links and forms ([`webstrata_datasets::Form`]). A capture lends its
-//! links if its status is 200 and no link has a form of which nothing can be said under another URL. A page that is too
-//! large, and a capture that was taken out, have no links to lend. Held links are lent as all others.
+//! A new revisit wants the captures of the inputs and of the store. A revisit of the store wants only the captures of
+//! the inputs, because it already has the links of the store's captures. The order of batches of captures and revisits
+//! therefore does not matter. Texts of links are not kept. Inputs that have captures with digests are read a second
+//! time if any digest is wanted; standard input cannot be read twice. For captures of the store, the texts are made
+//! again from links and forms ([`webstrata_datasets::Form`]). A capture lends its links if its status is 200 and no
+//! link has the form [`Form::OTHER`], which does not tell the link under another URL. A page that is too large and a
+//! capture that was taken out have no links to lend. Held links are lent like all other links.
 //!
-//! Records that meet: key = digest (8 bytes), a byte ([`OFFERED`], [`STORED`], [`NEW`]); payload = nothing; UID of the
-//! page; time in [`wire::time_key`] and URL of the page. Offer: key = digest, hash of the payload (16 bytes), so that a
-//! payload that many captures have is lent once; payload = length and text of the `<base>`, then of each link.
+//! Records that meet: key = digest (8 bytes), a byte; payload = nothing for [`OFFERED`]; UID of the page for
+//! [`STORED`]; time in [`wire::time_key`] and URL of the page for [`NEW`]. Offer: key = digest, hash of the payload (16
+//! bytes), so that a payload that many captures have is lent once; payload = length and text of the `<base>`, then of
+//! each link.
 //!
-//! Memory: the wanted digests, and the revisits that want one payload. Cost: nothing without such revisits; with those
-//! of the store, a sort of the digests of the inputs and the layer rv of the rows that have them; with new ones, the
-//! layer rv of all rows that have digests, and the pages whose captures are wanted.
+//! Memory: the wanted digests, and the revisits that want one payload. Cost: nothing without revisits of other URLs.
+//! With such revisits in the store, a sort of the digests of the inputs, and the layer rv of the rows that have such
+//! revisits. With new ones, the layer rv of all rows that have digests, and the pages with wanted captures.
 
 use super::SharedMaker;
 use crate::Error;
@@ -48,14 +50,14 @@ use webstrata_layers::{Error as LayersError, Evidence, Flaw, Links, Page, Reader
 use webstrata_url::canonical;
 use xxhash_rust::xxh3::xxh3_128;
 
-/// Some input has a capture with this digest.
+/// An input has a capture with this digest.
 const OFFERED: u8 = 0;
-/// A revisit of the store wants it.
+/// A revisit of the store wants this digest.
 const STORED: u8 = 1;
-/// A new revisit wants it.
+/// A new revisit wants this digest.
 const NEW: u8 = 2;
 
-/// Bytes of the texts of an offer, about; what a capture has beyond is another one.
+/// The approximate size of the texts of an offer, in bytes; further links of a capture become another offer.
 const OFFER_BYTES: usize = 64 << 10;
 
 /// A new revisit of another URL.
@@ -65,11 +67,11 @@ pub(super) struct Want {
     pub(super) url: String,
 }
 
-/// What was read that may be lent.
+/// The captures that were read and may lend their links.
 #[derive(Default)]
 pub(super) struct Offering {
     inputs: Vec<Input>,
-    /// The digests, where revisits of the store may want them.
+    /// The digests of these captures, if revisits of the store may want them.
     digests: Option<Sorter>,
 }
 
@@ -81,7 +83,7 @@ impl Offering {
         Self { inputs: Vec::new(), digests }
     }
 
-    /// Adds a capture.
+    /// Adds a capture, given by its input and its digest.
     pub(super) fn add(&mut self, input: &Input, digest: u64) -> Result<(), Error> {
         if self.inputs.last() != Some(input) {
             self.inputs.push(input.clone());
@@ -90,21 +92,21 @@ impl Offering {
     }
 }
 
-/// The rows that have revisits of other URLs.
+/// Returns the rows that have revisits of other URLs.
 fn waiting(context: &Context) -> impl Iterator<Item = usize> + '_ {
     let rows = context.base.iter().flat_map(|base| (0..).zip(&base.store().manifest().rows));
     rows.filter(|(_, row)| row.elsewhere > 0).map(|(at, _)| at)
 }
 
-/// Whether a capture is a revisit that refers to a capture of another URL. That URL is not interned: it is neither a
-/// page nor a link by being named here.
+/// Whether a capture is a revisit that refers to a capture of another URL. The other URL is not interned: a reference
+/// makes the URL neither a page nor a link.
 pub(super) fn names_another_page(capture: &Capture) -> bool {
     let Content::Revisit(revisit) = &capture.content else { return false };
     let referred = revisit.url.as_ref().and_then(|url| canonical(None, url).ok());
     referred.is_some() && referred != canonical(None, &capture.url).ok()
 }
 
-/// Whether a capture is a revisit that takes the links of captures of any URL, by its digest.
+/// Whether a capture is a revisit that takes the links of captures of any URL that have its digest.
 pub(super) fn refers_elsewhere(capture: &Capture) -> bool {
     let is_of_digest =
         matches!(&capture.content, Content::Revisit(revisit) if revisit.profile == Profile::IdenticalDigest);
@@ -177,7 +179,7 @@ pub(super) fn lend(
     shuffle(worker, job, "ingest", move |outbox| handing.step(outbox), captures.consumer())
 }
 
-/// What this worker knows of that is wanted and offered.
+/// Returns the wanted and the offered digests that this worker knows, sorted.
 fn all_wants(worker: &Worker, context: &Context, wants: &[Want], digests: Option<Sorter>) -> Result<Sorted, Error> {
     let job = &context.job;
     let mut all = Sorter::new(job.scratch(), "wants", job.budget_beside_reader(4));
@@ -208,8 +210,8 @@ fn all_wants(worker: &Worker, context: &Context, wants: &[Want], digests: Option
     all.finish()
 }
 
-/// Brings together what is wanted and what is there: the revisits that may be lent something, by digest, on the worker
-/// that owns the digest; on all workers, the digests, each with whether a new revisit wants it.
+/// Joins wanted and offered digests. Returns the revisits that may get links, by digest, on the worker that owns the
+/// digest. Also returns, on all workers, the digests, each with whether a new revisit wants it.
 fn meet(worker: &mut Worker, job: &Job, mut mine: Sorted) -> Result<(Run, HashMap<u64, bool>), Stopped> {
     let met = Collector::new(Sorter::new(job.scratch(), "wants", job.budget_beside_reader(4)));
     let produce = move |outbox: &mut Outbox| {
@@ -257,24 +259,25 @@ fn meet(worker: &mut Worker, job: &Job, mut mine: Sorted) -> Result<(Run, HashMa
     Ok((wanted, all.take()))
 }
 
-/// Offers the links of captures with wanted digests: of the inputs, then of the store.
+/// Offers the links of captures with wanted digests: first from the inputs, then from the store.
 struct Source {
     inputs: Vec<Input>,
     kinds: LinkKinds,
     current: Option<Box<dyn CaptureReader>>,
     capture: Capture,
     counted_already: Tally,
-    /// The capture has links that wait for their turn.
+    /// Whether the capture has links that wait for their turn.
     has_more: bool,
     base: Option<Arc<Reader>>,
-    /// Pages of the store that may have such captures, once the inputs are read, and the last of them.
+    /// The pages of the store that may have such captures, once the inputs are read; and the last page that was
+    /// offered.
     pages: Option<Sorted>,
     last: Option<Uid>,
     digests: Rc<HashMap<u64, bool>>,
     record_maker: SharedMaker,
     job: Job,
     share: (usize, usize),
-    /// The links that the store has held, where there are some.
+    /// The held links of the store, once they were looked up.
     held: Option<HeldPages>,
 }
 
@@ -302,7 +305,7 @@ impl Source {
         if self.has_more { self.offer(outbox) } else { Ok(true) }
     }
 
-    /// The digest of the capture, if it is wanted.
+    /// Returns the digest of the capture, if the digest is wanted.
     fn digest(&self) -> Option<u64> {
         self.capture.digest.map(|digest| short(digest.0)).filter(|digest| self.digests.contains_key(digest))
     }
@@ -320,7 +323,7 @@ impl Source {
         Ok(true)
     }
 
-    /// The pages of this worker's share of the store that may have captures which new revisits want.
+    /// Returns the pages of this worker's share of the store that may have captures which new revisits want.
     fn find_pages(&self) -> Result<Sorted, Error> {
         let mut pages = Sorter::new(self.job.scratch(), "originals", self.job.budget_beside_reader(2));
         let is_wanted = |digest| self.digests.get(&digest) == Some(&true);
@@ -341,7 +344,7 @@ impl Source {
         pages.finish()
     }
 
-    /// What the store has held of a page.
+    /// Returns the held links of a page of the store.
     fn held_of(&mut self, url: &str) -> Result<Vec<HeldLink>, Error> {
         let store = self.base.as_ref().map(|base| base.store());
         let Some(store) = store.filter(|store| !store.manifest().provenance.held.is_empty()) else {
@@ -354,7 +357,7 @@ impl Source {
         Ok(held.of_page(url)?)
     }
 
-    /// Offers what the next page of the store has.
+    /// Offers the links of the next page of the store. Returns `false` if no page is left.
     fn offer_page(&mut self, outbox: &mut Outbox) -> Result<bool, Error> {
         let Some((mut key, _)) = self.pages.as_mut().map_or(Ok(None), Sorted::next)? else { return Ok(false) };
         let uid = wire::take_uid(&mut key);
@@ -398,12 +401,12 @@ impl Source {
     }
 }
 
-/// Whether a capture of the store lends its links, but for their forms.
+/// Whether a capture of the store lends its links; the forms of the links are not checked here.
 fn lends(page: &Page, evidence: &Evidence, capture: u32) -> bool {
     evidence.revisit(capture).is_none() && !page.is_blank(capture) && page.status(capture) == Status::OK
 }
 
-/// Links of a capture, on the way to the owner of its digest.
+/// The links of a capture, on the way to the owner of its digest.
 struct Offer<'a> {
     digest: u64,
     base: &'a str,
@@ -441,7 +444,7 @@ impl<'a> Offer<'a> {
         self.is_begun = false;
     }
 
-    /// Sends what is left; of a capture without links that it has none.
+    /// Sends the rest of the links. A capture without links sends an empty offer.
     fn end(mut self, outbox: &mut Outbox) {
         if self.is_begun {
             self.send(outbox);
@@ -449,14 +452,15 @@ impl<'a> Offer<'a> {
     }
 }
 
-/// Hands out what is offered to those that want it.
+/// Hands out offered links to the revisits that want them.
 struct Handing {
     wants: RunReader,
     has_want: bool,
     offers: Sorted,
-    /// Key of the last offer.
+    /// The key of the last offer.
     last: Vec<u8>,
-    /// Who wants the payload at hand: URL, time, and whether the revisit is one of the store; and the next of them.
+    /// The revisits that want the current payload, as (URL, time, whether the revisit is in the store); and the next of
+    /// these revisits.
     pages: Vec<(String, i64, bool)>,
     at: usize,
     capture: Capture,
@@ -504,7 +508,7 @@ impl Handing {
         Ok(true)
     }
 
-    /// Finds who wants the payload at hand.
+    /// Finds the revisits that want the current payload.
     fn gather_pages(&mut self) -> Result<(), Error> {
         self.pages.clear();
         let (digest, mut last) = (digest_of(&self.last), None);
@@ -519,7 +523,7 @@ impl Handing {
                 self.pages.push((String::from_utf8_lossy(payload).into_owned(), time, false));
             } else if let Some(base) = &self.base {
                 let uid = wire::take_uid(&mut payload);
-                // What a newer row says otherwise, or has taken out, wants nothing any more.
+                // A revisit that a newer row changes or takes out wants nothing any more.
                 if last.replace(uid) != Some(uid)
                     && let Some((page, evidence)) = base.page_with_evidence(uid)?
                 {

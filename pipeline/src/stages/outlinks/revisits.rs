@@ -1,16 +1,18 @@
-//! Which links revisits have, and what of a page an update has to write.
+//! Finds the links of revisits, and the captures of a page that an update has to write.
 //!
-//! Reads the captures of a page that are new, with what they say of one another ([`Evidence`]), and those that the
-//! store has; gives the page as the new row is to have it. A revisit takes the links of the capture that it refers to:
-//! the one with its digest (the latest before it, else the first after it), else the one at the time that it names; for
-//! `304 Not Modified` the latest known one before it. Where there is none, its links are unknown. A revisit whose
-//! record gives no status takes that of the capture, too, which may be a failure; any other revisit has the status 200,
-//! and refers to a capture with that status. A revisit of another URL has what it was lent
-//! ([`crate::stages::ingest`]), now and before; what it has then, others may refer to.
+//! Reads the new captures of a page with their [`Evidence`], and the captures that the store has. Returns the page as
+//! the new row must contain it. A revisit takes the links of the capture that it refers to: the capture with its digest
+//! (the latest before the revisit, else the first after it), else the capture at the time that the revisit names. A
+//! `304 Not Modified` refers to the latest known capture before it. If no such capture exists, the links of the revisit
+//! are unknown. A revisit without a status in its record also takes the status of the capture, which may be a failure.
+//! Any other revisit has the status 200 and refers to a capture with that status. A revisit of another URL has the
+//! links that were lent to it ([`crate::stages::ingest`]), now and before. Once it has links, other revisits may refer
+//! to it.
 //!
-//! A page of a store is always as if all its captures had come at once: a revisit of the store that a new capture gives
-//! links, or other ones, is written again; a capture that the store has already is not. So of a capture that several
-//! rows have the newest row says what is so. Cost: captures of the page, and links of those that are in both.
+//! A page of a store is always as if all its captures had arrived at once. If a new capture gives links or other links
+//! to a revisit of the store, the revisit is written again. A capture that the store already has is not written again.
+//! The newest of several rows with a capture is therefore right. Cost: the captures of the page, and the links of
+//! captures that are both in the store and new.
 
 use crate::stages::large_pages::{self, VALUES_MAX};
 use std::collections::HashMap;
@@ -19,41 +21,41 @@ use webstrata_layers::record::status::push_status;
 use webstrata_layers::record::{form, precedence, presence};
 use webstrata_layers::{Evidence, Page, Revisit, Status, Uid};
 
-/// What a page adds to a store.
+/// The captures that a page adds to a store.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Added {
-    /// What to write; `None` where that is nothing.
+    /// The captures to write; `None` if nothing is written.
     pub(crate) page: Option<(Page, Evidence)>,
-    /// New captures that the store has already.
+    /// The number of new captures that the store already has.
     pub(crate) stored: u64,
-    /// All captures of the page, as they are now; only where it was asked for.
+    /// All captures of the page as they are now; only if the caller asked for them.
     pub(crate) whole: Option<(Page, Evidence)>,
 }
 
-/// A capture of the page, whoever has it.
+/// A capture of the page, which the store, the new captures, or both may have.
 struct Moment {
     time: i64,
     digest: u64,
-    /// Of a revisit, that of the capture that it refers to.
+    /// The status; for a revisit, the status of the capture that it refers to.
     status: Status,
-    /// `None` where some capture of that second is no revisit.
+    /// `None` if a capture of that second is not a revisit.
     revisit: Option<Revisit>,
-    /// Its links were left out: it is no revisit, and they stay unknown.
+    /// Whether the links were left out: then the capture is not a revisit, and its links stay unknown.
     is_left_out: bool,
-    /// Its index in the store's page, and in the new one.
+    /// The index in the stored page, and in the new page.
     stored: Option<u32>,
     new: Option<u32>,
     links: Option<Links>,
 }
 
 impl Moment {
-    /// Whether a revisit may refer to it: it is none, or has links that stand with it.
+    /// Whether a revisit may refer to this capture: the capture is not a revisit, or has links that were lent to it.
     fn is_original(&self) -> bool {
         self.revisit.as_ref().is_none_or(|revisit| revisit.elsewhere && self.links.is_some())
     }
 }
 
-/// Where the links of a capture stand: in captures of the two versions, and in revisits.
+/// The places of the links of a capture: in captures of the two versions of the page, and in revisits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Links {
     owners: Vec<(usize, u32)>,
@@ -62,7 +64,7 @@ struct Links {
 
 const STORED: usize = 0;
 const NEW: usize = 1;
-/// A revisit of which nothing is known.
+/// A revisit without evidence.
 static NO_EVIDENCE: Revisit = Revisit {
     capture: 0,
     not_modified: false,
@@ -72,7 +74,7 @@ static NO_EVIDENCE: Revisit = Revisit {
     links: Vec::new(),
 };
 
-/// All captures, revisits without links.
+/// Returns all captures in order of time. Revisits have no links yet, except for lent links.
 fn moments(versions: [(&Page, &Evidence); 2]) -> Vec<Moment> {
     let mut moments = Vec::new();
     precedence::for_each_time(&versions.map(|(page, _)| &page.timestamps[..]), |time, captures| {
@@ -101,7 +103,7 @@ fn moments(versions: [(&Page, &Evidence); 2]) -> Vec<Moment> {
                 let (version, at) = capture;
                 let has_links = of_record == digest && !versions[version].0.is_blank(at);
                 match revisit {
-                    // Its own are among those.
+                    // The links of the revisit's record are among the links of the capture.
                     Some(revisit) if revisit.elsewhere && has_links => all.owners.push(capture),
                     revisit => all.revisit_links.extend(revisit.iter().flat_map(|revisit| &revisit.links)),
                 }
@@ -155,13 +157,14 @@ fn resolve(moments: &mut [Moment]) {
     }
 }
 
-/// The links of a capture of a page.
+/// Returns the links of a capture of a page.
 fn links_at(page: &Page, capture: u32) -> Vec<Uid> {
     let present = presence::in_any(&page.changes, page.links.len(), capture, capture);
     present.into_iter().map(|at| page.links[at as usize]).collect()
 }
 
-/// The same where one capture has all links of the other: links that stand in one capture are found once.
+/// Simplifies the places of links without changing the links. If the stored or the new capture has all links of the
+/// other capture, only this capture is named; links of revisits that are also in a capture are dropped.
 fn simplify(moments: &mut [Moment], stored: &Page, new: &Page) {
     for moment in moments {
         let (Some(old), Some(at), Some(links)) = (moment.stored, moment.new, &mut moment.links) else { continue };
@@ -178,13 +181,13 @@ fn simplify(moments: &mut [Moment], stored: &Page, new: &Page) {
     }
 }
 
-/// What new captures of a page add to those that are stored.
+/// Compares new captures of a page with the stored captures, and returns the captures to write.
 pub(crate) fn add(stored: Option<(&Page, &Evidence)>, new: (&Page, &Evidence)) -> Added {
     add_released(stored, new, &[])
 }
 
-/// The same, and all captures of the page, where the stored page has links that were held and are not any more: rising.
-/// Captures that have them are written again.
+/// Like [`add`], for a stored page with links that were held and are no longer held (`released`, ascending): captures
+/// that have these links are written again. Also returns all captures of the page.
 pub(crate) fn add_and_release(stored: Option<(&Page, &Evidence)>, new: (&Page, &Evidence), released: &[Uid]) -> Added {
     let mut added = add_released(stored, new, released);
     let no_page = (&Page::default(), &Evidence::default());
@@ -197,7 +200,7 @@ pub(crate) fn add_and_release(stored: Option<(&Page, &Evidence)>, new: (&Page, &
     added
 }
 
-/// Whether each capture of a stored page has a link that was held.
+/// Returns for each capture of a stored page whether the capture has a released link.
 fn with_released(page: &Page, released: &[Uid]) -> Vec<bool> {
     let captures = u32::try_from(page.timestamps.len()).unwrap_or(u32::MAX);
     let mut found = vec![false; page.timestamps.len()];
@@ -255,7 +258,7 @@ fn reference_of(revisit: &Revisit) -> (bool, bool, bool, Option<i64>, &[Uid]) {
     (*not_modified, *without_status, *elsewhere, *referred, links)
 }
 
-/// A page of these captures.
+/// Returns a page with these captures, and its evidence.
 fn write(uid: Uid, pages: [&Page; 2], kept: &[&Moment]) -> (Page, Evidence) {
     let (mut page, mut evidence) = (Page { uid, ..Page::default() }, Evidence::default());
     let (mut weave, mut contributions) = (Weave::default(), pages.map(Contribution::from).to_vec());
@@ -298,13 +301,13 @@ mod tests {
     use std::collections::{BTreeMap, BTreeSet};
     use webstrata_layers::record::presence::Change;
 
-    /// A capture: its time and digest, and its links or what it refers to.
+    /// A capture: its time and digest, and its links or its reference.
     #[derive(Clone, Debug)]
     struct Capture {
         time: i64,
         digest: u64,
         links: BTreeSet<Uid>,
-        /// Whether it is a 304, and the time that it names.
+        /// Whether the revisit is a 304, and the time that the revisit names.
         revisit: Option<(bool, Option<i64>)>,
     }
 
@@ -312,13 +315,13 @@ mod tests {
         let links = prop::collection::btree_set((0u64..8).prop_map(Uid), 0..4);
         let revisit = prop::option::of((any::<bool>(), prop::option::of(0i64..14)));
         (0i64..14, 0u64..4, links, revisit).prop_map(|(time, digest, links, revisit)| {
-            // Most revisits have no links of their own.
+            // Most revisits have no links in their records.
             let links = if revisit.is_some() && digest > 0 { BTreeSet::new() } else { links };
             Capture { time, digest, links, revisit }
         })
     }
 
-    /// What [`crate::stages::pages::accumulator`] makes of captures.
+    /// Accumulates captures as [`crate::stages::pages::accumulator`] does.
     fn accumulate(captures: &[Capture]) -> (Page, Evidence) {
         let mut by_time = BTreeMap::<i64, Vec<&Capture>>::new();
         captures.iter().for_each(|capture| by_time.entry(capture.time).or_default().push(capture));
@@ -405,7 +408,7 @@ mod tests {
         Capture { time, digest, links: BTreeSet::new(), revisit: Some((not_modified, referred)) }
     }
 
-    /// The links at a time, when all captures come at once; `None` where they are unknown.
+    /// Returns the links at a time if all captures arrive at once; `None` if the links are unknown.
     fn at(captures: &[Capture], time: i64) -> Option<Vec<u64>> {
         let (page, evidence) = accumulate(captures);
         let (page, _) = add(None, (&page, &evidence)).page.unwrap();

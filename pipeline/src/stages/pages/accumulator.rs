@@ -1,19 +1,20 @@
-//! One page's captures into one page over time: the heart of stage 2, without a dataflow.
+//! Folds the captures of one page into one page over time: the core of stage 2, without a dataflow.
 //!
-//! Reads the captures of a page in the order of time, each with its set of links; gives timestamps, the union of the
+//! Reads the captures of a page in order of time, each with its set of links. Returns timestamps, the union of the
 //! links, and the changes between captures (the OL, TS and BV of Avcular & Suel 2011, section 4, still with
-//! fingerprints for UIDs). Captures in one second are one capture with the union of their links. Of records without a
-//! date the newest counts, and only where there is no other of that second; the rest are counted. Links of revisits are
-//! unknown here: what they refer to may be in the store, so what is needed to find it goes with the page
-//! ([`crate::stages::outlinks::revisits`]). Only a revisit of another URL has the links that it was lent
-//! ([`crate::stages::ingest`]), if no other record of its second has links.
+//! fingerprints for UIDs). Captures in one second are one capture with the union of their links. Among records without
+//! a date, only the newest is used, and only if its second has no other capture; the unused records are counted. Links
+//! of revisits are unknown here, because revisits may refer to captures of the store. The data to find these captures
+//! goes with the page ([`crate::stages::outlinks::revisits`]). Only a revisit of another URL has the links that were
+//! lent to it ([`crate::stages::ingest`]), if no other record of its second has links.
 //!
-//! A page whose links take more than [`VALUES_MAX`] values has captures of unknown links alone
+//! If the links of a page take more than [`VALUES_MAX`] values, all its captures have unknown links
 //! ([`crate::stages::large_pages`]). No number of captures is too large.
 //!
-//! Memory: 18 bytes a capture of one page, 8 more with digests; their links within a budget, beyond it these go to disk
-//! ([`crate::stages::pages::accumulator::large`]); and what the record takes. Cost: linear in their links, 16 bytes a
-//! link, since 98 % of the links of a capture are in the next one, and one comparison of memory finds equal lists.
+//! Memory: 18 bytes a capture of one page, 8 more with digests; the links of the captures within a budget, and beyond
+//! the budget on disk ([`crate::stages::pages::accumulator::large`]); and the finished record. Cost: linear in the
+//! links of the captures, 16 bytes a link, since 98 % of the links of a capture are in the next one, and one comparison
+//! of memory finds equal lists.
 
 mod large;
 mod moments;
@@ -35,34 +36,34 @@ use webstrata_layers::record::presence::Change;
 use webstrata_layers::record::status::{StatusChange, push_status};
 use webstrata_layers::{Evidence, Revisit, Status};
 
-/// What an entry of the small tables takes, about.
+/// The approximate size of an entry of the small tables, in bytes.
 const SMALL_BYTES: usize = 64;
 
 /// A page over time with fingerprints for UIDs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct AccumulatedPage {
     pub(crate) fingerprint: u128,
-    /// Rising, each once.
+    /// The times of the captures, ascending, each once.
     pub(crate) timestamps: Vec<i64>,
-    /// Indexes of captures with unknown links and of failures, rising.
+    /// The indexes of captures with unknown links and of failures, ascending.
     pub(crate) blank: Vec<u32>,
-    /// Where the status changes.
+    /// The captures at which the status changes.
     pub(crate) statuses: Vec<StatusChange>,
-    /// Fingerprints with forms, rising, each once.
+    /// The fingerprints of the links with forms, ascending, each once.
     pub(crate) links: Vec<u128>,
-    /// By (link, capture).
+    /// The changes, sorted by (link, capture).
     pub(crate) changes: Vec<Change>,
-    /// Digests and revisits; links of revisits are indexes into `revisit_links`.
+    /// The digests and the revisits; links of revisits are indexes into `revisit_links`.
     pub(crate) evidence: Evidence<RevisitLink>,
-    /// Fingerprints of the links of revisits, rising, each once.
+    /// The fingerprints of the links of revisits, ascending, each once.
     pub(crate) revisit_links: Vec<u128>,
-    /// What the store has held of it.
+    /// The links of the page that the store has held.
     pub(crate) held: Accumulated,
-    /// Its links are left out.
+    /// Whether the links of the page are left out.
     pub(crate) is_left_out: bool,
 }
 
-/// The revisits of one second: the least of them, and the links of all.
+/// The revisits of one second: the least revisit, with the links of all.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct AccumulatedRevisit {
     not_modified: bool,
@@ -73,30 +74,30 @@ struct AccumulatedRevisit {
     links: Vec<u128>,
 }
 
-/// Accumulates page after page; keeps its buffers.
+/// Accumulates page after page, and reuses its buffers.
 pub(crate) struct PageAccumulator {
-    /// Bytes that a page may take, about.
+    /// The approximate memory that a page may take, in bytes.
     bytes_max: usize,
     moments: Moments,
     links: Vec<u128>,
-    /// The link sets of records that hold theirs, in [`PageAccumulator::links`].
+    /// The link sets of records that contain their links, as ranges of [`PageAccumulator::links`].
     sets: Vec<Range<usize>>,
-    /// Captures that have the links of another one: number of the moment, hash of the links.
+    /// The captures that have the links of another capture: number of the moment, hash of the links.
     same: Vec<(usize, u128)>,
     events: Vec<(u128, u32)>,
-    /// How new the record without a date is that came last in this second, and whether it counts.
+    /// The bytes that say how new the last record without a date in this second is, and whether the record counts.
     undated: (Vec<u8>, bool),
-    /// Records without a date that did not count, of all pages.
+    /// The number of records without a date that did not count, over all pages.
     pub(crate) older_undated: u64,
     scratch: Scratch,
-    /// Where links are that do not fit.
+    /// The links on disk, if they do not fit into memory.
     large: Option<LargeAccumulator>,
     values_max: usize,
-    /// Values of revisits and of their links.
+    /// The number of values of revisits and of their links.
     revisit_values: usize,
-    /// The page has too many revisits, whatever its links are.
+    /// Whether the page has too many revisits, whatever its links are.
     is_too_large: bool,
-    /// What the store has held of the page.
+    /// The links of the page that the store has held.
     held: Accumulated,
 }
 
@@ -120,11 +121,11 @@ impl PageAccumulator {
         }
     }
 
-    /// Adds a capture record of the page, in the order of their bytes: times do not fall, and in a second those without
-    /// a date come last, the newest first.
+    /// Adds a capture record of the page. Records must come in the order of their bytes: times do not descend, and in a
+    /// second the records without a date come after the dated records with links, the newest first.
     ///
     /// # Errors
-    /// What the disk refuses.
+    /// Temporary files cannot be written or read.
     pub(crate) fn add(&mut self, time: i64, mut payload: &[u8]) -> Result<(), Error> {
         let [kind] = wire::take_array(&mut payload);
         match kind {
@@ -144,7 +145,7 @@ impl PageAccumulator {
         let status = status.unwrap_or(Status::OK);
         let digest = short(u128::from_be_bytes(wire::take_array(&mut payload)));
         if self.moments.times.last() != Some(&time) {
-            // The captures of one second come in an order that says nothing: only whole seconds count.
+            // The order of captures in one second has no meaning, so the size is checked only after whole seconds.
             self.is_too_large |= self.revisit_values > self.values_max;
             self.moments.push(time);
             self.undated.0.clear();
@@ -157,7 +158,7 @@ impl PageAccumulator {
         let number = self.moments.len() - 1;
         let said = self.moments.said[number];
         if kind == kind::LENT {
-            // The records before it have said which revisit it is.
+            // The records before this record have decided which revisit the capture is.
             let revisit = self.moments.last_revisit();
             let revisit = revisit.filter(|revisit| revisit.elsewhere && revisit.digest == digest);
             if revisit.is_none() || said.is_known || self.is_too_large {
@@ -167,7 +168,7 @@ impl PageAccumulator {
             self.add_set_of(number, payload)?;
             return self.go_to_disk_if_full();
         }
-        // Beside a record that is no failure, failures do not count.
+        // Beside a record that is not a failure, failures do not count.
         let least = said.status.map_or(status, |least| least.min(status));
         if said.status.is_some_and(|before| !counted(before, least)) {
             self.moments.set_last_digest(0);
@@ -183,7 +184,7 @@ impl PageAccumulator {
             self.moments.said[number].is_known = !status.is_failure();
         }
         self.revisit_values += self.moments.last_revisit_values();
-        // Whether a record without a date counts is told by `is_known`, for a page that is too large, too.
+        // `is_known` decides whether a record without a date counts, also for a page that is too large.
         if self.is_too_large {
             return Ok(());
         }
@@ -234,7 +235,7 @@ impl PageAccumulator {
         Ok(())
     }
 
-    /// Whether a record without a date counts: the first of its second does, in all its parts.
+    /// Whether a record without a date counts: only the first record of its second counts, with all its parts.
     fn counts(&mut self, undated: &[u8]) -> bool {
         if self.undated.0 != undated {
             self.undated = (undated.to_vec(), self.moments.said.last().is_some_and(|said| !said.is_known));
@@ -243,7 +244,7 @@ impl PageAccumulator {
         self.undated.1
     }
 
-    /// Has links go to disk that take more than the budget.
+    /// Moves the links to disk if they take more than the budget.
     fn go_to_disk_if_full(&mut self) -> Result<(), Error> {
         let bytes = self.links.len() * size_of::<u128>() + (self.sets.len() + self.same.len()) * SMALL_BYTES;
         if self.large.is_some() || bytes <= self.bytes_max {
@@ -268,7 +269,7 @@ impl PageAccumulator {
         Ok(())
     }
 
-    /// Adds the links of a record to those of a capture.
+    /// Adds the links of a record to the links of a capture.
     fn add_set_of(&mut self, number: usize, payload: &[u8]) -> Result<(), Error> {
         let links = payload.as_chunks::<16>().0.iter().map(|link| u128::from_be_bytes(*link));
         if let Some(large) = &mut self.large {
@@ -280,7 +281,7 @@ impl PageAccumulator {
         Ok(())
     }
 
-    /// Adds links, sorted and in memory, to those of a capture.
+    /// Adds links, which are sorted and in memory, to the links of a capture.
     fn add_links(&mut self, number: usize, added: Range<usize>) {
         let before = self.moments.links(number);
         let all = if before.is_empty() || self.links[before.clone()] == self.links[added.clone()] {
@@ -291,7 +292,7 @@ impl PageAccumulator {
         self.moments.set_links(number, all);
     }
 
-    /// Gives captures that have the links of another one those links, which some record of the page holds.
+    /// Gives links to the captures that have the links of another capture; a record of the page contains these links.
     fn resolve_same(&mut self) {
         let mut bytes = Vec::new();
         let by_hash: HashMap<u128, Range<usize>> = self
@@ -326,10 +327,10 @@ impl PageAccumulator {
         start..kept
     }
 
-    /// Ends the page and makes ready for the next one.
+    /// Ends the page and prepares for the next page.
     ///
     /// # Errors
-    /// What the disk refuses.
+    /// Temporary files cannot be written or read.
     pub(crate) fn finish(&mut self, fingerprint: u128, page: &mut AccumulatedPage) -> Result<(), Error> {
         page.fingerprint = fingerprint;
         std::mem::swap(&mut page.timestamps, &mut self.moments.times);
@@ -360,7 +361,7 @@ impl PageAccumulator {
         Ok(())
     }
 
-    /// Makes links, changes and evidence; whether they fit into a record.
+    /// Makes links, changes and evidence. Returns whether they fit into a record.
     fn finish_links(&mut self, page: &mut AccumulatedPage) -> Result<bool, Error> {
         if !self.same.is_empty() {
             self.resolve_same();
@@ -395,8 +396,8 @@ impl PageAccumulator {
         Ok(page.links.len() + page.changes.len() <= values_left)
     }
 
-    /// What captures say of one another; links that revisits have beside a capture in the same second are that
-    /// capture's, and a revisit that was lent links has its own with them.
+    /// Makes the evidence of the page. If a revisit is in the same second as a capture, the links of its record become
+    /// links of the capture. If a revisit was lent links, the links of its record are added to the lent links.
     fn gather_evidence(&mut self, page: &mut AccumulatedPage) -> Result<(), Error> {
         let AccumulatedPage { evidence: Evidence { digests, revisits, .. }, revisit_links, .. } = page;
         digests.clear();
@@ -441,7 +442,7 @@ impl PageAccumulator {
     }
 }
 
-/// Calls `each` with what is in one sorted list only.
+/// Calls `each` with every link that is in only one of two sorted lists.
 fn differences(mut one: &[u128], mut other: &[u128], mut each: impl FnMut(u128)) {
     loop {
         match (one.split_first(), other.split_first()) {
@@ -464,12 +465,12 @@ fn differences(mut one: &[u128], mut other: &[u128], mut each: impl FnMut(u128))
     }
 }
 
-/// An index of a link or a capture; so many fit into no record.
+/// Converts the index of a link or a capture; no record has more of them than fit into 32 bits.
 fn index(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
 
-/// Writes links and changes from the links of the first known capture and the sorted changes after it.
+/// Writes links and changes, given the links of the first known capture and the sorted changes after it.
 fn merge_events(mut first: &[u128], first_known: u32, events: &[(u128, u32)], page: &mut AccumulatedPage) {
     for changed in events.chunk_by(|a, b| a.0 == b.0) {
         let link = changed[0].0;
@@ -481,7 +482,7 @@ fn merge_events(mut first: &[u128], first_known: u32, events: &[(u128, u32)], pa
         if first.first() == Some(&link) {
             first = &first[1..];
         } else {
-            // Before the first known capture a link counts as present, and this one was not in it.
+            // Before the first known capture a link counts as present, but that capture does not have this link.
             page.changes.push(Change { link: number, capture: first_known });
         }
         page.changes.extend(changed.iter().map(|&(_, capture)| Change { link: number, capture }));

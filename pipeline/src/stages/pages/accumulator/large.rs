@@ -1,12 +1,12 @@
-//! Links of a page whose captures do not fit in memory: sorted on disk, to the same result as
+//! The links of a page if the links of its captures do not fit in memory: sorted on disk, with the same result as
 //! [`crate::stages::pages::accumulator`].
 //!
-//! Reads what captures have, in any order: links, or the hash of the links of another record of the page. Gives the
-//! union of the links and their changes. A link stands in the sort with the first and the last of consecutive captures
-//! that have it.
+//! Reads links of captures in any order: the links themselves, or the hash of the links of another record of the page.
+//! Returns the union of the links and their changes. The sort contains a link with the first and the last of
+//! consecutive captures that have the link.
 //!
-//! Memory: the budget, and a few bytes a capture. Cost: a sort of the links of all captures, but that consecutive
-//! captures which have the links of one record by its hash are one.
+//! Memory: the budget, and a few bytes a capture. Cost: a sort of the links of all captures, where consecutive captures
+//! that have the links of one record by its hash count as one capture.
 
 use crate::Error;
 use crate::engine::external_sort::Sorter;
@@ -16,13 +16,13 @@ use crate::stages::ingest::known_links::hash_of;
 use crate::stages::pages::accumulator::AccumulatedPage;
 use webstrata_layers::record::presence::Change;
 
-/// See the head of this file; captures go by number.
+/// The links of a page on disk, with captures by number; see the head of this file.
 pub(crate) struct LargeAccumulator {
     /// Key: link (16 bytes), first and last capture (4 bytes each).
     links: Sorter,
-    /// Key: hash of links; payload: these links.
+    /// Key: hash of links; payload: the links.
     sets: Sorter,
-    /// Key: hash of links, capture that has them (4 bytes).
+    /// Key: hash of links, capture with these links (4 bytes).
     same: Sorter,
 }
 
@@ -40,12 +40,12 @@ impl LargeAccumulator {
         links.try_for_each(|link| push(&mut self.links, link.to_be_bytes(), capture, capture))
     }
 
-    /// Adds what a record holds, for captures that have the same.
+    /// Adds the links of a record, for captures that refer to them by hash.
     pub(crate) fn add_set(&mut self, links: &[u8]) -> Result<(), Error> {
         self.sets.push(&hash_of(links).to_be_bytes(), links)
     }
 
-    /// Adds a capture that has the links of a record.
+    /// Adds a capture that has the links of a record, given by their hash.
     pub(crate) fn add_same(&mut self, capture: u32, links: u128) -> Result<(), Error> {
         let mut key = [0; 20];
         key[..16].copy_from_slice(&links.to_be_bytes());
@@ -53,7 +53,8 @@ impl LargeAccumulator {
         self.same.push(&key, &[])
     }
 
-    /// Fills links and changes of a page; whether they are at most so many. `known` says which captures have links.
+    /// Fills in links and changes of a page. Returns whether they are at most `values_max` values. `known` says which
+    /// captures have links.
     pub(crate) fn finish(self, known: &[bool], values_max: usize, page: &mut AccumulatedPage) -> Result<bool, Error> {
         let LargeAccumulator { mut links, sets, same } = self;
         let (mut sets, mut same) = (sets.finish()?, same.finish()?);
@@ -93,25 +94,25 @@ fn push(links: &mut Sorter, link: [u8; 16], first: u32, last: u32) -> Result<(),
     links.push(&key, &[])
 }
 
-/// Makes links and changes of sorted stretches.
+/// Makes links and changes from sorted stretches.
 fn gather(links: Sorter, known: &[bool], values_max: usize, page: &mut AccumulatedPage) -> Result<bool, Error> {
     let mut links = links.finish()?;
     let next_known = next_known(known);
     let change = |page: &mut AccumulatedPage, capture: u32| {
         let link = u32::try_from(page.links.len()).map_or(u32::MAX, |count| count - 1);
-        // The end of the captures is no place for a change.
+        // A change cannot be at the end of the captures.
         if (capture as usize) < known.len() {
             page.changes.push(Change { link, capture });
         }
     };
-    // The link at hand, and the last capture of the stretch that it is in.
+    // The current link, and the last capture of its current stretch.
     let mut open_stretch: Option<(u128, u32)> = None;
     while let Some((mut key, _)) = links.next()? {
         let link = u128::from_be_bytes(wire::take_array(&mut key));
         let [first, last] = [(); 2].map(|()| u32::from_be_bytes(wire::take_array(&mut key)));
         let before = open_stretch.take();
         open_stretch = Some(match before {
-            // No capture between them is without it.
+            // No known capture between the two stretches is without the link.
             Some((open_link, end)) if open_link == link && first <= next_known[end as usize + 1] => {
                 (link, last.max(end))
             }
@@ -142,7 +143,7 @@ fn gather(links: Sorter, known: &[bool], values_max: usize, page: &mut Accumulat
     Ok(page.links.len() + page.changes.len() <= values_max)
 }
 
-/// For each capture the first known one from it on, and one number more; as many as there are captures where there is
+/// Returns, for each capture and for the end, the first known capture from there on; the number of captures if there is
 /// none.
 fn next_known(known: &[bool]) -> Vec<u32> {
     let number = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);

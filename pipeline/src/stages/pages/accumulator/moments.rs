@@ -1,45 +1,45 @@
-//! The captures of a page while they are accumulated, second by second: a column for each thing that is known of them.
+//! The captures of a page while they are accumulated, second by second: one column for each fact about the captures.
 //!
-//! A page may have millions of captures, all of which are in memory. So what every capture has takes 18 bytes: time,
-//! status, and the number of its set of links. A digest takes 8 more, once a capture of the page has one; what few
-//! captures have stands beside, with their numbers. Captures come in the order of time, and only the last one changes
-//! but for its links.
+//! A page may have millions of captures, and all of them are in memory. Every capture therefore takes only 18 bytes:
+//! time, status, and the number of its set of links. Digests take 8 more bytes a capture, once a capture of the page
+//! has one. Facts about few captures are in separate lists, with the numbers of the captures. Captures come in order of
+//! time. Only the last capture changes, except that the links of any capture may change.
 
 use super::AccumulatedRevisit;
 use crate::stages::large_pages::REVISIT_VALUES;
 use std::ops::Range;
 use webstrata_layers::Status;
 
-/// What its records say of a capture.
+/// The facts about a capture from its records.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Said {
-    /// The least status of its records, where a revisit has 200; `None` before the first.
+    /// The least status of the records, where a revisit has 200; `None` before the first record.
     pub(super) status: Option<Status>,
-    /// Whether some record is neither a revisit nor a failure.
+    /// Whether a record is neither a revisit nor a failure.
     pub(super) is_known: bool,
-    /// Whether it is a revisit that was lent links.
+    /// Whether the capture is a revisit that was lent links.
     pub(super) is_lent: bool,
 }
 
 impl Said {
-    /// Whether it has links, known ones.
+    /// Whether the capture has known links.
     pub(super) fn has_links(self) -> bool {
         self.is_known || self.is_lent
     }
 }
 
-/// See the head of this file; captures go by number.
+/// The captures of a page, by number; see the head of this file.
 #[derive(Default)]
 pub(super) struct Moments {
-    /// Rising.
+    /// The times, ascending.
     pub(super) times: Vec<i64>,
     pub(super) said: Vec<Said>,
-    /// The number of the links of each, in `ranges`, plus 1; 0 for none.
+    /// For each capture, the index of its links in `ranges` plus 1; 0 for no links.
     sets: Vec<u32>,
-    /// Where links are, in [`super::PageAccumulator::links`]. Equal neighbours stand once.
+    /// The places of links in [`super::PageAccumulator::links`]. Equal neighbours are stored once.
     ranges: Vec<(usize, u32)>,
-    /// The least digest of the records that count and are no revisits, 0 without one; none for captures after the last
-    /// that has one.
+    /// The least digest of the records that count and are not revisits; 0 if there is none. Captures after the last
+    /// capture with a digest have no entry.
     digests: Vec<u64>,
     /// The revisits, by the number of their capture.
     pub(super) revisits: Vec<(u32, AccumulatedRevisit)>,
@@ -66,7 +66,7 @@ impl Moments {
         revisits.clear();
     }
 
-    /// The links of a capture.
+    /// Returns the place of the links of a capture.
     pub(super) fn links(&self, number: usize) -> Range<usize> {
         let set = self.sets[number] as usize;
         let (first, count) = set.checked_sub(1).map_or((0, 0), |set| self.ranges[set]);
@@ -108,7 +108,7 @@ impl Moments {
         }
     }
 
-    /// The revisit at the last capture.
+    /// Returns the revisit of the last capture.
     pub(super) fn last_revisit(&self) -> Option<&AccumulatedRevisit> {
         self.revisits.last().filter(|(number, _)| *number as usize + 1 == self.len()).map(|(_, revisit)| revisit)
     }
@@ -119,12 +119,13 @@ impl Moments {
         self.revisits.pop().map(|(_, revisit)| revisit)
     }
 
-    /// Adds the revisit of the last capture, which has none.
+    /// Adds the revisit of the last capture, which must not have a revisit yet.
     pub(super) fn push_revisit(&mut self, revisit: AccumulatedRevisit) {
         self.revisits.push((u32::try_from(self.len() - 1).unwrap_or(u32::MAX), revisit));
     }
 
-    /// Values of the revisit at the last capture in its record: none where a capture of the second is no revisit.
+    /// Returns the number of values of the last capture's revisit in its record; 0 if a capture of the second is not a
+    /// revisit.
     pub(super) fn last_revisit_values(&self) -> usize {
         let is_known = self.said.last().is_some_and(|said| said.is_known);
         let revisit = self.last_revisit().filter(|_| !is_known);

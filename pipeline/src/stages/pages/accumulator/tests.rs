@@ -1,4 +1,4 @@
-//! Accumulation against the captures themselves, in memory and on disk.
+//! Compares accumulated pages with their captures, in memory and on disk.
 
 use super::*;
 use proptest::prelude::*;
@@ -25,7 +25,7 @@ fn accumulate_within(captures: &[(i64, Vec<u8>)], bytes_max: usize, values_max: 
     let mut accumulator =
         PageAccumulator { values_max, ..PageAccumulator::new(bytes_max, &Scratch::temporary(directory.path())) };
     let mut page = AccumulatedPage::default();
-    // A page before leaves nothing for the next one.
+    // The first page must leave nothing for the next page.
     for _ in 0..2 {
         captures.iter().for_each(|(time, payload)| accumulator.add(*time, payload).unwrap());
         accumulator.finish(7, &mut page).unwrap();
@@ -34,7 +34,7 @@ fn accumulate_within(captures: &[(i64, Vec<u8>)], bytes_max: usize, values_max: 
     page
 }
 
-/// The links of every capture, read off the changes bit by bit; `None` where they are unknown.
+/// Returns the links of every capture, computed from the changes one by one; `None` if the links are unknown.
 fn links_by_capture(page: &AccumulatedPage) -> Vec<(i64, Option<BTreeSet<u128>>)> {
     let mut present = vec![true; page.links.len()];
     (0u32..)
@@ -227,7 +227,7 @@ fn records() -> impl Strategy<Value = Vec<(i64, Vec<u8>)>> {
         let sets: Vec<_> = captures.iter().map(|capture| payload(kind::LINKS, 0, None, &capture.3)).collect();
         let record = |(number, (time, kind, digest, links)): (usize, &(i64, u8, u128, Vec<u128>))| {
             let payload = match kind {
-                // Failures and redirects, which say nothing beside a good capture, or something.
+                // Failures, which say nothing beside a good capture, and redirects, which say something.
                 0 if *digest == 2 => with_status(404 + 99 * u16::from(links.is_empty()), *digest, &[]),
                 1 if *digest == 2 => with_status(301, *digest, &links[..links.len().min(1)]),
                 0 => payload(kind::IDENTICAL, *digest, Some(*time), &links[..links.len().min(2)]),
@@ -266,7 +266,7 @@ proptest! {
     }
 }
 
-/// What is kept of a page that is too large: all its captures.
+/// Returns the page that is kept of a page that is too large: all its captures.
 fn left_out(records: &[(i64, Vec<u8>)], statuses: Vec<StatusChange>) -> AccumulatedPage {
     let mut timestamps: Vec<i64> = records.iter().map(|record| record.0).collect();
     timestamps.dedup();
