@@ -1,4 +1,4 @@
-//! Stage 6: writes pages in order of UID to the layers OL, TS and BV (Avcular & Suel 2011, section 4).
+//! Stage 6: writes pages in order of UID to the layers OL, TS, BV and RV (Avcular & Suel 2011, section 4).
 //!
 //! Pages arrive formed ([`webstrata_layers::record::form`]) and stay formed until they are written.
 //!
