@@ -48,7 +48,7 @@ const ROUNDS: usize = 2;
 /// Limits on what the encoder holds and weighs.
 #[derive(Clone, Copy)]
 struct Effort {
-    /// Bytes of records to hold, about. Larger cells hold the sample alone.
+    /// The bytes of records to hold, approximately. For larger cells, the encoder holds the sample only.
     held_max: usize,
     /// The number of records in the sample for fitting codes, approximately.
     sample: usize,
