@@ -119,13 +119,13 @@ pub struct UrlStore {
 /// The sizes of the parts of a URL store in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UrlSizes {
-    /// Blocks.
+    /// The blocks.
     pub data: u64,
-    /// Separators and what leads to blocks.
+    /// The separators, and the data that leads to blocks.
     pub index: u64,
-    /// Dictionary in the image, and the header.
+    /// The dictionary in the image, and the header.
     pub dictionary: u64,
-    /// The dictionary once more, expanded: memory beside the image.
+    /// The expanded dictionary: memory besides the image.
     pub expanded: u64,
 }
 

@@ -42,6 +42,6 @@ pub trait LinkCodec: Send + Sync {
         Ok(())
     }
 
-    /// Where the bytes are.
+    /// The size of the parts in bytes.
     fn sizes(&self) -> Sizes;
 }

@@ -19,7 +19,7 @@ const BLOCK: &str = "block of the URL store";
 
 /// The separators of up to 16 blocks, and the places of these blocks.
 struct Node<'a> {
-    /// From the node on.
+    /// The bytes from the node on.
     bytes: &'a [u8],
     /// The range of the first separator.
     first: Range<usize>,
