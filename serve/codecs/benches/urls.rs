@@ -1,6 +1,6 @@
 //! The URL store compared with other dictionaries of strings: bytes a URL, and CPU time of random look-ups both ways.
 //!
-//! `cargo bench -p webstrata-serve --bench urls -- [--block K] [FILE]`: the file has URLs, one a line; the URLs are
+//! `cargo bench -p webstrata-codecs --bench urls -- [--block K] [FILE]`: the file has URLs, one a line; the URLs are
 //! sorted by their keys. Without a file, URLs are generated, and the output says so. Prints one table. Each time is the
 //! median of three passes over a million look-ups by one thread, in random order. Keys to look for are stored in the
 //! order of asking, so that fetching them is not measured. The other dictionaries hold and return the keys, not the
