@@ -26,7 +26,7 @@ struct Node<'a> {
     columns: Columns<'a>,
     /// The offset of the first block in the data.
     base: usize,
-    /// The lengths of blocks: the begin of the column in bits, and its width.
+    /// The lengths of blocks: the start of the column in bits, and its width.
     lengths: (usize, u32),
     /// The offset of the second separator's rest.
     rests: usize,
@@ -120,7 +120,7 @@ impl UrlStore {
         let block = Columns::read(bytes, self.keys_of(block));
         let (start, end) = (block.end * 2, block.end * 2 + block.first);
         let pieces = needed(&block, entry, end, &mut pieces);
-        // A piece is written up to the begin of the next one.
+        // A piece is written up to the start of the next one.
         let need = |next: Option<&Piece>| next.map_or(usize::MAX, |next| next.shared);
         writer.tokens(bytes, start, end, need(pieces.last()))?;
         for (depth, piece) in pieces.iter().enumerate().rev() {
@@ -183,7 +183,7 @@ impl UrlStore {
 /// The part of a block's entry that an answer needs.
 #[derive(Clone, Copy, Default)]
 struct Piece {
-    /// The begin and the end of the piece.
+    /// The start and the end of the piece.
     start: usize,
     end: usize,
     /// The offset in the key at which the piece begins.
@@ -235,7 +235,7 @@ fn prefetch(bytes: &[u8]) {
     let _ = bytes;
 }
 
-/// Writes a key from its begin on.
+/// Writes a key from its start on.
 struct Writer<'a> {
     store: &'a UrlStore,
     /// The key lies after `reserved` bytes. Bytes after its end are undefined.

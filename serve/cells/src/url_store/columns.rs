@@ -1,4 +1,4 @@
-//! Two columns of numbers at the begin of a block. For each entry but the first, they hold how many bytes it shares
+//! Two columns of numbers at the start of a block. For each entry but the first, they hold how many bytes it shares
 //! with the entry before, and the length of its stored rest. From the columns alone, a reader finds any entry and skips
 //! most.
 //!
@@ -20,11 +20,11 @@ pub(super) const BLOCK_MAX: usize = 64;
 /// The width for values that need more bits than a half byte can say, and its code.
 const WIDE: (u32, u8) = (32, 15);
 
-/// The columns of one block, and the bytes from the begin of the block on.
+/// The columns of one block, and the bytes from the start of the block on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Columns<'a> {
     pub(super) bytes: &'a [u8],
-    /// The begin of each column in bits, and its width.
+    /// The start of each column in bits, and its width.
     shared: (usize, u32),
     rest: (usize, u32),
     /// The least length that an entry shares.

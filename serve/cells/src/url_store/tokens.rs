@@ -33,7 +33,7 @@ const TOKENS_MAX: usize = 1 << 16;
 const PART: &str = "dictionary";
 const BITS_MAX: u32 = 12;
 
-/// The begins of the classes of codes.
+/// The starts of the classes of codes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Classes {
     /// The number of codes of two nibbles.
@@ -149,7 +149,7 @@ impl Tokens {
         size_of_val(&self.firsts) + self.entries.len() * 4 + self.text.len()
     }
 
-    /// The token of the next code: its text, at the begin of 32 bytes; its length; and the number of nibbles of the
+    /// The token of the next code: its text, at the start of 32 bytes; its length; and the number of nibbles of the
     /// code.
     #[inline]
     pub(super) fn token(&self, word: u32) -> (&[u8; TOKEN_MAX], usize, usize) {

@@ -370,7 +370,7 @@ impl Snode {
         uid.ok_or_else(|| no_such_node(page, self.nodes + self.outside.len() / self.outside_width))
     }
 
-    /// Calls `visit` with each graph of a supernode: the begin of its bits, the graph, its target, and whether it is
+    /// Calls `visit` with each graph of a supernode: the start of its bits, the graph, its target, and whether it is
     /// negative.
     fn graphs_of<'a>(
         &'a self,

@@ -235,7 +235,7 @@ impl Columns {
             ends[phase] += 1;
             initial[link as usize] &= phase > 0;
         }
-        // First the begin of each phase; the next loop advances it to the end.
+        // First the start of each phase; the next loop advances it to the end.
         let mut sum = 0;
         ends.iter_mut().for_each(|end| sum += std::mem::replace(end, sum));
         let mut changed = vec![0; sum];

@@ -8,7 +8,7 @@
 //! after [`STEPS_MAX`] steps.
 //!
 //! Bits: the number of sources. Unless this is 0 or all pages, a bit, and then a bit a page (1) or the gaps between
-//! sources (0). For more than 16 sources, 6 bits for a width and, in that width, the begin of each group of 16 records
+//! sources (0). For more than 16 sources, 6 bits for a width and, in that width, the start of each group of 16 records
 //! but the first. Then the records; before each group of 16 are their lengths, without the length of the very last
 //! record. A record has the reference, as the signed distance to it among the sources, or 0. If there is a reference, a
 //! bit follows, and then which of its links are shared, as a bit each (0) or as runs (1): the number of runs, and the
@@ -28,7 +28,7 @@ pub(super) const PART: &str = "a graph of an S-Node";
 const NEAR: usize = 24;
 /// The longest chain of references.
 const STEPS_MAX: usize = 12;
-/// The number of records that share a stored begin.
+/// The number of records that share a stored start.
 pub(super) const GROUP: usize = 16;
 pub(super) const WIDTH_BITS: u32 = 6;
 /// The number of symbols and the longest code of each [`Kind`] of number.

@@ -6,9 +6,9 @@
 //! and, for each cluster, the offsets of its pages in the interval; both in as few bits as possible. Pages after the
 //! nodes of the cell are the targets of links that leave the cell.
 //!
-//! Bytes: for each interval and one end, its first page, the first of its clusters, and the begin of its bits; for each
-//! cluster its supernode; for each supernode its interval, the begin of the offsets of its pages in the bits, the
-//! number of its pages, and the begin of its graphs; all these in 4 or 8 bytes; then the bits.
+//! Bytes: for each interval and one end, its first page, the first of its clusters, and the start of its bits; for each
+//! cluster its supernode; for each supernode its interval, the start of the offsets of its pages in the bits, the
+//! number of its pages, and the start of its graphs; all these in 4 or 8 bytes; then the bits.
 
 use bytes::Bytes;
 
@@ -80,10 +80,10 @@ pub(super) struct Supernode {
     start: usize,
     /// The number of pages.
     pub(super) count: usize,
-    /// The begin of its pages in the bits, and their width. The width is 0 if the supernode is its whole interval.
+    /// The start of its pages in the bits, and their width. The width is 0 if the supernode is its whole interval.
     page_bits: u64,
     page_width: u32,
-    /// The begin of its graphs.
+    /// The start of its graphs.
     pub(super) graphs: u64,
 }
 

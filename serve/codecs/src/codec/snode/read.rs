@@ -24,9 +24,9 @@ pub(super) struct Graph<'a> {
 #[derive(Debug)]
 pub(super) struct Records {
     count: usize,
-    /// The width of the stored begin of a group.
+    /// The width of the stored start of a group.
     width: u32,
-    /// The begin of the stored begins of groups, and the begin of the records after them.
+    /// The start of the stored starts of groups, and the start of the records after them.
     places_start: u64,
     records: u64,
 }
