@@ -348,7 +348,7 @@ fn selected_captures(
     Ok(selected)
 }
 
-/// The captures of a page between pairs of times, as stretches.
+/// The stretches of captures of a page between pairs of times.
 fn stretches_of(page: &Page, times: &[(i64, i64)]) -> Vec<(u32, u32)> {
     let stretch = |&(from, to)| page.captures().selected(Window::Seen { from, to });
     times.iter().filter_map(stretch).collect()

@@ -1,4 +1,4 @@
-//! The file of a cell: a head, and five sections that answer where they lie.
+//! The file of a cell: a head, and five sections that answer in place.
 //!
 //! ```text
 //!   0  "WSCELL\r\n"

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! words       number of records, number of statuses
-//! statuses    the different ones, the most frequent first, 16 bits each
-//! skips       of every 16th record, beginning with the first: its node, and where it begins in the records (32 bits
+//! statuses    the distinct statuses, the most frequent first, 16 bits each
+//! skips       of every 16th record, beginning with the first: its node, and its offset in the records (32 bits
 //!             each)
 //! records     each: the nodes since the record before it (at a skip 0), the bytes of the rest, the changes
 //! ```

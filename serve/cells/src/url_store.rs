@@ -31,7 +31,7 @@
 //! offsets     u32 for each node                    where it begins in the nodes
 //! nodes       first separator                      LEB128 length, bytes
 //!             place of its first block             LEB128, in the blocks
-//!             u8   u, width in bits of the lengths of blocks; 15 stands for 32
+//!             u8   u, width in bits of the lengths of blocks; 15 means 32
 //!             columns of the separators, in bytes  see url_store/columns.rs; the rest of the first is 0: it is above
 //!             lengths of its blocks in bytes       u bits each, lowest first, filled up to a byte with zeros
 //!             rests of the other separators        plain bytes

@@ -2,7 +2,7 @@
 //! from the answer, so the answer is small: times are differences, and runs of captures are pairs of counts.
 //!
 //! ```text
-//! direction=out   captures -> runs of each link, in places of captures
+//! direction=out   captures -> runs of each link, as indexes of captures
 //! direction=in    captures of the URL, and for each page that links: runs as times (first, last, gone)
 //! ```
 //!

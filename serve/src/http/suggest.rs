@@ -1,8 +1,9 @@
 //! `/v1/suggest`: the suggestions of a search field for a URL, a host, or a part of one.
 //!
-//! Pages come from a range of keys: the URLs that begin with the text, or the URLs of the domain that it names, or the
-//! URLs of the first host that contains it. Captured pages come first, each with its captures and the number of pages
-//! that link to it. Without a text, the answer has the pages with the most captures, and the hosts with the most URLs.
+//! Pages come from ranges of keys: the URLs that begin with the text, or the URLs of the host or the domain that it
+//! names and then of hosts whose names contain it. Captured pages come first. Each page has the number of its captures
+//! and the number of pages that link to it. Without a text, the answer has the pages with the most captures, and the
+//! hosts with the most URLs.
 //!
 //! Cost: a search in the names of the hosts of all cells, a few look-ups of keys, and the captures and in-links of the
 //! pages in the answer. At most [`LOOK`] URLs are checked for captures.

@@ -123,7 +123,7 @@ pub fn write_cell(
         options.urls,
     )?;
     let interval = label.first_record..label.end_record;
-    // Then most UIDs have a record, and the UIDs need no table.
+    // Then most UIDs have a record, so all of them are nodes, and no table of UIDs is written.
     let all_own = interval == (partition.first_uid..partition.first_uid + partition.urls);
     let numbered = if all_own { Vec::new() } else { numbers::encode(&recorded(store, partition)?, &interval) };
     let damaged = |damage| Error::Damaged { path: path.clone(), damage };

@@ -146,7 +146,7 @@ impl Shelf {
         partition: u32,
         source: u64,
     ) -> Result<Option<PathBuf>, Error> {
-        // If the shelf has an image, too, the store's image is unsound or is newer.
+        // If the shelf has an image, the store's image is unsound, or was written later.
         let directories = [Some(self.directory.as_path()), store.and_then(|store| store.location().directory())];
         for directory in directories.into_iter().flatten() {
             let path = path_of(directory, row, partition);

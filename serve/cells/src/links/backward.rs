@@ -467,7 +467,7 @@ mod tests {
         all
     }
 
-    /// Bytes with sets of ranges, and without.
+    /// The bytes with sets of ranges, and the bytes without.
     fn encoded(records: &[InLinks<Number>]) -> [Vec<u8>; 2] {
         let again = || -> Box<dyn Iterator<Item = Result<InLinks<Number>, Infallible>>> {
             Box::new(records.iter().cloned().map(Ok))
@@ -532,7 +532,7 @@ mod tests {
         for round in 0..2000 {
             let mut bytes = whole[round % 2].clone();
             for _ in 0..=random.below(3) {
-                // Heads, tables and sets most often.
+                // Damages heads, tables and sets most often.
                 let end = if random.below(2) == 0 { 1000 } else { bytes.len() as u64 };
                 let at = usize::try_from(random.below(end)).unwrap();
                 bytes[at] ^= 1 << random.below(8);

@@ -10,10 +10,10 @@
 //! lengths     of the four parts that follow, 64 bits each, in bytes
 //! tables      first number, nodes, records, longest list, most captures of a record (each: 6 bits for its width less
 //!             1, and its bits); depth (7 bits), timed (1 bit);
-//!             codes (`symbols`), layout (`blocks`), where timed the times (`times`)
-//! ranks       where not every node has a record (`ranks`)
+//!             codes (`symbols`), layout (`blocks`), with time the times (`times`)
+//! ranks       unless every node has a record (`ranks`)
 //! pointers    to blocks
-//! blocks      records: head (captures, shape, events; where timed), links (`links`), presence (`presence`)
+//! blocks      records: head (captures, shape, events; only with time), links (`links`), presence (`presence`)
 //! ```
 //!
 //! Numbers are little-endian, and bits are read from the lowest bit of a byte on. Decoding a list reads at most depth +

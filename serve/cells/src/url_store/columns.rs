@@ -3,7 +3,7 @@
 //! most.
 //!
 //! ```text
-//! 1 byte     w | v << 4: widths in bits of the two columns; 15 stands for 32
+//! 1 byte     w | v << 4: widths in bits of the two columns; 15 means 32
 //! LEB128     least shared length
 //! LEB128     length of the first entry's rest
 //! w bits x (n - 1)   shared length, less the least

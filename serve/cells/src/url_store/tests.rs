@@ -1,4 +1,4 @@
-//! The URL store against a sorted list of keys; damaged images; the worked example.
+//! Compares the URL store with a sorted list of keys, opens damaged images, and checks the worked example.
 
 use super::*;
 use crate::bench::Random;

@@ -28,9 +28,9 @@ pub const STRIDE: usize = 16;
 /// The unit of a code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// 7 in a container.
+    /// Seven units in a container.
     Byte,
-    /// 12 in a container.
+    /// Twelve units in a container.
     Nybble,
 }
 

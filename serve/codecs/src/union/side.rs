@@ -6,10 +6,10 @@
 //! ```text
 //! words       number of nodes; the least time, in seconds
 //! arrays      seven, one after the other, each: number of values, bytes a value (1 to 8), as words; then the values
-//!   0 1 2     ends of times, of unknown captures, of changes: those of a node go from the end of the node before it to
-//!             its own; a value a node, or none where there is nothing that could end
+//!   0 1 2     ends of times, of blank captures, of changes: the values of a node go from the end of the node before to
+//!             the end of the node; a value a node, or no values if no node has any
 //!   3         times, in seconds after the least
-//!   4         unknown captures, as indexes in the node's times
+//!   4         blank captures, as indexes in the node's times
 //!   5 6       changes, sorted: indexes in the node's links, and in its times
 //! ```
 //!
@@ -180,7 +180,7 @@ impl Side {
         Ok(times.map(|time| self.least.wrapping_add_unsigned(time)))
     }
 
-    /// Replaces the times and the captures with unknown links in `captures` by those of a node.
+    /// Replaces the times and the blank captures in `captures` by those of a node.
     pub(crate) fn captures(&self, node: usize, captures: &mut StoreScratch) -> Result<(), Damage> {
         captures.times.clear();
         captures.times.extend(self.times(node)?);

@@ -1,8 +1,8 @@
 //! The links of one record: copied links of the reference, and the rest as gaps.
 //!
 //! ```text
-//! reference   0, or 1 + 2 slot + (1 when all of it is copied)
-//! copies      where not all are: eight flags a symbol, one flag a link of the reference
+//! reference   0, or 1 + 2 slot + (1 if all of it is copied)
+//! copies      unless all are copied: eight flags a symbol, one flag a link of the reference
 //! rest        the first link as zigzag of (link - number of the node), then gaps less 1, or "k >= 2 links in a row";
 //!             ends with the record, or with an end symbol where presence follows
 //! ```

@@ -8,7 +8,7 @@
 //! copied links   predicted from the reference's mask, moved to the record's phases by time; the exceptions as gaps
 //!                with an end
 //! class          of each exception and each other link: 0 in all phases, 1 as the link coded before, 2 from phase p
-//!                on, 3 up to p, 4 from p for n phases, 5 any mask; p and n are below what is possible
+//!                on, 3 up to p, 4 from p for n phases, 5 any mask; p and n as truncated binary
 //! ```
 //!
 //! A record with more phases, or with a smaller encoding this way, is stored by *columns*: flags of the links of phase

@@ -10,10 +10,10 @@ use crate::coding::bits::{BitReader, BitWriter};
 use crate::coding::huffman::{Code, Decoder};
 use crate::error::Damage;
 
-/// Classes of presence of one link.
+/// The number of classes of presence of one link.
 pub(super) const CLASSES: usize = 6;
 
-/// Symbols of numbers up to 64 bits.
+/// The number of symbols for numbers of up to 64 bits.
 pub(super) const NUMBERS: usize = 16 + 2 * 60;
 /// The first symbol of runs. Their lengths are numbers again, of up to 32 bits.
 const RUNS: usize = NUMBERS;
@@ -49,7 +49,7 @@ pub(super) enum Context {
     Copies,
     /// The list of timestamps: 0 if explicit, else its place in the dictionary.
     TimesList,
-    /// For explicit lists: the number of captures, the form, and the captures with unknown links.
+    /// For explicit lists: the number of captures, the form, and the number of blank captures.
     TimesCount,
     /// Differences of explicit timestamps: of indexes in the table of times, and of seconds.
     TimesIndex,

@@ -301,7 +301,7 @@ impl Strata {
 #[derive(Default)]
 pub(crate) struct Phased {
     pub(crate) times: Vec<i64>,
-    /// The captures with which the phases after the first begin. All captures are known.
+    /// The captures with which the phases after the first begin. No capture is blank.
     pub(crate) events: Vec<u32>,
     pub(crate) links: Vec<u64>,
     pub(crate) masks: Vec<u64>,
@@ -316,7 +316,7 @@ impl Phased {
 }
 
 impl Strata {
-    /// Reads a record without captures with unknown links. Returns `false`, and no masks, if there are too many phases.
+    /// Reads a record without blank captures. Returns `false`, and no masks, if there are too many phases.
     pub(crate) fn phased(
         &self,
         node: usize,

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! list        0 and an explicit list, or 1 + place in the dictionary
-//! explicit    number of captures, number of unknown ones (where the cell has any), form (1 bit), then
+//! explicit    number of captures, number of blank captures (if the cell has any), form (1 bit), then
 //!             form 0: the first as seconds after the cell's first time, below the span; gaps in seconds less 1
 //!             form 1: the first as index in the table of times; gaps of indexes less 1
 //!             blank captures: the first index, gaps less 1
@@ -23,7 +23,7 @@ use super::symbols::{Context, Cost, Model, Sink, Tables, Token, read_below};
 const OFTEN: u32 = 3;
 const PART: &str = "strata times";
 
-/// The captures of a record: rising times, and the indexes of captures with unknown links.
+/// The captures of a record: rising times, and the indexes of blank captures.
 pub(super) type List = (Vec<i64>, Vec<u32>);
 
 /// Counts the lists of a cell.
