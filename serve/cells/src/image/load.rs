@@ -204,6 +204,7 @@ fn recorded(store: &Store, partition: &PartitionEntry) -> Result<Vec<Uid>, Error
 
 /// The keys of a partition's URLs, in order.
 ///
+/// # Errors
 /// Layers that cannot be read. The error is the last item.
 pub fn keys_of<'a>(
     store: &'a Store,

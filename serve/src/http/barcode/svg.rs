@@ -8,9 +8,9 @@
 //! /faq.html    ========----                           a name, bars, and a thin line up to the capture without the link
 //! ```
 //!
-//! The picture shows the rows with the longest runs in total, the longest first. Colours are from the light theme of the
-//! explorer, and fonts are fonts that the reader has. Texts of the store are only shown as text; characters that could
-//! change how a line is read are shown as U+FFFD. Cost: the same as `/v1/barcode` with this number of rows.
+//! The picture shows the rows with the longest runs in total, the longest first. Colours are from the light theme of
+//! the explorer, and fonts are fonts that the reader has. Texts of the store are only shown as text; characters that
+//! could change how a line is read are shown as U+FFFD. Cost: the same as `/v1/barcode` with this number of rows.
 
 use std::cmp::Reverse;
 use std::fmt::Write;
