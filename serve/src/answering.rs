@@ -51,7 +51,7 @@ enum QuestionResult {
     Links {
         uids: Vec<Uid>,
         way: Way,
-        /// Pages of which it is unknown whether they link.
+        /// Pages that may or may not link: the answer is unknown.
         unknown: Vec<Uid>,
     },
     Captures(Vec<CaptureTime>),
@@ -75,7 +75,7 @@ pub struct Answering {
     pinned: Pinned,
     long: Long,
     waiting: VecDeque<Asked>,
-    /// Questions whose results are known.
+    /// Questions with known results.
     found: VecDeque<(Asked, QuestionResult)>,
     /// The size of the next batch.
     step: usize,
@@ -135,7 +135,7 @@ impl Answering {
         }
     }
 
-    /// The next answers: as many as fit into one look-up of URLs, at least one.
+    /// The next answers: as many as one look-up of URLs may have, and at least one.
     async fn write(&mut self) -> Vec<(Asked, Result<Value, Status>)> {
         let mut size = 0;
         let fitting = self.found.iter().take_while(|(_, found)| {
@@ -262,7 +262,7 @@ async fn of_page(pinned: &Pinned, kind: Kind, url: &str) -> Result<QuestionResul
     Ok(QuestionResult::Links { uids, way, unknown })
 }
 
-/// The links of each item, and the pages of which it is unknown whether they link.
+/// The links of each item, and the pages for which it is unknown whether they link.
 async fn links(
     pinned: &Pinned,
     items: &[(usize, UidInWindow)],

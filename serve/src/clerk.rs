@@ -174,7 +174,7 @@ impl Clerk {
         graph_of(&map, epoch).map(|graph| Pinned { clerk: self.clone(), graph, map, charge })
     }
 
-    /// As [`Clerk::at`], but waits until the deadline for an epoch that is not served yet.
+    /// Like [`Clerk::at`], but waits until the deadline for an epoch that is not served yet.
     ///
     /// # Errors
     /// See [`Clerk::at`].

@@ -61,7 +61,8 @@ pub struct ClusterOptions {
     pub join: Vec<String>,
     /// The name of the cluster. Servers of other clusters are refused.
     pub cluster: String,
-    /// The number of servers that hold each cell. If most servers of the cluster have another number, that one counts.
+    /// The number of servers that hold each cell. If most servers of the cluster have another number, that number
+    /// counts.
     pub replicas: usize,
     /// The most bytes of cells in memory. Cells that do not fit stay mapped.
     pub memory: u64,
@@ -73,8 +74,8 @@ pub struct ClusterOptions {
     pub watch: Duration,
     /// How long an epoch is served after the next epoch is current.
     pub grace: Duration,
-    /// How long the epoch before is answered after an epoch appeared that takes something out of the store, while its
-    /// cells are being loaded; then nothing is answered until they are.
+    /// After an epoch appeared that takes something out of the store: how long the epoch before is still answered while
+    /// the cells of the new one are loaded. After that, nothing is answered until these cells are loaded.
     pub removal_max: Duration,
     /// How long a cell placed elsewhere is kept, and how long the members must be stable before cells move.
     pub settle: Duration,
@@ -89,8 +90,8 @@ pub struct ClusterOptions {
 }
 
 impl ClusterOptions {
-    /// Options for a server with its images in this directory, which begins a cluster with two replicas and is reached
-    /// where it listens. All other options have the defaults of `webstrata serve`.
+    /// Options for a server with its images in this directory. The server begins a cluster with two replicas and is
+    /// reached where it listens. All other options have the defaults of `webstrata serve`.
     #[must_use]
     pub fn new(data: impl Into<PathBuf>) -> Self {
         Self {
@@ -130,19 +131,19 @@ pub struct Cluster {
     topology: watch::Sender<Arc<TopologyResponse>>,
     maps: watch::Sender<Arc<Map>>,
     counts: watch::Sender<KeeperCounts>,
-    /// What the server lacks to be ready.
+    /// The conditions that keep the server from being ready.
     lacks: watch::Sender<Lacks>,
     /// The last translation asked for. It may be large, so the lock is held while it is read: it is read only once.
     translations: Arc<tokio::sync::Mutex<Option<EpochTranslations>>>,
-    /// What the scrub has read and found.
+    /// The progress and the findings of the scrub.
     scrubbed: Scrubbed,
-    /// What servers of the cluster do not agree about.
+    /// The points on which servers of the cluster disagree.
     agreement: watch::Sender<Agreement>,
     /// Wakes the keeper.
     wake: Notify,
 }
 
-/// What the keeper has done and still has to do, for metrics.
+/// The work that the keeper has done and still has to do, for metrics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KeeperCounts {
     /// Cells in memory, and in mapped files.
@@ -153,7 +154,7 @@ pub struct KeeperCounts {
     pub missing: u64,
     /// Cells of served epochs that are not yet on all servers they are placed on.
     pub unsettled: u64,
-    /// Those of the current epoch. Earlier epochs are retired by each server at a time of its own.
+    /// The same, of the current epoch only. Each server retires earlier epochs at its own time.
     pub unsettled_now: u64,
     /// Cells that must still move between memory and mapped files.
     pub moving: u64,
@@ -197,13 +198,13 @@ struct State {
     superseded: BTreeMap<u64, Instant>,
     /// When each epoch began to be loaded.
     opened: BTreeMap<u64, Instant>,
-    /// The newest epoch that takes something out, by what other servers say, and since when.
+    /// The newest epoch that takes something out, as other servers report, and the time of the first report.
     told: Option<(u64, Instant)>,
     /// No epoch up to this number is served any more.
     retired: u64,
     /// Epochs whose cells need not be in memory.
     relinquished: BTreeSet<u64>,
-    /// How often `relinquished` was changed.
+    /// The number of changes to `relinquished`.
     wishes: u64,
     /// Cells, by row and partition, that questions wait for and that no server answers for.
     needed: BTreeSet<(u32, u32)>,
@@ -290,12 +291,12 @@ impl Cluster {
         self.counts.subscribe()
     }
 
-    /// Whether the server is ready: an epoch is served, all cells placed on this server are here or, once that was so,
-    /// calls are answered without those that are not, and the server is in the cluster that it should join, if that
-    /// cluster exists.
+    /// Whether the server is ready. An epoch must be served. All cells placed on this server must be here; once that
+    /// was the case, it is enough that calls are answered without the missing cells. The server must be in the cluster
+    /// that it should join, if that cluster exists.
     ///
     /// # Errors
-    /// What the server lacks, as a message.
+    /// The missing conditions, as a message.
     pub fn readiness(&self) -> Result<(), String> {
         let leaving = self.state().leaving;
         let lacks = Lacks { leaving, ..self.lacks.borrow().clone() };
@@ -307,8 +308,8 @@ impl Cluster {
         }
     }
 
-    /// What is wrong although the server is ready, for people, one line each: cells that are still loaded, files that
-    /// the scrub finds damaged, what servers do not agree about, and servers that TLS keeps from being called.
+    /// Problems of a server that is ready, for people, one line each: cells that are still loaded, files that the scrub
+    /// finds damaged, disagreements between servers, and servers that TLS keeps from being called.
     pub fn notes(&self) -> String {
         let distrusted = self.distrusted().into_iter().map(|(address, why)| format!("TLS: {address}: {why}\n"));
         let distrusted: String = distrusted.collect();

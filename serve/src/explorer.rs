@@ -1,10 +1,11 @@
 //! The explorer: the page for browsers, and its files, which are part of the program.
 //!
-//! Server and page share only the paths below `/v1`. The page works without any other server: its content security
-//! policy allows this one only. No address in it begins with a slash, so that it works below a path of a proxy. Its
-//! files are plain HTML, CSS and JavaScript modules, in `explorer/`. `views` says which view an address opens:
-//! `search`, `barcode`, `dates`, `backlinks`, `neighbourhood`, `deaths` or `store`. `ahead` runs first and asks for its
-//! code, and for the answers that `asks` says it needs; `main` opens it, and the others serve the views.
+//! Server and page share only the paths below `/v1`. The page works without any other server, and its content security
+//! policy allows only this server. No address in the page begins with a slash, so that the page works below a path of a
+//! proxy. Its files are plain HTML, CSS and JavaScript modules, in `explorer/`. `views` says which view an address
+//! opens: `search`, `barcode`, `dates`, `backlinks`, `neighbourhood`, `deaths` or `store`. `ahead` runs first and
+//! requests the code of the view, and the answers that `asks` lists for it. `main` opens the view, and the other
+//! modules serve the views.
 
 use std::sync::LazyLock;
 
@@ -16,7 +17,7 @@ use axum::http::{HeaderMap, HeaderName, StatusCode};
 use axum::response::{IntoResponse, Response};
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Where the page and its files may load from; behind it stands where they may be shown in a frame.
+/// The sources from which the page and its files may load. The sources that may show them in a frame are appended.
 const POLICY: &str = "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors ";
 
 /// A file of the page.
@@ -24,7 +25,7 @@ struct File {
     name: &'static str,
     content_type: &'static str,
     bytes: &'static [u8],
-    /// Compressed once, by zstd: a page asks for 30 files at a time.
+    /// The file compressed once, by zstd: a page loads 30 files at a time.
     packed: LazyLock<Option<Vec<u8>>>,
 }
 
@@ -86,18 +87,18 @@ files! {
     "years.js": "text/javascript; charset=utf-8",
 }
 
-/// The page, if the caller is a browser: if it accepts HTML. `frames` are the sources of the pages that may show it in
-/// a frame, as content security policies name them.
+/// The page, if the caller is a browser, which means that it accepts HTML. `frames` are the sources of the pages that
+/// may show the page in a frame, as content security policies name them.
 pub(crate) fn page(headers: &HeaderMap, frames: &str) -> Option<Response> {
     text(headers, ACCEPT).contains("text/html").then(|| answer(&FILES[0], headers, frames))
 }
 
-/// A file of the page, by its name; `None` if there is no such file.
+/// A file of the page, by its name; `None` if the file does not exist.
 pub(crate) fn file(name: &str, headers: &HeaderMap) -> Option<Response> {
     FILES[1..].iter().find(|file| file.name == name).map(|file| answer(file, headers, "'none'"))
 }
 
-/// A file, or 304 if the caller has it. Callers ask again each time, because another version of the program has other
+/// The file, or 304 if the caller has it. Callers ask again each time, because another version of the program has other
 /// files under the same names.
 fn answer(file: &'static File, headers: &HeaderMap, frames: &str) -> Response {
     let tag = format!("\"{:016x}\"", xxh3_64(file.bytes));

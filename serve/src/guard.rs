@@ -9,7 +9,7 @@
 //!
 //! Map: [`spans`] tracing; [`metrics`] counters; [`host`] the name by which the server is called; [`security`] tokens
 //! and certificates, with [`tls`]; `deadline` the caller's deadline; [`limits`] how many calls run and wait; [`memory`]
-//! what they hold; [`connections`] and [`incoming`] how many connections are open; [`origin`] the caller that both
+//! the memory of calls; [`connections`] and [`incoming`] how many connections are open; [`origin`] the caller that both
 //! limits are shared by; [`drain`] shutdown; [`methods`] the list of methods; [`refusal`] errors in each protocol;
 //! `attend` state that lives until a call ends; `pace` limits for slow callers.
 

@@ -99,7 +99,7 @@ fn clear_if_ok(codes: &mut Vec<u32>) {
     }
 }
 
-/// The statuses of captures as messages have them: none where all are 200.
+/// The statuses of captures as messages have them: empty if all are 200.
 pub fn statuses_of(captures: &[CaptureTime]) -> Vec<u32> {
     let mut codes = codes_of(captures).collect();
     clear_if_ok(&mut codes);
@@ -145,7 +145,7 @@ impl Held {
         Scratch::lend(|scratch| questions.iter().map(|question| self.answer(question, scratch, &mut values)).collect())
     }
 
-    /// Bytes of memory that the answer to a question is made in, at most: those for the longest list in the cell.
+    /// The largest memory in bytes for making the answer to a question: the memory for the longest list in the cell.
     pub(crate) fn work_bytes(&self, question: &Question) -> usize {
         let row = question.cell.and_then(|name| Some((self.rows.get(&name.row)?, name.partition)));
         let Some(cell) = row.and_then(|(row, partition)| row.cell(partition).ok()) else { return 0 };
@@ -175,7 +175,7 @@ impl Held {
         let row = self.rows.get(&cell.row).ok_or_else(|| not_here(cell.row, cell.partition))?;
         let cell = row.cell(cell.partition).map_err(|_| not_here(cell.row, cell.partition))?;
         let made_anew = || damaged_here(cell.label().row, cell.label().partition);
-        // Whatever the image looks like now, nothing is answered from a file that was cut or found changed.
+        // A file that was truncated or found changed gives no answers, whatever its image looks like now.
         if cell.refresh().is_err() || cell.is_damaged() {
             return Err(made_anew());
         }
@@ -253,7 +253,7 @@ impl CellAnswer<'_> {
     fn hosts_of(&mut self, uids: &[Uid]) -> Result<HostList, Status> {
         let (mut hosts, mut url) = (Vec::new(), String::new());
         let cell = self.cell;
-        // URLs without a host, and those of one host, lie together in the order of keys.
+        // URLs without a host are contiguous in the order of keys, and so are the URLs of one host.
         let mut host_at = |uid: Uid| {
             url_of(cell, uid, &mut url)?;
             let host = key::host_of(&url).filter(|host| key::host_prefix(host).is_some());
@@ -322,7 +322,7 @@ impl CellAnswer<'_> {
                             time = latest.map_or(0, |latest| latest.time);
                         }
                     }
-                    // Each source of the row counts, so that only those that are asked for are held.
+                    // Every source of the row counts, so only the sources that the request asks for are collected.
                     LinkDirection::In(_) if window == TimeWindow::ALWAYS => {
                         let most = usize::try_from(request.most).ok().filter(|&most| most > 0).unwrap_or(usize::MAX);
                         let mut visit = |source: Uid| {
@@ -373,7 +373,7 @@ impl CellAnswer<'_> {
     fn sources(&mut self, request: &SourcesOf) -> Result<LinkLists, Status> {
         let label = self.cell.label();
         let most = usize::try_from(request.most).ok().filter(|&most| most > 0).unwrap_or(usize::MAX);
-        // Of the sources, in order, the first `most` from `first` on. All sources up to `end` may still be among them.
+        // Keeps the first `most` sources from `first` on, in order. Only sources before `end` may still be among these.
         let mut end = Uid(if request.end == 0 { u64::MAX } else { request.end });
         let mut sources: Vec<Uid> = Vec::new();
         let first = |sources: &mut Vec<Uid>, end: &mut Uid| {
@@ -571,7 +571,7 @@ fn url_of(cell: &Cell, uid: Uid, url: &mut String) -> Result<(), Status> {
     cell.url(uid, url).map_err(|error| status_of(&error))
 }
 
-/// The first link that a request is about, and how many from there on.
+/// The first link that a request is about, and the largest number of links from there on.
 fn stretch_of(request: &LinksOf) -> (Uid, usize) {
     let most = usize::try_from(request.most).ok().filter(|&most| most > 0).unwrap_or(usize::MAX);
     (Uid(request.first), most)

@@ -1,18 +1,18 @@
-//! HTTP for people and scripts: the questions of the service `Links`, with URLs instead of UIDs, answered in JSON.
+//! HTTP for people and scripts: the questions of the service `Links`, with URLs instead of UIDs, and answers in JSON.
 //!
 //! ```text
 //! GET /v1/links?url=... --> [question] UID --> [answer: walk] UIDs that match --> clerk --> [answer] --> JSON
 //! ```
 //!
-//! Map: `question` reads parameters, finds URLs, and says where a page begins and where callers reach the server;
-//! `answer` lists the URLs that match and collects as many values as fit; `links`, `changed`, `first`, `around`
-//! (backlinks, deaths, neighbourhood, ways), `barcode`, `suggest`, `names` and `about` are the questions; `query`
-//! answers many questions in one stream; `archive` answers what tools for web archives ask; `caching` says how long
-//! answers may be kept, [`options`] what an operator chooses. `http/openapi.json` describes all paths, and the server
-//! serves the description. `/` is the [`crate::explorer`] for browsers.
+//! Map: `question` reads parameters, finds URLs, and says where a page of an answer begins and where callers reach the
+//! server. `answer` lists the matching URLs and collects as many values as fit. `links`, `changed`, `first`, `around`
+//! (backlinks, deaths, neighbourhood, ways), `barcode`, `suggest`, `names` and `about` are the questions. `query`
+//! answers many questions in one stream. `archive` answers the requests of tools for web archives. `caching` says how
+//! long answers may be kept, and [`options`] has the choices of an operator. `http/openapi.json` describes all paths,
+//! and the server serves the description. `/` is the [`crate::explorer`] for browsers.
 //!
-//! Callers that accept gzip or zstd get compressed answers. Every answer names its epoch. Errors are those of
-//! [`crate::guard::refusal`]. The server keeps no state between calls.
+//! Callers that accept gzip or zstd get compressed answers. Every answer names its epoch. [`crate::guard::refusal`]
+//! defines errors. The server keeps no state between calls.
 
 use axum::Router;
 use axum::extract::{Path, Request, State};
@@ -60,7 +60,7 @@ struct Route {
     /// The path as callers write it, without its variable part.
     called: &'static str,
     method: Method,
-    /// Whether the answer depends on the question and the epoch alone.
+    /// Whether the answer depends only on the question and the epoch.
     is_of_epoch: bool,
     handler: fn() -> MethodRouter<Shared>,
 }
@@ -70,12 +70,12 @@ impl Route {
         Self { path, called: path, method: Method::of(name, Pool::Links), is_of_epoch: true, handler }
     }
 
-    /// A path whose answer changes within an epoch.
+    /// A path with answers that change within an epoch.
     const fn changing(path: &'static str, name: &'static str, handler: fn() -> MethodRouter<Shared>) -> Self {
         Self { is_of_epoch: false, ..Self::of(path, name, handler) }
     }
 
-    /// A path that goes on with the URL of a page.
+    /// A path that ends with the URL of a page.
     const fn before_url(
         path: &'static str,
         called: &'static str,
@@ -184,7 +184,7 @@ async fn explorer_file(Path(name): Path<String>, uri: Uri, headers: HeaderMap) -
     }
 }
 
-/// The description, with where this server is: without that, programs take its paths for those of the whole host.
+/// The description, with the address of this server. Without it, programs take the paths as paths of the whole host.
 async fn openapi(State(shared): State<Shared>, uri: Uri, headers: HeaderMap) -> Result<Response, Refused> {
     let servers = json!([{"url": question::home::home(&shared, &uri, &headers)?}]);
     let text = OPENAPI.replacen('{', &format!("{{\n  \"servers\": {servers},"), 1);

@@ -8,7 +8,7 @@
 //!                                                                 [http]  --^
 //! ```
 //!
-//! | module | what |
+//! | module | contents |
 //! |---|---|
 //! | [`cluster`] | which servers are alive, which cells each server holds, and how a cell gets to a server |
 //! | [`held`] | answers from the cells of one server |

@@ -14,7 +14,7 @@ use webstrata_layers::{RangeLength, Uid, Window};
 use crate::protocol::proto::{CellName, Server, TopologyResponse};
 use webstrata_cells::image::label::number_range;
 
-/// Which server holds what.
+/// The servers of a cluster, and the cells that each server holds.
 #[derive(Debug, Default)]
 pub struct Map {
     /// The version. Maps with different versions are different.
@@ -46,9 +46,9 @@ pub struct Graph {
     pub overlaps: Overlaps,
     /// Whether a row has a capture with a status of 400 or above, or one that is removed.
     pub has_failures: bool,
-    /// Whether a row takes out what older rows say.
+    /// Whether a row takes out content of older rows.
     pub removes: bool,
-    /// Whether a row has a capture whose links are unknown.
+    /// Whether a row has a capture with unknown links.
     pub has_unknown: bool,
 }
 
@@ -59,13 +59,13 @@ pub struct RowMap {
     pub row: u32,
     /// The UID after the last URL of the row. The row has no records from this UID on.
     pub end_uid: Uid,
-    /// Times of its first and its last capture; the first is later where it has none.
+    /// The times of the first and the last capture. If the row has no captures, the first time is later.
     pub times: (i64, i64),
-    /// Whether it has a capture with a status of 400 or above, or one that is removed.
+    /// Whether the row has a capture with a status of 400 or above, or one that is removed.
     pub has_failures: bool,
-    /// Whether it takes out what older rows say.
+    /// Whether the row takes out content of older rows.
     pub removes: bool,
-    /// Whether it has a capture whose links are unknown.
+    /// Whether the row has a capture with unknown links.
     pub has_unknown: bool,
     /// The cells, in order of UIDs.
     pub cells: Vec<CellMap>,
@@ -80,9 +80,9 @@ pub struct CellMap {
     pub partition: u32,
     /// The UIDs of the cell's URLs.
     pub urls: Range<Uid>,
-    /// UIDs that may have records in it.
+    /// The UIDs that may have records in the cell.
     pub records: Range<Uid>,
-    /// Indexes of the servers that have it, in the order in which to ask them.
+    /// The indexes of the servers that have the cell, in the order in which to ask them.
     pub servers: Vec<usize>,
 }
 

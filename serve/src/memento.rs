@@ -1,7 +1,7 @@
-//! Mementos of a page (RFC 7089): the captures of a page as a TimeMap, and the one that is nearest to a date.
+//! Mementos of a page (RFC 7089): the captures of a page as a TimeMap, and the capture nearest to a date.
 //!
-//! The archive that replays captures is another one: the URL of a memento is that archive's prefix, the 14 digits of
-//! the capture time, a slash, and the URL. Memory: the text of one TimeMap, about 150 bytes a capture.
+//! Another archive replays captures: the URL of a memento is that archive's prefix, the 14 digits of the capture time,
+//! a slash, and the URL. Memory: the text of one TimeMap, about 150 bytes a capture.
 
 use std::fmt::Write;
 
@@ -19,11 +19,11 @@ pub struct TimeMap<'a> {
     pub original: &'a str,
     /// The captures, in order of time.
     pub mementos: &'a [Memento<'a>],
-    /// What URLs of mementos begin with.
+    /// The prefix of the URLs of mementos.
     pub replay: &'a str,
-    /// What the URL of the TimeGate begins with; the URL of the page follows.
+    /// The prefix of the URL of the TimeGate; the URL of the page follows.
     pub timegate: &'a str,
-    /// What URLs of TimeMaps begin with; `link/` or `json/` and the URL of the page follow.
+    /// The prefix of the URLs of TimeMaps; `link/` or `json/` and the URL of the page follow.
     pub timemap: &'a str,
 }
 
@@ -47,7 +47,7 @@ impl TimeMap<'_> {
         Some([*self.mementos.first()?, *self.mementos.last()?])
     }
 
-    /// The memento that is nearest to a time; of two as near, the earlier.
+    /// The memento nearest to a time; of two equally near ones, the earlier.
     #[must_use]
     pub fn nearest(&self, time: i64) -> Option<Memento<'_>> {
         let after = self.mementos.partition_point(|(of, _)| *of < time);
@@ -55,7 +55,7 @@ impl TimeMap<'_> {
         around.copied().min_by_key(|(of, _)| of.abs_diff(time))
     }
 
-    /// In the format of RFC 7089 (`application/link-format`).
+    /// The TimeMap in the format of RFC 7089 (`application/link-format`).
     #[must_use]
     pub fn link_format(&self) -> String {
         let mut out = format!("{}; rel=\"original\",\n", target(self.original));
@@ -103,7 +103,7 @@ impl TimeMap<'_> {
         out
     }
 
-    /// In the JSON of MemGator.
+    /// The TimeMap in the JSON of MemGator.
     #[must_use]
     pub fn json(&self) -> Value {
         let memento = |memento: Memento<'_>| json!({"datetime": format_time(memento.0), "uri": self.memento(memento)});
@@ -129,7 +129,7 @@ pub(crate) fn link(replay: &str, memento: Memento<'_>, rel: &str) -> String {
     format!("{}; rel=\"{rel}\"; datetime=\"{}\"", target(&url_of(replay, memento)), http_date(memento.0))
 }
 
-/// A URL as a target in link format, which ends at `>`.
+/// A URL as a target in link format. The target ends at `>`.
 pub(crate) fn target(url: &str) -> String {
     format!("<{}>", url.replace('<', "%3C").replace('>', "%3E"))
 }
@@ -141,7 +141,7 @@ pub fn http_date(time: i64) -> String {
     time.format("%a, %d %b %Y %H:%M:%S GMT").to_string()
 }
 
-/// The time of [`http_date`]; `None` if the text is no such date.
+/// The time of [`http_date`]; `None` if the text is not such a date.
 #[must_use]
 pub fn time_of_http_date(text: &str) -> Option<i64> {
     let time = chrono::NaiveDateTime::parse_from_str(text.trim(), "%a, %d %b %Y %H:%M:%S GMT").ok()?;

@@ -1,5 +1,5 @@
-//! The protocol: messages ([`proto`]) and the memory that they take (`measure`), the encoding of lists of links
-//! ([`gaps`]), errors ([`status`]), backlinks ([`backlinks`]), and the tokens that continue paged answers (`resume`).
+//! The protocol: messages ([`proto`]) and their memory (`measure`), the encoding of lists of links ([`gaps`]), errors
+//! ([`status`]), backlinks ([`backlinks`]), and the tokens that continue paged answers (`resume`).
 
 pub mod backlinks;
 pub mod gaps;

@@ -1,6 +1,6 @@
-//! Measures cells: how long questions take that a seeded dice asks.
+//! Measures how long cells take to answer random questions from a seed.
 //!
-//! One thread. Percentiles are of the wall clock, question by question; means are of CPU time over all questions.
+//! One thread asks. Percentiles are of the wall clock, question by question; means are of CPU time over all questions.
 
 use std::time::{Duration, Instant};
 
@@ -8,36 +8,37 @@ use webstrata_layers::{Direction, Error, Links, Precision, Sample, Sampling, Uid
 
 use crate::cells::Cells;
 
-/// What a kind of question took.
+/// The figures of one kind of question.
 #[derive(Clone, Debug)]
 pub struct Figures {
-    /// The kind.
+    /// The kind of question.
     pub what: &'static str,
-    /// How many were asked.
+    /// The number of questions.
     pub questions: usize,
-    /// Links, or URLs, in all answers.
+    /// The number of links, or URLs, in all answers.
     pub answers: usize,
-    /// Half of the questions took less.
+    /// The median time of a question.
     pub p50: Duration,
-    /// One in a hundred took longer.
+    /// The 99th percentile of the time of a question.
     pub p99: Duration,
-    /// CPU time of all questions.
+    /// The CPU time of all questions.
     pub cpu: Duration,
 }
 
 impl Figures {
-    /// CPU nanoseconds a question.
+    /// CPU nanoseconds per question.
     pub fn ns_a_question(&self) -> f64 {
         self.cpu.as_secs_f64() * 1e9 / self.questions.max(1) as f64
     }
 
-    /// Links, or URLs, of answers in a CPU second.
+    /// Links, or URLs, of answers per CPU second.
     pub fn answers_a_second(&self) -> f64 {
         self.answers as f64 / self.cpu.as_secs_f64().max(1e-9)
     }
 }
 
-/// Asks `count` questions of each kind; windows are a quarter of the time from `first` to `last`, and anywhere in it.
+/// Asks `count` questions of each kind. A window is a quarter of the time from `first` to `last`, at a random place in
+/// it.
 ///
 /// # Errors
 /// See [`Links::url`].
@@ -53,7 +54,7 @@ pub fn measure(cells: &Cells, count: usize, seed: u64, (first, last): (i64, i64)
         let from = first.saturating_add_unsigned(random.below(span - span / 4 + 1));
         windows.push(Window::Seen { from, to: from.saturating_add_unsigned(span / 4) });
     }
-    // Pages, any URLs, and URLs as often as they are linked to: most links lead to hubs.
+    // Pages, arbitrary URLs, and URLs in proportion to the links to them: most links lead to hubs.
     let (mut pages, mut any, mut linked, mut links) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let mut tries = 0u64;
     while (pages.len() < count || linked.len() < count) && tries < 100 * count as u64 {
@@ -129,17 +130,17 @@ fn ask(
     Ok(Figures { what, questions: uids.len(), answers, p50: percentile(50), p99: percentile(99), cpu })
 }
 
-/// CPU time of this thread.
+/// The CPU time of this thread.
 fn cpu() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Duration::try_from(time).unwrap_or_default()
 }
 
-/// A seeded dice (xorshift).
+/// A seeded random number generator (xorshift).
 pub struct Random(u64);
 
 impl Random {
-    /// The dice of a seed.
+    /// The generator of a seed.
     pub fn new(seed: u64) -> Self {
         Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
@@ -153,17 +154,17 @@ impl Random {
         self.0
     }
 
-    /// A number below `end`, which is not 0.
+    /// A random number below `end`, which must not be 0.
     pub fn below(&mut self, end: u64) -> u64 {
         self.next() % end
     }
 
-    /// A place in a list of `length` items, which is not empty.
+    /// A random index of a list of `length` items, which must not be empty.
     pub fn index(&mut self, length: usize) -> usize {
         usize::try_from(self.below(length as u64)).unwrap_or(0)
     }
 
-    /// Puts items in random order.
+    /// Shuffles items into random order.
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         (1..items.len()).for_each(|at| items.swap(at, self.index(at + 1)));
     }

@@ -1,11 +1,11 @@
-//! All cells of an epoch: what questions about links are answered from, in memory.
+//! All cells of an epoch: answers to questions about links, from memory.
 //!
-//! [`Cells`] answer as the layers do. A URL that one row has records of is answered by one cell; nothing is allocated
-//! but the answer, where cells are strata. The records of several rows are put together: links of a window and in-links
-//! are unions of the rows' answers, the latest capture is that of one row. Only where rows have captures in the same
-//! time may a newer row's capture stand for an older one's of the same second
-//! ([`webstrata_layers::record::precedence`]); there captures are compared, and the page of a row is decoded where some
-//! of its captures count and others do not. Threads share cells freely.
+//! [`Cells`] give the same answers as the layers. If only one row has records of a URL, one cell answers, and only the
+//! answer is allocated if cells are strata. The records of several rows are joined: the links of a window and the
+//! in-links are unions over the rows, and the latest capture is in one row. If rows have captures in the same time, a
+//! newer row's capture may replace an older row's capture of the same second
+//! ([`webstrata_layers::record::precedence`]). Captures are compared only there. The page of a row is decoded only if
+//! some of its captures count and others do not. Threads share cells freely.
 
 pub mod cell;
 pub mod row;
@@ -90,27 +90,28 @@ pub struct Cells {
     epoch: u64,
     in_range: RangeLength,
     urls: u64,
-    /// The oldest first.
+    /// The rows, the oldest first.
     rows: Vec<Row>,
     overlaps: Overlaps,
-    /// Some row takes out what older ones say.
+    /// Whether some row removes content of older rows.
     removes: bool,
-    /// Some capture may have unknown links.
+    /// Whether some capture may have unknown links.
     has_unknown: bool,
-    /// Keeps the epoch, and so the images, from being removed.
+    /// The lease that keeps the epoch, and so the images, from being removed.
     _lease: Option<Lease>,
 }
 
-/// Where the captures of a page are.
+/// The records with the captures of a page.
 enum Pages<'a> {
     None,
     One(NodeRef<'a>),
-    /// The oldest row's first.
+    /// The records of several rows, the oldest row first.
     Several(Vec<NodeRef<'a>>),
 }
 
 impl Cells {
-    /// Opens the images of a store's epoch; `None` where not every partition that holds anything has one of its layers.
+    /// Opens the images of a store's epoch. Returns `None` if a partition that holds anything has no image made from
+    /// its layers.
     ///
     /// # Errors
     /// Images that cannot be read, are damaged, or have another version.
@@ -138,7 +139,7 @@ impl Cells {
         Self { epoch, in_range, urls, rows, overlaps, removes: false, has_unknown: true, _lease: None }
     }
 
-    /// One cell alone, from an image in memory: what is fuzzed.
+    /// Opens one cell alone, from an image in memory. Fuzzing uses this function.
     pub fn of_image(bytes: Bytes, encodings: Encodings) -> Result<Self, Error> {
         let path = Path::new("an image");
         let image = Image::read(path, bytes)?;
@@ -167,14 +168,14 @@ impl Cells {
         if uid.0 < self.urls { Ok(()) } else { Err(self.unknown(uid)) }
     }
 
-    /// The cell that has the URL of a UID.
+    /// The cell that holds the URL of a UID.
     fn cell_of_url(&self, uid: Uid) -> Result<&Cell, LayersError> {
         let row = self.rows.get(self.rows.partition_point(|row| row.end_uid() <= uid));
         let cell = row.map(|row| row.cell_of_url(uid)).transpose()?;
         cell.flatten().ok_or_else(|| self.unknown(uid))
     }
 
-    /// Where the captures of a page are, in those of the rows that are asked for.
+    /// The records with captures of a page, in the rows for which `is_relevant` is true.
     #[inline]
     fn pages_of(&self, uid: Uid, is_relevant: impl Fn(&Row) -> bool) -> Result<Pages<'_>, LayersError> {
         self.known(uid)?;
@@ -182,7 +183,7 @@ impl Cells {
             self.rows.iter().filter(|row| is_relevant(row)).filter_map(|row| row.record_of(uid).transpose());
         let Some(first) = records.next().transpose()? else { return Ok(Pages::None) };
         let Some(second) = records.next().transpose()? else { return Ok(Pages::One(first)) };
-        // Some may have in-links alone.
+        // Some records may have in-links only.
         let mut found = Pages::None;
         for record in [Ok(first), Ok(second)].into_iter().chain(records) {
             let record = record?;
@@ -233,8 +234,8 @@ impl Cells {
         Ok(())
     }
 
-    /// The captures of a page that may count, in each row; none where the rows' captures in the window cannot stand for
-    /// one another.
+    /// The captures of a page that may count, by row. Empty if no capture of one row can replace a capture of another
+    /// row in the window.
     fn captures_of(
         &self,
         records: &[NodeRef<'_>],
@@ -262,7 +263,8 @@ impl Cells {
         }
     }
 
-    /// The same of a page of which a row says that it has the link: in the window, or as of a time, at any time.
+    /// Whether a page has a link in the window, for a page of which a row says that it has the link: in the window, or,
+    /// as of a time, at any time.
     fn still_links(&self, uid: Uid, link: Uid, window: Window, scratch: &mut Scratch) -> Result<bool, LayersError> {
         match self.pages_of(uid, |row| row.overlaps(window))? {
             Pages::None => Ok(false),
@@ -277,7 +279,7 @@ impl Cells {
         }
     }
 
-    /// Replaces the contents of `sources` by what links to the URL in the window.
+    /// Replaces the contents of `sources` by the sources that link to the URL in the window.
     fn sources_into(
         &self,
         uid: Uid,
@@ -290,7 +292,7 @@ impl Cells {
         sources.clear();
         let exact = precision == Precision::Exact;
         let precision = if self.overlaps.each_row_decides(window) { precision } else { Precision::Range };
-        // All cells are here, so no source is left.
+        // All cells of each row are here, so no sources are left unchecked.
         let (mut unchecked, all) = (Vec::new(), (Uid(0), usize::MAX));
         for row in self.rows.iter().filter(|row| !exact || row.overlaps(window)) {
             if sources.is_empty() {
@@ -303,7 +305,7 @@ impl Cells {
         let checked = match exact {
             true if self.overlaps.none_in(window) => None,
             true => Some(window),
-            // A row that takes a link out cannot say so in ranges.
+            // The ranges of a row cannot express that the row takes a link out.
             false => self.removes.then_some(Window::ALWAYS),
         };
         if let Some(window) = checked {
@@ -321,8 +323,8 @@ impl Cells {
     }
 }
 
-/// The captures of a page in a row that may decide what a window shows. As of a time, only the latest may where no
-/// capture has a status.
+/// The captures of a page in a row that may decide what a window shows. As of a time, only the latest capture may
+/// decide if no capture has a status.
 fn selected_captures(
     record: &NodeRef<'_>,
     window: Window,
@@ -346,7 +348,7 @@ fn selected_captures(
     Ok(selected)
 }
 
-/// The captures of a page between pairs of times, as stretches.
+/// The stretches of captures of a page between pairs of times.
 fn stretches_of(page: &Page, times: &[(i64, i64)]) -> Vec<(u32, u32)> {
     let stretch = |&(from, to)| page.captures().selected(Window::Seen { from, to });
     times.iter().filter_map(stretch).collect()
@@ -356,12 +358,12 @@ fn views(all: &[CapturesBuf]) -> Vec<Captures<'_>> {
     all.iter().map(CapturesBuf::view).collect()
 }
 
-/// Which captures count of the row at this place among all; all where nothing is said of captures.
+/// The captures that count of the row at `at`. All count if `all` is empty.
 fn counting_of(all: &[Captures<'_>], at: usize, window: Window) -> Counting {
     if all.is_empty() { Counting::All } else { precedence::counting(all, at, window) }
 }
 
-/// Whether a page, given its place and its captures in each row, has a link in the window; asks the newest row first.
+/// Whether a page has a link in the window, given its record and its captures in each row. Asks the newest row first.
 fn has_link_among(
     records: &[NodeRef<'_>],
     all: &[Captures<'_>],
@@ -371,7 +373,7 @@ fn has_link_among(
 ) -> Result<bool, LayersError> {
     for (at, NodeRef { cell, node }) in records.iter().enumerate().rev() {
         let counting = counting_of(all, at, window);
-        // As of a time, the row alone may go by another capture than the one that counts.
+        // As of a time, the row alone may answer from another capture than the one that counts.
         let tells = matches!(window, Window::Seen { .. }) || counting == Counting::All;
         if counting == Counting::None || (tells && !cell.has_link(*node, link, window, scratch)?) {
             continue;
@@ -389,7 +391,7 @@ fn has_link_among(
     Ok(false)
 }
 
-/// The pages at these places as one.
+/// Joins the pages of these records into one page.
 fn joined(records: &[NodeRef<'_>]) -> Result<Option<Page>, LayersError> {
     let pages = records.iter().filter_map(|record| record.cell.page(record.node).transpose());
     let mut pages = pages.collect::<Result<Vec<_>, _>>()?;
@@ -522,7 +524,7 @@ impl Links for Cells {
                     }
                 }
                 if captured && self.removes {
-                    // A newer row may have taken the capture out.
+                    // A newer row may have removed the capture.
                     let in_interval = |capture: &CaptureTime| (from..=to).contains(&capture.time);
                     captured = self.captures(uid)?.iter().any(in_interval);
                 }

@@ -1,4 +1,4 @@
-//! What everything in a cell is written in: [`bits`], words and [`sections`], and [`huffman`] codes.
+//! The building blocks of all encodings here: [`bits`], words and [`sections`], and [`huffman`] codes.
 
 pub mod bits;
 pub mod huffman;

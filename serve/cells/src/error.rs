@@ -1,12 +1,12 @@
-//! What can go wrong with cells: with the bytes of an image, as small values because they travel on the path of every
-//! answer, and with files.
+//! Errors of cells. Errors in the bytes of an image are small values, because they are on the path of every answer.
+//! Others are about files.
 
 use std::io;
 use std::path::PathBuf;
 
 use webstrata_layers::Uid;
 
-/// An encoding that is a feature, in a binary without it.
+/// An encoding behind a feature that this binary was built without.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "this binary was built without the encoding {codec}; to add it: \
@@ -19,8 +19,8 @@ pub struct Absent {
     pub feature: &'static str,
 }
 
-/// An image does not hold what its form promises. Images carry checksums, so this means a file that was damaged after
-/// it was verified, or one that no encoder wrote.
+/// An image is not as its format requires. Images carry checksums, so the file was damaged after it was verified, or no
+/// encoder wrote it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Damage {
     /// A part ends inside a value.
@@ -29,7 +29,7 @@ pub enum Damage {
         /// The part of the image.
         part: &'static str,
     },
-    /// A value is outside what its place allows.
+    /// A value is outside the range that its place allows.
     #[error("{part}: {value} is outside its bound {bound}")]
     Outside {
         /// The part of the image.
@@ -53,21 +53,21 @@ pub enum Damage {
         /// The block, of 4 KiB.
         block: u64,
     },
-    /// The disk does not give a block of a mapped image, or the file has become shorter.
+    /// The disk does not return a block of a mapped image, or the file has become shorter.
     #[error("the system cannot read block {block} of the image")]
     Unreadable {
-        /// The block, of 4 KiB; where many are read, the first of those that were asked for at once.
+        /// The block, of 4 KiB. If many blocks are read at once, the first of them.
         block: u64,
     },
     /// The file of a mapped image is shorter than when it was opened.
     #[error("the image was cut off while it was in use")]
     Cut,
-    /// Sound or not, this binary cannot tell.
+    /// This binary cannot tell whether the bytes are sound.
     #[error(transparent)]
     Absent(Absent),
 }
 
-/// What can go wrong with cells and their files.
+/// Errors of cells and their files.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -76,15 +76,15 @@ pub enum Error {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// A file that is no image of a cell, or not a whole one.
+    /// A file that is not an image of a cell, or not a complete one.
     #[error("{path}: {what}; run `webstrata cells` to write the image again", path = path.display())]
     Image {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The flaw.
         what: &'static str,
     },
     /// An image of another version.
@@ -95,9 +95,9 @@ pub enum Error {
     Version {
         /// The file.
         path: PathBuf,
-        /// Its version.
+        /// The version of the file.
         got: u32,
-        /// The version that is read.
+        /// The version that this crate reads.
         expected: u32,
     },
     /// Damaged bytes inside an image.
@@ -105,10 +105,10 @@ pub enum Error {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The damage.
         damage: Damage,
     },
-    /// A cell that says something else than the layers that it names.
+    /// A cell that differs from the layers that it names.
     #[error(
         "{path}: the {part} differ from the layers; remove the file and run `webstrata cells`",
         path = path.display()
@@ -116,10 +116,10 @@ pub enum Error {
     Differs {
         /// The file.
         path: PathBuf,
-        /// What differs: URLs, out-links, in-links or counts.
+        /// The part that differs: URLs, out-links, in-links or counts.
         part: &'static str,
     },
-    /// A cell that was made from other layers than those of the store's epoch.
+    /// A cell that was made from layers other than those of the store's epoch.
     #[error(
         "{path} was written from other layers; run `webstrata cells` to write the image again",
         path = path.display()
@@ -128,7 +128,7 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
-    /// An image that was just written and does not say what the layers say. It was removed.
+    /// An image that was just written and differs from the layers. It was removed.
     #[error(
         "row {row}, partition {partition}: the cell does not read back as it was written, and was removed: {why}; \
          please report this defect; until it is fixed, use another encoding: `webstrata cells --codec csr`"
@@ -138,10 +138,10 @@ pub enum Error {
         row: u32,
         /// The partition.
         partition: u32,
-        /// How it differs.
+        /// The difference.
         why: Box<Error>,
     },
-    /// The store.
+    /// An error of the store.
     #[error(transparent)]
     Layers(#[from] webstrata_layers::Error),
     /// URLs that cannot be encoded.
@@ -150,7 +150,7 @@ pub enum Error {
     /// Links that the encoding cannot hold.
     #[error(transparent)]
     Links(#[from] EncodeError),
-    /// A URL that links lead to or come from has no record of its own in the same row.
+    /// A URL that links lead to or come from has no record in the same row.
     #[error(
         "row {row}, partition {partition}: the layers ol and il do not mirror each other at UID {uid}; \
          run `webstrata check` for details"
@@ -163,7 +163,7 @@ pub enum Error {
         /// The URL.
         uid: Uid,
     },
-    /// A cell that is not held here; another server has it.
+    /// A cell that is not held here. Another server has it.
     #[error("the cell of row {row}, partition {partition} is on another server")]
     NotHere {
         /// The row.
@@ -171,15 +171,15 @@ pub enum Error {
         /// The partition.
         partition: u32,
     },
-    /// A directory in which a server cannot have its cells.
+    /// A directory that cannot be a server's directory of cells.
     #[error("{path}: {what}", path = path.display())]
     Shelf {
         /// The directory.
         path: PathBuf,
-        /// Why not, and what to do.
+        /// The reason, and what to do.
         what: &'static str,
     },
-    /// What a peer sent is not the image that was asked for.
+    /// The bytes that a peer sent are not the requested image.
     #[error(
         "the cell of row {row}, partition {partition}, received from another server: {what}; \
          fetch it from a third server, or write it from the layers"
@@ -189,10 +189,10 @@ pub enum Error {
         row: u32,
         /// The partition.
         partition: u32,
-        /// What is wrong.
+        /// The flaw.
         what: &'static str,
     },
-    /// A store that has no directory, for images to lie in.
+    /// A store without a local directory in which images could be.
     #[error(
         "cells are written beside the layers in a local directory; {path} is not a local directory",
         path = path.display()
@@ -203,7 +203,7 @@ pub enum Error {
     },
 }
 
-/// A cell that a row does not hold, on the path of every answer.
+/// A cell that a row does not hold. A small value, because it is on the path of every answer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Away {
     pub(crate) row: u32,
@@ -223,7 +223,7 @@ impl From<Away> for webstrata_layers::Error {
     }
 }
 
-/// What keys cannot be encoded.
+/// Keys that cannot be encoded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UrlsError {
     /// A key that is not above the one before it.
@@ -237,16 +237,16 @@ pub enum UrlsError {
     /// A key of more than 16 MiB.
     #[error("a key of {bytes} bytes is too long")]
     TooLong {
-        /// Its length.
+        /// The length of the key in bytes.
         bytes: usize,
     },
-    /// A number of keys a block that is not 4 to 64.
+    /// A number of keys a block outside 4 to 64.
     #[error("{block} keys a block: only 4 to 64 can be")]
     Block {
-        /// The number asked for.
+        /// The number of keys a block that was requested.
         block: usize,
     },
-    /// The second pass over the keys gave others than the first.
+    /// The second pass over the keys gave other keys than the first.
     #[error("the second pass over the keys gave other keys than the first")]
     Changed,
     /// More than 4 GiB in one part of the image.
@@ -267,15 +267,15 @@ pub enum EncodeError {
         /// The end of the allowed range.
         bound: u64,
     },
-    /// A library that encodes failed.
+    /// An encoding library failed.
     #[error("{codec} cannot encode the lists")]
     Library {
         /// The encoding.
         codec: &'static str,
-        /// What it said.
+        /// The error of the library.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// This binary has no such encoder.
+    /// This binary does not have the encoder.
     #[error(transparent)]
     Absent(#[from] Absent),
 }

@@ -1,4 +1,4 @@
-//! The file of a cell: a head, and five sections that answer where they lie.
+//! The file of a cell: a head, and five sections that answer in place.
 //!
 //! ```text
 //!   0  "WSCELL\r\n"
@@ -14,11 +14,11 @@
 //! 256  sections, each from a multiple of 64 on
 //! ```
 //!
-//! Numbers are little-endian. Sections are specified in [`crate::url_store`], [`crate::numbers`] and `statuses`; for
-//! strata in [`crate::links::strata`] and [`crate::links::backward`], for all other encodings by those who hand them
-//! in. Opening maps the file, or reads it, and compares the checksums, at the speed of memory; nothing is decoded. A
-//! file that is not whole, or whose layers are others, does not open. What is mapped is checked where it is read
-//! ([`guard`]).
+//! Numbers are little-endian. Sections are specified in [`crate::url_store`], [`crate::numbers`] and `statuses`. The
+//! link sections are specified in [`crate::links::strata`] and [`crate::links::backward`] for strata, and by the caller
+//! that passes the encoding otherwise. Opening maps or reads the file and compares the checksums, at the speed of
+//! memory; nothing is decoded. An incomplete file, or an image of other layers, does not open. Reads check the blocks
+//! of a mapped image ([`guard`]).
 
 pub mod check;
 pub mod guard;
@@ -44,25 +44,25 @@ use label::{Label, number_range, range_number};
 use pages::Pages;
 
 const MAGIC: &[u8; 8] = b"WSCELL\r\n";
-/// The version that is written and read.
+/// The version that this crate writes and reads.
 pub const VERSION: u32 = 5;
 const HEAD: usize = 240;
-/// Where the places of sections stand.
+/// The offset of the table of sections.
 const PLACES: usize = 112;
 pub(crate) const SECTIONS: usize = 5;
 
-/// How much is in a cell.
+/// The counts of the contents of a cell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Pages: URLs with captures in the row.
+    /// The number of pages: URLs with captures in the row.
     pub pages: u64,
-    /// Their captures.
+    /// The number of captures of these pages.
     pub captures: u64,
-    /// Links of any capture of each page, all pages together.
+    /// The number of links in any capture of each page, summed over pages.
     pub links: u64,
-    /// The most links that a page has.
+    /// The largest number of links of a page.
     pub max_out_degree: u64,
-    /// The most pages that link to a URL.
+    /// The largest number of sources of a URL.
     pub max_in_degree: u64,
 }
 
@@ -76,7 +76,7 @@ impl Counts {
         self.max_out_degree = self.max_out_degree.max(links);
     }
 
-    /// Counts what links to a URL.
+    /// Counts the in-links of a URL.
     pub(crate) fn add_in_links(&mut self, record: &InLinks) {
         self.max_in_degree = self.max_in_degree.max(record.sources.len() as u64);
     }
@@ -91,9 +91,9 @@ pub(crate) struct Image {
     pub(crate) forward: Section,
     pub(crate) backward: Section,
     pub(crate) statuses: Section,
-    /// Checks the sections of a mapped image.
+    /// The guard that checks the sections of a mapped image.
     pub(crate) guard: Guard,
-    /// Whether there are zeros, and no more of them than are needed, between the sections and after them.
+    /// Whether the gaps between and after the sections are zeros, and no longer than necessary.
     is_tight: bool,
 }
 
@@ -125,7 +125,7 @@ fn head_of(label: &Label, counts: &Counts, sections: [&[u8]; SECTIONS]) -> Vec<u
     head
 }
 
-/// Writes an image beside its place, to be read back before it is put there.
+/// Writes an image to a draft beside its place. The caller reads the draft back before it gets its name.
 pub(crate) fn write(path: &Path, label: &Label, counts: &Counts, sections: [&[u8]; SECTIONS]) -> Result<Draft, Error> {
     let write = || {
         let draft = begin(path)?;
@@ -135,13 +135,13 @@ pub(crate) fn write(path: &Path, label: &Label, counts: &Counts, sections: [&[u8
     write().map_err(|source| Error::Io { path: path.to_owned(), source })
 }
 
-/// Begins a file in a directory that is made where there is none.
+/// Creates a draft file, and its directory if there is none.
 pub(crate) fn begin(path: &Path) -> io::Result<Draft> {
     std::fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
     Draft::create(path)
 }
 
-/// Gives the parts of an image to `write`, in order.
+/// Calls `write` with the parts of an image, in order.
 fn write_all<E>(
     write: &mut impl FnMut(&[u8]) -> Result<(), E>,
     label: &Label,
@@ -157,7 +157,7 @@ fn write_all<E>(
     Ok(())
 }
 
-/// An image in memory.
+/// The bytes of an image.
 pub fn bytes_of(label: &Label, counts: &Counts, sections: [&[u8]; SECTIONS]) -> Vec<u8> {
     let mut image = Vec::new();
     let mut write = |bytes: &[u8]| {
@@ -170,7 +170,7 @@ pub fn bytes_of(label: &Label, counts: &Counts, sections: [&[u8]; SECTIONS]) -> 
     }
 }
 
-/// Gives an image the checksums of what it holds, as far as its head leads to sections.
+/// Updates the checksums of an image, for the sections that its head leads to.
 pub fn seal(bytes: &mut [u8]) {
     for at in (0..SECTIONS).map(|number| PLACES + 24 * number) {
         let word = |at: usize| {
@@ -192,10 +192,10 @@ pub fn seal(bytes: &mut [u8]) {
 /// Where the bytes of images are while cells answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Residence {
-    /// In the mapped file: shared with other processes; the system may drop what is not used, and read it again.
+    /// In the mapped file, shared with other processes. The operating system may drop unused pages and read them again.
     #[default]
     Mapped,
-    /// In memory of this process.
+    /// In the memory of this process.
     Memory,
 }
 
@@ -215,7 +215,7 @@ impl Image {
         Self::guarded(path, bytes, guard)?.tight(path)
     }
 
-    /// Refuses an image of a file that has something between its sections: nobody reads it, and nobody wrote it.
+    /// Rejects the image of a file with bytes between its sections, which no writer wrote and no reader reads.
     fn tight(self, path: &Path) -> Result<Self, Error> {
         if self.is_tight {
             Ok(self)
@@ -250,7 +250,7 @@ impl Image {
     }
 }
 
-/// See [`Image`]; the sections are inside the bytes.
+/// See [`Image`]. The sections lie inside the bytes.
 fn is_tight(bytes: &[u8], positions: &[[u64; 3]; SECTIONS]) -> bool {
     let mut end = HEAD;
     let is_zero = |from: usize, to: usize| bytes.get(from..to).is_some_and(|gap| gap.iter().all(|&byte| byte == 0));
@@ -264,11 +264,11 @@ fn is_tight(bytes: &[u8], positions: &[[u64; 3]; SECTIONS]) -> bool {
     bytes.len() == end.next_multiple_of(64) && is_zero(end, bytes.len())
 }
 
-/// What stands before the sections.
+/// The data before the sections.
 struct Head {
     label: Label,
     counts: Counts,
-    /// First byte, length and checksum of each section.
+    /// The first byte, length and checksum of each section.
     positions: [[u64; 3]; SECTIONS],
 }
 
@@ -316,7 +316,7 @@ impl Head {
     }
 }
 
-/// The label of an image, from its head alone; `None` where there is no image.
+/// The label of an image, read from its head only; `None` if there is no image.
 pub(crate) fn label_at(path: &Path) -> Result<Option<Label>, Error> {
     let failed = |source| Error::Io { path: path.to_owned(), source };
     let file = match regular::open(path) {
@@ -374,14 +374,14 @@ mod tests {
         }
         std::fs::write(&path, &whole).unwrap();
         let open = |bytes: Vec<u8>| Image::read(&path, Bytes::from(bytes));
-        // The last section is followed by zeros up to a multiple of 64.
+        // Zeros follow the last section, up to a multiple of 64.
         for cut in 0..whole.len() - 56 {
             assert!(open(whole[..cut].to_vec()).is_err(), "{cut} bytes");
         }
         for at in (0..HEAD).chain([256, 260, 320, 384, 483, 512]) {
             let mut damaged = whole.clone();
             damaged[at] ^= 4;
-            // Between sections there are zeros that nobody reads.
+            // The zeros between sections are not read.
             assert_eq!(open(damaged).is_err(), at != 260, "byte {at}");
         }
     }

@@ -1,25 +1,25 @@
 //! The graph in memory: cells, their files, and answers from them.
 //!
 //! A cell is one partition of one row, compressed: a URL store, a forward and a backward link store. An image is the
-//! file of a cell; it is mapped into memory and answers without a decode pass.
+//! file of a cell. The image is mapped into memory and answers without a decode pass.
 //!
 //! ```text
 //! layers --> [image::load: url_store, numbers, links] --> [image] --> [Cells: Links] --> answers in the process
 //!                                                        [image::shelf] --> a server's own
 //! ```
 //!
-//! | folder | what |
+//! | folder | contents |
 //! |---|---|
 //! | [`coding`] | bits, Huffman codes, words and sections |
-//! | [`links`] | link stores, how they are encoded, and strata |
+//! | [`links`] | link stores, their encodings, and strata |
 //! | [`url_store`], [`numbers`] | URLs and their keys, and the numbers of records inside a cell |
-//! | `statuses` | what servers answered to captures, where that is not 200 |
-//! | [`image`] | the file of a cell; writes it from layers, keeps it on a shelf, checks it |
-//! | [`cells`] | answers from a cell, from those cells of a row that are held, from all of an epoch |
-//! | [`scratch`] | memory that answers are made in |
-//! | [`bench`] | what questions take |
+//! | `statuses` | the HTTP statuses of captures other than 200 |
+//! | [`image`] | the file of a cell: writing from layers, the shelf, checks |
+//! | [`cells`] | answers from a cell, from the cells of a row that are held, from all cells of an epoch |
+//! | [`scratch`] | the memory that answers are made in |
+//! | [`bench`] | the duration of questions |
 //!
-//! Encodings other than strata are handed in as [`links::encoding::Encodings`]: this crate needs none of them.
+//! Callers pass encodings other than strata as [`links::encoding::Encodings`]; this crate depends on none of them.
 
 pub mod bench;
 pub mod cells;

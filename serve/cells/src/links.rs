@@ -1,5 +1,5 @@
-//! The links of a cell: what is asked of them ([`codec`] without time, [`encoding`] with it), and the encoding that
-//! this crate has: [`strata`] for out-links, [`backward`] for in-links over strata.
+//! The links of a cell: the interfaces of encodings without time ([`codec`]) and with time ([`encoding`]), and the
+//! encoding of this crate: [`strata`] for out-links, and [`backward`] for in-links on top of strata.
 
 pub mod backward;
 pub mod codec;

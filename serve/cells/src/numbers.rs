@@ -1,15 +1,15 @@
-//! The numbers of URLs inside a cell: which UIDs are its nodes.
+//! The numbers of URLs inside a cell, and the UIDs that are its nodes.
 //!
-//! A cell has the records of the UIDs of an interval. In a store's oldest row each of them is a node. A later row has
-//! records of few URLs of the rows before it; then the nodes are the UIDs that have a record, numbered in order, and
-//! the others take no room. Link stores know numbers alone: node `i` is `first + i`, where `first` is the first UID of
-//! the interval; UIDs below it are their own numbers, and those above the interval follow the nodes. So numbers keep
-//! the order of UIDs, near URLs have near numbers, and where all UIDs are nodes each UID is its own number. What a page
-//! of a row links to has in-links in that row, so each link has a number: the other UIDs of the interval, which have
-//! none, are never met.
+//! A cell has the records of an interval of UIDs. In the oldest row of a store, each UID of the interval is a node. A
+//! later row has records of few URLs of the earlier rows. There, the nodes are the UIDs with a record, numbered in
+//! order, and other UIDs take no room. Link stores use numbers only. Node `i` has the number `first + i`, where `first`
+//! is the first UID of the interval. A UID below the interval is its own number, and UIDs above the interval follow the
+//! nodes. Numbers therefore keep the order of UIDs, and near URLs have near numbers. If all UIDs are nodes, each UID is
+//! its own number. Each link of a page of a row has in-links in that row, so each link has a number. The UIDs of the
+//! interval without a record, which have no number, never occur in links.
 //!
-//! Nothing is kept where all UIDs are nodes. Otherwise, for the nodes' UIDs less `first`, rising (Elias 1974, Fano
-//! 1971):
+//! If all UIDs are nodes, nothing is stored. Otherwise, the UIDs of the nodes less `first`, rising, are stored as
+//! follows (Elias 1974, Fano 1971):
 //!
 //! ```text
 //! words       number of nodes; low bits of each (below 64); length of the high parts in words
@@ -17,10 +17,10 @@
 //! low parts   the low bits of each, packed
 //! ```
 //!
-//! For example nodes at 3, 4 and 13 of 16: two low bits; high parts 0, 1 and 3, so bits 0, 2 and 5 of one word; low
-//! parts 3, 0 and 1. It takes some two bits a node, and one for each time that the UIDs without a record double.
-//! Opening goes through the high parts once and notes every 128th bit that is set, and that is not: a bit a node, in
-//! memory. From there a number is a look at some words away, and so is a UID.
+//! An example: the nodes 3, 4 and 13 of 16. Two low bits; high parts 0, 1 and 3, so bits 0, 2 and 5 of one word; low
+//! parts 3, 0 and 1. A node takes about two bits, and one bit more each time the UIDs without a record double. Opening
+//! scans the high parts once and notes the place of every 128th set bit and of every 128th clear bit: one bit of memory
+//! a node. From a noted place, a number or a UID is a few words away.
 
 use std::ops::Range;
 
@@ -33,11 +33,11 @@ use crate::error::Damage;
 
 const PART: &str = "numbers of URLs";
 
-/// The place of a record in a cell.
+/// The index of a record in a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Node(pub usize);
 
-/// The number of a URL inside a cell: what the lists of its link stores hold. True in that cell alone.
+/// The number of a URL inside a cell, as the lists of its link stores hold it. Valid in that cell only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Number(pub u64);
 
@@ -49,7 +49,7 @@ impl From<Number> for u64 {
 }
 
 impl Number {
-    /// Fills a list by a decoder that knows plain numbers; the memory stays the same.
+    /// Fills a list by a decoder of plain numbers, and keeps the memory of the list.
     #[inline]
     pub fn fill<T>(list: &mut Vec<Self>, decode: impl FnOnce(&mut Vec<u64>) -> T) -> T {
         list.clear();
@@ -60,7 +60,7 @@ impl Number {
     }
 }
 
-/// Which UIDs of an interval are nodes, as bytes; the UIDs rise and lie in the interval.
+/// Encodes which UIDs of an interval are nodes. The UIDs rise and lie in the interval.
 pub fn encode(uids: &[Uid], interval: &Range<Uid>) -> Vec<u8> {
     let span = interval.end - interval.start;
     if uids.len() as u64 == span {
@@ -81,18 +81,18 @@ pub fn encode(uids: &[Uid], interval: &Range<Uid>) -> Vec<u8> {
     out
 }
 
-/// Bits, each found by how many like it there are before.
+/// Bits, found by their rank among set bits or among clear bits.
 struct Bits {
     words: Bytes,
-    /// Where every [`STEP`]th bit is that is not set, and every one that is.
+    /// The places of every [`STEP`]th clear bit, and of every [`STEP`]th set bit.
     samples: [Vec<u64>; 2],
 }
 
-/// Bits from one noted place to the next.
+/// The number of bits from one noted place to the next.
 const STEP: usize = 128;
 
 impl Bits {
-    /// Bits in whole words; and how many are set.
+    /// Takes bits in whole words. Also returns the number of set bits.
     fn new(words: Bytes) -> (Self, usize) {
         let (mut samples, mut counts) = ([Vec::new(), Vec::new()], [0, 0]);
         for (at, word) in (0u64..).zip(words.as_chunks::<8>().0) {
@@ -115,8 +115,8 @@ impl Bits {
         word.map_or(0, |word| u64::from_le_bytes(*word))
     }
 
-    /// The place of the bit that has `before` bits before it that are set, or not set, as itself; `None` where there is
-    /// none.
+    /// The place of the set bit with `before` set bits before it, or of the clear bit with `before` clear bits before
+    /// it. `None` if there is no such bit.
     #[inline]
     fn find(&self, set: bool, before: usize) -> Option<usize> {
         let sample = usize::try_from(*self.samples[usize::from(set)].get(before / STEP)?).ok()?;
@@ -137,12 +137,12 @@ impl Bits {
         }
     }
 
-    /// How many bits are set, one after the other, from a place on.
+    /// The number of consecutive set bits from a place on.
     #[inline]
     fn run_from(&self, start: usize) -> usize {
         let mut end = start;
         loop {
-            // Beyond the last word none is set.
+            // Beyond the last word, no bit is set.
             let run = (!(self.word(end / 64) >> (end % 64))).trailing_zeros() as usize;
             end += run;
             if run == 0 || !end.is_multiple_of(64) {
@@ -152,7 +152,7 @@ impl Bits {
     }
 }
 
-/// The place of the set bit that has `rank` set bits below it; the word has more than `rank`.
+/// The place of the set bit with `rank` set bits below it. The word has more than `rank` set bits.
 #[inline]
 fn select(mut word: u64, rank: usize) -> u32 {
     let (mut bits_left, mut position) = (u32::try_from(rank).unwrap_or(0), 0);
@@ -168,7 +168,7 @@ fn select(mut word: u64, rank: usize) -> u32 {
     position + word.trailing_zeros()
 }
 
-/// The UIDs of nodes, less the first of the interval.
+/// The UIDs of nodes, less the first UID of the interval.
 struct Sorted {
     low: u32,
     high: Bits,
@@ -181,10 +181,11 @@ impl Sorted {
         BitReader::new(&self.lows, node as u64 * u64::from(self.low)).read_wide(self.low)
     }
 
-    /// The node of a value, or as an error the first node above it; [`usize::MAX`] where all parts are below it.
+    /// The node of a value, or as an error the first node above the value. The error is [`usize::MAX`] if all high
+    /// parts are below the value's.
     fn search(&self, value: u64) -> Result<usize, usize> {
         let high = usize::try_from(value >> self.low).map_err(|_| usize::MAX)?;
-        // The bits of one high part follow the bit that ends the one before it.
+        // The bits of a high part follow the clear bit that ends the high part before it.
         let begin = match high.checked_sub(1) {
             None => 0,
             Some(before) => self.high.find(false, before).ok_or(usize::MAX)? + 1,
@@ -207,12 +208,12 @@ impl Sorted {
 pub struct Numbers {
     interval: Range<Uid>,
     nodes: usize,
-    /// `None` where all UIDs of the interval are nodes.
+    /// `None` if all UIDs of the interval are nodes.
     sorted: Option<Sorted>,
 }
 
 impl Numbers {
-    /// Opens what [`encode`] wrote for an interval.
+    /// Opens the bytes that [`encode`] wrote for an interval.
     ///
     /// # Errors
     /// Bytes whose parts do not fit together.
@@ -246,17 +247,17 @@ impl Numbers {
         Number(self.interval.start.0)
     }
 
-    /// How many nodes there are.
+    /// The number of nodes.
     pub fn len(&self) -> usize {
         self.nodes
     }
 
-    /// Whether there are none.
+    /// Whether there are no nodes.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The node of a UID; `None` for one outside the interval or without a record.
+    /// The node of a UID; `None` for a UID outside the interval or without a record.
     #[inline]
     pub fn node(&self, uid: Uid) -> Option<Node> {
         let at = uid.after(self.interval.start).filter(|_| uid < self.interval.end)?;
@@ -266,7 +267,7 @@ impl Numbers {
         }
     }
 
-    /// The number of a UID; `None` for one of the interval without a record.
+    /// The number of a UID; `None` for a UID of the interval without a record.
     #[inline]
     pub fn number(&self, uid: Uid) -> Option<Number> {
         if self.sorted.is_none() || uid < self.interval.start {
@@ -278,7 +279,7 @@ impl Numbers {
         self.node(uid).map(|Node(node)| Number(self.interval.start.0 + node as u64))
     }
 
-    /// The least number that a UID at or above this one has.
+    /// The lowest number of any UID at or above this UID.
     pub fn lower_bound(&self, uid: Uid) -> Number {
         match &self.sorted {
             Some(sorted) if self.interval.contains(&uid) => {
@@ -295,7 +296,7 @@ impl Numbers {
         self.uids().of(number)
     }
 
-    /// The UIDs of many numbers.
+    /// A translator for many numbers.
     #[inline]
     pub fn uids(&self) -> Uids<'_> {
         Uids { numbers: self, word_index: 0, word: 0, node: usize::MAX }
@@ -314,16 +315,16 @@ impl Numbers {
     }
 }
 
-/// The way from numbers to UIDs: those a little above the one before cost least.
+/// A translator from numbers to UIDs. Numbers that are a little above the previous one are cheapest.
 pub struct Uids<'a> {
     numbers: &'a Numbers,
-    /// Which word of the high parts, and what is left of it: the bit of a node, and those above.
+    /// The index of a word of the high parts, and the rest of the word: the bit of `node`, and the bits above.
     word_index: usize,
     word: u64,
     node: usize,
 }
 
-/// Nodes that are passed one by one.
+/// The number of nodes up to which the translator steps node by node.
 const NEAR: usize = 24;
 
 impl Uids<'_> {
@@ -348,7 +349,7 @@ impl Uids<'_> {
         if node.checked_sub(self.node).is_some_and(|passed| passed < NEAR) {
             while self.node < node || self.word == 0 {
                 if self.word == 0 {
-                    // As many bits are set as there are nodes, so there is one to come.
+                    // The high parts have one set bit for each node, so another one follows.
                     self.word_index += 1;
                     self.word = high.word(self.word_index);
                 } else {

@@ -1,8 +1,8 @@
-//! Memory that answers are made in: handed in by whoever asks, and used again for the next answer.
+//! The memory that answers are made in. Callers pass it in and reuse it for the next answer.
 //!
-//! A [`Scratch`] belongs to one caller at a time. It holds nothing that outlives a call, so any scratch does for any
-//! cell, and a new one gives the same answers. [`Scratch::lend`] keeps one for each thread, for callers that have
-//! nowhere to keep their own, and nothing of it that is large.
+//! A [`Scratch`] belongs to one caller at a time. It holds nothing that outlives a call, so any scratch works with any
+//! cell, and a new one gives the same answers. [`Scratch::lend`] keeps one scratch for each thread, for callers that
+//! cannot keep one themselves. It drops a scratch that has become large.
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -14,12 +14,12 @@ use crate::links::backward::AnswerBuffers;
 use crate::links::strata::StrataBuffers;
 use crate::numbers::Number;
 
-/// What link stores decode in: see [`crate::links::encoding`].
+/// The buffers in which link stores decode: see [`crate::links::encoding`].
 #[derive(Default)]
 pub struct StoreScratch {
     pub(crate) strata: StrataBuffers,
     pub(crate) answer: AnswerBuffers,
-    /// Times of captures or of ranges, for stores of other crates; so are the next two.
+    /// Times of captures or of ranges. This field and the next two are for stores of other crates.
     pub times: Vec<i64>,
     /// Indexes of blank captures.
     pub blank: Vec<u32>,
@@ -27,34 +27,34 @@ pub struct StoreScratch {
     pub links: Vec<u64>,
 }
 
-/// What cells and rows make answers in.
+/// The buffers in which cells and rows make answers.
 #[derive(Default)]
 pub struct Scratch {
     pub(crate) store: StoreScratch,
-    /// The links of a node, as the store of the cell numbers them.
+    /// The links of a node, as numbers in the cell.
     pub(crate) numbers: Vec<Number>,
     /// The lifespans of the links of a node.
     pub(crate) lifespans: Vec<Lifespan<Number>>,
-    /// Ranges of links that are asked for.
+    /// The ranges of links asked for.
     pub(crate) ranges: Vec<Range<Number>>,
-    /// The same, with UIDs, and of those to a target the times alone.
+    /// The lifespans of links with UIDs.
     pub(crate) links: Vec<Lifespan>,
-    /// See `links`.
+    /// The first and last times of links to a target.
     pub(crate) times: Vec<(i64, i64)>,
     /// The captures of a node.
     pub(crate) captures: Vec<CaptureTime>,
-    /// Where their statuses change.
+    /// The captures at which the statuses of a node change.
     pub(crate) statuses: Vec<StatusChange>,
-    /// Places of sources that may link in a window or not, and in which edges of the window they link.
+    /// Indexes of sources that may or may not link in a window, and the edges of the window in which they link.
     pub(crate) unsure: Vec<(usize, [bool; 2])>,
 }
 
-/// What cells of several rows are asked with.
+/// The buffers for questions to the cells of several rows.
 #[derive(Default)]
 pub(crate) struct RowsScratch {
-    /// For the row that is asked.
+    /// The buffers for the row that is asked.
     pub(crate) row: Scratch,
-    /// What that row says.
+    /// The answer of that row.
     pub(crate) links: Vec<Uid>,
     /// A list that is only counted.
     pub(crate) counted: Vec<Uid>,
@@ -67,14 +67,14 @@ thread_local! {
 }
 
 impl Scratch {
-    /// Lends `ask` the scratch of this thread. A call within a call gets a new one.
+    /// Lends `ask` the scratch of this thread. A nested call gets a new scratch.
     pub fn lend<T>(ask: impl FnOnce(&mut Self) -> T) -> T {
         RowsScratch::lend(|scratch| ask(&mut scratch.row))
     }
 }
 
 impl RowsScratch {
-    /// As [`Scratch::lend`].
+    /// Like [`Scratch::lend`].
     pub(crate) fn lend<T>(ask: impl FnOnce(&mut Self) -> T) -> T {
         let mut scratch = KEPT.take().unwrap_or_default();
         let answer = ask(&mut scratch);
@@ -88,10 +88,10 @@ impl RowsScratch {
     }
 }
 
-/// What a thread keeps of a scratch, at most. What a hub needed goes back when its answer is made.
+/// The largest scratch that a thread keeps, in bytes. The memory for a hub's answer is freed with the answer.
 const KEPT_BYTES: usize = 1 << 20;
 
-/// Bytes that a vector holds.
+/// The bytes of memory that a vector takes.
 pub(crate) fn bytes_of<T>(values: &Vec<T>) -> usize {
     values.capacity() * size_of::<T>()
 }

@@ -2,23 +2,24 @@
 //!
 //! ```text
 //! words       number of records, number of statuses
-//! statuses    the different ones, the most frequent first, 16 bits each
-//! skips       of every 16th record, beginning with the first: its node, and where it begins in the records (32 bits
+//! statuses    the distinct statuses, the most frequent first, 16 bits each
+//! skips       of every 16th record, beginning with the first: its node, and its offset in the records (32 bits
 //!             each)
 //! records     each: the nodes since the record before it (at a skip 0), the bytes of the rest, the changes
 //! ```
 //!
 //! A change is the number of captures since the change before it, times the number of statuses, plus the index of its
-//! status; before the first change stands capture 0. All of that in LEB128, and all else little-endian. A cell in which
-//! all captures have the status 200 has no byte. For example nodes 3 and 5: the first has status 404 from capture 2 to
-//! capture 3, the second from capture 0 on. The statuses are 404 (index 0) and 200 (index 1), so the changes of node 3
-//! are 2 * 2 + 0 and 2 * 2 + 1, and that of node 5 is 0.
+//! status. Before the first change, counting starts at capture 0. Records are in LEB128, all other numbers
+//! little-endian. A cell in which all captures have the status 200 has no bytes. An example: the page of node 3 has
+//! status 404 from capture 2 on and status 200 from capture 4 on; the page of node 5 has status 404 from capture 0 on.
+//! The statuses are 404 (index 0) and 200 (index 1), so the changes of node 3 are 2 * 2 + 0 and 2 * 2 + 1, and the
+//! change of node 5 is 0.
 //!
 //! ```text
 //! 2 2 | 94 01 c8 00 | 03 00 00 00 00 00 00 00 | 00 02 04 05 | 02 01 00
 //! ```
 //!
-//! Memory: where the bytes lie. Cost: a search among the skips, then at most 15 records are passed over.
+//! Memory: none besides the bytes. Cost: a search among the skips, then a pass over at most 15 records.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -32,27 +33,27 @@ use crate::error::Damage;
 use crate::numbers::Node;
 
 const PART: &str = "statuses";
-/// Records from one skip to the next.
+/// The number of records from one skip to the next.
 const SKIP: usize = 16;
 
-/// Takes the changes of pages and writes them.
+/// Collects the changes of pages and writes them.
 #[derive(Debug, Default)]
 pub(crate) struct StatusesWriter {
     records: Vec<(Node, Vec<StatusChange>)>,
 }
 
 impl StatusesWriter {
-    /// Takes those of a page, in order of nodes.
+    /// Adds the changes of a page. Pages come in order of nodes.
     pub(crate) fn push(&mut self, node: Node, changes: &[StatusChange]) {
         if !changes.is_empty() {
             self.records.push((node, changes.to_vec()));
         }
     }
 
-    /// The bytes.
+    /// The encoded bytes.
     ///
     /// # Errors
-    /// A node, or a byte of records, that 32 bits do not number.
+    /// A node, or an offset in the records, that does not fit in 32 bits.
     pub(crate) fn finish(&self) -> Result<Vec<u8>, Damage> {
         if self.records.is_empty() {
             return Ok(Vec::new());
@@ -118,10 +119,10 @@ fn take(bytes: &mut &[u8]) -> Result<u64, Damage> {
     Err(Damage::Ends { part: PART })
 }
 
-/// The node of a skip, the records up to the next one, and its index.
+/// A stretch of records: the node of its skip, the bytes of the records up to the next skip, and the index of the skip.
 type Stretch<'a> = (usize, &'a [u8], usize);
 
-/// The next record of a stretch, whose node is put in the place of the one before; `None` at the end.
+/// The next record of a stretch; `node` becomes the node of that record. `None` at the end.
 fn next<'a>(node: &mut usize, rest: &mut &'a [u8]) -> Result<Option<&'a [u8]>, Damage> {
     if rest.is_empty() {
         return Ok(None);
@@ -142,7 +143,7 @@ pub(crate) struct Statuses {
 }
 
 impl Statuses {
-    /// Opens what [`StatusesWriter`] wrote.
+    /// Opens the bytes that [`StatusesWriter`] wrote.
     ///
     /// # Errors
     /// Parts that do not fit together.
@@ -167,8 +168,8 @@ impl Statuses {
         self.skips.is_empty()
     }
 
-    /// Replaces the contents of `changes` by the changes of status of a node, none where all its captures have the
-    /// status 200.
+    /// Replaces the contents of `changes` by the changes of status of a node. Empty if all its captures have the status
+    /// 200.
     ///
     /// # Errors
     /// Damaged bytes.
@@ -185,7 +186,8 @@ impl Statuses {
         Ok(())
     }
 
-    /// Calls `visit` with each of these nodes that has a failure, rising. Cost: a search, and the records between them.
+    /// Calls `visit` with each of these nodes that has a failure, in rising order. Cost: a search, and the records
+    /// between them.
     ///
     /// # Errors
     /// Damaged bytes.
@@ -193,7 +195,7 @@ impl Statuses {
         if self.is_empty() || nodes.is_empty() {
             return Ok(());
         }
-        // The first record of all may come after the first node.
+        // The first record of the cell may come after the first node.
         let (mut found, mut rest, mut stretch) = match self.stretch_with(nodes.start)? {
             Some(stretch) => stretch,
             None => self.stretch(0)?,
@@ -217,12 +219,12 @@ impl Statuses {
         }
     }
 
-    /// How many skips there are.
+    /// The number of stretches.
     fn stretches(&self) -> usize {
         self.skips.len() / 8
     }
 
-    /// A skip: its node, and where it begins in the records.
+    /// The node of a skip, and its offset in the records.
     fn skip(&self, at: usize) -> (usize, usize) {
         let word = |at: usize| self.skips[at..].first_chunk().map_or(0, |word| u32::from_le_bytes(*word));
         (word(8 * at) as usize, word(8 * at + 4) as usize)
@@ -235,7 +237,7 @@ impl Statuses {
         Ok((node, self.records.get(start..end).ok_or(Damage::Ends { part: PART })?, at))
     }
 
-    /// The stretch that has the record of a node, if there is one; `None` for a node before all records.
+    /// The stretch that has the record of a node if the node has one; `None` for a node before all records.
     fn stretch_with(&self, node: Node) -> Result<Option<Stretch<'_>>, Damage> {
         let (mut low, mut high) = (0, self.stretches());
         while low < high {

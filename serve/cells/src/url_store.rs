@@ -1,18 +1,18 @@
-//! The URL store of a cell: its URLs in the order of their keys, compressed; the number of a URL leads to the URL, and
-//! back.
+//! The URL store of a cell: its URLs, compressed, in the order of their keys. Finds the URL of a number, and the number
+//! of a URL.
 //!
-//! Reads the keys of a cell's URLs, rising ([`encode`]), and gives an image; answers from the image without a decode
-//! pass ([`UrlStore`]). Keys are those of `webstrata_layers::record::key`, but any byte strings will do, except for
+//! [`encode`] reads the keys of a cell's URLs, rising, and returns an image. [`UrlStore`] answers from the image
+//! without a decode pass. Keys are those of `webstrata_layers::record::key`, but any byte strings work, except for
 //! [`UrlStore::url`]. A number is a UID less the first UID of the cell.
 //!
 //! # How it works
 //!
-//! Keys are cut in blocks of k. A key is stored as the number of bytes that it shares with the key before, and the rest
-//! as codes of tokens: up to some 16,000 short texts that are trained on the cell. The shortest beginning of a block's
-//! first key that is greater than the key before is the block's *separator*; the first key is stored less its
-//! separator. Sixteen separators make a *node*, front-coded with plain bytes; a search halves the nodes by their first
-//! separators, then walks through one node and one block. The way back takes from node and block only the entries that
-//! the key needs.
+//! Keys are cut into blocks of k. A key is stored as the number of bytes that it shares with the key before, and the
+//! rest as codes of tokens: up to about 16,000 short texts that are trained on the cell. The *separator* of a block is
+//! the shortest prefix of the block's first key that is greater than the key before. The first key is stored without
+//! its separator. Sixteen separators make a *node*, front-coded with plain bytes. A search bisects the nodes by their
+//! first separators, then walks through one node and one block. Decoding a key reads only the entries of node and block
+//! that the key needs.
 //!
 //! # Bytes
 //!
@@ -31,7 +31,7 @@
 //! offsets     u32 for each node                    where it begins in the nodes
 //! nodes       first separator                      LEB128 length, bytes
 //!             place of its first block             LEB128, in the blocks
-//!             u8   u, width in bits of the lengths of blocks; 15 stands for 32
+//!             u8   u, width in bits of the lengths of blocks; 15 means 32
 //!             columns of the separators, in bytes  see url_store/columns.rs; the rest of the first is 0: it is above
 //!             lengths of its blocks in bytes       u bits each, lowest first, filled up to a byte with zeros
 //!             rests of the other separators        plain bytes
@@ -59,14 +59,14 @@
 //!
 //! # Cost
 //!
-//! Encoding takes twice through the keys and the sample in memory ([`Options::sample`]; 5 passes over it), some ten
-//! times the sample all in all, and the image. Open expands the dictionary, under a millisecond for 16,000 tokens.
-//! Answers need no memory but the caller's buffer. Figures are in docs/benchmarks.md.
+//! Encoding takes two passes through the keys, and 5 passes over a sample in memory ([`Options::sample`]); memory is
+//! about ten times the sample, plus the image. Opening expands the dictionary, in under a millisecond for 16,000
+//! tokens. Answers need no memory besides the caller's buffer. Figures are in docs/benchmarks.md.
 //!
-//! Damaged bytes give [`Damage`] or a wrong answer; no key is longer than the header says.
+//! Damaged bytes give [`Damage`] or a wrong answer. No key is longer than the header says.
 //!
 //! Source: Najork, The Scalable Hyperlink Store (2009), section 3: blocks of k URLs, front-coded, with an index over
-//! them.
+//! the blocks.
 
 mod answer;
 mod columns;
@@ -88,44 +88,44 @@ pub use encode::{Options, encode};
 use query::Query;
 use tokens::Tokens;
 
-/// Blocks of a node.
+/// The number of blocks of a node.
 const NODE_BLOCKS: usize = 16;
-/// Bytes of the header.
+/// The size of the header in bytes.
 const HEADER: usize = 28;
 const VERSION: u8 = 1;
-/// Longest key in bytes that there can be.
+/// The largest length of a key in bytes.
 const KEY_BYTES_MAX: usize = 1 << 24;
 
-/// URLs of a cell, compressed, ready to answer.
+/// The URLs of a cell, compressed, ready to answer.
 #[derive(Clone, Debug)]
 pub struct UrlStore {
-    /// All up to the nodes.
+    /// Everything before the nodes.
     index: Bytes,
-    /// The whole image; nodes and blocks are checked where they are read.
+    /// The whole image. Reads check nodes and blocks.
     image: Section,
     tokens: Tokens,
     count: u64,
-    /// Keys in a block, 4 to 64.
+    /// The number of keys in a block, 4 to 64.
     block: usize,
     blocks: usize,
-    /// Longest key in bytes.
+    /// The length of the longest key in bytes.
     longest: usize,
-    /// Where the parts begin in the image, each inside it.
+    /// The offsets of the parts in the image, each inside it.
     offsets: usize,
     nodes: usize,
     data: usize,
 }
 
-/// Bytes of a URL store by use.
+/// The sizes of the parts of a URL store in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UrlSizes {
-    /// Blocks.
+    /// The blocks.
     pub data: u64,
-    /// Separators and what leads to blocks.
+    /// The separators, and the data that leads to blocks.
     pub index: u64,
-    /// Dictionary in the image, and the header.
+    /// The dictionary in the image, and the header.
     pub dictionary: u64,
-    /// The dictionary once more, expanded: memory beside the image.
+    /// The expanded dictionary: memory besides the image.
     pub expanded: u64,
 }
 
@@ -133,7 +133,7 @@ impl UrlStore {
     /// Opens an image that [`encode`] made.
     ///
     /// # Errors
-    /// Bytes that have not the form of an image. What is inside blocks and nodes is looked at only by answers.
+    /// Bytes that do not have the form of an image. The inside of blocks and nodes is checked only by answers.
     pub fn open(image: Bytes) -> Result<Self, Damage> {
         Self::open_section(&image.into())
     }
@@ -154,7 +154,7 @@ impl UrlStore {
         let count = columns::word(header, 8);
         let blocks = count.div_ceil(block);
         let nodes = blocks.div_ceil(NODE_BLOCKS as u64);
-        // The image is as long as its parts; so none is outside, and there are not more nodes than bytes.
+        // The image is as long as its parts. No part is therefore outside, and there are not more nodes than bytes.
         let sizes = [HEADER as u64, u32_at(16), nodes.saturating_mul(4), u32_at(20), u32_at(24)];
         let size = sizes.iter().fold(0u64, |sum, &size| sum.saturating_add(size));
         check(image.len() as u64, size..size.saturating_add(1))?;
@@ -178,17 +178,17 @@ impl UrlStore {
         })
     }
 
-    /// Number of URLs.
+    /// The number of URLs.
     pub fn len(&self) -> u64 {
         self.count
     }
 
-    /// Whether there are none.
+    /// Whether there are no URLs.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Keys in a block, as [`Options::block`].
+    /// The number of keys in a block, as in [`Options::block`].
     pub fn block(&self) -> usize {
         self.block
     }
@@ -196,7 +196,7 @@ impl UrlStore {
     /// Replaces the contents of `out` by key number `at`.
     ///
     /// # Errors
-    /// A number that is not below [`Self::len`], and damaged bytes; then the contents are of no use.
+    /// A number that is not below [`Self::len`], and damaged bytes. The contents of `out` are then undefined.
     pub fn key(&self, at: u64, out: &mut Vec<u8>) -> Result<(), Damage> {
         self.write_key(at, out, 0)
     }
@@ -204,7 +204,7 @@ impl UrlStore {
     /// Replaces the contents of `out` by URL number `at`.
     ///
     /// # Errors
-    /// See [`Self::key`]; also a key that is none of `webstrata_layers::record::key`.
+    /// See [`Self::key`]; also a key that `webstrata_layers::record::key` does not make.
     pub fn url(&self, at: u64, out: &mut String) -> Result<(), Damage> {
         let mut buffer = std::mem::take(out).into_bytes();
         self.write_key(at, &mut buffer, text::ROOM)?;
@@ -214,7 +214,7 @@ impl UrlStore {
         Ok(())
     }
 
-    /// The number of a key, or `None` when it is not in the cell.
+    /// The number of a key; `None` if the key is not in the cell.
     ///
     /// # Errors
     /// Damaged bytes.
@@ -223,7 +223,7 @@ impl UrlStore {
         Ok(found.then_some(below))
     }
 
-    /// How many keys are below `key`, which may be any bytes.
+    /// The number of keys below `key`, which may be any bytes.
     ///
     /// # Errors
     /// Damaged bytes.
@@ -231,7 +231,7 @@ impl UrlStore {
         Ok(self.bound(&mut Query::new(key, false))?.0)
     }
 
-    /// The numbers of the keys that begin with `prefix`: of a domain, of a host, of a part of a site.
+    /// The numbers of the keys that begin with `prefix`, for example of a domain, a host, or a part of a site.
     ///
     /// # Errors
     /// Damaged bytes.
@@ -240,7 +240,7 @@ impl UrlStore {
         Ok(start..self.bound(&mut Query::new(prefix, true))?.0.max(start))
     }
 
-    /// Where the bytes are.
+    /// The size of the parts in bytes.
     pub fn sizes(&self) -> UrlSizes {
         UrlSizes {
             data: (self.image.bytes().len() - self.data) as u64,

@@ -1,9 +1,10 @@
-//! The URL store beside other dictionaries of strings: bytes a URL, and CPU time of random look-ups both ways.
+//! The URL store compared with other dictionaries of strings: bytes a URL, and CPU time of random look-ups both ways.
 //!
-//! `cargo bench -p webstrata-serve --bench urls -- [--block K] [FILE]`: the file has URLs, one a line; they are sorted
-//! by their keys. Without a file a list of its own is made up, and said so. Prints one table; each time is the median
-//! of three passes over a million look-ups by one thread, in random order. Keys to look for lie one behind the other in
-//! the order of asking, so that fetching them is not measured. Peers hold the keys, not the URLs, and give keys.
+//! `cargo bench -p webstrata-codecs --bench urls -- [--block K] [FILE]`: the file has URLs, one a line; the URLs are
+//! sorted by their keys. Without a file, URLs are generated, and the output says so. Prints one table. Each time is the
+//! median of three passes over a million look-ups by one thread, in random order. Keys to look for are stored in the
+//! order of asking, so that fetching them is not measured. The other dictionaries hold and return the keys, not the
+//! URLs.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 #![expect(clippy::cast_possible_truncation, reason = "numbers and sizes of what is in memory")]
 
@@ -58,10 +59,10 @@ fn image(keys: &[Vec<u8>], options: Options) -> Vec<u8> {
     encode::<UrlsError>(|each| keys.iter().try_for_each(|key| each(key)), options).expect("keys that rise")
 }
 
-/// Look-ups of one kind: the number asked for in the place of the order of asking.
+/// Look-ups of one kind: takes the place in the order of asking and the number asked for.
 type LookUp<'a> = Box<dyn FnMut(usize, usize) -> usize + 'a>;
 
-/// Keys in the order of asking, one behind the other.
+/// Keys, stored in the order of asking.
 struct Asked {
     bytes: Vec<u8>,
     ends: Vec<usize>,
@@ -91,7 +92,7 @@ fn compare(keys: &[Vec<u8>], options: Options) {
     let mut numbers = Random::new(1);
     let mut random = |bound: usize| numbers.below(bound as u64) as usize;
     let order: Vec<usize> = (0..LOOK_UPS).map(|_| random(count)).collect();
-    // One byte altered anywhere but at the end.
+    // Keys with one byte altered anywhere but at the end.
     let absent: Vec<Vec<u8>> = keys
         .iter()
         .map(|key| {
@@ -210,7 +211,7 @@ fn compare(keys: &[Vec<u8>], options: Options) {
     );
 }
 
-/// Sizes of small cells.
+/// Prints the sizes of small cells.
 fn cells(keys: &[Vec<u8>], options: Options) {
     for size in [1_000, 10_000, 50_000] {
         let bytes: Vec<(f64, f64)> = keys
@@ -246,7 +247,7 @@ fn median(order: &[usize], mut look_up: LookUp<'_>) -> f64 {
     passes[1]
 }
 
-/// CPU time of this thread, or wall time where the system does not tell.
+/// CPU time of this thread, or wall time if the system does not report CPU time.
 struct Clock(Option<u128>, Instant);
 
 impl Clock {
@@ -262,9 +263,9 @@ impl Clock {
     }
 }
 
-/// Linux: nanoseconds that this thread was on a processor.
+/// On Linux: the nanoseconds that this thread was on a processor.
 fn on_processor() -> Option<u128> {
-    // The system counts up to now when the thread gives way.
+    // The system updates its count when the thread yields.
     std::thread::yield_now();
     std::fs::read_to_string("/proc/thread-self/schedstat").ok()?.split(' ').next()?.parse().ok()
 }

@@ -1,4 +1,5 @@
-//! A graph in WebGraph's BV format as one capture a node, JSON lines: `cargo run --example captures_of_graph BASENAME`.
+//! Converts a graph in WebGraph's BV format to one capture a node, as JSON lines: `cargo run --example
+//! captures_of_graph BASENAME`.
 //!
 //! Node 17 becomes `http://graph.example/000000017`, so that UIDs of a store built from it are the nodes. Memory: the
 //! graph.

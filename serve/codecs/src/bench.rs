@@ -1,10 +1,10 @@
-//! Encodings of links beside one another, on the same graphs: size, speed, and whether they answer alike.
+//! Compares encodings of links on the same graphs: size, speed, and equal answers.
 //!
-//! [`measure`] takes named lists, wherever they come from. Each encoding encodes them and is held to give back every
-//! list, in order and in random order; only then is it measured. Times are of this thread on a processor, the median of
-//! three measurements, each repeated until it takes long enough; random means all nodes in an order drawn from a seed.
-//! WebGraph's own rows go through its crate and its files alone; they and `bv` are there with the feature `webgraph`.
-//! [`measure_store`] does the same with the links of a store, and counts what each encoding takes with time.
+//! [`measure`] takes named lists from any source. Each encoding encodes the lists, and must give back every list, in
+//! order and in random order, before it is measured. Times are CPU times of this thread: the median of three
+//! measurements, each repeated until it takes long enough. Random means all nodes in an order drawn from a seed.
+//! WebGraph's native rows use only its crate and its files; they and `bv` need the feature `webgraph`.
+//! [`measure_store`] does the same with the links of a store, and counts the bytes of each encoding with time.
 
 #[cfg(feature = "webgraph")]
 mod native;
@@ -24,55 +24,55 @@ use webstrata_cells::links::lists::Lists;
 use webstrata_cells::scratch::StoreScratch;
 use webstrata_cells::{Absent, Damage, EncodeError, Error};
 
-/// How long a measurement takes, at least.
+/// The least duration of a measurement.
 const LEAST: Duration = Duration::from_millis(150);
 /// One encoding of one graph.
 #[derive(Clone, Debug)]
 pub struct Row {
     /// The encoding.
     pub codec: String,
-    /// Bytes of links and of tables.
+    /// The bytes of links and of tables.
     pub data_bytes: u64,
-    /// Bytes that lead to lists.
+    /// The bytes that lead to lists.
     pub index_bytes: u64,
-    /// All bytes of the lists with their times, where these are held.
+    /// The bytes of the lists with their times, if times were encoded.
     pub timed_bytes: Option<u64>,
-    /// Time to encode.
+    /// The time to encode.
     pub build: Duration,
-    /// Nanoseconds a link, all nodes in order.
+    /// Nanoseconds a link, for all nodes in order.
     pub sequential_ns: f64,
-    /// Nanoseconds a link, all nodes in random order.
+    /// Nanoseconds a link, for all nodes in random order.
     pub random_ns: f64,
 }
 
 /// All encodings of one graph.
 #[derive(Clone, Debug)]
 pub struct Table {
-    /// The graph's name.
+    /// The name of the graph.
     pub graph: String,
-    /// Its nodes.
+    /// The number of nodes.
     pub nodes: u64,
-    /// Its links.
+    /// The number of links.
     pub links: u64,
-    /// Its links counted once a capture, where it has captures.
+    /// The number of occurrences: links counted once a capture. `None` if the graph has no captures.
     pub occurrences: Option<u64>,
-    /// The encodings; all answer alike.
+    /// The encodings. All give the same answers.
     pub rows: Vec<Row>,
 }
 
 impl Table {
-    /// Bits that bytes are for each link.
+    /// `bytes` as bits a link.
     pub fn bits_a_link(&self, bytes: u64) -> f64 {
         bytes as f64 * 8.0 / self.links.max(1) as f64
     }
 
-    /// Bits that an encoding with time takes for each occurrence of a link.
+    /// The bits an occurrence of a link that an encoding takes with time.
     pub fn bits_an_occurrence(&self, row: &Row) -> Option<f64> {
         Some(row.timed_bytes? as f64 * 8.0 / self.occurrences?.max(1) as f64)
     }
 }
 
-/// What is measured next.
+/// The next measurement.
 #[derive(Clone, Copy, Debug)]
 pub struct Step<'a> {
     /// The graph, or the store and the direction.
@@ -81,13 +81,13 @@ pub struct Step<'a> {
     pub codec: &'a str,
     /// Whether the lists are encoded with their times.
     pub with_time: bool,
-    /// Its number among the encodings, from 1.
+    /// The number of the encoding among all, from 1.
     pub number: usize,
-    /// How many encodings there are.
+    /// The number of encodings.
     pub count: usize,
 }
 
-/// Is told of each step before it begins.
+/// Receives each step before it begins.
 pub type Tell<'a> = &'a dyn Fn(Step<'_>);
 
 /// A measurement that cannot be made.
@@ -101,10 +101,10 @@ pub enum BenchError {
     Damage {
         /// The encoding.
         codec: String,
-        /// What it says.
+        /// The damage that the encoding reports.
         source: Damage,
     },
-    /// An encoding gives another list than it was given.
+    /// An encoding returns a list that differs from its input.
     #[error("{codec} gives another list for node {node} than it was given")]
     Differs {
         /// The encoding.
@@ -116,13 +116,13 @@ pub enum BenchError {
     #[cfg(feature = "webgraph")]
     #[error(transparent)]
     Files(#[from] codec::bv_files::FileError),
-    /// WebGraph's files are not for this binary.
+    /// This binary does not read WebGraph's files.
     #[error(transparent)]
     Absent(#[from] Absent),
-    /// There is no place for temporary files.
+    /// There is no directory for temporary files.
     #[error("no place for temporary files")]
     Temporary(#[from] std::io::Error),
-    /// The layers of a store cannot be read, or their records not be held.
+    /// The layers of a store cannot be read, or their records cannot be encoded.
     #[error(transparent)]
     Store(#[from] Error),
     /// Links lead out of the graph, so there is no transpose.
@@ -133,7 +133,7 @@ pub enum BenchError {
     },
 }
 
-/// Time of this thread on a processor.
+/// The CPU time of this thread.
 fn on_processor() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
@@ -145,7 +145,7 @@ fn timed<T>(work: impl FnOnce() -> T) -> (T, Duration) {
     (result, on_processor() - start)
 }
 
-/// Nanoseconds a link of `work`, which passes all links: the median of three.
+/// Nanoseconds a link of `work`, which reads all links: the median of three.
 fn ns_a_link(links: usize, mut work: impl FnMut() -> u64) -> f64 {
     let mut measured = [0.0; 3].map(|_: f64| {
         let (mut times, mut spent) = (0, Duration::ZERO);
@@ -181,7 +181,7 @@ pub fn graph(basename: &Path) -> Result<Lists, BenchError> {
     read
 }
 
-/// The links of a graph turned around: for each node, the nodes that link to it.
+/// The transpose of a graph: for each node, the nodes that link to it.
 ///
 /// # Errors
 /// Links that lead out of the graph.
@@ -199,7 +199,7 @@ pub fn transpose(lists: &Lists) -> Result<Lists, BenchError> {
     let mut links = vec![0; lists.links.len()];
     for (node, uid) in (0..nodes).zip(lists.first..) {
         for link in lists.list(node) {
-            // What is the start of a node's list here has come to its end when all are placed.
+            // `ends` has the start of each node's list at first, and its end after all links are placed.
             let end = &mut ends[node_of(link)?];
             links[*end] = uid;
             *end += 1;
@@ -209,8 +209,8 @@ pub fn transpose(lists: &Lists) -> Result<Lists, BenchError> {
     Ok(Lists { first: lists.first, ends, links })
 }
 
-/// Measures all encodings on one graph, which takes from seconds to many minutes; `keys`, if there are any, are the URL
-/// keys of its nodes, in order.
+/// Measures all encodings on one graph, which takes from seconds to many minutes. `keys`, if given, are the URL keys of
+/// its nodes, in order.
 ///
 /// # Errors
 /// An encoding that fails or answers wrongly.

@@ -1,11 +1,11 @@
 //! Encodings of the links of a cell without time: for each node of the cell, a rising list of numbers.
 //!
 //! Nodes are `0..nodes`; node `i` has the number `first + i`; links are numbers of any URLs. An encoder reads [`Lists`]
-//! and gives bytes, whose first part is the codec's own header; [`open`] reads them again, from a mapped image or from
+//! and returns bytes that begin with a header of the codec. [`open`] opens these bytes, from a mapped image or from
 //! memory, without a copy. All codecs give the same answers.
 //!
-//! A codec reads bytes that may be damaged: it gives [`Damage`], and never panics, reads outside, or takes time or
-//! memory out of proportion to the bytes.
+//! A codec reads bytes that may be damaged. It returns [`Damage`] then, and never panics, reads outside, or takes time
+//! or memory out of proportion to the bytes.
 
 #[cfg(feature = "webgraph")]
 pub mod bv;
@@ -37,11 +37,11 @@ use webstrata_cells::{Absent, Damage, EncodeError};
 pub enum CodecTag {
     /// [`csr`]: plain ends and links, 64 bits each.
     Csr = 0,
-    /// [`link1`]: plain, 32 bits where they fit.
+    /// [`link1`]: plain, 32 bits each if the values fit.
     Link1 = 1,
     /// [`link2`]: gaps in nybbles.
     Link2 = 2,
-    /// [`link3`]: changes of lists before, in nybbles.
+    /// [`link3`]: changes of earlier lists, in nybbles.
     Link3 = 3,
     /// [`link3`] with Huffman coded adds.
     Link3Huff = 4,
@@ -49,15 +49,15 @@ pub enum CodecTag {
     ShsByte = 5,
     /// [`shs`] in nybbles.
     ShsNybble = 6,
-    /// [`iir7`]: changes of one of seven rows before.
+    /// [`iir7`]: changes of one of the seven rows before.
     Iir7 = 7,
     /// [`snode`]: supernodes and small graphs.
     Snode = 8,
-    /// `bv`: WebGraph's format, by its own crate, with the feature `webgraph`.
+    /// `bv`: WebGraph's format, by its crate, with the feature `webgraph`.
     Bv = 9,
-    /// [`strata`], small.
+    /// [`strata`], for small size.
     Strata = 16,
-    /// [`strata`], fast.
+    /// [`strata`], for speed.
     StrataSpeed = 17,
 }
 
@@ -78,7 +78,7 @@ impl CodecTag {
         CodecTag::StrataSpeed,
     ];
 
-    /// The name that users know the encoding by.
+    /// The name of the encoding for users.
     pub const fn name(self) -> &'static str {
         match self {
             CodecTag::Csr => "csr",
@@ -96,12 +96,12 @@ impl CodecTag {
         }
     }
 
-    /// Whether its encoder goes by the keys of URLs; all others need none.
+    /// Whether the encoder uses the keys of URLs; most encodings do not.
     pub const fn reads_keys(self) -> bool {
         matches!(self, CodecTag::Snode)
     }
 
-    /// Whether this binary has the encoding; all have all names and numbers.
+    /// Whether this binary has the encoding. Every binary knows all names and numbers.
     ///
     /// # Errors
     /// [`Absent`] for `bv` without the feature `webgraph`.
@@ -124,12 +124,12 @@ impl CodecTag {
     }
 }
 
-/// What there is in place of WebGraph's crate.
+/// The error in a binary without WebGraph's crate.
 #[cfg(not(feature = "webgraph"))]
 pub(crate) const BV_ABSENT: Absent = Absent { codec: "bv", feature: "webgraph" };
 
-/// Encodes lists with the defaults of an encoding; `keys`, if there are any, are the URL keys of the nodes, in order,
-/// of use where [`CodecTag::reads_keys`].
+/// Encodes lists with the defaults of an encoding. `keys`, if given, are the URL keys of the nodes, in order; only
+/// encodings with [`CodecTag::reads_keys`] use them.
 ///
 /// # Errors
 /// Lists that the encoding cannot hold; an encoding that is not [`present`](CodecTag::present).
@@ -153,10 +153,10 @@ pub fn encode(tag: CodecTag, lists: &Lists, keys: Option<&[Vec<u8>]>) -> Result<
     })
 }
 
-/// Opens what the encoder of `tag` wrote.
+/// Opens the bytes that the encoder of `tag` wrote.
 ///
 /// # Errors
-/// Bytes whose header is not the codec's; an encoding that is not [`present`](CodecTag::present).
+/// Bytes with a header that is not the codec's; an encoding that is not [`present`](CodecTag::present).
 pub fn open(tag: CodecTag, bytes: Bytes) -> Result<Box<dyn LinkCodec>, Damage> {
     Ok(match tag {
         CodecTag::Csr | CodecTag::Link1 => Box::new(csr::Csr::open(bytes)?),
@@ -172,8 +172,8 @@ pub fn open(tag: CodecTag, bytes: Bytes) -> Result<Box<dyn LinkCodec>, Damage> {
     })
 }
 
-/// Opens whatever it is given and walks it, in order and not, as far as it goes: what a fuzzer calls. How many links it
-/// met.
+/// Opens any bytes and reads their lists, in order and in another order, until damage. Fuzzers call this function.
+/// Returns the number of links read.
 ///
 /// # Errors
 /// The first damage.

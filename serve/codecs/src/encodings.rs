@@ -1,4 +1,4 @@
-//! The table of encodings that images may have: strata, and every codec of the literature with plain times beside it.
+//! The table of the encodings of images: strata, and every codec of the literature with plain times beside it.
 
 use bytes::Bytes;
 use webstrata_cells::links::encoding::{
@@ -10,7 +10,7 @@ use webstrata_layers::{InLinks, Page};
 use crate::codec::CodecTag;
 use crate::union::{self, Union};
 
-/// All encodings, for whoever opens images.
+/// All encodings, for callers that open images.
 pub const ENCODINGS: Encodings = Encodings(&[
     &CodecTag::Csr,
     &CodecTag::Link1,
@@ -33,7 +33,7 @@ impl CodecTag {
     }
 }
 
-/// Those without time: the union of links, and times beside it.
+/// Encodings without time: the union of links, with times beside it.
 impl Encoding for CodecTag {
     fn tag(&self) -> Tag {
         Tag(*self as u32)

@@ -1,7 +1,8 @@
-//! Encodings of links from the literature, beside strata: to compare, and for whoever wants one of them in cells.
+//! Encodings of links from the literature, beside strata: for comparison, and for callers that want one of them in
+//! cells.
 //!
-//! [`codec`] has one encoding a file; [`union`] adds plain times to any of them, so that cells can be written in it,
-//! and [`encodings`] is the table of all; [`bench`] measures them; [`probe`] damages them.
+//! [`codec`] has one encoding a file. [`union`] adds plain times to any of them, so that cells can be written in it,
+//! and [`encodings`] is the table of all. [`bench`] measures them, and [`probe`] damages them.
 
 pub mod bench;
 pub mod codec;

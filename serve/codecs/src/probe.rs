@@ -1,9 +1,10 @@
-//! Bodies of fuzz targets, which tests call too: damages sound bytes as its input says, opens them and asks everything.
+//! The bodies of fuzz targets, which tests call too. A probe damages sound bytes as its input says, opens them, and
+//! asks all questions.
 //!
-//! The first byte of the input picks an encoding of links; then each six bytes are an edit: a place (24 bits, modulo
-//! the length), what to do (8 bits), and a value (16 bits). So a fuzzer needs no corpus, and what it finds is short.
-//! Nothing but a panic, a hang or memory out of proportion is wrong: answers of damaged bytes are errors, or other
-//! answers.
+//! The first byte of the input selects an encoding of links. Then each six bytes are an edit: a place (24 bits, modulo
+//! the length), an operation (8 bits), and a value (16 bits). A fuzzer therefore needs no corpus, and its findings are
+//! short. Only a panic, a hang or memory out of proportion is a failure. Answers from damaged bytes are errors, or
+//! other answers.
 
 mod samples;
 
@@ -22,7 +23,7 @@ use webstrata_cells::scratch::StoreScratch;
 use webstrata_cells::url_store::UrlStore;
 use webstrata_cells::{Cells, Node, Number};
 
-/// Something that can be damaged.
+/// A kind of bytes that can be damaged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     /// A URL store.
@@ -33,7 +34,7 @@ pub enum Target {
     Forward,
     /// A backward store of any encoding.
     Backward,
-    /// The image of a cell of any encoding, with checksums that fit the damage.
+    /// The image of a cell of any encoding, with checksums recomputed after the damage.
     Cell,
 }
 
@@ -42,7 +43,7 @@ impl Target {
     pub const ALL: [Target; 5] = [Target::Urls, Target::Lists, Target::Forward, Target::Backward, Target::Cell];
 }
 
-/// Damages a sample of a target and asks it everything. Whether it opened.
+/// Damages a sample of a target and asks it all questions. Returns whether it opened.
 pub fn probe(target: Target, input: &[u8]) -> bool {
     let Some((samples, (&pick, edits))) = samples().zip(input.split_first()) else { return false };
     let pick = usize::from(pick) % CodecTag::ALL.len();
@@ -56,7 +57,7 @@ pub fn probe(target: Target, input: &[u8]) -> bool {
     }
 }
 
-/// Bytes with edits.
+/// The bytes after the edits.
 fn edited(bytes: &[u8], edits: &[u8]) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     for edit in edits.as_chunks::<6>().0 {
@@ -67,7 +68,7 @@ fn edited(bytes: &[u8], edits: &[u8]) -> Vec<u8> {
         match what % 6 {
             0 => bytes[at] = low,
             1 => bytes[at] ^= 1 << (low & 7),
-            // Heads and indexes are words.
+            // Headers and indexes are words.
             2 => bytes[at & !7..].iter_mut().zip(value).for_each(|(byte, value)| *byte = value),
             3 => bytes[at..].iter_mut().take(usize::from(low)).for_each(|byte| *byte = high),
             4 => bytes.truncate(at),
@@ -77,7 +78,7 @@ fn edited(bytes: &[u8], edits: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Some of so many, the first and the last among them.
+/// Some of the numbers below `count`, among them the first and the last.
 fn some(count: u64) -> impl Iterator<Item = u64> {
     (0..count).step_by(usize::try_from(count / 16 + 1).unwrap_or(usize::MAX)).chain(count.checked_sub(1))
 }
@@ -147,7 +148,7 @@ fn cell(mut bytes: Vec<u8>) -> bool {
     image::seal(&mut bytes);
     let Ok(cells) = Cells::of_image(bytes.into(), ENCODINGS) else { return false };
     let (mut url, mut batch) = (Vec::new(), Batch::default());
-    // Few of the nodes: each store is asked for all of its own, where it is the target.
+    // Only some of the nodes. The targets for link stores ask about all nodes.
     let ends = [0, FIRST - 1, FIRST + 3 * NODES as u64, cells.urls()];
     let node_uids = (FIRST..FIRST + NODES as u64).step_by(7);
     let uids: Vec<Uid> =
@@ -195,7 +196,7 @@ mod tests {
                 for _ in 0..rounds {
                     let mut input = vec![pick];
                     for _ in 0..=random.below(3) {
-                        // Heads are small, and most is decided there.
+                        // Headers are small, and most decisions depend on them.
                         let place = if random.below(2) == 0 { random.below(400) } else { random.next() };
                         let edit = [place, place >> 8, place >> 16, random.next(), random.next(), random.next()];
                         input.extend(edit.map(|value| u8::try_from(value & 0xff).unwrap()));

@@ -1,5 +1,5 @@
-//! The union of links in any encoding, with times and presence in plain arrays beside it: link stores of encodings that
-//! know no time.
+//! The union of links in any encoding, with times and presence in plain arrays beside it: link stores for encodings
+//! without time.
 //!
 //! ```text
 //! length      of the links, in bytes (64 bits)
@@ -7,8 +7,8 @@
 //! side        times and presence (`side`)
 //! ```
 //!
-//! An answer decodes the list of a node and goes through its changes; one for a window without a known capture decodes
-//! no list. Encoding holds all lists in memory.
+//! An answer decodes the list of a node and goes through its changes. For a window without a known capture, no list is
+//! decoded. Encoding holds all lists in memory.
 
 mod side;
 
@@ -65,7 +65,7 @@ pub struct Union {
 }
 
 impl Union {
-    /// Opens the store of a cell of `nodes` nodes, the first of which has the number `first`.
+    /// Opens the store of a cell of `nodes` nodes. The first node has the number `first`.
     ///
     /// # Errors
     /// Bytes whose parts do not fit together.
@@ -82,7 +82,7 @@ impl Union {
         Ok(Self { first, links, side })
     }
 
-    /// The record of a node; `None` where it has none.
+    /// The record of a node; `None` if the node has none.
     fn record_of(&self, Node(node): Node) -> Result<Option<Page<Number>>, Damage> {
         let mut scratch = StoreScratch::default();
         self.side.captures(node, &mut scratch)?;
@@ -98,17 +98,17 @@ impl Union {
 
     fn size(&self) -> Sizes {
         let (Sizes { data, index, tables }, (values, ends)) = (self.links.sizes(), self.side.sizes());
-        // Lengths of links and of arrays, number of nodes and least time.
+        // The lengths of links and of arrays, the number of nodes and the least time.
         Sizes { data: data + values, index: index + ends, tables: tables + 8 + 16 + 7 * 16 }
     }
 }
 
-/// The captures that were read last.
+/// The captures that `scratch` holds.
 fn captures_of(scratch: &StoreScratch) -> Captures<'_> {
     Captures { times: &scratch.times, blank: &scratch.blank, statuses: &[] }
 }
 
-/// Whether the next link, of index `link`, is present in each of the spans of captures, first and last.
+/// Whether the next link, of index `link`, is present in each of the stretches of captures, given as first and last.
 #[inline]
 fn present<const N: usize>(
     changes: &mut Peekable<impl Iterator<Item = Change>>,
@@ -116,7 +116,7 @@ fn present<const N: usize>(
     stretches: [(u32, u32); N],
 ) -> [bool; N] {
     let mut is_present = [true; N];
-    // Damaged changes may come in any order; one of a link that has passed is of no use.
+    // Damaged changes may come in any order. A change of an earlier link is consumed here.
     while let Some(change) = changes.next_if(|change| change.link <= link) {
         for (is_present, (first, last)) in is_present.iter_mut().zip(stretches) {
             if change.capture <= first {

@@ -1,5 +1,5 @@
-//! One suite over all encodings of links: each gives the lists back, in order and not, whatever graph it is given; and
-//! bytes that were damaged give an error or other lists, and nothing worse.
+//! One suite for all encodings of links. Each encoding gives the lists back, in order and in any other order, for any
+//! graph. Damaged bytes give an error or other lists, and nothing worse.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -46,7 +46,7 @@ fn conforms(lists: &Lists) {
         let length = bytes.len() as u64;
         let codec = codec::open(tag, bytes.into()).unwrap_or_else(|damage| panic!("{}: {damage}", tag.name()));
         compare(tag.name(), &*codec, lists);
-        // BV stores offsets of lists and reads them into an index of another size.
+        // BV stores offsets of lists, and reads them into an index of another size.
         let sizes = codec.sizes();
         if tag != CodecTag::Bv {
             assert_eq!(sizes.data + sizes.index + sizes.tables, length, "{}: {sizes:?}", tag.name());
@@ -139,13 +139,13 @@ fn names_and_numbers_lead_to_tags() {
     assert_eq!(CodecTag::from_name("zip"), None);
 }
 
-/// Bytes with some of them changed, taken away or moved, by a seed.
+/// The bytes with some bytes changed, removed or moved, by a seed.
 fn damaged(bytes: &[u8], random: &mut Random) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     let at = |random: &mut Random, length: usize| random.index(length.max(1));
     match random.below(6) {
         0 => bytes.truncate(at(random, bytes.len())),
-        // The header and the index are small, and most is decided there.
+        // The header and the index are small, and most decisions depend on them.
         1 => (0..3).for_each(|_| {
             let at = at(random, bytes.len().min(80));
             bytes[at] ^= 1 << random.below(8);

@@ -1,13 +1,14 @@
-//! The most compressible inputs through every encoding, beside plain loops over captures: equal pages, equal captures,
-//! one link, all links, none at all, from no page to a million.
+//! The most compressible inputs through every encoding, compared with plain loops over captures: equal pages, equal
+//! captures, one link, all links, no links, and from no page to a million.
 //!
-//! Such inputs take far less than a byte an item, in some places no bit at all. So they meet every bound of an opener
-//! that does not follow from the coding. What an encoder wrote must open, and answer as the plain lists. Longer runs:
+//! Such inputs take far less than a byte an item, and in some places no bit at all. They therefore reach every bound of
+//! an opener that does not follow from the coding. Encoded bytes must open, and answer as the plain lists do. Longer
+//! runs:
 //!
 //! ```text
 //! # 100,000 random inputs from seed 7
 //! WEBSTRATA_COMPRESSIBLE=100000,7 cargo test --release -p webstrata-codecs --test compressible
-//! # up to a million of everything
+//! # up to a million items of every kind
 //! WEBSTRATA_COMPRESSIBLE_N=1000000 cargo test --release -p webstrata-codecs --test compressible
 //! ```
 
@@ -38,7 +39,7 @@ use webstrata_cells::{Cells, Error, Node, Number};
 use webstrata_codecs::ENCODINGS;
 use webstrata_codecs::codec::{self, CodecTag};
 
-/// Some of so many, the first and the last among them.
+/// Some of the numbers below `count`, among them the first and the last.
 fn some(count: usize) -> impl Iterator<Item = usize> {
     (0..count).step_by(count / 64 + 1).chain(count.checked_sub(1))
 }
@@ -153,7 +154,7 @@ fn backward(plain: &Plain, tag: CodecTag, given: CellShape<'_>) -> Vec<u8> {
     bytes
 }
 
-/// The URL of a place in a cell: of equal length, so that order is that of numbers.
+/// The URL at a place in a cell. URLs have equal length, so that their order is the order of numbers.
 fn url_of(at: usize, alike: bool) -> Vec<u8> {
     let mut own = Vec::new();
     if alike {
@@ -180,7 +181,7 @@ fn urls(keys: &[Vec<u8>], block: usize) -> Vec<u8> {
     bytes
 }
 
-/// Numbers of a cell in which every so many-th UID is a node, the first of them at `from`.
+/// Checks the numbers of a cell in which every `every`-th UID is a node, from the first UID plus `from` on.
 fn numbers(interval: std::ops::Range<u64>, from: u64, every: usize) {
     let uids: Vec<Uid> = (interval.start + from..interval.end).step_by(every).map(Uid).collect();
     let interval = Uid(interval.start)..Uid(interval.end);
@@ -192,7 +193,7 @@ fn numbers(interval: std::ops::Range<u64>, from: u64, every: usize) {
     }
 }
 
-/// A cell of all parts: it opens, and its records and URLs come back.
+/// Makes a cell of all parts. The cell must open, and give back its records and URLs.
 fn cell(plain: &Plain, tag: CodecTag, keys: &[Vec<u8>], sections: [&[u8]; 4]) {
     let uids = plain.uids();
     let label = Label {
@@ -225,7 +226,7 @@ fn cell(plain: &Plain, tag: CodecTag, keys: &[Vec<u8>], sections: [&[u8]; 4]) {
     }
 }
 
-/// Everything that is written of a shape opens, and answers as the plain lists.
+/// Everything that is encoded from a shape opens, and answers as the plain lists do.
 fn conforms(shape: &Shape, tags: &[CodecTag]) {
     let plain = shape.plain();
     let keys: Vec<Vec<u8>> = (0..plain.nodes).map(|at| url_of(at, shape.step % 2 == 0)).collect();
@@ -246,9 +247,9 @@ fn conforms(shape: &Shape, tags: &[CodecTag]) {
     }
 }
 
-/// All encodings write these numbers of everything.
+/// The sizes that all encodings are tested with.
 const SIZES: [u64; 4] = [0, 1, 65, 301];
-/// Those that stores are made in by default write these too, and all where the environment says how far.
+/// More sizes for the default encodings, and for all encodings if the environment variable sets a limit.
 const MORE: [u64; 12] = [2, 16, 255, 256, 257, 300, 513, 4095, 4096, 4097, 65_537, 1_000_000];
 
 #[test]

@@ -1,5 +1,5 @@
-//! Every encoding gives what Link1 gives on real graphs and their transposes, and sizes are in the order that the
-//! papers report. The graphs are `data/graphs` of the shared test data.
+//! Every encoding gives the same lists as Link1 on real graphs and their transposes, and sizes are in the order that
+//! the papers report. The graphs are `data/graphs` of the shared test data.
 
 #![expect(
     clippy::unwrap_used,
@@ -22,7 +22,7 @@ fn open(tag: CodecTag, lists: &Lists) -> Box<dyn LinkCodec> {
     codec::open(tag, codec::encode(tag, lists, None).unwrap().into()).unwrap()
 }
 
-/// Bits a link of each encoding.
+/// The bits a link of each encoding.
 fn sizes(name: &str, lists: &Lists) -> BTreeMap<&'static str, f64> {
     let plain = open(CodecTag::Link1, lists);
     let (mut wanted, mut links, mut bits) = (Vec::new(), Vec::new(), BTreeMap::new());
@@ -35,7 +35,7 @@ fn sizes(name: &str, lists: &Lists) -> BTreeMap<&'static str, f64> {
                 assert!(links == wanted, "{name}, {}, node {node} in order", tag.name());
             })
             .unwrap();
-        // Far from one another, so that no list is made of what was just read.
+        // Nodes far from one another, so that no list is made from a list that was just read.
         for node in (0..lists.nodes()).map(|at| at * 7919 % lists.nodes()).step_by(7) {
             plain.list(node, &mut scratch, &mut wanted).unwrap();
             codec.list(node, &mut scratch, &mut links).unwrap();

@@ -1,5 +1,5 @@
-//! `/v1/stats`, `/v1/topology`, `/v1/epochs`: counts of the store, and which servers hold which cells; in [`overview`]
-//! the store by year.
+//! `/v1/stats`, `/v1/topology`, `/v1/epochs`: counts of the store, and the servers that hold each cell. [`overview`]
+//! has the store by year.
 
 use axum::Json;
 use axum::extract::{RawQuery, State};

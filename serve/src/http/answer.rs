@@ -77,7 +77,7 @@ impl<V> Answer<V> {
         Ok(Self::sized(start.position.unwrap_or_default(), limit, bytes))
     }
 
-    /// An empty answer from a position on, of at most so many values and about so many bytes.
+    /// An empty answer from a position on, of at most `limit` values and about `bytes` bytes.
     pub(in crate::http) fn sized(begin: PagePosition, limit: usize, bytes: usize) -> Self {
         Self { items: Vec::new(), next_page: None, begin, values_left: limit, bytes_left: bytes, bytes_max: bytes }
     }
@@ -92,7 +92,8 @@ impl<V> Answer<V> {
         self.values_left > 0
     }
 
-    /// How many of the next values fit, given the lengths of their texts; one fits in any case.
+    /// The number of next values that fit, given the lengths of their texts. The first one always fits if any bytes are
+    /// left.
     pub(in crate::http) fn fitting(&self, texts: impl Iterator<Item = usize>) -> usize {
         let mut bytes = 0;
         let fits = |length: &usize| {
@@ -103,7 +104,7 @@ impl<V> Answer<V> {
         texts.take(self.values_left).take_while(fits).count()
     }
 
-    /// How many more values to ask for: one above the limit, to learn whether there are more.
+    /// The number of values to ask for: one above the limit, to learn whether there are more.
     pub(in crate::http) fn values_max(&self) -> usize {
         self.values_left.saturating_add(1)
     }

@@ -1,5 +1,5 @@
-//! What tools for web archives ask: captures as a CDX server lists them (`/cdx`), and mementos (`/timemap/...`,
-//! `/timegate/...`). Both mean a page by any spelling of its URL, as archives do.
+//! The requests of tools for web archives: captures as a CDX server lists them (`/cdx`), and mementos (`/timemap/...`,
+//! `/timegate/...`). In both, any spelling of a URL names the page, as in archives.
 
 pub(super) mod cdx;
 pub(super) mod memento;

@@ -1,5 +1,5 @@
-//! Questions about what is around a page: who links to it, what is one or two links away, ways to other pages, and
-//! pages that died.
+//! Questions about the surroundings of a page: pages that link to it, pages one or two links away, ways to other pages,
+//! and pages that died.
 
 pub(super) mod backlinks;
 pub(super) mod deaths;

@@ -1,20 +1,21 @@
-//! `/v1/barcode`: when each link of a page was there, in columns; or each page that links to a URL. A picture is drawn
+//! `/v1/barcode`: when each link of a page was there, in columns; or when each page linked to a URL. A picture is drawn
 //! from the answer, so the answer is small: times are differences, and runs of captures are pairs of counts.
 //!
 //! ```text
-//! direction=out   captures -> runs of each link, in places of captures
+//! direction=out   captures -> runs of each link, as indexes of captures
 //! direction=in    captures of the URL, and for each page that links: runs as times (first, last, gone)
 //! ```
 //!
-//! A run is that of [`webstrata_layers::Lifespan`]: from the first to the last of consecutive captures with the link.
-//! It passes over captures whose links are unknown and over failures that do not end a page. `gone` is the first
-//! capture after the run that shows the page without the link. `replay` is what URLs of mementos begin with, before the
-//! 14 digits of a capture.
+//! A run is a [`webstrata_layers::Lifespan`]: from the first to the last of consecutive captures with the link. It
+//! passes over captures with unknown links and over failures that do not end a page. `gone` is the first capture after
+//! the run that shows the page without the link. `replay` is the prefix of the URLs of mementos, before the 14 digits
+//! of a capture.
 //!
-//! At most `limit` rows are in the answer: those whose runs are longest in all. Of the others the answer has their
-//! number, and how many of them had the link in each month: in a run, or with direction=in in a capture. Cost: the
-//! lifespans of the page, or of every page that links. With more than `limit` pages that link, their number by month
-//! and the choice come from the ranges of the in-links, so only the pages in the answer are read. [`svg`] draws it.
+//! The answer has at most `limit` rows: the rows with the longest runs in total. For the other rows, the answer has
+//! their number, and how many of them had the link in each month: in a run, or, with direction=in, in a capture. Cost:
+//! the lifespans of the page, or of every page that links. With more than `limit` pages that link, the ranges of the
+//! in-links give their number by month and select the rows, so only the pages in the answer are read. [`svg`] draws the
+//! answer.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
@@ -42,14 +43,14 @@ pub(super) const BARCODE: &[&str] = &["url", "direction", "limit", "epoch"];
 /// The default and the largest `limit`, in rows.
 const LIMIT: u64 = 5000;
 const LIMIT_MAX: u64 = 100_000;
-/// Pages whose lifespans are asked for in one batch.
+/// The number of pages per batch of questions for lifespans.
 const SOURCES: usize = 1000;
 
 /// Rows that are not in an answer.
 #[derive(Default)]
 struct Rest {
     links: usize,
-    /// How many of them had the link, by the first second of the month.
+    /// The number of these rows that had the link, by the first second of the month.
     months: BTreeMap<i64, u64>,
 }
 
@@ -66,7 +67,7 @@ impl Rest {
     }
 }
 
-/// The rows of an answer: of each its link, and its runs one after the other.
+/// The rows of an answer: the link of each row, and its runs, one after the other.
 #[derive(Default)]
 struct Rows {
     links: Vec<Uid>,
@@ -90,7 +91,7 @@ struct Barcode {
     captures: Vec<CaptureTime>,
     rows: Rows,
     rest: Rest,
-    /// With pages that link, for each of them its first capture that tells its links.
+    /// For pages that link: the first capture of each page that tells its links.
     found: Vec<i64>,
 }
 
@@ -136,7 +137,7 @@ fn places(captures: &[CaptureTime], select: impl Fn(&CaptureTime) -> bool) -> im
     captures.iter().enumerate().filter(move |(_, capture)| select(capture)).map(|(place, _)| place)
 }
 
-/// The places of captures by status, without 200.
+/// The indexes of captures by status, without status 200.
 fn statuses(captures: &[CaptureTime]) -> BTreeMap<String, Vec<usize>> {
     let mut places: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     for (place, capture) in captures.iter().enumerate() {
@@ -147,7 +148,7 @@ fn statuses(captures: &[CaptureTime]) -> BTreeMap<String, Vec<usize>> {
     places
 }
 
-/// The rows of a page: its links in order of UIDs, with runs in places of captures.
+/// The rows of a page: its links in order of UIDs, with runs as indexes of captures.
 fn outward_rows(captures: &[CaptureTime], lifespans: &[Lifespan], limit: usize) -> (Rows, Rest) {
     let links: Vec<&[Lifespan]> = lifespans.chunk_by(|one, other| one.link == other.link).collect();
     let life = |runs: &[Lifespan]| runs.iter().map(|run| run.last - run.first + 1).sum::<i64>();
@@ -175,8 +176,8 @@ fn outward_rows(captures: &[CaptureTime], lifespans: &[Lifespan], limit: usize) 
     (rows, rest)
 }
 
-/// The rows of a URL: the pages that link to it in order of UIDs, with runs as times; `found` gets the first capture
-/// of each page that tells its links.
+/// The rows of a URL: the pages that link to it in order of UIDs, with runs as times. `found` gets the first capture of
+/// each page that tells its links.
 async fn inward_rows(pinned: &Pinned, uid: Uid, limit: usize, found: &mut Vec<i64>) -> Result<(Rows, Rest), Status> {
     let (sources, rest) = sources(pinned, uid, limit).await?;
     let mut rows = Rows::default();
@@ -205,14 +206,14 @@ async fn inward_rows(pinned: &Pinned, uid: Uid, limit: usize, found: &mut Vec<i6
     Ok((rows, rest))
 }
 
-/// The pages to show that link to a URL, and what is said of the others.
+/// The pages to show that link to a URL, and the numbers of the other pages.
 async fn sources(pinned: &Pinned, uid: Uid, limit: usize) -> Result<(Vec<Uid>, Rest), Status> {
     let all = pinned.all_links(uid, Direction::In(Precision::Exact), Window::ALWAYS).await?;
     if all.len() <= limit {
         return Ok((all, Rest::default()));
     }
     let Some(record) = pinned.in_records(&[uid]).await?.pop().flatten() else { return Ok(Default::default()) };
-    // Ranges may name a page whose capture a newer row replaced.
+    // Ranges may name a page with a capture that a newer row replaced.
     let links = |source: Uid| all.binary_search(&source).is_ok();
     let is_exact = record.sources.len() == all.len();
     let record = if is_exact { Some(record) } else { with_sources(&record, links) };
@@ -223,14 +224,15 @@ async fn sources(pinned: &Pinned, uid: Uid, limit: usize) -> Result<(Vec<Uid>, R
     Ok((in_order.map(|(_, &source)| source).collect(), rest))
 }
 
-/// How many sources that are not chosen linked in each month.
+/// The number of sources that are not chosen and that linked, by month.
 fn months_of_others(record: &InLinks, chosen: &HashSet<usize>) -> BTreeMap<i64, u64> {
-    // Ranges shorter than a month are several of one month.
+    // If ranges are shorter than a month, several ranges have the same month.
     let starts: Vec<i64> = record.ranges.iter().map(|&start| RangeLength::Month.start(start)).collect();
     let mut months = starts.clone();
     months.dedup();
     let month_of: Vec<usize> = starts.iter().map(|start| months.partition_point(|month| month < start)).collect();
-    // Where a stretch of months begins and ends; and of each source the month after the last that is counted.
+    // `steps` marks where a stretch of months begins and ends. `counted` has a source and the month after its last
+    // counted month.
     let mut steps = vec![0_i64; months.len() + 1];
     let mut counted = (usize::MAX, 0);
     record.each_stretch(|source, ranges| {
@@ -253,7 +255,7 @@ fn months_of_others(record: &InLinks, chosen: &HashSet<usize>) -> BTreeMap<i64, 
     months.into_iter().zip(numbers).filter(|(_, number)| *number > 0).collect()
 }
 
-/// The places of the `limit` largest values; of equal values the first.
+/// The indexes of the `limit` largest values; of equal values the first.
 fn longest(values: impl Iterator<Item = i64>, limit: usize) -> HashSet<usize> {
     let mut places: Vec<(Reverse<i64>, usize)> = values.map(Reverse).zip(0..).collect();
     if places.len() > limit {

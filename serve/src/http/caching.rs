@@ -1,13 +1,13 @@
-//! Which answers callers may keep, and for how long: decided here for all answers.
+//! Decides for all answers whether callers may keep them, and for how long.
 //!
 //! An answer depends on the epoch, the question, the options of the server and the version of the program. Its tag is
-//! made of these, so a caller who asks again with the tag gets 304 while the epoch is answered.
+//! made from these. A caller that asks again with the tag gets 304 while the epoch is answered.
 //!
-//! No answer is kept for long without asking again, also of an epoch that the question names: whatever is in a store
-//! may be taken out of it at any moment, and must not be answered from caches then. An answer is kept for a minute;
-//! where anything was ever taken out, a caller asks again each time. An answer that depends on the clock (`at=now`) has
-//! no tag, and is asked for again each time. So is one that changes within an epoch. Random samples and refusals are
-//! not kept.
+//! No answer is kept for long without asking again, even if the question names its epoch: anything in a store may be
+//! taken out at any moment, and caches must not answer with it then. An answer is kept for a minute. If anything was
+//! ever taken out, callers ask again each time. An answer that depends on the clock (`at=now`) has no tag, and callers
+//! ask again each time. The same holds for answers that change within an epoch. Random samples and refusals are not
+//! kept.
 
 use std::cell::Cell;
 use std::future::Future;
@@ -22,21 +22,21 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::question::home::{VARIES, home};
 use crate::server::Shared;
 
-/// How long an answer may be kept where nothing was ever taken out, in seconds.
+/// How long an answer may be kept if nothing was ever taken out, in seconds.
 const AGE: u32 = 60;
 
 tokio::task_local! {
-    /// Whether the question at hand looked at the clock.
+    /// Whether the current question read the clock.
     static OF_CLOCK: Cell<bool>;
 }
 
-/// Says that the answer at hand depends on the clock.
+/// Records that the current answer depends on the clock.
 pub(super) fn of_clock() {
-    // Nobody asks outside of a path whose answers are kept.
+    // Outside a path with cached answers there is nothing to record.
     let _ = OF_CLOCK.try_with(|is_of_clock| is_of_clock.set(true));
 }
 
-/// Runs a question; whether it looked at the clock.
+/// Runs a question. Also returns whether it read the clock.
 async fn watched(question: impl Future<Output = Response>) -> (Response, bool) {
     let question = async {
         let response = question.await;
@@ -45,7 +45,7 @@ async fn watched(question: impl Future<Output = Response>) -> (Response, bool) {
     OF_CLOCK.scope(Cell::new(false), question).await
 }
 
-/// Answers 304 to a caller who has the answer, and says how long an answer may be kept.
+/// Answers 304 to a caller that has the answer, and sets how long an answer may be kept.
 pub(super) async fn cached(State(shared): State<Shared>, request: Request, next: Next) -> Response {
     let query = request.uri().query().unwrap_or_default();
     let value = |name: &str| query.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='));
@@ -71,21 +71,22 @@ pub(super) async fn cached(State(shared): State<Shared>, request: Request, next:
         return finished(&shared, response, "no-cache", None);
     }
     if has_any && !is_known {
-        // The caller has some answer, and asks only whether there is one.
+        // The caller has some answer, and only asks whether one exists.
         response = StatusCode::NOT_MODIFIED.into_response();
     }
     let age = if shared.cluster.has_removals() { "no-cache".to_owned() } else { format!("max-age={AGE}") };
     finished(&shared, response, &age, Some(tag))
 }
 
-/// Says that an answer changes within an epoch.
+/// Marks an answer as changing within an epoch.
 pub(super) async fn changing(State(shared): State<Shared>, request: Request, next: Next) -> Response {
     let response = next.run(request).await;
     let age = if response.status().is_success() { "no-cache" } else { "no-store" };
     finished(&shared, response, age, None)
 }
 
-/// Adds how long an answer may be kept, its tag, and what else decides about it; the same for 304 as for the answer.
+/// Adds how long an answer may be kept, its tag, and the request fields that it depends on; the same for 304 and the
+/// answer.
 fn finished(shared: &Shared, mut response: Response, age: &str, tag: Option<String>) -> Response {
     let is_not_modified = response.status() == StatusCode::NOT_MODIFIED;
     let who = if shared.http.is_private { "private, " } else { "" };
@@ -96,7 +97,7 @@ fn finished(shared: &Shared, mut response: Response, age: &str, tag: Option<Stri
         fields.insert(ETAG, value(tag));
     }
     if is_not_modified {
-        // Compression, and paths with absolute URLs, say so of answers with a body.
+        // For answers with a body, compression and paths with absolute URLs add these fields.
         fields.append(VARY, ACCEPT_ENCODING.into());
         fields.append(VARY, VARIES);
     }
@@ -116,8 +117,8 @@ fn tag(shared: &Shared, epoch: u64, request: &Request) -> String {
     format!("W/\"{epoch}-{:016x}\"", xxh3_64(&parts.join(&b'\n')))
 }
 
-/// Whether a caller has the answer with a tag, and whether it asks for any answer (`*`). Tags are compared as weak
-/// ones.
+/// Whether a caller has the answer with a tag, and whether it asks for any answer (`*`). The comparison of tags is
+/// weak.
 fn matches(headers: &HeaderMap, tag: &str) -> (bool, bool) {
     let bare = |tag: &str| tag.trim().strip_prefix("W/").unwrap_or(tag.trim()).to_owned();
     let known = headers.get_all(IF_NONE_MATCH).into_iter().filter_map(|value| value.to_str().ok());

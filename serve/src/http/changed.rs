@@ -1,7 +1,7 @@
-//! `/v1/changed`: links of a page that are gained and lost from one date to another, or pages that began and ceased to
-//! link to a URL. The rule is that of [`webstrata_layers::read::dates`].
+//! `/v1/changed`: links of a page that were gained and lost between two dates, or pages that began or ceased to link to
+//! a URL. [`webstrata_layers::read::dates`] has the rule.
 //!
-//! Changes are in order of the UID of the link, each once. Cost: for each part of the answer the links at both dates;
+//! Changes are in order of the UID of the link, each once. Cost: for each part of the answer, the links at both dates;
 //! with in-links, the captures of the sources in the answer. Memory: the UIDs of both dates, and one batch.
 
 use axum::Json;
@@ -20,7 +20,7 @@ use crate::server::Shared;
 pub(super) const CHANGED: &[&str] =
     &["url", "direction", "fromDate", "toDate", "maxAge", "failures", "limit", "resumeKey", "epoch"];
 
-/// A link that is not at the second date as it was at the first, and how.
+/// A link that differs between the two dates, and how it differs.
 #[derive(Clone, Copy)]
 struct Change {
     link: Uid,
@@ -39,7 +39,7 @@ impl Value for Change {
     }
 }
 
-/// What differs, in order of UIDs; of a page whose links are unknown, nothing.
+/// The changes in order of UIDs; none for a page with unknown links.
 fn changes_of(changed: &ChangedLinks, is_inward: bool) -> Vec<Change> {
     let unknown = if is_inward { &changed.unknown[..] } else { &[] };
     let lists = [(&changed.gained[..], "gained"), (&changed.lost, "lost"), (unknown, "unknown")];

@@ -1,5 +1,5 @@
-//! `/v1/first`: who linked first to a URL, oldest first. An answer has as many pages as `limit` says, how many there
-//! are in all, and where the next answer goes on. Each answer costs as much as the first one.
+//! `/v1/first`: the pages that linked first to a URL, oldest first. An answer has up to `limit` pages, the number of
+//! all pages, and where the next answer continues. Each answer costs as much as the first one.
 
 use axum::Json;
 use axum::extract::{RawQuery, State};

@@ -1,10 +1,11 @@
-//! `/v1/links`: links of a page, or pages that link to a URL, at a time; for one URL, or for all URLs that match.
+//! `/v1/links`: links of a page, or pages that link to a URL, at a time; for one URL, or for all matching URLs.
 //! `/v1/lifespans`: the first and the last capture of each link.
 //!
-//! The links of one URL are a list. The links of matching URLs are items, one for each URL that has links. What is
-//! unknown as of a time stands beside the links: of a page that its links are, of in-links the pages of which it is
-//! unknown whether they link; it counts as a value of the answer. For out-links only pages with a capture in the window
-//! are looked up; for in-links all matching URLs are, because a link target need not have been captured.
+//! The links of one URL are a list. The links of matching URLs are items, one for each URL that has links. The answer
+//! also has what is unknown as of a time: that the links of a page are unknown, or, for in-links, the pages for which
+//! it is unknown whether they link. Each of these counts as a value of the answer. For out-links, only pages with a
+//! capture in the window are looked up. For in-links, all matching URLs are looked up, because a link target need not
+//! have been captured.
 
 use axum::Json;
 use axum::extract::{RawQuery, State};
@@ -46,11 +47,11 @@ pub(super) const LINKS: &[&str] = &[
 ];
 pub(super) const LIFESPANS: &[&str] = &["url", "direction", "from", "to", "limit", "resumeKey", "epoch"];
 
-/// Links in a sample, at most.
+/// The largest number of links in a sample.
 const SAMPLE_MAX: u64 = 1_000_000;
-/// Sources whose lifespans are asked for in one batch.
+/// The number of sources per batch of questions for lifespans.
 const SOURCES: usize = 1000;
-/// Pages that link to a URL and are held together. Each part of the list reads all of it.
+/// The number of pages that link to a URL and are held together. Reading each part of the list reads the whole list.
 const STRETCH: usize = 1 << 17;
 
 /// All links, their number, or a sample.
@@ -68,21 +69,22 @@ struct LinkQuestion {
     form: AnswerForm,
 }
 
-/// A link, or a page of which it is unknown whether it links.
+/// A link, or a page for which it is unknown whether it links.
 #[derive(Clone, Copy)]
 struct Link {
     uid: Uid,
     is_unknown: bool,
 }
 
-/// The URL of one.
+/// The URL of a link or of such a page.
 struct LinkShown {
     url: String,
     is_unknown: bool,
 }
 
 impl Link {
-    /// Links and pages of which that is unknown, both rising, in order. A page that ranges name may be unknown, too.
+    /// The links, and the pages for which it is unknown whether they link, in order. Both inputs rise. A page in
+    /// `links` may also be in `unknown`, because ranges may name it; it counts as unknown.
     fn all(links: &[Uid], unknown: &[Uid]) -> Vec<Self> {
         let known = links.iter().filter(|link| unknown.binary_search(link).is_err());
         let known = known.map(|&uid| Self { uid, is_unknown: false });
@@ -104,7 +106,7 @@ impl Value for Link {
     }
 }
 
-/// How many links.
+/// The number of links.
 #[derive(Clone, Copy)]
 struct Count(u64);
 
@@ -166,7 +168,8 @@ impl LinkQuestion {
         Ok(Self { direction, window: params.window()?, form })
     }
 
-    /// The interval of the captures that may answer; `None` for in-links, whose targets may never have been captured.
+    /// The interval of the captures that may answer; `None` for in-links, because their targets may never have been
+    /// captured.
     fn interval(&self) -> Option<(i64, i64)> {
         match (self.direction, self.window) {
             (Direction::In(_), _) => None,
@@ -214,7 +217,7 @@ impl LinkQuestion {
         Ok(())
     }
 
-    /// Adds the links of a page with these spellings: a list, a number, or a sample.
+    /// Adds the links of a page with these spellings: a list, a count, or a sample.
     async fn add_page(
         &self,
         pinned: &Pinned,
@@ -241,7 +244,7 @@ impl LinkQuestion {
         Ok(())
     }
 
-    /// Adds how many pages are unknown to an answer with a number.
+    /// Adds the number of unknown pages to an answer that is a count.
     fn put_count(&self, shown: &mut Shown, unknown: usize) {
         if unknown > 0 {
             shown["unknown"] = if self.direction == Direction::Out { json!(true) } else { json!(unknown) };
@@ -262,7 +265,7 @@ impl LinkQuestion {
         Ok(counts)
     }
 
-    /// For each UID the pages of which it is unknown whether they link.
+    /// For each UID, the pages for which it is unknown whether they link.
     async fn unknown(&self, pinned: &Pinned, uids: &[Uid], links: Option<&Batch<Uid>>) -> Result<Batch<Uid>, Status> {
         let items: Vec<UidInWindow> = uids.iter().map(|&uid| (uid, self.window)).collect();
         pinned.unknown_in_windows(&items, self.direction, links).await
@@ -361,7 +364,7 @@ pub(super) async fn links(State(shared): State<Shared>, RawQuery(query): RawQuer
     Ok(Json(shown))
 }
 
-/// Adds links to an answer, each as a value of its own.
+/// Adds links to an answer, each as a separate value.
 async fn add_each(pinned: &Pinned, links: &[Link], answer: &mut Answer<LinkShown>) -> Result<(), Status> {
     let (uids, mut each): (Vec<Uid>, _) = (links.iter().map(|link| link.uid).collect(), Batch::default());
     links.iter().for_each(|&link| each.push(&[link]));

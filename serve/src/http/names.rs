@@ -84,8 +84,8 @@ fn line_of(url: &str, CaptureTime { time, known, status }: CaptureTime) -> Shown
     json!({"url": url, "timestamp": format_time(time), "status": status.code(), "known": known})
 }
 
-/// The captures of one page in a closed interval, in order of time, as many as fit into the answer; and where they go
-/// on.
+/// The captures of one page in a closed interval, in order of time, as many as fit into the answer, and the position
+/// where they continue.
 async fn captures_of_spellings(
     pinned: &Pinned,
     url: &str,
@@ -106,7 +106,7 @@ async fn captures_of_spellings(
     Ok((lines, (fitting < rest.len()).then_some(next)))
 }
 
-/// Adds the captures of the URLs of a walk that lie in a closed interval.
+/// Adds the captures of the URLs of a walk in a closed interval.
 pub(super) async fn captures_of(
     pinned: &Pinned,
     walk: &mut Walk,

@@ -1,4 +1,4 @@
-//! What an operator chooses about answers over HTTP.
+//! The options of answers over HTTP, which an operator chooses.
 
 use std::time::Duration;
 
@@ -6,22 +6,23 @@ use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, ETAG, IF_NONE_MATCH, LINK,
 use axum::http::{HeaderName, HeaderValue, Method, Uri};
 use tower_http::cors::{AllowOrigin, Any, CorsLayer};
 
-/// How long a browser may keep the answer of whether it may ask.
+/// How long a browser may keep the answer to a preflight request.
 const PREFLIGHT_AGE: Duration = Duration::from_secs(86_400);
 
 /// Options of the answers over HTTP.
 #[derive(Clone, Debug)]
 pub struct HttpOptions {
-    /// What URLs of mementos begin with: the replay service of an archive.
+    /// The prefix of the URLs of mementos: the replay service of an archive.
     pub replay: String,
-    /// Where callers reach the server, without a slash at the end; `None`: at the host that they name.
+    /// The address at which callers reach the server, without a slash at the end; `None`: the host that the caller
+    /// names.
     pub public_url: Option<String>,
-    /// Names by which callers reach a server that listens on a loopback address, beside `localhost` and those of its
+    /// More names by which callers reach a server that listens on a loopback address, besides `localhost`, its
     /// addresses and its public URL; `*`: every name.
     pub hosts: Vec<String>,
-    /// Whose pages may read answers in a browser; without any, only those of this server.
+    /// The origins of pages that may read answers in a browser. If empty, only pages of this server may.
     pub origins: Vec<Origin>,
-    /// Whose pages may show the explorer in a frame; without any, none.
+    /// The origins of pages that may show the explorer in a frame. If empty, no page may.
     pub frames: Vec<Origin>,
 }
 
@@ -40,14 +41,14 @@ impl Default for HttpOptions {
 /// Pages that may read answers (CORS), or show the explorer in a frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// Those of every site.
+    /// The pages of every site.
     Any,
-    /// Those of one site, as `https://example.org`.
+    /// The pages of one site, such as `https://example.org`.
     Site(HeaderValue),
 }
 
 impl Origin {
-    /// Parses `*`, or a scheme and a host, with a port if it is not that of the scheme.
+    /// Parses `*`, or a scheme and a host, with a port if the port is not the default of the scheme.
     ///
     /// # Errors
     /// Any other text.
@@ -72,8 +73,8 @@ pub(crate) fn frames(origins: &[Origin]) -> String {
     if sources.is_empty() { "'none'".to_owned() } else { sources.join(" ") }
 }
 
-/// The rules of CORS for origins; `None` without origins. The layer must be outside of the guards: a browser asks
-/// without a token whether it may ask.
+/// The rules of CORS for origins; `None` without origins. The layer must be outside the guards, because a browser sends
+/// preflight requests without a token.
 pub(crate) fn cors(origins: &[Origin]) -> Option<CorsLayer> {
     let sites = origins.iter().filter_map(|origin| match origin {
         Origin::Any => None,

@@ -2,7 +2,7 @@
 //! uses the same format.
 //!
 //! ```text
-//! body --> [Lines] whole lines --> as many as wait, [BATCH] at most --> [Answering] asked together --> body
+//! body --> [Lines] complete lines --> the waiting lines, [BATCH] at most --> [Answering] asked together --> body
 //! ```
 //!
 //! An invalid line, or a question that fails, is answered with an error, and reading continues with the next line. The
@@ -52,7 +52,7 @@ type Incoming = std::pin::Pin<Box<dyn Stream<Item = Result<Bytes, Broken>> + Sen
 
 /// One call: the lines that arrive and the answers that leave.
 struct Answers {
-    /// Until it ends.
+    /// The body, until it ends.
     body: Option<Incoming>,
     lines: Lines,
     answering: Answering,

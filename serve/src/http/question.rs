@@ -1,6 +1,6 @@
-//! What a caller asks: `params` parses parameters strictly, `address` finds URLs as people write them, `matching`
-//! the URLs that match one, `resume` says where the next page of an answer begins, and `home` where the caller reaches
-//! the server.
+//! The question of a caller: `params` parses parameters strictly, `address` finds URLs as people write them, `matching`
+//! finds the URLs that match one, `resume` says where the next page of an answer begins, and `home` where the caller
+//! reaches the server.
 
 pub(super) mod address;
 pub(super) mod home;

@@ -1,11 +1,12 @@
-//! `/v1/suggest`: what a search field offers for a URL, a host, or a part of one.
+//! `/v1/suggest`: the suggestions of a search field for a URL, a host, or a part of one.
 //!
-//! Pages come from a range of keys: the URLs that begin with the text, or those of the domain that it names, or those
-//! of the first host whose name contains it. Captured pages come first, each with its captures and the pages that link
-//! to it. Without a text the answer has the pages with the most captures, and the hosts with the most URLs.
+//! Pages come from ranges of keys: the URLs that begin with the text, or the URLs of the host or the domain that it
+//! names and then of hosts whose names contain it. Captured pages come first. Each page has the number of its captures
+//! and the number of pages that link to it. Without a text, the answer has the pages with the most captures, and the
+//! hosts with the most URLs.
 //!
-//! Cost: a look at the names of the hosts of all cells, a few look-ups of keys, and captures and in-links of the pages
-//! in the answer. At most [`LOOK`] URLs are looked at for captures.
+//! Cost: a search in the names of the hosts of all cells, a few look-ups of keys, and the captures and in-links of the
+//! pages in the answer. At most [`LOOK`] URLs are checked for captures.
 
 use std::ops::Range;
 
@@ -26,14 +27,14 @@ pub(super) const SUGGEST: &[&str] = &["q", "limit", "epoch"];
 /// The default and the largest `limit`, in pages and in hosts.
 const LIMIT: u64 = 9;
 const LIMIT_MAX: u64 = 100;
-/// URLs that are looked at for captures, at most.
+/// The largest number of URLs that are checked for captures.
 const LOOK: u64 = 1 << 14;
 
 /// `/v1/suggest`.
 pub(super) async fn suggest(State(shared): State<Shared>, RawQuery(query): RawQuery) -> Result<Json<Shown>, Refused> {
     let params = Params::of(query.as_deref(), SUGGEST, &[])?;
     let limit = params.limit(LIMIT, LIMIT_MAX)?;
-    // An empty text is a question of its own, where other parameters refuse it.
+    // An empty text is a valid question here; other parameters refuse it.
     let text = params.all("q").next().unwrap_or_default().trim();
     let pinned = pinned(&shared, params.number("epoch", 1..=u64::MAX)?.unwrap_or(0)).await?;
     let hosts = pinned.hosts(host_part(text), u32::try_from(limit).unwrap_or(u32::MAX)).await?;
@@ -57,7 +58,7 @@ pub(super) async fn suggest(State(shared): State<Shared>, RawQuery(query): RawQu
     })))
 }
 
-/// The part of a text that a host's name may contain.
+/// The part of a text that may be part of a host name.
 fn host_part(text: &str) -> &str {
     let rest = text.split_once("://").map_or(text, |(_, rest)| rest);
     rest.split(['/', '?', '#']).next().unwrap_or_default()
@@ -102,7 +103,7 @@ async fn pages(
     Ok(captured.into_iter().zip(captures.iter().map(<[CaptureTime]>::to_vec)).collect())
 }
 
-/// Adds the first captured pages of an interval, in steps that grow.
+/// Adds the first captured pages of an interval, in growing steps.
 async fn look(
     pinned: &Pinned,
     mut uids: Range<Uid>,

@@ -4,7 +4,7 @@ use webstrata_layers::{Backlink, Began, Stay, TIMES};
 
 use super::proto::{self, BacklinkLists};
 
-/// The number of a beginning.
+/// The number of how a stay began, in messages.
 pub fn began_to(began: Began) -> proto::Began {
     match began {
         Began::Found => proto::Began::Found,

@@ -1,5 +1,5 @@
-//! The encoding of increasing lists of numbers in messages: the first number, then the count of numbers skipped between
-//! two neighbours, all as LEB128 varints.
+//! The encoding of increasing lists of numbers in messages: the first number, then the number of integers skipped
+//! between two neighbours, all as LEB128 varints.
 //!
 //! The links of a page are close together, so most links take one byte. Protocol buffers would encode each link in
 //! full, which costs more time than finding the link in a cell.

@@ -1,13 +1,13 @@
-//! About how much memory a question or an answer takes: the message, and the values that a clerk makes of it.
+//! The approximate memory of a question or an answer: the message, and the values that a clerk makes from the message.
 
 use super::proto::answer::Answer;
 use super::proto::question::Question;
 use super::proto::{HostList, LinkLists};
 
-/// Bytes of a page without its lists.
+/// The bytes of a page without its lists.
 const PAGE: usize = 128;
 
-/// Bytes of memory for an answer.
+/// The bytes of memory for an answer.
 pub(crate) fn memory_of(answer: &Answer) -> usize {
     match answer {
         Answer::Uids(list) | Answer::Listing(list) => 16 * list.uids.len(),
@@ -32,7 +32,7 @@ pub(crate) fn memory_of(answer: &Answer) -> usize {
     }
 }
 
-/// The bytes, the values, and their copy in the answer of the call.
+/// The bytes of the lists, the values, and the copy of the values in the answer of the call.
 fn links(lists: &LinkLists) -> usize {
     let count: usize = lists.counts.iter().map(|&count| count as usize).sum();
     lists.links.len() + 24 * count + 16 * lists.counts.len() + 4 * lists.unsure.len()
@@ -42,7 +42,7 @@ fn hosts(list: &HostList) -> usize {
     list.hosts.iter().map(|host| size_of::<String>() + 8 + host.host.len()).sum()
 }
 
-/// Bytes of memory for a question: as it is kept, and as it is sent.
+/// The bytes of memory for a question, in the form that is kept and in the form that is sent.
 pub(crate) fn memory_of_question(question: &Question) -> usize {
     let items = match question {
         Question::Find(find) => find.keys.iter().map(|key| 4 + key.len() / size_of::<u64>()).sum::<usize>(),

@@ -31,7 +31,7 @@ pub(crate) type AnswerPosition = [u64; 3];
 /// The digits of a number.
 const DIGITS: usize = 16;
 
-/// What a token holds.
+/// The content of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Token {
     epoch: u64,

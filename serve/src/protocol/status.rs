@@ -100,7 +100,7 @@ impl Reason {
             Self::EpochRetired | Self::EpochUnknown | Self::NoTranslation | Self::OtherStore => {
                 Code::FailedPrecondition
             }
-            // A repeat cannot succeed: not the code that clients and proxies repeat a call after.
+            // A repeat cannot succeed, so this is not a code after which clients and proxies repeat a call.
             Self::BatchTooLarge | Self::AnswerTooLarge => Code::OutOfRange,
             Self::Overloaded => Code::ResourceExhausted,
             Self::BadToken => Code::Unauthenticated,
@@ -117,12 +117,12 @@ impl Reason {
     }
 }
 
-/// Metadata of [`Reason::AnswerTooLarge`]: the bytes that the call needed beside this answer.
+/// Metadata of [`Reason::AnswerTooLarge`]: the bytes that the call held besides this answer.
 pub(crate) const KEPT: &str = "kept";
 const MOST: &str = "most";
 
-/// Whether parts of what was asked for may be answered: the answer was too large. Not where a call has used up its own
-/// memory by what it keeps: ever smaller parts would be asked for, and none would fit.
+/// Whether parts of the request may be answered, because the answer was too large. False if the call has used up its
+/// memory by what it keeps: clients would ask for ever smaller parts, and none would fit.
 pub fn fits_in_parts(status: &Status) -> bool {
     let Some(info) = status.get_details_error_info().filter(|_| Reason::of(status) == Some(Reason::AnswerTooLarge))
     else {
@@ -166,7 +166,7 @@ pub fn not_here(row: u32, partition: u32) -> Status {
     refuse(Reason::CellNotHere, format!("cell {partition} of row {row} is not on this server; ask a replica"), &cell)
 }
 
-/// CELL_NOT_HERE: the image of the cell has changed on the disk. The keeper drops the cell and makes it anew.
+/// CELL_NOT_HERE: the image of the cell has changed on the disk. The keeper drops the cell and makes it again.
 pub fn damaged_here(row: u32, partition: u32) -> Status {
     let cell = [("row", row.into()), ("partition", partition.into())];
     let message = format!(

@@ -1,9 +1,9 @@
-//! One cell: one partition of one row, a URL store, a forward and a backward link store, in the bytes of a mapped
+//! One cell: one partition of one row. A URL store, a forward and a backward link store, in the bytes of a mapped
 //! image.
 //!
-//! A cell answers from its own records alone; callers look at what other rows say. Link stores hold [`Number`]s,
-//! callers know [`Uid`]s: a cell translates. A [`Node`] is the place of a record; [`Cell::node`] finds the node of a
-//! UID, and every other call takes a node.
+//! A cell answers from its own records only. Callers combine the answers of several rows. Link stores hold [`Number`]s
+//! and callers use [`Uid`]s; the cell translates. A [`Node`] is the index of a record. [`Cell::node`] finds the node of
+//! a UID, and the other calls about records take a node.
 
 mod content;
 mod summary;
@@ -51,12 +51,12 @@ pub struct Cell {
     summary: OnceLock<Summary>,
     /// Checks a mapped image.
     guard: Guard,
-    /// Whether the image was found to have changed.
+    /// Whether the image is known to have changed.
     is_damaged: AtomicBool,
 }
 
 impl Cell {
-    /// Opens the image of a partition; `None` when there is none, or one of other layers.
+    /// Opens the image of a partition. Returns `None` if there is no image, or if the image was made from other layers.
     ///
     /// # Errors
     /// An image that cannot be read, is damaged, or has another version.
@@ -79,7 +79,7 @@ impl Cell {
         Self::of(path, image, encoding).map(Some)
     }
 
-    /// The cell of an image.
+    /// Opens the cell of an image.
     ///
     /// # Errors
     /// Sections that do not fit together.
@@ -102,51 +102,51 @@ impl Cell {
         Ok(Self { path, label, counts, bytes, urls, numbers, forward, backward, statuses, summary, guard, is_damaged })
     }
 
-    /// What it is a cell of.
+    /// The partition and row that the cell was made from.
     pub fn label(&self) -> &Label {
         &self.label
     }
 
-    /// How much is in it.
+    /// The counts of the contents.
     pub fn counts(&self) -> &Counts {
         &self.counts
     }
 
-    /// URLs in a block.
+    /// The number of URLs in a block.
     pub(crate) fn url_block(&self) -> usize {
         self.urls.block()
     }
 
-    /// Bytes of its URLs and links.
+    /// The size of the URLs and links in bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// The file of its image.
+    /// The path of the image.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Checks the blocks of a mapped image when they are read, and all of it where wanted.
+    /// The guard that checks the blocks of a mapped image when they are read, and the whole image on request.
     pub fn guard(&self) -> &Guard {
         &self.guard
     }
 
-    /// Whether the image was found to have changed since it was opened: then the cell is of no more use.
+    /// Whether the image is known to have changed since it was opened. Such a cell is unusable.
     pub fn is_damaged(&self) -> bool {
         self.is_damaged.load(Ordering::Relaxed)
     }
 
-    /// Looks whether the file of a mapped image was written to; to be called before questions that come later than
-    /// others. Cost: a call to the system, none for an image in memory.
+    /// Checks whether the file of a mapped image was written to. Call it before questions that come later than others.
+    /// Cost: a system call, or none for an image in memory.
     ///
     /// # Errors
-    /// An image that was cut off.
+    /// An image that was truncated.
     pub fn refresh(&self) -> Result<(), LayersError> {
         self.guard.refresh().map_err(|damage| self.damaged(damage))
     }
 
-    /// Compares blocks of a mapped image, whether they were read or not.
+    /// Verifies blocks of a mapped image, whether or not they were read.
     ///
     /// # Errors
     /// An image that has changed.
@@ -156,22 +156,22 @@ impl Cell {
 
     #[cold]
     fn damaged(&self, damage: Damage) -> LayersError {
-        // Other damage is in what was asked, or in what no sum covers.
+        // Other damage is in the question, or in bytes that no checksum covers.
         if matches!(damage, Damage::Changed { .. } | Damage::Unreadable { .. } | Damage::Cut) {
             self.is_damaged.store(true, Ordering::Relaxed);
         }
         LayersError::Elsewhere(Box::new(Error::Damaged { path: self.path.clone(), damage }))
     }
 
-    /// Replaces the contents of `url` by the URL of one of its UIDs.
+    /// Replaces the contents of `url` by the URL of a UID of this cell.
     ///
     /// # Errors
-    /// A UID that is none of its URLs', and a damaged image.
+    /// A UID that does not belong to a URL of the cell, and a damaged image.
     pub fn url(&self, uid: Uid, url: &mut String) -> Result<(), LayersError> {
         self.urls.url(uid.0.wrapping_sub(self.label.first_uid.0), url).map_err(|damage| self.damaged(damage))
     }
 
-    /// The UID of a key, where it is one of the cell's URLs.
+    /// The UID of a key, if the key belongs to a URL of the cell.
     ///
     /// # Errors
     /// See [`Self::window`].
@@ -180,7 +180,7 @@ impl Cell {
         Ok(at.map(|at| self.label.first_uid + at))
     }
 
-    /// The UIDs of its URLs whose keys begin with `prefix`; they lie together.
+    /// The UIDs of the cell's URLs whose keys begin with `prefix`. These UIDs are contiguous.
     ///
     /// # Errors
     /// See [`Self::window`].
@@ -189,7 +189,7 @@ impl Cell {
         Ok(self.label.first_uid + uids.start..self.label.first_uid + uids.end)
     }
 
-    /// Adds the spellings of a page among its URLs.
+    /// Appends the UIDs of the cell's URLs that are spellings of a page.
     ///
     /// # Errors
     /// See [`Self::window`].
@@ -197,7 +197,7 @@ impl Cell {
         page.search(self, found)
     }
 
-    /// The node of a UID; `None` where it has no record here, neither of out-links nor of in-links.
+    /// The node of a UID; `None` if the UID has no record here, neither of out-links nor of in-links.
     #[inline]
     pub fn node(&self, uid: Uid) -> Option<Node> {
         self.numbers.node(uid)
@@ -214,7 +214,7 @@ impl Cell {
     /// Replaces the contents of `links` by the links of a node in the window.
     ///
     /// # Errors
-    /// A node that is none of the cell's, and a damaged image.
+    /// A node outside the cell, and a damaged image.
     #[inline]
     pub fn window(
         &self,
@@ -228,7 +228,7 @@ impl Cell {
         Ok(())
     }
 
-    /// Leaves the links of a node in the window in the scratch.
+    /// Writes the links of a node in the window to `scratch.numbers`.
     #[inline]
     fn numbers_in(&self, node: Node, window: Window, scratch: &mut Scratch) -> Result<(), Damage> {
         let mut window = window;
@@ -239,7 +239,7 @@ impl Cell {
                 self.captures_of(node, scratch, &mut captures)?;
                 let decides = deciding(&captures, as_of).map(|capture| capture.time);
                 scratch.captures = captures;
-                // The link store knows no statuses: it is asked about the capture that decides.
+                // The link store has no statuses, so the question is about the capture that decides.
                 let Some(time) = decides else {
                     scratch.numbers.clear();
                     return Ok(());
@@ -250,7 +250,8 @@ impl Cell {
         self.forward.window(node, window, &mut scratch.store, &mut scratch.numbers)
     }
 
-    /// Replaces the contents of `captures` by those of a node; the changes of its statuses are in the scratch.
+    /// Replaces the contents of `captures` by the captures of a node. `scratch.statuses` must have the changes of its
+    /// statuses.
     fn captures_of(&self, node: Node, scratch: &mut Scratch, captures: &mut Vec<CaptureTime>) -> Result<(), Damage> {
         self.forward.captures(node, &mut scratch.store, captures)?;
         let count = u32::try_from(captures.len()).unwrap_or(u32::MAX);
@@ -273,7 +274,7 @@ impl Cell {
         Ok(scratch.numbers.binary_search(&number).is_ok())
     }
 
-    /// Replaces the contents of `captures` by those of a node.
+    /// Replaces the contents of `captures` by the captures of a node.
     ///
     /// # Errors
     /// See [`Self::window`].
@@ -290,13 +291,13 @@ impl Cell {
         read(scratch).map_err(|damage| self.damaged(damage))
     }
 
-    /// Whether a capture of the cell has another status than 200.
+    /// Whether some capture of the cell has a status other than 200.
     pub fn has_statuses(&self) -> bool {
         !self.statuses.is_empty()
     }
 
-    /// Appends the pages of an interval of UIDs that have a failure here, rising. Cost: those of the interval with
-    /// another status than 200.
+    /// Appends the pages of an interval of UIDs that have a failure here, in rising order. Cost: proportional to the
+    /// pages of the interval with a status other than 200.
     ///
     /// # Errors
     /// See [`Self::page`].
@@ -323,7 +324,7 @@ impl Cell {
         self.forward.captured(node, (from, to), &mut scratch.store).map_err(|damage| self.damaged(damage))
     }
 
-    /// Replaces the contents of `lifespans` by when each link of a node was there.
+    /// Replaces the contents of `lifespans` by the lifespans of the links of a node.
     ///
     /// # Errors
     /// See [`Self::page`].
@@ -355,7 +356,7 @@ impl Cell {
         Ok(())
     }
 
-    /// When a node linked to URLs of a target; without stays where it never did.
+    /// Sets `backlink` to when a node linked to URLs of a target. It has no stays if the node never did.
     ///
     /// # Errors
     /// See [`Self::page`].
@@ -382,7 +383,8 @@ impl Cell {
         answer
     }
 
-    /// Replaces the contents by the lifespans of the links of a node to these UIDs at least, and by its captures.
+    /// Replaces the contents of `lifespans` by the lifespans of at least the links of a node to these UIDs, and the
+    /// contents of `captures` by the captures of the node.
     fn lifespans_within(
         &self,
         node: Node,
@@ -416,10 +418,10 @@ impl Cell {
         Ok(())
     }
 
-    /// The page of a node, `None` where it has no captures.
+    /// The page of a node; `None` if the node has no captures.
     ///
     /// # Errors
-    /// See [`Self::window`], and a record that is not sound.
+    /// See [`Self::window`], and an unsound record.
     pub fn page(&self, node: Node) -> Result<Option<Page>, LayersError> {
         self.page_of(node).map_err(|damage| self.damaged(damage))
     }
@@ -435,7 +437,7 @@ impl Cell {
         }
     }
 
-    /// What links to a node; `None` where nothing does.
+    /// The in-links of a node; `None` if nothing links to the node.
     ///
     /// # Errors
     /// See [`Self::page`].
@@ -448,7 +450,7 @@ impl Cell {
         Ok(self.backward.record(node)?.map(|record| record.renumbered(|number| uids.of(number))))
     }
 
-    /// Calls `visit` with each source of a node, rising: see [`BackwardStore::sources`].
+    /// Calls `visit` with each source of a node, in rising order: see [`BackwardStore::sources`].
     pub(crate) fn sources(
         &self,
         node: Node,
@@ -463,7 +465,7 @@ impl Cell {
 }
 
 impl Cell {
-    /// Calls `visit` with each source of a node, rising, that ever links.
+    /// Calls `visit` with each source that links to a node in any range, in rising order.
     pub(crate) fn each_source(
         &self,
         node: Node,

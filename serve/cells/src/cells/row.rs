@@ -1,13 +1,13 @@
-//! The cells of one row, or some of them: which has a URL or a record, and what links to a URL as far as the row alone
-//! tells.
+//! The cells of one row, all or some: look-ups of URLs and records, and the in-links of a URL as the row alone has
+//! them.
 //!
-//! A row knows of all its cells which UIDs and keys they have, and holds those that are in memory here: all of them for
-//! one machine, some on a server of a cluster. What lies in a cell that it does not hold is [`Error::NotHere`], never
-//! no record.
+//! A row knows the UIDs and keys of all its cells, and holds the cells that are in memory here: all of them on one
+//! machine, some on a server of a cluster. If a question needs a cell that is not held, the answer is
+//! [`Error::NotHere`], and never "no record".
 //!
-//! In-links come from the backward store's own ranges; an exact answer asks only those sources that link in no range
-//! that lies wholly in the window. A row mirrors its out-links by its in-links, so its sources have their pages in the
-//! row, too; those whose cells are not held are named, so that who asks can ask another server.
+//! In-links come from the ranges of the backward store. An exact answer checks only sources that link in no range that
+//! lies wholly in the window. In-links of a row mirror its out-links, so the pages of its sources are in the row, too.
+//! Sources whose cells are not held are reported, so that the caller can ask another server.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -22,24 +22,24 @@ use crate::links::backward::{Found, Wanted};
 use crate::numbers::Node;
 use crate::scratch::Scratch;
 
-/// The cells of a row, as many of them as are held. A clone shares the cells.
+/// The cells of a row that are held. A clone shares the cells.
 #[derive(Clone)]
 pub struct Row {
     number: u32,
-    /// The UID after those of its URLs; it has no records of higher ones.
+    /// The UID after the row's URLs. The row has no records of this UID or higher ones.
     end_uid: Uid,
-    /// The times of its first and its last capture; the first is above the last where there are none.
+    /// The times of the first and the last capture. If there are no captures, the first time is above the last.
     times: (i64, i64),
-    /// For each cell, in order of UIDs, the UID after those whose records it has.
+    /// For each cell, in order of UIDs, the UID after its records.
     ends: Arc<[Uid]>,
-    /// For each cell its partition, and the UIDs of its URLs.
+    /// The partition of each cell, and the UIDs of its URLs.
     partitions: Arc<[(u32, Range<Uid>)]>,
     /// The cells with URLs, each with its first key.
     keys: Arc<[(Vec<u8>, usize)]>,
     cells: Vec<Option<Arc<Cell>>>,
 }
 
-/// A record of a URL: its cell, and its node there.
+/// A record of a URL: its cell, and its node in the cell.
 #[derive(Clone, Copy)]
 pub(crate) struct NodeRef<'a> {
     pub(crate) cell: &'a Cell,
@@ -47,7 +47,7 @@ pub(crate) struct NodeRef<'a> {
 }
 
 impl Row {
-    /// A row that holds none of its cells yet.
+    /// A row that holds no cells yet.
     pub fn of(entry: &RowEntry) -> Self {
         let (mut ends, mut partitions, mut keys) = (Vec::new(), Vec::new(), Vec::new());
         for (index, partition) in with_cells(entry) {
@@ -79,8 +79,8 @@ impl Row {
         }
     }
 
-    /// The row with one cell more, in place of the one of its partition, if it had that. A cell that is none of this
-    /// row's changes nothing.
+    /// The row with one more cell, which replaces the held cell of the same partition. A cell of another row changes
+    /// nothing.
     #[must_use]
     pub fn with(mut self, cell: Arc<Cell>) -> Self {
         let label = cell.label();
@@ -101,17 +101,17 @@ impl Row {
         self
     }
 
-    /// Its number.
+    /// The number of the row.
     pub fn number(&self) -> u32 {
         self.number
     }
 
-    /// The UID after those of its URLs; it has no records of higher ones.
+    /// The UID after the row's URLs. The row has no records of this UID or higher ones.
     pub fn end_uid(&self) -> Uid {
         self.end_uid
     }
 
-    /// The times of its first and its last capture; the first is above the last where there are none.
+    /// The times of the first and the last capture. If there are no captures, the first time is above the last.
     pub fn times(&self) -> (i64, i64) {
         self.times
     }
@@ -129,14 +129,14 @@ impl Row {
     /// The cell of a partition.
     ///
     /// # Errors
-    /// [`Error::NotHere`] where it is not held, or there is none.
+    /// [`Error::NotHere`] if the cell is not held, or does not exist.
     pub fn cell(&self, partition: u32) -> Result<&Arc<Cell>, Error> {
         let at = self.partitions.iter().position(|other| other.0 == partition);
         let cell = at.and_then(|at| self.cells[at].as_ref());
         cell.ok_or_else(|| Away { row: self.number, partition }.into())
     }
 
-    /// The cell at a place of this row's.
+    /// The cell at an index of this row.
     #[inline]
     fn held(&self, at: usize) -> Result<&Cell, Away> {
         let away = || Away { row: self.number, partition: self.partitions[at].0 };
@@ -149,7 +149,7 @@ impl Row {
         window.overlaps(self.times)
     }
 
-    /// The record of a UID, of out-links, in-links or both; `None` where the row has none.
+    /// The record of a UID, with out-links, in-links or both; `None` if the row has none.
     #[inline]
     pub(crate) fn record_of(&self, uid: Uid) -> Result<Option<NodeRef<'_>>, Away> {
         let at = self.ends.partition_point(|&end| end <= uid);
@@ -160,7 +160,7 @@ impl Row {
         Ok(cell.node(uid).map(|node| NodeRef { cell, node }))
     }
 
-    /// The cell with the URL of a UID; `None` where the URL is not one of this row's.
+    /// The cell with the URL of a UID; `None` if the URL is not one of this row.
     pub(crate) fn cell_of_url(&self, uid: Uid) -> Result<Option<&Cell>, Away> {
         let at = self.partitions.partition_point(|(_, urls)| urls.end <= uid);
         let is_own = self.partitions.get(at).is_some_and(|(_, urls)| urls.contains(&uid));
@@ -174,9 +174,9 @@ impl Row {
         self.held(*cell)?.find(key)
     }
 
-    /// The UIDs of its URLs whose keys begin with `prefix`; they lie together.
+    /// The UIDs of the row's URLs whose keys begin with `prefix`. These UIDs are contiguous.
     pub(crate) fn prefix(&self, prefix: &[u8]) -> Result<Option<Range<Uid>>, LayersError> {
-        // The last cell that begins before the prefix may end in it.
+        // The last cell that begins before the prefix may contain keys with the prefix.
         let begin = self.keys.partition_point(|(first, _)| first.as_slice() < prefix).saturating_sub(1);
         let mut found: Option<Range<Uid>> = None;
         for (first, cell) in &self.keys[begin..] {
@@ -191,23 +191,23 @@ impl Row {
         Ok(found)
     }
 
-    /// Calls `visit` with each page that ever links to the URL of `uid`, rising, as far as this row tells.
+    /// Calls `visit` with each page that links to the URL of `uid` in any range of this row, in rising order.
     ///
     /// # Errors
-    /// [`Error::NotHere`] where the cell with the in-links of `uid` is not held, and damaged images.
+    /// [`Error::NotHere`] if the cell with the in-links of `uid` is not held, and damaged images.
     pub fn each_source(&self, uid: Uid, scratch: &mut Scratch, visit: &mut dyn FnMut(Uid)) -> Result<(), LayersError> {
         let Some(record) = self.record_of(uid)? else { return Ok(()) };
         record.cell.each_source(record.node, &mut scratch.store, visit)
     }
 
-    /// Replaces the contents of `sources` by what links to the URL of `uid` in the window, rising, as far as this row
-    /// tells: from a UID on, at most so many. Only these are looked at closely; all are decoded. Replaces the contents
-    /// of `unsure_sources` by the indexes, rising, of those sources that may or may not link, because a cell that is
-    /// not held knows: [`Cell::has_link`] of that cell tells. With all cells held, and at range precision, there are
-    /// none.
+    /// Replaces the contents of `sources` by the sources in this row that link to the URL of `uid` in the window, in
+    /// rising order, from the UID `first` on, at most `sources_max`. All sources are decoded, but only these are
+    /// checked. Replaces the contents of `unsure_sources` by the rising indexes in `sources` of sources that may or may
+    /// not link, because their cell is not held: [`Cell::has_link`] of that cell decides. If all cells are held, and at
+    /// range precision, there are none.
     ///
     /// # Errors
-    /// [`Error::NotHere`] where the cell with the in-links of `uid` is not held, and damaged images.
+    /// [`Error::NotHere`] if the cell with the in-links of `uid` is not held, and damaged images.
     pub fn sources_into(
         &self,
         uid: Uid,
@@ -226,7 +226,7 @@ impl Row {
         };
         let Some(record) = self.record_of(uid)? else { return Ok(()) };
         let length = record.cell.label().in_range;
-        // The first and the last range that is asked for, each from its first second to its last.
+        // The first and the last range asked for, each from its first second to its last.
         let edges = std::cell::Cell::new([(0, 0); 2]);
         let select_ranges = |ranges: &[i64]| {
             let from_start = length.start(from);
@@ -235,7 +235,7 @@ impl Row {
             edges.set([*ranges.get(first)?, ranges[last]].map(|start| (start, length.end(start))));
             let inner = match (precision, window) {
                 (Precision::Range, _) => Some((first, last)),
-                // The latest capture may be one without the link, whatever came before.
+                // The latest capture may lack the link even if earlier captures have it.
                 (Precision::Exact, Window::AsOf(_)) => None,
                 (Precision::Exact, Window::Seen { .. }) => {
                     let [(start, _), (_, end)] = edges.get();
@@ -286,8 +286,8 @@ impl Row {
 }
 
 impl NodeRef<'_> {
-    /// Whether a page that links to a URL in each of these ranges does in the window. Its captures tell most often;
-    /// where they do not, its links are looked at.
+    /// Whether a page that links to a URL in each of these ranges does so in the window. Its captures usually decide;
+    /// otherwise its links are read.
     fn links_in_edges(
         &self,
         link: Uid,
@@ -308,8 +308,9 @@ impl NodeRef<'_> {
     }
 }
 
-/// Whether a page that links to something in each of the ranges does in the window, as far as its captures tell: it
-/// does where all captures of a range lie in the window, it does not where none does. `None`: they do not tell.
+/// Whether a page that links to a URL in each of the ranges does so in the window, as far as its captures decide. It
+/// does if all captures of some range lie in the window, and it does not if no capture does. `None` if the captures do
+/// not decide.
 fn linked(ranges: impl Iterator<Item = (i64, i64)>, (from, to): (i64, i64), captures: &[CaptureTime]) -> Option<bool> {
     let mut answer = Some(false);
     for (start, end) in ranges {

@@ -1,5 +1,5 @@
-//! Bits in bytes: the lowest bit of a byte comes first. [`BitWriter`] appends, [`BitReader`] reads from any bit and
-//! stays inside its bytes: beyond the end it reads zeros, and [`BitReader::overran`] tells.
+//! Bits in bytes: the lowest bit of a byte comes first. [`BitWriter`] appends. [`BitReader`] reads from any bit and
+//! stays inside its bytes: beyond the end it reads zeros, and [`BitReader::overran`] returns true.
 
 /// Appends bits to bytes.
 #[derive(Clone, Debug, Default)]
@@ -7,22 +7,22 @@ pub struct BitWriter {
     bytes: Vec<u8>,
     /// Bits not yet in `bytes`, the first lowest.
     held: u64,
-    /// How many; below 8 between calls.
+    /// The number of bits in `held`; below 8 between calls.
     count: u32,
 }
 
 impl BitWriter {
-    /// Bits written so far.
+    /// The number of bits written so far.
     pub fn len(&self) -> u64 {
         self.bytes.len() as u64 * 8 + u64::from(self.count)
     }
 
-    /// Whether there are none.
+    /// Whether no bits were written.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Appends the `count` low bits of `value` (at most 56); the others must be 0.
+    /// Appends the `count` low bits of `value` (at most 56). The other bits must be 0.
     pub fn write(&mut self, value: u64, count: u32) {
         debug_assert!(count <= 56 && (value >> count) == 0, "{value} in {count} bits");
         self.held |= value << self.count;
@@ -34,7 +34,7 @@ impl BitWriter {
         }
     }
 
-    /// Appends `count` (at most 64) low bits.
+    /// Appends the `count` low bits of `value` (at most 64).
     pub fn write_wide(&mut self, value: u64, count: u32) {
         let low = count.min(32);
         self.write(value & ((1u64 << low) - 1), low);
@@ -70,32 +70,32 @@ impl BitWriter {
 #[derive(Clone, Copy, Debug)]
 pub struct BitReader<'a> {
     bytes: &'a [u8],
-    /// The next bit.
+    /// The place of the next bit.
     at: u64,
 }
 
 impl<'a> BitReader<'a> {
-    /// Starts at a bit.
+    /// Starts at bit `at`.
     pub fn new(bytes: &'a [u8], at: u64) -> Self {
         Self { bytes, at }
     }
 
-    /// The next bit's place.
+    /// The place of the next bit.
     pub fn position(&self) -> u64 {
         self.at
     }
 
-    /// Whether bits beyond the end were taken.
+    /// Whether bits beyond the end were read.
     pub fn overran(&self) -> bool {
         self.at > self.bytes.len() as u64 * 8
     }
 
-    /// Bits that are left.
+    /// The number of bits that are left.
     pub fn left(&self) -> u64 {
         (self.bytes.len() as u64 * 8).saturating_sub(self.at)
     }
 
-    /// At least 56 bits from the next one on, zeros beyond the end; takes nothing.
+    /// At least 56 bits from the next one on, with zeros beyond the end. Does not advance.
     #[inline]
     pub fn peek(&self) -> u64 {
         let byte = usize::try_from(self.at >> 3).unwrap_or(usize::MAX);
@@ -114,13 +114,13 @@ impl<'a> BitReader<'a> {
         u64::from_le_bytes(word)
     }
 
-    /// Takes bits that were looked at.
+    /// Skips `count` bits, usually after [`Self::peek`].
     #[inline]
     pub fn skip(&mut self, count: u32) {
         self.at += u64::from(count);
     }
 
-    /// Takes `count` bits, at most 56.
+    /// Reads `count` bits, at most 56.
     #[inline]
     pub fn read(&mut self, count: u32) -> u64 {
         let value = self.peek() & ((1u64 << count) - 1);
@@ -128,14 +128,14 @@ impl<'a> BitReader<'a> {
         value
     }
 
-    /// Takes a number that [`BitWriter::write_sized`] wrote.
+    /// Reads a number that [`BitWriter::write_sized`] wrote.
     pub fn read_sized(&mut self) -> u64 {
         let bits = self.read(6);
-        // Six bits fit.
+        // Six bits fit in 32.
         self.read_wide(u32::try_from(bits).unwrap_or(0) + 1)
     }
 
-    /// Takes `count` bits, at most 64.
+    /// Reads `count` bits, at most 64.
     #[inline]
     pub fn read_wide(&mut self, count: u32) -> u64 {
         let low = self.read(count.min(32));

@@ -1,33 +1,33 @@
-//! Canonical Huffman codes of bounded length, written lowest bit first, decoded by one look into a table.
+//! Canonical Huffman codes of bounded length, written lowest bit first, decoded by one table look-up.
 //!
-//! [`Code`] is fitted to counts (package-merge: Larmore & Hirschberg 1990) and writes symbols; its lengths are stored
-//! in the image, and [`Decoder::load`] makes the table from them again. A stored code is complete: each pattern of bits
-//! is a symbol, so decoding cannot fail and takes at least one bit a symbol. Codes of equal length rise with their
-//! symbols.
+//! [`Code`] is fitted to counts (package-merge: Larmore & Hirschberg 1990) and writes symbols. Its lengths are stored
+//! in the image, and [`Decoder::load`] rebuilds the table from them. A stored code is complete: each pattern of bits is
+//! a symbol, so decoding cannot fail and takes at least one bit a symbol. Among codes of equal length, codes rise with
+//! their symbols.
 
 use crate::coding::bits::{BitReader, BitWriter};
 use crate::error::Damage;
 
-/// Longest code in bits that a table entry can hold.
+/// The longest code in bits that fits a table entry.
 pub const BITS_MAX: u32 = 15;
-/// Symbols of a code, at most: an entry has 12 bits for the symbol.
+/// The largest number of symbols of a code: an entry has 12 bits for the symbol.
 pub const SYMBOLS_MAX: usize = 1 << 12;
 const PART: &str = "Huffman code";
 
-/// A code to write with.
+/// A code for writing.
 #[derive(Clone, Debug, Default)]
 pub struct Code {
-    /// Bits of each symbol's code; 0 where the symbol never comes.
+    /// The bits of each symbol's code; 0 if the symbol does not occur.
     lengths: Vec<u8>,
-    /// Each symbol's code, the first bit lowest.
+    /// The code of each symbol, the first bit lowest.
     codes: Vec<u16>,
 }
 
 impl Code {
-    /// The shortest code for symbols that come `counts` times, of at most `bits_max` bits; at least one symbol gets a
-    /// code.
+    /// Fits the shortest code of at most `bits_max` bits to symbols that occur `counts` times. At least one symbol gets
+    /// a code.
     ///
-    /// Panics when `bits_max` bits cannot tell the symbols apart.
+    /// Panics if `bits_max` bits cannot tell the symbols apart.
     pub fn fit(counts: &[u64], bits_max: u32) -> Self {
         assert!(bits_max <= BITS_MAX && counts.len() <= SYMBOLS_MAX && !counts.is_empty(), "a code out of bounds");
         let used = counts.iter().filter(|&&count| count > 0).count();
@@ -41,24 +41,25 @@ impl Code {
         Self { lengths, codes }
     }
 
-    /// Bits of a symbol's code; 0 when it has none.
+    /// The bits of a symbol's code; 0 if it has none.
     pub fn bits(&self, symbol: usize) -> u32 {
         u32::from(self.lengths[symbol])
     }
 
-    /// Whether the symbol can be written.
+    /// Whether the symbol has a code.
     pub fn has(&self, symbol: usize) -> bool {
         self.lengths.get(symbol).is_some_and(|&length| length > 0)
     }
 
-    /// Writes a symbol that [`Self::has`] a code.
+    /// Writes a symbol that has a code.
     pub fn write(&self, symbol: usize, out: &mut BitWriter) {
         debug_assert!(self.has(symbol), "symbol {symbol} has no code");
         out.write(u64::from(self.codes[symbol]), u32::from(self.lengths[symbol]));
     }
 
-    /// Writes the code itself: 13 bits for the number of symbols, then for each its length in 4 bits; a 0 stands for 1
-    /// to 16 symbols without a code, less 1 in 4 bits.
+    /// Writes the code itself: 13 bits for the number of symbols, then the length of each symbol's code in 4 bits. A
+    /// length of 0 is followed by 4 bits, and means 1 to 16 symbols without a code: the 4 bits hold their number less
+    /// 1.
     pub fn store(&self, out: &mut BitWriter) {
         out.write(self.lengths.len() as u64, 13);
         let mut at = 0;
@@ -75,13 +76,13 @@ impl Code {
     }
 }
 
-/// Lengths of an optimal code in which no length exceeds `bits_max`; at least two counts are not 0.
+/// The lengths of an optimal code in which no length exceeds `bits_max`. At least two counts are not 0.
 fn package_merge(counts: &[u64], bits_max: u32, lengths: &mut [u8]) {
     let mut leaves: Vec<(u64, usize)> =
         counts.iter().enumerate().filter(|(_, count)| **count > 0).map(|(symbol, &count)| (count, symbol)).collect();
     leaves.sort_unstable();
     assert!(leaves.len() <= 1 << bits_max, "{} symbols in {bits_max} bits", leaves.len());
-    // Each level: items by weight, a leaf or a pair of the level below.
+    // Each level has items by weight: leaves, and pairs of the level below.
     let mut levels: Vec<Vec<(u64, Option<usize>)>> = Vec::new();
     for _ in 0..bits_max {
         let pairs = levels.last().map_or(&[][..], |below| below.as_slice()).chunks_exact(2);
@@ -91,7 +92,7 @@ fn package_merge(counts: &[u64], bits_max: u32, lengths: &mut [u8]) {
         items.sort_by_key(|&(weight, _)| weight);
         levels.push(items);
     }
-    // The 2n - 2 lightest items of the top level; each pair taken stands for two items of the level below.
+    // The 2n - 2 lightest items of the top level are taken. Each pair taken means two items of the level below.
     let mut taken = 2 * leaves.len() - 2;
     for level in levels.iter().rev() {
         let mut pairs = 0;
@@ -105,7 +106,7 @@ fn package_merge(counts: &[u64], bits_max: u32, lengths: &mut [u8]) {
     }
 }
 
-/// Codes by length, then by symbol, each with its first bit lowest.
+/// The codes by length, then by symbol, each with its first bit lowest.
 fn canonical(lengths: &[u8]) -> Vec<u16> {
     let mut order: Vec<usize> = (0..lengths.len()).filter(|&symbol| lengths[symbol] > 0).collect();
     order.sort_by_key(|&symbol| (lengths[symbol], symbol));
@@ -121,7 +122,7 @@ fn canonical(lengths: &[u8]) -> Vec<u16> {
     codes
 }
 
-/// A code to read with.
+/// A code for reading.
 #[derive(Clone, Debug, Default)]
 pub struct Decoder {
     /// For each pattern of `bits` bits: symbol << 4 | length.
@@ -130,7 +131,8 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// Reads what [`Code::store`] wrote: a complete code of at most `bits_max` bits with at most `symbols_max` symbols.
+    /// Reads the code that [`Code::store`] wrote: a complete code of at most `bits_max` bits with at most `symbols_max`
+    /// symbols.
     ///
     /// # Errors
     /// Any other code.
@@ -157,7 +159,7 @@ impl Decoder {
         let used = lengths.iter().filter(|&&length| length > 0).count();
         let filled: u64 =
             lengths.iter().filter(|&&length| length > 0).map(|&length| 1u64 << (bits - u32::from(length))).sum();
-        // A single symbol has one bit, and the other pattern means it too.
+        // A single symbol has a code of one bit, and the other pattern also means that symbol.
         if bits == 0 || (filled != 1 << bits && !(used == 1 && bits == 1)) {
             return Err(outside(filled, 1 << bits));
         }
@@ -174,7 +176,7 @@ impl Decoder {
         Ok(Self { table, mask: (1 << bits) - 1 })
     }
 
-    /// Takes the next symbol.
+    /// Reads the next symbol.
     #[inline]
     pub fn read(&self, bits: &mut BitReader<'_>) -> usize {
         let (symbol, length) = self.look(bits.peek());
@@ -182,7 +184,7 @@ impl Decoder {
         symbol
     }
 
-    /// The symbol that bits begin with, and its length.
+    /// The first symbol of `bits`, and the length of its code.
     #[inline]
     pub fn look(&self, bits: u64) -> (usize, u32) {
         #[expect(clippy::cast_possible_truncation, reason = "the mask keeps the index inside the table")]
@@ -213,7 +215,7 @@ mod tests {
         let cost = |code: &Code| -> u64 { (0..8).map(|at| counts[at] * u64::from(code.bits(at))).sum() };
         let free = Code::fit(&counts, 15);
         assert_eq!((0..8).map(|at| free.bits(at)).max(), Some(7));
-        // Huffman's sum of all merges: 2 + 4 + 7 + 12 + 20 + 33 + 54.
+        // The sum of all merges of Huffman's algorithm: 2 + 4 + 7 + 12 + 20 + 33 + 54.
         assert_eq!(cost(&free), 132);
         let bound = Code::fit(&counts, 4);
         assert_eq!((0..8).map(|at| bound.bits(at)).max(), Some(4));

@@ -1,4 +1,4 @@
-//! Words and sections of an encoding: every header is 64-bit words, lowest byte first, and gives the lengths of the
+//! Words and sections of an encoding. Every header has 64-bit words, lowest byte first, with the lengths of the
 //! sections that follow it.
 
 use bytes::Bytes;
@@ -9,7 +9,7 @@ use crate::error::Damage;
 #[derive(Debug)]
 pub struct Sections {
     rest: Bytes,
-    /// What damage is said to be in.
+    /// The name of the part that [`Damage`] reports.
     codec: &'static str,
 }
 
@@ -36,7 +36,7 @@ impl Sections {
         Ok(value)
     }
 
-    /// The next word as a length in memory; lists and sections are below 2^48.
+    /// The next word as a length in memory. Lists and sections are below 2^48.
     pub fn length(&mut self) -> Result<usize, Damage> {
         let bound = 1u64 << 48;
         let value = self.word_within(bound)?;
@@ -56,7 +56,7 @@ impl Sections {
         self.rest.is_empty()
     }
 
-    /// All that is left.
+    /// All bytes that are left.
     pub fn rest(self) -> Bytes {
         self.rest
     }
@@ -67,7 +67,7 @@ pub fn push_words(out: &mut Vec<u8>, words: &[u64]) {
     words.iter().for_each(|word| out.extend_from_slice(&word.to_le_bytes()));
 }
 
-/// Bytes that hold each of the values up to `max`: 4 or 8.
+/// The width in bytes that holds all values up to `max`: 4 or 8.
 pub fn width_of(max: u64) -> usize {
     if u32::try_from(max).is_ok() { 4 } else { 8 }
 }
@@ -77,7 +77,7 @@ pub fn push_wide(out: &mut Vec<u8>, value: u64, width: usize) {
     out.extend_from_slice(&value.to_le_bytes()[..width]);
 }
 
-/// Item `at` of an array of items of `width` bytes, 4 or 8; `None` outside.
+/// Item `at` of an array of items of `width` bytes, 4 or 8; `None` if it is outside.
 #[inline]
 pub fn wide_at(array: &[u8], at: usize, width: usize) -> Option<u64> {
     let rest = array.get(at.checked_mul(width)?..)?;
@@ -87,7 +87,7 @@ pub fn wide_at(array: &[u8], at: usize, width: usize) -> Option<u64> {
     }
 }
 
-/// Damage: a node that a cell does not have.
+/// The damage of a node outside the cell.
 pub fn no_such_node(node: usize, nodes: usize) -> Damage {
     Damage::Outside { part: "node", value: node as u64, bound: nodes as u64 }
 }

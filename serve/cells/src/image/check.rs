@@ -1,9 +1,9 @@
-//! Verifies the cells that lie beside the layers of a store: the part of `webstrata check` that layers cannot do.
+//! Verifies the cells beside the layers of a store: the part of `webstrata check` that layers cannot do.
 //!
-//! Reads each image of an epoch's rows whole: its checksums, its parts, every URL and record, both ways, and compares
-//! all of it with the layers ([`crate::cells::cell`]). Cells need not be there, and images of other rows are not looked
-//! at. Memory: one record, and one row group of the layers. Passes over the layers of a partition that has a
-//! cell: one.
+//! Reads each image of an epoch's rows completely, with its checksums, its parts, and every URL and record in both
+//! directions. Compares all of these with the layers ([`crate::cells::cell`]). Missing cells are not problems, and
+//! images of other rows are ignored. Memory: one record, and one row group of the layers. Passes over the layers of a
+//! partition that has a cell: one.
 
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
@@ -18,22 +18,22 @@ use crate::image::label::{label_of, partitions, path_of};
 use crate::image::{Image, Residence};
 use crate::links::encoding::Encodings;
 
-/// What a check of cells found.
+/// The result of a check of cells.
 #[derive(Debug, Default)]
 pub struct CellsReport {
-    /// Cells that are there.
+    /// The number of cells that exist.
     pub cells: u64,
-    /// Partitions that could have one.
+    /// The number of partitions that could have a cell.
     pub partitions: u64,
-    /// Bytes of the cells.
+    /// The size of the cells in bytes.
     pub bytes: u64,
-    /// What is wrong, at most one problem a cell.
+    /// The problems, at most one a cell.
     pub problems: Vec<Error>,
-    /// Those that were checked, by row and partition.
+    /// The partitions that were checked, by row and partition.
     checked: BTreeSet<(u32, u32)>,
 }
 
-/// Checks the cells of a store's epoch that the report does not have yet.
+/// Checks the cells of a store's epoch that are not in the report yet.
 pub fn check(store: &Store, encodings: Encodings, report: &mut CellsReport) {
     for (row, partition) in partitions(store) {
         if !report.checked.insert((row.row, partition.partition)) {
@@ -54,8 +54,8 @@ pub fn check(store: &Store, encodings: Encodings, report: &mut CellsReport) {
     }
 }
 
-/// Calls `visit` with each URL of each cell that lies beside an epoch's rows, and the path of the cell. Nothing is
-/// compared with layers.
+/// Calls `visit` with each URL of each cell beside an epoch's rows, and with the path of the cell. Does not compare
+/// with the layers.
 ///
 /// # Errors
 /// A cell that cannot be read, or is damaged.

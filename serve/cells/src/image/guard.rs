@@ -1,17 +1,17 @@
 //! Checks of a mapped image where it is read: block by block, against the checksums of the bytes that were verified
-//! when it was opened.
+//! when the image was opened.
 //!
-//! A mapped file may change under its reader: a disk returns other bytes when the system reads a page again, somebody
-//! writes to the file or cuts it. So stores of a mapped cell keep their small parts (indexes, tables, numbers) in
-//! memory and read the large ones, records and blocks of URLs, through a [`Section`], which compares a block before its
-//! bytes are used. What the system cannot read is an error, and the process goes on ([`super::pages`]). A block that
-//! was compared is not compared again until [`Guard::recheck`], which a server calls every few seconds, or until the
-//! file has another time or size, which [`Guard::refresh`] looks for. Between two comparisons a page that the system
-//! drops and reads again is not seen: what is left is a window of seconds, and what nobody reads, which
-//! [`Guard::verify`] is for.
+//! A mapped file may change under its reader. A disk may return other bytes when the operating system reads a page
+//! again, or somebody may write to the file or truncate it. Stores of a mapped cell therefore keep their small parts
+//! (indexes, tables, numbers) in memory, and read the large parts, records and blocks of URLs, through a [`Section`]. A
+//! section verifies a block before its bytes are used. If the system cannot read a block, the result is an error, and
+//! the process continues ([`super::pages`]). A verified block is not verified again until [`Guard::recheck`], which a
+//! server calls every few seconds, or until the file has another time or size, which [`Guard::refresh`] checks. Between
+//! two verifications, a page that the system drops and reads again is not noticed. What remains is a window of seconds,
+//! and blocks that nobody reads; [`Guard::verify`] checks these.
 //!
-//! Memory: 4 bytes and a bit for each block of 4 KiB. Cost: a bit that is looked up for each record or block that is
-//! read; the checksum of 4 KiB and a call to the system the first time.
+//! Memory: 4 bytes and a bit for each block of 4 KiB. Cost: a look-up of one bit for each record or block that is read;
+//! the first time also the checksum of 4 KiB and a system call.
 
 use std::fmt;
 use std::fs::Metadata;
@@ -27,19 +27,20 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::error::Damage;
 use crate::image::pages::Pages;
 
-/// Bytes of a block: a page of most systems, which is what they read again.
+/// The size of a block in bytes: a page on most systems, the unit in which they read again.
 pub const BLOCK: usize = 4096;
 
-/// Blocks that the system is asked for at once where all are read.
+/// The number of blocks per system call if all blocks are read.
 const ASKED_AT_ONCE: usize = 256;
 
-/// Checks an image, or what begins at a place in it. Without an image, all is sound. Clones share what they know.
+/// Checks an image, or the part of it from an offset on. Without an image, everything counts as sound. Clones share
+/// their state.
 #[derive(Clone)]
 pub struct Guard {
     image: Option<Arc<Blocks>>,
-    /// [`Blocks::seen`], one step nearer: it is looked up for each record.
+    /// [`Blocks::seen`] with one indirection less: each record looks it up.
     seen: Arc<[AtomicU64]>,
-    /// Where in the image the guarded bytes begin.
+    /// The offset in the image at which the guarded bytes begin.
     start: usize,
 }
 
@@ -59,19 +60,19 @@ impl fmt::Debug for Guard {
 struct Blocks {
     path: PathBuf,
     bytes: Bytes,
-    /// To ask for the bytes before they are read.
+    /// The pages, to check that bytes can be read before they are read.
     pages: Option<Pages>,
     /// The low halves of the blocks' checksums.
     sums: Box<[u32]>,
-    /// A bit for each block: whether it was compared.
+    /// A bit for each block: whether it was verified.
     seen: Arc<[AtomicU64]>,
-    /// The file as it was when the blocks were compared last.
+    /// The state of the file when the blocks were last verified.
     file: Mutex<FileState>,
-    /// Whether the file is shorter than the map: to read it would end the process.
+    /// Whether the file is shorter than the map. A read beyond its end would end the process.
     is_cut: AtomicBool,
 }
 
-/// What shows that somebody wrote to a file.
+/// The metadata that shows that somebody wrote to a file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct FileState {
     inode: u64,
@@ -89,7 +90,7 @@ impl FileState {
     }
 }
 
-/// Whether a block was compared.
+/// Whether a block was verified.
 #[inline]
 fn is_seen(seen: &[AtomicU64], block: usize) -> bool {
     seen.get(block / 64).is_some_and(|word| word.load(Ordering::Relaxed) >> (block % 64) & 1 == 1)
@@ -100,8 +101,8 @@ fn sum_of(block: &[u8]) -> u32 {
 }
 
 impl Guard {
-    /// Guards an image that is mapped from a file. The bytes must be verified after this call, so that what the sums
-    /// are of is what was written.
+    /// Guards an image that is mapped from a file. The caller must verify the bytes after this call, so that the
+    /// checksums are of the bytes that were written.
     ///
     /// # Errors
     /// [`Damage::Unreadable`].
@@ -121,12 +122,12 @@ impl Guard {
         Ok(Self { image: Some(Arc::new(image)), seen, start: 0 })
     }
 
-    /// The guard of what begins so many bytes further on.
+    /// The guard of the bytes from an offset on.
     fn after(&self, bytes: usize) -> Self {
         Self { image: self.image.clone(), seen: self.seen.clone(), start: self.start + bytes }
     }
 
-    /// Compares the blocks of these bytes, as far as they were not compared yet.
+    /// Verifies the blocks of these bytes that were not verified yet.
     ///
     /// # Errors
     /// [`Damage::Changed`], [`Damage::Unreadable`] and [`Damage::Cut`].
@@ -134,21 +135,21 @@ impl Guard {
     fn check(&self, bytes: Range<usize>) -> Result<(), Damage> {
         let Some(image) = &self.image else { return Ok(()) };
         let (start, end) = (self.start + bytes.start, self.start + bytes.end);
-        // Most of what is read lies in one block that was compared before.
+        // Most reads are in one block that was verified before.
         if start / BLOCK + 1 == end.div_ceil(BLOCK) && is_seen(&self.seen, start / BLOCK) {
             return Ok(());
         }
         image.compare_unseen(start / BLOCK..end.div_ceil(BLOCK))
     }
 
-    /// Looks at the file: all blocks are compared again where it was written to, and none is read where it was cut.
-    /// Cost: a call to the system.
+    /// Checks the file. If it was written to, all blocks will be verified again; if it was truncated, no block is read
+    /// any more. Cost: a system call.
     ///
     /// # Errors
     /// [`Damage::Cut`].
     pub fn refresh(&self) -> Result<(), Damage> {
         let Some(image) = &self.image else { return Ok(()) };
-        // A file that was removed, or replaced by another, stays mapped as it was.
+        // A file that was removed, or replaced by another file, stays mapped unchanged.
         if let Ok(metadata) = std::fs::metadata(&image.path) {
             let now = FileState::of(&metadata);
             let mut file = image.file.lock().unwrap_or_else(PoisonError::into_inner);
@@ -163,17 +164,17 @@ impl Guard {
         if image.is_cut.load(Ordering::Relaxed) { Err(Damage::Cut) } else { Ok(()) }
     }
 
-    /// Has each block compared again when it is read next.
+    /// Makes the next read of each block verify it again.
     pub fn recheck(&self) {
         self.image.iter().for_each(|image| image.forget());
     }
 
-    /// How many blocks there are; none of an image in memory.
+    /// The number of blocks; 0 for an image in memory.
     pub fn blocks(&self) -> usize {
         self.image.as_ref().map_or(0, |image| image.sums.len())
     }
 
-    /// Compares blocks, whether they were compared before or not.
+    /// Verifies blocks, whether or not they were verified before.
     ///
     /// # Errors
     /// [`Damage::Changed`], [`Damage::Unreadable`] and [`Damage::Cut`].
@@ -204,7 +205,7 @@ impl Blocks {
             return Err(Damage::Unreadable { block: block as u64 });
         }
         let bytes = &self.bytes[start..end];
-        // Beyond the end there is no block, and nothing to read.
+        // Beyond the end there are no blocks, and nothing is read.
         if self.sums.get(block).is_some_and(|&sum| sum != sum_of(bytes)) {
             return Err(Damage::Changed { block: block as u64 });
         }
@@ -215,7 +216,7 @@ impl Blocks {
     }
 }
 
-/// A section of an image, or a part of one, that checks what is read of it.
+/// A section of an image, or a part of a section, whose reads are checked.
 #[derive(Clone, Debug, Default)]
 pub struct Section {
     bytes: Bytes,
@@ -223,40 +224,40 @@ pub struct Section {
 }
 
 impl Section {
-    /// A section that begins at a place of a guarded image.
+    /// A section that begins at an offset of a guarded image.
     pub(crate) fn new(bytes: Bytes, guard: &Guard, start: usize) -> Self {
         Self { bytes, guard: guard.after(start) }
     }
 
-    /// The bytes, for whoever checks what it reads of them.
+    /// The bytes, for callers that check the bytes they read.
     #[inline]
     pub fn bytes(&self) -> &Bytes {
         &self.bytes
     }
 
-    /// The bytes, to be read without checks.
+    /// The bytes, for reading without checks.
     pub fn into_bytes(self) -> Bytes {
         self.bytes
     }
 
-    /// What begins at a place.
+    /// The part of the section from `start` on.
     pub fn starting_at(&self, start: usize) -> Self {
         let start = start.min(self.bytes.len());
         Self { bytes: self.bytes.slice(start..), guard: self.guard.after(start) }
     }
 
-    /// A part that is read without checks: in memory where the section is mapped.
+    /// A part for reading without checks: copied into memory if the section is mapped.
     pub fn resident(&self, part: Bytes) -> Bytes {
         if self.is_guarded() { Bytes::copy_from_slice(&part) } else { part }
     }
 
-    /// Whether anything is checked.
+    /// Whether reads are checked.
     #[inline]
     pub fn is_guarded(&self) -> bool {
         self.guard.image.is_some()
     }
 
-    /// Compares the blocks of these bytes, as far as that is not known. Bytes beyond the end are not there.
+    /// Verifies the blocks of these bytes that were not verified yet. Bytes beyond the end are ignored.
     ///
     /// # Errors
     /// [`Damage::Changed`], [`Damage::Unreadable`] and [`Damage::Cut`].
@@ -285,7 +286,7 @@ mod tests {
         let guard = |bytes: &[u8]| Guard::of(file.path(), &metadata, &Bytes::copy_from_slice(bytes), None).unwrap();
         let sound = guard(&bytes);
         assert_eq!((sound.blocks(), sound.verify(0..9), sound.refresh()), (4, Ok(()), Ok(())));
-        // The sums of the sound bytes over damaged ones: what a map shows of a file that was written to.
+        // The checksums of sound bytes over damaged bytes, as a map shows a file that was written to.
         bytes[BLOCK + 7] ^= 1;
         let map = Bytes::from(bytes);
         let Some(image) = sound.image else { panic!() };
@@ -313,7 +314,7 @@ mod tests {
             let bytes = Bytes::from_owner(pages.clone());
             let guard = Guard::of(Path::new("unnamed"), &metadata, &bytes, Some(pages)).unwrap();
             let section = Section::new(bytes.clone(), &guard, 0);
-            // Nobody has looked at the file since.
+            // No call has checked the file since.
             file.set_len(BLOCK as u64).unwrap();
             assert_eq!(section.check(0, 9), Ok(()));
             assert_eq!(section.check(0, BLOCK + 1), Err(Damage::Unreadable { block: 1 }));

@@ -1,4 +1,4 @@
-//! What an image is of: the row and the partition, the layers that it was made from, and where it lies.
+//! The origin of an image: the row, the partition, the layers that it was made from, and its path.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use xxhash_rust::xxh3::Xxh3;
 use crate::error::Error;
 use crate::links::encoding::Tag;
 
-/// What an image is of.
+/// The row, the partition and the layers that an image was made from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Label {
     /// The row.
@@ -18,17 +18,17 @@ pub struct Label {
     pub partition: u32,
     /// The encoding of links.
     pub encoding: Tag,
-    /// UID of the first URL.
+    /// The UID of the first URL.
     pub first_uid: Uid,
-    /// Number of URLs.
+    /// The number of URLs.
     pub urls: u64,
-    /// The first UID whose records are here, if it has any.
+    /// The first UID with records here, if the image has any records.
     pub first_record: Uid,
-    /// The UID after the last of these.
+    /// The UID after the last UID with records here.
     pub end_record: Uid,
-    /// Length of the ranges of in-links.
+    /// The length of the ranges of in-links.
     pub in_range: RangeLength,
-    /// Hash of the layers' checksums.
+    /// A hash of the checksums of the layers.
     pub source: u64,
 }
 
@@ -49,19 +49,19 @@ pub fn label_of(store: &Store, row: &RowEntry, partition: &PartitionEntry, encod
     }
 }
 
-/// A hash of the checksums of a partition's layers: an image of other layers is of no use.
+/// A hash of the checksums of a partition's layers. An image made from other layers has another hash and is not used.
 pub fn source_of(partition: &PartitionEntry) -> u64 {
     let mut hash = Xxh3::new();
     partition.files.iter().for_each(|file| hash.update(file.checksum.as_bytes()));
     hash.digest()
 }
 
-/// The partitions that have a cell, each with its row: those that hold anything.
+/// The partitions that have a cell, each with its row: all partitions that hold anything.
 pub fn partitions(store: &Store) -> impl Iterator<Item = (&RowEntry, &PartitionEntry)> {
     store.manifest().rows.iter().flat_map(|row| with_cells(row).map(move |(_, partition)| (row, partition)))
 }
 
-/// The partitions of a row that have a cell, each with its place among all.
+/// The partitions of a row that have a cell, each with its index among all partitions.
 pub fn with_cells(row: &RowEntry) -> impl Iterator<Item = (usize, &PartitionEntry)> {
     let holds = |partition: &PartitionEntry| {
         [Layer::Url, Layer::Ol, Layer::Il].iter().any(|&layer| records(partition, layer) > 0)
@@ -69,12 +69,12 @@ pub fn with_cells(row: &RowEntry) -> impl Iterator<Item = (usize, &PartitionEntr
     row.partitions.iter().enumerate().filter(move |(_, partition)| holds(partition))
 }
 
-/// Number of a layer's records.
+/// The number of records of a layer.
 pub(super) fn records(partition: &PartitionEntry, layer: Layer) -> usize {
     usize::try_from(partition.file(layer).map_or(0, |file| file.rows)).unwrap_or(usize::MAX)
 }
 
-/// The directory of a store, beside whose layers its images lie.
+/// The directory of a store. Its images are there, beside its layers.
 ///
 /// # Errors
 /// A store that is not in a directory.
@@ -83,22 +83,22 @@ pub fn directory(store: &Store) -> Result<&Path, Error> {
     store.location().directory().ok_or_else(|| Error::NoDirectory { path: path() })
 }
 
-/// The directory of all images, in that of a store or of a server.
+/// The directory of all images, in the directory of a store or a server.
 pub const CELLS: &str = "cells";
 
-/// The row and the partition that the name of an image tells.
+/// The row and the partition in the path of an image.
 pub fn row_and_partition(path: &Path) -> Option<(u32, u32)> {
     let row = path.parent()?.file_name()?.to_str()?;
     let partition = path.file_name()?.to_str()?.strip_prefix("part-")?.strip_suffix(".cell")?;
     row.parse().ok().zip(partition.parse().ok())
 }
 
-/// Where the image of a partition lies in a store's directory, or a server's.
+/// The path of the image of a partition, in the directory of a store or a server.
 pub fn path_of(store: &Path, row: u32, partition: u32) -> PathBuf {
     store.join(CELLS).join(format!("{row:06}")).join(format!("part-{partition:05}.cell"))
 }
 
-/// How images and servers write a length of ranges: 0 month, 1 year, 2 + days.
+/// The number for a length of ranges in images and messages: 0 month, 1 year, 2 + days.
 pub fn range_number(range: RangeLength) -> u64 {
     match range {
         RangeLength::Month => 0,
@@ -107,7 +107,7 @@ pub fn range_number(range: RangeLength) -> u64 {
     }
 }
 
-/// The length of ranges that [`range_number`] wrote; `None` for a number of none.
+/// The length of ranges for a number from [`range_number`]; `None` for any other number.
 pub fn number_range(number: u64) -> Option<RangeLength> {
     match number {
         0 => Some(RangeLength::Month),

@@ -1,18 +1,19 @@
-//! Layers to cells: reads the layers of a partition as streams and writes its image, and notes what is in it on the
-//! way.
+//! Layers to cells: reads the layers of a partition as streams, writes its image, and collects the digests of its
+//! content.
 //!
-//! An image gets its name after it was read back from disk: it opens, every URL and record decodes, and all together is
-//! what the layers said ([`Content`]). That takes at most a sixth of the time of making it. One that does not is
-//! removed.
+//! An image gets its name after it was read back from disk: it must open, every URL and record must decode, and the
+//! content must equal the layers ([`Content`]). Reading back takes at most a sixth of the time of writing. An image
+//! that fails is removed.
 //!
-//! Of a later row the UIDs that have a record are read first, and records are given to encoders in their numbers (see
+//! For a later row, the UIDs that have a record are read first, and encoders get records with their numbers (see
 //! `numbers`).
 //!
-//! Memory: the records of one side of one cell, or their sample where they take more than 256 MiB; the image of the
-//! cell; and one row group of the layers. Passes over the layers of a partition: URLs twice, out-links once, in-links
-//! twice; where records are not held, once more. Encodings of links other than strata read each once, and have all
-//! links of one direction in memory; one that goes by URLs has their keys in memory, for a pass more. Of a later row
-//! the UIDs with records are in memory, 8 bytes each, and for each link its number is looked for.
+//! Memory: the records of one side of one cell, or a sample if they take more than 256 MiB; the image of the cell; and
+//! one row group of the layers. Passes over the layers of a partition: URLs twice, out-links once, in-links twice, and
+//! once more if the records are not held. Encodings of links other than strata read out-links and in-links once each,
+//! and hold all links of one direction in memory. An encoding that uses URLs holds their keys in memory, and takes
+//! another pass. For a later row, the UIDs with records are in memory, 8 bytes each, and the number of each link is
+//! looked up.
 
 use std::cell::{Cell, RefCell};
 use std::io::ErrorKind;
@@ -33,35 +34,34 @@ use crate::numbers::{self, Numbers};
 use crate::statuses::StatusesWriter;
 use crate::url_store;
 
-/// How cells are made.
+/// How cells are written.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// How links are coded.
+    /// The encoding of links.
     pub encoding: &'static dyn Encoding,
-    /// How URLs are coded.
+    /// The options of the URL store.
     pub urls: url_store::Options,
 }
 
 impl Default for Options {
-    /// As `webstrata cells` makes them.
+    /// The options of `webstrata cells`.
     fn default() -> Self {
         Self { encoding: &encoding::STRATA, urls: url_store::Options::default() }
     }
 }
 
-/// A cell that lies ready.
+/// A cell that is on disk.
 #[derive(Clone, Debug)]
 pub struct Written {
-    /// Its image.
+    /// The path of its image.
     pub path: PathBuf,
-    /// Number of URLs.
+    /// The number of URLs.
     pub urls: u64,
-    /// Bytes of URLs, numbers, forward links, backward links and statuses.
+    /// The sizes of URLs, numbers, forward links, backward links and statuses in bytes.
     pub bytes: [u64; SECTIONS],
 }
 
-/// The cell of a partition, where there is a sound image below the directory, of these layers and made with these
-/// options.
+/// Finds the cell of a partition: a sound image below the directory, made from these layers with these options.
 ///
 /// # Errors
 /// An image that cannot be read.
@@ -92,7 +92,8 @@ pub fn find_cell(
 /// Writes the image of a partition below a directory: see [`image::path_of`].
 ///
 /// # Errors
-/// Layers that cannot be read, or do not mirror each other; an image that cannot be written, or does not read back.
+/// Layers that cannot be read, or that do not mirror each other; an image that cannot be written, or that does not read
+/// back.
 pub fn write_cell(
     store: &Store,
     directory: &Path,
@@ -102,7 +103,7 @@ pub fn write_cell(
 ) -> Result<Written, Error> {
     let path = path_of(directory, row.row, partition.partition);
     let label = label_of(store, row, partition, options.encoding.tag());
-    // Encoders read URLs and records more than once; each is noted when it is met first.
+    // Encoders read URLs and records more than once. Each is added to the content at its first reading.
     let (content, next) = (RefCell::new(Content::default()), [Cell::new(Uid(0)), Cell::new(Uid(0))]);
     let is_new = |next: &Cell<Uid>, uid: Uid| uid >= next.replace(next.get().max(Uid(uid.0.saturating_add(1))));
     let (mut own_key, mut passes) = (Vec::new(), 0);
@@ -122,7 +123,7 @@ pub fn write_cell(
         options.urls,
     )?;
     let interval = label.first_record..label.end_record;
-    // Then most have a record, and no more is known of them than their number.
+    // Then most UIDs have a record, so all of them are nodes, and no table of UIDs is written.
     let all_own = interval == (partition.first_uid..partition.first_uid + partition.urls);
     let numbered = if all_own { Vec::new() } else { numbers::encode(&recorded(store, partition)?, &interval) };
     let damaged = |damage| Error::Damaged { path: path.clone(), damage };
@@ -149,7 +150,7 @@ pub fn write_cell(
             record.try_renumbered(number)
         }))
     };
-    // Keys of other rows' URLs are not here, and not in order.
+    // The keys of URLs in other rows are not here, and not in order.
     let keys =
         (options.encoding.reads_keys() && all_own).then(|| keys_of(store, partition).collect::<Result<Vec<_>, _>>());
     let keys = keys.transpose()?;
@@ -169,7 +170,7 @@ pub fn write_cell(
     Ok(Written { path, urls: partition.urls, bytes: sections.map(|section| section.len() as u64) })
 }
 
-/// Reads an image back, and puts it in its place if it says what the layers said; otherwise nothing of it stays.
+/// Reads an image back, and gives it its name if it equals the layers. Otherwise nothing of the image stays.
 fn settle(
     draft: Draft,
     path: &Path,
@@ -185,7 +186,7 @@ fn settle(
     };
     let Label { row, partition, .. } = *label;
     read_back().map_err(|why| match why {
-        // What the system does not let be read may be sound.
+        // An image that the system cannot read may be sound.
         Error::Io { .. } => why,
         why => Error::ReadBack { row, partition, why: Box::new(why) },
     })?;
@@ -204,7 +205,7 @@ fn recorded(store: &Store, partition: &PartitionEntry) -> Result<Vec<Uid>, Error
 /// The keys of a partition's URLs, in order.
 ///
 /// # Errors
-/// Layers that cannot be read: the last item.
+/// Layers that cannot be read. The error is the last item.
 pub fn keys_of<'a>(
     store: &'a Store,
     partition: &'a PartitionEntry,
@@ -224,7 +225,7 @@ mod tests {
     use webstrata_layers::record::status::{Status, StatusChange};
     use webstrata_layers::{InLinks, Page, RangeLength};
 
-    /// A cell of one page that links to itself, in sections, and what it says.
+    /// The sections of a cell with one page that links to itself, and its content.
     fn made() -> ([Vec<u8>; SECTIONS], Content) {
         let (mut own_key, mut content) = (Vec::new(), Content::default());
         let url = "http://a.example/";
@@ -244,7 +245,7 @@ mod tests {
         content.add_in_links(&record);
         let urls = url_store::encode(|visit| visit(&own_key).map_err(Error::from), url_store::Options::default());
         let given = CellShape { first: Number(7), nodes: 1, count: 1, keys: None };
-        // All UIDs are nodes, so each is its own number.
+        // All UIDs are nodes, so each UID is its own number.
         let (page, record) = (page.renumbered(|uid| Number(uid.0)), record.renumbered(|uid| Number(uid.0)));
         let pages = || -> Records<'_, Page<Number>> { Box::new(std::iter::once(Ok(page.clone()))) };
         let records = || -> Records<'_, InLinks<Number>> { Box::new(std::iter::once(Ok(record.clone()))) };
@@ -282,7 +283,7 @@ mod tests {
             let Error::ReadBack { why, .. } = error else { panic!("{error}") };
             *why
         };
-        // Bytes that an encoder could have written wrong: each section in turn is cut short, or another's.
+        // Bytes that an encoder could write wrongly: each section in turn is truncated, or replaced by another.
         for section in 0..SECTIONS {
             let mut broken = whole.clone();
             let half = broken[section].len() / 2;

@@ -1,13 +1,13 @@
-//! The images of cells on a server's local disk: made there from the layers of a store anywhere, or received from a
-//! peer.
+//! The images of cells on a server's local disk: written there from the layers of a store at any location, or received
+//! from a peer.
 //!
 //! ```text
 //! DIRECTORY/LOCK                            locked by the one process that uses it
 //! DIRECTORY/cells/000001/part-00000.cell    see [`crate::image`]
 //! ```
 //!
-//! Where a store lies in a directory of this machine and has an image of its own, that is used in place. Images get
-//! their names when they are whole, verified and durable; what was mapped stays so when it is removed. Threads share a
+//! If a store is in a directory of this machine and has an image there, that image is used in place. Images get their
+//! names when they are complete, verified and durable. A mapped image stays mapped when it is removed. Threads share a
 //! shelf freely.
 
 use std::fs::File;
@@ -25,15 +25,15 @@ use crate::image::load::{self, Options};
 use crate::image::{self, Image, Residence};
 use crate::links::encoding::Encodings;
 
-/// Images on the local disk of one process.
+/// The images on the local disk of one process.
 pub struct Shelf {
     directory: PathBuf,
     encodings: Encodings,
-    /// Locked as long as the shelf is used.
+    /// A file that is locked while the shelf is used.
     _lock: File,
 }
 
-/// An image on its way from a peer. Dropped before its end, nothing of it stays.
+/// An image that a peer is sending. If it is dropped before its end, nothing of it stays.
 pub struct Receiver {
     draft: Draft,
     row: u32,
@@ -42,7 +42,7 @@ pub struct Receiver {
 }
 
 impl Shelf {
-    /// Opens the shelf in a directory, which is made where there is none, and removes what is left of killed writers.
+    /// Opens the shelf in a directory, which is created if necessary, and removes the files that killed writers left.
     ///
     /// # Errors
     /// A directory that another process uses, that is a store, or that cannot be written to.
@@ -76,8 +76,8 @@ impl Shelf {
         path_of(&self.directory, row, partition)
     }
 
-    /// The cell of a partition: from the store's own image, else from the one in the shelf. Only sound images of these
-    /// layers count; one in the shelf that is damaged is removed.
+    /// The cell of a partition: from the store's image, else from the image in the shelf. Only sound images of these
+    /// layers are used. A damaged image in the shelf is removed.
     ///
     /// # Errors
     /// A file that cannot be read or removed.
@@ -109,7 +109,7 @@ impl Shelf {
         Ok(found)
     }
 
-    /// Makes the image of a partition from the layers of a store.
+    /// Writes the image of a partition from the layers of a store.
     ///
     /// # Errors
     /// See [`load::write_cell`].
@@ -133,8 +133,9 @@ impl Shelf {
         Ok(Receiver { draft, row, partition, encodings: self.encodings })
     }
 
-    /// The file to send to a peer that wants the image of a partition made from layers with this hash
-    /// ([`load::source_of`]): the shelf's own, else the store's. Its head was looked at; the peer verifies the rest.
+    /// The path of the image to send to a peer. The peer wants the image of a partition that was made from layers with
+    /// this hash ([`crate::image::label::source_of`]). The shelf's image is preferred to the store's. Only its head was
+    /// checked; the peer verifies the rest.
     ///
     /// # Errors
     /// A file that cannot be read.
@@ -145,7 +146,7 @@ impl Shelf {
         partition: u32,
         source: u64,
     ) -> Result<Option<PathBuf>, Error> {
-        // The store's own is not sound, or was not there yet, where the shelf has one, too.
+        // If the shelf has an image, the store's image is unsound, or was written later.
         let directories = [Some(self.directory.as_path()), store.and_then(|store| store.location().directory())];
         for directory in directories.into_iter().flatten() {
             let path = path_of(directory, row, partition);
@@ -158,11 +159,11 @@ impl Shelf {
         Ok(None)
     }
 
-    /// Removes the images of the shelf, never of a store, that are not wanted, by row and partition. How many bytes
-    /// these were.
+    /// Removes the images of the shelf, never of a store, that are not wanted, by row and partition. Returns the number
+    /// of bytes removed.
     ///
     /// # Errors
-    /// A directory that cannot be read, a file that cannot be removed.
+    /// A directory that cannot be read, or a file that cannot be removed.
     pub fn keep(&self, is_wanted: &dyn Fn(u32, u32) -> bool) -> Result<u64, Error> {
         let failed = |source| Error::Io { path: self.directory.clone(), source };
         let mut removed = 0;
@@ -170,7 +171,7 @@ impl Shelf {
             for entry in std::fs::read_dir(&directory).map_err(failed)? {
                 let path = entry.map_err(failed)?.path();
                 let Some((row, partition)) = row_and_partition(&path) else { continue };
-                // A file of another name is none of its images.
+                // A file with another name is not an image of the shelf.
                 if path == self.path_of(row, partition) && !is_wanted(row, partition) {
                     removed += remove(&path)?;
                 }
@@ -181,7 +182,7 @@ impl Shelf {
 }
 
 impl Receiver {
-    /// Takes the next bytes.
+    /// Writes the next bytes.
     ///
     /// # Errors
     /// A file that cannot be written.
@@ -190,11 +191,11 @@ impl Receiver {
         written.map_err(|source| Error::Io { path: self.draft.target().to_owned(), source })
     }
 
-    /// Verifies the whole image, and that it is the one of the partition, made from layers with this hash
-    /// ([`load::source_of`]); then it is in the shelf, durable.
+    /// Verifies the complete image, and that it is the image of the partition, made from layers with this hash
+    /// ([`crate::image::label::source_of`]). Then puts it into the shelf durably.
     ///
     /// # Errors
-    /// [`Error::Received`] for bytes that are not that image, and a file that cannot be written.
+    /// [`Error::Received`] if the bytes are not that image, and a file that cannot be written.
     pub fn finish(self, source: u64) -> Result<(), Error> {
         let Self { draft, row, partition, encodings } = self;
         let wrong = |what| Error::Received { row, partition, what };
@@ -221,12 +222,12 @@ impl Receiver {
     }
 }
 
-/// Whether it is the image that is wrong, not the disk.
+/// Whether the image is wrong, and not the disk.
 fn is_flaw(error: &Error) -> bool {
     matches!(error, Error::Image { .. } | Error::Version { .. } | Error::Damaged { .. })
 }
 
-/// What was opened, and nothing where it is no sound image, or was removed just now.
+/// The opened image; `None` if the image is unsound, or was just removed.
 fn sound<T>(opened: Result<Option<T>, Error>) -> Result<Option<T>, Error> {
     match opened {
         Err(error) if is_flaw(&error) => Ok(None),
@@ -235,7 +236,7 @@ fn sound<T>(opened: Result<Option<T>, Error>) -> Result<Option<T>, Error> {
     }
 }
 
-/// Removes a file that may be gone. Its bytes.
+/// Removes a file that may be missing. Returns its size in bytes.
 fn remove(path: &Path) -> Result<u64, Error> {
     let bytes = path.metadata().map(|metadata| metadata.len());
     match bytes.and_then(|bytes| std::fs::remove_file(path).map(|()| bytes)) {

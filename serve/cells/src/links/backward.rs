@@ -1,9 +1,10 @@
-//! What links to the URLs of a cell: strata of sources by time range, made smaller by what every source has in common.
+//! The in-links of a cell: strata of sources by time range, without the changes that all links of a source share.
 //!
-//! A source without a capture in a range has no link in it, whatever it links to. So for the sources that lie in the
-//! cell itself the ranges in which they link to anything here are kept once (`activity`), and the presence of each of
-//! their links is free to stay as it was in the other ranges: most changes vanish. A source has a link in a range when
-//! its phase says so and the source is active. Answers are those of the layers; no source is looked up for them.
+//! A source without a capture in a range has no links in that range. For each source in this cell, the ranges in which
+//! the source links to any URL of the cell are therefore stored once (`activity`). In all other ranges, the presence of
+//! a link may keep its previous value, so most changes vanish. A source has a link in a range if the phase of the link
+//! says so and the source is active in the range. Answers equal the answers of the layers, and no source is looked up
+//! for them.
 //!
 //! ```text
 //! lengths     of table and sets in 64-bit words, bits of a set number, length of ranks in bytes, number of active
@@ -37,14 +38,14 @@ use activity::Activity;
 const PART: &str = "backward store";
 /// Words of lengths before the parts.
 const HEAD_WORDS: usize = 5;
-/// What the sets of ranges of all nodes may take in memory.
+/// The largest size in memory of the sets of ranges of all nodes, in bytes.
 const SETS_BYTES_MAX: usize = 128 << 20;
 
-/// Encodes the in-links of `count` of the `nodes` URLs of a cell: rising numbers from `first` on, below `first +
-/// nodes`.
+/// Encodes the in-links of `count` of the `nodes` nodes of a cell. The UIDs of the records are rising numbers from
+/// `first` on, below `first + nodes`.
 ///
 /// # Errors
-/// Those of the iterators that `records` gives; it is asked for them more than once.
+/// The errors of the iterators that `records` returns. `records` is called more than once.
 pub fn encode<'a, E: 'a>(
     first: Number,
     (nodes, count): (usize, usize),
@@ -77,13 +78,13 @@ fn encode_within<'a, E: 'a>(
     Ok(out)
 }
 
-/// The number of a source among sources: what the strata hold. Sources of other cells keep their order around the
-/// active ones here, whose ranks are their own place among these, from `first` on. So gaps are counted in sources, not
-/// in URLs of which few are pages.
+/// The number of a source among sources, as the strata store it. The active sources of this cell are numbered by their
+/// place among the active sources, from `first` on. Sources in other cells keep their order around them. Gaps therefore
+/// count sources, and not all URLs, of which few are pages.
 #[derive(Clone, Copy)]
 struct Rank(u64);
 
-/// The way between the numbers of a cell and the ranks of its sources.
+/// The conversion between the numbers of a cell and the ranks of its sources.
 #[derive(Clone, Copy)]
 struct Ranking {
     first: Number,
@@ -92,7 +93,7 @@ struct Ranking {
 }
 
 impl Ranking {
-    /// The rank that a node has, or would have.
+    /// The rank that a node has, or would have if it were an active source.
     fn of_node(self, node: usize, ranks: &[u8]) -> Rank {
         Rank(self.first.0 + ranks::rank(ranks, node).map_or(0, |(before, _)| before) as u64)
     }
@@ -106,7 +107,7 @@ impl Ranking {
         }
     }
 
-    /// The index of a source among the active ones of the cell; `None` for one of another cell.
+    /// The index of a source among the active sources of the cell; `None` for a source in another cell.
     #[inline]
     fn active_index(self, Rank(rank): Rank) -> Option<usize> {
         let active_index = rank.checked_sub(self.first.0)?;
@@ -140,18 +141,18 @@ pub struct Backward {
     strata: Strata,
 }
 
-/// The ranges that a question asks for, as first and last index, and those that lie wholly in its window.
+/// The ranges that a question asks for, and the ranges that lie wholly in its window, each as first and last index.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted {
-    /// All.
+    /// All wanted ranges.
     pub ranges: (usize, usize),
-    /// Those whose sources need no further look.
+    /// The ranges whose sources need no further check.
     pub inner: Option<(usize, usize)>,
 }
 
 impl Wanted {
-    /// The first and the last wanted range where they are not inner ones, and whether there are other ones that are
-    /// not.
+    /// The first and the last wanted range, each only if it is not an inner range, and whether any other wanted range
+    /// is not an inner range.
     pub fn edges(self) -> ([Option<usize>; 2], bool) {
         let ((first, last), inner) = (self.ranges, self.inner.filter(|(first, last)| first <= last));
         let edge = |range: usize| inner.is_none_or(|(from, to)| range < from || range > to).then_some(range);
@@ -160,13 +161,13 @@ impl Wanted {
     }
 }
 
-/// What the ranges of a source say.
+/// In which wanted ranges a source links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// It links in an inner range.
+    /// The source links in an inner range.
     Inner,
-    /// It links in no inner range, but in the first wanted one, the last one, or both; or in any, which both stand for
-    /// where there are more ranges that are not inner.
+    /// The source links in no inner range. It links in the first wanted range, in the last, or in both. If more than
+    /// these two ranges are not inner, both flags are set for a link in any wanted range.
     Edges([bool; 2]),
 }
 
@@ -180,14 +181,14 @@ pub(crate) struct AnswerBuffers {
 }
 
 impl AnswerBuffers {
-    /// Bytes that the longest lists hold.
+    /// The bytes of memory that the longest lists take.
     pub(crate) fn bytes(&self) -> usize {
         self.phased.bytes() + bytes_of(&self.table_indexes)
     }
 }
 
 impl Backward {
-    /// Opens what [`encode`] wrote for a cell of `nodes` nodes from UID `first` on.
+    /// Opens the bytes that [`encode`] wrote for a cell of `nodes` nodes from number `first` on.
     ///
     /// # Errors
     /// Bytes whose parts do not fit together.
@@ -200,8 +201,8 @@ impl Backward {
         let mut sections = Sections::new(section.bytes().clone(), PART);
         let (table, sets) = (sections.length()?, sections.length()?);
         let (width, ranks) = (sections.word_within(64)?, sections.length()?);
-        // A source is a node, and its number takes no bit where all sources have one set: no bound follows from the
-        // bytes.
+        // A source is a node. Its set number takes no bits if all sources have one set, so the length of the bytes
+        // gives no bound.
         let sources = sections.word_within(nodes as u64)?;
         let table = sections.take(table, 8)?;
         let sets = sections.take(sets, 8)?;
@@ -223,14 +224,15 @@ impl Backward {
         Ok(Self { ranking, table, words, sets, width, ranks, numbers, strata })
     }
 
-    /// Where the bytes are; what all sources have in common counts as tables.
+    /// The size of the parts in bytes. The data that sources share counts as tables.
     pub fn sizes(&self) -> Sizes {
         let Sizes { data, index, tables } = self.strata.sizes();
         let words = HEAD_WORDS + self.table.len() + self.sets.len();
         Sizes { data, index, tables: tables + (8 * words + self.ranks.len() + self.numbers.len()) as u64 }
     }
 
-    /// When a source links to anything here; `None` for one of another cell, and where there are no sets.
+    /// The set of ranges in which a source links to any URL of the cell. `None` for a source in another cell, and if
+    /// there are no sets.
     #[inline]
     fn set_of(&self, rank: Rank) -> Option<&[u64]> {
         let active_index = self.ranking.active_index(rank).filter(|_| self.words > 0)?;
@@ -238,8 +240,9 @@ impl Backward {
         self.sets.get(usize::try_from(set).ok()?.checked_mul(self.words)?..)?.get(..self.words)
     }
 
-    /// Calls `visit` with each source of a node, rising, that links in the ranges that `select_ranges` selects of the
-    /// node's list of ranges (`None`: no ranges), and in which of them.
+    /// Calls `visit` with each source of a node that links in the selected ranges, in rising order, and with the ranges
+    /// in which the source links. `select_ranges` gets the list of ranges of the node and selects some of them (`None`:
+    /// no ranges).
     ///
     /// # Errors
     /// A node outside the cell, and damaged bytes.
@@ -292,8 +295,8 @@ impl Backward {
         Ok(())
     }
 
-    /// Calls `visit` with each source of a node, rising, that ever links. Memory: eight bytes for each, without its
-    /// presence.
+    /// Calls `visit` with each source that links to a node in any range, in rising order. Memory: eight bytes a source;
+    /// presence is not decoded.
     pub(crate) fn each_source(
         &self,
         node: Node,
@@ -329,7 +332,7 @@ impl Backward {
         Ok(())
     }
 
-    /// The record of a node as the layers have it; `None` where nothing links to it.
+    /// The record of a node as in the layers; `None` if nothing links to the node.
     ///
     /// # Errors
     /// See [`Self::sources`].
@@ -365,20 +368,22 @@ impl Backward {
     }
 }
 
-/// An interval of a record's ranges, as phases with the table indexes of their ranges. No source links in an empty one.
+/// An interval of a record's ranges, as phases with the table indexes of their ranges. No source links in an empty
+/// interval.
 #[derive(Default)]
 struct Cut {
-    /// Phases with a range in the interval.
+    /// The phases with a range in the interval, one bit a phase.
     phases: u64,
-    /// Bits of the table indexes of all of these phases together, in words.
+    /// The bits of the table indexes of all these phases together, in words.
     all: Vec<u64>,
-    /// Those of each, one after the other.
+    /// The bits of the table indexes of each phase, one phase after the other.
     each: Vec<u64>,
     words: usize,
 }
 
 impl Cut {
-    /// Cuts out the ranges from a first to a last one, if there are any; `table_indexes` is where the table has each.
+    /// Sets the interval to the ranges from a first to a last one, or to the empty interval. `table_indexes` has the
+    /// index in the table of each range.
     fn set(&mut self, phased: &Phased, table_indexes: &[usize], ranges: Option<(usize, usize)>, words: usize) {
         (self.phases, self.words) = (0, words);
         self.all.clear();
@@ -399,7 +404,7 @@ impl Cut {
         }
     }
 
-    /// Whether a source with these phases, active in `set`, links in this interval.
+    /// Whether a source with the phases of `mask`, active in `set`, links in this interval.
     #[inline]
     fn links_in(&self, mask: u64, set: Option<&[u64]>) -> bool {
         let shared_phases = mask & self.phases;
@@ -444,7 +449,7 @@ mod tests {
             sources.sort_unstable();
             sources.dedup();
             let mut changes = Vec::new();
-            // The first source is in all ranges, so none is empty.
+            // The first source is in all ranges, so no range is empty.
             for link in (0u32..).take(sources.len()).skip(1) {
                 let from = u32::try_from(random.below(count)).unwrap();
                 if from > 0 {
@@ -462,7 +467,7 @@ mod tests {
         all
     }
 
-    /// Bytes with sets of ranges, and without.
+    /// The bytes with sets of ranges, and the bytes without.
     fn encoded(records: &[InLinks<Number>]) -> [Vec<u8>; 2] {
         let again = || -> Box<dyn Iterator<Item = Result<InLinks<Number>, Infallible>>> {
             Box::new(records.iter().cloned().map(Ok))
@@ -527,7 +532,7 @@ mod tests {
         for round in 0..2000 {
             let mut bytes = whole[round % 2].clone();
             for _ in 0..=random.below(3) {
-                // Heads, tables and sets most often.
+                // Damages heads, tables and sets most often.
                 let end = if random.below(2) == 0 { 1000 } else { bytes.len() as u64 };
                 let at = usize::try_from(random.below(end)).unwrap();
                 bytes[at] ^= 1 << random.below(8);

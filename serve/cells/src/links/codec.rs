@@ -1,7 +1,7 @@
-//! What an encoding of lists without time can be asked.
+//! The interface of an encoding of lists without time.
 //!
-//! A codec reads bytes that may be damaged: it gives [`Damage`], and never panics, reads outside, or takes time or
-//! memory out of proportion to the bytes.
+//! A codec reads bytes that may be damaged. It returns [`Damage`] then, and never panics, reads outside, or takes time
+//! or memory out of proportion to the bytes.
 
 use crate::error::Damage;
 use crate::links::lists::Sizes;
@@ -9,7 +9,7 @@ use crate::scratch::StoreScratch;
 
 /// Encoded lists, ready to answer.
 pub trait LinkCodec: Send + Sync {
-    /// Number of nodes.
+    /// The number of nodes.
     fn nodes(&self) -> usize;
 
     /// Replaces the contents of `links` by the list of a node, rising.
@@ -18,7 +18,7 @@ pub trait LinkCodec: Send + Sync {
     /// A node outside the cell, and damaged bytes.
     fn list(&self, node: usize, scratch: &mut StoreScratch, links: &mut Vec<u64>) -> Result<(), Damage>;
 
-    /// Length of a node's list; where the encoding does not hold it, the list is decoded.
+    /// The length of a node's list. If the encoding does not store the length, the list is decoded.
     ///
     /// # Errors
     /// See [`LinkCodec::list`].
@@ -28,7 +28,8 @@ pub trait LinkCodec: Send + Sync {
         Ok(links.len())
     }
 
-    /// Calls `visit` with each node and its list, in order of nodes; encodings that gain from order override it.
+    /// Calls `visit` with each node and its list, in order of nodes. Encodings that profit from the order override this
+    /// method.
     ///
     /// # Errors
     /// Damaged bytes.
@@ -41,6 +42,6 @@ pub trait LinkCodec: Send + Sync {
         Ok(())
     }
 
-    /// Where the bytes are.
+    /// The size of the parts in bytes.
     fn sizes(&self) -> Sizes;
 }

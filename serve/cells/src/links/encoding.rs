@@ -1,9 +1,8 @@
-//! The two link stores of a cell, forward and backward, and how they are encoded (Najork 2009 has one of each a
-//! server).
+//! The two link stores of a cell, forward and backward, and their encodings (Najork 2009 has one of each a server).
 //!
-//! [`ForwardStore`] gives the links of pages over time, [`BackwardStore`] the pages that link to URLs. Both take
-//! [`Node`]s and hold [`Number`]s of the cell. The head of an image carries the [`Tag`] of its [`Encoding`]; whoever
-//! opens images hands in the table of [`Encodings`] that it can read. This crate has strata, in two profiles; all
+//! [`ForwardStore`] returns the links of pages over time, [`BackwardStore`] the pages that link to URLs. Both take
+//! [`Node`]s and hold [`Number`]s of the cell. The head of an image carries the [`Tag`] of its [`Encoding`]; callers
+//! that open images pass the table of [`Encodings`] that they can read. This crate has strata, in two profiles. All
 //! encodings give the same answers.
 
 use std::fmt;
@@ -21,12 +20,12 @@ use crate::links::strata::{self, Profile, Strata};
 use crate::numbers::{Node, Number};
 use crate::scratch::StoreScratch;
 
-/// Links of pages, ready to answer. A node outside the cell and damaged bytes are errors of all calls.
+/// The links of pages, ready to answer. A node outside the cell and damaged bytes are errors of all calls.
 pub trait ForwardStore: Send + Sync {
     /// Whether a node has a record.
     ///
     /// # Errors
-    /// See [`ForwardStore`]; so in all calls.
+    /// See [`ForwardStore`]; this holds for all calls.
     fn has(&self, node: Node) -> Result<bool, Damage>;
 
     /// Replaces the contents of `links` by the links of a node in the window.
@@ -41,7 +40,8 @@ pub trait ForwardStore: Send + Sync {
         links: &mut Vec<Number>,
     ) -> Result<(), Damage>;
 
-    /// Replaces the contents of `captures` by those of a node, in order of time; none without a record.
+    /// Replaces the contents of `captures` by the captures of a node, in order of time. Empty if the node has no
+    /// record.
     ///
     /// # Errors
     /// See [`ForwardStore`].
@@ -53,7 +53,7 @@ pub trait ForwardStore: Send + Sync {
     /// See [`ForwardStore`].
     fn captured(&self, node: Node, interval: (i64, i64), scratch: &mut StoreScratch) -> Result<bool, Damage>;
 
-    /// Replaces the contents of `lifespans` by when each link of a node was there:
+    /// Replaces the contents of `lifespans` by the lifespans of the links of a node, as in
     /// `webstrata_layers::Links::lifespans`.
     ///
     /// # Errors
@@ -65,8 +65,8 @@ pub trait ForwardStore: Send + Sync {
         lifespans: &mut Vec<Lifespan<Number>>,
     ) -> Result<(), Damage>;
 
-    /// Replaces the contents of `lifespans` by those of a node's links in these rising ranges alone, in order, and
-    /// those of `captures` by the node's captures.
+    /// Replaces the contents of `lifespans` by the lifespans of a node's links in these rising ranges only, in order,
+    /// and the contents of `captures` by the node's captures.
     ///
     /// # Errors
     /// See [`ForwardStore`].
@@ -82,23 +82,24 @@ pub trait ForwardStore: Send + Sync {
         self.captures(node, scratch, captures)
     }
 
-    /// All of a node's record; `None` where it has none.
+    /// The whole record of a node; `None` if the node has none.
     ///
     /// # Errors
-    /// See [`ForwardStore`], and a record that is not sound.
+    /// See [`ForwardStore`], and an unsound record.
     fn page(&self, node: Node) -> Result<Option<Page<Number>>, Damage>;
 
-    /// Where the bytes are.
+    /// The size of the parts in bytes.
     fn sizes(&self) -> Sizes;
 }
 
-/// What links to URLs, ready to answer. A node outside the cell and damaged bytes are errors of all calls.
+/// The in-links of URLs, ready to answer. A node outside the cell and damaged bytes are errors of all calls.
 pub trait BackwardStore: Send + Sync {
-    /// Calls `visit` with each source of a node, rising, that links in the ranges that `select_ranges` selects of the
-    /// node's list of ranges (`None`: no ranges), and in which of them.
+    /// Calls `visit` with each source of a node that links in the selected ranges, in rising order, and with the ranges
+    /// in which the source links. `select_ranges` gets the list of ranges of the node and selects some of them (`None`:
+    /// no ranges).
     ///
     /// # Errors
-    /// See [`BackwardStore`]; so in all calls.
+    /// See [`BackwardStore`]; this holds for all calls.
     fn sources(
         &self,
         node: Node,
@@ -107,7 +108,7 @@ pub trait BackwardStore: Send + Sync {
         visit: &mut dyn FnMut(Number, Found),
     ) -> Result<(), Damage>;
 
-    /// Calls `visit` with each source of a node, rising, that ever links.
+    /// Calls `visit` with each source that links to a node in any range, in rising order.
     ///
     /// # Errors
     /// See [`BackwardStore`].
@@ -119,29 +120,29 @@ pub trait BackwardStore: Send + Sync {
         self.sources(node, &all, scratch, &mut |source, _| visit(source))
     }
 
-    /// The record of a node as the layers have it; `None` where nothing links to it.
+    /// The record of a node as in the layers; `None` if nothing links to the node.
     ///
     /// # Errors
-    /// See [`BackwardStore`], and a record that is not sound.
+    /// See [`BackwardStore`], and an unsound record.
     fn record(&self, node: Node) -> Result<Option<InLinks<Number>>, Damage>;
 
-    /// Where the bytes are.
+    /// The size of the parts in bytes.
     fn sizes(&self) -> Sizes;
 }
 
-/// Records in order of nodes, as encoders of stores read them.
+/// Records in order of nodes, as the encoders of link stores read them.
 pub type Records<'a, T> = Box<dyn Iterator<Item = Result<T, Error>> + 'a>;
 
-/// What encoders of link stores are given, besides records.
+/// The input of the encoders of link stores, besides records.
 #[derive(Clone, Copy, Debug)]
 pub struct CellShape<'a> {
     /// The number of node 0.
     pub first: Number,
-    /// Number of nodes.
+    /// The number of nodes.
     pub nodes: usize,
-    /// Number of records.
+    /// The number of records.
     pub count: usize,
-    /// The URL keys of all nodes, in order, where the encoding goes by them: [`Encoding::reads_keys`].
+    /// The URL keys of all nodes, in order, if the encoding uses them: [`Encoding::reads_keys`].
     pub keys: Option<&'a [Vec<u8>]>,
 }
 
@@ -149,16 +150,15 @@ pub struct CellShape<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Tag(pub u32);
 
-/// A way to encode the link stores of a cell. `pages` and `records` are called as often as the encoder passes over
-/// them.
+/// An encoding of the link stores of a cell. The encoder calls `pages` and `records` once for each pass.
 pub trait Encoding: fmt::Debug + Send + Sync {
-    /// Its number in images.
+    /// The tag of the encoding in images.
     fn tag(&self) -> Tag;
 
-    /// The name that users know it by.
+    /// The name of the encoding for users.
     fn name(&self) -> &'static str;
 
-    /// Whether the encoder goes by the keys of URLs.
+    /// Whether the encoder uses the keys of URLs.
     fn reads_keys(&self) -> bool {
         false
     }
@@ -166,7 +166,7 @@ pub trait Encoding: fmt::Debug + Send + Sync {
     /// Encodes the pages of a cell.
     ///
     /// # Errors
-    /// Those of `pages`, and links that the encoding cannot hold.
+    /// The errors of `pages`, and links that the encoding cannot hold.
     fn encode_forward<'a>(
         &self,
         shape: CellShape<'a>,
@@ -183,19 +183,20 @@ pub trait Encoding: fmt::Debug + Send + Sync {
         records: &dyn Fn() -> Records<'a, InLinks<Number>>,
     ) -> Result<Vec<u8>, Error>;
 
-    /// Opens what [`Encoding::encode_forward`] wrote for `nodes` nodes, the first of which has the number `first`.
+    /// Opens the bytes that [`Encoding::encode_forward`] wrote for `nodes` nodes. The first node has the number
+    /// `first`.
     ///
     /// # Errors
     /// Bytes whose parts do not fit together.
     fn open_forward(&self, bytes: Bytes, first: Number, nodes: usize) -> Result<Box<dyn ForwardStore>, Damage>;
 
-    /// Opens what [`Encoding::encode_backward`] wrote.
+    /// Opens the bytes that [`Encoding::encode_backward`] wrote.
     ///
     /// # Errors
     /// See [`Encoding::open_forward`].
     fn open_backward(&self, bytes: Bytes, first: Number, nodes: usize) -> Result<Box<dyn BackwardStore>, Damage>;
 
-    /// As [`Encoding::open_forward`], of a section that may be mapped. An encoding that does not say how reads it
+    /// Like [`Encoding::open_forward`], for a section that may be mapped. The default implementation reads the section
     /// without checks.
     ///
     /// # Errors
@@ -209,7 +210,7 @@ pub trait Encoding: fmt::Debug + Send + Sync {
         self.open_forward(section.bytes().clone(), first, nodes)
     }
 
-    /// As [`Encoding::open_backward`], of a section that may be mapped.
+    /// Like [`Encoding::open_backward`], for a section that may be mapped.
     ///
     /// # Errors
     /// See [`Encoding::open_forward`].
@@ -228,20 +229,20 @@ pub trait Encoding: fmt::Debug + Send + Sync {
 pub struct Encodings(pub &'static [&'static dyn Encoding]);
 
 impl Encodings {
-    /// Those of this crate.
+    /// The encodings of this crate.
     pub const STRATA: Encodings = Encodings(&[&STRATA, &STRATA_SPEED]);
 
     /// The encoding of an image with a tag.
     ///
     /// # Errors
-    /// A tag that is none of theirs.
+    /// A tag that no encoding of the table has.
     pub fn of(self, path: &Path, tag: Tag) -> Result<&'static dyn Encoding, Error> {
         let found = self.0.iter().copied().find(|encoding| encoding.tag() == tag);
         found.ok_or_else(|| Error::Image { path: path.to_owned(), what: "its encoding of links is unknown" })
     }
 }
 
-/// An encoding as strata.
+/// An encoding by strata with one profile.
 #[derive(Debug)]
 pub struct InStrata {
     tag: Tag,
@@ -249,9 +250,9 @@ pub struct InStrata {
     profile: Profile,
 }
 
-/// Strata, small.
+/// Strata for small size.
 pub static STRATA: InStrata = InStrata { tag: Tag(16), name: "strata", profile: Profile::ARCHIVE };
-/// Strata, fast.
+/// Strata for speed.
 pub static STRATA_SPEED: InStrata = InStrata { tag: Tag(17), name: "strata-speed", profile: Profile::SPEED };
 
 impl Encoding for InStrata {

@@ -1,28 +1,27 @@
-//! Links without time: lists of numbers, one a node, and the bytes that an encoding of them takes.
+//! Links without time: lists of numbers, one a node, and the size of an encoding of them.
 //!
-//! Nodes are `0..nodes`; node `i` has the number `first + i`. Links are numbers of any URLs. Which numbering they are
-//! of is known to the store around the lists, as [`crate::numbers::Number`] or the like; an encoding needs the order
-//! and the distances alone.
+//! Nodes are `0..nodes`; node `i` has the number `first + i`. Links are numbers of any URLs. The store around the lists
+//! knows which numbers these are, such as [`crate::numbers::Number`]. An encoding needs only their order and their
+//! distances.
 
-/// Lists of links, one a node, one after the other: what encoders read, and the slow form that others are compared
-/// with.
+/// Lists of links, one a node, one after the other: the input of encoders, and the plain form that tests compare with.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lists {
     /// The number of node 0.
     pub first: u64,
-    /// Where each list ends in `links`.
+    /// The end of each list in `links`.
     pub ends: Vec<usize>,
     /// The lists, each rising, without repeats.
     pub links: Vec<u64>,
 }
 
 impl Lists {
-    /// Number of nodes.
+    /// The number of nodes.
     pub fn nodes(&self) -> usize {
         self.ends.len()
     }
 
-    /// The list of a node. Panics when there is no such node.
+    /// The list of a node. Panics if the node does not exist.
     pub fn list(&self, node: usize) -> &[u64] {
         let start = node.checked_sub(1).map_or(0, |before| self.ends[before]);
         &self.links[start..self.ends[node]]
@@ -35,13 +34,13 @@ impl Lists {
     }
 }
 
-/// Bytes of an encoding, by use.
+/// The sizes of the parts of an encoding in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sizes {
-    /// Links themselves.
+    /// The links themselves.
     pub data: u64,
-    /// What leads from a node to its list.
+    /// The data that leads from a node to its list.
     pub index: u64,
-    /// Header, tables of codes and the like.
+    /// The header, tables of codes and similar data.
     pub tables: u64,
 }

@@ -1,22 +1,23 @@
-//! Strata: all of a page in one record, its links, its captures, and which link was in which capture.
+//! Strata: one record holds all of a page: links, captures, and which link was in which capture.
 //!
-//! A codec for the lists of a cell, with time or without. What it does for space, by gain: a record is coded against a
-//! neighbour before or after it (`references`), lists have no length but end with the record (`blocks`), presence is
-//! coded as exceptions to the neighbour's (`presence`), timestamps come from a dictionary (`times`). For speed: one
-//! look into a table a symbol, 16 records a block, and answers for windows in which nothing changes skip presence.
+//! Strata are a codec for the lists of a cell, with or without time. Measures against size, by gain: a record is coded
+//! against a neighbour before or after it (`references`). Lists store no length and end with the record (`blocks`).
+//! Presence is coded as exceptions to the presence of the neighbour (`presence`). Timestamps come from a dictionary
+//! (`times`). Measures for speed: each symbol takes one table look-up, a block has 16 records, and answers for windows
+//! in which nothing changes skip presence.
 //!
 //! ```text
 //! lengths     of the four parts that follow, 64 bits each, in bytes
 //! tables      first number, nodes, records, longest list, most captures of a record (each: 6 bits for its width less
 //!             1, and its bits); depth (7 bits), timed (1 bit);
-//!             codes (`symbols`), layout (`blocks`), where timed the times (`times`)
-//! ranks       where not every node has a record (`ranks`)
+//!             codes (`symbols`), layout (`blocks`), with time the times (`times`)
+//! ranks       unless every node has a record (`ranks`)
 //! pointers    to blocks
-//! blocks      records: head (captures, shape, events; where timed), links (`links`), presence (`presence`)
+//! blocks      records: head (captures, shape, events; only with time), links (`links`), presence (`presence`)
 //! ```
 //!
-//! Numbers are little-endian, bits are taken from the lowest of a byte on. A list is decoded from at most depth + 1
-//! records. Damaged bytes give an error or a wrong list; no list is longer than the longest in the head.
+//! Numbers are little-endian, and bits are read from the lowest bit of a byte on. Decoding a list reads at most depth +
+//! 1 records. Damaged bytes give an error or a wrong list; no list is longer than the longest list in the head.
 
 mod blocks;
 mod encode;
@@ -51,17 +52,17 @@ pub use encode::{Profile, encode_lists, encode_pages};
 pub(crate) use timed::Phased;
 use timed::Phases;
 
-/// Farthest neighbour that may be a reference.
+/// The farthest neighbour that may be a reference.
 const WINDOW_MAX: usize = 32;
-/// Deepest chain of references that is read.
+/// The deepest chain of references that the reader accepts.
 const DEPTH_MAX: u8 = 8;
 const PART: &str = "strata";
 
 /// Encoded lists, ready to answer.
 pub struct Strata {
-    /// All before the blocks of records.
+    /// Everything before the blocks of records.
     index: Bytes,
-    /// The blocks of records, checked where they are read.
+    /// The blocks of records. Reads check them.
     data: Section,
     first: u64,
     nodes: usize,
@@ -71,14 +72,14 @@ pub struct Strata {
     tables: Tables,
     layout: Blocks,
     times: Option<Times>,
-    /// Where links are in other numbers: the ranks of the nodes that have one.
+    /// If links are not UIDs but ranks: the ranks of the nodes that have one.
     numbers: Option<Bytes>,
-    /// Where parts begin.
+    /// The offsets of the parts.
     ranks: usize,
     pointers: usize,
 }
 
-/// What one level of references needs.
+/// The buffers for one level of references.
 #[derive(Default)]
 struct Level {
     list: List,
@@ -88,20 +89,20 @@ struct Level {
     phases: Phases,
 }
 
-/// What strata are decoded in.
+/// The buffers for decoding strata.
 #[derive(Default)]
 pub(crate) struct StrataBuffers {
-    /// One for each record of a chain of references, and one more.
+    /// One level for each record of a chain of references, and one more.
     levels: Vec<Level>,
-    /// Masks of the answer's links.
+    /// The masks of the answer's links.
     masks: Vec<u64>,
-    /// Links of a page, and the times of its known captures.
+    /// The links of a page, and the times of its known captures.
     links: Vec<u64>,
     known: Vec<i64>,
 }
 
 impl StrataBuffers {
-    /// Bytes that the longest lists hold, about: those of links and of captures.
+    /// The approximate bytes of memory that the longest lists of links and captures take.
     pub(crate) fn bytes(&self) -> usize {
         let list = |(times, blank): &List| bytes_of(times) + bytes_of(blank);
         let level =
@@ -118,19 +119,19 @@ struct RecordAt {
     node: usize,
 }
 
-/// A record whose head was read.
+/// A record after its head was read.
 struct Head<'a> {
     bits: BitReader<'a>,
     end: u64,
     record: RecordAt,
-    /// Its node's number among the links.
+    /// The number of its node among the links.
     node_number: u64,
-    /// 0 still, 1 rows, 2 columns.
+    /// 0: still, 1: rows, 2: columns.
     shape: usize,
 }
 
 impl Strata {
-    /// Opens what an encoder wrote.
+    /// Opens the bytes that an encoder wrote.
     ///
     /// # Errors
     /// Bytes whose parts do not fit together.
@@ -138,7 +139,8 @@ impl Strata {
         Self::open_section(&bytes.into(), None)
     }
 
-    /// Opens a section of an image. With `numbers`, links are numbers: `first` and the rank of a node among these.
+    /// Opens a section of an image. With `numbers`, the number of a node in links is `first` plus the rank of the node
+    /// in `numbers`.
     pub(crate) fn open_section(section: &Section, numbers: Option<Bytes>) -> Result<Self, Damage> {
         let bytes = section.bytes();
         let mut lengths = BitReader::new(bytes, 0);
@@ -188,15 +190,15 @@ impl Strata {
         })
     }
 
-    /// The levels for the records that an answer needs: one for each, and one for the head that a window is compared
-    /// with.
+    /// The levels for the records that an answer needs: one for each record, and one for the head that a window is
+    /// compared with.
     #[inline]
     fn enough<'a>(&self, levels: &'a mut Vec<Level>) -> &'a mut [Level] {
         levels.resize_with(usize::from(self.depth_max) + 2, Level::default);
         levels
     }
 
-    /// Where the record of a node is.
+    /// The record of a node; `None` if the node has none.
     #[inline]
     fn find_record(&self, node: usize) -> Result<Option<RecordAt>, Damage> {
         if node >= self.nodes {
@@ -207,7 +209,7 @@ impl Strata {
         Ok(index.map(|index| RecordAt { index, node }))
     }
 
-    /// Where a record near another one is.
+    /// The record with this index, found from a record near it.
     #[inline]
     fn near(&self, record: RecordAt, index: usize) -> RecordAt {
         let dense = self.records == self.nodes;
@@ -216,7 +218,7 @@ impl Strata {
         RecordAt { index, node: node.unwrap_or(0) }
     }
 
-    /// The number of a node among the links.
+    /// The number of a node in links.
     #[inline]
     fn number_of(&self, node: usize) -> u64 {
         let rank = match &self.numbers {
@@ -226,13 +228,13 @@ impl Strata {
         self.first + rank as u64
     }
 
-    /// The blocks of records, of which only what [`Self::begin`] gave may be read.
+    /// The bytes of the blocks of records. Only the bytes of a record that [`Self::begin`] found may be read.
     #[inline]
     fn records(&self) -> &[u8] {
         self.data.bytes()
     }
 
-    /// Finds a record, and checks its bytes.
+    /// Finds a record and checks its bytes.
     #[inline]
     fn begin(&self, record: RecordAt) -> Result<Head<'_>, Damage> {
         let (start, end) = self.layout.locate(record.index, &self.index[self.pointers..], &self.data)?;
@@ -245,7 +247,7 @@ impl Strata {
         })
     }
 
-    /// Finds a record and reads what stands before the links.
+    /// Finds a record and reads everything before its links.
     #[inline]
     fn head<'a: 'b, 'b>(
         &'a self,
@@ -277,7 +279,7 @@ impl Strata {
         Ok((head, captures))
     }
 
-    /// The reference of a record, and whether all of it is copied.
+    /// The reference of a record, and whether all links of the reference are copied.
     #[inline(always)]
     fn reference(&self, head: &mut Head<'_>, depth: usize) -> Result<Option<(RecordAt, bool)>, Damage> {
         if head.bits.position() >= head.end {
@@ -293,7 +295,7 @@ impl Strata {
         }
     }
 
-    /// Reads the links of a record whose head was read; `levels` are its own and those below.
+    /// Reads the links of a record after its head was read. `levels` are the level of the record and the levels below.
     fn links(
         &self,
         mut head: Head<'_>,
@@ -373,7 +375,7 @@ impl Strata {
         Ok(())
     }
 
-    /// Where the bytes are.
+    /// The size of the parts in bytes.
     pub(crate) fn sizes(&self) -> Sizes {
         Sizes {
             data: self.data.bytes().len() as u64,

@@ -1,11 +1,11 @@
-//! How a URL store answers: from a number to the key, and from a key to its number.
+//! How a URL store answers: the key of a number, and the number of a key.
 //!
-//! Both read one node and one block. From a number: the lengths up to the entry lead to it, then a walk back keeps the
-//! entries that bytes are still needed of, and these are written oldest first, each behind the bytes that it shares.
-//! From a key: see `query.rs`.
+//! Both read one node and one block. For a number, the sum of the lengths leads to the entry. A walk back from there
+//! keeps the entries whose bytes are still needed. These are written oldest first, each after the bytes that it shares.
+//! For a key, see `query.rs`.
 //!
-//! Every place is checked against the image, every loop is bounded by the entries of a block, the nodes, or the nibbles
-//! of a block, and a key is never longer than the header says.
+//! Every offset is checked against the image. Every loop is bounded by the entries of a block, the nodes, or the
+//! nibbles of a block. A key is never longer than the header says.
 
 use super::columns::{self, BLOCK_MAX, Columns};
 use super::query::{self, CHUNK, Query};
@@ -17,33 +17,33 @@ use std::ops::Range;
 const NODE: &str = "node of the URL store";
 const BLOCK: &str = "block of the URL store";
 
-/// Separators of up to 16 blocks, and where these are.
+/// The separators of up to 16 blocks, and the places of these blocks.
 struct Node<'a> {
-    /// From the node on.
+    /// The bytes from the node on.
     bytes: &'a [u8],
-    /// Where the first separator is.
+    /// The range of the first separator.
     first: Range<usize>,
     columns: Columns<'a>,
-    /// Where the first block begins in the data.
+    /// The offset of the first block in the data.
     base: usize,
-    /// Lengths of blocks: where the column begins in bits, and its width.
+    /// The lengths of blocks: the start of the column in bits, and its width.
     lengths: (usize, u32),
-    /// Where the second separator's rest begins.
+    /// The offset of the second separator's rest.
     rests: usize,
 }
 
 impl UrlStore {
-    /// Where a node begins in the image.
+    /// The offset of a node in the image.
     #[inline]
     fn node_start(&self, node: usize) -> usize {
-        // The offsets are all of the index from there on.
+        // The offsets are the last part of the index.
         if self.offsets + node * 4 >= self.index.len() {
             return self.data;
         }
         self.nodes + (columns::word(&self.index, self.offsets + node * 4) & 0xffff_ffff) as usize
     }
 
-    /// The bytes from a node on, up to the end of the image. The node was checked.
+    /// The bytes from a node on, up to the end of the image. The bytes of the node were checked.
     #[inline]
     fn node_bytes(&self, node: usize) -> Result<&[u8], Damage> {
         let at = self.node_start(node);
@@ -65,7 +65,7 @@ impl UrlStore {
         Ok(Node { bytes, first: start..start + length, columns, base, lengths: (columns.end * 8, width), rests })
     }
 
-    /// Block `number` of a node: its bytes, up to the end of the image. The block was checked.
+    /// The bytes from block `number` of a node on, up to the end of the image. The bytes of the block were checked.
     #[inline]
     fn block_bytes(&self, node: &Node<'_>, number: usize) -> Result<&[u8], Damage> {
         let before: usize = (0..number).map(|block| columns::field(node.columns.bytes, node.lengths, block)).sum();
@@ -77,7 +77,7 @@ impl UrlStore {
         image.get(at..).ok_or(Damage::Outside { part: BLOCK, value: at as u64, bound: image.len() as u64 })
     }
 
-    /// How many blocks a node has, and how many keys a block; for nodes and blocks that there are.
+    /// The number of blocks of a node, and, in `keys_of`, the number of keys of a block. Node and block must exist.
     #[inline]
     fn blocks_of(&self, node: usize) -> usize {
         (self.blocks - node * NODE_BLOCKS).min(NODE_BLOCKS)
@@ -88,14 +88,14 @@ impl UrlStore {
         usize::try_from(self.count - block as u64 * self.block as u64).map_or(self.block, |keys| keys.min(self.block))
     }
 
-    /// Writes key number `at` behind the first `reserved` bytes of `out`.
+    /// Writes key number `at` after the first `reserved` bytes of `out`.
     #[inline]
     pub(super) fn write_key(&self, at: u64, out: &mut Vec<u8>, reserved: usize) -> Result<(), Damage> {
-        // The walk's room is cleared at each call: small for usual blocks.
+        // Each call clears the buffer for the walk: it is small for usual blocks.
         if self.block <= 16 { self.write::<16>(at, out, reserved) } else { self.write::<BLOCK_MAX>(at, out, reserved) }
     }
 
-    /// See [`Self::write_key`]; `N` is at least the keys of a block and the blocks of a node.
+    /// See [`Self::write_key`]. `N` is at least the number of keys of a block and of blocks of a node.
     fn write<const N: usize>(&self, at: u64, out: &mut Vec<u8>, reserved: usize) -> Result<(), Damage> {
         if at >= self.count {
             return Err(Damage::Outside { part: "number of a URL", value: at, bound: self.count });
@@ -120,7 +120,7 @@ impl UrlStore {
         let block = Columns::read(bytes, self.keys_of(block));
         let (start, end) = (block.end * 2, block.end * 2 + block.first);
         let pieces = needed(&block, entry, end, &mut pieces);
-        // A piece is written up to where the next one begins.
+        // A piece is written up to the start of the next one.
         let need = |next: Option<&Piece>| next.map_or(usize::MAX, |next| next.shared);
         writer.tokens(bytes, start, end, need(pieces.last()))?;
         for (depth, piece) in pieces.iter().enumerate().rev() {
@@ -131,12 +131,12 @@ impl UrlStore {
         writer.finish()
     }
 
-    /// How many keys are below the query, and whether the key with that number equals it.
+    /// The number of keys below the query, and whether the key with that number equals the query.
     pub(super) fn bound(&self, query: &mut Query<'_>) -> Result<(u64, bool), Damage> {
         if self.count == 0 {
             return Ok((0, false));
         }
-        // The first separator of all is empty: never above the query.
+        // The first separator of the store is empty, and so never above the query.
         let (mut low, mut high) = (0, (self.nodes - self.offsets) / 4);
         let (mut same_low, mut same_high) = (0, 0);
         while high - low > 1 {
@@ -180,18 +180,18 @@ impl UrlStore {
     }
 }
 
-/// The rest of an entry of a block that an answer needs.
+/// The part of a block's entry that an answer needs.
 #[derive(Clone, Copy, Default)]
 struct Piece {
-    /// Where it begins and ends.
+    /// The start and the end of the piece.
     start: usize,
     end: usize,
-    /// Where in the key it begins.
+    /// The offset in the key at which the piece begins.
     shared: usize,
 }
 
-/// Walks back from an entry and keeps what it needs, the last first, without the first entry of all; rests begin at
-/// `start`. `N` is more than the entry.
+/// Walks back from an entry and keeps the pieces that it needs, the last first, without the first entry of the block.
+/// Rests begin at `start`. `N` is more than `entry`.
 #[inline]
 fn needed<'a, const N: usize>(
     columns: &Columns<'_>,
@@ -221,7 +221,7 @@ fn needed<'a, const N: usize>(
     &pieces[..length]
 }
 
-/// Has the processor fetch the first bytes while something else is done.
+/// Makes the processor prefetch the first bytes while other work goes on.
 #[inline]
 fn prefetch(bytes: &[u8]) {
     #[cfg(target_arch = "x86_64")]
@@ -235,18 +235,18 @@ fn prefetch(bytes: &[u8]) {
     let _ = bytes;
 }
 
-/// Writes a key from its beginning on.
+/// Writes a key from its start on.
 struct Writer<'a> {
     store: &'a UrlStore,
-    /// The key lies behind `reserved` bytes; what is behind its end is of no meaning.
+    /// The key lies after `reserved` bytes. Bytes after its end are undefined.
     out: &'a mut Vec<u8>,
     reserved: usize,
-    /// Bytes of the key written.
+    /// The number of bytes of the key written so far.
     at: usize,
 }
 
 impl Writer<'_> {
-    /// Makes room for 32 bytes at `at` of the key.
+    /// Makes room for 32 bytes at offset `at` of the key.
     #[cold]
     fn grow(&mut self, at: usize) -> Result<(), Damage> {
         self.check(at)?;
@@ -261,7 +261,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Writes 32 bytes at `at` of the key.
+    /// Writes 32 bytes at offset `at` of the key.
     #[inline]
     fn chunk(&mut self, at: usize, bytes: &[u8; CHUNK]) -> Result<(), Damage> {
         let start = self.reserved + at;
@@ -274,7 +274,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Writes tokens until `need` bytes are there.
+    /// Writes tokens until the key has `need` bytes.
     #[inline]
     fn tokens(&mut self, bytes: &[u8], mut nibble: usize, end: usize, need: usize) -> Result<(), Damage> {
         let (end, mut at, store) = (end.min(bytes.len() * 2), self.at, self.store);
@@ -304,7 +304,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Forgets what is behind the first `shared` bytes.
+    /// Truncates the key to its first `shared` bytes.
     #[inline]
     fn back_to(&mut self, shared: usize) -> Result<(), Damage> {
         if shared > self.at {

@@ -1,36 +1,37 @@
-//! Two columns of numbers at the beginning of a block: for each entry but the first, how many bytes it shares with the
-//! entry before, and how long the rest is stored. With them alone a reader finds any entry and skips most.
+//! Two columns of numbers at the start of a block. For each entry but the first, they hold how many bytes it shares
+//! with the entry before, and the length of its stored rest. From the columns alone, a reader finds any entry and skips
+//! most.
 //!
 //! ```text
-//! 1 byte     w | v << 4: widths in bits of the two columns; 15 stands for 32
+//! 1 byte     w | v << 4: widths in bits of the two columns; 15 means 32
 //! LEB128     least shared length
 //! LEB128     length of the first entry's rest
 //! w bits x (n - 1)   shared length, less the least
 //! v bits x (n - 1)   length of the rest
 //! ```
 //!
-//! Bits lie lowest first, without a gap between the columns; the last byte is filled with zeros. Lengths are in units
-//! of what follows (nibbles or bytes). Reading stays inside the bytes: beyond their end are zeros.
+//! Bits lie lowest first, without a gap between the columns, and the last byte is filled with zeros. Lengths are in
+//! units of the data that follows (nibbles or bytes). Reading stays inside the bytes; beyond their end are zeros.
 
 use crate::coding::bits::BitWriter;
 
-/// Keys in a block, at most.
+/// The largest number of keys in a block.
 pub(super) const BLOCK_MAX: usize = 64;
-/// A width that a half byte cannot say, and what stands for it.
+/// The width for values that need more bits than a half byte can say, and its code.
 const WIDE: (u32, u8) = (32, 15);
 
-/// The columns of one block, in the bytes that begin with it.
+/// The columns of one block, and the bytes from the start of the block on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Columns<'a> {
     pub(super) bytes: &'a [u8],
-    /// Where each column begins, in bits, and its width.
+    /// The start of each column in bits, and its width.
     shared: (usize, u32),
     rest: (usize, u32),
-    /// No entry shares less.
+    /// The least length that an entry shares.
     pub(super) shared_least: usize,
-    /// Length of the first entry's rest.
+    /// The length of the first entry's rest.
     pub(super) first: usize,
-    /// The byte behind the columns.
+    /// The offset of the byte after the columns.
     pub(super) end: usize,
 }
 
@@ -53,13 +54,13 @@ impl<'a> Columns<'a> {
         Self { bytes, shared: (shared, w), rest: (rest, v), shared_least, first, end }
     }
 
-    /// Bytes that entry `entry`, from 1, shares with the one before.
+    /// The number of bytes that entry `entry`, from 1, shares with the entry before.
     #[inline]
     pub(super) fn shared(&self, entry: usize) -> usize {
         self.shared_least + field(self.bytes, self.shared, entry - 1)
     }
 
-    /// Length of the rest of entry `entry`, from 1.
+    /// The length of the rest of entry `entry`, from 1.
     #[inline]
     pub(super) fn rest(&self, entry: usize) -> usize {
         field(self.bytes, self.rest, entry - 1)
@@ -81,19 +82,19 @@ pub(super) fn write(entries: &[(usize, usize)], out: &mut Vec<u8>) {
     out.extend(bits.into_bytes());
 }
 
-/// The width for values up to `max`, and its half byte.
+/// The width for values up to `max`, and its code of half a byte.
 pub(super) fn width_for(max: Option<usize>) -> (u32, u8) {
     let bits = usize::BITS - max.unwrap_or(0).leading_zeros();
     u8::try_from(bits).ok().filter(|&bits| bits < WIDE.1).map_or(WIDE, |code| (bits, code))
 }
 
-/// The width of a half byte.
+/// The width for a code of half a byte.
 #[inline]
 pub(super) fn width(code: u64) -> u32 {
     if code == u64::from(WIDE.1) { WIDE.0 } else { (code & 0xf) as u32 }
 }
 
-/// Value `index` of a column that begins at a bit and has a width, at most 32.
+/// Value `index` of a column with this begin in bits and this width, at most 32.
 #[inline]
 pub(super) fn field(bytes: &[u8], (start, width): (usize, u32), index: usize) -> usize {
     let bit = start + index * width as usize;
@@ -102,7 +103,7 @@ pub(super) fn field(bytes: &[u8], (start, width): (usize, u32), index: usize) ->
     value
 }
 
-/// Eight bytes from `at` on, zeros beyond the end.
+/// The eight bytes from `at` on, with zeros beyond the end.
 #[inline]
 pub(super) fn word(bytes: &[u8], at: usize) -> u64 {
     match bytes.get(at..).and_then(|rest| rest.first_chunk()) {
@@ -119,7 +120,7 @@ fn word_at_end(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(word)
 }
 
-/// A number of at most 32 bits in LEB128 from `at` on, and the place behind it.
+/// A number of at most 32 bits in LEB128 from `at` on, and the offset after it.
 #[inline]
 pub(super) fn leb128(bytes: &[u8], mut at: usize) -> (usize, usize) {
     let mut value = 0;
@@ -143,7 +144,7 @@ pub(super) fn write_leb128(mut value: usize, out: &mut Vec<u8>) {
     out.push(u8::try_from(value).unwrap_or(0));
 }
 
-/// At least seven nibbles from `nibble` on, lowest first, zeros beyond the end.
+/// At least seven nibbles from `nibble` on, lowest first, with zeros beyond the end.
 #[inline]
 pub(super) fn nibbles(bytes: &[u8], nibble: usize) -> u32 {
     let word = match bytes.get(nibble / 2..).and_then(|rest| rest.first_chunk()) {

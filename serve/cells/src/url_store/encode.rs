@@ -1,6 +1,7 @@
-//! Encodes the keys of a cell: once through them to sample and train, once to write.
+//! Encodes the keys of a cell in two passes: the first samples and trains, the second writes.
 //!
-//! Invariants: keys rise; the second pass sees the keys of the first. Same keys and options, same bytes.
+//! Invariants: keys rise, and the second pass sees the keys of the first. The same keys and options give the same
+//! bytes.
 
 use super::parser::{Parser, Trie};
 use super::train::{self, Sample, Trained};
@@ -8,12 +9,12 @@ use super::{HEADER, KEY_BYTES_MAX, NODE_BLOCKS, VERSION, columns, tokens};
 use crate::coding::bits::BitWriter;
 use crate::error::UrlsError;
 
-/// What can be chosen.
+/// The options of a URL store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Keys in a block, 4 to 64: more of them take less room and more time.
+    /// The number of keys in a block, 4 to 64: more keys take less room and more time.
     pub block: usize,
-    /// Bytes of the texts that the dictionary is trained on, about.
+    /// The approximate size in bytes of the texts that the dictionary is trained on.
     pub sample: usize,
 }
 
@@ -23,8 +24,8 @@ impl Default for Options {
     }
 }
 
-/// Encodes keys. `keys` hands each key, rising, to its argument, and stops at the error that this gives; it is called
-/// twice and must give the same keys.
+/// Encodes keys. `keys` calls its argument with each key, rising, and stops at the first error that the call returns.
+/// `keys` is called twice and must give the same keys.
 ///
 /// ```
 /// use webstrata_cells::UrlsError;
@@ -41,7 +42,7 @@ impl Default for Options {
 /// ```
 ///
 /// # Errors
-/// Those of `keys`, and an [`UrlsError`].
+/// The errors of `keys`, and an [`UrlsError`].
 pub fn encode<E: From<UrlsError>>(
     mut keys: impl FnMut(&mut dyn FnMut(&[u8]) -> Result<(), UrlsError>) -> Result<(), E>,
     options: Options,
@@ -84,15 +85,16 @@ pub fn encode<E: From<UrlsError>>(
 /// Cuts keys into blocks.
 struct Blocks {
     size: usize,
-    /// Keys so far.
+    /// The number of keys so far.
     count: u64,
     longest: usize,
     previous: Vec<u8>,
     /// The block's separator.
     separator: Vec<u8>,
-    /// For each key of the block what it shares with the one before; of the first one the length of the separator.
+    /// For each key of the block, the length that it shares with the key before; for the first key, the length of the
+    /// separator.
     shared: Vec<usize>,
-    /// The rest of each key, and where each ends.
+    /// The rest of each key, and the end of each rest.
     texts: Vec<u8>,
     ends: Vec<usize>,
 }
@@ -111,7 +113,7 @@ impl Blocks {
         }
     }
 
-    /// Adds a key; gives whether the block is full.
+    /// Adds a key. Returns whether the block is full.
     fn push(&mut self, key: &[u8]) -> Result<bool, UrlsError> {
         if key.len() > KEY_BYTES_MAX {
             return Err(UrlsError::TooLong { bytes: key.len() });
@@ -121,7 +123,7 @@ impl Blocks {
             return Err(UrlsError::OutOfOrder { previous: self.previous.clone(), got: key.to_vec() });
         }
         if self.ends.is_empty() {
-            // The byte that tells it from the key before belongs to the separator.
+            // The byte that differs from the key before belongs to the separator.
             shared += usize::from(self.count > 0);
             self.separator.clear();
             self.separator.extend_from_slice(&key[..shared]);
@@ -144,23 +146,23 @@ impl Blocks {
     }
 }
 
-/// The image, as it grows.
+/// The image under construction.
 struct Image {
     trained: Trained,
     trie: Trie,
-    /// For each token in the trie its code, and the code's nibbles.
+    /// The code of each token in the trie, and the code's length in nibbles.
     codes: Vec<(u32, u32)>,
     alphabet: [bool; 256],
     parser: Parser,
     data: Vec<u8>,
     nodes: Vec<u8>,
     offsets: Vec<u8>,
-    /// Separators of the node that is being made, one after the other, and where each ends.
+    /// The separators of the node under construction, one after the other, and the end of each.
     separators: Vec<u8>,
     separator_ends: Vec<usize>,
-    /// Where each of its blocks begins in the data.
+    /// The offset in the data of each block of that node.
     block_starts: Vec<usize>,
-    /// Shared length and length of the rest of each entry of a block; used again.
+    /// The shared length and the length of the rest of each entry of a block; reused.
     entries: Vec<(usize, usize)>,
 }
 
@@ -216,7 +218,7 @@ impl Image {
         if self.block_starts.len() == NODE_BLOCKS { self.node() } else { Ok(()) }
     }
 
-    /// Writes the node of the blocks since the last one.
+    /// Writes the node of the blocks since the last node.
     fn node(&mut self) -> Result<(), UrlsError> {
         let offset = u32::try_from(self.nodes.len()).map_err(|_| UrlsError::Full)?;
         u32::try_from(self.data.len()).map_err(|_| UrlsError::Full)?;

@@ -1,22 +1,22 @@
-//! Cuts texts into tokens, for the encoder: [`Trie`] finds the tokens that start at a place, [`Parser`] the cheapest
-//! cut.
+//! Cuts texts into tokens, for the encoder. [`Trie`] finds the tokens that start at a place; [`Parser`] finds the
+//! cheapest cut.
 //!
-//! Memory: 8 bytes a slot, at most half of them taken, one a distinct beginning of a token. Cost: a step of the trie
-//! for each place and each byte of the longest beginning there, 6 to 8 a byte of URL suffixes.
+//! Memory: 8 bytes a slot; at most half of the slots are taken, one for each distinct prefix of a token. Cost: a step
+//! of the trie for each place and each byte of the longest prefix found there, 6 to 8 steps a byte of URL suffixes.
 
 use super::tokens::TOKEN_MAX;
 
 /// No node, no token.
 const NONE: u32 = u32::MAX;
 
-/// Texts by their beginnings. Texts are numbered by the caller.
+/// Texts by their prefixes. The caller numbers the texts.
 #[derive(Clone, Debug)]
 pub(super) struct Trie {
-    /// Node of each single byte.
+    /// The node of each single byte.
     roots: Vec<u32>,
-    /// Open addressing: (node << 8 | byte, child); child NONE where free.
+    /// Open addressing: (node << 8 | byte, child). The child is NONE in free slots.
     slots: Vec<(u32, u32)>,
-    /// For each node its text's number.
+    /// For each node, the number of its text.
     ends: Vec<u32>,
 }
 
@@ -54,7 +54,7 @@ impl Trie {
         self.slots = slots;
     }
 
-    /// Calls `visit` with length and number of each text that `text` starts with, shortest first.
+    /// Calls `visit` with the length and the number of each text that `text` starts with, shortest first.
     #[inline]
     pub(super) fn matches(&self, text: &[u8], mut visit: impl FnMut(usize, u32)) {
         let Some((&first, rest)) = text.split_first() else { return };
@@ -77,13 +77,13 @@ impl Trie {
     }
 }
 
-/// Adds a node that ends no text.
+/// Adds a node at which no text ends.
 fn node_after(ends: &mut Vec<u32>) -> u32 {
     ends.push(NONE);
     u32::try_from(ends.len() - 1).unwrap_or(NONE)
 }
 
-/// The slot of a key, or the free one where it belongs.
+/// The slot of a key, or the free slot for it.
 #[inline]
 fn find(slots: &[(u32, u32)], key: u32) -> usize {
     let mask = slots.len() - 1;
@@ -94,16 +94,16 @@ fn find(slots: &[(u32, u32)], key: u32) -> usize {
     slot
 }
 
-/// The cheapest cut of a text; its buffers are used again.
+/// The cheapest cut of a text. Its buffers are reused.
 #[derive(Debug, Default)]
 pub(super) struct Parser {
-    /// From each place on: what the rest costs at least, the length and the number of its first token.
+    /// For each place: the least cost of the rest, and the length and the number of the rest's first token.
     best: Vec<(u32, u32, u32)>,
 }
 
 impl Parser {
-    /// Calls `visit` with the tokens of the cheapest cut, in order, and gives its cost. `cost` is that of a token;
-    /// `None` is one not to use. Every byte that comes must be a token itself.
+    /// Calls `visit` with the tokens of the cheapest cut, in order. Returns the cost of the cut. `cost` returns the
+    /// cost of a token, or `None` for a token that must not be used. Every byte that occurs must itself be a token.
     pub(super) fn parse(
         &mut self,
         trie: &Trie,
@@ -118,7 +118,7 @@ impl Parser {
             trie.matches(&text[at..], |length, token| {
                 if let Some(cost) = cost(token) {
                     let cost = cost.saturating_add(self.best[at + length].0);
-                    // Of equal ones the longest: fewer steps to decode.
+                    // Of tokens with equal cost, the longest: it takes fewer steps to decode.
                     if cost <= best.0 {
                         best = (cost, u32::try_from(length).unwrap_or(1), token);
                     }

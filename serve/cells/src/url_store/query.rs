@@ -1,8 +1,9 @@
-//! A key that is looked for, compared 32 bytes at a time; and the walk through a block that it leads.
+//! A query for a key, compared 32 bytes at a time, and the walk through a block for the query.
 //!
 //! The walk knows how many bytes the query shares with the last entry that is not above it. An entry that shares more
-//! than these with the one before is not above the query either, one that shares fewer is above it, and only where it
-//! shares as many its bytes are compared, from there on. So each byte of the query is compared about once.
+//! bytes than that with the entry before is not above the query either. An entry that shares fewer is above it. Only if
+//! an entry shares equally many are its bytes compared, from there on. Each byte of the query is therefore compared
+//! about once.
 //!
 //! Source: the usual search in front-coded lists; Martínez-Prieto et al., Practical compressed string dictionaries
 //! (2016).
@@ -11,17 +12,17 @@ use super::columns::Columns;
 use super::tokens::Tokens;
 use std::cmp::Ordering;
 
-/// Bytes compared at a time.
+/// The number of bytes compared at a time.
 pub(super) const CHUNK: usize = 32;
-/// Bytes of a query held at a time.
+/// The number of bytes of a query held at a time.
 const WINDOW: usize = 224;
 
-/// A key that is looked for.
+/// A query for a key.
 pub(super) struct Query<'a> {
     key: &'a [u8],
-    /// Whether keys that begin with the query are below it: the query is the end of a range of a prefix.
+    /// Whether keys that begin with the query count as below it: the query is the end of a range of a prefix.
     after: bool,
-    /// The key from `start` on, and zeros.
+    /// The key from `start` on, then zeros.
     window: [u8; WINDOW + CHUNK],
     start: usize,
 }
@@ -41,7 +42,7 @@ impl<'a> Query<'a> {
         self.window[length..].fill(0);
     }
 
-    /// The bytes from `at` on.
+    /// The bytes of the query from `at` on.
     #[inline]
     fn chunk(&mut self, at: usize) -> &[u8; CHUNK] {
         if at < self.start || at > self.start + WINDOW {
@@ -50,8 +51,8 @@ impl<'a> Query<'a> {
         self.window[at - self.start..].first_chunk().unwrap_or(&[0; CHUNK])
     }
 
-    /// Compares the `length` first bytes of a piece of an entry with the query from `at` on: where they differ, or the
-    /// end of the piece; and how the entry lies to the query if that is known.
+    /// Compares the first `length` bytes of a piece of an entry with the query from `at` on. Returns the place at which
+    /// they differ, or the end of the piece, and the order of the entry relative to the query if that is known.
     #[inline]
     fn compare(&mut self, at: usize, piece: &[u8; CHUNK], length: usize) -> (usize, Option<Ordering>) {
         let keys = self.key.len();
@@ -67,13 +68,13 @@ impl<'a> Query<'a> {
         (at + same, Some(order))
     }
 
-    /// How an entry that goes on where the query ends lies to it.
+    /// The order of an entry, relative to the query, that continues where the query ends.
     #[inline]
     fn ended(&self) -> Ordering {
         if self.after { Ordering::Less } else { Ordering::Greater }
     }
 
-    /// How an entry that ends at `at`, equal so far, lies to the query.
+    /// The order of an entry, relative to the query, that ends at `at` and is equal so far.
     #[inline]
     fn at_end(&self, at: usize) -> Ordering {
         match at.cmp(&self.key.len()) {
@@ -83,7 +84,8 @@ impl<'a> Query<'a> {
         }
     }
 
-    /// Compares an entry whose bytes from `at` on are those of `bytes` from `start` to `end`.
+    /// Compares an entry with the query from `at` on. The bytes of the entry from `at` on are `bytes` from `start` to
+    /// `end`.
     #[inline]
     pub(super) fn compare_plain(
         &mut self,
@@ -108,7 +110,8 @@ impl<'a> Query<'a> {
         (at, self.at_end(at))
     }
 
-    /// Compares an entry whose bytes from `at` on are tokens, in the nibbles from `nibble` to `end` of `bytes`.
+    /// Compares an entry with the query from `at` on. The bytes of the entry from `at` on are tokens, in the nibbles
+    /// from `nibble` to `end` of `bytes`.
     #[inline]
     pub(super) fn compare_tokens(
         &mut self,
@@ -133,9 +136,10 @@ impl<'a> Query<'a> {
         (at, self.at_end(at))
     }
 
-    /// Walks through a block, whose first entry is not above the query and shares `same` bytes with it: the last entry
-    /// not above, the bytes that it shares, and whether it equals the query. `start` is where the first entry's rest
-    /// ends, and `compare` compares an entry's rest (start, end) with the query from a byte on.
+    /// Walks through a block. Its first entry is not above the query and shares `same` bytes with it. Returns the last
+    /// entry that is not above the query, the number of bytes that it shares, and whether it equals the query. `start`
+    /// is the end of the first entry's rest. `compare` compares an entry's rest (start, end) with the query from a byte
+    /// on.
     #[inline]
     pub(super) fn walk(
         &mut self,
@@ -163,7 +167,7 @@ impl<'a> Query<'a> {
     }
 }
 
-/// 32 bytes from `start` on, zeros beyond the end.
+/// The 32 bytes from `start` on, with zeros beyond the end.
 #[cold]
 pub(super) fn chunk_at_end(bytes: &[u8], start: usize) -> [u8; CHUNK] {
     let mut piece = [0; CHUNK];
@@ -173,7 +177,7 @@ pub(super) fn chunk_at_end(bytes: &[u8], start: usize) -> [u8; CHUNK] {
     piece
 }
 
-/// How many bytes are the same before the first that differs.
+/// The number of equal bytes before the first that differs.
 #[inline]
 fn same(a: &[u8; CHUNK], b: &[u8; CHUNK]) -> usize {
     let half =

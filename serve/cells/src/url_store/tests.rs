@@ -1,4 +1,4 @@
-//! The URL store against a sorted list of keys; damaged images; the worked example.
+//! Compares the URL store with a sorted list of keys, opens damaged images, and checks the worked example.
 
 use super::*;
 use crate::bench::Random;
@@ -25,7 +25,7 @@ fn key_of(url: &str) -> Vec<u8> {
     out
 }
 
-/// All answers about `keys`, and about `others`, as a sorted list gives them.
+/// Compares all answers about `keys`, and about `others`, with a sorted list.
 fn compare(keys: &[Vec<u8>], others: &[Vec<u8>], options: Options) {
     let store = UrlStore::open(image(keys, options).into()).unwrap();
     assert_eq!(store.len(), keys.len() as u64);
@@ -98,7 +98,7 @@ proptest! {
     }
 }
 
-/// Made-up URLs of a few sites.
+/// Generated URLs of a few sites.
 fn made_up(count: u64) -> Vec<Vec<u8>> {
     keys((0..count).map(|n| {
         let mixed = n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20;
@@ -170,7 +170,7 @@ fn same_keys_same_bytes() {
     assert_eq!(image(&keys, Options::default()), image(&keys, Options::default()));
 }
 
-/// Asks everything of an image that may be damaged: nothing but [`Damage`] or an answer may come, of bounded size.
+/// Asks all questions of an image that may be damaged. Only [`Damage`] or an answer of bounded size may come.
 fn ask_all(image: Vec<u8>, keys: &[Vec<u8>]) {
     let length = image.len();
     let Ok(store) = UrlStore::open(image.into()) else { return };
@@ -199,7 +199,7 @@ fn damaged_images_give_errors_or_wrong_answers() {
             let mut damaged = sound.clone();
             for _ in 0..1 + random.below(4) {
                 let at = usize::try_from(random.next()).unwrap() % damaged.len();
-                // Half of them where parts are described.
+                // Half of the damage is in the part that describes the parts.
                 let at = if random.below(2) == 0 { at } else { at % 200 };
                 damaged[at] = match random.below(3) {
                     0 => 0xff,

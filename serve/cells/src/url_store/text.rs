@@ -1,16 +1,16 @@
 //! Turns a key into its URL inside the buffer that holds the key.
 //!
-//! The key of a usual URL is as long as its URL less one byte or two, since `)` and the first comma, turned round with
-//! the labels, lie where the `//` goes: `com,example,)/a` becomes `),example,com/a`, and `http:` goes before it.
-//! Source: the form of `webstrata_layers::record::key`.
+//! The key of a usual URL is one or two bytes shorter than the URL. When the host is reversed, label by label, its last
+//! two bytes `,` and `)` come first, where the `//` goes: `com,example,)/a` becomes `),example,com/a`, and `http:` goes
+//! before it. Source: the form of `webstrata_layers::record::key`.
 
-/// Free bytes before the key.
+/// The number of free bytes before the key.
 pub(super) const ROOM: usize = 6;
 const MARK: u8 = 0x04;
 const MOVED: u8 = 0x10;
 
-/// Turns the key behind [`ROOM`] free bytes into its URL; gives whether it has the form of a key. The buffer is of no
-/// use if not.
+/// Turns the key after [`ROOM`] free bytes into its URL. Returns whether it has the form of a key; if not, the contents
+/// of the buffer are undefined.
 pub(super) fn url_in_place(buffer: &mut Vec<u8>) -> bool {
     let (Some(end), true) = (buffer.pop(), buffer.len() >= ROOM) else { return false };
     if end == 0x03 {
@@ -39,7 +39,7 @@ pub(super) fn url_in_place(buffer: &mut Vec<u8>) -> bool {
     }
     host[..2].copy_from_slice(b"//");
     let path = &mut key[bracket + 1..];
-    // A port is digits: few bytes from the end.
+    // A port consists of digits, so its mark is a few bytes from the end.
     if let Some(mark) = memchr_back(path) {
         let port = path.len() - mark;
         path.rotate_right(port);
@@ -56,14 +56,14 @@ pub(super) fn url_in_place(buffer: &mut Vec<u8>) -> bool {
     true
 }
 
-/// Where the mark of the port is.
+/// The place of the mark of the port.
 fn memchr_back(path: &[u8]) -> Option<usize> {
     let digits = path.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
     let mark = path.len().checked_sub(digits + 1)?;
     (path[mark] == MARK).then_some(mark)
 }
 
-/// Whether a host is four numbers, which are not turned round.
+/// Whether a host is four numbers, whose order is not reversed.
 fn is_ipv4(host: &[u8]) -> bool {
     host.first().is_some_and(u8::is_ascii_digit)
         && host.len() <= 15
@@ -73,7 +73,7 @@ fn is_ipv4(host: &[u8]) -> bool {
             .all(|label| (1..=3).contains(&label.len()) && label.iter().all(u8::is_ascii_digit))
 }
 
-/// `!`, then the URL with bytes moved out of the way.
+/// Decodes `!` and the URL with escaped bytes.
 fn unusual(buffer: &mut Vec<u8>) -> bool {
     if buffer.get(ROOM) != Some(&b'!') {
         return false;

@@ -1,7 +1,7 @@
-//! The dictionary of a URL store: up to some 16,000 short texts, and the codes that stand for them.
+//! The dictionary of a URL store: up to about 16,000 short texts, and their codes.
 //!
-//! Reads the stored dictionary once, at open, into a table; then reads codes. A code has two, three or four nibbles, by
-//! its first two: with `first = nibble 0 | nibble 1 << 4`,
+//! The stored dictionary is read once, at open, into a table. Codes are then read with the table. A code has two, three
+//! or four nibbles, depending on its first two: with `first = nibble 0 | nibble 1 << 4`,
 //!
 //! ```text
 //! first < short             2 nibbles   token first
@@ -10,45 +10,46 @@
 //!                                             + nibble 2 + nibble 3 * 16
 //! ```
 //!
-//! Nibbles lie low half first, so that codes are bits of little-endian words. Stored, in bits, lowest first: `short`
-//! and `middle` in 8 bits each; how many tokens have codes of two, three and four nibbles, in 17 bits each; three codes
-//! of [`crate::coding::huffman`], of shared lengths, of rest lengths less 1, and of bytes; then for each token in order
-//! the length that it shares with the token before, the length of the rest, and the rest. Numbers of tokens have gaps
-//! where a class is not full; no code of the gaps is ever written.
+//! Nibbles lie low half first, so that codes are bits of little-endian words. The stored dictionary has these parts, in
+//! bits, lowest first: `short` and `middle` in 8 bits each; the numbers of tokens with codes of two, three and four
+//! nibbles, in 17 bits each; three codes of [`crate::coding::huffman`], for shared lengths, for rest lengths less 1,
+//! and for bytes; then for each token in order, the length that it shares with the token before, the length of the
+//! rest, and the rest. The numbers of tokens have gaps if a class is not full. No code of a gap is ever written.
 //!
-//! Invariants of the table: each entry points to 32 bytes inside `text`; lengths are at most 32. So a token is copied
-//! or compared in whole 32 bytes. A token that the next one starts with lies inside it.
+//! Invariants of the table: each entry points to 32 bytes inside `text`, and lengths are at most 32. A token is
+//! therefore copied or compared as one chunk of 32 bytes. A token that is a prefix of the next token lies inside it.
 //!
-//! Cost: 4 bytes a token and 2 to 4 of text in memory; a code takes about 3 ns where tables are in the first-level
-//! cache.
+//! Cost: 4 bytes a token and 2 to 4 bytes of text in memory. A code takes about 3 ns if the tables are in the
+//! first-level cache.
 
 use crate::coding::bits::{BitReader, BitWriter};
 use crate::coding::huffman::{Code, Decoder};
 use crate::error::Damage;
 
-/// Longest token in bytes.
+/// The length of the longest token in bytes.
 pub(super) const TOKEN_MAX: usize = 32;
-/// Codes of four nibbles there can be.
+/// The largest number of codes of four nibbles.
 const TOKENS_MAX: usize = 1 << 16;
 const PART: &str = "dictionary";
 const BITS_MAX: u32 = 12;
 
-/// Where the classes of codes begin.
+/// The starts of the classes of codes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Classes {
-    /// Codes of two nibbles.
+    /// The number of codes of two nibbles.
     pub(super) short: u32,
     /// `short` and a sixteenth of the codes of three nibbles.
     pub(super) middle: u32,
 }
 
 impl Classes {
-    /// Tokens that have codes of two, three and four nibbles, at most.
+    /// The largest numbers of tokens with codes of two, three and four nibbles.
     pub(super) fn sizes(self) -> [usize; 3] {
         [self.short as usize, (self.middle - self.short) as usize * 16, (256 - self.middle) as usize * 256]
     }
 
-    /// For each value of the first two nibbles: the first token with them << 4 | nibbles of the code.
+    /// For each value of the first two nibbles: the first token with these nibbles << 4 | the number of nibbles of its
+    /// code.
     fn firsts(self) -> [u32; 256] {
         let before = self.short + (self.middle - self.short) * 16;
         let mut first = 0;
@@ -63,7 +64,7 @@ impl Classes {
         })
     }
 
-    /// The code of a token, and its nibbles.
+    /// The code of a token, and its length in nibbles.
     pub(super) fn code(self, token: u32) -> (u32, u32) {
         let before = self.short + (self.middle - self.short) * 16;
         if token < self.short {
@@ -83,17 +84,17 @@ impl Classes {
 pub(super) struct Tokens {
     /// See [`Classes::firsts`].
     firsts: [u32; 256],
-    /// For each number of a token: place in `text` << 6 | length; 0 in gaps, nothing behind the last.
+    /// For each number of a token: offset in `text` << 6 | length. Gaps have 0, and the list ends with the last token.
     entries: Vec<u32>,
-    /// Texts, and 32 bytes more.
+    /// The texts, and 32 bytes more.
     text: Vec<u8>,
 }
 
 impl Tokens {
-    /// Reads what [`store`] wrote.
+    /// Reads the dictionary that [`store`] wrote.
     ///
     /// # Errors
-    /// Anything else.
+    /// Any other bytes.
     pub(super) fn load(stored: &[u8]) -> Result<Self, Damage> {
         let outside =
             |value: usize, bound: usize| Damage::Outside { part: PART, value: value as u64, bound: bound as u64 };
@@ -112,7 +113,7 @@ impl Tokens {
         let sizes = classes.sizes();
         let mut entries = Vec::new();
         let (mut text, mut first) = (Vec::new(), 0);
-        // The token before: its place and length.
+        // The place and the length of the token before.
         let (mut start, mut length) = (0, 0);
         for (count, size) in counts.into_iter().zip(sizes) {
             if count > size || count > TOKENS_MAX {
@@ -143,12 +144,13 @@ impl Tokens {
         Ok(Self { firsts: classes.firsts(), entries, text })
     }
 
-    /// Bytes in memory.
+    /// The size in memory in bytes.
     pub(super) fn memory(&self) -> usize {
         size_of_val(&self.firsts) + self.entries.len() * 4 + self.text.len()
     }
 
-    /// The next code's token, with what follows it in 32 bytes: text, length, nibbles of the code.
+    /// The token of the next code: its text, at the start of 32 bytes; its length; and the number of nibbles of the
+    /// code.
     #[inline]
     pub(super) fn token(&self, word: u32) -> (&[u8; TOKEN_MAX], usize, usize) {
         let first = self.firsts[(word & 0xff) as usize];

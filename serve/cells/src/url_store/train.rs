@@ -1,52 +1,52 @@
 //! Trains the dictionary of a cell on a sample of its texts.
 //!
-//! Reads the texts of whole blocks, spread evenly over the cell; gives tokens by class of code. First one pass cuts
-//! greedily at the longest token known and makes a pair of neighbours a token when it has come a few times, so that
+//! Reads the texts of whole blocks, spread evenly over the cell, and returns tokens by class of code. A first pass cuts
+//! greedily at the longest known token. A pair of neighbours becomes a token when it has occurred a few times, so that
 //! tokens grow from single bytes. Then a few rounds cut the sample at least cost, drop each token that saves less than
-//! it costs, and add pairs that would save more than they cost. Single bytes that come in the cell always stay.
+//! it costs, and add pairs that would save more than they cost. Single bytes that occur in the cell always stay.
 //!
-//! Same texts, same tokens: no random state, and ties are broken by text.
+//! The same texts give the same tokens: there is no random state, and ties are broken by text.
 //!
-//! Memory: the sample, and some 10 MB. Cost: 5 passes over the sample.
+//! Memory: the sample, and about 10 MB. Cost: 5 passes over the sample.
 //!
-//! Source: candidates as in OnPair (Gargiulo et al. 2025); dropping by true gain after an optimal cut is the usual way
-//! of unigram vocabularies (Kudo 2018), with bytes of code in the place of likelihood.
+//! Source: candidates as in OnPair (Gargiulo et al. 2025). Dropping by true gain after an optimal cut is the usual
+//! method of unigram vocabularies (Kudo 2018), with the length of codes instead of likelihood.
 
 use super::parser::{Parser, Trie};
 use super::tokens::{Classes, TOKEN_MAX};
 use std::collections::BTreeMap;
 
-/// Candidates at most.
+/// The largest number of candidates.
 const CANDIDATES_MAX: usize = 24 << 10;
-/// Rounds of cutting, dropping and adding.
+/// The rounds of cutting, dropping and adding.
 const ROUNDS: usize = 4;
-/// What a token costs in the dictionary, in nibbles: lengths and own bytes, and the table in memory.
+/// The cost of a token in the dictionary, in nibbles: lengths, its bytes, and the table in memory.
 const TOKEN_NIBBLES: u64 = 10;
 
-/// Texts to train on, in blocks.
+/// The texts to train on, in blocks.
 #[derive(Debug)]
 pub(super) struct Sample {
     bytes_max: usize,
-    /// Number of the block, its texts, and where each ends.
+    /// The number of the block, its texts, and the end of each text.
     blocks: Vec<(u64, Vec<u8>, Vec<usize>)>,
-    /// Every how many blocks one is kept.
+    /// One of `stride` blocks is kept.
     stride: u64,
-    /// Blocks seen.
+    /// The number of blocks seen.
     seen: u64,
     bytes: usize,
-    /// Bytes of all texts, kept or not.
+    /// The size of all texts in bytes, kept or not.
     bytes_all: u64,
-    /// The bytes that come in any text.
+    /// The bytes that occur in any text.
     pub(super) alphabet: [bool; 256],
 }
 
 impl Sample {
-    /// A sample of about `bytes_max` bytes at most.
+    /// A sample of at most about `bytes_max` bytes.
     pub(super) fn new(bytes_max: usize) -> Self {
         Self { bytes_max, blocks: Vec::new(), stride: 1, seen: 0, bytes: 0, bytes_all: 0, alphabet: [false; 256] }
     }
 
-    /// Takes the texts of the next block, which end at `ends`.
+    /// Adds the texts of the next block, which end at `ends`.
     pub(super) fn push(&mut self, texts: &[u8], ends: &[usize]) {
         texts.iter().for_each(|&byte| self.alphabet[usize::from(byte)] = true);
         self.bytes_all += texts.len() as u64;
@@ -74,11 +74,11 @@ impl Sample {
 #[derive(Debug)]
 pub(super) struct Trained {
     pub(super) classes: Classes,
-    /// Tokens in order of their numbers, which in each class is that of their bytes.
+    /// The tokens in order of their numbers. In each class, that is the order of their bytes.
     pub(super) tokens: [Vec<Vec<u8>>; 3],
 }
 
-/// Trains on a sample.
+/// Trains tokens on a sample.
 pub(super) fn train(sample: &Sample) -> Trained {
     let mut tokens = candidates(sample);
     let mut nibbles = vec![3; tokens.len()];
@@ -151,7 +151,7 @@ pub(super) fn train(sample: &Sample) -> Trained {
     by_class(tokens, &counts)
 }
 
-/// Codes for tokens that come so often.
+/// Assigns codes to tokens by their counts.
 fn by_class(tokens: Vec<Vec<u8>>, counts: &[u64]) -> Trained {
     let mut order: Vec<_> = tokens.into_iter().zip(counts).collect();
     order.sort_by(|a, b| b.1.cmp(a.1).then_with(|| a.0.cmp(&b.0)));
@@ -165,7 +165,7 @@ fn by_class(tokens: Vec<Vec<u8>>, counts: &[u64]) -> Trained {
     Trained { classes, tokens }
 }
 
-/// Single bytes, and pairs that came often enough while tokens were being made.
+/// Single bytes, and pairs that occurred often enough while tokens were made.
 fn candidates(sample: &Sample) -> Vec<Vec<u8>> {
     let mut tokens: Vec<Vec<u8>> =
         (0..=255u8).filter(|&byte| sample.alphabet[usize::from(byte)]).map(|byte| vec![byte]).collect();
@@ -189,7 +189,7 @@ fn candidates(sample: &Sample) -> Vec<Vec<u8>> {
             {
                 let text = [tokens[first as usize].as_slice(), &tokens[token as usize]].concat();
                 let number = u32::try_from(tokens.len()).unwrap_or(u32::MAX);
-                // The same text may have come of another pair.
+                // Another pair may have given the same text.
                 if !has(&trie, &text) {
                     trie.insert(&text, number);
                     tokens.push(text);
@@ -207,7 +207,7 @@ fn has(trie: &Trie, text: &[u8]) -> bool {
     found
 }
 
-/// The classes that make codes shortest; counts fall.
+/// The classes with the shortest codes in total. Counts fall.
 fn fit(counts: &[u64]) -> Classes {
     let mut sums = vec![0];
     for &count in counts {
@@ -228,9 +228,9 @@ fn fit(counts: &[u64]) -> Classes {
     best.1
 }
 
-/// How often pairs of tokens come.
+/// Counts of pairs of tokens.
 struct Pairs {
-    /// Open addressing: (first << 16 | second, count); count 0 where free.
+    /// Open addressing: (first << 16 | second, count). The count is 0 in free slots.
     slots: Vec<(u32, u32)>,
     taken: usize,
 }
@@ -240,7 +240,7 @@ impl Pairs {
         Self { slots: vec![(0, 0); 1 << 12], taken: 0 }
     }
 
-    /// Counts a pair of tokens below 2^16; gives its count.
+    /// Counts a pair of tokens below 2^16. Returns its count.
     fn add(&mut self, first: u32, second: u32) -> u32 {
         if (self.taken + 1) * 2 > self.slots.len() {
             let old = std::mem::take(&mut self.slots);

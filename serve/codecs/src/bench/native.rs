@@ -1,4 +1,4 @@
-//! WebGraph's own rows: its crate and its files alone, with nothing of ours between.
+//! WebGraph's native rows: only its crate and its files, without code of this workspace in between.
 
 use super::{BenchError, Row, ns_a_link, timed};
 use crate::codec::{bv, bv_files};
@@ -14,7 +14,7 @@ pub(super) const NATIVE: [(&str, bv::Options); 3] = [
     ("webgraph z(16,3)", bv::Options { window: 16, chain_max: 3, zuckerli: true }),
 ];
 
-/// The crate's own compressor, files, loader and iterators.
+/// Measures the compressor, files, loader and iterators of the crate.
 pub(super) fn measure(name: &str, options: &bv::Options, lists: &Lists, order: &[usize]) -> Result<Row, BenchError> {
     let dir = tempfile::tempdir()?;
     let basename = dir.path().join("graph");

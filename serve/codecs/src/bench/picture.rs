@@ -1,5 +1,5 @@
-//! The tables as one SVG: for each graph a panel, bits a link to the right and nanoseconds a link upwards, both on
-//! scales of powers of two; an encoding is a dot with its name, so what is small and fast is at the lower left.
+//! The tables as one SVG with a panel for each graph: bits a link to the right and nanoseconds a link upwards, both on
+//! scales of powers of two. An encoding is a dot with its name, so small and fast encodings are at the lower left.
 
 use std::fmt::Write;
 
@@ -7,9 +7,9 @@ use super::Table;
 
 const PANEL_WIDTH: f64 = 460.0;
 const PANEL_HEIGHT: f64 = 320.0;
-/// Around the square in which the dots are.
+/// The margin around the area with the dots.
 const MARGIN: f64 = 48.0;
-/// Powers of two at the edges of a panel: bits, nanoseconds.
+/// The powers of two at the edges of a panel: bits, nanoseconds.
 const BITS: (f64, f64) = (0.0, 7.0);
 const NANOSECONDS: (f64, f64) = (-1.0, 10.0);
 
@@ -25,14 +25,14 @@ pub fn picture(tables: &[Table]) -> String {
     );
     for (at, table) in tables.iter().enumerate() {
         let (left, top) = ((at % 2) as f64 * PANEL_WIDTH, (at / 2) as f64 * PANEL_HEIGHT);
-        // Nothing that is written to a string fails.
+        // Writing to a string never fails.
         let _ = panel(table, left, top, &mut svg);
     }
     svg.push_str("</svg>\n");
     svg
 }
 
-/// Where a value lies between the edges, from 0 to 1.
+/// The position of a value between the edges, from 0 to 1.
 fn share(value: f64, (low, high): (f64, f64)) -> f64 {
     ((value.max(f64::MIN_POSITIVE).log2() - low) / (high - low)).clamp(0.0, 1.0)
 }

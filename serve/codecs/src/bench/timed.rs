@@ -1,10 +1,9 @@
-//! Encodings of a store's links, with time: the tables of a graph, and what each encoding takes as a link store of a
+//! Encodings of a store's links with time: the tables of a graph, and the size of each encoding as a link store of a
 //! cell.
 //!
-//! All partitions of the store are one cell here, in memory, with what several rows say of a URL put together. The
-//! union of links over all captures is measured as a graph is; then every encoding holds the records with their times
-//! too (see [`webstrata_cells::links::encoding`]), and gives back each of them as the layers have it before its bytes
-//! are counted.
+//! All partitions of the store are one cell here, in memory, and the records of several rows are joined. The union of
+//! links over all captures is measured like a graph. Then every encoding holds the records with their times too (see
+//! [`webstrata_cells::links::encoding`]), and must give back each record as in the layers before its bytes are counted.
 
 use std::fmt::Debug;
 
@@ -23,7 +22,7 @@ use super::{BenchError, Step, Table, Tell, measure};
 /// Measures all encodings on the links of a store and on its in-links.
 ///
 /// # Errors
-/// Layers that cannot be read, an encoding that fails or answers wrongly.
+/// Layers that cannot be read, and an encoding that fails or answers wrongly.
 pub fn measure_store(name: &str, store: &Store, tell: Tell<'_>) -> Result<[Table; 2], BenchError> {
     let counts = store.manifest().counts;
     let nodes = usize::try_from(counts.urls).unwrap_or(usize::MAX);
@@ -32,7 +31,7 @@ pub fn measure_store(name: &str, store: &Store, tell: Tell<'_>) -> Result<[Table
     let pages = with(Layer::Ol).flat_map(|partition| scan::pages(store, partition));
     let pages = pages.collect::<Result<Vec<_>, _>>().map_err(Error::from)?;
     let pages = together(pages, |page| page.uid, |rows| join::pages(rows).map(|joined| joined.page));
-    // All URLs are those of one cell, so each UID is its own number.
+    // All URLs are in one cell, so each UID is its own number.
     let pages: Vec<_> = pages.into_iter().map(|page| page.renumbered(|uid| Number(uid.0))).collect();
     let sources = with(Layer::Il).flat_map(|partition| scan::in_links(store, partition));
     let sources = sources.collect::<Result<Vec<_>, _>>().map_err(Error::from)?;
@@ -40,7 +39,7 @@ pub fn measure_store(name: &str, store: &Store, tell: Tell<'_>) -> Result<[Table
     let sources: Vec<_> = sources.into_iter().map(|record| record.renumbered(|uid| Number(uid.0))).collect();
 
     let keys = partitions().filter(|partition| partition.urls > 0).flat_map(|partition| keys_of(store, partition));
-    // Those of several rows are in the order of each.
+    // With several rows, keys are in order within each row only.
     let keys = (store.manifest().rows.len() == 1).then(|| keys.collect::<Result<Vec<_>, _>>()).transpose()?;
     let keys = keys.as_deref();
     let shape_of = |count| CellShape { first: Number(0), nodes, count, keys };
@@ -67,7 +66,7 @@ pub fn measure_store(name: &str, store: &Store, tell: Tell<'_>) -> Result<[Table
     Ok([forward, backward])
 }
 
-/// The records of rows, the oldest row's first, as one for each URL, in order of UIDs.
+/// Joins the records of each URL. Records come by row, the oldest row first; the result is in order of UIDs.
 fn together<T>(mut records: Vec<T>, uid: impl Fn(&T) -> Uid, join: impl Fn(&[&T]) -> Option<T>) -> Vec<T> {
     if records.is_sorted_by(|one, other| uid(one) < uid(other)) {
         return records;
@@ -92,7 +91,7 @@ fn union<'a>(nodes: usize, records: impl Iterator<Item = (Number, &'a [Number])>
     lists
 }
 
-/// The first node whose record is another than it should be.
+/// The first node with a record that differs from the expected one.
 fn differing<'a, T: PartialEq + Debug + 'a>(
     nodes: usize,
     records: impl Iterator<Item = (Number, &'a T)>,
@@ -108,7 +107,7 @@ fn differing<'a, T: PartialEq + Debug + 'a>(
     Ok(None)
 }
 
-/// Adds to a table what each of its encodings takes with time.
+/// Adds to a table the bytes of each of its encodings with time.
 fn with_time(
     table: &mut Table,
     occurrences: u64,

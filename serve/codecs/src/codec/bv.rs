@@ -1,15 +1,14 @@
 //! The BV format, written and read by the `webgraph` crate (Boldi & Vigna, *The WebGraph Framework I*, WWW 2004).
 //!
-//! A list copies parts of one of the lists before it (`window` of them, over at most `chain_max` steps), then has
-//! intervals and residual gaps; outdegrees, blocks and intervals are in γ, distances unary, residuals in ζ3. Node
+//! A list copies parts of one of the `window` lists before it (in chains of at most `chain_max` steps), then has
+//! intervals and residual gaps. Outdegrees, blocks and intervals are in γ, distances unary, residuals in ζ3. Node
 //! numbers in the bits are UIDs, so that differences stay small wherever the cell begins. [`super::bv_files`] reads and
 //! writes the crate's files.
 //!
 //! Bytes: the XXH3 of all that follows, then seven words (nodes, first UID, links, window, `chain_max`, bytes of the
-//! graph, bytes of the offsets), the graph as in a `.graph` file, and the offsets of the lists in it as in an
-//! `.offsets` file. To open them, the graph is copied into aligned words, and the offsets into an Elias-Fano list
-//! (`.ef`), which the sizes tell as the index. The crate trusts its bits, so nothing is read from bytes whose sum is
-//! wrong.
+//! graph, bytes of the offsets), the graph as in a `.graph` file, and the offsets of its lists as in an `.offsets`
+//! file. Opening copies the graph into aligned words, and the offsets into an Elias-Fano list (`.ef`), which the sizes
+//! count as the index. The crate trusts its bits, so bytes with a wrong checksum are not read.
 
 use bytes::Bytes;
 use dsi_bitstream::prelude::{BE, BitSeek, BufBitReader, BufBitWriter, GammaRead, MemWordReader, WordAdapter};
@@ -29,21 +28,21 @@ use webstrata_cells::{Damage, EncodeError};
 
 const CODEC: &str = "BV";
 const HEADER: u64 = 64;
-/// UIDs are below, because the crate takes differences as signed numbers.
+/// UIDs must be below this bound, because the crate takes differences as signed numbers.
 pub(super) const UID_END: u64 = 1 << 62;
-/// Shortest interval; that of the crate and of WebGraph.
+/// The shortest interval, as in the crate and in WebGraph.
 const INTERVAL_MIN: usize = 4;
-/// Lists that the second compressor weighs together.
+/// The number of lists that the second compressor weighs together.
 const CHUNK: usize = 10_000;
 
-/// How lists are encoded.
+/// The options for encoding lists.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// Lists before a list that it may copy from.
+    /// The number of lists before a list that it may copy from.
     pub window: usize,
-    /// Steps from a list to one that copies from none.
+    /// The largest number of steps from a list to a list that copies from none.
     pub chain_max: usize,
-    /// Weighs whole chunks of choices of copies, after Zuckerli.
+    /// Whether choices of copies are weighed in whole chunks, as in Zuckerli.
     pub zuckerli: bool,
 }
 
@@ -81,7 +80,7 @@ pub fn encode(lists: &Lists, options: &Options) -> Result<Vec<u8>, EncodeError> 
     Ok(out)
 }
 
-/// Writes the bits of `.graph` and `.offsets` files; the text of the `.properties` file.
+/// Writes the bits of `.graph` and `.offsets` files. Returns the text of the `.properties` file.
 pub(super) fn compress(
     lists: &Lists,
     options: &Options,
@@ -92,7 +91,7 @@ pub(super) fn compress(
     let encoder = ConstCodesEncoder::<BE, _>::new(bits);
     let offsets = OffsetsWriter::from_write(offsets, true)?;
     let (window, chain_max, first) = (options.window, options.chain_max, usize::try_from(lists.first)?);
-    // UIDs are below 2^62; what is not is refused before.
+    // UIDs are below 2^62; [`encode`] rejects others before.
     let number = |&link: &u64| (usize::try_from(link).unwrap_or(usize::MAX), ());
     let mut successors = (0..lists.nodes()).map(|node| lists.list(node).iter().map(number));
     let stats = if options.zuckerli {
@@ -111,7 +110,7 @@ fn flags(window: usize, chain_max: usize) -> CompFlags {
     CompFlags { compression_window: window, max_ref_count: chain_max, ..CompFlags::default() }
 }
 
-/// The bits of a graph and where each list is in them.
+/// The bits of a graph, and the place of each list in the bits.
 #[derive(Debug)]
 struct Source {
     first: usize,
@@ -130,7 +129,7 @@ impl RandomAccessDecoderFactory for Source {
     }
 }
 
-/// A BV graph, opened.
+/// A BV graph, ready to answer.
 #[derive(Debug)]
 pub struct Bv {
     nodes: usize,
@@ -141,10 +140,10 @@ pub struct Bv {
 }
 
 impl Bv {
-    /// Opens what [`encode`] wrote.
+    /// Opens the bytes that [`encode`] wrote.
     ///
     /// # Errors
-    /// Bytes with another sum than theirs, and a header that does not fit them.
+    /// Bytes with a wrong checksum, and a header that does not fit the bytes.
     pub fn open(bytes: Bytes) -> Result<Self, Damage> {
         let mut sections = Sections::new(bytes.clone(), CODEC);
         let (stored_sum, computed_sum) = (sections.word()?, xxh3_64(&bytes[8..]));
@@ -173,7 +172,7 @@ impl Bv {
     }
 }
 
-/// Bytes as the words that the crate reads from memory, filled with zeros.
+/// The bytes as the words that the crate reads from memory, padded with zeros.
 fn words(bytes: &[u8]) -> Box<[u32]> {
     let (words, end) = bytes.as_chunks();
     let mut last = [0; 4];
@@ -181,7 +180,7 @@ fn words(bytes: &[u8]) -> Box<[u32]> {
     words.iter().chain([&last]).map(|word| u32::from_ne_bytes(*word)).collect()
 }
 
-/// The offsets of an `.offsets` file, of the lists and of the end.
+/// The offsets in an `.offsets` file: of each list, and of the end.
 fn starts(offsets: &[u8], nodes: usize, end: u64) -> Result<EF, Damage> {
     let damaged = |value: u64| Damage::Outside { part: "offsets of a BV graph", value, bound: end };
     let words = words(offsets);
@@ -197,8 +196,8 @@ fn starts(offsets: &[u8], nodes: usize, end: u64) -> Result<EF, Damage> {
     ef_from_builder(builder).map_err(|_| damaged(at))
 }
 
-/// Bytes of an Elias-Fano list of `count` numbers up to `end`: low bits, high bits, and for 2,048 numbers nine words
-/// that find them.
+/// The bytes of an Elias-Fano list of `count` numbers up to `end`: low bits, high bits, and nine words for each 2,048
+/// numbers that help to find them.
 fn elias_fano_bytes(count: u64, end: u64) -> u64 {
     let low = (end / count).checked_ilog2().unwrap_or(0);
     (count * u64::from(low) + count + (end >> low)).div_ceil(8) + count.div_ceil(2048) * 72
@@ -227,7 +226,7 @@ impl LinkCodec for Bv {
 
     fn scan(&self, visit: &mut dyn FnMut(usize, &[u64])) -> Result<(), Damage> {
         let (mut scratch, mut links) = (StoreScratch::default(), Vec::new());
-        // The crate's iterator looks back over the window, and knows no first node but 0.
+        // The crate's iterator looks back over the window, and supports only 0 as first node.
         if self.first == 0 {
             let mut lists = self.graph.iter();
             for node in 0..self.nodes {

@@ -1,9 +1,8 @@
-//! Graphs as WebGraph's own files: `BASENAME.graph` and `.properties` are read; these, `.offsets` and `.ef` are
-//! written.
+//! Graphs as WebGraph's files. Reads `BASENAME.graph` and `.properties`; writes these, `.offsets` and `.ef`.
 //!
-//! Reading goes through the graph in order, for which the crate needs neither `.offsets` nor `.ef`. Writing makes all
-//! four, so that the crate opens them in any way it knows. Files have no sums and the crate trusts them, so damaged
-//! ones may make it panic; this comes back as an error.
+//! Reading passes through the graph in order, for which the crate needs neither `.offsets` nor `.ef`. Writing makes all
+//! four, so that the crate can open them in any of its ways. The files have no checksums and the crate trusts them, so
+//! damaged files may make it panic. Such a panic is returned as an error.
 
 use dsi_bitstream::prelude::BE;
 use dsi_progress_logger::ProgressLogger;
@@ -20,7 +19,7 @@ use webstrata_cells::links::lists::Lists;
 pub struct FileError {
     /// The basename.
     pub path: PathBuf,
-    /// What is wrong.
+    /// The error.
     pub source: BoxedError,
 }
 
@@ -29,7 +28,7 @@ pub struct FileError {
 /// # Errors
 /// Files that are missing or damaged, or in an encoding that is not big-endian.
 pub fn import(basename: &Path) -> Result<Lists, FileError> {
-    // Nothing outlives a panic but the message.
+    // Only the message outlives a panic.
     let read = std::panic::catch_unwind(|| read(basename));
     let read = read.unwrap_or_else(|_| Err("the graph is damaged".into()));
     read.map_err(|source| FileError { path: basename.to_owned(), source })

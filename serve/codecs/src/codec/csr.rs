@@ -1,8 +1,7 @@
-//! Plain ends and links, 64 bits each: the baseline, which nothing needs to decode. [`super::link1`] is the same in 32
-//! bits.
+//! Plain ends and links, 64 bits each: the baseline, without any decoding. [`super::link1`] is the same in 32 bits.
 //!
 //! Bytes: a header of five words (nodes, first UID, links, bytes an end, bytes a link; 4 or 8 bytes), then for each
-//! node where its list ends in the links, then the links. A look-up reads two ends and copies the links.
+//! node the end of its list in the links, then the links. A look-up reads two ends and copies the links.
 
 use bytes::Bytes;
 
@@ -20,7 +19,7 @@ pub fn encode(lists: &Lists) -> Vec<u8> {
     encode_with(lists, 8, 8)
 }
 
-/// As [`encode`], with 4 bytes for ends and for links where they fit.
+/// Like [`encode`], with 4 bytes an end or a link if the values fit.
 pub(super) fn encode_narrow(lists: &Lists) -> Vec<u8> {
     let widest = lists.links.iter().copied().max().unwrap_or(0);
     encode_with(lists, width_of(lists.links.len() as u64), width_of(widest))
@@ -35,7 +34,7 @@ fn encode_with(lists: &Lists, end_bytes: usize, link_bytes: usize) -> Vec<u8> {
     out
 }
 
-/// Plain lists, opened.
+/// Plain lists, ready to answer.
 #[derive(Clone, Debug)]
 pub struct Csr {
     nodes: usize,
@@ -46,7 +45,7 @@ pub struct Csr {
 }
 
 impl Csr {
-    /// Opens what [`encode`] or [`super::link1::encode`] wrote.
+    /// Opens the bytes that [`encode`] or [`super::link1::encode`] wrote.
     ///
     /// # Errors
     /// A header that does not fit the bytes.
@@ -63,7 +62,7 @@ impl Csr {
         Ok(Self { nodes, end_bytes, link_bytes, ends, links })
     }
 
-    /// Where the list of a node lies in the bytes of links.
+    /// The range of the list of a node in the bytes of links.
     #[inline]
     fn range(&self, node: usize) -> Result<(usize, usize), Damage> {
         let end = |node| wide_at(&self.ends, node, self.end_bytes);

@@ -1,22 +1,22 @@
-//! Huffman codes for numbers without a bound: a number below the last symbol is a symbol; the last symbol is an escape,
-//! and a nybble code of what the number exceeds it by follows.
+//! Huffman codes for numbers without a bound. A number below the last symbol is a symbol. The last symbol is an escape,
+//! which is followed by a nybble code of the number less the last symbol.
 
 use super::nybble;
 use webstrata_cells::Damage;
 use webstrata_cells::coding::bits::{BitReader, BitWriter};
 use webstrata_cells::coding::huffman::{Code, Decoder};
 
-/// How often each symbol comes.
+/// The number of times that each symbol occurs.
 #[derive(Clone, Debug)]
 pub(super) struct Counts(Vec<u64>);
 
 impl Counts {
-    /// None yet, of `symbols` symbols.
+    /// Counts of `symbols` symbols, all 0.
     pub(super) fn new(symbols: usize) -> Self {
         Self(vec![0; symbols])
     }
 
-    /// Before anything is known: each symbol comes, small ones far more often.
+    /// A guess before counts are known: each symbol occurs, and small ones far more often.
     pub(super) fn guess(symbols: usize) -> Self {
         Self((1..=symbols as u64).map(|at| 1 + (1 << 30) / (at * at)).collect())
     }
@@ -27,22 +27,22 @@ impl Counts {
         self.0[usize::try_from(value).map_or(last, |value| value.min(last))] += 1;
     }
 
-    /// The best code.
+    /// The optimal code.
     pub(super) fn fit(&self, bits_max: u32) -> Escaped {
         Escaped { code: Code::fit(&self.0, bits_max), last: self.0.len() - 1 }
     }
 
-    /// The best code without an escape, for numbers that all are symbols.
+    /// The optimal code without an escape, if all numbers are symbols.
     pub(super) fn fit_plain(&self, bits_max: u32) -> Escaped {
         Escaped { code: Code::fit(&self.0, bits_max), last: usize::MAX }
     }
 }
 
-/// A code to write with.
+/// A code for writing.
 #[derive(Clone, Debug)]
 pub(super) struct Escaped {
     code: Code,
-    /// The escape; `usize::MAX` where there is none.
+    /// The escape; `usize::MAX` if there is none.
     last: usize,
 }
 
@@ -51,7 +51,7 @@ impl Escaped {
         usize::try_from(value).map_or(self.last, |value| value.min(self.last))
     }
 
-    /// Bits of a number; many where its symbol was never counted.
+    /// The bits of a number. A large value if its symbol was never counted.
     pub(super) fn bits(&self, value: u64) -> u32 {
         let symbol = self.symbol(value);
         let code_bits = if self.code.has(symbol) { self.code.bits(symbol) } else { 24 };
@@ -73,7 +73,7 @@ impl Escaped {
     }
 }
 
-/// A code to read with.
+/// A code for reading.
 #[derive(Clone, Debug)]
 pub(super) struct EscapedDecoder {
     decoder: Decoder,
@@ -81,7 +81,7 @@ pub(super) struct EscapedDecoder {
 }
 
 impl EscapedDecoder {
-    /// Reads what [`Escaped::store`] wrote, of at most `symbols` symbols.
+    /// Reads the code that [`Escaped::store`] wrote, of at most `symbols` symbols.
     pub(super) fn load(stored: &mut BitReader<'_>, symbols: usize, bits_max: u32) -> Result<Self, Damage> {
         Ok(Self { decoder: Decoder::load(stored, symbols, bits_max)?, last: symbols - 1 })
     }
@@ -91,7 +91,7 @@ impl EscapedDecoder {
         Ok(Self { decoder: Decoder::load(stored, symbols, bits_max)?, last: usize::MAX })
     }
 
-    /// Takes the next number.
+    /// Reads the next number.
     #[inline]
     pub(super) fn read(&self, bits: &mut BitReader<'_>) -> u64 {
         let symbol = self.decoder.read(bits);

@@ -1,8 +1,8 @@
 //! Link2: gaps in nybbles, and compressed starts (Randall et al., *The Link Database*, SRC-RR-175, section 3).
 //!
-//! The first link of a list is written as its difference from the UID of the node, with a sign; each other one as its
-//! difference from the link before. Both are nybble codes; a list ends where the next one starts. See [`super::starts`]
-//! for how the paper's classes of degree, which it gets by its numbering of URLs, are classes of 16 neighbours here.
+//! The first link of a list is written as its signed difference from the UID of the node, and each other link as its
+//! difference from the link before. Both are nybble codes. A list ends where the next one starts. The paper gets
+//! classes of degree by its numbering of URLs; here they are classes of 16 neighbours, see [`super::starts`].
 //!
 //! Bytes: a header of two words (nodes, first UID), then starts in nybbles.
 
@@ -37,7 +37,7 @@ pub fn encode(lists: &Lists) -> Vec<u8> {
     out
 }
 
-/// What is written for a link: its difference from the one before, or with a sign from the node.
+/// The number that is written for a link: its difference from the link before, or its signed difference from the node.
 pub(super) fn step(before: Option<u64>, link: u64, uid: u64) -> u64 {
     match before {
         None => nybble::fold(link.wrapping_sub(uid).cast_signed()),
@@ -45,13 +45,13 @@ pub(super) fn step(before: Option<u64>, link: u64, uid: u64) -> u64 {
     }
 }
 
-/// The first link of a list, from what [`step`] gave.
+/// The first link of a list, from the number that [`step`] returned.
 #[inline]
 pub(super) fn first_link(step: u64, uid: u64) -> u64 {
     uid.wrapping_add_signed(nybble::unfold(step))
 }
 
-/// Link2, opened.
+/// Link2, ready to answer.
 #[derive(Clone, Debug)]
 pub struct Link2 {
     first: u64,
@@ -59,7 +59,7 @@ pub struct Link2 {
 }
 
 impl Link2 {
-    /// Opens what [`encode`] wrote.
+    /// Opens the bytes that [`encode`] wrote.
     ///
     /// # Errors
     /// A header that does not fit the bytes.

@@ -1,19 +1,19 @@
-//! The nybble code (Randall et al., *The Link Database*, section 3.2): a number in groups of 3 bits, the lowest first,
-//! each in a nybble above a stop bit, which is 1 in the last nybble. Numbers that may be negative carry their sign in
-//! the lowest bit.
+//! The nybble code (Randall et al., *The Link Database*, section 3.2). A number is cut into groups of 3 bits, the
+//! lowest first. Each group is in a nybble above a stop bit, which is 1 in the last nybble. Numbers that may be
+//! negative carry their sign in the lowest bit.
 //!
 //! 28 is the nybbles 1000 0111; as a signed number it is 0000 1111; -6 is 1010 0011. Any 64-bit number has a code, of
 //! at most 22 nybbles.
 
 use webstrata_cells::coding::bits::{BitReader, BitWriter};
 
-/// Nybbles of the longest code.
+/// The nybbles of the longest code.
 const NYBBLES_MAX: u32 = 22;
-/// Stop bits of the nybbles that one look shows.
+/// The stop bits of the nybbles that one peek returns.
 const STOPS: u64 = 0x0011_1111_1111_1111;
 
-/// Sign below magnitude. The differences of 64-bit UIDs wrap around, so all 2^64 values come; the one without a
-/// magnitude in 63 bits takes the place of the negative zero.
+/// Puts the sign below the magnitude. Differences of 64-bit UIDs wrap around, so all 2^64 values occur. The one value
+/// whose magnitude does not fit in 63 bits takes the place of the negative zero.
 pub(super) fn fold(value: i64) -> u64 {
     value.unsigned_abs() << 1 | u64::from(value < 0)
 }
@@ -27,7 +27,7 @@ pub(super) fn unfold(folded: u64) -> i64 {
     }
 }
 
-/// Bits of a number's code.
+/// The number of bits of a number's code.
 pub(super) fn bits(value: u64) -> u32 {
     (64 - (value | 1).leading_zeros()).div_ceil(3) * 4
 }
@@ -41,7 +41,7 @@ pub(super) fn write(mut value: u64, out: &mut BitWriter) {
     out.write(value << 1 | 1, 4);
 }
 
-/// Reads a number; bits that are no code give some number, and are passed in bounded steps.
+/// Reads a number. Bits that are not a code give some number, in a bounded number of steps.
 #[inline]
 pub(super) fn read(bits: &mut BitReader<'_>) -> u64 {
     let word = bits.peek();

@@ -1,18 +1,19 @@
-//! Lists as changes of lists shortly before them: what [`super::link3`] and [`super::iir7`] share, who differ in which
-//! list they take and in how its distance and the links are written.
+//! Lists as changes of lists shortly before them: the common part of [`super::link3`] and [`super::iir7`]. These two
+//! differ in the list that they choose, and in how its distance and the links are written.
 //!
-//! The record of a list that is not empty: *ref*, the distance to the list that it is a change of (its representative),
-//! or 0; unless that is 0, *deletes*: how many links of the representative are not in this list, then the place of each
-//! in it as the difference from the place before (less 1); then *adds*: the other links as in [`super::link2`], to the
-//! end of the record. The chain of representatives has at most `hops_max` steps, in the bytes as in the reader.
+//! The record of a list that is not empty has up to three parts. *Ref* is the distance to the list that this list
+//! changes (its representative), or 0. Unless ref is 0, *deletes* follow: the number of links of the representative
+//! that are not in this list, then the place of each in the representative, as the difference from the place before
+//! (less 1). *Adds* are the other links as in [`super::link2`], up to the end of the record. Chains of representatives
+//! have at most `hops_max` steps, in the bytes and in the reader.
 //!
 //! Bytes: a header of six words (nodes, first UID, longest distance, `hops_max`, 1 if adds have a Huffman code and 0 if
 //! they are nybbles, bytes of the codes), the codes of ref, number of deletes, deletes and adds, then starts, in
-//! nybbles or, with a code for adds, in bits. Numbers of deletes and their places from 255, adds from 4,095 on are
-//! escaped ([`super::escaped`]).
+//! nybbles or, with a code for adds, in bits. Numbers and places of deletes from 255 on are escaped, and adds from
+//! 4,095 on ([`super::escaped`]).
 //!
-//! Codes are fitted to what they write: a choice of representatives with guessed codes gives counts, codes fitted to
-//! these give the final choice, and codes fitted to its counts write.
+//! Codes are fitted in three steps. A choice of representatives with guessed codes gives counts. Codes fitted to these
+//! counts give the final choice. Codes fitted to the counts of the final choice write.
 
 use bytes::Bytes;
 
@@ -29,43 +30,44 @@ use webstrata_cells::scratch::StoreScratch;
 
 const HEADER: u64 = 48;
 const PART_HOPS: &str = "steps to a list";
-/// Farthest that a header may send back.
+/// The longest distance that a header may contain.
 const DISTANCE_MAX: u64 = 255;
 const HOPS_MAX: u64 = 255;
-/// Symbols of the codes for numbers and places of deletes, and for adds.
+/// The number of symbols of the codes for numbers and places of deletes, and for adds.
 const DELETE_SYMBOLS: usize = 256;
 const ADD_SYMBOLS: usize = 4096;
-/// Longest codes; tables are looked up, so the small ones stay small.
+/// The longest codes in bits. Decoding looks codes up in tables, so frequently used tables stay small.
 const DELETE_BITS: u32 = 12;
 const ADD_BITS: u32 = 15;
 
-/// Which representative is taken.
+/// The rule that chooses a representative.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Choice {
-    /// The one that makes the record shortest.
+    /// The representative with the shortest record.
     Shortest,
-    /// The one whose links are most the same: shared by either's, at least the threshold; then the one with fewer hops.
+    /// The most similar representative: shared links divided by the links of either list, at least the threshold. Of
+    /// equally similar ones, the one with fewer hops.
     MostSimilar {
-        /// From 0 to 1.
+        /// The threshold, from 0 to 1.
         threshold: f64,
     },
 }
 
-/// How lists are encoded.
+/// The options for encoding lists.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Options {
     pub(super) choice: Choice,
-    /// Lists before a list that may be its representative; at most 255.
+    /// The number of lists before a list that may be its representative; at most 255.
     pub(super) distance_max: u8,
-    /// Steps from a list to one without a representative.
+    /// The largest number of steps from a list to a list without a representative.
     pub(super) hops_max: u8,
-    /// Whether distances are as long in bits as each other.
+    /// Whether all distances take the same number of bits.
     pub(super) fixed_refs: bool,
     /// Whether adds have a Huffman code.
     pub(super) huffman_adds: bool,
 }
 
-/// A list as a change of another.
+/// A list as a change of another list.
 #[derive(Debug, Default)]
 struct Change {
     deletes: Vec<u64>,
@@ -74,7 +76,7 @@ struct Change {
 }
 
 impl Change {
-    /// From `old`, which is empty where there is no representative, to `new`.
+    /// Finds the change from `old`, which is empty without a representative, to `new`.
     fn find(&mut self, old: &[u64], new: &[u64]) {
         self.deletes.clear();
         self.adds.clear();
@@ -99,14 +101,14 @@ impl Change {
         }
     }
 
-    /// Adds as the numbers that are written.
+    /// The adds as the numbers that are written.
     fn add_steps(&self, uid: u64) -> impl Iterator<Item = u64> {
         let mut before = None;
         self.adds.iter().map(move |&link| step(before.replace(link), link, uid))
     }
 }
 
-/// Codes, or what they are made of.
+/// The codes, or their counts.
 #[derive(Clone, Debug)]
 struct Codes<T> {
     refs: T,
@@ -185,7 +187,7 @@ impl Codes<Escaped> {
     }
 }
 
-/// The distance to each list's representative, and the counts that it gives.
+/// The distance to each list's representative, and the counts of this choice.
 fn choose(lists: &Lists, options: &Options, codes: &Codes<Escaped>) -> (Vec<u8>, Codes<Counts>) {
     let mut counts = Codes::with(options, Counts::new);
     let (mut distances, mut hops) = (Vec::with_capacity(lists.nodes()), vec![0u8; lists.nodes()]);
@@ -264,7 +266,7 @@ pub(super) fn encode(lists: &Lists, options: &Options) -> Vec<u8> {
     out
 }
 
-/// Lists as changes, opened.
+/// Lists as changes, ready to answer.
 #[derive(Clone, Debug)]
 pub struct Referenced {
     first: u64,
@@ -276,7 +278,7 @@ pub struct Referenced {
 }
 
 impl Referenced {
-    /// Opens what [`super::link3::encode`] or [`super::iir7::encode`] wrote.
+    /// Opens the bytes that [`super::link3::encode`] or [`super::iir7::encode`] wrote.
     ///
     /// # Errors
     /// A header or codes that do not fit the bytes.
@@ -298,7 +300,7 @@ impl Referenced {
         Ok(Self { first, distance_max, hops_max, codes, codes_bytes: stored.len() as u64, starts })
     }
 
-    /// Makes the list of a node in `list`; `adds` is room for its adds.
+    /// Decodes the list of a node into `list`. `adds` is a buffer for its adds.
     fn read(&self, node: usize, hops: u64, list: &mut Vec<u64>, adds: &mut Vec<u64>) -> Result<(), Damage> {
         let (mut bits, end) = self.starts.find(node)?;
         list.clear();
@@ -315,13 +317,13 @@ impl Referenced {
         self.change(bits, end, node, distance > 0, list, adds)
     }
 
-    /// The node that is `distance` before a node.
+    /// The node at `distance` before a node.
     fn before(&self, node: usize, distance: u64) -> Result<usize, Damage> {
         let outside = Damage::Outside { part: "distance to a list", value: distance, bound: self.distance_max as u64 };
         usize::try_from(distance).ok().and_then(|distance| node.checked_sub(distance)).ok_or(outside)
     }
 
-    /// Makes a node's list of its representative's, from what stands after *ref*.
+    /// Changes the list of the representative in `list` into the node's list. `bits` begin after *ref*.
     fn change(
         &self,
         mut bits: BitReader<'_>,
@@ -345,16 +347,16 @@ impl Referenced {
         Ok(())
     }
 
-    /// Appends the links of *adds*.
+    /// Appends the links in *adds*.
     fn add(&self, bits: BitReader<'_>, end: u64, uid: u64, links: &mut Vec<u64>) {
         match &self.codes.adds {
-            // A record is filled to whole nybbles.
+            // A record is padded to whole nybbles.
             None => push_links(bits, end.saturating_sub(3), uid, links, nybble::read),
             Some(code) => push_links(bits, end, uid, links, |bits| code.read(bits)),
         }
     }
 
-    /// Takes the deleted links out of a representative.
+    /// Removes the deleted links from a representative.
     fn delete(&self, bits: &mut BitReader<'_>, list: &mut Vec<u64>) -> Result<(), Damage> {
         let number = self.codes.numbers.read(bits);
         let (mut kept, mut from) = (0, 0usize);
@@ -399,7 +401,7 @@ fn push_links(
 fn merge(list: &mut Vec<u64>, adds: &[u64]) {
     let (mut kept, mut added) = (list.len(), adds.len());
     list.resize(kept + added, 0);
-    // From the end on; what is written is never before what is still to be read.
+    // Merges from the end: a write never overtakes a link that is still to be read.
     while added > 0 {
         if kept > 0 && list[kept - 1] > adds[added - 1] {
             kept -= 1;
@@ -420,7 +422,7 @@ impl LinkCodec for Referenced {
         self.read(node, 0, links, &mut Vec::new())
     }
 
-    /// Keeps the lists that a representative can be among, so that none is made twice.
+    /// Keeps the lists that may be representatives, so that no list is decoded twice.
     fn scan(&self, visit: &mut dyn FnMut(usize, &[u64])) -> Result<(), Damage> {
         let mut recent: Vec<(Vec<u64>, u64)> = vec![Default::default(); self.distance_max + 1];
         let (slots, mut adds) = (recent.len(), Vec::new());

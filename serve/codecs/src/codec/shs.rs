@@ -1,13 +1,13 @@
 //! Lists as gaps in variable bytes or nybbles (Najork, *The Scalable Hyperlink Store*, HT 2009, section 3, "Link store
 //! cells").
 //!
-//! The numbers of a list are how many links it has, the difference of the first from the UID of the node with its sign
-//! moved to the lowest bit, and the difference of each other one from the one before. A number without its leading
-//! zeros takes as many units as it needs, at least one, the lowest first. Units lie in containers of 64 bits: 12
-//! nybbles, from the lowest bits on, then 12 bits of which those of last units of a number are 1, then in 4 bits how
-//! many of the 12 are unused; or, the paper gives no layout for bytes, 7 bytes and 7 bits, one bit being 0. A number
-//! may begin in one container and end in another. The lists of `stride` nodes (k in the paper) share an index entry,
-//! and begin in a container of their own.
+//! The numbers of a list are the number of its links, the difference of the first link from the UID of the node with
+//! the sign moved to the lowest bit, and the difference of each other link from the one before. A number takes as many
+//! units as it needs without leading zeros, at least one, the lowest first. Units lie in containers of 64 bits. A
+//! container of nybbles has 12 nybbles, from the lowest bits on, then 12 bits, which are 1 for the last unit of a
+//! number, then in 4 bits how many of the 12 units are unused. The paper gives no layout for bytes; here a container
+//! has 7 bytes and 7 bits, and one bit is 0. A number may begin in one container and end in another. The lists of
+//! `stride` nodes (k in the paper) share an index entry, and begin in a new container.
 //!
 //! Bytes: a header of five words (nodes, first UID, stride, bits a unit, bytes an index entry; 4 or 8 bytes), the
 //! index: the number of each block's first container, then containers. A look-up walks half a block on average.
@@ -22,15 +22,15 @@ use webstrata_cells::scratch::StoreScratch;
 
 const PART: &str = "containers";
 const HEADER: usize = 40;
-/// k where nothing else is said: the paper finds sizes within 10 % of the least from 16 on.
+/// The default for k: the paper finds sizes within 10 % of the least from 16 on.
 pub const STRIDE: usize = 16;
 
 /// The unit of a code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// 7 in a container.
+    /// Seven units in a container.
     Byte,
-    /// 12 in a container.
+    /// Twelve units in a container.
     Nybble,
 }
 
@@ -42,7 +42,7 @@ impl Unit {
         }
     }
 
-    /// Units of a container.
+    /// The number of units of a container.
     const fn count(self) -> u32 {
         match self {
             Unit::Byte => 7,
@@ -60,12 +60,12 @@ fn unfold(folded: u64) -> i64 {
     (folded >> 1).cast_signed() ^ -(folded & 1).cast_signed()
 }
 
-/// Fills containers.
+/// Writes containers.
 #[derive(Debug)]
 struct Writer {
     unit: Unit,
     containers: Vec<u64>,
-    /// The open container and its units so far.
+    /// The open container, and the number of its units so far.
     open: u64,
     units: u32,
 }
@@ -100,9 +100,9 @@ impl Writer {
     }
 }
 
-/// Encodes lists; by default `stride` is [`STRIDE`].
+/// Encodes lists. The default for `stride` is [`STRIDE`].
 ///
-/// Panics where `stride` is 0.
+/// Panics if `stride` is 0.
 pub fn encode(lists: &Lists, unit: Unit, stride: usize) -> Vec<u8> {
     let mut writer = Writer { unit, containers: Vec::new(), open: 0, units: 0 };
     let mut index = Vec::with_capacity(lists.nodes().div_ceil(stride));
@@ -131,9 +131,9 @@ pub fn encode(lists: &Lists, unit: Unit, stride: usize) -> Vec<u8> {
 /// Reads numbers.
 #[derive(Debug)]
 struct Reader<'a, const BITS: u32, const COUNT: u32> {
-    /// Containers after the open one.
+    /// The containers after the open one.
     rest: &'a [[u8; 8]],
-    /// Units not yet taken, the next lowest, and their last-unit bits.
+    /// The units that were not read yet, the next one lowest, and their last-unit bits.
     payload: u64,
     lasts: u64,
     units: u32,
@@ -152,7 +152,7 @@ impl<'a, const BITS: u32, const COUNT: u32> Reader<'a, BITS, COUNT> {
         self.rest = rest;
         self.payload = word & ((1 << (BITS * COUNT)) - 1);
         self.lasts = word >> (BITS * COUNT) & ((1 << COUNT) - 1);
-        // The 4 bits above 12 nybbles and their bits; nothing is above 7 bytes and theirs but a 0.
+        // These are the 4 bits above 12 nybbles and their bits. Above 7 bytes and their bits is only a 0.
         let unused = u32::try_from(word >> ((BITS + 1) * COUNT)).unwrap_or(COUNT);
         self.units = COUNT.saturating_sub(unused);
         Ok(())
@@ -182,7 +182,7 @@ impl<'a, const BITS: u32, const COUNT: u32> Reader<'a, BITS, COUNT> {
         }
     }
 
-    /// Passes numbers, a container at a time where all of its numbers are passed.
+    /// Skips numbers, a container at a time if all numbers that end there are skipped.
     fn skip(&mut self, mut count: u64) -> Result<(), Damage> {
         loop {
             let numbers_ended = u64::from((self.lasts & ((1 << self.units) - 1)).count_ones());
@@ -213,7 +213,7 @@ impl<'a, const BITS: u32, const COUNT: u32> Reader<'a, BITS, COUNT> {
     }
 }
 
-/// Lists in containers, opened.
+/// Lists in containers, ready to answer.
 #[derive(Clone, Debug)]
 pub struct Shs {
     nodes: usize,
@@ -226,7 +226,7 @@ pub struct Shs {
 }
 
 impl Shs {
-    /// Opens what [`encode`] wrote.
+    /// Opens the bytes that [`encode`] wrote.
     ///
     /// # Errors
     /// A header that does not fit the bytes.
@@ -249,7 +249,7 @@ impl Shs {
         }
         let index = sections.take(nodes.div_ceil(stride), entry_bytes)?;
         let containers = sections.rest();
-        // Each list has a number, and a number a unit.
+        // Each list has at least one number, and each number at least one unit.
         let max_nodes = containers.len() as u64 / 8 * u64::from(unit.count());
         if nodes as u64 > max_nodes {
             return outside(nodes as u64, max_nodes);
@@ -266,7 +266,7 @@ impl Shs {
         usize::try_from(entry).ok().and_then(|entry| containers.get(entry..)).ok_or(outside)
     }
 
-    /// Goes to a node's list; how many links it has.
+    /// Finds a node's list. Returns a reader at its first link, and the number of its links.
     fn find<'a, const BITS: u32, const COUNT: u32>(
         &'a self,
         node: usize,

@@ -1,20 +1,20 @@
 //! S-Node: a graph of supernodes, and small graphs in and between them (Raghavan & Garcia-Molina, *Representing Web
 //! Graphs*, ICDE 2003).
 //!
-//! Pages with similar links are a supernode ([`partition`]). Links inside a supernode are its *intranode* graph; links
-//! to another are a *superedge* graph, positive or, where these are fewer, of the links that do not exist. The list of
-//! a page is in the intranode graph and the superedge graphs of its supernode, which lie one after the other; each
-//! small graph is in reference encoding ([`graph`]). Supernodes are numbered by how many superedges lead to them, so
-//! that the numbers that come most are the least, and have a Huffman code.
+//! A supernode is a set of pages with similar links ([`partition`]). Links inside a supernode are its *intranode*
+//! graph. Links to another supernode are a *superedge* graph: positive, or negative, with the missing links, if these
+//! are fewer. The list of a page is in the intranode graph and the superedge graphs of its supernode, which lie one
+//! after the other. Each small graph is in reference encoding ([`graph`]). Supernodes are numbered by how many
+//! superedges lead to them, so that the most frequent numbers are the lowest, and have a Huffman code.
 //!
-//! Bytes: a header of seven words (nodes, first UID, pages, links that leave the cell included; most pages of an
+//! Bytes: a header of seven words (nodes; first UID; pages, including links that leave the cell; most pages of an
 //! interval; longest chain of references; bytes of the codes; bytes of the domain index), the UIDs of links that leave
-//! the cell (a word with their bytes each, 4 or 8, then they), the codes (of small graphs; then for intranode and
-//! superedge graphs a set), the PageID index ([`pages`]), the domain index, and the graphs: for each supernode the
-//! number of its superedges, the length of its intranode graph in bits and that graph, then for each superedge the
-//! supernode, a bit that is 1 if the graph is negative, its length, and the graph. The domain index: for each domain,
-//! in order, the length of its name in a word, the number of its supernodes in another, the name, and the supernodes,
-//! 4 bytes each. It is empty without keys.
+//! the cell (a word with the bytes of each, 4 or 8, then the UIDs), the codes (of small graphs; then a set for
+//! intranode graphs and one for superedge graphs), the PageID index ([`pages`]), the domain index, and the graphs: for
+//! each supernode the number of its superedges, the length of its intranode graph in bits and that graph, then for each
+//! superedge the supernode, a bit that is 1 if the graph is negative, its length, and the graph. The domain index has
+//! for each domain, in order, the length of its name in a word, the number of its supernodes in a word, the name, and
+//! the supernodes, 4 bytes each. It is empty without keys.
 
 mod arborescence;
 mod graph;
@@ -38,21 +38,21 @@ use webstrata_cells::scratch::StoreScratch;
 
 const PART: &str = "an S-Node";
 const HEADER: u64 = 56;
-/// Symbols of supernodes, and of numbers and lengths of graphs.
+/// The number of symbols for supernodes, and for numbers and lengths of graphs.
 const SUPERNODE_SYMBOLS: usize = 4096;
 const LENGTH_SYMBOLS: usize = 1024;
 const BITS_MAX: u32 = 13;
-/// What a header may say at most.
+/// The largest value of a size in a header.
 const PAGES_MAX: u64 = 2048;
 
-/// How pages become supernodes.
+/// The options for dividing pages into supernodes.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// Pages of a supernode, at most 2,048.
+    /// The largest number of pages of a supernode, at most 2,048.
     pub pages_max: usize,
-    /// Pages of a supernode that a clustered split made.
+    /// The least number of pages of a supernode from a clustered split.
     pub pages_min: usize,
-    /// Whether there are clustered splits.
+    /// Whether clustered splits are made.
     pub clustered: bool,
 }
 
@@ -62,24 +62,24 @@ impl Default for Options {
     }
 }
 
-/// A superedge graph with what it leads to, and whether it is negative; the first of a supernode is its intranode
-/// graph.
+/// A superedge graph with the supernode it leads to, and whether it is negative. The first graph of a supernode is its
+/// intranode graph.
 struct Edge {
     target: usize,
     negative: bool,
     planned: Planned,
 }
 
-/// Encodes lists; `keys`, if there are any, are the URL keys of the nodes, in order.
+/// Encodes lists. `keys`, if given, are the URL keys of the nodes, in order.
 ///
-/// Panics when there are keys, but not one a node, and when there are 2^32 pages.
+/// Panics if `keys` is given without exactly one key a node, and if there are 2^32 pages.
 pub fn encode(lists: &Lists, keys: Option<&[Vec<u8>]>, options: &Options) -> Vec<u8> {
     assert!(keys.is_none_or(|keys| keys.len() == lists.nodes()), "a key for each node");
     let pages_max = options.pages_max.clamp(1, 2048);
-    // Neighbouring intervals are put together up to `pages_min`, which must not be more than an interval may have.
+    // Neighbouring intervals are joined up to `pages_min` pages, which must not exceed the maximum of an interval.
     let options = Options { pages_max, pages_min: options.pages_min.clamp(1, pages_max), ..*options };
     let nodes = lists.nodes();
-    // Pages: the nodes, then the UIDs outside that they link to.
+    // Pages are the nodes, then the UIDs outside the cell that the nodes link to.
     let inside = lists.first..lists.first + nodes as u64;
     let outside: BTreeSet<u64> = lists.links.iter().copied().filter(|link| !inside.contains(link)).collect();
     let outside: Vec<u64> = outside.into_iter().collect();
@@ -108,7 +108,7 @@ pub fn encode(lists: &Lists, keys: Option<&[Vec<u8>]>, options: &Options) -> Vec
     let guess = Codes::guess();
     let plan = |supernode: usize| plan(supernode, &members, &homes, &links_of, &guess);
     let mut supernodes: Vec<Vec<Edge>> = (0..members.len()).map(plan).collect();
-    // Chosen again with codes that fit, and then written with codes that fit the new choice.
+    // References are chosen again with codes that fit, and then written with codes that fit the new choice.
     let codes = fit(&supernodes);
     for edges in &mut supernodes {
         for (at, edge) in std::mem::take(edges).into_iter().enumerate() {
@@ -133,7 +133,8 @@ pub fn encode(lists: &Lists, keys: Option<&[Vec<u8>]>, options: &Options) -> Vec
     out
 }
 
-/// The number of each cluster, by how many other clusters link to it; and of each page its supernode and index in it.
+/// The number of each cluster, by how many other clusters link to it; and for each page its supernode and its index
+/// there.
 fn number<'a>(
     clusters: &[&[usize]],
     pages: usize,
@@ -193,7 +194,7 @@ fn plan<'a>(
     std::iter::once(inner).chain(outer).collect()
 }
 
-/// The links that do not exist.
+/// The links that are missing from `rows`.
 fn complement(rows: &Rows, sources: usize, targets: usize) -> Rows {
     let mut rows = rows.iter().peekable();
     (0..sources)
@@ -205,7 +206,7 @@ fn complement(rows: &Rows, sources: usize, targets: usize) -> Rows {
         .collect()
 }
 
-/// Codes for intranode and superedge graphs, but for lengths.
+/// Codes for intranode and superedge graphs, without lengths.
 fn fit(supernodes: &[Vec<Edge>]) -> [Codes<Escaped>; 2] {
     let mut counts = [Codes::new(), Codes::new()];
     for (at, edge) in supernodes.iter().flat_map(|edges| edges.iter().enumerate()) {
@@ -214,7 +215,7 @@ fn fit(supernodes: &[Vec<Edge>]) -> [Codes<Escaped>; 2] {
     counts.map(|counts| counts.fit())
 }
 
-/// All graphs, the codes, and where in the graphs each supernode begins.
+/// All graphs, the codes, and the place of each supernode in the graphs.
 fn write_graphs(supernodes: &[Vec<Edge>]) -> (Vec<u8>, Vec<u8>, Vec<u64>) {
     let mut graph_codes = fit(supernodes);
     let mut counts = [Codes::new(), Codes::new()];
@@ -290,7 +291,7 @@ pub struct Snode {
 }
 
 impl Snode {
-    /// Opens what [`encode`] wrote.
+    /// Opens the bytes that [`encode`] wrote.
     ///
     /// # Errors
     /// A header, codes or a PageID index that do not fit the bytes.
@@ -328,7 +329,7 @@ impl Snode {
         Ok(graph)
     }
 
-    /// The supernodes that have the pages of a domain, which is the first two labels of a URL key (`com,example,`).
+    /// The supernodes with pages of a domain. A domain is the first two labels of a URL key (`com,example,`).
     ///
     /// # Errors
     /// Damaged bytes.
@@ -348,7 +349,7 @@ impl Snode {
     /// The nodes of a supernode.
     ///
     /// # Errors
-    /// A supernode that there is not, and damaged bytes.
+    /// A supernode that does not exist, and damaged bytes.
     pub fn nodes_of(&self, supernode: usize) -> Result<Vec<usize>, Damage> {
         let supernode = self.pages.supernode(supernode)?;
         Ok((0..supernode.count)
@@ -357,7 +358,7 @@ impl Snode {
             .collect())
     }
 
-    /// Number of supernodes.
+    /// The number of supernodes.
     pub fn supernodes(&self) -> usize {
         self.pages.supernodes()
     }
@@ -369,7 +370,8 @@ impl Snode {
         uid.ok_or_else(|| no_such_node(page, self.nodes + self.outside.len() / self.outside_width))
     }
 
-    /// Calls `visit` with each graph of a supernode: where its bits begin, its target, and whether it is negative.
+    /// Calls `visit` with each graph of a supernode: the start of its bits, the graph, its target, and whether it is
+    /// negative.
     fn graphs_of<'a>(
         &'a self,
         number: usize,
@@ -394,7 +396,7 @@ impl Snode {
         Ok(())
     }
 
-    /// Appends links that a graph has, or all to its target but these.
+    /// Appends the links of a graph, or, if it is negative, all links to its target except these.
     fn push(&self, to: &Supernode, negative: bool, local: &[usize], links: &mut Vec<u64>) -> Result<(), Damage> {
         let mut push = |local| self.uid(self.pages.page(to, local)).map(|uid| links.push(uid));
         if !negative {
@@ -429,12 +431,12 @@ impl LinkCodec for Snode {
             }
             self.push(&to, negative, &local, links)
         })?;
-        // Supernodes are in no order of UIDs.
+        // The order of supernodes is not the order of UIDs.
         links.sort_unstable();
         Ok(())
     }
 
-    /// Makes the lists of an interval of pages together, each small graph once.
+    /// Decodes the lists of an interval of pages together, and each small graph once.
     fn scan(&self, visit: &mut dyn FnMut(usize, &[u64])) -> Result<(), Damage> {
         let (mut local, mut from) = (Vec::new(), 0);
         while from < self.nodes {

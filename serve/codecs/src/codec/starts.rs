@@ -1,13 +1,13 @@
-//! Compressed starts (Randall et al., *The Link Database*, section 3.3): where the bits of each list are.
+//! Compressed starts (Randall et al., *The Link Database*, section 3.3): the places of the bits of each list.
 //!
-//! The paper numbers URLs by classes of degree, so that the lists of a class are together, and stores for every P = 16
-//! of them a base and 16 offsets of 8 bits in the lowest class, 16 in the middle one; the highest class has plain
-//! starts. Here UIDs are given, so the class is one of 16 neighbours together: the narrowest of 8, 16, 32 and 64 bits
-//! that holds the length of each of their lists. With 8 bits a list costs 12 bits of index, as in the paper.
+//! The paper numbers URLs by classes of degree, so that the lists of a class are together. For every P = 16 of them it
+//! stores a base and 16 offsets, of 8 bits in the lowest class and 16 in the middle one; the highest class has plain
+//! starts. Here UIDs are given, so 16 neighbours share a class: the narrowest of 8, 16, 32 and 64 bits that holds the
+//! length of each of their lists. With 8 bits a list costs 12 bits of index, as in the paper.
 //!
-//! Bytes: a directory with one word for 16 nodes (class in the two lowest bits, above it the place in the data in
-//! bytes), and the data: for 16 nodes their 16 lengths, in units of 1 or 4 bits and of 1, 2, 4 or 8 bytes, then their
-//! lists, bit after bit, filled to a whole byte. The last lengths stand for no nodes and are 0.
+//! Bytes: a directory with one word for 16 nodes (the class in the two lowest bits, above it the offset in the data in
+//! bytes), and the data: for 16 nodes their 16 lengths, in units of 1 or 4 bits, in 1, 2, 4 or 8 bytes each, then their
+//! lists, bit after bit, padded to a whole byte. Lengths after the last node are 0.
 
 use bytes::Bytes;
 
@@ -16,32 +16,32 @@ use webstrata_cells::coding::bits::{BitReader, BitWriter};
 use webstrata_cells::coding::sections::{Sections, no_such_node};
 
 const PART: &str = "starts of lists";
-/// Lists that share a base.
+/// The number of lists that share a base.
 const GROUP: usize = 16;
 
 /// Appends lists.
 #[derive(Debug)]
 pub(super) struct StartsWriter {
-    /// Bits of a unit of length.
+    /// The unit of lengths in bits.
     unit: u32,
     directory: Vec<u8>,
     data: Vec<u8>,
-    /// Lists of the open group.
+    /// The lists of the open group.
     lists: BitWriter,
-    /// Their lengths in units.
+    /// The lengths of these lists in units.
     lengths: Vec<u64>,
-    /// Where in `lists` the open list starts.
+    /// The start of the open list in `lists`.
     start: u64,
 }
 
 impl StartsWriter {
-    /// Lists will be filled to `unit` bits.
+    /// A writer that pads lists to `unit` bits.
     pub(super) fn new(unit: u32) -> Self {
         let lists = BitWriter::default();
         Self { unit, directory: Vec::new(), data: Vec::new(), lists, lengths: Vec::with_capacity(GROUP), start: 0 }
     }
 
-    /// What the bits of the next list are written to.
+    /// The writer for the bits of the next list.
     pub(super) fn bits(&mut self) -> &mut BitWriter {
         &mut self.lists
     }
@@ -72,7 +72,7 @@ impl StartsWriter {
         self.start = 0;
     }
 
-    /// Directory and data.
+    /// The directory and the data.
     pub(super) fn finish(mut self) -> (Vec<u8>, Vec<u8>) {
         if !self.lengths.is_empty() {
             self.end_group();
@@ -81,7 +81,7 @@ impl StartsWriter {
     }
 }
 
-/// Finds lists.
+/// Finds lists by node.
 #[derive(Clone, Debug)]
 pub(super) struct Starts {
     nodes: usize,
@@ -91,25 +91,25 @@ pub(super) struct Starts {
 }
 
 impl Starts {
-    /// Takes the directory of `nodes` lists off the sections, and the rest as the data.
+    /// Reads the directory of `nodes` lists from the sections, and the rest as the data.
     pub(super) fn take(mut sections: Sections, nodes: usize, unit: u32) -> Result<Self, Damage> {
         let directory = sections.take(nodes.div_ceil(GROUP), 8)?;
         Ok(Self { nodes, unit, directory, data: sections.rest() })
     }
 
-    /// Number of lists.
+    /// The number of lists.
     pub(super) fn nodes(&self) -> usize {
         self.nodes
     }
 
-    /// Place in the data of a group of nodes and its class.
+    /// The offset of a group of nodes in the data, and its class.
     #[inline]
     fn group(&self, group: usize) -> Option<(usize, u32)> {
         let entry = self.directory.get(group * 8..)?.first_chunk().map(|entry| u64::from_le_bytes(*entry))?;
         Some((usize::try_from(entry >> 2).ok()?, (entry & 3) as u32))
     }
 
-    /// The bits of a node's list, and where they end.
+    /// The bits of a node's list, and their end.
     #[inline]
     pub(super) fn find(&self, node: usize) -> Result<(BitReader<'_>, u64), Damage> {
         if node >= self.nodes {
@@ -137,7 +137,7 @@ impl Starts {
         Ok((BitReader::new(&self.data, start), end))
     }
 
-    /// Bytes of lists, and bytes of directory and lengths.
+    /// The bytes of lists, and the bytes of directory and lengths.
     pub(super) fn sizes(&self) -> (u64, u64) {
         let groups = (0..self.directory.len() / 8).filter_map(|group| self.group(group));
         let lengths = groups.map(|(_, class)| (GROUP << class) as u64).sum::<u64>().min(self.data.len() as u64);
@@ -145,7 +145,7 @@ impl Starts {
     }
 }
 
-/// The sum of the lengths before one, and that length.
+/// The sum of the lengths before index `within`, and the length there.
 fn sum<const N: usize>(lengths: &[u8], within: usize, read: impl Fn([u8; N]) -> u64) -> (u64, u64) {
     let lengths = lengths.as_chunks().0;
     let before = lengths[..within].iter().fold(0, |sum: u64, &length| sum.saturating_add(read(length)));

@@ -17,10 +17,10 @@ use webstrata_cells::{Error, Number};
 
 pub(super) const FIRST: u64 = 1000;
 pub(super) const NODES: usize = 80;
-/// What all keys begin with.
+/// The prefix of all keys.
 pub(super) const DOMAIN: &[u8] = b"org,example,";
 
-/// Bytes of everything, for each tag.
+/// The sound bytes of each kind, by tag.
 pub(super) struct Samples {
     pub(super) urls: Vec<u8>,
     pub(super) lists: Vec<Vec<u8>>,
@@ -29,7 +29,7 @@ pub(super) struct Samples {
     pub(super) cells: Vec<Vec<u8>>,
 }
 
-/// The samples, made once; `None` where an encoder fails.
+/// The samples, made once; `None` if an encoder fails.
 pub(super) fn samples() -> Option<&'static Samples> {
     static SAMPLES: OnceLock<Option<Samples>> = OnceLock::new();
     SAMPLES.get_or_init(|| make().ok()).as_ref()
@@ -60,7 +60,7 @@ fn make() -> Result<Samples, Error> {
     let forward = all(&|tag| tag.encoding().encode_forward(shape_of(pages.len()), &again))?;
     let backward = all(&|tag| tag.encoding().encode_backward(shape_of(sources.len()), &back))?;
     let cell = |(at, codec): (usize, CodecTag)| {
-        // Every other one is of a later row, where a UID in three has a record.
+        // Every other cell is of a later row, in which one UID in three has a record.
         let every = if at % 2 == 0 { 1 } else { 3 };
         let interval = Uid(FIRST)..Uid(FIRST + every * NODES as u64);
         let uids: Vec<Uid> = Uid::each(interval.clone()).step_by(usize::from(every == 3) * 2 + 1).collect();
@@ -96,7 +96,7 @@ fn url_key(at: usize) -> Vec<u8> {
     url_key
 }
 
-/// Numbers of this cell's URLs, and some of others.
+/// Numbers of this cell's URLs, and of some other URLs.
 fn links(random: &mut Random, count: u64) -> Vec<u64> {
     let mut links: Vec<u64> = (0..count).map(|_| FIRST - 20 + random.below(NODES as u64 + 40)).collect();
     links.sort_unstable();
@@ -104,7 +104,7 @@ fn links(random: &mut Random, count: u64) -> Vec<u64> {
     links
 }
 
-/// Changes of all links but the first, at captures that `known` has.
+/// Changes of all links but the first, at captures in `known`.
 fn changes(random: &mut Random, links: usize, known: &[u32]) -> Vec<Change> {
     let mut changes = Vec::new();
     for link in (0u32..).take(links).skip(1) {
@@ -122,7 +122,7 @@ fn pages() -> Vec<Page<u64>> {
     let mut random = Random::new(4);
     let mut all = Vec::new();
     for uid in (FIRST..FIRST + NODES as u64).filter(|uid| uid % 5 != 0) {
-        // Some have more captures that differ than a mask has bits.
+        // Some pages have more distinct captures than a mask has bits.
         let count = 1 + random.below(if uid % 9 == 0 { 150 } else { 12 });
         let step = if uid % 2 == 0 { 1 } else { 1 + random.below(5) };
         let timestamps: Vec<i64> = (0..count).map(|at| 86_400 * i64::try_from(at * step).unwrap_or(0)).collect();

@@ -1,21 +1,21 @@
-//! Times and presence in plain arrays, beside any encoding of links: what encodings that know no time are kept with.
+//! Times and presence in plain arrays, beside any encoding of links: the time of encodings without time.
 //!
-//! A record is what a node has over time (see [`Page`]; in-links are the same with ranges for captures and sources for
-//! links), without its links. Nodes without a time have no record.
+//! A record is the data of a node over time, without its links (see [`Page`]; for in-links, ranges replace captures and
+//! sources replace links). Nodes without times have no record.
 //!
 //! ```text
 //! words       number of nodes; the least time, in seconds
 //! arrays      seven, one after the other, each: number of values, bytes a value (1 to 8), as words; then the values
-//!   0 1 2     ends of times, of unknown captures, of changes: those of a node go from the end of the node before it to
-//!             its own; a value a node, or none where there is nothing that could end
+//!   0 1 2     ends of times, of blank captures, of changes: the values of a node go from the end of the node before to
+//!             the end of the node; a value a node, or no values if no node has any
 //!   3         times, in seconds after the least
-//!   4         unknown captures, as indexes in the node's times
+//!   4         blank captures, as indexes in the node's times
 //!   5 6       changes, sorted: indexes in the node's links, and in its times
 //! ```
 //!
-//! Words are 64 bits; all numbers are little-endian, and each array is as narrow as its largest value allows. For
-//! example two nodes, the first with captures at 100 and 130 and two links of which the second comes with the second
-//! capture, which is changes of link 1 at captures 0 and 1; the second without a record:
+//! Words are 64 bits. All numbers are little-endian, and each array is as narrow as its largest value allows. An
+//! example with two nodes: the first has captures at 100 and 130 and two links. The second link appears with the second
+//! capture, which gives changes of link 1 at captures 0 and 1. The second node has no record:
 //!
 //! ```text
 //! 2 100 | 2 1: 02 02 | 0 1: | 2 1: 02 02 | 2 1: 00 1e | 0 1: | 2 1: 01 01 | 2 1: 00 01
@@ -34,7 +34,7 @@ use webstrata_cells::scratch::StoreScratch;
 
 const PART: &str = "plain times";
 
-/// Takes records and writes them.
+/// Collects records and writes them.
 #[derive(Default)]
 pub(crate) struct SideWriter {
     ends: [Vec<u64>; 3],
@@ -45,7 +45,7 @@ pub(crate) struct SideWriter {
 }
 
 impl SideWriter {
-    /// Takes the record of the next node, `None` where it has none.
+    /// Adds the record of the next node; `None` if the node has none.
     pub(crate) fn push(&mut self, page: Option<&Page<u64>>) {
         if let Some(page) = page {
             self.times.extend_from_slice(&page.timestamps);
@@ -57,7 +57,7 @@ impl SideWriter {
         self.ends.iter_mut().zip(ends).for_each(|(all, end)| all.push(end as u64));
     }
 
-    /// The bytes.
+    /// The encoded bytes.
     pub(crate) fn finish(self) -> Vec<u8> {
         let mut out = Vec::new();
         let least = self.times.iter().copied().min().unwrap_or(0);
@@ -99,7 +99,7 @@ impl Array {
         self.bytes.len() / self.width
     }
 
-    /// The values in a range that [`Side::range`] gave.
+    /// The values in a range that [`Side::range`] returned.
     #[inline]
     fn values(&self, range: Range<usize>) -> impl ExactSizeIterator<Item = u64> + '_ {
         let bytes = self.bytes.get(range.start * self.width..range.end * self.width).unwrap_or_default();
@@ -123,7 +123,7 @@ pub(crate) struct Side {
 }
 
 impl Side {
-    /// Opens what [`SideWriter`] wrote.
+    /// Opens the bytes that [`SideWriter`] wrote.
     ///
     /// # Errors
     /// Parts that do not fit together.
@@ -149,12 +149,12 @@ impl Side {
         Ok(Self { nodes, least, ends, times, blank, links, captures })
     }
 
-    /// Number of nodes.
+    /// The number of nodes.
     pub(crate) fn nodes(&self) -> usize {
         self.nodes
     }
 
-    /// Where the values of a node lie.
+    /// The range of the values of a node.
     #[inline]
     fn range(&self, node: usize, ends: &Array, values: &Array) -> Result<Range<usize>, Damage> {
         if node >= self.nodes {
@@ -173,14 +173,14 @@ impl Side {
         Ok(start..end)
     }
 
-    /// The times of a node; none where it has no record.
+    /// The times of a node; none if the node has no record.
     #[inline]
     pub(crate) fn times(&self, node: usize) -> Result<impl ExactSizeIterator<Item = i64> + '_, Damage> {
         let times = self.times.values(self.range(node, &self.ends[0], &self.times)?);
         Ok(times.map(|time| self.least.wrapping_add_unsigned(time)))
     }
 
-    /// Replaces the times and the unknown captures by those of a node.
+    /// Replaces the times and the blank captures in `captures` by those of a node.
     pub(crate) fn captures(&self, node: usize, captures: &mut StoreScratch) -> Result<(), Damage> {
         captures.times.clear();
         captures.times.extend(self.times(node)?);
@@ -198,7 +198,7 @@ impl Side {
         Ok(both.map(|(link, capture)| Change { link: narrow(link), capture: narrow(capture) }))
     }
 
-    /// Bytes of values, and of what leads to them.
+    /// The bytes of values, and of the ends that lead to them.
     pub(crate) fn sizes(&self) -> (u64, u64) {
         let bytes = |array: &Array| array.bytes.len() as u64;
         let values = [&self.times, &self.blank, &self.links, &self.captures].map(bytes).iter().sum();
@@ -206,7 +206,7 @@ impl Side {
     }
 }
 
-/// An index; one that 32 bits do not hold is damage, and no index of anything.
+/// An index. A value above 32 bits is damage, and becomes an index that is never valid.
 fn narrow(value: u64) -> u32 {
     u32::try_from(value).unwrap_or(u32::MAX)
 }

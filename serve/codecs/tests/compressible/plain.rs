@@ -1,4 +1,4 @@
-//! Pages as plain lists, capture by capture, and what they answer by plain loops: what encodings are compared with.
+//! Pages as plain lists, capture by capture, and their answers by plain loops. Encodings are compared with these.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -6,17 +6,17 @@ use std::rc::Rc;
 use webstrata_cells::Number;
 use webstrata_layers::{Change, InLinks, Lifespan, Page, RangeLength, Window};
 
-/// A capture: its time and its links, where they are known.
+/// A capture: its time, and its links if they are known.
 pub(super) type Capture = (i64, Option<Rc<[u64]>>);
 
 /// Pages, capture by capture.
 pub(super) struct Plain {
-    /// The URLs of the cell: from this UID on, so many. All are nodes, so each UID is its own number.
+    /// The first UID of the cell, and the number of its URLs. All are nodes, so each UID is its own number.
     pub(super) first: u64,
     pub(super) nodes: usize,
-    /// Pages of this cell and of others; UIDs and times rise.
+    /// Pages of this cell and of other cells. UIDs and times rise.
     pub(super) pages: Vec<(u64, Vec<Capture>)>,
-    /// Which sources link to a URL in which ranges.
+    /// For each URL, its sources and the ranges in which they link to it.
     pub(super) sources: BTreeMap<u64, BTreeMap<u64, BTreeSet<i64>>>,
 }
 
@@ -39,7 +39,7 @@ impl Plain {
         self.first..self.first + self.nodes as u64
     }
 
-    /// The pages whose records the cell has.
+    /// The pages with records in the cell.
     pub(super) fn own(&self) -> impl Iterator<Item = &(u64, Vec<Capture>)> {
         self.pages.iter().filter(|(uid, _)| self.uids().contains(uid))
     }
@@ -81,8 +81,7 @@ pub(super) fn lifespans(captures: &[Capture]) -> Vec<Lifespan<Number>> {
     spans
 }
 
-/// Where the presence of each of `items` differs from the one before, over `count` places of which those with `None`
-/// are unknown.
+/// The changes in the presence of each of `items`, over `count` places. `there` returns `None` for unknown places.
 fn changes(items: usize, count: usize, there: impl Fn(usize, usize) -> Option<bool>) -> Vec<Change> {
     let mut changes = Vec::new();
     let number = |at: usize| u32::try_from(at).unwrap();

@@ -1,53 +1,54 @@
-//! Pages that are all the same: of all kinds with so many of something, and any kind by a seed.
+//! Pages that are all the same: pages of all kinds with a given size, and of any kind by a seed.
 
 use std::rc::Rc;
 
 use super::plain::Plain;
 use webstrata_cells::bench::Random;
 
-/// What each page links to.
+/// The links of each page.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum To {
     Nothing,
-    /// Itself.
+    /// The page itself.
     Own,
     /// The URL after it.
     Next,
-    /// One URL, by its place in the cell; it may lie beyond the cell.
+    /// One URL, by its place in the cell. It may be outside the cell.
     Hub(u64),
-    /// So many URLs from the first of the cell on.
+    /// This number of URLs, from the first of the cell on.
     First(u64),
 }
 
-/// When a page has its links.
+/// The captures in which a page has its links.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum When {
     Always,
     /// In every other capture.
     Alternate,
-    /// In the first capture alone.
+    /// In the first capture only.
     Early,
-    /// In the last capture alone.
+    /// In the last capture only.
     Late,
-    /// In all, but the links of every third capture are unknown.
+    /// In all captures, but the links of every third capture are unknown.
     Gaps,
-    /// No capture's links are known.
+    /// The links of no capture are known.
     Unknown,
 }
 
 /// Pages that are all the same.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shape {
-    /// The UID of the cell's first URL, and how many it has.
+    /// The UID of the cell's first URL, and the number of its URLs.
     pub(super) first: u64,
     pub(super) urls: usize,
-    /// UIDs from one page to the next, and how many pages there are: from the first URL on, beyond the cell too.
+    /// The distance in UIDs from one page to the next, and the number of pages. Pages begin at the first URL and may be
+    /// outside the cell.
     pub(super) every: u64,
     pub(super) pages: u64,
     pub(super) captures: u64,
-    /// Seconds from one capture to the next.
+    /// The seconds from one capture to the next.
     pub(super) step: i64,
-    /// Seconds from the first capture of a page to that of the next.
+    /// The seconds from the first capture of a page to the first capture of the next page.
     pub(super) shift: i64,
     pub(super) to: To,
     pub(super) when: When,
@@ -98,18 +99,18 @@ impl Shape {
         Plain::new(self.first, self.urls, (0..self.pages).map(page).collect())
     }
 
-    /// All kinds with `n` of something.
+    /// Shapes of all kinds, each with `n` items of some kind.
     pub(super) fn of(n: u64) -> Vec<Self> {
         let urls = usize::try_from(n).unwrap();
         let one = Self::ONE;
-        // Lists of all URLs on all pages take the square.
+        // Lists of all URLs on all pages take quadratic size.
         let all = n.min(if n > 100_000 { 2000 } else { 300 });
         vec![
-            // Pages that link to one hub: the last URL, the first, one of another cell.
+            // Pages that link to one hub: the last URL, the first URL, or a URL of another cell.
             Self { urls: urls + 1, pages: n, to: To::Hub(n), ..one },
             Self { urls, pages: n, ..one },
             Self { urls, pages: n, to: To::Hub(3 * n + 9), ..one },
-            // A hub here with sources elsewhere.
+            // A hub in this cell, with sources elsewhere.
             Self { urls: 1, pages: n, ..one },
             // Pages without links; URLs without pages.
             Self { urls, pages: n, to: To::Nothing, ..one },
@@ -118,7 +119,7 @@ impl Shape {
             // Pages that link to themselves, and to the next.
             Self { urls, pages: n, to: To::Own, step: 1, ..one },
             Self { urls, pages: n, to: To::Next, captures: 2, when: When::Late, ..one },
-            // One page with n links; one with n captures.
+            // One page with n links, and one with n captures.
             Self { urls: 3, to: To::First(n), ..one },
             Self { urls: 3, to: To::First(n), captures: 3, when: When::Early, ..one },
             Self { urls: 2, captures: n.max(1), step: 1, ..one },
@@ -133,7 +134,7 @@ impl Shape {
         ]
     }
 
-    /// Any kind, of a few hundred captures or links.
+    /// A shape of any kind, with up to a few hundred captures or links.
     pub(super) fn random(random: &mut Random) -> Self {
         const SIZES: [u64; 17] = [0, 1, 2, 3, 7, 15, 16, 17, 33, 63, 64, 65, 127, 255, 256, 257, 301];
         let mut size = |most: u64| match random.below(3) {

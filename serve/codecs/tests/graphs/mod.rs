@@ -1,18 +1,18 @@
-//! Graphs to test with: any lists, even ones, and lists that copy from those before them as on the web.
+//! Graphs for tests: arbitrary lists, uniform lists, and lists that copy from earlier ones as on the web.
 
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use webstrata_cells::bench::Random;
 use webstrata_cells::links::lists::Lists;
 
-/// Any lists, with UIDs far apart and near.
+/// Arbitrary lists, with UIDs far apart and near.
 pub(crate) fn lists() -> impl Strategy<Value = Vec<Vec<u64>>> {
     let uid = prop_oneof![0u64..100, 0u64..1 << 20, 0u64..1 << 40, (1u64 << 40)..(1 << 40) + 500, 0u64..1 << 61];
     let list = proptest::collection::btree_set(uid, 0..20).prop_map(|list| list.into_iter().collect());
     proptest::collection::vec(prop_oneof![Just(Vec::new()), list], 0..60)
 }
 
-/// Lists of links drawn evenly.
+/// Lists of links drawn uniformly.
 pub(crate) fn uniform(seed: u64, nodes: usize, first: u64) -> Lists {
     let (mut random, mut lists) = (Random::new(seed), Lists { first, ..Lists::default() });
     for _ in 0..nodes {
@@ -22,7 +22,7 @@ pub(crate) fn uniform(seed: u64, nodes: usize, first: u64) -> Lists {
     lists
 }
 
-/// Lists that take most of their links from one before them; others lie near the node, in runs, or far away.
+/// Lists that take most of their links from an earlier list. Other links are near the node, in runs, or far away.
 pub(crate) fn clustered(seed: u64, nodes: usize, first: u64) -> Lists {
     let (mut random, mut lists) = (Random::new(seed), Lists { first, ..Lists::default() });
     for (at, node) in (0..nodes).zip(0u64..) {

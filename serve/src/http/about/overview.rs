@@ -1,8 +1,8 @@
-//! `/v1/overview`: what the store holds by year and by host, and its latest epochs.
+//! `/v1/overview`: the content of the store by year and by host, and its latest epochs.
 //!
-//! The numbers by year are those of the note that `webstrata overview` writes ([`Overview`]); the server computes none.
-//! The answer changes within an epoch when that note is written. Cost: a small file, and a manifest for each epoch
-//! listed.
+//! The numbers by year come from the note that `webstrata overview` writes ([`Overview`]); the server does not compute
+//! them. The answer changes within an epoch when that note is written. Cost: a small file, and a manifest for each
+//! epoch listed.
 
 use axum::Json;
 use axum::extract::{RawQuery, State};
@@ -19,7 +19,7 @@ use crate::protocol::status::status_of;
 use crate::server::Shared;
 
 pub(in crate::http) const OVERVIEW: &[&str] = &["epoch"];
-/// Epochs listed, from the one asked back.
+/// The number of epochs listed, from the requested one back.
 const EPOCHS: usize = 12;
 
 /// `/v1/overview`.
@@ -58,7 +58,7 @@ fn counts(manifest: &Manifest) -> Shown {
     })
 }
 
-/// The latest epochs up to that of a store, newest first.
+/// The latest epochs up to the epoch of a store, newest first.
 fn epochs(store: &Store) -> Result<Vec<Shown>, Error> {
     let newest = store.manifest().epoch;
     let epochs = log(store.location())?.filter(|committed| !matches!(committed, Ok(later) if later.id.epoch > newest));

@@ -85,7 +85,7 @@ impl Walk {
         Ok(None)
     }
 
-    /// Returns UIDs to the walk, which then gives them in smaller steps; false for a single UID.
+    /// Returns UIDs to the walk, which then gives them in smaller steps. Returns false for a single UID.
     pub(in crate::http) fn take_back(&mut self, uids: &[Uid]) -> bool {
         if uids.len() < 2 {
             return false;

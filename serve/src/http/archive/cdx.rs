@@ -1,16 +1,18 @@
-//! `/cdx`: captures as a CDX server lists them, so that its clients read them.
+//! `/cdx`: captures as a CDX server lists them, for clients of CDX servers.
 //!
 //! ```text
 //! parameters --> source: captures of a page, or of URLs that match --> filter, collapse --> order, limit --> shape
 //! ```
 //!
-//! Map: `parameters` has the table of what clients send, and reads it; `source` has the captures, forwards or from the
-//! end; `selection` filters and collapses, `nearest` keeps what is nearest to a time; `listing` counts lines and makes
-//! resume keys; `shape` writes what the client reads; `field` has the fields of a line.
+//! Map: `parameters` reads parameters and has the table of the parameters that clients send. `source` returns the
+//! captures, forwards or from the end. `selection` filters and collapses, and `nearest` keeps the lines nearest to a
+//! time. `listing` counts lines and makes resume keys. `shape` writes the output formats, and `field` has the fields of
+//! a line.
 //!
-//! Captures of a page are in order of time, those of several pages in order of UIDs, then of time. Without `limit` all
-//! captures are listed; the answer is sent as it is made. A resume key is the position of the last line, from which
-//! collapsing goes on. A page of `page` is a slice of the UIDs that match ([`BLOCK`]); some have no captures.
+//! Captures of a page are in order of time; captures of several pages are in order of UIDs, then of time. Without
+//! `limit`, all captures are listed, and the answer is sent while it is made. A resume key is the position of the last
+//! line, and collapsing continues from that line. A page of `page` is a slice of the matching UIDs ([`BLOCK`]); some
+//! pages have no captures.
 
 use std::mem::size_of;
 
@@ -38,7 +40,7 @@ mod selection;
 mod shape;
 mod source;
 
-/// URLs of a block, of which `pageSize` make a page: as many as a block of a ZipNum index has lines.
+/// The number of URLs in a block; `pageSize` blocks are a page. A block of a ZipNum index has the same number of lines.
 const BLOCK: u64 = 3000;
 
 /// `/cdx`.
@@ -73,10 +75,10 @@ pub(in crate::http) async fn cdx(State(shared): State<Shared>, RawQuery(query): 
         (asked.shape.content_type(), asked.shape.is_never_empty(), asked.url.clone());
     let epoch = pinned.epoch();
     let mut listing = Listing::of(asked, pinned, uid_intervals, &shared.http.replay, bytes).await?;
-    // What is refused at once is told; a later failure cuts the answer.
+    // An error before the first line is returned as such; a later failure cuts the answer short.
     let Some(first) = listing.next().await? else {
         if is_never_empty {
-            // As pywb answers; its clients take an answer without lines for a failure.
+            // The same answer as pywb, because its clients take an answer without lines as a failure.
             let message = format!("no captures found for: {url}");
             return Err(refuse(Reason::NotInStore, message, &[("epoch", epoch)]).into());
         }

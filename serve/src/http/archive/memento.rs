@@ -1,7 +1,7 @@
 //! `/timemap/link/URL`, `/timemap/json/URL`: the captures of a page as a TimeMap. `/timegate/URL`: redirects to the
-//! capture that is nearest to `Accept-Datetime` ([`crate::memento`]; RFC 7089).
+//! capture nearest to `Accept-Datetime` ([`crate::memento`]; RFC 7089).
 //!
-//! The URL of the page is the rest of the path and the query, as they are. The URLs of mementos are those of the
+//! The URL of the page is the rest of the path and the query, without decoding. The URLs of mementos are URLs of the
 //! archive that replays them. Cost: the captures of all spellings of the page.
 
 use std::borrow::Cow;
@@ -89,7 +89,7 @@ async fn of_page<T>(
     }))
 }
 
-/// The URL at the end of a path: as it is, or wholly percent-encoded, or with one slash where a proxy merged two.
+/// The URL at the end of a path: verbatim, or completely percent-encoded, or with one slash if a proxy merged two.
 fn of_path(text: &str) -> Cow<'_, str> {
     let begins = |start: &str| text.get(..start.len()).is_some_and(|own| own.eq_ignore_ascii_case(start));
     if begins("http%3A") || begins("https%3A") {

@@ -1,11 +1,10 @@
-//! `/v1/backlinks`: who links to a URL, a host or a domain, and since when. The rule is that of
-//! [`webstrata_layers::record::backlink`].
+//! `/v1/backlinks`: the pages that link to a URL, a host or a domain, and since when.
+//! [`webstrata_layers::record::backlink`] has the rule.
 //!
-//! The series counts all rows; the table has those with an event in an interval, as many as `limit` says. Periods are
-//! columns, so that a picture of many years is small. With `source` the answer is as if the store had no other pages.
-//! Cost: the stays of every page that links and counts; pages of the table add the look-ups of their URLs. Each page of
-//! the table costs as much as the first one. Memory: a few thousand pages that link, and the rows of one page of the
-//! table.
+//! The series counts all rows; the table has the rows with an event in an interval, up to `limit`. Periods are columns,
+//! so that a picture of many years is small. With `source`, the answer is as if the store had no other pages. Cost: the
+//! stays of every page that links and counts; pages of the table add the look-ups of their URLs. Each page of the table
+//! costs as much as the first one. Memory: a few thousand pages that link, and the rows of one page of the table.
 
 use std::ops::Range;
 
@@ -75,7 +74,7 @@ pub(in crate::http) async fn backlinks(
     };
     let scope = pinned.scope((matching, &spelled, &target), internal, within).await?;
     let targets: u64 = target.iter().map(|uids| uids.end.0 - uids.start.0).sum();
-    // A page of the table begins after the last row of the page before, which the key names by its place in the order.
+    // A page of the table begins after the last row of the page before. The key has the place of that row in the order.
     let ranking = Ranking { unit, domain_of, period, event, interval, order, after: start.place(), limit };
     let question = BacklinkQuestion { target, scope, ranking };
     let BacklinkAnswer { ranked: answer, urls } = pinned.who_links(question).await?;
@@ -99,7 +98,7 @@ pub(in crate::http) async fn backlinks(
     Ok(Json(shown))
 }
 
-/// The source, and which URLs match it.
+/// The source, and how URLs match it.
 fn source_of(params: &Params) -> Result<Option<(&str, Match)>, Status> {
     let Some(source) = params.get("source")? else {
         return match params.get("sourceMatch")? {
@@ -111,7 +110,7 @@ fn source_of(params: &Params) -> Result<Option<(&str, Match)>, Status> {
     Ok(Some((source, matched(params, "sourceMatch", Match::unsaid(is_name(source)))?)))
 }
 
-/// The UIDs of the pages that count; none if no URL of the store is the source.
+/// The UIDs of the pages that count. Empty if no URL of the store matches the source.
 async fn uids_of_source(pinned: &Pinned, (source, matching): (&str, Match)) -> Result<Vec<Range<Uid>>, Status> {
     match Matching::of(pinned, matching, ("source", source)).await {
         Err(status) if Reason::of(&status) == Some(Reason::NotInStore) => Ok(Vec::new()),
@@ -123,7 +122,7 @@ fn host_shown(host: &ReferringHost) -> Shown {
     json!({"host": host.host, "pages": host.pages, "standing": host.standing, "first": format_time(host.first)})
 }
 
-/// A row and the URL of its page, and whether it links as of a time.
+/// A row with the URL of its page, and whether the page links as of a time.
 fn row_shown((row, url): (&Referrer, &String), to: i64) -> Shown {
     let Backlink { stays, unknown, targets } = &row.backlink;
     let stay = |stay: &Stay| {

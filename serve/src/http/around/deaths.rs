@@ -1,8 +1,9 @@
-//! `/v1/deaths`: pages that died, with the statuses that ended them, and who still links to them. The rule is that of
-//! [`mod@webstrata_layers::record::capture::fate`].
+//! `/v1/deaths`: pages that died, the statuses with which they ended, and the pages that still link to them.
+//! [`mod@webstrata_layers::record::capture::fate`] has the rule.
 //!
-//! The series counts all deaths; the table has those in an interval, as many as `limit` says. Cost: the captures of
-//! each page with a failure; for each row, who links to its page. Each page of the table costs as much as the first.
+//! The series counts all deaths; the table has the deaths in an interval, up to `limit`. Cost: the captures of each
+//! page with a failure, and for each row, the in-links of its page. Each page of the table costs as much as the first
+//! one.
 
 use axum::Json;
 use axum::extract::{RawQuery, State};

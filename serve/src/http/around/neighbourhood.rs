@@ -1,7 +1,7 @@
-//! `/v1/neighbourhood`: what is around a page, and when ([`webstrata_layers::read::around::neighbourhood`] has the
+//! `/v1/neighbourhood`: the pages around a page over time ([`webstrata_layers::read::around::neighbourhood`] has the
 //! rule).
 //!
-//! Links are columns with places in `nodes`, so that a picture for all dates is one small answer. Links of a node to
+//! Links are columns with indexes into `nodes`, so that a picture for all dates is one small answer. Links of a node to
 //! itself are left out.
 
 use axum::Json;
@@ -53,7 +53,7 @@ struct Columns {
     target: Vec<usize>,
     from: Vec<i64>,
     until: Vec<Option<i64>>,
-    /// Since when it is unknown whether the link stands; left out where that is known of all.
+    /// The time since which it is unknown whether the link is there. Left out if that is known for all links.
     #[serde(skip_serializing_if = "Option::is_none")]
     unknown: Option<Vec<Option<i64>>>,
 }
@@ -78,7 +78,7 @@ pub(in crate::http) async fn neighbourhood(
     for node in &found.nodes {
         domains.add(match unit {
             Grain::Page => host_of(&node.name).map_or("", domain_of),
-            // A directory begins with a host, and perhaps a port.
+            // A directory begins with a host, and optionally a port.
             Grain::Directory => domain_of(node.name.split(['/', ':']).next().unwrap_or_default()),
             Grain::Host => domain_of(&node.name),
             Grain::Domain => &node.name,

@@ -1,5 +1,5 @@
-//! `/v1/barcode.svg`: a barcode as a picture, to be quoted on pages of others. It stands by itself: what it is of,
-//! when, what its marks mean, and where it comes from.
+//! `/v1/barcode.svg`: a barcode as a picture for use in other pages. The picture explains itself: it shows its page,
+//! its times, the meaning of its marks, and its source.
 //!
 //! ```text
 //! https://example.org/                                title
@@ -8,9 +8,9 @@
 //! /faq.html    ========----                           a name, bars, and a thin line up to the capture without the link
 //! ```
 //!
-//! Rows are those that were there longest, the longest first. Colours are those of the explorer in the light, and text
-//! is in fonts that the reader has. Texts of the store become texts only: what could change how a line is read is shown
-//! as U+FFFD. Cost: that of `/v1/barcode` with as many rows.
+//! The picture shows the rows with the longest runs in total, the longest first. Colours are from the light theme of
+//! the explorer, and fonts are fonts that the reader has. Texts of the store are only shown as text; characters that
+//! could change how a line is read are shown as U+FFFD. Cost: the same as `/v1/barcode` with this number of rows.
 
 use std::cmp::Reverse;
 use std::fmt::Write;
@@ -30,21 +30,21 @@ use crate::server::Shared;
 
 pub(in crate::http) const BARCODE_SVG: &[&str] = &["url", "direction", "limit", "width", "epoch"];
 
-/// Rows, unless the question says how many, and the most that it may say.
+/// The default and the largest number of rows.
 const ROWS: u64 = 40;
 const ROWS_MAX: u64 = 500;
-/// The same of the width, in pixels.
+/// The default and the allowed widths in pixels.
 const WIDTH: u64 = 960;
 const WIDTHS: std::ops::RangeInclusive<u64> = 320..=4000;
-/// Pixels: around all, above the rows, of a row and of a bar in it.
+/// Pixels: the margin, the height above the rows, the height of a row, and the height of its bar.
 const MARGIN: f64 = 20.0;
 const HEAD: f64 = 92.0;
 const LINE: f64 = 15.0;
 const BAR: f64 = 7.0;
-/// The least distance between the names of two years, and about the width of a letter.
+/// The least distance between the names of two years, and the approximate width of a letter.
 const YEAR: f64 = 44.0;
 const LETTER: f64 = 6.1;
-/// Without a capture for so long, the ground is pale.
+/// The background is pale after this many seconds without a capture.
 const PALE: i64 = 150 * 86_400;
 const SANS: &str = "Inter, Segoe UI, Roboto, Helvetica Neue, Arial, sans-serif";
 const SERIF: &str = "Palatino Linotype, Palatino, Georgia, serif";
@@ -53,7 +53,7 @@ const OUTWARD_KEY: &str = "Bar: there, from the first to the last capture that h
 const INWARD_KEY: &str = "Bar: the page links, from the first to the last capture that has the link. Thin line: gone \
                           by its end.";
 
-/// When something was there: first and last second, and the second by which it was gone.
+/// A run: its first and its last second, and the second by which the link was gone.
 type Run = (i64, i64, Option<i64>);
 
 /// `/v1/barcode.svg`.
@@ -79,11 +79,11 @@ pub(in crate::http) async fn svg(
     Ok((fields, picture).into_response())
 }
 
-/// The barcode of a page as an SVG that stands by itself, for who has a graph and no server: its `limit` longest-lived
-/// links, `width` pixels wide.
+/// The barcode of a page as a self-contained SVG, for callers that have a graph and no server. It shows the `limit`
+/// longest-lived links and is `width` pixels wide.
 ///
 /// # Errors
-/// As of all questions.
+/// The errors of all questions.
 pub fn picture_of(links: &dyn Links, uid: Uid, url: &str, limit: usize, width: u32) -> Result<String, Error> {
     let captures = links.captures(uid)?;
     let (rows, rest) = outward_rows(&captures, &links.lifespans(uid)?, limit);
@@ -92,7 +92,7 @@ pub fn picture_of(links: &dyn Links, uid: Uid, url: &str, limit: usize, width: u
     Ok(picture(&barcode, &names, f64::from(width), &format!("epoch {}", links.epoch())))
 }
 
-/// The rows with their runs, the longest-lived first.
+/// The rows with their runs, the longest-lived row first.
 fn rows<'a>(barcode: &Barcode, names: &'a [String]) -> Vec<(&'a str, Vec<Run>)> {
     let telling = telling(&barcode.captures);
     let time = |place: i64| usize::try_from(place).ok().and_then(|place| barcode.captures.get(place));
@@ -122,7 +122,7 @@ fn rows<'a>(barcode: &Barcode, names: &'a [String]) -> Vec<(&'a str, Vec<Run>)> 
     rows
 }
 
-/// A picture of this width in pixels.
+/// The picture, `width` pixels wide.
 fn picture(barcode: &Barcode, names: &[String], width: f64, address: &str) -> String {
     let rows = rows(barcode, names);
     let ends = rows.iter().flat_map(|(_, runs)| runs).flat_map(|&(first, last, gone)| [first, gone.unwrap_or(last)]);
@@ -197,14 +197,14 @@ fn picture(barcode: &Barcode, names: &[String], width: f64, address: &str) -> St
     svg + "</svg>\n"
 }
 
-/// A URL without its scheme; of the host of the page, its path.
+/// A URL without its scheme; for a URL on the host of the page, its path.
 fn short<'a>(url: &'a str, page: &str) -> &'a str {
     let bare = |url: &'a str| url.split_once("://").map_or(url, |(_, rest)| rest);
     let path = host_of(url).filter(|host| host_of(page) == Some(host)).and_then(|host| bare(url).strip_prefix(host));
     path.filter(|path| path.starts_with('/')).unwrap_or(bare(url))
 }
 
-/// What the picture has, in a sentence.
+/// The contents of the picture, as a sentence.
 fn facts(barcode: &Barcode, rows: usize) -> String {
     let all = rows + barcode.rest.links;
     let mut facts = match barcode.is_inward {
@@ -223,7 +223,7 @@ fn facts(barcode: &Barcode, rows: usize) -> String {
     facts
 }
 
-/// Pale where no capture is, hatched where links are not known.
+/// Draws the background: pale without captures, hatched if links are unknown.
 fn grounds(svg: &mut String, barcode: &Barcode, below: f64, x: &impl Fn(i64) -> f64) {
     for pair in barcode.captures.windows(2) {
         let (start, end) = (x(pair[0].time), x(pair[1].time));
@@ -242,14 +242,14 @@ fn rect(svg: &mut String, (x, y): (f64, f64), (width, height): (f64, f64), fill:
         write!(svg, "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\" fill=\"{fill}\"/>");
 }
 
-/// How many letters fit.
+/// The number of letters that fit.
 fn letters(room: f64, letter: f64) -> usize {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a width in pixels")]
     let count = (room / letter).max(1.0) as usize;
     count
 }
 
-/// A sentence in lines.
+/// A sentence, wrapped into lines.
 fn wrapped(text: &str, room: f64) -> Vec<String> {
     let most = letters(room, 5.2);
     let mut lines = vec![String::new()];
@@ -263,7 +263,7 @@ fn wrapped(text: &str, room: f64) -> Vec<String> {
     lines
 }
 
-/// A text of a store as text of a picture: cut in the middle, and without what changes how it is read.
+/// A text of a store as text of a picture: shortened in the middle, without characters that change how it is read.
 fn shown(text: &str, letters_max: usize) -> String {
     let all: Vec<char> = text.chars().collect();
     let mut kept: Vec<char> = if all.len() <= letters_max {
@@ -273,7 +273,7 @@ fn shown(text: &str, letters_max: usize) -> String {
         let after = letters_max.saturating_sub(before + 1);
         [&all[..before], &['…'], &all[all.len() - after..]].concat()
     };
-    // What has no width, separates lines, or turns the direction in which text is read.
+    // Characters that have no width, separate lines, or change the direction in which text is read.
     let hidden = ['\u{200b}'..='\u{200f}', '\u{2028}'..='\u{202e}', '\u{2066}'..='\u{2069}', '\u{fffe}'..='\u{ffff}'];
     let is_hidden = |letter: char| letter.is_control() || hidden.iter().any(|letters| letters.contains(&letter));
     kept.iter_mut().filter(|letter| is_hidden(**letter)).for_each(|letter| *letter = '\u{fffd}');

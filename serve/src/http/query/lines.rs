@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::mem::take;
 
-/// Bytes of a line, at most.
+/// The largest size of a line in bytes.
 pub(in crate::http) const LINE_MAX: usize = 65_536;
 
 /// A complete line.

@@ -1,5 +1,6 @@
-//! Finds the URL in the store that a person means. Cost: one batch to the clerk, a second batch for another spelling if
-//! the store has no such URL, and the captures of the URLs that a text without a scheme may mean, if these are several.
+//! Finds the URL in the store that a person means. Cost: one batch to the clerk, and a second batch for another
+//! spelling if the store does not have the URL. If a text without a scheme may mean several URLs, also the captures of
+//! these URLs.
 
 use tonic::Status;
 use webstrata_layers::Uid;
@@ -9,8 +10,9 @@ use webstrata_url::other_spellings;
 use crate::clerk::Pinned;
 use crate::protocol::status::{Reason, bad, refuse};
 
-/// For each text the URL as the store spells it, and its UID. A URL that is not in the store has no UID; its first
-/// possible spelling is returned. Of http and https the one that was captured is meant.
+/// For each text, the URL in the spelling of the store, and its UID. A URL that is not in the store has no UID; its
+/// first possible spelling is returned. If the store has the URL with http and with https, the one that was captured is
+/// returned.
 ///
 /// # Errors
 /// BAD_REQUEST for text that is not a URL, or that lacks a scheme while both http and https, or neither, were captured;
@@ -42,8 +44,8 @@ async fn captured(pinned: &Pinned, urls: Vec<(String, Uid)>) -> Result<Option<(S
     Ok(only_captured(urls.into_iter().zip(captures.iter().map(|captures| !captures.is_empty()))))
 }
 
-/// Finds one URL that must be in the store. Of a text without a scheme the spelling with or without `www.` is meant, if
-/// only that one was captured.
+/// Finds one URL that must be in the store. A text without a scheme may also mean the spelling with or without `www.`,
+/// if only that one was captured.
 ///
 /// # Errors
 /// NOT_IN_STORE, which names another spelling if the store has one; and the errors of [`look_up`].
@@ -69,7 +71,7 @@ pub(in crate::http) async fn find(pinned: &Pinned, text: &str) -> Result<(String
     Err(refuse(Reason::NotInStore, message, &[("epoch", pinned.epoch())]))
 }
 
-/// All spellings of the page that a text names, of which one at least must be in the store.
+/// All spellings of the page that a text names. At least one spelling must be in the store.
 ///
 /// # Errors
 /// BAD_REQUEST for text that is not a URL; NOT_IN_STORE.

@@ -1,10 +1,9 @@
-//! Where callers reach this server: what absolute URLs in answers begin with, without a slash at the end.
+//! The address at which callers reach this server: the prefix of absolute URLs in answers, without a slash at the end.
 //!
-//! `--public-url` says it. Else a proxy does, which sends what its caller asked for in `X-Forwarded-Proto`,
-//! `X-Forwarded-Host` and `X-Forwarded-Prefix` (the path below which the server is, and which the proxy takes away);
-//! else the request itself. Anybody may send these fields, so they decide nothing but the links in the answer to who
-//! sends them, and caches are told that the answer depends on them. A field that is not what it should be is as good as
-//! none.
+//! `--public-url` sets the address. Otherwise a proxy may send the address that its caller used in `X-Forwarded-Proto`,
+//! `X-Forwarded-Host` and `X-Forwarded-Prefix` (the path below which the server is, and which the proxy removes).
+//! Otherwise the address comes from the request. Anybody may send these fields. They therefore change only the links in
+//! the answer to the sender, and caches are told that the answer depends on them. An invalid field is ignored.
 
 use axum::http::header::HOST;
 use axum::http::uri::Authority;
@@ -22,10 +21,10 @@ const PREFIX: HeaderName = HeaderName::from_static("x-forwarded-prefix");
 pub(in crate::http) const VARIES: HeaderValue =
     HeaderValue::from_static("x-forwarded-host, x-forwarded-prefix, x-forwarded-proto");
 
-/// See the head of this file.
+/// The address at which callers reach this server; see the head of this file.
 ///
 /// # Errors
-/// BAD_REQUEST if nothing says at which host.
+/// BAD_REQUEST if neither an option nor the request has a host.
 pub(in crate::http) fn home(shared: &Shared, uri: &Uri, headers: &HeaderMap) -> Result<String, Status> {
     match &shared.http.public_url {
         Some(home) => Ok(home.clone()),
@@ -33,7 +32,7 @@ pub(in crate::http) fn home(shared: &Shared, uri: &Uri, headers: &HeaderMap) -> 
     }
 }
 
-/// What a request says.
+/// The address in a request.
 fn told(scheme: &str, uri: &Uri, headers: &HeaderMap) -> Option<String> {
     let scheme = first(headers, &PROTO).filter(|scheme| ["http", "https"].contains(scheme)).unwrap_or(scheme);
     let host = |name| first(headers, name).and_then(|text| Authority::try_from(text).ok()).filter(is_host);
@@ -43,7 +42,7 @@ fn told(scheme: &str, uri: &Uri, headers: &HeaderMap) -> Option<String> {
     Some(format!("{scheme}://{host}{}", prefix.trim_end_matches('/')))
 }
 
-/// The first of the values of a field: that of the proxy nearest to the caller.
+/// The first of the values of a field, which comes from the proxy nearest to the caller.
 fn first<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     headers.get(name)?.to_str().ok()?.split(',').next().map(str::trim)
 }
@@ -52,7 +51,7 @@ fn is_host(authority: &Authority) -> bool {
     !authority.as_str().contains('@')
 }
 
-/// Whether a text is a path that can stand in a URL between any delimiters.
+/// Whether a text is a path that can be in a URL between any delimiters.
 fn is_path(text: &str) -> bool {
     let is_of_path = |byte: u8| byte.is_ascii_alphanumeric() || b"/-._~%+:@".contains(&byte);
     text.starts_with('/') && !text.starts_with("//") && text.bytes().all(is_of_path)

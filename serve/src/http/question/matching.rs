@@ -1,4 +1,4 @@
-//! `matchType`, `sourceMatch`: which URLs match the URL that a person writes.
+//! `matchType`, `sourceMatch`: the URLs that match a URL as a person writes it.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use super::address::{find, meant};
 use super::params::Params;
 use crate::clerk::Pinned;
 
-/// The value of a parameter; without it `default`.
+/// The value of a parameter; without the parameter, `default`.
 pub(in crate::http) fn matched(params: &Params, name: &str, default: Match) -> Result<Match, Status> {
     if params.get(name)?.is_none() {
         return Ok(default);
@@ -17,20 +17,20 @@ pub(in crate::http) fn matched(params: &Params, name: &str, default: Match) -> R
     params.choice(name, Match::ALL.map(|word| (word.name(), word)))
 }
 
-/// URLs that match a URL.
+/// The URLs that match a URL.
 pub(in crate::http) struct Matching {
-    /// The URL; with [`Match::Exact`] as the store spells it.
+    /// The URL; with [`Match::Exact`] in the spelling of the store.
     pub(in crate::http) url: String,
-    /// The UIDs of those that match, rising.
+    /// The UIDs of the matching URLs, rising.
     pub(in crate::http) uids: Vec<Range<Uid>>,
 }
 
 impl Matching {
-    /// Those that match the URL that a text means. `name` is the parameter that has the text.
+    /// Finds the URLs that match the URL in `text`. `name` is the parameter with the text.
     ///
     /// # Errors
-    /// BAD_REQUEST for text that is not a URL, and for the host of a URL without a host name; with [`Match::Exact`]
-    /// those of [`find`].
+    /// BAD_REQUEST for text that is not a URL, and for the host of a URL without a host name; with [`Match::Exact`] the
+    /// errors of [`find`].
     pub(in crate::http) async fn of(
         pinned: &Pinned,
         matched: Match,

@@ -1,6 +1,6 @@
 //! The parameters of an HTTP question. Parsing is strict, so that a misspelt parameter is refused and not ignored.
 //!
-//! The query has `name=value` pairs between `&`, encoded as HTML forms are: `+` is a space, `%2B` is a plus. Every
+//! The query has `name=value` pairs between `&`, encoded like HTML forms: `+` is a space, `%2B` is a plus. Every
 //! refusal is a BAD_REQUEST that begins with the name of the parameter.
 
 use std::ops::RangeInclusive;
@@ -46,7 +46,7 @@ impl Params {
         Ok(Self { pairs })
     }
 
-    /// The same without parameters whose value is empty.
+    /// The parameters that have a value.
     #[must_use]
     pub(in crate::http) fn without_empty(mut self) -> Self {
         self.pairs.retain(|(_, value)| !value.is_empty());
@@ -95,7 +95,7 @@ impl Params {
         self.get(name)?.map(|text| number(name, text, &bounds)).transpose()
     }
 
-    /// `limit`: at most so many. 0 means all, as far as one answer has room: the largest number that may be asked for.
+    /// `limit`: at most `most`. 0 means all that one answer has room for: the largest number allowed.
     pub(in crate::http) fn limit(&self, default: u64, most: u64) -> Result<usize, Status> {
         let limit = limited(self.number("limit", 0..=most)?.unwrap_or(default), most);
         Ok(usize::try_from(limit).unwrap_or(usize::MAX))
@@ -150,7 +150,7 @@ impl Params {
         Ok((age.transpose()?, self.choice("failures", rules)?))
     }
 
-    /// A time; a short one is its first second, or its last one.
+    /// A time. A short time means its first second, or with `end` its last second.
     pub(in crate::http) fn time(&self, name: &str, end: bool) -> Result<Option<i64>, Status> {
         let Some(text) = self.get(name)? else { return Ok(None) };
         if counts_from_now(text) {
@@ -169,7 +169,7 @@ impl Params {
         pairs.sort_unstable();
         let mut text = path.to_owned();
         for (name, value) in pairs {
-            // Nothing in a name or a value is taken for the border between them.
+            // No text in a name or a value is mistaken for the border between them.
             text.push_str(&format!("\n{name}={}:{value}", value.len()));
         }
         Fingerprint::of(text.as_bytes())
@@ -185,7 +185,7 @@ pub(in crate::http) fn number(name: &str, text: &str, bounds: &RangeInclusive<u6
     })
 }
 
-/// Decodes pluses and percent escapes. A percent sign without two hexadecimal digits after it stands for itself.
+/// Decodes pluses and percent escapes. A percent sign without two hexadecimal digits after it stays a percent sign.
 pub(in crate::http) fn decoded(text: &str) -> Option<String> {
     let digit =
         |byte: Option<&u8>| byte.and_then(|byte| char::from(*byte).to_digit(16)).and_then(|d| u8::try_from(d).ok());

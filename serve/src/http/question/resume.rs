@@ -1,5 +1,5 @@
 //! `resumeKey`: the position where the next page of an HTTP answer begins, and the seed of a random sample.
-//! [`crate::protocol::resume`] says what a key holds and when it is refused.
+//! [`crate::protocol::resume`] defines the content of a key, and when a key is refused.
 
 use tonic::Status;
 use webstrata_layers::{Place, Uid};
@@ -40,7 +40,7 @@ impl Start {
         Ok(Self { epoch, position: Some(position), seed: Some(seed), question })
     }
 
-    /// The place of the last row of an answer that is in an order of its own; `None` at the beginning.
+    /// The place of the last row, for an answer with an order other than UIDs; `None` at the beginning.
     pub(in crate::http) fn place(&self) -> Option<Place> {
         let PagePosition { uid, sent } = self.position?;
         Some(Place([uid.0, sent as u64, self.seed?]))

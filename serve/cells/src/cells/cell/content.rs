@@ -1,8 +1,8 @@
-//! All that a cell says, as a few numbers: how the bytes of a cell are compared with the layers that it is made of.
+//! The content of a cell as a few digests, to compare the bytes of a cell with the layers that it was made from.
 //!
-//! The layers' side is gathered while a cell is made, or read again; the cell's side decodes every URL and every
-//! record. Equal digests mean equal URLs, records and order of both. Memory: one record. Cost: a decode of the whole
-//! cell.
+//! The digests of the layers are computed while a cell is made, or when the layers are read again. The digests of the
+//! cell come from decoding every URL and every record. Equal digests mean equal URLs and records in the same order.
+//! Memory: one record. Cost: a decode of the whole cell.
 
 use webstrata_layers::read::scan;
 use webstrata_layers::record::status::StatusChange;
@@ -15,14 +15,14 @@ use crate::error::Error;
 use crate::image::Counts;
 use crate::numbers::Node;
 
-/// What a cell says, or what the layers say that it is made of.
+/// The content of a cell, or of the layers that a cell was made from.
 #[derive(Clone, Default)]
 pub(crate) struct Content {
     urls: Xxh3,
     pages: Xxh3,
     in_links: Xxh3,
     counts: Counts,
-    /// A record as bytes; used again.
+    /// A record as bytes; reused.
     buffer: Vec<u8>,
 }
 
@@ -33,7 +33,7 @@ impl Content {
         self.urls.update(url.as_bytes());
     }
 
-    /// Adds the next page, in UIDs.
+    /// Adds the next page. Its links are UIDs.
     pub(crate) fn add_page(&mut self, page: &Page) {
         self.counts.add_page(page);
         let Page { uid, timestamps, blank, links, changes, statuses } = page;
@@ -46,7 +46,7 @@ impl Content {
         self.pages.update(&self.buffer);
     }
 
-    /// Adds what links to the next URL, in UIDs.
+    /// Adds the in-links of the next URL. Sources are UIDs.
     pub(crate) fn add_in_links(&mut self, record: &InLinks) {
         self.counts.add_in_links(record);
         let InLinks { uid, ranges, sources, changes } = record;
@@ -54,12 +54,12 @@ impl Content {
         self.in_links.update(&self.buffer);
     }
 
-    /// How much that is.
+    /// The counts of the content.
     pub(crate) fn counts(&self) -> &Counts {
         &self.counts
     }
 
-    /// What the layers of a partition say.
+    /// The content of the layers of a partition.
     ///
     /// # Errors
     /// Layers that cannot be read.
@@ -77,7 +77,7 @@ impl Content {
         Ok(content)
     }
 
-    /// All of a cell.
+    /// The content of a cell.
     ///
     /// # Errors
     /// URLs and records that do not decode.
@@ -97,10 +97,10 @@ impl Content {
         Ok(content)
     }
 
-    /// Compares a cell with what the layers say.
+    /// Compares a cell with this content of layers.
     ///
     /// # Errors
-    /// The part of the cell that says something else, or does not decode.
+    /// The part of the cell that differs, or that does not decode.
     pub(crate) fn compare(&self, cell: &Cell) -> Result<(), Error> {
         let decoded = Self::of(cell)?;
         let comparisons = [
@@ -115,10 +115,10 @@ impl Content {
 }
 
 impl Cell {
-    /// Looks every URL up by its key, too.
+    /// Checks that each URL is found by its key.
     ///
     /// # Errors
-    /// URLs that do not decode, or are not found.
+    /// URLs that do not decode, or that are not found.
     pub(crate) fn check_keys(&self) -> Result<(), Error> {
         let damaged = |damage| Error::Damaged { path: self.path.clone(), damage };
         let mut key = Vec::new();

@@ -1,7 +1,7 @@
-//! What a cell is about: its hosts, and the pages that were captured most. A search field shows them.
+//! A summary of a cell: its hosts, and the pages with the most captures. A search field shows them.
 //!
-//! Both lists are made when they are first asked for, and stay with the cell. Cost, once: a search in the URL store for
-//! each host, and a look at the captures of each page. Memory: the names of the hosts, and 16 bytes for each.
+//! Both lists are computed on first use, and stay with the cell. Cost, once: a search in the URL store for each host,
+//! and reading the captures of each page. Memory: the names of the hosts, and 16 bytes for each.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -12,7 +12,7 @@ use webstrata_layers::{Error as LayersError, Uid};
 use super::Cell;
 use crate::scratch::Scratch;
 
-/// How many pages [`Cell::busiest`] has at most.
+/// The largest number of pages in [`Cell::busiest`].
 pub const BUSIEST: usize = 32;
 
 /// A host of a cell.
@@ -20,7 +20,7 @@ pub const BUSIEST: usize = 32;
 pub struct HostUrls {
     /// The name of the host, as its URLs have it.
     pub host: Box<str>,
-    /// The first of its URLs.
+    /// The UID of the host's first URL.
     pub first: Uid,
     /// The number of URLs of the host in the cell.
     pub urls: u64,
@@ -53,7 +53,7 @@ impl Cell {
         if let Some(known) = self.summary.get() {
             return Ok(known);
         }
-        // Two threads may both get here: they find the same, and one of both is kept.
+        // Two threads may compute this at the same time. Both results are equal, and one is kept.
         let found = Summary { hosts: self.find_hosts()?, busiest: self.find_busiest()? };
         Ok(self.summary.get_or_init(|| found))
     }
@@ -69,7 +69,7 @@ impl Cell {
                 continue;
             };
             let urls = self.prefix(&prefix)?;
-            // The URL itself has the prefix, so the search goes on behind it.
+            // The URL has the prefix, so the search continues after it.
             let next = urls.end.max(uid + 1);
             hosts.push(HostUrls { host: host.into(), first: uid, urls: next.0 - uid.0 });
             uid = next;

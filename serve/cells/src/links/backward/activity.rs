@@ -1,8 +1,9 @@
-//! When the sources in a cell link to anything in it: a set of time ranges a node, while in-links are encoded.
+//! The time ranges in which the sources of a cell link to any URL of the cell: one set a node, used while in-links are
+//! encoded.
 //!
-//! Reads the records in order, and makes the parts of a backward store before its strata; see there for what they are.
-//! Memory: sets of all nodes, up to a bound, half as much again while they grow, and the distinct ones twice when they
-//! are written.
+//! Reads the records in order, and makes the parts of a backward store before its strata; `backward` specifies the
+//! parts. Memory: the sets of all nodes, up to a bound, plus half as much while they grow, and twice the distinct sets
+//! when they are written.
 
 use std::collections::HashMap;
 
@@ -13,32 +14,32 @@ use crate::coding::bits::BitWriter;
 use crate::links::strata::ranks;
 use crate::numbers::Number;
 
-/// Sets of `words` words each, in `wanted` words each; what is cut off must be 0.
+/// Copies sets of `words` words each into sets of `words_to` words each. Words that are cut off must be 0.
 fn resized(sets: &[u64], words: usize, words_to: usize) -> Vec<u64> {
     let kept = words.min(words_to);
     let mut resized = vec![0; sets.len() / words * words_to];
-    // No words are wanted where there are no sets.
+    // `words_to` is 0 if there are no ranges.
     for (to, from) in resized.chunks_exact_mut(words_to.max(1)).zip(sets.chunks_exact(words)) {
         to[..kept].copy_from_slice(&from[..kept]);
     }
     resized
 }
 
-/// When the sources in a cell link to anything in it.
+/// The time ranges in which the sources of a cell link to any URL of the cell.
 pub(super) struct Activity {
     first: Number,
     /// Whether each node is a source.
     active: Vec<bool>,
-    /// Starts of ranges, rising.
+    /// The starts of ranges, rising.
     table: Vec<i64>,
-    /// 0 where sets would take more than they may: then there are none, and no table.
+    /// The number of words of a set. 0 if the sets would exceed their bound: then there are no sets, and no table.
     words: usize,
-    /// Words of each node's set.
+    /// The words of each node's set.
     sets: Vec<u64>,
 }
 
 impl Activity {
-    /// Reads the records once; sets of more than `sets_bytes_max` are not made.
+    /// Reads the records once. Makes no sets if they would take more than `sets_bytes_max` bytes.
     pub(super) fn of<'a, E: 'a>(
         first: Number,
         nodes: usize,
@@ -51,7 +52,7 @@ impl Activity {
         };
         let words_max = sets_bytes_max / 8 / nodes.max(1);
         let mut active = vec![false; nodes];
-        // Starts, rising, each with its index: in order of appearance at first.
+        // The starts in rising order, each with its index; indexes are in order of appearance at first.
         let mut table: Vec<(i64, usize)> = Vec::new();
         let mut words = words_max.min(1);
         let mut sets = vec![0; words * nodes];
@@ -102,7 +103,7 @@ impl Activity {
                 }
             }
         }
-        // By time.
+        // Renumbers the sets by time.
         let fewest = table.len().div_ceil(64);
         if table.iter().enumerate().any(|(at, &(_, table_index))| at != table_index) {
             let mut order = vec![0; table.len()];
@@ -125,7 +126,7 @@ impl Activity {
         (self.words > 0 && node < self.active.len()).then_some(node)
     }
 
-    /// The record with changes only where its sources are active; as it is where there are no sets.
+    /// The record with changes only in ranges in which its sources are active. Without sets, changes stay as they are.
     pub(super) fn loosen(&self, record: InLinks<Number>) -> Page<Number> {
         let table_indexes: Vec<usize> =
             record.ranges.iter().map(|start| self.table.binary_search(start).unwrap_or(0)).collect();
@@ -147,7 +148,7 @@ impl Activity {
                 while stretches.next_if(|&(_, to)| to < range).is_some() {}
                 let now = stretches.peek().is_some_and(|&(from, _)| from <= range);
                 match before {
-                    // Until the source is first active its links count as they are then.
+                    // Before the source is first active, its links count as in its first active range.
                     None if !now => changes.push(Change { link, capture: 0 }),
                     Some(before) if before != now => changes.push(Change { link, capture: range }),
                     _ => {}
@@ -158,7 +159,7 @@ impl Activity {
         Page { uid: record.uid, timestamps: record.ranges, links: record.sources, changes, ..Page::default() }
     }
 
-    /// The parts before the strata; and the ranks again.
+    /// The parts before the strata, and the ranks, which are also one of the parts.
     pub(super) fn store(&self) -> (Vec<u8>, Vec<u8>) {
         let mut numbers: HashMap<&[u64], usize> = HashMap::new();
         let (mut distinct, mut of_source) = (Vec::new(), Vec::new());

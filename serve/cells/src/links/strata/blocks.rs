@@ -1,26 +1,26 @@
-//! Where records lie: blocks of 16, each with the lengths of its records.
+//! The places of records: blocks of 16 records, each block with the lengths of its records.
 //!
 //! ```text
 //! pointers   one a block: every 32nd absolute in 40 bits, the others relative to it in `width` bytes
 //! block      lengths' extra bits, the last record's first | class word | records | zeros up to a byte
 //! ```
 //!
-//! A pointer leads to the class word: 16 classes of 4 bits, the first record lowest. A class is a base and a number of
-//! extra bits; length in bits = base + extra. Records follow in order, without a gap. The 16 classes are fitted to the
-//! lengths of the cell, so that extra bits take the least room. Cost of finding a record: the lengths before it in its
-//! block.
+//! A pointer leads to the class word: 16 classes of 4 bits, the first record lowest. A class has a base and a number of
+//! extra bits; the length of a record in bits is base + extra. Records follow in order, without gaps. The 16 classes
+//! are fitted to the lengths of the cell, so that extra bits take the least room. Finding a record costs a sum over the
+//! lengths before it in its block.
 
 use crate::coding::bits::{BitReader, BitWriter};
 use crate::error::Damage;
 use crate::image::guard::Section;
 
-/// Records of a block.
+/// The number of records in a block.
 pub(super) const BLOCK: usize = 16;
-/// Blocks between absolute pointers.
+/// The number of blocks between absolute pointers.
 const GROUP: usize = 32;
-/// Bytes of the extra bits of a block, at most: 31 bits a record.
+/// The largest size of the extra bits of a block in bytes: 31 bits a record.
 const EXTRAS_BYTES_MAX: usize = 31 * BLOCK / 8 + 1;
-/// Bytes of an absolute pointer.
+/// The size of an absolute pointer in bytes.
 const ABSOLUTE: usize = 5;
 const PART: &str = "strata blocks";
 
@@ -31,14 +31,15 @@ struct Class {
     bits: u32,
 }
 
-/// The classes that hold these lengths in the fewest extra bits.
+/// The classes that represent these lengths with the fewest extra bits.
 fn fit(buckets: &[Bucket]) -> [Class; 16] {
     let count = buckets.len();
-    // The first bucket that a class from `base` on does not hold whole.
+    // The first bucket that a class from `base` on does not cover completely.
     let end_of = |base: u32, bits: u32| {
         buckets.partition_point(|bucket| u64::from(bucket.longest) < u64::from(base) + (1 << bits))
     };
-    // best[k][i]: fewest bits for the buckets from i on in k classes; choice: bits of the first of them.
+    // best[k][i]: the fewest bits for the buckets from i on in k classes; choice: the bits of the first of these
+    // classes.
     let mut best = vec![vec![u64::MAX; count + 1]; 17];
     let mut choice = vec![vec![0u32; count + 1]; 17];
     best.iter_mut().for_each(|costs| costs[count] = 0);
@@ -75,21 +76,22 @@ fn fit(buckets: &[Bucket]) -> [Class; 16] {
     classes
 }
 
-/// Collects records and lays them out.
+/// Collects lengths of records and lays the records out.
 #[derive(Default)]
 pub(super) struct BlocksWriter {
-    /// Length of each record in bits.
+    /// The length of each record in bits.
     lengths: Vec<u32>,
 }
 
-/// What is needed to read a layout.
+/// The header for reading a layout.
 pub(super) struct LayoutHeader {
     classes: [Class; 16],
     width: usize,
 }
 
 impl LayoutHeader {
-    /// Writes what [`Blocks::load`] reads: 16 bases and numbers of extra bits, and the width of relative pointers.
+    /// Writes the header that [`Blocks::load`] reads: 16 bases and numbers of extra bits, and the width of relative
+    /// pointers.
     pub(super) fn store(&self, out: &mut BitWriter) {
         for class in self.classes {
             out.write_sized(u64::from(class.base));
@@ -107,12 +109,12 @@ pub(super) struct Layout {
 }
 
 impl BlocksWriter {
-    /// Notes that a record of `bits` bits was written.
+    /// Adds the length of a record that was written.
     pub(super) fn push(&mut self, bits: u32) {
         self.lengths.push(bits);
     }
 
-    /// Lays out records that were written one after the other into `records`.
+    /// Lays out the records that were written one after the other into `records`.
     pub(super) fn finish(self, records: &[u8]) -> Layout {
         let classes = fit(&buckets(&self.lengths));
         let mut blocks = Vec::new();
@@ -121,7 +123,7 @@ impl BlocksWriter {
         for lengths in self.lengths.chunks(BLOCK) {
             let class_of = |&length: &u32| {
                 let fits = |class: &Class| length >= class.base && u64::from(length - class.base) < 1 << class.bits;
-                // The narrowest that fits; the fit leaves no length without a class.
+                // The narrowest class that fits. The fit gives each length a class.
                 (0..16).filter(|&at| fits(&classes[at])).min_by_key(|&at| classes[at].bits).unwrap_or(15)
             };
             let chosen: Vec<usize> = lengths.iter().map(class_of).collect();
@@ -159,7 +161,7 @@ impl BlocksWriter {
     }
 }
 
-/// Lengths that stand together in the fit: up to 127 each alone, larger ones 64 to an octave.
+/// Lengths that the fit treats together: up to 127 each length alone, larger lengths 64 buckets an octave.
 #[derive(Clone, Copy, Debug)]
 struct Bucket {
     shortest: u32,
@@ -177,28 +179,28 @@ fn buckets(lengths: &[u32]) -> Vec<Bucket> {
     sorted.chunk_by(same).map(bucket).collect()
 }
 
-/// Two classes, one after the other.
+/// Two consecutive classes.
 #[derive(Clone, Copy, Debug)]
 struct Pair {
-    /// Sum of both bases.
+    /// The sum of both bases.
     base: u32,
-    /// Extra bits of both, at most 62.
+    /// The extra bits of both, at most 62.
     bits: u8,
-    /// Extra bits of the second.
+    /// The extra bits of the second class.
     second: u8,
 }
 
-/// Finds records.
+/// Finds records by their index.
 pub(super) struct Blocks {
     classes: [Class; 16],
-    /// By byte of the class word.
+    /// Pairs by byte of the class word.
     pairs: Vec<Pair>,
     width: usize,
     records: usize,
 }
 
 impl Blocks {
-    /// Reads the header of a layout of `records` records, and checks the pointers' size.
+    /// Reads the header of a layout of `records` records, and checks the size of the pointers.
     pub(super) fn load(header: &mut BitReader<'_>, records: usize, pointers: usize) -> Result<Self, Damage> {
         let mut classes = [Class::default(); 16];
         for class in &mut classes {
@@ -225,8 +227,8 @@ impl Blocks {
         Ok(Self { classes, pairs: (0..256).map(pair).collect(), width, records })
     }
 
-    /// First and end bit of a record in the blocks. All bytes between them, and those that say where they are, were
-    /// checked.
+    /// The first bit and the end bit of a record in the blocks. Checks all bytes between them, and the bytes that
+    /// locate the record.
     #[inline]
     pub(super) fn locate(&self, record: usize, pointers: &[u8], section: &Section) -> Result<(u64, u64), Damage> {
         let blocks: &[u8] = section.bytes();
@@ -245,7 +247,7 @@ impl Blocks {
         }
         let (before, after) = offset.map_or((&[][..], &[][..]), |offset| blocks.split_at(offset));
         let mut word = u64::from_le_bytes(*after.first_chunk::<8>().ok_or(Damage::Ends { part: PART })?);
-        // Extra bits are taken from the class word backwards, the highest of `extras` first.
+        // Extra bits are taken from the class word backwards, the highest bit of `extras` first.
         let start = before.len() as u64 * 8;
         let mut extras =
             before.last_chunk::<8>().map_or_else(|| last_bits(before, start), |last| u64::from_le_bytes(*last));
@@ -262,7 +264,7 @@ impl Blocks {
             extra
         };
         let mut at = start + 64;
-        // Two records a step.
+        // Each step takes two records.
         for _ in 0..record % BLOCK / 2 {
             let Pair { base, bits, second } = self.pairs[(word & 0xff) as usize];
             let extra = take(u32::from(bits));
@@ -273,7 +275,7 @@ impl Blocks {
             let class = self.classes[(word & 15) as usize];
             u64::from(class.base & mask) + take(class.bits & mask)
         };
-        // Half of the records are the second of two: without a branch.
+        // Half of the records are second in a pair; masks avoid a branch.
         let odd = u32::from(!record.is_multiple_of(2));
         at += length(word, odd.wrapping_neg());
         let end = at + length(word >> (4 * odd), !0);
@@ -286,7 +288,7 @@ impl Blocks {
     }
 }
 
-/// The 64 bits before bit `end`, the last one highest; zeros before the beginning.
+/// The 64 bits before bit `end`, the last bit highest; zeros before the beginning.
 #[cold]
 fn last_bits(bytes: &[u8], end: u64) -> u64 {
     match end.checked_sub(64) {

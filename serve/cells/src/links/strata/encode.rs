@@ -1,9 +1,9 @@
 //! Writes a cell's records: counts, fits codes on samples, chooses references, lays out.
 //!
-//! Passes over the records: one to count lists of timestamps and to take a sample; one to write, unless all records fit
-//! the memory (256 MiB) and were held. Memory: the records held or the sample, the costs of one segment's pairs, and
-//! the bytes written. Cost: some twenty nanoseconds a link to decode, count and write; the rest goes into weighing
-//! pairs.
+//! The first pass over the records counts lists of timestamps and takes a sample. A second pass writes, unless all
+//! records fit the memory (256 MiB) and were held. Memory: the held records or the sample, the costs of the pairs of
+//! one segment, and the bytes written. Cost: about 20 nanoseconds a link to decode, count and write; the rest of the
+//! time weighs pairs.
 
 mod candidates;
 
@@ -20,44 +20,44 @@ use crate::links::strata::encode::candidates::Candidates;
 use crate::links::strata::record::{Record, RecordBuffers};
 use crate::links::strata::references::{Costs, choose, neighbour};
 
-/// What an encoding is made for.
+/// The trade-off between size and speed of an encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Profile {
-    /// References of references, at most: 0 none.
+    /// The largest depth of references; 0 means no references.
     pub depth_max: u8,
-    /// Farthest neighbour that may be a reference, at most 32.
+    /// The farthest neighbour that may be a reference, at most 32.
     pub window: usize,
-    /// Bits that a reference must save besides its own: what it costs to follow, as size.
+    /// Bits that a reference must save beyond its cost in bits: the time to follow it, expressed as size.
     pub reference_bits: u32,
 }
 
 impl Profile {
-    /// Small.
+    /// For small size.
     pub const ARCHIVE: Self = Self { depth_max: 2, window: 32, reference_bits: 2 };
-    /// Fast.
+    /// For speed.
     pub const SPEED: Self = Self { depth_max: 1, window: 32, reference_bits: 5 };
 }
 
-/// Records that are looked at together; no reference leaves them. A multiple of the block.
+/// The number of records that are searched together. References stay inside a segment. A multiple of the block.
 const SEGMENT: usize = 1 << 14;
-/// Records in a piece of the sample.
+/// The number of records in a piece of the sample.
 const SAMPLE_PIECE: usize = 1 << 10;
 /// Rounds of fitting codes to choices and choices to codes, before the last choice.
 const ROUNDS: usize = 2;
 
-/// How much is held and weighed.
+/// Limits on what the encoder holds and weighs.
 #[derive(Clone, Copy)]
 struct Effort {
-    /// Bytes of records to hold, about. Larger cells hold the sample alone.
+    /// The bytes of records to hold, approximately. For larger cells, the encoder holds the sample only.
     held_max: usize,
-    /// Records of the sample that codes are fitted on, about.
+    /// The number of records in the sample for fitting codes, approximately.
     sample: usize,
-    /// Neighbours of a record that are weighed as its reference, at most.
+    /// The largest number of neighbours that are weighed as the reference of a record.
     kept: usize,
 }
 
 impl Effort {
-    /// With time, where a pair is dear to weigh.
+    /// For records with time, where weighing a pair is expensive.
     const TIMED: Self = Self { held_max: 256 << 20, sample: 2 * SEGMENT, kept: 16 };
     const TIMELESS: Self = Self { kept: 24, ..Self::TIMED };
 }
@@ -70,7 +70,7 @@ pub fn encode_lists(lists: &Lists, profile: Profile) -> Vec<u8> {
 fn encode_lists_with(lists: &Lists, profile: Profile, effort: Effort) -> Vec<u8> {
     let empty =
         lists.ends.iter().scan(0, |before, &end| Some(std::mem::replace(before, end) == end)).filter(|&e| e).count();
-    // Empty lists as records take four bits, leaving them out takes one a node.
+    // An empty list takes four bits as a record. Leaving empty lists out takes one bit a node.
     let dense = empty * 3 < lists.nodes();
     let nodes: Vec<usize> = (0..lists.nodes()).filter(|&node| dense || !lists.list(node).is_empty()).collect();
     let record = |&node: &usize| {
@@ -81,11 +81,11 @@ fn encode_lists_with(lists: &Lists, profile: Profile, effort: Effort) -> Vec<u8>
         .unwrap_or_else(|never| match never {})
 }
 
-/// Encodes `records` pages, or in-links as pages: rising UIDs from `first` on, below `first + nodes`, each sound (see
-/// [`Page::flaw`]).
+/// Encodes `records` pages, or in-links as pages. Their UIDs rise from `first` on, below `first + nodes`, and each page
+/// is sound (see [`Page::flaw`]).
 ///
 /// # Errors
-/// Those of the iterators that `pages` gives; it is asked for them once or twice, and they must give the same pages.
+/// The errors of the iterators that `pages` returns. `pages` is called once or twice, and must return the same pages.
 pub fn encode_pages<'a, E: 'a>(
     first: u64,
     (nodes, records): (usize, usize),
@@ -95,7 +95,7 @@ pub fn encode_pages<'a, E: 'a>(
     encode_numbered(first, (nodes, records), pages, &|node| first + node as u64, profile)
 }
 
-/// As [`encode_pages`], with links in other numbers than UIDs; `number_of` gives a node's number.
+/// Like [`encode_pages`], but links are numbers other than UIDs; `number_of` returns the number of a node.
 pub(crate) fn encode_numbered<'a: 'b, 'b, E: 'b>(
     first: u64,
     (nodes, records): (usize, usize),
@@ -132,7 +132,7 @@ fn encode_records<'a, E>(
     let mut nodes = Vec::with_capacity(count);
     let mut times = TimesCounter::default();
     let (mut links_max, mut captures_max) = (0, 0);
-    // All of a small cell, every n-th piece of a large one.
+    // The sample is all of a small cell, and every n-th piece of a large one.
     let step = count.div_ceil(effort.sample).max(1);
     let sampled = |at: usize| (at / SAMPLE_PIECE).is_multiple_of(step);
     let (mut held, mut held_bytes, mut all_held) = (Vec::new(), 0, true);
@@ -163,7 +163,7 @@ fn encode_records<'a, E>(
         .step_by(if all_held { step } else { 1 })
         .map(|piece| (piece, candidates_of(piece, profile, effort.kept)))
         .collect();
-    // `choices` weighs one way of writing against another, `codes` are what is written with.
+    // `choices` weighs one way of writing against another; `codes` write.
     let mut choices = None;
     for _ in 0..ROUNDS {
         let model = choices.as_ref().unwrap_or(Model::usual());
@@ -176,7 +176,7 @@ fn encode_records<'a, E>(
     }
     let choices = choices.as_ref().unwrap_or(Model::usual());
     let mut chosen = Vec::new();
-    // Where all is held, the codes hold just what was chosen.
+    // If all records are held, `codes` are fitted to the final choices.
     let codes = all_held.then(|| {
         let mut counts = counts_of(times.as_ref());
         for segment in held.chunks(SEGMENT) {
@@ -253,7 +253,7 @@ fn references_of(
             let slot = usize::from(slot);
             let other = neighbour(at, slot, records.len())?;
             let bits = record.bits_against(slot, &records[other], columns, alone, model, buffers)?;
-            // Another block costs another look.
+            // A reference in another block costs another look-up.
             let far = if other / BLOCK == at / BLOCK { 0 } else { 2 };
             Some((other, bits + far + profile.reference_bits))
         });
@@ -267,7 +267,7 @@ fn candidates_of(records: &[Record], profile: Profile, kept: usize) -> Candidate
     Candidates::find(records.iter().map(|record| record.links.as_slice()), window, kept)
 }
 
-/// Counts that hold what stands before the records.
+/// Counts that include what is stored before the records.
 fn counts_of(times: Option<&TimesWriter>) -> Counts {
     let mut counts = Counts::new();
     if let Some(times) = times {
@@ -302,7 +302,7 @@ mod tests {
     use crate::links::strata::Strata;
     use crate::scratch::StoreScratch;
 
-    /// Lists that copy parts of earlier ones, not always of near ones.
+    /// Lists that copy parts of earlier lists, near and far.
     fn lists(nodes: u64) -> Lists {
         let mut random = Random::new(11);
         let mut lists = Lists::default();
@@ -342,7 +342,7 @@ mod tests {
         let sampled = encode_lists_with(&lists, Profile::ARCHIVE, Effort { held_max: usize::MAX, ..effort });
         let streamed = encode_lists_with(&lists, Profile::ARCHIVE, effort);
         for bytes in [sampled, streamed] {
-            // Codes of a fifth of the lists, open to any symbol.
+            // The codes come from a fifth of the lists, and are open to any symbol.
             assert!(bytes.len() * 100 <= held.len() * 110, "{} for {}", bytes.len(), held.len());
             let strata = Strata::open(bytes.into()).unwrap();
             let (mut scratch, mut found) = (StoreScratch::default(), Vec::new());

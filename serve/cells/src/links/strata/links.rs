@@ -1,22 +1,22 @@
-//! The links of one record: what is copied of the reference, and the rest as gaps.
+//! The links of one record: copied links of the reference, and the rest as gaps.
 //!
 //! ```text
-//! reference   0, or 1 + 2 slot + (1 when all of it is copied)
-//! copies      where not all are: eight flags a symbol, one flag a link of the reference
+//! reference   0, or 1 + 2 slot + (1 if all of it is copied)
+//! copies      unless all are copied: eight flags a symbol, one flag a link of the reference
 //! rest        the first link as zigzag of (link - number of the node), then gaps less 1, or "k >= 2 links in a row";
 //!             ends with the record, or with an end symbol where presence follows
 //! ```
 //!
-//! No number of links is kept. Slots are those of [`crate::links::strata::references`]: 0 the record before, 1 the one
-//! after. Gaps are of the rest alone, between copied links too. Sources: Boldi & Vigna, The WebGraph Framework I (2004)
-//! for copying and gaps; here references go both ways and flags are coded in eights.
+//! The number of links is not stored. Slots are defined in [`crate::links::strata::references`]: 0 is the record
+//! before, 1 the one after. Gaps are between links of the rest only, also across copied links. Sources: Boldi & Vigna,
+//! The WebGraph Framework I (2004) for copying and gaps; here references go both ways and flags are coded in eights.
 
 use crate::coding::bits::BitReader;
 use crate::error::Damage;
 
 use super::symbols::{Context, Sink, Tables, Token};
 
-/// How a record's links stand to those of its reference.
+/// The links of a record compared with the links of its reference.
 #[derive(Default)]
 pub(super) struct Split {
     /// For each link of the reference, whether it is copied, eight a byte, the first lowest.
@@ -37,7 +37,7 @@ impl Split {
         self.rest.resize(links.len(), 0);
         self.rest_at.resize(links.len(), 0);
         let (mut index, mut reference_index, mut copied, mut rest) = (0, 0, 0, 0);
-        // Every step writes all it may have to, and no branch depends on the links.
+        // Each step writes all lists it may have to write, so no branch depends on the links.
         while let (Some(&link), Some(&reference_link)) = (links.get(index), reference.get(reference_index)) {
             self.flags[reference_index / 8] |= u8::from(link == reference_link) << (reference_index % 8);
             self.copied[copied] = (narrow(index), narrow(reference_index));
@@ -55,14 +55,14 @@ impl Split {
         self.rest_at.extend((index..links.len()).map(narrow));
         let (all, used) = (self.all(reference), reference.len() % 8);
         if let Some(last) = self.flags.last_mut().filter(|_| used > 0 && !all) {
-            // What lies beyond the end repeats the last flag: the likeliest symbol.
+            // Flags beyond the end repeat the last flag: the most likely symbol.
             if *last >> (used - 1) & 1 == 1 {
                 *last |= 0xff << used;
             }
         }
     }
 
-    /// Whether all of the reference is copied.
+    /// Whether all links of the reference are copied.
     pub(super) fn all(&self, reference: &[u64]) -> bool {
         self.copied.len() == reference.len()
     }
@@ -76,7 +76,8 @@ fn narrow(at: usize) -> u32 {
     index
 }
 
-/// Writes a record's links. `reference`: the slot and the split; without one, all of `links` is rest.
+/// Writes a record's links. `reference` is the slot, the split, and whether all links are copied. Without a reference,
+/// all of `links` is rest.
 pub(super) fn write<S: Sink>(
     sink: &mut S,
     node_number: u64,
@@ -132,7 +133,8 @@ pub(super) fn write<S: Sink>(
     }
 }
 
-/// Reads the rest up to its end symbol or `end`, the record's last bit, into `rest`. At most `links_max` links.
+/// Reads the rest into `rest`, up to its end symbol or to `end`, the record's last bit. Reads at most `links_max`
+/// links.
 #[inline]
 pub(super) fn read_rest(
     tables: &Tables,
@@ -176,7 +178,7 @@ pub(super) fn read_rest(
     Ok(())
 }
 
-/// Keeps, in place, the links of a reference that are copied.
+/// Keeps, in place, the copied links of a reference.
 #[inline]
 pub(super) fn read_copies(tables: &Tables, bits: &mut BitReader<'_>, links: &mut Vec<u64>) {
     let flags = tables.plain(Context::Copies);
@@ -188,7 +190,7 @@ pub(super) fn read_copies(tables: &Tables, bits: &mut BitReader<'_>, links: &mut
         if len - from < 8 {
             eight &= (1 << (len - from)) - 1;
         }
-        // Without branches: each link is written where the next kept one goes.
+        // Without branches: each link is written to the place of the next kept link.
         for at in from..from + 8 {
             links[kept] = links[at];
             kept += eight & 1;
@@ -207,8 +209,8 @@ pub(super) fn merge(links: &mut Vec<u64>, rest: &[u64]) {
     }
     let (mut unmerged, mut to) = (links.len(), links.len() + rest.len());
     links.resize(to, 0);
-    // From the end, so that links that come before all of the rest stay where they are. Links of the rest are few and
-    // far between, so that going by comparisons is guessed right most of the time.
+    // Merges from the end, so that links before the whole rest stay in place. The rest has few links, far apart, so
+    // that the comparisons are predicted well.
     for &link in rest.iter().rev() {
         while unmerged > 0 && links[unmerged - 1] > link {
             to -= 1;
@@ -220,7 +222,7 @@ pub(super) fn merge(links: &mut Vec<u64>, rest: &[u64]) {
     }
 }
 
-/// As [`read_copies`], with a mask for each link; masks may be absent.
+/// Like [`read_copies`], with a mask for each link. Masks may be absent.
 #[inline]
 pub(super) fn read_copies_with(tables: &Tables, bits: &mut BitReader<'_>, links: &mut Vec<u64>, masks: &mut Vec<u64>) {
     let flags = tables.plain(Context::Copies);
@@ -244,7 +246,7 @@ pub(super) fn read_copies_with(tables: &Tables, bits: &mut BitReader<'_>, links:
     masks.truncate(kept);
 }
 
-/// As [`merge`], with a mask for each link.
+/// Like [`merge`], with a mask for each link.
 #[inline]
 pub(super) fn merge_with(links: &mut Vec<u64>, masks: &mut Vec<u64>, rest: &[u64], rest_masks: &[u64]) {
     let (mut unmerged, mut to) = (links.len(), links.len() + rest.len());
@@ -261,7 +263,7 @@ pub(super) fn merge_with(links: &mut Vec<u64>, masks: &mut Vec<u64>, rest: &[u64
     }
 }
 
-/// Signed differences as numbers: 0, -1, 1, -2, ...
+/// A signed difference as a number: 0, -1, 1, -2, ... become 0, 1, 2, 3, ...
 #[inline]
 pub(super) fn zigzag(difference: u64) -> u64 {
     (difference << 1) ^ ((difference as i64 >> 63) as u64)

@@ -1,29 +1,29 @@
-//! Which link was there when, in a record: phases, and one bit a link and phase.
+//! The presence of the links of a record over time: phases, and one bit a link and phase.
 //!
-//! An *event* is a known capture, not the first, in which any link of the page appears or goes; events cut the known
-//! captures into *phases*, in which nothing changes. A record with at most 64 phases holds a mask of phases for each
-//! link, by *rows*:
+//! An *event* is a known capture, other than the first, in which any link of the page appears or disappears. Events cut
+//! the known captures into *phases*, in which nothing changes. A record with at most 64 phases stores a mask of phases
+//! for each link, by *rows*:
 //!
 //! ```text
 //! copied links   predicted from the reference's mask, moved to the record's phases by time; the exceptions as gaps
 //!                with an end
 //! class          of each exception and each other link: 0 in all phases, 1 as the link coded before, 2 from phase p
-//!                on, 3 up to p, 4 from p for n phases, 5 any mask; p and n are below what is possible
+//!                on, 3 up to p, 4 from p for n phases, 5 any mask; p and n as truncated binary
 //! ```
 //!
-//! or by *columns*, where that is smaller and where there are more phases: flags of the links of phase 0, eight a
-//! symbol, then for each event the links that change, as gaps with an end. Source: Boldi, Santini & Vigna, A Large
-//! Time-Aware Web Graph (2008) for labels of links in time; the prediction from the reference is ours.
+//! A record with more phases, or with a smaller encoding this way, is stored by *columns*: flags of the links of phase
+//! 0, eight a symbol, then for each event the links that change, as gaps with an end. Source: Boldi, Santini & Vigna, A
+//! Large Time-Aware Web Graph (2008) for labels of links in time. The prediction from the reference is new here.
 
 use crate::coding::bits::BitReader;
 use crate::error::Damage;
 
 use super::symbols::{Context, Sink, Tables, Token, read_below};
 
-/// Most phases that a mask holds.
+/// The largest number of phases in a mask.
 pub(super) const PHASES_MAX: usize = 64;
 
-/// The mask of all of `phases` phases, 1 to 64.
+/// The mask with all of `phases` phases, 1 to 64.
 #[inline]
 pub(super) fn full(phases: usize) -> u64 {
     !0 >> ((64 - phases) & 63)
@@ -35,14 +35,14 @@ pub(super) fn between(first: usize, last: usize) -> u64 {
     full(last + 1) & (!0 << (first & 63))
 }
 
-/// Translates masks of a reference's phases into masks of the record's phases: the state at the time when each phase
-/// of the record begins.
+/// Translates masks over a reference's phases into masks over the record's phases: the state of the reference when each
+/// phase of the record begins.
 pub(super) struct PhaseMap {
-    /// The reference's phase for each phase of the record; empty where they are the same.
+    /// The reference's phase for each phase of the record. Empty if both have the same phases.
     phases: Vec<u8>,
     full_from: u64,
     full_to: u64,
-    /// The last mask that was translated, before and after.
+    /// The last mask that was translated, before and after translation.
     last: (u64, u64),
 }
 
@@ -53,7 +53,7 @@ impl Default for PhaseMap {
 }
 
 impl PhaseMap {
-    /// `from` and `to`: when the phases of the reference and of the record begin; at most 64 each.
+    /// Sets the starts of the phases of the reference (`from`) and of the record (`to`), at most 64 each.
     pub(super) fn set(&mut self, from: &[i64], to: &[i64]) {
         self.full_from = full(from.len());
         self.full_to = full(to.len());
@@ -95,13 +95,13 @@ impl PhaseMap {
     }
 }
 
-/// Bits of a mask of so many phases, at most 64.
+/// The bits of a mask of `phases` phases, at most 64.
 #[inline]
 fn bits_of(phases: usize) -> u32 {
     u32::try_from(phases).unwrap_or(64)
 }
 
-/// Writes the class of a mask that is not 0. `before`: the mask coded before.
+/// Writes the class of a mask that is not 0. `before` is the mask coded before.
 #[inline]
 fn write_class<S: Sink>(sink: &mut S, context: Context, mask: u64, before: u64, phases: usize) {
     let all = full(phases);
@@ -145,7 +145,8 @@ fn read_class(tables: &Tables, bits: &mut BitReader<'_>, context: Context, befor
     }
 }
 
-/// Writes masks by rows. `predicted`: for the copied links, what the reference says, where it says anything.
+/// Writes masks by rows. `predicted` has the masks that the reference predicts for the copied links, if it predicts
+/// any.
 pub(super) fn write_rows<S: Sink>(
     sink: &mut S,
     copied: &[u64],
@@ -179,8 +180,8 @@ pub(super) fn write_rows<S: Sink>(
     rest.iter().for_each(|&mask| class(sink, Context::ClassOwn, mask));
 }
 
-/// Reads masks by rows: corrects `copied`, which holds the predictions where `predicted`, and appends those of
-/// `rest_len` other links to `rest`.
+/// Reads masks by rows. Corrects `copied`, which holds the predictions if `predicted`. Replaces the contents of `rest`
+/// by the masks of `rest_len` other links.
 pub(super) fn read_rows(
     tables: &Tables,
     bits: &mut BitReader<'_>,
@@ -219,14 +220,14 @@ pub(super) fn read_rows(
 #[derive(Clone, Debug, Default)]
 pub(super) struct Columns {
     initial: Vec<bool>,
-    /// The links that events change, rising in each.
+    /// The links that events change, rising within each event.
     changed: Vec<u32>,
-    /// Where those of each event end.
+    /// The ends of the events' links in `changed`.
     ends: Vec<usize>,
 }
 
 impl Columns {
-    /// The columns of changes, each a phase and a link; links rise.
+    /// The columns of changes, each a phase and a link. Links rise.
     pub(super) fn of(links: usize, phases: usize, changes: impl Iterator<Item = (usize, u32)> + Clone) -> Self {
         let mut initial = vec![true; links];
         let mut ends = vec![0; phases + 1];
@@ -234,7 +235,7 @@ impl Columns {
             ends[phase] += 1;
             initial[link as usize] &= phase > 0;
         }
-        // Where each phase begins; after the next step, where it ends.
+        // First the start of each phase; the next loop advances it to the end.
         let mut sum = 0;
         ends.iter_mut().for_each(|end| sum += std::mem::replace(end, sum));
         let mut changed = vec![0; sum];
@@ -246,7 +247,7 @@ impl Columns {
         Self { initial, changed, ends }
     }
 
-    /// Bytes of memory, about.
+    /// The approximate bytes of memory.
     pub(super) fn bytes(&self) -> usize {
         self.initial.len() + 4 * self.changed.len() + 8 * self.ends.len()
     }
@@ -268,8 +269,8 @@ pub(super) fn write_columns<S: Sink>(sink: &mut S, columns: &Columns) {
     }
 }
 
-/// Reads columns: calls `initial` for each link of phase 0, then `change` with each event's phase and each link it
-/// changes.
+/// Reads columns. Calls `initial` for each link of phase 0, then `change` with the phase of each event and each link
+/// that the event changes.
 pub(super) fn read_columns(
     tables: &Tables,
     bits: &mut BitReader<'_>,

@@ -1,12 +1,12 @@
-//! Which nodes have a record: a bit a node, and for every 512 nodes how many records come before.
+//! Which nodes have a record: a bit a node, and for every 512 nodes the number of records before them.
 
 use crate::error::Damage;
 
 const SPAN: usize = 512;
-/// Bytes of a span: a count in 32 bits, then the bits, the first node lowest.
+/// The size of a span in bytes: a count in 32 bits, then the bits, the first node lowest.
 const BYTES: usize = 4 + SPAN / 8;
 
-/// Writes the ranks of rising nodes below `nodes`.
+/// Encodes the rising nodes below `nodes` that have a record.
 pub(crate) fn encode(present: &[usize], nodes: usize) -> Vec<u8> {
     let mut out = vec![0; nodes.div_ceil(SPAN) * BYTES];
     let mut rest = present.iter().copied().peekable();
@@ -38,7 +38,7 @@ pub(crate) fn check(ranks: &[u8], nodes: usize, records: usize) -> Result<(), Da
     if before == records { Ok(()) } else { Err(wrong) }
 }
 
-/// How many nodes have a record.
+/// The number of nodes that have a record.
 pub(crate) fn count(ranks: &[u8]) -> usize {
     ranks.chunks_exact(BYTES).flat_map(|span| &span[4..]).map(|byte| byte.count_ones() as usize).sum()
 }
@@ -47,7 +47,7 @@ fn number(span: &[u8]) -> usize {
     span.first_chunk::<4>().map_or(0, |bytes| u32::from_le_bytes(*bytes) as usize)
 }
 
-/// The words of a node's span, the count before it, and the node's place in it.
+/// The words of a node's span, the count before the span, and the node's place in the span.
 #[inline]
 fn span_of(ranks: &[u8], node: usize) -> Option<(&[u8], usize, usize)> {
     let span = ranks.get(node / SPAN * BYTES..)?.get(..BYTES)?;
@@ -59,7 +59,7 @@ fn word(words: &[u8], at: usize) -> u64 {
     words.get(8 * at..).and_then(|rest| rest.first_chunk::<8>()).map_or(0, |word| u64::from_le_bytes(*word))
 }
 
-/// How many records come before a node's, and whether it has one.
+/// The number of records before a node's, and whether the node has a record.
 #[inline]
 pub(crate) fn rank(ranks: &[u8], node: usize) -> Option<(usize, bool)> {
     let (words, mut before, bit) = span_of(ranks, node)?;
@@ -71,13 +71,13 @@ pub(crate) fn rank(ranks: &[u8], node: usize) -> Option<(usize, bool)> {
     Some((before, last_word >> (bit % 64) & 1 == 1))
 }
 
-/// The record of a node.
+/// The index of the record of a node.
 #[inline]
 pub(crate) fn record_of(ranks: &[u8], node: usize) -> Option<usize> {
     rank(ranks, node).and_then(|(before, has_record)| has_record.then_some(before))
 }
 
-/// The node of a record. Cost: bisection of the counts.
+/// The node of a record. Cost: a binary search in the counts.
 #[inline]
 pub(crate) fn node_of(ranks: &[u8], record: usize) -> Option<usize> {
     let (mut low, mut high) = (0, ranks.len() / BYTES);
@@ -98,10 +98,10 @@ pub(crate) fn node_of(ranks: &[u8], record: usize) -> Option<usize> {
     None
 }
 
-/// Words that are passed before bisection is quicker.
+/// The number of words after which a binary search is faster than further steps.
 const WORDS_MAX: usize = 16;
 
-/// The node of record `other`, near one whose node is known.
+/// The node of record `other`, which is near a record with a known node.
 #[inline]
 pub(crate) fn node_near(ranks: &[u8], (record, node): (usize, usize), other: usize) -> Option<usize> {
     let mut at = node / 64;
@@ -130,13 +130,13 @@ fn word_at(ranks: &[u8], at: usize) -> u64 {
     ranks.get(span * BYTES + 4..).map_or(0, |words| word(words, at % (SPAN / 64)))
 }
 
-/// Nodes of records that rise: each search begins where the last one ended.
+/// Nodes of rising records. Each search begins where the last one ended.
 pub(crate) struct Nodes<'a> {
     ranks: &'a [u8],
-    /// A word of 64 nodes, without those before the record that was asked for last.
+    /// The index of a word of 64 nodes, and that word without the nodes before the last record asked for.
     at: usize,
     word: u64,
-    /// The record of its lowest bit.
+    /// The record of the lowest bit of `word`.
     record: usize,
 }
 
@@ -145,7 +145,7 @@ impl<'a> Nodes<'a> {
         Self { ranks, at: 0, word: 0, record: usize::MAX }
     }
 
-    /// The node of a record; records that rise cost least.
+    /// The node of a record. Rising records are cheapest.
     #[inline]
     pub(crate) fn node(&mut self, record: usize) -> Option<usize> {
         if record < self.record || record - self.record >= SPAN {
@@ -175,7 +175,7 @@ impl<'a> Nodes<'a> {
     }
 }
 
-/// The place of the set bit that has `rank` set bits below it; the word has more than `rank`.
+/// The place of the set bit with `rank` set bits below it. The word has more than `rank` set bits.
 #[inline]
 fn select(word: u64, rank: usize) -> usize {
     let mut word = word;

@@ -1,4 +1,4 @@
-//! One record before it is written: a page, or what links to a URL, with its presence cut into phases.
+//! One record before it is written: a page, or the in-links of a URL, with its presence cut into phases.
 
 use webstrata_layers::{Change, Page};
 
@@ -7,7 +7,7 @@ use crate::links::strata::presence::{self, Columns, PHASES_MAX, PhaseMap};
 use crate::links::strata::symbols::{Context, Cost, Model, Sink};
 use crate::links::strata::times::{List, TimesWriter};
 
-/// How the presence of a record is held.
+/// How the presence of a record is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Shape {
@@ -22,14 +22,14 @@ pub(super) enum Shape {
 pub(super) struct Record {
     pub(super) node_number: u64,
     pub(super) links: Vec<u64>,
-    /// Where the cell knows time.
+    /// The captures, if the cell has time.
     pub(super) captures: Option<List>,
-    // What follows is empty but for `starts` where nothing changes.
-    /// Flags of the known captures after the first: whether an event.
+    // If nothing changes, the following fields are empty, except `starts`.
+    /// A flag for each known capture after the first: whether the capture is an event.
     events: Vec<bool>,
-    /// When phases begin.
+    /// The times at which phases begin.
     starts: Vec<i64>,
-    /// A mask of phases for each link; empty when there are more than 64.
+    /// A mask of phases for each link. Empty if there are more than 64 phases.
     masks: Vec<u64>,
     columns: Columns,
 }
@@ -40,7 +40,7 @@ impl Record {
         Self { node_number, links: links.to_vec(), starts: vec![0], ..Self::default() }
     }
 
-    /// The record of a sound page; `node_number`: its number among the links.
+    /// The record of a sound page. `node_number` is the number of its node among the links.
     pub(super) fn of(page: Page<u64>, node_number: u64) -> Self {
         let page_known = |at: u32| page.blank.is_empty() || page.blank.binary_search(&at).is_err();
         let known = page.timestamps.iter().zip(0u32..).filter(|&(_, at)| page_known(at)).map(|(&time, _)| time);
@@ -93,7 +93,7 @@ impl Record {
         }
     }
 
-    /// Bytes of memory, about.
+    /// The approximate bytes of memory.
     pub(super) fn bytes(&self) -> usize {
         let captures = self.captures.as_ref().map_or(0, |(times, blank)| 8 * times.len() + 4 * blank.len());
         let phases = self.events.len() + 8 * (self.starts.len() + self.masks.len());
@@ -105,11 +105,11 @@ impl Record {
     }
 
     fn is_still(&self) -> bool {
-        // A page whose first phase lacks a link has an event in which that link comes.
+        // If a link is missing in the first phase, the page has an event in which the link appears.
         self.phases() == 1
     }
 
-    /// What stands before the links: captures, shape and events.
+    /// Writes the part before the links: captures, shape and events.
     fn write_head<S: Sink>(&self, times: Option<&TimesWriter>, shape: Shape, sink: &mut S) {
         if let (Some(list), Some(times)) = (&self.captures, times) {
             times.list(list, sink);
@@ -124,12 +124,13 @@ impl Record {
         }
     }
 
-    /// What comes after the links by rows. `split` and `reference`: as the links were written.
+    /// Writes the part after the links, by rows. `reference` is the reference and the split that the links were written
+    /// with.
     fn write_rows<S: Sink>(&self, reference: Option<(&Self, &Split)>, buffers: &mut RecordBuffers, sink: &mut S) {
         let Some((reference, split)) = reference else {
             return presence::write_rows(sink, &[], None, &self.masks, self.phases());
         };
-        // A reference with too many phases says nothing.
+        // A reference with too many phases predicts nothing.
         let predicts = reference.is_still() || !reference.masks.is_empty();
         buffers.predicted.clear();
         if predicts {
@@ -146,7 +147,7 @@ impl Record {
         presence::write_rows(sink, &buffers.copied, predicted, &buffers.rest, self.phases());
     }
 
-    /// Writes all of the record; `reference` with its slot.
+    /// Writes the whole record; `reference` is a slot and the record there.
     pub(super) fn write<S: Sink>(
         &self,
         times: Option<&TimesWriter>,
@@ -185,7 +186,8 @@ impl Record {
         columns.bits
     }
 
-    /// Bits of links and presence without a reference, and of presence by columns, which needs none.
+    /// The bits of links and presence without a reference, and the bits of presence by columns, which uses no
+    /// reference.
     pub(super) fn bits_alone(&self, model: &Model, buffers: &mut RecordBuffers) -> (u32, u32) {
         let mut cost = Cost { model, bits: 0 };
         links::write(&mut cost, self.node_number, &self.links, None, !self.is_still());
@@ -202,7 +204,8 @@ impl Record {
         (cost.bits + rows.bits.min(columns), columns)
     }
 
-    /// Bits against a reference; `None` when they share nothing, or when it takes `bits_max` or more.
+    /// The bits of links and presence against a reference. `None` if the two share no links, or if the bits reach
+    /// `bits_max`.
     pub(super) fn bits_against(
         &self,
         slot: usize,

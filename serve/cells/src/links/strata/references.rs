@@ -1,21 +1,22 @@
-//! Which record each record is coded against: a local search over the costs of pairs.
+//! Selects the record that each record is coded against: a local search over the costs of pairs.
 //!
-//! Reads the cost of each record alone and against some neighbours, before and after it; gives each record's reference.
-//! The references form a forest of bounded depth, so that decoding a list touches at most `depth + 1` records. The best
-//! forest is hard to find (Adler & Mitzenmacher 2001); greedy choices, then moves that lower the sum, come close. Each
-//! move pays for itself, or is taken back. Memory: sixteen bytes a pair; some ten nanoseconds a pair.
+//! The input is the cost of each record alone and against some neighbours, before and after it. The result is the
+//! reference of each record. The references form a forest of bounded depth, so that decoding a list reads at most
+//! `depth + 1` records. Finding the best forest is hard (Adler & Mitzenmacher 2001). Greedy choices, and then moves
+//! that lower the sum, come close. A move that does not lower the sum is undone. Memory: 16 bytes a pair. Time: about
+//! 10 nanoseconds a pair.
 
-/// What records cost, in bits.
+/// The costs of records, in bits.
 #[derive(Default)]
 pub(super) struct Costs {
-    /// Without a reference.
+    /// The cost without a reference.
     alone: Vec<u32>,
-    /// Against others, where that is cheaper: those of the first record, cheapest first, then of the next.
+    /// The costs against other records, if lower: the pairs of the first record, cheapest first, then of the next.
     pairs: Vec<Pair>,
     ends: Vec<usize>,
 }
 
-/// A record that may be a reference, or one that may have it.
+/// A record that may be a reference, or a record that may have it as reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Pair {
     bits: u32,
@@ -23,7 +24,7 @@ struct Pair {
 }
 
 impl Costs {
-    /// Adds the next record: its cost alone, and against others.
+    /// Adds the next record: its cost alone, and its costs against others.
     pub(super) fn push(&mut self, alone: u32, others: impl Iterator<Item = (usize, u32)>) {
         let start = self.pairs.len();
         let pair = |(other, bits)| Pair { bits, other: u32::try_from(other).unwrap_or(u32::MAX) };
@@ -37,7 +38,7 @@ impl Costs {
         &self.pairs[range(&self.ends, record)]
     }
 
-    /// The same pairs by reference: who gains by hanging on each record.
+    /// The same pairs by reference: for each record, the records that gain from it as reference.
     fn turned(&self) -> (Vec<Pair>, Vec<usize>) {
         let mut ends = vec![0; self.alone.len() + 1];
         self.pairs.iter().for_each(|pair| ends[pair.other as usize + 1] += 1);
@@ -56,12 +57,12 @@ impl Costs {
     }
 }
 
-/// The part of the `at`-th of lists that end at `ends`.
+/// The range of the `at`-th list among lists that end at `ends`.
 fn range(ends: &[usize], at: usize) -> std::ops::Range<usize> {
     at.checked_sub(1).map_or(0, |before| ends[before])..ends[at]
 }
 
-/// The record that a slot means: 0 is the one before, 1 the one after, 2 the second before, and so on.
+/// The record that a slot denotes: 0 is the one before, 1 the one after, 2 the second before, and so on.
 #[inline]
 pub(super) fn neighbour(record: usize, slot: usize, records: usize) -> Option<usize> {
     let distance = slot / 2 + 1;
@@ -72,7 +73,7 @@ pub(super) fn neighbour(record: usize, slot: usize, records: usize) -> Option<us
     }
 }
 
-/// The slot of `to`, another record, as seen from `from`.
+/// The slot that denotes `to` as seen from `from`. `to` is another record.
 #[inline]
 fn slot(from: usize, to: usize) -> usize {
     if to < from { 2 * (from - to - 1) } else { 2 * (to - from - 1) + 1 }
@@ -104,12 +105,12 @@ pub(super) fn choose(costs: &Costs, depth_max: u8) -> Vec<Option<u8>> {
     forest.chosen.iter().enumerate().map(slot).collect()
 }
 
-/// Passes over the records, at most.
+/// The largest number of passes over the records.
 const PASSES: usize = 4;
-/// Pairs of a record that the greedy choice looks at.
+/// The number of pairs of a record that the greedy choice considers.
 const FIRST: usize = 8;
 
-/// What a record is coded against, and what it takes then.
+/// The reference of a record, and the cost of the record with this reference.
 #[derive(Clone, Copy)]
 struct ChosenReference {
     bits: u32,
@@ -118,16 +119,16 @@ struct ChosenReference {
 
 struct Forest<'a> {
     costs: &'a Costs,
-    /// Who gains by hanging on each record: see [`Costs::turned`].
+    /// For each record, the records that gain from it as reference: see [`Costs::turned`].
     turned: (Vec<Pair>, Vec<usize>),
     depth_max: u8,
     chosen: Vec<ChosenReference>,
-    /// Records between this and its root.
+    /// The number of references from this record to its root.
     depth: Vec<u8>,
     children: Vec<Vec<u32>>,
-    /// Bits of what was chosen.
+    /// The bits of all chosen references.
     total: u64,
-    /// Records that were moved, with their places before, since the last kept move.
+    /// Records that were moved since the last kept move, with their earlier places.
     journal: Vec<(usize, ChosenReference)>,
 }
 
@@ -146,7 +147,7 @@ impl<'a> Forest<'a> {
         }
     }
 
-    /// Greedy: the pairs that gain most, first.
+    /// Greedy choice: the pairs with the largest gain first.
     fn begin(&mut self) {
         let mut gains: Vec<(u32, u32, Pair)> = Vec::new();
         for (record, &alone) in (0u32..).zip(&self.costs.alone) {
@@ -177,7 +178,7 @@ impl<'a> Forest<'a> {
         self.chosen[record].parent.map(|parent| parent as usize)
     }
 
-    /// Records between this and the farthest that hangs on it.
+    /// The length of the longest chain of records below this record.
     fn height(&self, record: usize) -> u8 {
         self.children[record].iter().map(|&child| self.height(child as usize) + 1).max().unwrap_or(0)
     }
@@ -194,8 +195,8 @@ impl<'a> Forest<'a> {
         }
     }
 
-    /// The cheapest place for a record with `height` under it, on a record at `deepest` or above that is not `without`;
-    /// what hangs on the record is left out.
+    /// The cheapest place for a record with a subtree of `height`: on a record at depth `deepest` or above, but not on
+    /// `without` and not on a record in the subtree.
     fn best(&self, record: usize, height: u8, deepest: u8, without: Option<usize>) -> ChosenReference {
         let fits = |pair: &&Pair| {
             let other = pair.other as usize;
@@ -237,7 +238,7 @@ impl<'a> Forest<'a> {
         }
     }
 
-    /// Makes moves, and takes them back unless they lower the sum.
+    /// Makes moves, and undoes the moves unless they lower the sum.
     fn attempt(&mut self, moves: impl FnOnce(&mut Self)) -> bool {
         let (mark, before) = (self.journal.len(), self.total);
         moves(self);
@@ -252,9 +253,9 @@ impl<'a> Forest<'a> {
         false
     }
 
-    /// Moves a record, and what hangs on it, to its cheapest place.
+    /// Moves a record with its subtree to its cheapest place.
     fn settle(&mut self, record: usize) {
-        // Most often there is none.
+        // Usually no place is cheaper.
         if self.costs.of(record).first().is_none_or(|pair| pair.bits >= self.bits(record)) {
             return;
         }
@@ -264,8 +265,8 @@ impl<'a> Forest<'a> {
         }
     }
 
-    /// Hangs a record on another, which must lie above the greatest depth. What would come to lie too deep finds
-    /// another place; where the other hangs on the record, that branch is cut off first.
+    /// Hangs a record on `parent`, whose depth must be below the maximum. Records that would be too deep find another
+    /// place. If `parent` is in the subtree of the record, that branch is cut off first.
     fn pull(&mut self, record: usize, bits: u32, parent: usize) {
         let mut branch = parent;
         while let Some(above) = self.parent(branch) {
@@ -294,7 +295,7 @@ impl<'a> Forest<'a> {
         }
     }
 
-    /// The cheapest place for a record at a depth, above what it has; `None` where that hangs on the record.
+    /// The cheapest place for a record at `depth` or above; `None` if that place is in the record's subtree.
     fn higher(&self, record: usize, depth: u8) -> Option<ChosenReference> {
         let reference = match depth.checked_sub(1) {
             None => self.alone(record),
@@ -304,7 +305,7 @@ impl<'a> Forest<'a> {
         (!hangs).then_some(reference)
     }
 
-    /// As [`Self::lift`], and neighbours bring what hangs on them or leave it behind.
+    /// Like [`Self::lift`], but neighbours bring their subtrees with them or leave them behind.
     fn rally(&mut self, record: usize) {
         for depth in 0..self.depth[record] {
             let Some(reference) = self.higher(record, depth) else { continue };
@@ -325,7 +326,7 @@ impl<'a> Forest<'a> {
         }
     }
 
-    /// Lifts a record nearer to a root, where neighbours that gain may hang on it.
+    /// Lifts a record towards the root, if neighbours that then hang on it gain more.
     fn lift(&mut self, record: usize) {
         for depth in 0..self.depth[record] {
             let Some(reference) = self.higher(record, depth) else { continue };
@@ -348,7 +349,7 @@ impl<'a> Forest<'a> {
             if gain <= loss {
                 continue;
             }
-            // One that joins may leave another no room, so that the sum of gains is not reached.
+            // A record that joins may leave no room for another, so the sum of gains may not be reached.
             let lifted = self.attempt(|forest| {
                 forest.attach(record, reference);
                 for (other, bits) in joining {
@@ -365,7 +366,7 @@ impl<'a> Forest<'a> {
         }
     }
 
-    /// Sends what hangs on a record to the next best places, so that the record may hang on another.
+    /// Moves the children of a record to their next best places, so that the record may hang on another.
     fn dissolve(&mut self, record: usize) {
         if self.children[record].is_empty() {
             return;

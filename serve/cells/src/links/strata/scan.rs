@@ -1,13 +1,13 @@
 //! All lists in order: each record is decoded once.
 //!
-//! References are at most [`WINDOW_MAX`] records away, so a list that is needed again is among those of some hundred
-//! records around the one that is passed. These are kept in a ring. Memory: the lists of the ring.
+//! References are at most [`WINDOW_MAX`] records away. A list that is needed again is therefore among the lists of some
+//! hundred records around the current one, which a ring keeps. Memory: the lists of the ring.
 
 use crate::error::Damage;
 
 use super::{Level, RecordAt, Strata, WINDOW_MAX, links};
 
-/// Lists of records around the one that is passed, by record modulo their number.
+/// The lists of records around the current one, indexed by record modulo the number of lists.
 pub(super) struct Ring {
     /// The record, and its links.
     lists: Vec<(usize, Vec<u64>)>,
@@ -15,14 +15,14 @@ pub(super) struct Ring {
 }
 
 impl Ring {
-    /// For chains of at most `depth_max` references.
+    /// A ring for chains of at most `depth_max` references.
     pub(super) fn new(depth_max: u8) -> Self {
-        // No two records of a chain have the same place.
+        // No two records of a chain share a slot.
         let slots = (WINDOW_MAX * (usize::from(depth_max) + 2)).next_power_of_two();
         Self { lists: vec![(usize::MAX, Vec::new()); slots], level: Level::default() }
     }
 
-    /// The links of a record; decoded, with those that it needs, where they are not here.
+    /// The links of a record. Decodes the record, and the records that it refers to, unless the ring has them.
     pub(super) fn list(&mut self, strata: &Strata, record: RecordAt) -> Result<&[u64], Damage> {
         self.decode(strata, record, 0)?;
         Ok(&self.lists[record.index % self.lists.len()].1)

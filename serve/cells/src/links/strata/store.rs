@@ -1,4 +1,4 @@
-//! Strata as a forward link store, and with `backward` as a backward one.
+//! Strata as a forward link store, and, with `backward`, as a backward one.
 
 use std::ops::Range;
 
@@ -15,7 +15,7 @@ use crate::scratch::StoreScratch;
 use super::{PART, Strata, StrataBuffers, presence};
 
 impl Strata {
-    /// Calls `read` with the captures of a node; gives `None` where it has no record.
+    /// Calls `read` with the captures of a node. Returns `None` if the node has no record.
     fn with_captures<T>(
         &self,
         node: Node,
@@ -28,8 +28,8 @@ impl Strata {
         Ok(Some(read(captures)))
     }
 
-    /// Appends the runs of phases of each link in the ranges, as times, and the captures to `all_captures` if it is
-    /// given; `false`, and no runs, where there are too many phases for masks.
+    /// Appends the lifespans of each link in the ranges, from runs of phases. Appends the captures to `all_captures` if
+    /// it is given. Returns `false`, and no lifespans, if there are too many phases for masks.
     fn lifespans_by_masks(
         &self,
         node: Node,
@@ -53,7 +53,7 @@ impl Strata {
         let mut blank = captures.blank.iter().peekable();
         let each = (0..).zip(captures.times);
         known.extend(each.filter(|(at, _)| blank.next_if_eq(&at).is_none()).map(|(_, &time)| time));
-        // The known capture with which a phase begins; after the last phase, the end.
+        // The known capture with which a phase begins; after the last phase, the number of known captures.
         let begin = |phase: usize| match phase.checked_sub(1) {
             None => Some(0),
             Some(at) if at == level.events.len() => Some(known.len()),

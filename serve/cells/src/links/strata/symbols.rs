@@ -1,8 +1,8 @@
-//! The alphabets of the strata codec: what its Huffman codes code, and how numbers become symbols.
+//! The alphabets of the strata codec: what each Huffman code covers, and how numbers become symbols.
 //!
-//! A number below 16 is a symbol of its own; a larger one is the symbol of its magnitude (exponent and one bit after
-//! the highest) and raw bits: `v = (2 + m) << (e - 1) | raw`, symbol `16 + 2 (e - 4) + m`. Lists of links are coded as
-//! gaps, runs and an end (`GAPS`); all other numbers as numbers with an end (`NUMBERS`). One code for each [`Context`].
+//! A number below 16 is one symbol. A larger number is the symbol of its magnitude (exponent and one bit after the
+//! highest) and raw bits: `v = (2 + m) << (e - 1) | raw`, symbol `16 + 2 (e - 4) + m`. Lists of links are coded as
+//! gaps, runs and an end (`GAPS`); all other numbers as numbers with an end (`NUMBERS`). Each [`Context`] has one code.
 
 use std::sync::OnceLock;
 
@@ -10,62 +10,62 @@ use crate::coding::bits::{BitReader, BitWriter};
 use crate::coding::huffman::{Code, Decoder};
 use crate::error::Damage;
 
-/// Classes of presence of one link.
+/// The number of classes of presence of one link.
 pub(super) const CLASSES: usize = 6;
 
-/// Symbols of numbers up to 64 bits.
+/// The number of symbols for numbers of up to 64 bits.
 pub(super) const NUMBERS: usize = 16 + 2 * 60;
-/// First symbol of runs: numbers again, of up to 32 bits.
+/// The first symbol of runs. Their lengths are numbers again, of up to 32 bits.
 const RUNS: usize = NUMBERS;
-/// The symbol that ends a list, in both alphabets' numbering of gaps.
+/// The symbol that ends a list, in alphabets of gaps.
 const GAP_END: usize = RUNS + 16 + 2 * 28;
-/// Symbols of an alphabet of gaps.
+/// The number of symbols of an alphabet of gaps.
 const GAPS: usize = GAP_END + 1;
 /// The symbol that ends a list of numbers.
 const NUMBER_END: usize = NUMBERS;
-/// Longest code in bits: so that all tables of a cell stay in the nearest cache.
+/// The longest code in bits, so that all tables of a cell stay in the first-level cache.
 const BITS_MAX: u32 = 11;
-/// The same of contexts of numbers, whose tables are larger and which have few symbols that come often.
+/// The longest code in contexts of numbers, in bits. Their tables are larger, and few of their symbols are frequent.
 const NUMBER_BITS_MAX: u32 = 10;
-/// Patterns of so many bits.
+/// The number of patterns of [`NUMBER_BITS_MAX`] bits.
 const ENTRIES: usize = 1 << NUMBER_BITS_MAX;
 
 /// Which code writes a symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Context {
-    /// First link that is not copied, against the own UID; of a page without and with a reference.
+    /// The first link that is not copied, relative to the UID of the page; without and with a reference.
     FirstAlone,
     FirstCopying,
-    /// Next link, after a gap below 8; without and with a reference.
+    /// The next link, after a gap below 8; without and with a reference.
     NextAlone,
     NextCopying,
-    /// Next link, after a larger gap; without and with a reference.
+    /// The next link, after a larger gap; without and with a reference.
     FarAlone,
     FarCopying,
-    /// Reference, and whether all of it is copied.
+    /// The reference, and whether all its links are copied.
     Reference,
-    /// Eight flags of what is copied of the reference.
+    /// Eight flags that say which links of the reference are copied.
     Copies,
-    /// The list of timestamps: 0 when explicit, else its place in the dictionary.
+    /// The list of timestamps: 0 if explicit, else its place in the dictionary.
     TimesList,
-    /// Explicit lists: number of captures, form and unknown ones.
+    /// For explicit lists: the number of captures, the form, and the number of blank captures.
     TimesCount,
     /// Differences of explicit timestamps: of indexes in the table of times, and of seconds.
     TimesIndex,
     TimesSeconds,
-    /// Gaps of the table of times.
+    /// The gaps of the table of times.
     TableSeconds,
-    /// How presence is held: [`Shape`].
+    /// How presence is stored: [`Shape`].
     Shape,
-    /// Eight flags of which captures change a link.
+    /// Eight flags that say which captures change a link.
     Events,
-    /// Copied links that keep the reference's presence, up to the next one that does not.
+    /// The number of copied links with the presence of the reference, up to the next link with another presence.
     Exceptions,
-    /// Class of presence of an exception, and of a link that is not copied.
+    /// The class of presence of an exception, and of a link that is not copied.
     ClassCopied,
     ClassOwn,
-    /// By columns: eight flags of the first capture's links, and gaps of the links that an event changes.
+    /// By columns: eight flags of the first capture's links, and the gaps of the links that an event changes.
     Initial,
     Column,
 }
@@ -95,7 +95,7 @@ impl Context {
         Self::Column,
     ];
 
-    /// The code of the next link.
+    /// The context of the next link.
     #[inline]
     pub(super) fn next(copying: bool, gap: u64) -> Self {
         match (gap >= 8, copying) {
@@ -106,13 +106,13 @@ impl Context {
         }
     }
 
-    /// Longest code in bits.
+    /// The longest code in bits.
     fn bits_max(self) -> u32 {
-        // Flags have many symbols that come seldom; they would take room from the others.
+        // Flags have many rare symbols, which would take room from the frequent ones.
         if matches!(self, Self::Copies | Self::Events | Self::Initial) { BITS_MAX } else { NUMBER_BITS_MAX }
     }
 
-    /// Symbols that can be asked for.
+    /// The number of symbols of the context.
     pub(super) fn symbols(self) -> usize {
         match self {
             Self::FirstAlone
@@ -130,7 +130,7 @@ impl Context {
     }
 }
 
-/// The symbol of a number, and how many raw bits follow.
+/// The symbol of a number, and the number of raw bits that follow.
 #[inline]
 pub(super) fn symbol_of(number: u64) -> (usize, u32) {
     if number < 16 {
@@ -141,7 +141,8 @@ pub(super) fn symbol_of(number: u64) -> (usize, u32) {
     (16 + 2 * (exponent as usize - 4) + mantissa as usize, exponent - 1)
 }
 
-/// Takes symbols and raw bits: a writer, a counter for fitting codes, or a sum of costs. So a record is described once.
+/// A receiver of symbols and raw bits: a writer, a counter that fits codes, or a sum of costs. A record is therefore
+/// described in one place.
 pub(super) trait Sink {
     fn symbol(&mut self, context: Context, symbol: usize);
     fn raw(&mut self, value: u64, bits: u32);
@@ -159,7 +160,7 @@ pub(super) trait Sink {
         self.symbol(context, NUMBER_END);
     }
 
-    /// `count` consecutive links, at least 2.
+    /// Writes `count` consecutive links, at least 2.
     #[inline]
     fn run(&mut self, context: Context, count: u64) {
         let (symbol, bits) = symbol_of(count - 2);
@@ -173,14 +174,15 @@ pub(super) trait Sink {
         self.symbol(context, GAP_END);
     }
 
-    /// A number below `bound` as raw bits: as many as tell `bound` numbers apart, one fewer for the first ones.
+    /// Writes a number below `bound` as truncated binary: the bits that tell `bound` numbers apart, and one bit fewer
+    /// for the first numbers.
     #[inline]
     fn below(&mut self, value: u64, bound: u64) {
         let (bits, short) = truncated(bound);
         if value < short {
             self.raw(value, bits - 1);
         } else {
-            // The first bits - 1 bits are those of the number; see `Stream::below`.
+            // The first bits - 1 bits are the high bits of the sum; see [`read_below`].
             let value = value + short;
             self.raw(value >> 1, bits - 1);
             self.raw(value & 1, 1);
@@ -188,7 +190,8 @@ pub(super) trait Sink {
     }
 }
 
-/// Truncated binary numbers below `bound`: bits of the longer ones, and how many have one bit fewer.
+/// The truncated binary code for numbers below `bound`: the bits of the longer numbers, and how many numbers have one
+/// bit fewer.
 #[inline]
 fn truncated(bound: u64) -> (u32, u64) {
     let bits = 64 - bound.leading_zeros();
@@ -196,10 +199,10 @@ fn truncated(bound: u64) -> (u32, u64) {
     (bits, 1u64.checked_shl(bits).unwrap_or(0).wrapping_sub(bound))
 }
 
-/// How often each symbol came.
+/// The number of times that each symbol occurred.
 pub(super) struct Counts {
     counts: Vec<Vec<u64>>,
-    /// Raw bits.
+    /// The number of raw bits.
     pub(super) raw: u64,
 }
 
@@ -208,8 +211,8 @@ impl Counts {
         Self { counts: Context::ALL.iter().map(|context| vec![0; context.symbols()]).collect(), raw: 0 }
     }
 
-    /// Fits codes. With `open`, every symbol gets a code, because the counts are those of a sample; without, a context
-    /// that comes too rarely to pay for a code of its own takes that of [`Model::usual`].
+    /// Fits codes. With `open`, every symbol gets a code, because the counts come from a sample. Without, a context
+    /// that is too rare to pay for a separate code takes the code of [`Model::usual`].
     pub(super) fn fit(&self, open: bool) -> Model {
         let usual = (!open).then(Model::usual);
         let fit = |(counts, context): (&Vec<u64>, usize)| {
@@ -252,15 +255,15 @@ impl Sink for Counts {
     }
 }
 
-/// Codes to write with, and what each symbol costs.
+/// Codes for writing, and the cost of each symbol.
 pub(super) struct Model {
-    /// A code for each context, and whether it is the cell's own.
+    /// The code of each context, and whether the cell stores it.
     codes: Vec<(Code, bool)>,
-    /// By context and symbol.
+    /// Bits by context and symbol.
     bits: Box<[[u8; SYMBOLS]; Context::COUNT]>,
 }
 
-/// Symbols of any context, at most.
+/// The largest number of symbols of a context.
 const SYMBOLS: usize = 256;
 
 impl Model {
@@ -268,7 +271,8 @@ impl Model {
         let mut bits = Box::new([[0; SYMBOLS]; Context::COUNT]);
         for ((code, _), bits) in codes.iter().zip(bits.iter_mut()) {
             for (symbol, bits) in bits.iter_mut().enumerate() {
-                // What has no code yet may be needed by a choice that another makes dear: it costs more than any code.
+                // A choice that other choices make expensive may need a symbol without a code. Such a symbol costs more
+                // than any code.
                 let symbol_bits = if code.has(symbol) { code.bits(symbol) } else { BITS_MAX + 2 };
                 *bits = u8::try_from(symbol_bits).unwrap_or(u8::MAX);
             }
@@ -276,8 +280,8 @@ impl Model {
         Self { bits, codes }
     }
 
-    /// The codes that a cell may use without storing them: part of the format. Small numbers come often, and flags come
-    /// in runs.
+    /// The codes that a cell may use without storing them; they are part of the format. They assume that small numbers
+    /// are frequent, and that flags come in runs.
     pub(super) fn usual() -> &'static Self {
         static USUAL: OnceLock<Model> = OnceLock::new();
         USUAL.get_or_init(|| {
@@ -296,7 +300,7 @@ impl Model {
         })
     }
 
-    /// Writes the codes, one after the other, each after a bit that says whether it is the cell's own.
+    /// Writes the codes, one after the other. A bit before each says whether the code is stored.
     pub(super) fn store(&self, out: &mut BitWriter) {
         for (code, is_stored) in &self.codes {
             out.write(u64::from(*is_stored), 1);
@@ -306,7 +310,7 @@ impl Model {
         }
     }
 
-    /// Bits of a symbol.
+    /// The bits of a symbol.
     #[inline]
     pub(super) fn bits(&self, context: Context, symbol: usize) -> u32 {
         debug_assert!(symbol < SYMBOLS, "symbol {symbol}");
@@ -314,7 +318,7 @@ impl Model {
     }
 }
 
-/// Writes with a model.
+/// Writes symbols with the codes of a model.
 pub(super) struct Writer<'a> {
     pub(super) model: &'a Model,
     pub(super) out: BitWriter,
@@ -332,7 +336,7 @@ impl Sink for Writer<'_> {
     }
 }
 
-/// Sums what a model would take.
+/// Sums the bits that a model would write.
 pub(super) struct Cost<'a> {
     pub(super) model: &'a Model,
     pub(super) bits: u32,
@@ -350,34 +354,34 @@ impl Sink for Cost<'_> {
     }
 }
 
-/// What a pattern of bits begins with, ready to use: bits of the code (4), shift (6), mantissa (4), kind (2), the
-/// lowest first. 16 bits, so that the tables of a cell fit the nearest cache together.
+/// The decoded beginning of a pattern of bits: bits of the code (4), shift (6), mantissa (4), kind (2), the lowest
+/// first. An entry has 16 bits, so that the tables of a cell fit the first-level cache together.
 #[derive(Clone, Copy)]
 struct Entry(u16);
 
-/// The next thing in a list of links or numbers.
+/// The next token of a list of links or numbers.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Token {
     /// A gap, or a number.
     Gap(u64),
-    /// Links in a row.
+    /// Consecutive links.
     Run(u64),
-    /// No more.
+    /// The end of the list.
     End,
 }
 
 const KIND_RUN: u16 = 1 << 14;
 const KIND_END: u16 = 2 << 14;
 
-/// Tables to read with.
+/// Tables for reading.
 pub(super) struct Tables {
-    /// By context; of a fixed length, so that an index needs no check.
+    /// Entries by context. The length is fixed, so that an index needs no check.
     numbers: Box<[[Entry; ENTRIES]; Context::COUNT]>,
     plain: [Decoder; Context::COUNT],
 }
 
 impl Tables {
-    /// Reads what [`Model::store`] wrote.
+    /// Reads the codes that [`Model::store`] wrote.
     pub(super) fn load(stored: &mut BitReader<'_>) -> Result<Self, Damage> {
         let numbers = vec![[Entry(0); ENTRIES]; Context::COUNT].into_boxed_slice();
         let numbers = numbers.try_into().map_err(|_| Damage::Ends { part: super::PART })?;
@@ -430,7 +434,7 @@ impl Entry {
 pub(super) struct Numbers<'a>(&'a [Entry; ENTRIES]);
 
 impl Numbers<'_> {
-    /// Takes the next token.
+    /// Reads the next token.
     #[inline(always)]
     pub(super) fn read(self, bits: &mut BitReader<'_>) -> Token {
         let word = bits.peek();
@@ -450,7 +454,7 @@ impl Numbers<'_> {
         if entry < KIND_END { Token::Run(value.saturating_add(2)) } else { Token::End }
     }
 
-    /// Takes a number; an end counts as 0.
+    /// Reads a number; an end counts as 0.
     #[inline]
     pub(super) fn number(self, bits: &mut BitReader<'_>) -> u64 {
         match self.read(bits) {
@@ -460,7 +464,7 @@ impl Numbers<'_> {
     }
 }
 
-/// Takes a number below `bound`, at least 1, that [`Sink::below`] wrote.
+/// Reads a number below `bound` (at least 1) that [`Sink::below`] wrote.
 #[inline]
 pub(super) fn read_below(bits: &mut BitReader<'_>, bound: u64) -> u64 {
     let (width, short) = truncated(bound);

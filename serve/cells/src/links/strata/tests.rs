@@ -1,4 +1,4 @@
-//! Strata against the pages that they were made of, and against damage.
+//! Compares strata with the pages that they encode, and opens damaged strata.
 
 use std::convert::Infallible;
 
@@ -86,7 +86,7 @@ fn encode(pages: &[Page<u64>], profile: Profile) -> Bytes {
     }
 }
 
-/// The slow answer.
+/// The links of a window, computed from the page in the simple way.
 fn window_of(page: &Page<u64>, window: Window) -> Vec<u64> {
     let Some((first, last)) = page.captures().selected(window) else { return Vec::new() };
     let present = presence::in_any(&page.changes, page.links.len(), first, last);
@@ -154,7 +154,7 @@ fn damaged_bytes_give_errors_or_other_answers() {
             continue;
         };
         opened += 1;
-        // Answers may be wrong or errors; images carry checksums, so this is the second wall.
+        // Answers may be wrong or errors. Images carry checksums, so this is the second line of defense.
         for node in (0..NODES).step_by(7) {
             let _ = strata.list(node, &mut scratch, &mut links);
             let _ = strata.window(

@@ -1,7 +1,8 @@
 //! Answers about time from strata: the links of a window, and whole pages.
 //!
-//! A window that covers all phases of a record, and a record in which nothing changes, need links alone. By rows, a
-//! window is an AND with each link's mask; by columns, the state when the window begins and what comes in it.
+//! A window that covers all phases of a record needs only the links, and so does a record in which nothing changes. By
+//! rows, a window is an AND with each link's mask. By columns, it is the state when the window begins and the links
+//! that appear in it.
 
 use webstrata_layers::{Captures, Change, Page, Window};
 
@@ -24,7 +25,7 @@ struct Span {
 }
 
 impl Span {
-    /// The phases of the captures that a window selects; `None` when it selects no known one.
+    /// The phases of the captures that a window selects; `None` if the window selects no known capture.
     #[inline]
     fn of(captures: Captures<'_>, events: &[u32], window: Window) -> Option<Self> {
         let (first, last) = captures.selected(window)?;
@@ -40,7 +41,7 @@ impl Span {
 /// The phases of a record, and buffers for its masks.
 #[derive(Default)]
 pub(super) struct Phases {
-    /// When phases begin.
+    /// The times at which phases begin.
     starts: Vec<i64>,
     rest: Vec<u64>,
     rest_masks: Vec<u64>,
@@ -48,12 +49,12 @@ pub(super) struct Phases {
 }
 
 impl Phases {
-    /// Bytes that the longest lists hold.
+    /// The bytes of memory that the longest lists take.
     pub(super) fn bytes(&self) -> usize {
         bytes_of(&self.starts) + bytes_of(&self.rest) + bytes_of(&self.rest_masks)
     }
 
-    /// Each phase but the first begins with an event, an index among known captures.
+    /// Sets the starts of the phases. Each phase but the first begins with an event, an index among known captures.
     pub(super) fn set(&mut self, captures: Captures<'_>, events: &[u32]) {
         self.starts.clear();
         let Captures { times, blank, .. } = captures;
@@ -121,7 +122,8 @@ impl Strata {
         let after = self.links(head, 0, below, links)?;
         let mut bits = BitReader::new(self.records(), after);
         let words = links.len().div_ceil(64);
-        // Initial flags, what changed up to the window, and what changes in it, which is there before or after the
+        // Three sets of flags: the links of phase 0, the links that changed an odd number of times up to the window,
+        // and the links that change in the window. A link that changes in the window is present before or after the
         // change.
         masks.clear();
         masks.resize(3 * words, 0);
@@ -148,8 +150,8 @@ impl Strata {
         Ok(())
     }
 
-    /// Reads links and their masks of phases; `false`, and no masks, where there are too many phases. Leaves the starts
-    /// of the phases in the first level.
+    /// Reads links and their masks of phases. Returns `false`, and no masks, if there are too many phases. Leaves the
+    /// starts of the phases in the first level.
     fn masks(
         &self,
         record: RecordAt,
@@ -164,7 +166,7 @@ impl Strata {
         self.masks_after(head, depth, (&mut level.phases, below), links, masks)
     }
 
-    /// As [`Self::masks`], of a record whose head was read.
+    /// Like [`Self::masks`], for a record after its head was read.
     pub(super) fn masks_after(
         &self,
         mut head: Head<'_>,
@@ -241,10 +243,10 @@ impl Strata {
         Ok(true)
     }
 
-    /// All of a node's record; `None` where it has none.
+    /// The whole record of a node; `None` if the node has none.
     ///
     /// # Errors
-    /// See [`Self::window`], and a record that is not sound.
+    /// See [`Self::window`], and an unsound record.
     pub fn page(&self, node: usize) -> Result<Option<Page<u64>>, Damage> {
         let Some(record) = self.find_record(node)? else { return Ok(None) };
         let mut levels = Vec::new();
@@ -299,14 +301,14 @@ impl Strata {
 #[derive(Default)]
 pub(crate) struct Phased {
     pub(crate) times: Vec<i64>,
-    /// Captures with which the phases after the first begin; all captures are known.
+    /// The captures with which the phases after the first begin. No capture is blank.
     pub(crate) events: Vec<u32>,
     pub(crate) links: Vec<u64>,
     pub(crate) masks: Vec<u64>,
 }
 
 impl Phased {
-    /// Bytes that the lists hold.
+    /// The bytes of memory that the lists take.
     pub(crate) fn bytes(&self) -> usize {
         let Self { times, events, links, masks } = self;
         bytes_of(times) + bytes_of(events) + bytes_of(links) + bytes_of(masks)
@@ -314,7 +316,7 @@ impl Phased {
 }
 
 impl Strata {
-    /// Reads a record without unknown captures; `false`, and no masks, where there are too many phases.
+    /// Reads a record without blank captures. Returns `false`, and no masks, if there are too many phases.
     pub(crate) fn phased(
         &self,
         node: usize,

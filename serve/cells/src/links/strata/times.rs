@@ -1,15 +1,15 @@
-//! Timestamps of records: lists that come often have a place in a dictionary, others stand in the record.
+//! Timestamps of records. Frequent lists have a place in a dictionary; other lists are in the record.
 //!
 //! ```text
 //! list        0 and an explicit list, or 1 + place in the dictionary
-//! explicit    number of captures, number of unknown ones (where the cell has any), form (1 bit), then
+//! explicit    number of captures, number of blank captures (if the cell has any), form (1 bit), then
 //!             form 0: the first as seconds after the cell's first time, below the span; gaps in seconds less 1
 //!             form 1: the first as index in the table of times; gaps of indexes less 1
 //!             blank captures: the first index, gaps less 1
 //! ```
 //!
-//! The table holds times, rising: those that come in several lists, all, or none, whatever takes the least room.
-//! Dictionary and table are expanded when a cell is opened.
+//! The table holds times, rising: the times that several lists have, all times, or none, whichever takes the least
+//! room. Dictionary and table are expanded when a cell is opened.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -19,11 +19,11 @@ use webstrata_layers::Captures;
 
 use super::symbols::{Context, Cost, Model, Sink, Tables, Token, read_below};
 
-/// Lists that come this often are in the dictionary.
+/// A list that occurs at least this often is in the dictionary.
 const OFTEN: u32 = 3;
 const PART: &str = "strata times";
 
-/// Captures of a record: times, rising, and the indexes of those whose links are unknown.
+/// The captures of a record: rising times, and the indexes of blank captures.
 pub(super) type List = (Vec<i64>, Vec<u32>);
 
 /// Counts the lists of a cell.
@@ -42,7 +42,7 @@ impl TimesCounter {
         }
     }
 
-    /// Chooses dictionary and table: the table that takes the least room of none, times of several lists, and all
+    /// Chooses the dictionary, and the table that takes the least room: no times, the times of several lists, or all
     /// times.
     pub(super) fn finish(self) -> TimesWriter {
         let (mut first, mut last, mut any_blank) = (i64::MAX, i64::MIN, false);
@@ -155,7 +155,7 @@ pub(super) struct Times {
     span: u64,
     any_blank: bool,
     table: Vec<i64>,
-    /// Times and blank captures of each list of the dictionary: where they end below.
+    /// The ends of each list of the dictionary in `times` and in `blank`.
     ends: Vec<(usize, usize)>,
     times: Vec<i64>,
     blank: Vec<u32>,
@@ -163,7 +163,7 @@ pub(super) struct Times {
 }
 
 impl Times {
-    /// Reads what [`TimesWriter::store`] wrote; lists have at most `captures_max` captures.
+    /// Reads the lists that [`TimesWriter::store`] wrote. Lists have at most `captures_max` captures.
     pub(super) fn load(tables: &Tables, bits: &mut BitReader<'_>, captures_max: usize) -> Result<Self, Damage> {
         let first = bits.read_wide(64).cast_signed();
         let span = bits.read_wide(64);
@@ -200,7 +200,8 @@ impl Times {
         Ok(times)
     }
 
-    /// Reads the list of a record: a list of the dictionary, or one into scratch. Statuses are kept elsewhere.
+    /// Reads the list of a record: a list of the dictionary, or a list that is decoded into `scratch`. Statuses are
+    /// stored elsewhere.
     #[inline]
     pub(super) fn list<'a>(
         &'a self,
@@ -255,7 +256,7 @@ impl Times {
         read_rising(tables, bits, blank_count, count, Context::TimesIndex, &mut index);
         match outside {
             Some(value) => Err(Damage::Outside { part: PART, value, bound: self.table.len() as u64 }),
-            // A symbol that is no gap ends a list early.
+            // A symbol other than a gap ends a list early.
             None if (times.len() as u64, blank.len() as u64) != (count, blank_count) => {
                 Err(Damage::Ends { part: PART })
             }
@@ -272,7 +273,7 @@ fn read_rising(
     context: Context,
     visit: &mut dyn FnMut(u64),
 ) {
-    // A gap takes a bit at least.
+    // A gap takes at least one bit.
     if count == 0 || bound == 0 || count - 1 > bits.left() {
         return;
     }

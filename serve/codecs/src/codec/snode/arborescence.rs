@@ -1,13 +1,13 @@
-//! A spanning tree of directed edges of the least weight (Chu & Liu 1965, Edmonds 1967): each node but the root gets
-//! one edge that leads into it, and all are reached from the root.
+//! A spanning tree of directed edges with the least weight (Chu & Liu 1965, Edmonds 1967). Each node but the root has
+//! one edge that leads into it, and the root reaches all nodes.
 //!
-//! Each node takes its lightest edge; where these close circles, each circle becomes one node, edges into it weigh by
-//! how much more they cost than the edge that they would replace, and all is done again. Edges times rounds of time.
+//! Each node takes its lightest edge. If these edges form circles, each circle becomes one node. An edge into a circle
+//! then weighs the difference to the edge that it would replace, and the algorithm repeats. Time: edges times rounds.
 
 /// From, to, weight.
 pub(super) type Edge = (usize, usize, u64);
 
-/// For each node the edge that leads into it, as a place in `edges`; `None` for the root and where no edge leads.
+/// For each node, the index in `edges` of the edge that leads into it; `None` for the root and if no edge leads there.
 pub(super) fn lightest(nodes: usize, root: usize, edges: &[Edge]) -> Vec<Option<usize>> {
     let mut into: Vec<Option<usize>> = vec![None; nodes];
     for (at, &(from, to, weight)) in edges.iter().enumerate() {
@@ -19,7 +19,7 @@ pub(super) fn lightest(nodes: usize, root: usize, edges: &[Edge]) -> Vec<Option<
     if circular.iter().all(|&circular| !circular) {
         return into;
     }
-    // The same with each circle as one node; an edge knows which one it came from.
+    // Repeats with each circle as one node. `origins` maps each new edge to its original.
     let mut inner = Vec::new();
     let mut origins = Vec::new();
     for (at, &(from, to, weight)) in edges.iter().enumerate() {
@@ -37,8 +37,8 @@ pub(super) fn lightest(nodes: usize, root: usize, edges: &[Edge]) -> Vec<Option<
     into
 }
 
-/// The group of each node, the number of groups, and which groups are circles of chosen edges; other nodes are groups
-/// of one.
+/// The group of each node, the number of groups, and which groups are circles of chosen edges. Every other node is a
+/// group of its own.
 fn circles(into: &[Option<usize>], edges: &[Edge]) -> (Vec<usize>, usize, Vec<bool>) {
     const NONE: usize = usize::MAX;
     let (mut group, mut visit) = (vec![NONE; into.len()], vec![NONE; into.len()]);
@@ -52,7 +52,7 @@ fn circles(into: &[Option<usize>], edges: &[Edge]) -> (Vec<usize>, usize, Vec<bo
                 None => break,
             }
         }
-        // Back on the way of this start: a circle.
+        // The walk from this start came back to its path: a circle.
         if visit[node] == start && group[node] == NONE && into[node].is_some() {
             while group[node] == NONE {
                 group[node] = circular.len();
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The least weight over all ways to give each node an edge, if the root reaches all.
+    /// The least weight over all ways to give each node an edge such that the root reaches all.
     fn slow(nodes: usize, edges: &[Edge]) -> Option<u64> {
         fn reached(into: &[usize]) -> bool {
             (1..=into.len()).all(|start| {
@@ -106,7 +106,7 @@ mod tests {
         fn as_light_as_the_lightest_of_all(
             edges in proptest::collection::vec((0usize..6, 0usize..6, 0u64..20), 0..18)
         ) {
-            // An edge from the root to each node, as where each list may stand alone.
+            // An edge leads from the root to each node, as if each list could stand alone.
             let edges: Vec<Edge> = edges.into_iter().chain((1..6).map(|to| (0, to, 25))).collect();
             let into = lightest(6, 0, &edges);
             let sum: u64 = into.iter().flatten().map(|&at| edges[at].2).sum();

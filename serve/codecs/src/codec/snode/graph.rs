@@ -1,18 +1,19 @@
-//! Writes a small graph: links from the pages of a supernode to those of the same or another one, in reference encoding
-//! (Raghavan & Garcia-Molina, *Representing Web Graphs*, section 3.1, after Adler & Mitzenmacher).
+//! Writes a small graph: links from the pages of a supernode to pages of the same or of another supernode, in reference
+//! encoding (Raghavan & Garcia-Molina, *Representing Web Graphs*, section 3.1, after Adler & Mitzenmacher).
 //!
-//! A *source* is a page with links in this graph. Any source may be the reference of another; which are is a lightest
-//! spanning tree of the affinity graph, whose edges weigh the bits of a list given another one, or given none from the
-//! root. What the paper leaves open: only [`NEAR`] sources to both sides are weighed, and chains of references, which
-//! would be as long as the graph where its lists are alike, are cut after [`STEPS_MAX`] steps.
+//! A *source* is a page with links in this graph. Any source may be the reference of another source. A lightest
+//! spanning tree of the affinity graph chooses the references. The weight of an edge is the number of bits of a list
+//! given another list, or, from the root, given none. The paper leaves two points open. Here, only [`NEAR`] sources to
+//! both sides are weighed. Chains of references, which would be as long as the graph if its lists are alike, are cut
+//! after [`STEPS_MAX`] steps.
 //!
-//! Bits: the number of sources; unless it is none or all pages, a bit and then a bit a page (1) or the gaps between
-//! them (0); for more than 16 sources 6 bits for a width and, in that width, where each 16 records but the first begin;
-//! the records, before each 16 their lengths, but not that of the last of all. A record: the reference, as the signed
-//! distance to it among the sources, or 0; if there is one, a bit and then which of its links are shared, as a bit each
-//! (0) or as runs (1): their number, and lengths of shared and other links in turn without the last; then the number of
-//! other links, and these as local places: the first, in an intranode graph less the place of its source among the
-//! sources, and gaps less 1.
+//! Bits: the number of sources. Unless this is 0 or all pages, a bit, and then a bit a page (1) or the gaps between
+//! sources (0). For more than 16 sources, 6 bits for a width and, in that width, the start of each group of 16 records
+//! but the first. Then the records; before each group of 16 are their lengths, without the length of the very last
+//! record. A record has the reference, as the signed distance to it among the sources, or 0. If there is a reference, a
+//! bit follows, and then which of its links are shared, as a bit each (0) or as runs (1): the number of runs, and the
+//! lengths of shared and other links in turn, without the last. Then come the number of other links, and these links as
+//! local places: the first (in an intranode graph less the place of its source among the sources), then gaps less 1.
 
 use std::borrow::Cow;
 
@@ -23,19 +24,19 @@ use webstrata_cells::Damage;
 use webstrata_cells::coding::bits::{BitReader, BitWriter};
 
 pub(super) const PART: &str = "a graph of an S-Node";
-/// Sources to both sides that are weighed as references.
+/// The number of sources to both sides that are weighed as references.
 const NEAR: usize = 24;
-/// Longest chain of references.
+/// The longest chain of references.
 const STEPS_MAX: usize = 12;
-/// Records that share a place.
+/// The number of records that share a stored start.
 pub(super) const GROUP: usize = 16;
 pub(super) const WIDTH_BITS: u32 = 6;
-/// Symbols and longest code of each [`Kind`] of number.
+/// The number of symbols and the longest code of each [`Kind`] of number.
 const SYMBOLS: [usize; KINDS] = [256, 256, 256, 256, 256, 256, 1024, 1024];
 const BITS_MAX: [u32; KINDS] = [10, 10, 10, 10, 10, 10, 11, 11];
 const KINDS: usize = 8;
 
-/// What is written, each with a code of its own.
+/// The kinds of numbers that are written. Each kind has a separate code.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Kind {
     Sources,
@@ -48,7 +49,7 @@ pub(super) enum Kind {
     Gap,
 }
 
-/// A code for each kind, or what it is made of.
+/// A code, or its counts, for each kind.
 #[derive(Clone, Debug)]
 pub(super) struct Codes<T>([T; KINDS]);
 
@@ -67,7 +68,7 @@ impl Codes<Counts> {
         self.0[kind as usize].add(value);
     }
 
-    /// Codes for intranode and superedge graphs before anything is known of them.
+    /// Codes for intranode and superedge graphs before any counts are known.
     pub(super) fn guess() -> [Codes<Escaped>; 2] {
         [(); 2].map(|()| Self(SYMBOLS.map(Counts::guess)).fit())
     }
@@ -82,7 +83,7 @@ impl Codes<Escaped> {
         self.0.iter().for_each(|code| code.store(out));
     }
 
-    /// Fits the code of lengths, once they are known.
+    /// Fits the code of lengths once the lengths are known.
     pub(super) fn fit_lengths(&mut self, counts: &Codes<Counts>) {
         let kind = Kind::Length as usize;
         self.0[kind] = counts.0[kind].fit(BITS_MAX[kind]);
@@ -92,7 +93,7 @@ impl Codes<Escaped> {
         u64::from(self.of(kind).bits(value))
     }
 
-    /// Whether runs are shorter than a bit for each of `links` links.
+    /// Whether runs take no more bits than a bit for each of `links` links.
     fn prefer(&self, runs: &[u64], links: usize) -> bool {
         let lengths = runs.iter().map(|&run| self.cost(Kind::Run, run)).sum::<u64>();
         self.cost(Kind::RunCount, runs.len() as u64) + lengths <= links as u64
@@ -112,7 +113,7 @@ impl Codes<EscapedDecoder> {
         self.of(kind).read(bits)
     }
 
-    /// Takes a number that must not exceed `bound`.
+    /// Reads a number that must not exceed `bound`.
     pub(super) fn read_within(&self, kind: Kind, bound: usize, bits: &mut BitReader<'_>) -> Result<usize, Damage> {
         let value = self.read(kind, bits);
         let outside = Damage::Outside { part: PART, value, bound: bound as u64 };
@@ -120,7 +121,7 @@ impl Codes<EscapedDecoder> {
     }
 }
 
-/// Where numbers go: to a writer, to counts, or to a sum of bits.
+/// A receiver of numbers: a writer, counts, or a sum of bits.
 trait Sink {
     fn number(&mut self, kind: Kind, value: u64);
     fn bits(&mut self, value: u64, count: u32);
@@ -163,23 +164,23 @@ impl Sink for ToBits<'_> {
 /// Sources, rising, with their links as local places.
 pub(super) type Rows = Vec<(usize, Vec<usize>)>;
 
-/// A graph with its references chosen.
+/// A graph after its references were chosen.
 #[derive(Debug)]
 pub(super) struct Planned {
     rows: Rows,
     /// Whether the links stay in the supernode.
     inner: bool,
-    /// Pages of the supernode.
+    /// The number of pages of the supernode.
     pages: usize,
-    /// For each source the place of its reference among the sources, and whether what they share is written as runs.
+    /// For each source, the place of its reference among the sources, and whether the shared links are written as runs.
     references: Vec<Option<(usize, bool)>>,
     /// Whether the sources are written as gaps.
     as_gaps: bool,
-    /// Steps of the longest chain.
+    /// The steps of the longest chain.
     pub(super) depth: usize,
 }
 
-/// What of a list is shared with a reference, and what is not.
+/// The runs of links of `old` that are shared with `new` and not shared, and the other links of `new`.
 fn differ(old: &[usize], new: &[usize]) -> (Vec<u64>, Vec<usize>) {
     let (mut runs, mut others, mut shared, mut at) = (vec![0u64], Vec::new(), true, 0);
     let mut step = |is_shared: bool| {
@@ -208,18 +209,18 @@ fn differ(old: &[usize], new: &[usize]) -> (Vec<u64>, Vec<usize>) {
     (runs, others)
 }
 
-/// What is written of a list.
+/// The parts of a list that are written.
 struct Record<'a> {
-    /// Place of the source.
+    /// The place of the source.
     at: usize,
     reference: Option<Shared<'a>>,
-    /// Links that are not shared.
+    /// The links that are not shared.
     rest: Cow<'a, [usize]>,
 }
 
-/// What a list shares with its reference.
+/// The links that a list shares with its reference.
 struct Shared<'a> {
-    /// Signed distance to the reference.
+    /// The signed distance to the reference.
     distance: i64,
     old: &'a [usize],
     runs: Vec<u64>,
@@ -231,7 +232,7 @@ impl<'a> Record<'a> {
         Self { at, reference: None, rest: Cow::Borrowed(list) }
     }
 
-    /// With a reference; `as_runs` is asked how shared links are written, if that is not known.
+    /// A record with a reference. `as_runs` decides from the runs whether shared links are written as runs.
     fn shared(at: usize, list: &[usize], other: usize, old: &'a [usize], as_runs: impl Fn(&[u64]) -> bool) -> Self {
         let (runs, rest) = differ(old, list);
         let as_runs = as_runs(&runs);
@@ -247,7 +248,7 @@ impl<'a> Record<'a> {
                 sink.number(Kind::RunCount, runs.len() as u64);
                 runs.iter().for_each(|&run| sink.number(Kind::Run, run));
             } else {
-                // The last run is not among them.
+                // `runs` does not have the last run.
                 let written = runs.iter().sum::<u64>();
                 let all = runs.iter().copied().chain([old.len() as u64 - written]);
                 for (at, run) in all.enumerate() {
@@ -271,7 +272,7 @@ impl<'a> Record<'a> {
 }
 
 impl Planned {
-    /// Chooses the references by what they cost in `codes`, for a supernode of `pages` pages.
+    /// Chooses the references by their cost in `codes`, for a supernode of `pages` pages.
     pub(super) fn new(rows: Rows, inner: bool, pages: usize, codes: &Codes<Escaped>) -> Self {
         let (mut edges, mut as_runs) = (Vec::new(), Vec::new());
         for (at, (_, list)) in rows.iter().enumerate() {
@@ -281,7 +282,7 @@ impl Planned {
             for other in (at.saturating_sub(NEAR)..rows.len().min(at + NEAR + 1)).filter(|&other| other != at) {
                 let old = &rows[other].1;
                 let record = Record::shared(at, list, other, old, |runs| codes.prefer(runs, old.len()));
-                // A reference that shares nothing only costs.
+                // A reference without shared links never pays.
                 let cost = if record.rest.len() < list.len() { record.cost(inner, codes) } else { alone };
                 if let Some(shared) = record.reference.filter(|_| cost < alone) {
                     edges.push((other + 1, at + 1, cost));
@@ -297,7 +298,7 @@ impl Planned {
         Self { rows, inner, pages, references, depth, as_gaps: gaps <= pages as u64 }
     }
 
-    /// Chooses again, with other codes.
+    /// Chooses the references again, with other codes.
     pub(super) fn again(self, codes: &Codes<Escaped>) -> Self {
         Self::new(self.rows, self.inner, self.pages, codes)
     }
@@ -309,7 +310,7 @@ impl Planned {
         }
     }
 
-    /// Gives the sources to a sink.
+    /// Writes the sources to a sink.
     fn sources(&self, sink: &mut impl Sink) {
         sink.number(Kind::Sources, self.rows.len() as u64);
         if self.rows.is_empty() || self.rows.len() == self.pages {
@@ -324,13 +325,13 @@ impl Planned {
         }
     }
 
-    /// Counts what will be written but for lengths.
+    /// Counts everything that will be written, except lengths.
     pub(super) fn count(&self, counts: &mut Codes<Counts>) {
         self.sources(&mut ToCounts(counts));
         (0..self.rows.len()).for_each(|at| self.record(at).give(self.inner, &mut ToCounts(counts)));
     }
 
-    /// Counts lengths of records in the codes that will write them.
+    /// Counts the lengths of records in the codes that will write the records.
     pub(super) fn count_lengths(&self, codes: &Codes<Escaped>, counts: &mut Codes<Counts>) {
         let records = (1..self.rows.len()).map(|at| self.record(at - 1));
         records.for_each(|record| counts.add(Kind::Length, record.cost(self.inner, codes)));
@@ -358,7 +359,8 @@ impl Planned {
     }
 }
 
-/// Leaves lists alone whose chain would have more than [`STEPS_MAX`] steps; how many the longest has then.
+/// Removes the references of lists whose chain would have more than [`STEPS_MAX`] steps. Returns the length of the
+/// longest chain then.
 fn cut(references: &mut [Option<(usize, bool)>]) -> usize {
     let mut depths: Vec<Option<usize>> = vec![None; references.len()];
     for start in 0..references.len() {
@@ -376,7 +378,7 @@ fn cut(references: &mut [Option<(usize, bool)>]) -> usize {
     depths.into_iter().flatten().max().unwrap_or(0)
 }
 
-/// How many pages are between sources.
+/// The numbers of pages between sources.
 fn gaps(rows: &Rows) -> impl Iterator<Item = u64> {
     let mut next = 0;
     rows.iter().map(move |&(source, _)| (source - std::mem::replace(&mut next, source + 1)) as u64)

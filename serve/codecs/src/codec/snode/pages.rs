@@ -1,14 +1,14 @@
 //! From pages to supernodes and back (the PageID index of *Representing Web Graphs*, section 3.3).
 //!
 //! The paper numbers pages by supernode, so that a supernode is an interval of numbers. Here UIDs are given, so the
-//! index is the permutation between them. An interval of pages ([`super::partition`]) is one supernode and costs
-//! nothing more, or is divided into several clusters. A divided interval has, for each page, the cluster that it is in,
-//! and for each cluster, the offsets of its pages in the interval; both in as many bits as they need. Pages behind the
-//! nodes of the cell are the links that leave it.
+//! index is the permutation between the two. An interval of pages ([`super::partition`]) is one supernode and costs
+//! nothing more, or is divided into several clusters. A divided interval has, for each page, the cluster of the page,
+//! and, for each cluster, the offsets of its pages in the interval; both in as few bits as possible. Pages after the
+//! nodes of the cell are the targets of links that leave the cell.
 //!
-//! Bytes: for each interval and one end, first page, first of its clusters, and where its bits begin; for each cluster
-//! its supernode; for each supernode its interval, where the offsets of its pages begin in the bits, its pages, and
-//! where its graphs begin; all these in 4 or 8 bytes; then the bits.
+//! Bytes: for each interval and one end, its first page, the first of its clusters, and the start of its bits; for each
+//! cluster its supernode; for each supernode its interval, the start of the offsets of its pages in the bits, the
+//! number of its pages, and the start of its graphs; all these in 4 or 8 bytes; then the bits.
 
 use bytes::Bytes;
 
@@ -20,13 +20,13 @@ use webstrata_cells::coding::sections::{Sections, push_wide, push_words, wide_at
 const PART: &str = "pages of an S-Node";
 const HEADER: usize = 32;
 
-/// Bits of numbers below `bound`.
+/// The width in bits of numbers below `bound`.
 fn width_below(bound: usize) -> u32 {
     usize::BITS - bound.saturating_sub(1).leading_zeros()
 }
 
-/// Writes intervals. Their cluster `at`, counted over all intervals, is supernode `numbers[at]`, and its graphs begin
-/// at `graphs[supernode]`.
+/// Writes intervals. Cluster `at`, counted over all intervals, is supernode `numbers[at]`. The graphs of a supernode
+/// begin at `graphs[supernode]`.
 pub(super) fn write(intervals: &[PageInterval], numbers: &[usize], graphs: &[u64], out: &mut Vec<u8>) {
     let mut bits = BitWriter::default();
     let (mut interval_words, mut supernodes) = (Vec::new(), vec![[0u64; 4]; numbers.len()]);
@@ -63,7 +63,7 @@ pub(super) fn write(intervals: &[PageInterval], numbers: &[usize], graphs: &[u64
     out.extend_from_slice(&bits);
 }
 
-/// The index, opened.
+/// The index, ready to answer.
 #[derive(Clone, Debug)]
 pub(super) struct Pages {
     intervals: usize,
@@ -76,19 +76,19 @@ pub(super) struct Pages {
 /// A supernode.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Supernode {
-    /// Its first page, or that of its interval.
+    /// The first page of the supernode, or of its interval.
     start: usize,
-    /// Pages.
+    /// The number of pages.
     pub(super) count: usize,
-    /// Where in the bits its pages are, and how wide; 0 where it is its interval.
+    /// The start of its pages in the bits, and their width. The width is 0 if the supernode is its whole interval.
     page_bits: u64,
     page_width: u32,
-    /// Where its graphs begin.
+    /// The start of its graphs.
     pub(super) graphs: u64,
 }
 
 impl Pages {
-    /// Takes the index off the sections; intervals have at most `pages_max` pages, of `pages` in all.
+    /// Reads the index from the sections. Intervals have at most `pages_max` pages, of `pages` in all.
     pub(super) fn take(sections: &mut Sections, pages: usize, pages_max: usize) -> Result<Self, Damage> {
         let (intervals, supernodes) = (sections.length()?, sections.length()?);
         let width = if sections.word_within(8)? == 4 { 4 } else { 8 };
@@ -110,12 +110,12 @@ impl Pages {
         Ok(pages_index)
     }
 
-    /// Number of supernodes.
+    /// The number of supernodes.
     pub(super) fn supernodes(&self) -> usize {
         self.supernodes
     }
 
-    /// Bytes.
+    /// The size in bytes.
     pub(super) fn len(&self) -> usize {
         HEADER + self.words.len() + self.bits.len()
     }
@@ -150,7 +150,7 @@ impl Pages {
         Ok(Supernode { start, count, page_bits: page_bits as u64, page_width, graphs: graphs as u64 })
     }
 
-    /// A page of a supernode by its local place.
+    /// A page of a supernode, by its local place.
     #[inline]
     pub(super) fn page(&self, supernode: &Supernode, local: usize) -> usize {
         if supernode.page_width == 0 {
@@ -160,7 +160,7 @@ impl Pages {
         supernode.start.saturating_add(self.field(at, supernode.page_width))
     }
 
-    /// The last interval that starts at a page or before; starts rise.
+    /// The last interval that starts at a page or before it. Starts rise.
     fn interval(&self, page: usize) -> Result<usize, Damage> {
         let (mut low, mut high) = (0, self.intervals);
         while high - low > 1 {
@@ -174,7 +174,7 @@ impl Pages {
         Ok(low)
     }
 
-    /// Where the interval of a page ends, and the supernodes that it is divided into.
+    /// The end of the interval of a page, and the supernodes that the interval is divided into.
     pub(super) fn interval_of(&self, page: usize) -> Result<(usize, Vec<usize>), Damage> {
         let interval = self.interval(page)?;
         let (from, end, to) =

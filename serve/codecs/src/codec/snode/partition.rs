@@ -1,4 +1,4 @@
-//! Which pages are a supernode (Raghavan & Garcia-Molina, *Representing Web Graphs*, section 3.2).
+//! Divides pages into supernodes (Raghavan & Garcia-Molina, *Representing Web Graphs*, section 3.2).
 //!
 //! *URL split*: at first the pages of a domain (its top two labels) are together, then the pages that share the host,
 //! then the pages that share one, two and three directories. Pages are in the order of their keys, so all of these are
@@ -6,24 +6,24 @@
 //!
 //! *Clustered split*: k-means over bit vectors splits an interval further. Each page has a vector with a bit for each
 //! supernode that the interval links to. k begins with the number of these supernodes and grows by 2 while the clusters
-//! do not settle; after a few attempts the split is given up. Intervals are tried in random order, until as many in a
-//! row as 6 % of all could not be split.
+//! do not settle; after a few attempts the split is given up. Intervals are tried in random order, until as many
+//! consecutive splits as 6 % of all intervals have failed.
 //!
-//! What the paper leaves open: neighbouring intervals of `pages_min` pages together are one, because link targets that
-//! were never captured are nodes here too, and most of their domains have one or two; no supernode is smaller than
-//! `pages_min` on average after a split or has more than `pages_max` pages, because a look-up costs as many steps as
-//! its graphs have pages and superedges.
+//! Two rules are not in the paper. Neighbouring intervals with at most `pages_min` pages together are joined, because
+//! link targets that were never captured are nodes here too, and most of their domains have one or two of them. After a
+//! split, supernodes have at least `pages_min` pages on average, and no supernode has more than `pages_max` pages,
+//! because a look-up costs as many steps as its graphs have pages and superedges.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Options;
 
-/// Directories of a URL that URL split looks at.
+/// The number of directories of a URL that URL split considers.
 const LEVELS: usize = 3;
-/// Rounds in which clusters must settle, and attempts with more clusters.
+/// The rounds in which clusters must settle, and the attempts with more clusters.
 const ROUNDS_MAX: usize = 12;
 const ATTEMPTS_MAX: usize = 3;
-/// Clusters of a split: more than a few would be smaller than supernodes may be.
+/// The largest number of clusters of a split: with more, clusters would be smaller than supernodes may be.
 const CLUSTERS_MAX: usize = 16;
 
 /// An interval of pages and the supernodes that it is divided into.
@@ -31,11 +31,11 @@ const CLUSTERS_MAX: usize = 16;
 pub(super) struct PageInterval {
     pub(super) start: usize,
     pub(super) end: usize,
-    /// Members of each supernode, rising; one supernode has all pages.
+    /// The members of each supernode, rising. An interval that is not divided has one supernode with all its pages.
     pub(super) clusters: Vec<Vec<usize>>,
 }
 
-/// A key's prefix that URL split goes by: the domain at depth 0, the host at 1, then directories.
+/// The prefix of a key at a depth of URL split: the domain at depth 0, the host at 1, then directories.
 fn prefix(key: &[u8], depth: usize) -> &[u8] {
     let host = key.iter().position(|&byte| byte == b')').unwrap_or(key.len());
     let nth = |bytes: &[u8], mark: u8, count: usize| {
@@ -53,10 +53,10 @@ pub(super) fn domain(key: &[u8]) -> &[u8] {
     prefix(key, 0)
 }
 
-/// Start and end of an interval.
+/// The start and the end of an interval.
 type Bounds = (usize, usize);
 
-/// Divides pages into intervals, by keys where there are any.
+/// Divides pages into intervals, by keys if they are given.
 fn url_split((start, end): Bounds, keys: Option<&[Vec<u8>]>, depth: usize, options: &Options, out: &mut Vec<Bounds>) {
     if let Some(keys) = keys.filter(|_| depth <= LEVELS + 1 && (depth == 0 || end - start > options.pages_max)) {
         let mut from = start;
@@ -76,7 +76,8 @@ fn url_split((start, end): Bounds, keys: Option<&[Vec<u8>]>, depth: usize, optio
     }
 }
 
-/// Divides `pages` pages, of which the first `keys` have keys, and of which `links` gives the links.
+/// Divides `pages` pages. The first `inner` of them are nodes, with `keys` if given, and `links` returns the links of a
+/// page.
 pub(super) fn refine<'a>(
     pages: usize,
     inner: usize,
@@ -93,7 +94,7 @@ pub(super) fn refine<'a>(
         }
         few
     });
-    // Targets outside the cell have no links of their own.
+    // Targets outside the cell have no links.
     url_split((inner, pages), None, 0, options, &mut bounds);
     let one_cluster = |(start, end)| PageInterval { start, end, clusters: vec![(start..end).collect()] };
     let mut intervals: Vec<PageInterval> = bounds.into_iter().map(one_cluster).collect();
@@ -114,7 +115,7 @@ pub(super) fn refine<'a>(
     let mut order: Vec<(usize, usize)> = (0..intervals.len()).map(|interval| (interval, 0)).collect();
     (1..order.len()).rev().for_each(|at| order.swap(at, random(at + 1)));
     let mut given_up = 0;
-    // Clusters of a cluster come to the end of the order, so each is tried once.
+    // The clusters of a split go to the end of the order, so each is tried once.
     let mut next = 0;
     while next < order.len() && options.clustered && given_up * 100 <= order.len() * 6 + 100 {
         let (interval, index) = order[next];
@@ -148,7 +149,7 @@ pub(super) fn refine<'a>(
     intervals
 }
 
-/// Clusters of pages by the supernodes that they link to; `None` where none are found.
+/// Clusters of pages by the supernodes that they link to; `None` if no clusters are found.
 fn clustered_split<'a>(
     members: &[usize],
     supernode: &[usize],
@@ -181,7 +182,7 @@ fn clustered_split<'a>(
     None
 }
 
-/// Makes one cluster of all that are too small; if that is too small as well, joins it to the largest.
+/// Joins all clusters that are too small into one. If that cluster is too small as well, joins it to the largest.
 fn join_small(clusters: Vec<Vec<usize>>, pages_min: usize) -> Vec<Vec<usize>> {
     let (mut clusters, small): (Vec<_>, Vec<_>) = clusters.into_iter().partition(|cluster| cluster.len() >= pages_min);
     let mut rest: Vec<usize> = small.into_iter().flatten().collect();
@@ -198,8 +199,8 @@ fn join_small(clusters: Vec<Vec<usize>>, pages_min: usize) -> Vec<Vec<usize>> {
     clusters
 }
 
-/// The cluster of each bit vector, given as the places of its ones; `None` if clusters do not settle. Centers begin
-/// with vectors at equal distances.
+/// The cluster of each bit vector, given as the places of its ones; `None` if clusters do not settle. The first centers
+/// are vectors at equal distances.
 fn k_means(vectors: &[Vec<usize>], bits: usize, k: usize) -> Option<Vec<usize>> {
     let mut centers = vec![vec![0f32; bits]; k];
     for (at, center) in centers.iter_mut().enumerate() {

@@ -1,4 +1,4 @@
-//! Reads a small graph, whose bits are in [`super::graph`]: the list of one page, or those of all its sources.
+//! Reads a small graph ([`super::graph`] specifies its bits): the list of one page, or the lists of all its sources.
 
 use super::graph::{Codes, GROUP, Kind, PART, WIDTH_BITS};
 use crate::codec::escaped::EscapedDecoder;
@@ -9,29 +9,29 @@ use webstrata_cells::coding::bits::BitReader;
 /// A graph in bits.
 #[derive(Debug)]
 pub(super) struct Graph<'a> {
-    /// What all graphs are in.
+    /// The bytes with the bits of all graphs.
     pub(super) data: &'a [u8],
     pub(super) codes: &'a Codes<EscapedDecoder>,
-    /// Pages of the supernode that links come from.
+    /// The number of pages of the supernode that links come from.
     pub(super) pages: usize,
-    /// Whether they stay in it.
+    /// Whether the links stay in that supernode.
     pub(super) inner: bool,
-    /// Longest chain of references.
+    /// The longest chain of references.
     pub(super) depth_max: usize,
 }
 
-/// Where the records of a graph are.
+/// The places of the records of a graph.
 #[derive(Debug)]
 pub(super) struct Records {
     count: usize,
-    /// The width of a group's place.
+    /// The width of the stored start of a group.
     width: u32,
-    /// Where the places begin, and behind them the records.
+    /// The start of the stored starts of groups, and the start of the records after them.
     places_start: u64,
     records: u64,
 }
 
-/// Lists that were made before, by source; empty where none are kept.
+/// Lists that were decoded before, by source; empty if none are kept.
 pub(super) type Kept = Vec<Option<Vec<usize>>>;
 
 fn outside(value: u64, bound: usize) -> Damage {
@@ -39,7 +39,7 @@ fn outside(value: u64, bound: usize) -> Damage {
 }
 
 impl<'a> Graph<'a> {
-    /// A page's place among the sources, and the records; `None` where it is no source.
+    /// A page's place among the sources, and the records; `None` if the page is not a source.
     pub(super) fn source(&self, mut bits: BitReader<'a>, page: usize) -> Result<Option<(usize, Records)>, Damage> {
         let count = self.codes.read_within(Kind::Sources, self.pages, &mut bits)?;
         if count == 0 {
@@ -100,7 +100,7 @@ impl<'a> Graph<'a> {
         BitReader::new(self.data, position)
     }
 
-    /// What follows the sources.
+    /// The records after the sources.
     fn records(&self, count: usize, mut bits: BitReader<'_>) -> Records {
         let width = if count > GROUP { u32::try_from(bits.read(WIDTH_BITS)).unwrap_or(0) } else { 0 };
         let places_start = bits.position();
@@ -119,7 +119,7 @@ impl<'a> Graph<'a> {
         };
         let mut bits = self.at(records.records.saturating_add(offset));
         let start = group * GROUP;
-        // All lengths of the group, but for that of the last record.
+        // The group has the lengths of all its records, except the last record of all.
         let lengths = GROUP.min(records.count - 1 - start);
         let mut before = 0u64;
         for record in start..start + lengths {
@@ -129,7 +129,7 @@ impl<'a> Graph<'a> {
         self.at(bits.position().saturating_add(before))
     }
 
-    /// Makes the list of source `at`, as local places among `targets` pages.
+    /// Decodes the list of source `at`, as local places among `targets` pages.
     pub(super) fn list(
         &self,
         records: &Records,
@@ -175,7 +175,7 @@ impl<'a> Graph<'a> {
         Ok(())
     }
 
-    /// Puts the links that are not shared among those that are.
+    /// Inserts the links that are not shared among the shared links.
     fn push_rest(
         &self,
         mut bits: BitReader<'_>,
@@ -206,7 +206,7 @@ impl<'a> Graph<'a> {
         Ok(())
     }
 
-    /// Leaves the shared links at the front; how many they are.
+    /// Moves the shared links to the front. Returns their number.
     fn share(&self, bits: &mut BitReader<'_>, links: &mut [usize]) -> Result<usize, Damage> {
         let mut kept = 0;
         if bits.read(1) == 0 {

@@ -1,6 +1,6 @@
-//! The fields of a line, under the names that CDX servers have for them.
+//! The fields of a line, by their names in CDX servers.
 //!
-//! A store has links and not records, so `mimetype`, `digest` and `length` are `-`, as CDX writes what is not known.
+//! A store has links and not records, so `mimetype`, `digest` and `length` are `-`, the CDX sign for unknown values.
 
 use std::sync::Arc;
 
@@ -28,11 +28,11 @@ pub(super) enum Field {
     Statuscode,
     Digest,
     Length,
-    /// One that other indexes have.
+    /// A field that only other indexes have.
     Elsewhere,
 }
 
-/// The fields of every line, each by the name of the Internet Archive, then by that of pywb.
+/// The fields of every line, each with the name that the Internet Archive uses, then the name that pywb uses.
 pub(super) const FIELDS: [(Field, [&str; 2]); 7] = [
     (Field::Urlkey, ["urlkey", "urlkey"]),
     (Field::Timestamp, ["timestamp", "timestamp"]),
@@ -43,7 +43,7 @@ pub(super) const FIELDS: [(Field, [&str; 2]); 7] = [
     (Field::Length, ["length", "length"]),
 ];
 
-/// Fields of other indexes, which clients may ask for and get as `-`.
+/// Fields of other indexes. Clients may ask for them and get `-`.
 const ELSEWHERE: [&str; 11] = [
     "redirect",
     "robotflags",
@@ -59,7 +59,7 @@ const ELSEWHERE: [&str; 11] = [
 ];
 
 impl Field {
-    /// The field with a name, in the parameter of this name.
+    /// Parses a field name in the parameter `parameter`.
     pub(super) fn parse(parameter: &str, name: &str) -> Result<Self, Status> {
         let known = FIELDS.iter().find(|(_, names)| names.contains(&name)).map(|(field, _)| *field);
         known.or_else(|| ELSEWHERE.contains(&name).then_some(Self::Elsewhere)).ok_or_else(|| {

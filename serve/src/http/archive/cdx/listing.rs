@@ -1,4 +1,4 @@
-//! One answer, as far as it is made: counts lines, and knows where the next page begins.
+//! One answer under construction: counts lines, and knows where the next page begins.
 //!
 //! Memory: the last lines, with a negative limit; the nearest lines, with `sort=closest` for several pages.
 
@@ -18,31 +18,31 @@ use crate::clerk::Pinned;
 use crate::http::question::address::meant;
 use crate::http::question::resume::{PagePosition, Start};
 
-/// What a source asks the clerk for.
+/// The parameters of a source for its questions to the clerk.
 pub(super) struct Question {
     pub(super) pinned: Pinned,
     pub(super) interval: (i64, i64),
-    /// Bytes of the text of a chunk.
+    /// The size of the text of a chunk in bytes.
     pub(super) bytes: usize,
 }
 
-/// See the head of this file.
+/// One answer under construction; see the head of this file.
 pub(super) struct Listing {
     question: Question,
     source: Source,
     filters: Vec<Filter>,
     collapses: Vec<Collapse>,
     nearest: Option<Nearest>,
-    /// Lines that are left out before the first.
+    /// The number of lines that are skipped before the first.
     skips: u64,
     limit: Limit,
-    /// Whether lines come from the end although the answer does not.
+    /// Whether the source returns lines from the end although the answer is in the order of the store.
     is_from_end: bool,
-    /// Whether the first line that comes was the last one of the page before.
+    /// Whether the first line from the source was the last line of the page before.
     continues: bool,
     /// The position of the last line.
     last: Option<PagePosition>,
-    /// The last lines, with a negative limit.
+    /// The last lines seen, with a negative limit.
     kept: VecDeque<Line>,
     columns: Vec<Column>,
     shape: Shape,
@@ -76,7 +76,7 @@ impl Listing {
             _ if is_page => {
                 let spellings: Vec<Uid> = uid_intervals.iter().map(|uids| uids.start).collect();
                 let mut lines = Source::lines_of_page(&question.pinned, &spellings, question.interval).await?;
-                // All lines are known, so what is adjacent does not depend on the order or on the page.
+                // All lines are known, so adjacency does not depend on the order or on the page.
                 let (filters, mut collapses) =
                     (std::mem::take(&mut asked.filters), std::mem::take(&mut asked.collapses));
                 lines.retain(|line| keep(&filters, &mut collapses, line));
@@ -135,7 +135,7 @@ impl Listing {
         Ok(Some(out))
     }
 
-    /// How many captures to look up next.
+    /// The number of captures to look up next.
     fn count(&self) -> usize {
         match self.limit {
             Limit::First(left) if self.filters.is_empty() && self.collapses.is_empty() && self.nearest.is_none() => {
@@ -165,7 +165,7 @@ impl Listing {
         }
     }
 
-    /// A line that is listed, unless it is beyond the limit.
+    /// Lists a line, unless it is beyond the limit.
     fn admit(&mut self, line: Line, out: &mut String) {
         if self.skips > 0 {
             self.skips -= 1;
@@ -198,7 +198,7 @@ impl Listing {
         }
     }
 
-    /// Writes what was kept until all lines were known.
+    /// Writes the lines that were kept until all lines were known.
     fn finish(&mut self, out: &mut String) {
         if let Some(nearest) = self.nearest.take() {
             let sent = self.start.position.map_or(0, |position| position.sent.saturating_add(1));

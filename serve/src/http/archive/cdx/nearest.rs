@@ -1,6 +1,7 @@
 //! The captures of several pages that are nearest to a time.
 //!
-//! Of two that are as near, the one that comes first is the nearer. Memory: twice as many lines as are wanted.
+//! Of two equally near captures, the one that comes first counts as nearer. Memory: twice the number of requested
+//! lines.
 
 use super::field::Line;
 
@@ -8,13 +9,13 @@ use super::field::Line;
 pub(super) struct Nearest {
     time: i64,
     count: usize,
-    /// Seconds from the time, the place among all lines, and the line.
+    /// The seconds from the time, the place among all lines, and the line.
     kept: Vec<(u64, u64, Line)>,
     pushed: u64,
 }
 
 impl Nearest {
-    /// The nearest `count` to a time.
+    /// Keeps the `count` lines that are nearest to a time.
     pub(super) fn new(time: i64, count: usize) -> Self {
         Self { time, count, kept: Vec::new(), pushed: 0 }
     }
@@ -28,7 +29,7 @@ impl Nearest {
         }
     }
 
-    /// The nearest first.
+    /// The kept lines, the nearest first.
     pub(super) fn sorted(mut self) -> impl Iterator<Item = Line> {
         self.kept.sort_unstable_by_key(|&(far, place, _)| (far, place));
         self.kept.into_iter().take(self.count).map(|(_, _, line)| line)

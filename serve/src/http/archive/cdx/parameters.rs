@@ -1,11 +1,11 @@
-//! The parameters of `/cdx`: those that clients of other CDX servers send, and what becomes of each.
+//! The parameters of `/cdx`: the parameters that clients of other CDX servers send, and how each is treated.
 //!
-//! Other paths refuse a parameter that they do not know, and so does this one: a parameter that is misspelt must not
-//! change the answer unseen. Clients send some that say nothing to a store without records, or that do not change which
-//! captures are listed; these are in the table too. A parameter without a value is one that is not given.
+//! Like all other paths, this one refuses unknown parameters: a misspelt parameter must not change the answer
+//! unnoticed. Clients also send parameters that mean nothing to a store without records, or that do not change which
+//! captures are listed; these are in the table too. A parameter without a value counts as not given.
 //!
-//! The servers of the Internet Archive and of pywb differ in what a filter means and in what `output=json` is
-//! ([`Dialect`]). Most clients send what only one of the two knows.
+//! The servers of the Internet Archive and of pywb differ in the meaning of filters and of `output=json` ([`Dialect`]).
+//! Most clients send parameters that only one of the two knows.
 
 use tonic::Status;
 
@@ -17,14 +17,14 @@ use crate::http::question::params::Params;
 use crate::http::question::resume::Start;
 use crate::protocol::status::bad;
 
-/// What becomes of a parameter.
+/// How a parameter is treated.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Use {
-    /// It is read.
+    /// The parameter is read.
     Read,
-    /// It says nothing here, whatever its value.
+    /// The parameter has no effect here, whatever its value.
     Ignored,
-    /// It asks for columns or lines that no store has: refused, unless it says that they are not wanted.
+    /// The parameter asks for columns or lines that no store has. It is refused unless its value means no.
     Lacking,
 }
 
@@ -52,13 +52,13 @@ const TABLE: [(&str, Use); 32] = [
     ("showResumeKey", Use::Read),
     ("resumeKey", Use::Read),
     ("epoch", Use::Read),
-    // Accept-Encoding says how an answer is compressed.
+    // Accept-Encoding selects the compression of an answer.
     ("gzip", Use::Ignored),
-    // Revisits have the links of what they refer to since the store was built.
+    // Since the store was built, revisits have the links of the captures that they refer to.
     ("resolveRevisits", Use::Ignored),
-    // The last lines, only sooner.
+    // The same as the last lines, only faster.
     ("fastLatest", Use::Ignored),
-    // Other URLs are no captures of this one.
+    // Captures of other URLs are not captures of this URL.
     ("allowFuzzy", Use::Ignored),
     // A store is one collection.
     ("crawl", Use::Ignored),
@@ -82,14 +82,14 @@ const NAMES: [&str; TABLE.len()] = {
 /// The names of all parameters.
 pub(in crate::http) const CDX: &[&str] = &NAMES;
 
-/// The largest `limit`, and the largest one of lines that are kept until all are known.
+/// The largest `limit`, and the largest `limit` for lines that are kept until all lines are known.
 const LIMITS: [u64; 2] = [1_000_000_000, 100_000];
-/// Blocks in a page, unless the question says how many.
+/// The default number of blocks in a page.
 const PAGE_SIZE: u64 = 50;
 
-/// The server that the client was written for. It is pywb's if the question has `fields`, `from_ts`, `collapseTime` or
+/// The server that the client was written for. It is pywb if the question has `fields`, `from_ts`, `collapseTime` or
 /// `allowFuzzy`, the output `cdxj`, a field by a name that only pywb has (`url`, `mime`, `status`), or a filter that
-/// begins with `=`, `!=` or `!~`; else that of the Internet Archive.
+/// begins with `=`, `!=` or `!~`. Otherwise it is the server of the Internet Archive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Dialect {
     Wayback,
@@ -113,20 +113,20 @@ impl Dialect {
     }
 }
 
-/// In which order captures are listed.
+/// The order in which captures are listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
-    /// That of the store.
+    /// The order of the store.
     Stored,
     /// From the end.
     Reverse,
-    /// Those nearest to a time first.
+    /// The captures nearest to a time first.
     Nearest(i64),
 }
 
 impl Order {
-    /// A time without `sort` is one to sort by, as pywb takes it; `sort=closest` without a time is the order of the
-    /// store, as pywb's index client means it.
+    /// With a time and without `sort`, captures are sorted by distance from the time, as in pywb. `sort=closest`
+    /// without a time is the order of the store, as pywb's index client means it.
     fn of(params: &Params) -> Result<Self, Status> {
         let closest = params.time("closest", false)?;
         let nearest = closest.map_or(Self::Stored, Self::Nearest);
@@ -142,13 +142,13 @@ impl Order {
     }
 }
 
-/// How many lines are listed.
+/// The number of lines that are listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Limit {
     All,
-    /// The first.
+    /// The first lines.
     First(u64),
-    /// The last.
+    /// The last lines.
     Last(usize),
 }
 
@@ -175,7 +175,7 @@ pub(super) struct Asked {
     pub(super) interval: (i64, i64),
     pub(super) order: Order,
     pub(super) limit: Limit,
-    /// How many lines of the whole answer are left out before the first.
+    /// The number of lines of the whole answer that are skipped before the first.
     pub(super) offset: u64,
     pub(super) filters: Vec<Filter>,
     pub(super) collapses: Vec<Collapse>,
@@ -192,7 +192,7 @@ impl Asked {
     /// Reads a query about a store.
     ///
     /// # Errors
-    /// BAD_REQUEST for what is not understood, and for what cannot be answered.
+    /// BAD_REQUEST for parameters that are not understood, and for questions that cannot be answered.
     pub(super) fn of(store: &str, query: Option<&str>) -> Result<Self, Status> {
         let ignored = TABLE.iter().filter(|(_, own)| *own == Use::Ignored).map(|(name, _)| *name);
         let repeated: Vec<&str> = ignored.chain(["filter", "collapse"]).collect();
@@ -229,7 +229,7 @@ impl Asked {
         asked.checked()
     }
 
-    /// Refuses what would need all lines of several pages in memory.
+    /// Refuses questions that would need all lines of several pages in memory.
     fn checked(self) -> Result<Self, Status> {
         let [_, most] = LIMITS;
         if self.offset > 0 && matches!(self.limit, Limit::Last(_)) {
@@ -249,8 +249,8 @@ impl Asked {
         }
     }
 
-    /// How many of the nearest lines must be known, those before the first included, and one more to know whether more
-    /// follow.
+    /// The number of nearest lines that must be known: the skipped and sent lines, the limit, and one more line to know
+    /// whether more follow.
     pub(super) fn nearest_lines(&self) -> Option<usize> {
         let [_, most] = LIMITS;
         let Limit::First(limit) = self.limit else { return None };
@@ -259,19 +259,19 @@ impl Asked {
         usize::try_from(lines).ok().filter(|_| lines <= most).map(|lines| lines + 1)
     }
 
-    /// How many lines were sent, if the answer goes on after a key that counts them.
+    /// The number of lines that were sent, if the answer continues after a key that counts lines.
     pub(super) fn sent(&self) -> usize {
         self.start.position.map_or(0, |position| position.sent.saturating_add(1))
     }
 }
 
-/// Whether a parameter is given and not a word for no, as pywb reads it.
+/// Whether a parameter is given and its value does not mean no, as in pywb.
 fn flag(params: &Params, name: &str) -> bool {
     let is_no = |text: &str| ["0", "false", "f", "off", "no"].contains(&text.to_ascii_lowercase().as_str());
     params.all(name).next().is_some_and(|text| !is_no(text))
 }
 
-/// From `from` (or `from_ts`) and `to`; nothing lies in an interval that ends before it begins.
+/// Reads `from` (or `from_ts`) and `to`. An interval that ends before it begins contains nothing.
 fn interval(params: &Params) -> Result<(i64, i64), Status> {
     let from = match params.time("from", false)? {
         Some(from) => Some(from),
@@ -280,7 +280,7 @@ fn interval(params: &Params) -> Result<(i64, i64), Status> {
     Ok((from.unwrap_or(i64::MIN), params.time("to", true)?.unwrap_or(i64::MAX)))
 }
 
-/// From `fields` (or `fl`); without them all fields, under the names of the server.
+/// Reads `fields` (or `fl`). Without them, all fields, under the names of the dialect.
 fn columns(params: &Params, dialect: Dialect) -> Result<Vec<Column>, Status> {
     let (parameter, text) = match params.get("fields")? {
         Some(text) => ("fields", Some(text)),

@@ -1,6 +1,6 @@
-//! Which lines are listed: filters, and collapsing of adjacent lines.
+//! Selects the lines to list: filters, and collapsing of adjacent lines.
 //!
-//! A filter means what the server that the client was written for takes it for ([`Dialect`]):
+//! A filter has the meaning of the server that the client was written for ([`Dialect`]):
 //!
 //! | filter | Internet Archive | pywb |
 //! |---|---|---|
@@ -16,10 +16,10 @@ use super::field::{Field, Line};
 use super::parameters::Dialect;
 use crate::protocol::status::bad;
 
-/// Bytes of a filter, at most.
+/// The largest size of a filter in bytes.
 const FILTER_BYTES: usize = 256;
 
-/// Keeps the lines whose field is as wanted, or is not.
+/// Keeps the lines with a wanted field, or without it.
 pub(super) struct Filter {
     field: Field,
     is_negative: bool,
@@ -66,9 +66,9 @@ impl Filter {
     }
 }
 
-/// Keeps the first of adjacent lines that have the same fields, or the same beginnings of them.
+/// Keeps the first of adjacent lines that have the same fields, or fields with the same beginning.
 pub(super) struct Collapse {
-    /// Fields, and how many letters of each are compared.
+    /// The fields, and the number of letters of each that are compared.
     fields: Vec<(Field, usize)>,
     before: Option<Vec<String>>,
 }
@@ -85,7 +85,7 @@ impl Collapse {
         Ok(Self { fields: vec![(Field::parse("collapse", field)?, length)], before: None })
     }
 
-    /// Lines with the same status and the same beginning of the time, as pywb's `collapseTime` has it.
+    /// Collapses lines with the same status and the same beginning of the time, like pywb's `collapseTime`.
     pub(super) fn of_time(length: usize) -> Self {
         Self { fields: vec![(Field::Timestamp, length), (Field::Statuscode, usize::MAX)], before: None }
     }
@@ -99,7 +99,7 @@ impl Collapse {
     }
 }
 
-/// Whether all keep a line; a line that one of them drops is nothing to those after it.
+/// Whether all filters and collapses keep a line. A line that one of them drops is not passed to the next.
 pub(super) fn keep(filters: &[Filter], collapses: &mut [Collapse], line: &Line) -> bool {
     filters.iter().all(|filter| filter.keeps(line)) && collapses.iter_mut().all(|collapse| collapse.keeps(line))
 }

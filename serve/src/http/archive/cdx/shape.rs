@@ -1,4 +1,4 @@
-//! The shapes of an answer, each as the clients of one server read it.
+//! The output formats of an answer, each as the clients of one server read it.
 //!
 //! | `output` | shape | read by clients of |
 //! |---|---|---|
@@ -15,14 +15,14 @@ use serde_json::json;
 use super::field::{Field, Line};
 use crate::memento;
 
-/// A field of a line, under the name that it was asked by.
+/// A field of a line, with the name by which the client asked for it.
 #[derive(Clone, Debug)]
 pub(super) struct Column {
     pub(super) field: Field,
     pub(super) name: String,
 }
 
-/// See the head of this file.
+/// The output format; see the head of this file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shape {
     Text,
@@ -43,7 +43,7 @@ impl Shape {
         }
     }
 
-    /// Whether an answer without lines is a refusal.
+    /// Whether an answer without lines is an error.
     pub(super) fn is_never_empty(self) -> bool {
         matches!(self, Self::Objects | Self::Cdxj | Self::Link)
     }
@@ -77,7 +77,8 @@ impl Shape {
         }
     }
 
-    /// Writes what ends an answer: the key of the lines that follow, if there are any and the shape has a place for it.
+    /// Writes the end of an answer: the key of the following lines, if there are any and the format has a place for the
+    /// key.
     pub(super) fn end(self, is_empty: bool, key: Option<String>, out: &mut String) {
         let text = match (self, key) {
             (Self::Text | Self::Objects | Self::Cdxj, None) => String::new(),
@@ -92,16 +93,16 @@ impl Shape {
     }
 }
 
-/// What lines in link format need to know.
+/// The data for lines in link format.
 #[derive(Clone, Debug)]
 pub(super) struct Links {
-    /// What URLs of mementos begin with.
+    /// The prefix of the URLs of mementos.
     pub(super) replay: String,
     /// The URL that the question names, if it is about one page.
     pub(super) original: Option<String>,
 }
 
-/// The fields of a line as an object, in their order, without some fields and without those that no store has.
+/// The fields of a line as an object, in their order. `without` and fields that only other indexes have are left out.
 fn object(columns: &[Column], line: &Line, without: &[Field]) -> String {
     let shown = columns.iter().filter(|column| column.field != Field::Elsewhere && !without.contains(&column.field));
     let pair = |column: &Column| format!("{}: {}", json!(column.name), json!(column.field.of(line)));

@@ -1,7 +1,8 @@
-//! Where captures come from: one page in all its spellings, or all URLs that match, forwards or from the end.
+//! The source of captures: one page in all its spellings, or all matching URLs, forwards or from the end.
 //!
-//! Archives take `www.` for no part of a host, so a host or a prefix means the host with and without it. Memory: the
-//! captures of all spellings of one page; of several pages [`CHUNK`] captures, and those of one URL from the end.
+//! Archives do not count `www.` as part of a host, so a host or a prefix means the host with and without `www.`.
+//! Memory: the captures of all spellings of one page; for several pages [`CHUNK`] captures, and, from the end, the
+//! captures of one URL.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -20,28 +21,28 @@ use crate::http::question::address::meant;
 use crate::http::question::params::Params;
 use crate::http::question::resume::PagePosition;
 
-/// Captures that are looked up together, at most.
+/// The largest number of captures that are looked up together.
 pub(super) const CHUNK: usize = 4096;
-/// UIDs that are looked at together from the end: the first, and the largest number.
+/// The number of UIDs that are checked together from the end: at first, and at most.
 const STEPS: [u64; 2] = [64, 1 << 16];
 
-/// Whose captures are listed.
+/// The pages with the listed captures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reach {
-    /// Those of the page, in any spelling.
+    /// The page, in any spelling.
     Page,
-    /// Those of URLs that begin with it.
+    /// The URLs that begin with the URL.
     Prefix,
-    /// Those of URLs of its host.
+    /// The URLs of the same host.
     Host,
-    /// Those of URLs of its host and of all hosts below.
+    /// The URLs of the same host and of all hosts below it.
     Domain,
-    /// Those of it and of all URLs after it in the order of keys.
+    /// The URL and all URLs after it in the order of keys.
     Onward,
 }
 
 impl Reach {
-    /// From `matchType`, or from `example.org/*` and `*.example.org`; and the URL.
+    /// Reads `matchType`, or `example.org/*` and `*.example.org`. Also returns the URL.
     pub(super) fn of(params: &Params) -> Result<(Self, &str), Status> {
         let words = [
             ("exact", Self::Page),
@@ -65,7 +66,7 @@ impl Reach {
         })
     }
 
-    /// The UIDs of the URLs that match, in increasing order. A URL that is not in the store matches none.
+    /// The UIDs of the matching URLs, in increasing order. Empty if the URL is not in the store.
     pub(super) async fn uid_intervals(self, pinned: &Pinned, text: &str) -> Result<Vec<Range<Uid>>, Status> {
         let url = meant(text)?.swap_remove(0);
         let matched = match self {
@@ -90,7 +91,7 @@ impl Reach {
     }
 }
 
-/// A URL with the host of its urlkey, with `www.` before that, and as it is.
+/// A URL with the host of its urlkey, with `www.` before that host, and with its original host.
 fn with_and_without_www(url: &str) -> Vec<String> {
     let Some(host) = key::host_of(url) else { return vec![url.to_owned()] };
     let number =
@@ -107,7 +108,7 @@ fn with_and_without_www(url: &str) -> Vec<String> {
     hosts.iter().map(|own| format!("{scheme}://{}", rest.replacen(host, own, 1))).collect()
 }
 
-/// The UIDs of intervals from the place `first` on, at most `count`.
+/// The UIDs of intervals from index `first` on, at most `count`.
 pub(super) fn slice(uid_intervals: Vec<Range<Uid>>, first: u64, count: u64) -> Vec<Range<Uid>> {
     let (mut skipped, mut left) = (first, count);
     let of_interval = uid_intervals.into_iter().map(|uids| {
@@ -120,21 +121,21 @@ pub(super) fn slice(uid_intervals: Vec<Range<Uid>>, first: u64, count: u64) -> V
     of_interval.filter(|uids| !uids.is_empty()).collect()
 }
 
-/// See the head of this file.
+/// The source of captures; see the head of this file.
 pub(super) enum Source {
-    /// Those of one page, once.
+    /// The captures of one page, once.
     Page(Vec<Line>),
-    /// Those of URLs that match.
+    /// The captures of matching URLs.
     Walk {
         uid_intervals: Vec<Range<Uid>>,
         from: PagePosition,
     },
-    /// The same from the end.
+    /// The captures of matching URLs from the end.
     Back {
         uid_intervals: Vec<Range<Uid>>,
-        /// UIDs to look at next.
+        /// The number of UIDs to check next.
         step: u64,
-        /// The first capture that is listed, if it is not the last.
+        /// The first capture to list, if it is not the last one.
         from: Option<PagePosition>,
     },
     Ended,
@@ -158,12 +159,12 @@ impl Source {
         Ok(in_interval.map(line).collect())
     }
 
-    /// Those of URLs, from a position on.
+    /// The captures of URLs, from a position on.
     pub(super) fn walk(uid_intervals: Vec<Range<Uid>>, from: Option<PagePosition>) -> Self {
         Self::Walk { uid_intervals, from: from.unwrap_or_default() }
     }
 
-    /// Those of URLs from the end, or from a position back.
+    /// The captures of URLs from the end, or from a position backwards.
     pub(super) fn back(uid_intervals: Vec<Range<Uid>>, from: Option<PagePosition>) -> Self {
         let end = from.map_or(Uid(u64::MAX), |from| from.uid + 1);
         let uid_intervals = uid_intervals.into_iter().map(|uids| uids.start..uids.end.min(end));
@@ -217,7 +218,7 @@ impl Source {
     }
 }
 
-/// The captures of URLs from a position on, about `count`, and the position of those that follow.
+/// The captures of URLs from a position on, about `count`, and the position of the next captures.
 async fn captures(
     question: &Question,
     uid_intervals: Vec<Range<Uid>>,

@@ -1,33 +1,35 @@
-//! Which neighbours of each record are worth costing as its reference: those that share most of their links with it.
+//! Selects the neighbours of each record that are worth weighing as its reference: neighbours that share most of its
+//! links.
 //!
-//! Reads the lists of links of records that stand together; gives a few slots (see [`neighbour`]) for each record. What
-//! a pair takes is a matter of codes and of presence, and dear to find out; how many links it shares is found for all
-//! pairs of a window at once. A table keeps for every link that came lately in which of the 32 records before it came,
-//! as one bit each. The bits of all links of a record are summed by place, 32 sums at a time, in a number held by
-//! planes of bits. The table is small and forgets links that fall on one place, so counts may be short; they only rank.
-//! Cost: some nanoseconds a link, and a tenth of a microsecond a record. Source: adding bits by planes, as in Harley's
-//! and Seal's count of bits (Warren, Hacker's Delight, 5-1).
+//! Reads the lists of links of consecutive records, and returns a few slots (see [`neighbour`]) for each record. The
+//! exact cost of a pair depends on codes and presence and is expensive to compute. The number of shared links is
+//! computed for all pairs of a window at once. For each recent link, a table has one bit for each of the 32 records
+//! before the last record with the link: whether that record has the link too. The bits of all links of a record are
+//! summed by place, 32 sums at a time, in a number held as planes of bits. The table is small and forgets links that
+//! fall on the same slot, so counts may be too low; they serve for ranking only. Cost: some nanoseconds a link, and a
+//! tenth of a microsecond a record. Source: adding bits by planes, as in Harley's and Seal's count of bits (Warren,
+//! Hacker's Delight, 5-1).
 
 use crate::links::strata::WINDOW_MAX;
 use crate::links::strata::references::neighbour;
 
-/// Slots of the table; a power of two.
+/// The number of slots of the table; a power of two.
 const SLOTS: usize = 1 << 14;
-/// Planes of a sum: larger sums wrap.
+/// The number of planes of a sum. Larger sums wrap.
 const PLANES: usize = 24;
-/// What a shared link gains, where a link of the reference that is not shared costs 1.
+/// The gain of a shared link, relative to a cost of 1 for a link of the reference that is not shared.
 const GAIN: i64 = 6;
-/// What all links that are not shared cost at most: flags in a row take little room.
+/// The largest total cost of links that are not shared: flags in a row take little room.
 const ALONE_MAX: i64 = 64;
 
-/// Slots of each record.
+/// The slots of each record.
 pub(super) struct Candidates {
     slots: Vec<u8>,
     ends: Vec<usize>,
 }
 
 impl Candidates {
-    /// At most `kept` slots a record, within `window`.
+    /// Finds at most `kept` slots a record, within `window`.
     pub(super) fn find<'a>(lists: impl Iterator<Item = &'a [u64]> + Clone, window: usize, kept: usize) -> Self {
         let lengths: Vec<usize> = lists.clone().map(<[u64]>::len).collect();
         let shared = shared(lists, window);
@@ -61,16 +63,16 @@ impl Candidates {
     }
 }
 
-/// A link that came lately.
+/// A link that occurred recently.
 #[derive(Clone, Copy)]
 struct Recent {
     link: u64,
     record: u32,
-    /// The records before that one in which it came, the nearest lowest.
+    /// The records before `record` that have the link, one bit a record, the nearest lowest.
     before: u32,
 }
 
-/// How many links each record shares with each of the `window` records before it, the nearest first.
+/// The number of links that each record shares with each of the `window` records before it, the nearest first.
 fn shared<'a>(lists: impl Iterator<Item = &'a [u64]>, window: usize) -> Vec<u32> {
     let mut recent = vec![Recent { link: u64::MAX, record: 0, before: 0 }; SLOTS];
     let mut shared = Vec::new();
@@ -96,7 +98,7 @@ fn shared<'a>(lists: impl Iterator<Item = &'a [u64]>, window: usize) -> Vec<u32>
     shared
 }
 
-/// The records before, as seen `steps` records later, the last of them among them.
+/// The bits of `before` as seen `steps` records later, with a bit for the record itself.
 fn since(before: u32, steps: u32) -> u32 {
     let before = u64::from(before) << 1 | 1;
     let before = before.checked_shl(steps.saturating_sub(1)).unwrap_or(0);
