@@ -133,8 +133,8 @@ pub struct Cluster {
     counts: watch::Sender<KeeperCounts>,
     /// The reasons why the server is not ready.
     lacks: watch::Sender<Lacks>,
-    /// The last translation that a call asked for. It may be large. The lock is held while the translation is read, so
-    /// it is read only once.
+    /// The last translation that a call asked for. It may be large. A call holds the lock while it reads the
+    /// translation, so the translation is read only once.
     translations: Arc<tokio::sync::Mutex<Option<EpochTranslations>>>,
     /// The bytes that the scrub has read, and the damage that it has found.
     scrubbed: Scrubbed,
@@ -326,9 +326,9 @@ impl Cluster {
         self.dialer.distrusted()
     }
 
-    /// The reason why this server is outside the cluster that it should join; `None` if it is not. Either it is alone,
-    /// and it refuses or is refused by a server of that cluster. Or another server has its name. Or TLS keeps it from
-    /// most other servers.
+    /// The reason why this server is outside the cluster that it should join; `None` if the server is inside. The
+    /// server is alone, and it refuses or is refused by a server of that cluster. Or another server has the right to
+    /// its name. Or TLS keeps it from most other servers.
     fn outcast(&self) -> Option<String> {
         if let Some((address, true)) = self.agreement.borrow().namesake {
             return Some(format!("the server at {address} has the name of this one: give each its own --name"));

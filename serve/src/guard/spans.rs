@@ -94,7 +94,7 @@ fn random() -> u64 {
     RandomState::new().hash_one(0).max(1)
 }
 
-/// The position of the current call: of the current span, else of the task.
+/// The position of the current call in its trace: the position of the current span, or else of the task.
 #[must_use]
 pub fn current() -> Option<Trace> {
     #[cfg(feature = "otel")]

@@ -95,7 +95,8 @@ impl ClientTls {
         &self.trust
     }
 
-    /// The channel to an endpoint without TLS of its own. It connects at the first use, and again when necessary.
+    /// The channel to an endpoint, which must have no TLS of its own. The channel connects at the first use, and again
+    /// when necessary.
     #[must_use]
     pub fn channel(&self, endpoint: &Endpoint) -> Channel {
         let tls = self.clone();
@@ -128,7 +129,7 @@ struct Distrust {
 }
 
 impl Trust {
-    /// The addresses of these servers, each with the reason, as of the last seconds.
+    /// The addresses of the servers with failed handshakes in the last seconds, each with the reason.
     #[must_use]
     pub fn failures(&self) -> Vec<(String, String)> {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -137,14 +138,14 @@ impl Trust {
     }
 }
 
-/// Where the outcome of a handshake is recorded.
+/// The record of the outcome of a handshake.
 struct Mark {
     trust: Trust,
     address: String,
 }
 
 impl Mark {
-    /// Records a failure, if it is one of TLS; each reason is logged once.
+    /// Records a failure if TLS caused it. Each reason is logged once.
     fn failed(&self, error: &io::Error) {
         let Some(error) = error.get_ref().and_then(|error| error.downcast_ref::<Error>()) else { return };
         let why = match error {
