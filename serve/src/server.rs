@@ -40,15 +40,15 @@ pub struct Shared {
     pub cluster: Arc<Cluster>,
     /// The limits on one call.
     pub bounds: Bounds,
-    /// How answers over HTTP are.
+    /// The properties of answers over HTTP.
     pub(crate) http: Arc<HttpManner>,
 }
 
-/// How answers over HTTP are.
+/// The properties of answers over HTTP.
 pub(crate) struct HttpManner {
-    /// What URLs of mementos begin with.
+    /// The prefix of the URLs of mementos.
     pub(crate) replay: String,
-    /// Where callers reach the server; `None`: at the host that they name.
+    /// The URL at which callers reach the server; `None`: the host that the caller names.
     pub(crate) public_url: Option<String>,
     /// The sources of the pages that may show the explorer in a frame, as content security policies name them.
     pub(crate) frames: String,
@@ -60,13 +60,14 @@ pub(crate) struct HttpManner {
 
 /// How long a call waits for an epoch that is being loaded.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Rounds of gossip within which this server hears of an epoch that another server has.
+/// The rounds of gossip within which this server hears of an epoch that another server has.
 const ROUNDS: u32 = 3;
 
 impl Shared {
-    /// Pins the epoch to ask (0: the current epoch). The next epoch may already be served by another server, from which
-    /// the caller knows it. A call waits for an epoch that this server has heard of until it is loaded, at most
-    /// [`PATIENCE`], and for the next one to be heard of, at most [`ROUNDS`] of gossip. Later epochs cannot exist yet.
+    /// Pins the epoch to ask (0: the current epoch). Another server may already serve the next epoch, so that the
+    /// caller knows it. If this server has heard of the epoch, the call waits until it is loaded, at most [`PATIENCE`].
+    /// If the epoch is the next one and this server has not heard of it, the call waits to hear of it, at most
+    /// [`ROUNDS`] of gossip. Later epochs cannot exist yet.
     pub(crate) async fn pinned(&self, epoch: u64) -> Result<Pinned, Status> {
         let mut counts = self.cluster.counts();
         let current = self.clerk.map().current;

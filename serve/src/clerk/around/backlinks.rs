@@ -119,9 +119,9 @@ const TARGET_PAGES: usize = 1 << 14;
 const REMEMBERED_PAGES: usize = 1 << 17;
 /// URLs looked up in one batch.
 const URLS: usize = 4096;
-/// The pages of one batch.
+/// The most pages in one batch of questions about backlinks.
 const PAGES: usize = 1 << 12;
-/// The batches that are asked for at once.
+/// The number of batches that are asked for at once.
 const BATCHES: usize = 4;
 /// Approximate bytes of a page while the clerk asks for it.
 const PAGE_BYTES: usize = 512;

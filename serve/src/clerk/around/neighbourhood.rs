@@ -12,12 +12,12 @@ use webstrata_url::domain_of;
 use crate::clerk::pinned::Pinned;
 use crate::protocol::status::fits_in_parts;
 
-/// The pages of the first ring in one batch.
+/// The most pages of the first ring in one batch.
 const PAGES: usize = 512;
 /// If more pages than this link to the centre, its record of in-links is not fetched. The clerk asks for these pages
 /// batch by batch instead.
 const RECORD_SOURCES_MAX: u64 = 1 << 15;
-/// The URLs that are looked up, or whose captures are asked for, in one batch.
+/// The most URLs in one batch of look-ups of URLs or captures.
 const URLS: usize = 4096;
 
 /// A neighbourhood with the names of its nodes.
@@ -44,7 +44,7 @@ pub struct Node {
     pub name: String,
     /// The number of URLs of the node that were found.
     pub urls: usize,
-    /// Whether the URL was ever captured. Always true for directories, hosts and domains, whose captures are not looked
+    /// Whether the URL was ever captured. Always true for directories, hosts and domains: their captures are not looked
     /// up.
     pub is_captured: bool,
 }

@@ -5,10 +5,10 @@
 //!                              \--> Trust: the servers that TLS keeps from being called, and why
 //! ```
 //!
-//! Promises: every handshake uses the certificate and the CA that were read last, also where a connection is opened
-//! again after years. No session is resumed, so that a certificate is looked at in every handshake. In TLS 1.3 a server
-//! says that it refuses a caller's certificate only after the caller's side of the handshake; such an alert counts as a
-//! failed handshake.
+//! Promises: every handshake uses the certificate and the CA that were read last, even if a connection is opened again
+//! after years. No session is resumed, so every handshake checks the certificate. In TLS 1.3 a server says that it
+//! refuses a caller's certificate only after the caller's side of the handshake. Such an alert counts as a failed
+//! handshake.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -198,7 +198,7 @@ impl AsyncRead for Checked {
 }
 
 impl Checked {
-    /// A connection that breaks while it is written to may have an alert to be read, which says why.
+    /// If a connection breaks during a write, an alert that gives the reason may still be read.
     fn why<T>(&mut self, context: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if matches!(written, Poll::Ready(Err(_))) && !self.is_known {
             let mut scratch = [0; 1024];
