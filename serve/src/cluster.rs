@@ -1,7 +1,7 @@
 //! The cluster as one server sees it: the live servers, the cells placed on and held by this server, and the epochs.
 //!
 //! ```text
-//! [members] what servers say of themselves --+--> [keeper] what is missing --> [fetch] cells --> held
+//! [members] the pairs that servers publish --+--> [keeper] missing cells ----> [fetch] cells --> held
 //! store: CURRENT, manifests -----------------+                                                     |
 //!                                            +--> [survey] the map, the current epoch <------------+
 //! ```

@@ -67,8 +67,8 @@ pub struct Limits {
     pub connections: usize,
     /// How long a connection may have no calls.
     pub idle: Duration,
-    /// Bytes of memory that all calls may hold together. Half is for answers, and one call may have half of that. The
-    /// other half is for the work in cells.
+    /// The bytes of memory that all calls may hold together. Half is for answers, and one call may have half of that.
+    /// The other half is for the work in cells.
     pub memory: usize,
     /// One caller may have at most one `sharers`-th of the permits, of the waiting calls and of the connections.
     pub sharers: usize,

@@ -138,7 +138,7 @@ impl Trust {
     }
 }
 
-/// The record of the outcome of a handshake.
+/// Records the outcomes of handshakes with an address.
 struct Mark {
     trust: Trust,
     address: String,
