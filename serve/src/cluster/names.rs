@@ -67,7 +67,7 @@ mod tests {
     fn who_is_there_keeps_its_name() {
         let first = |claims: &[Claim]| rightful(claims).map(|claim| claim.id.generation_id);
         assert_eq!(first(&[]), None);
-        // A newcomer, with a clock ahead, and behind.
+        // A newcomer with a clock that is ahead, and one with a clock that is behind.
         assert_eq!(first(&[claim(50, 1, true), claim(90, 2, false)]), Some(50));
         assert_eq!(first(&[claim(50, 1, true), claim(10, 2, false)]), Some(50));
         // Two servers that were started at the same time, and two servers that a network partition kept apart.

@@ -270,7 +270,7 @@ impl Metrics {
     }
 
     /// Sets the number of cells that are not on all their servers, the number of replicas, and the number of servers
-    /// that see the cluster otherwise.
+    /// with a different view of the cluster.
     pub fn agreement(&self, unsettled: u64, replicas: u64, differing: u64) {
         self.0.cells_unsettled.set(unsettled);
         self.0.replicas.set(replicas);

@@ -175,7 +175,7 @@ mod tests {
     #[test]
     fn what_expires_is_announced_in_time() {
         let of = |first, last| Expiry { path: PathBuf::new(), validity: Validity { first, last }, is_own: true };
-        // A quarter of thirty seconds, and two weeks of a year.
+        // The short certificate is announced a quarter of its 30 seconds before its end, the long one two weeks before.
         let (short, long) = (of(100, 130), of(0, 365 * 86_400));
         let stages = [123, 124, 130, 131].map(|now| short.stage(now));
         assert_eq!(stages, [Stage::Sound, Stage::Soon, Stage::Soon, Stage::Over]);
