@@ -55,7 +55,7 @@ pub use remote::{Refused, Remote};
 pub(crate) use texts::Texts;
 pub(crate) use watching::WAIT;
 
-/// How a clerk behaves.
+/// The options of a clerk.
 #[derive(Clone, Debug)]
 pub struct ClerkOptions {
     /// The longest time of a call.
@@ -80,7 +80,7 @@ impl Default for ClerkOptions {
     }
 }
 
-/// How often a clerk asked a second time.
+/// The numbers of retries and hedges of a clerk.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ClerkCounts {
     /// Retries at another server after a failure.
@@ -94,7 +94,8 @@ pub(crate) trait LocalCells: Send + Sync {
     /// The answers to questions about these cells, in order.
     fn ask(&self, questions: Vec<Question>) -> futures_util::future::BoxFuture<'static, Result<Vec<Answer>, Status>>;
 
-    /// Asks for a cell that no server answers for. If this server can make the cell, a later map says that it has it.
+    /// Asks for a cell that no server answers for. If this server can make the cell, a later map lists it as a holder
+    /// of the cell.
     fn need(&self, cell: CellName);
 }
 
@@ -109,10 +110,11 @@ struct Shared {
     map: watch::Receiver<Arc<Map>>,
     dialer: Dialer,
     peers: Mutex<HashMap<String, Peer>>,
-    /// The addresses of failed servers, until when each is asked last, and whether it was found not to be there.
+    /// The addresses of failed servers. For each: until when the clerk asks it last, and whether it was found to be
+    /// silent.
     suspects: Mutex<HashMap<String, (Instant, bool)>>,
     counts: Mutex<ClerkCounts>,
-    /// The hedges that are allowed, in tenths of a hedge, so that hedges stay a small share of all questions.
+    /// The allowance for hedges, in tenths of a hedge, so that hedges stay a small share of all questions.
     allowance: Mutex<u32>,
     remembered: Mutex<around::backlinks::Remembered>,
     /// The name and the cells of the server that the clerk belongs to, if any.

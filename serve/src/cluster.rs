@@ -1,7 +1,7 @@
 //! The cluster as one server sees it: the live servers, the cells placed on and held by this server, and the epochs.
 //!
 //! ```text
-//! [members] what servers say of themselves --+--> [keeper] what is missing --> [fetch] cells --> held
+//! [members] the pairs that servers publish --+--> [keeper] missing cells ----> [fetch] cells --> held
 //! store: CURRENT, manifests -----------------+                                                     |
 //!                                            +--> [survey] the map, the current epoch <------------+
 //! ```
@@ -61,7 +61,7 @@ pub struct ClusterOptions {
     pub join: Vec<String>,
     /// The name of the cluster. Servers of other clusters are refused.
     pub cluster: String,
-    /// The number of servers that hold each cell. If most servers of the cluster have another number, that number
+    /// The number of servers that hold each cell. If most servers of the cluster have another number, their number
     /// counts.
     pub replicas: usize,
     /// The most bytes of cells in memory. Cells that do not fit stay mapped.
@@ -74,14 +74,14 @@ pub struct ClusterOptions {
     pub watch: Duration,
     /// How long an epoch is served after the next epoch is current.
     pub grace: Duration,
-    /// After an epoch appeared that takes something out of the store: how long the epoch before is still answered while
-    /// the cells of the new one are loaded. After that, nothing is answered until these cells are loaded.
+    /// After an epoch appeared that takes something out of the store: how long the epoch before it is still answered
+    /// while the cells of the new epoch are being loaded. After that, nothing is answered until they are loaded.
     pub removal_max: Duration,
     /// How long a cell placed elsewhere is kept, and how long the members must be stable before cells move.
     pub settle: Duration,
     /// The interval between rounds of gossip.
     pub gossip: Duration,
-    /// Bytes of cells and layers that the scrub reads in a second; 0: none.
+    /// Bytes of cells and layers that the scrub reads in a second; 0: no scrub.
     pub scrub: u64,
     /// How the server makes cells that no server has.
     pub cells: CellOptions,
@@ -90,8 +90,8 @@ pub struct ClusterOptions {
 }
 
 impl ClusterOptions {
-    /// Options for a server with its images in this directory. The server begins a cluster with two replicas and is
-    /// reached where it listens. All other options have the defaults of `webstrata serve`.
+    /// Options for a server with its images in this directory. The server begins a cluster with two replicas, and other
+    /// servers reach it at the address where it listens. All other options have the defaults of `webstrata serve`.
     #[must_use]
     pub fn new(data: impl Into<PathBuf>) -> Self {
         Self {
@@ -121,7 +121,7 @@ pub struct Cluster {
     location: Location,
     /// The identity of the store, as in messages.
     store: String,
-    /// Set when the server must not go on: the store is replaced by another store, or another server has its name.
+    /// Set when the server must stop: the store was replaced by another store, or another server has its name.
     exchanged: watch::Sender<Option<String>>,
     dialer: Dialer,
     shelf: Shelf,
@@ -131,11 +131,12 @@ pub struct Cluster {
     topology: watch::Sender<Arc<TopologyResponse>>,
     maps: watch::Sender<Arc<Map>>,
     counts: watch::Sender<KeeperCounts>,
-    /// The conditions that keep the server from being ready.
+    /// The reasons why the server is not ready.
     lacks: watch::Sender<Lacks>,
-    /// The last translation asked for. It may be large, so the lock is held while it is read: it is read only once.
+    /// The last translation that a call asked for. It may be large. A call holds the lock while it reads the
+    /// translation, so the translation is read only once.
     translations: Arc<tokio::sync::Mutex<Option<EpochTranslations>>>,
-    /// The progress and the findings of the scrub.
+    /// The bytes that the scrub has read, and the damage that it has found.
     scrubbed: Scrubbed,
     /// The points on which servers of the cluster disagree.
     agreement: watch::Sender<Agreement>,
@@ -143,22 +144,22 @@ pub struct Cluster {
     wake: Notify,
 }
 
-/// The work that the keeper has done and still has to do, for metrics.
+/// The counts of the keeper's finished and remaining work, for metrics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KeeperCounts {
     /// Cells in memory, and in mapped files.
     pub cells: [u64; 2],
-    /// The bytes of these cells.
+    /// The bytes of the cells in memory, and in mapped files.
     pub bytes: [u64; 2],
     /// Cells placed on this server that it does not hold yet.
     pub missing: u64,
     /// Cells of served epochs that are not yet on all servers they are placed on.
     pub unsettled: u64,
-    /// The same, of the current epoch only. Each server retires earlier epochs at its own time.
+    /// The unsettled cells of the current epoch only. Each server retires earlier epochs at its own time.
     pub unsettled_now: u64,
     /// Cells that must still move between memory and mapped files.
     pub moving: u64,
-    /// How many requests to load or unload epochs the keeper has seen.
+    /// The number of requests to load or unload epochs that the keeper has seen.
     pub wishes: u64,
     /// Bytes of images fetched from other servers.
     pub fetched_bytes: u64,
@@ -182,7 +183,7 @@ pub struct KeeperCounts {
     pub heard: u64,
     /// The number of replicas of each cell.
     pub replicas: u64,
-    /// Servers that see the cluster otherwise than this server.
+    /// Servers whose view of the cluster differs from this server's view.
     pub differing: u64,
 }
 
@@ -198,15 +199,16 @@ struct State {
     superseded: BTreeMap<u64, Instant>,
     /// When each epoch began to be loaded.
     opened: BTreeMap<u64, Instant>,
-    /// The newest epoch that takes something out, as other servers report, and the time of the first report.
+    /// The newest epoch that takes something out, according to other servers, and since when this server has known of
+    /// it.
     told: Option<(u64, Instant)>,
-    /// No epoch up to this number is served any more.
+    /// Epochs up to this number are no longer served.
     retired: u64,
     /// Epochs whose cells need not be in memory.
     relinquished: BTreeSet<u64>,
     /// The number of changes to `relinquished`.
     wishes: u64,
-    /// Cells, by row and partition, that questions wait for and that no server answers for.
+    /// Cells, by row and partition, that questions wait for because no server answers for them.
     needed: BTreeSet<(u32, u32)>,
     leaving: bool,
 }
@@ -291,12 +293,15 @@ impl Cluster {
         self.counts.subscribe()
     }
 
-    /// Whether the server is ready. An epoch must be served. All cells placed on this server must be here; once that
-    /// was the case, it is enough that calls are answered without the missing cells. The server must be in the cluster
-    /// that it should join, if that cluster exists.
+    /// Whether the server is ready. Three conditions must hold:
+    ///
+    /// - An epoch is served.
+    /// - All cells placed on this server are here. Once this was true, it is enough that calls are answered without the
+    ///   missing cells.
+    /// - The server is in the cluster that it should join, if that cluster exists.
     ///
     /// # Errors
-    /// The missing conditions, as a message.
+    /// The missing condition, as a message.
     pub fn readiness(&self) -> Result<(), String> {
         let leaving = self.state().leaving;
         let lacks = Lacks { leaving, ..self.lacks.borrow().clone() };
@@ -308,8 +313,8 @@ impl Cluster {
         }
     }
 
-    /// Problems of a server that is ready, for people, one line each: cells that are still loaded, files that the scrub
-    /// finds damaged, disagreements between servers, and servers that TLS keeps from being called.
+    /// The problems of a server that is ready, for people, one line each: cells that are still loaded, files that the
+    /// scrub finds damaged, disagreements between servers, and servers that TLS keeps from being called.
     pub fn notes(&self) -> String {
         let distrusted = self.distrusted().into_iter().map(|(address, why)| format!("TLS: {address}: {why}\n"));
         let distrusted: String = distrusted.collect();
@@ -321,8 +326,9 @@ impl Cluster {
         self.dialer.distrusted()
     }
 
-    /// Why this server is outside the cluster that it should join: it is alone, and it refuses or is refused by a
-    /// server of that cluster; another server has its name; or TLS keeps it from most other servers.
+    /// The reason why this server is outside the cluster that it should join; `None` if the server is inside. The
+    /// server is alone, and it refuses or is refused by a server of that cluster. Or another server has the right to
+    /// its name. Or TLS keeps it from most other servers.
     fn outcast(&self) -> Option<String> {
         if let Some((address, true)) = self.agreement.borrow().namesake {
             return Some(format!("the server at {address} has the name of this one: give each its own --name"));
@@ -342,8 +348,8 @@ impl Cluster {
         (2 * lost > all).then(|| format!("TLS keeps this server from {lost} of {all} other servers: {address}: {why}"))
     }
 
-    /// Returns when the server must not go on, with the reason: the served store is replaced by another store, or
-    /// another server has the name of this one.
+    /// Returns when the server must stop, with the reason: the served store was replaced by another store, or another
+    /// server has the name of this server.
     pub async fn exchanged(&self) -> String {
         let mut exchanged = self.exchanged.subscribe();
         match exchanged.wait_for(Option::is_some).await {
@@ -376,7 +382,7 @@ impl Cluster {
         self.members.refuse(peer, &format!("it serves another store: {store}, not {}", self.store));
     }
 
-    /// Takes in a gossip message.
+    /// Takes in a gossip message from another server.
     ///
     /// # Errors
     /// The message is not valid, or not of this cluster.
@@ -405,7 +411,8 @@ impl Cluster {
         self.state().stores.get(&epoch).cloned()
     }
 
-    /// Translates UIDs from one epoch to another (0: the current epoch). Also returns the numbers of the epochs.
+    /// Translates UIDs from one epoch to another (0: the current epoch). Returns the numbers of both epochs, and the
+    /// UIDs; `None` for URLs that the other epoch lacks.
     ///
     /// # Errors
     /// NO_TRANSLATION, UNKNOWN_UID; EPOCH_UNKNOWN or EPOCH_RETIRED if the later epoch is not served.

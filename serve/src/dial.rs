@@ -1,7 +1,7 @@
 //! Connections to servers: opened at the first use, kept alive, with TLS and a token if required.
 //!
-//! All calls of a process to servers go through a [`Dialer`]. A [`Peer`] is a connection that is kept, and is replaced
-//! after certificates were read again.
+//! All calls of a process to servers go through a [`Dialer`]. A connection that is kept is a [`Peer`]. It connects
+//! again after the certificates were read again.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -93,7 +93,7 @@ impl Dialer {
     }
 }
 
-/// A connection that is kept, and replaced after certificates were read again. Running calls end on the earlier
+/// A connection that is kept. It is replaced after the certificates were read again. Running calls end on the earlier
 /// connection.
 pub(crate) struct Peer {
     address: String,

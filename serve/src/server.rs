@@ -40,15 +40,15 @@ pub struct Shared {
     pub cluster: Arc<Cluster>,
     /// The limits on one call.
     pub bounds: Bounds,
-    /// The settings of answers over HTTP.
+    /// The properties of answers over HTTP.
     pub(crate) http: Arc<HttpManner>,
 }
 
-/// The settings of answers over HTTP.
+/// The properties of answers over HTTP.
 pub(crate) struct HttpManner {
     /// The prefix of the URLs of mementos.
     pub(crate) replay: String,
-    /// The address at which callers reach the server; `None`: the host that the caller names.
+    /// The URL at which callers reach the server; `None`: the host that the caller names.
     pub(crate) public_url: Option<String>,
     /// The sources of the pages that may show the explorer in a frame, as content security policies name them.
     pub(crate) frames: String,
@@ -64,9 +64,10 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const ROUNDS: u32 = 3;
 
 impl Shared {
-    /// Pins the epoch to ask (0: the current epoch). Another server may already serve the next epoch, so a caller may
-    /// know it. A call waits until an epoch that this server has heard of is loaded, at most [`PATIENCE`]. For the next
-    /// epoch, a call waits until this server hears of it, at most [`ROUNDS`] of gossip. Later epochs cannot exist yet.
+    /// Pins the epoch to ask (0: the current epoch). Another server may already serve the next epoch, so that the
+    /// caller knows it. If this server has heard of the epoch, the call waits until it is loaded, at most [`PATIENCE`].
+    /// If the epoch is the next one and this server has not heard of it, the call waits to hear of it, at most
+    /// [`ROUNDS`] of gossip. Later epochs cannot exist yet.
     pub(crate) async fn pinned(&self, epoch: u64) -> Result<Pinned, Status> {
         let mut counts = self.cluster.counts();
         let current = self.clerk.map().current;

@@ -1,4 +1,4 @@
-//! Questions about what is around a page ([`webstrata_layers::read::around`] has the rules).
+//! Questions about the surroundings of a page ([`webstrata_layers::read::around`] has the rules).
 
 pub(super) mod backlinks;
 pub(super) mod deaths;

@@ -9,7 +9,7 @@ use webstrata_layers::{AsOf, Batch, ChangedLinks, Direction, Lifespan, Precision
 use super::pinned::Pinned;
 use crate::protocol::status::fits_in_parts;
 
-/// Pages whose captures or lifespans are asked for in one batch.
+/// The most pages in one batch of questions about captures or lifespans.
 pub(super) const PAGES: usize = 1000;
 
 impl Pinned {
@@ -22,7 +22,8 @@ impl Pinned {
         self.changed_part(uids, is_inward, dates, (Uid(0), usize::MAX)).await
     }
 
-    /// As [`Pinned::changed`], of each UID the links from a UID on, at most so many: only their captures are asked for.
+    /// Like [`Pinned::changed`], but returns for each UID at most `links_max` links, from the UID `first` on. Asks for
+    /// captures of this part only.
     ///
     /// # Errors
     /// See [`Pinned`].
@@ -90,7 +91,7 @@ impl Pinned {
     }
 }
 
-/// UIDs in order, each once.
+/// The UIDs in order, each once.
 pub(super) fn distinct(uids: impl Iterator<Item = Uid>) -> Vec<Uid> {
     let mut uids: Vec<Uid> = uids.collect();
     uids.sort_unstable();
@@ -98,7 +99,7 @@ pub(super) fn distinct(uids: impl Iterator<Item = Uid>) -> Vec<Uid> {
     uids
 }
 
-/// The answer about a batch; `None` if it was too large, and then the next batch is smaller.
+/// The answer about a batch; `None` if it was too large. The next batch must then be smaller: it has `step` pages.
 pub(super) fn fitting<T>(
     answer: Result<Batch<T>, Status>,
     batch: &[Uid],

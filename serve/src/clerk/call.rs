@@ -7,9 +7,9 @@
 //! newest map again, until the deadline. Gossip detects a dead server after seconds, a failover takes milliseconds. All
 //! calls of a clerk ask a failed server last for a while.
 //!
-//! If no other replica is left, a slow server is asked whether it is there, by a call without questions. If no replica
-//! of a cell is there, the server that the clerk lives in makes the cell itself: a server that is cut off from all
-//! others, or whose peers are stopped, goes on with the store that it reads.
+//! If no other replica is left, the clerk checks whether a slow server is alive, by a call without questions. If no
+//! replica of a cell is alive, the server that the clerk lives in makes the cell itself. A server that is cut off from
+//! all others, or whose peers are stopped, therefore continues with the store that it reads.
 
 use std::error::Error;
 use std::time::Duration;
@@ -35,9 +35,9 @@ const HEDGE: u32 = 10;
 const ALLOWANCE_MAX: u32 = 500;
 /// After this many hedge times a slow call is hedged even without allowance.
 const LATE: u32 = 3;
-/// After this time without an answer of any other server, this server makes a cell itself.
+/// After this time without an answer from any other server, this server makes a cell itself.
 const ALONE: Duration = Duration::from_millis(200);
-/// How long a server has to say that it is there.
+/// The time within which a server must answer a check of its presence.
 const THERE: Duration = Duration::from_millis(80);
 
 /// A question to a cell.
@@ -55,7 +55,7 @@ struct Group {
     /// When to hedge the call; `None` after that.
     hedge_at: Option<Instant>,
     is_open: bool,
-    /// Whether the server was asked whether it is there, and whether it did not answer that.
+    /// The state of the check of the server's presence.
     presence: Presence,
 }
 
@@ -79,16 +79,16 @@ struct Asking<'a> {
     tried: Vec<Vec<String>>,
     groups: Vec<Group>,
     open: FuturesUnordered<BoxFuture<'a, GroupAnswer>>,
-    /// Calls that ask servers whether they are there, each with the index of its group.
+    /// Calls that check the presence of servers, each with the index of its group.
     asked: FuturesUnordered<BoxFuture<'a, (usize, bool)>>,
-    /// Questions without another server to ask.
+    /// Questions for which no server is left to ask.
     stuck: Vec<usize>,
     begun: Instant,
     deadline: Instant,
     last: Option<Status>,
 }
 
-/// Whether the call failed in transport: the status of a server has no source.
+/// Whether the call failed in transport. A status that a server sent has no source.
 fn is_of_transport(status: &Status) -> bool {
     status.source().is_some()
 }
@@ -133,8 +133,8 @@ impl Clerk {
         asking.run().await
     }
 
-    /// Asks the servers of the map until one answers: the next when one fails or is late. Servers that failed recently
-    /// come last.
+    /// Asks the servers of the map until one answers. The next server is asked when the server before fails or is late.
+    /// Servers that failed recently come last.
     pub(super) async fn anywhere<T, F>(&self, ask: impl Fn(LinksClient<Authorized>) -> F) -> Result<T, Status>
     where
         F: Future<Output = Result<Response<T>, Status>>,
@@ -189,7 +189,7 @@ impl Clerk {
         self.suspect_as(address, false);
     }
 
-    /// Suspects a server, which may not be there at all.
+    /// Suspects a server. `is_silent`: the server did not answer a check of its presence.
     fn suspect_as(&self, address: &str, is_silent: bool) {
         let now = Instant::now();
         let mut suspects = lock(&self.shared.suspects);
@@ -204,7 +204,7 @@ impl Clerk {
         lock(&self.shared.suspects).get(address).is_some_and(|&(until, _)| Instant::now() < until)
     }
 
-    /// Whether a server was found not to be there just now.
+    /// Whether a server recently failed a check of its presence.
     fn is_gone(&self, address: &str) -> bool {
         lock(&self.shared.suspects).get(address).is_some_and(|&(until, is_silent)| is_silent && Instant::now() < until)
     }
@@ -230,7 +230,8 @@ impl Asking<'_> {
         while self.answers.iter().any(Option::is_none) {
             let now = Instant::now();
             let hedge = self.groups.iter().filter(|group| group.is_open).filter_map(|group| group.hedge_at).min();
-            // Questions that wait for this server's own cells are looked at as often as those that wait for a new map.
+            // Questions that wait for this server's own cells are checked as often as questions that wait for a new
+            // map.
             let again = (!self.stuck.is_empty() || self.is_silent()).then(|| now + PAUSE);
             let wake = [hedge, again].into_iter().flatten().min().unwrap_or(self.deadline).min(self.deadline);
             tokio::select! {
@@ -294,7 +295,7 @@ impl Asking<'_> {
     fn next_server(&self, map: &Map, question: usize) -> Option<Server> {
         let cell = self.questions[question].cell;
         let untried = |server: &&Server| !self.tried[question].contains(&server.address);
-        // The first server that did not fail recently, else the first server.
+        // Takes the first server that did not fail recently, else the first server.
         let is_suspect = |server: &&Server| self.clerk.is_suspect(&server.address);
         let best = |map: &Map| map.holders(cell).filter(untried).min_by_key(is_suspect).cloned();
         best(map).or_else(|| best(self.pinned))
@@ -328,7 +329,7 @@ impl Asking<'_> {
         };
         let begun = Instant::now();
         let hedge_at = Some(begun + self.clerk.options.hedge);
-        // A call may have many batches, and must not find out anew in each who is there.
+        // A call may have many batches. A server that was silent for one batch is not checked again for the next.
         let presence = if self.clerk.is_gone(&server.address) { Presence::Silent } else { Presence::Unasked };
         self.groups.push(Group { server, questions: indexes, begun, hedge_at, is_open: true, presence });
         self.open.push(Box::pin(async move { (number, answer.await) }));
@@ -349,7 +350,7 @@ impl Asking<'_> {
                     }
                 }
                 lock(&self.clerk.shared.suspects).remove(&self.groups[group].server.address);
-                // An earlier call that was hedged and is still open is slow.
+                // An earlier call that was hedged and is still open counts as slow.
                 let slow = self.groups[..group].iter().filter(|other| other.is_open && other.hedge_at.is_none());
                 slow.for_each(|other| self.clerk.suspect(&other.server.address));
             }
@@ -394,7 +395,7 @@ impl Asking<'_> {
             let questions: Vec<usize> =
                 questions.into_iter().filter(|&question| self.next_server(&map, question).is_some()).collect();
             match questions.is_empty() {
-                // Nobody else is left: the server is asked whether it is there when the call is late.
+                // No other server is left. When the call is late, the presence of the server is checked.
                 true if is_late => {
                     self.groups[number].hedge_at = None;
                     let is_slow = |group: &Group| group.is_open && now >= group.begun + patience;
@@ -416,7 +417,7 @@ impl Asking<'_> {
 }
 
 impl Asking<'_> {
-    /// Asks the server of a slow call whether it is there. A server knows that of itself.
+    /// Checks the presence of the server of a slow call. A server does not check itself.
     fn ask_presence(&mut self, number: usize) {
         let (shared, group) = (&self.clerk.shared, &mut self.groups[number]);
         let Some((own, _)) = &shared.local else { return };
@@ -430,7 +431,7 @@ impl Asking<'_> {
             let Ok(mut client) = client else { return (number, false) };
             let answer = client.ask(AskRequest { questions: Vec::new(), store });
             let answer = tokio::time::timeout(THERE, answer).await;
-            // Any answer of the server itself will do.
+            // Any answer that comes from the server itself shows that it is there.
             (number, answer.is_ok_and(|answer| answer.err().is_none_or(|status| !is_of_transport(&status))))
         }));
     }
@@ -441,18 +442,18 @@ impl Asking<'_> {
             group.presence = Presence::Silent;
             let address = group.server.address.clone();
             self.clerk.suspect_as(&address, true);
-            // The questions of other calls to the server may have another replica.
+            // Questions of other calls to this server may have another replica.
             self.need();
         }
     }
 
-    /// Whether a server of an open call is not there.
+    /// Whether a server of an open call is silent.
     fn is_silent(&self) -> bool {
         self.groups.iter().any(|group| group.is_open && group.presence == Presence::Silent)
     }
 
-    /// Asks this server for the cells of questions that no other server answers, and the questions of those that it has
-    /// got meanwhile.
+    /// Asks this server to make the cells of questions that no other server answers. Sends the questions to this server
+    /// once it has the cells.
     fn need(&mut self) {
         let Some((own, cells)) = &self.clerk.shared.local else { return };
         if self.begun.elapsed() < ALONE && !self.is_silent() {
@@ -468,7 +469,8 @@ impl Asking<'_> {
             if open.any(|group| group.presence != Presence::Silent) {
                 continue;
             }
-            // Other holders may be behind the same cut: this server comes first, also before those that were not asked.
+            // Other holders may be behind the same network partition. This server therefore comes first, even before
+            // servers that were not asked.
             let cell = self.questions[question].cell;
             if map.holders(cell).any(|server| server.name == *own) {
                 here.push(question);

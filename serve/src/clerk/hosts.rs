@@ -1,4 +1,4 @@
-//! What a search field suggests: hosts whose names contain a text, and the pages that were captured most.
+//! Suggestions for a search field: hosts with names that contain a text, and the pages with the most captures.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -14,9 +14,9 @@ use crate::protocol::proto::question::Question as QuestionKind;
 use crate::protocol::proto::{CellName, HostSearch};
 
 impl Pinned {
-    /// The hosts whose names contain `text`, with the number of their URLs, the host with the most URLs first; at most
-    /// `limit`. If a host has URLs in several cells, only its parts that are among the `limit` largest of their cells
-    /// decide whether it is in the list; the number is that of all its URLs.
+    /// The hosts with names that contain `text`, at most `limit`, each with the number of its URLs, the host with the
+    /// most URLs first. Each cell lists its `limit` largest hosts. If a host has URLs in several cells, only its parts
+    /// in these lists decide whether the host is in the answer. The returned number counts all URLs of the host.
     ///
     /// # Errors
     /// See [`Pinned`].
@@ -44,8 +44,8 @@ impl Pinned {
         Ok(hosts)
     }
 
-    /// Pages with many captures, with their captures, the page with the most captures first: the busiest pages of each
-    /// cell, at most `limit`.
+    /// The busiest pages of each cell, joined, with their captures: the page with the most captures first, at most
+    /// `limit` pages.
     ///
     /// # Errors
     /// See [`Pinned`].

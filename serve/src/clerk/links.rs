@@ -1,7 +1,7 @@
 //! Questions about links. The clerk joins the answers of several rows about one page as [`webstrata_cells::Cells`] does
-//! in memory. Links of a window and in-links are unions; links as of a time are those of the row with the latest
-//! capture. If a capture in a newer row may replace one in an older row, the captures of the rows are compared
-//! ([`webstrata_layers::record::precedence`]). Whole pages are fetched only if a capture was replaced.
+//! in memory. The links of a window, and in-links, are the union over the rows. The links as of a time come from the
+//! row with the latest capture. If a capture in a newer row may replace one in an older row, the captures of the rows
+//! are compared ([`webstrata_layers::record::precedence`]). Whole pages are fetched only if a capture was replaced.
 //!
 //! Internally each item of a batch has its window, so that questions about different times travel in one call.
 
@@ -26,7 +26,7 @@ use crate::protocol::status::fits_in_parts;
 /// Links asked for in one call if a list is too long for one answer.
 const LIST_MAX: usize = 1 << 20;
 
-/// Pairs of a page and a link that are asked for together.
+/// The most pairs of a page and a link in one batch.
 const PAIRS: usize = 1 << 13;
 
 /// A UID, and the window of the question.
@@ -53,9 +53,9 @@ impl Pinned {
         }
     }
 
-    /// A stretch of the list that [`Pinned::links`] gives for one UID: at most `links_max` links from the UID `first`
-    /// on, and the UID where the list continues. This reads lists that are too long for one answer. Cost: each stretch
-    /// of in-links decodes the whole list, and looks closely at its own pages only.
+    /// A part of the list that [`Pinned::links`] gives for one UID: at most `links_max` links from the UID `first` on,
+    /// and the UID where the list continues. This method reads lists that are too long for one answer. Cost: each part
+    /// of in-links decodes the whole list, and checks only the pages of the part.
     ///
     /// # Errors
     /// See [`Pinned`].
@@ -104,7 +104,7 @@ impl Pinned {
         Ok(links)
     }
 
-    /// How many links [`Pinned::all_links`] gives. Memory: a part of the list.
+    /// The number of links that [`Pinned::all_links`] gives. Memory: a part of the list.
     async fn count_links(&self, uid: Uid, direction: Direction, window: Window) -> Result<u64, Status> {
         let (mut count, mut next) = (0, Some(Uid(0)));
         while let Some(first) = next {
@@ -115,7 +115,7 @@ impl Pinned {
         Ok(count)
     }
 
-    /// As [`Pinned::links`]; the list of a single UID may have any length.
+    /// Like [`Pinned::links`], but the list of a single UID may have any length.
     pub(crate) async fn links_of_any_length(
         &self,
         uids: &[Uid],
@@ -128,7 +128,7 @@ impl Pinned {
         Ok(links)
     }
 
-    /// As [`Pinned::links`]; if the lists are too long for one answer, asks for them one after the other.
+    /// Like [`Pinned::links`]. If the lists are too long for one answer, asks for them one after the other.
     pub(super) async fn lists(&self, uids: &[Uid], direction: Direction, window: Window) -> Result<Batch<Uid>, Status> {
         match self.links(uids, direction, window).await {
             Err(status) if fits_in_parts(&status) => {
@@ -142,7 +142,7 @@ impl Pinned {
         }
     }
 
-    /// How many [`Pinned::links`] gives.
+    /// The number of links that [`Pinned::links`] gives for each UID.
     ///
     /// # Errors
     /// See [`Pinned`].
@@ -197,7 +197,7 @@ impl Pinned {
         let lists = self
             .ask_links(&in_window(uids, window), &split, |_| direction, |request| request.sample = Some(drawing))
             .await?;
-        // Items that the servers were not sure about, and items of several rows.
+        // Items with unsure links, and items with records in several rows.
         let mut others: Vec<usize> = (0..uids.len()).filter(|&item| !single[item]).collect();
         let mut drawn: HashMap<usize, &[Uid]> = HashMap::new();
         for position in &split.positions {
@@ -246,15 +246,15 @@ impl Pinned {
                 }
             }
             has[item] = !rows.is_empty();
-            // As of a time, a row may go by a capture that another one has replaced by a failure, or taken out.
+            // As of a time, a row may decide by a capture that another row has replaced by a failure or has taken out.
             let is_open = has[item] || (self.graph.has_failures && matches!(items[item].1, Window::AsOf(_)));
             if is_open && positions.len() > 1 && !self.graph.overlaps.none_in(items[item].1) {
                 unsure.push((item, rows));
             }
         }
         let captures = self.captures_by_row(&distinct(unsure.iter().map(|&(item, _)| items[item].0))).await?;
-        // Items for which only some captures of a row count in the window; and those that go by another capture than
-        // the latest of its row, which is asked about alone.
+        // `undecided`: items for which only some captures of a row count in the window. `alone`: items that are decided
+        // by another capture than the latest one of its row. The row is asked about this capture alone.
         let (mut undecided, mut alone) = (Vec::new(), (Split::of(&self.graph), Vec::new(), Vec::new()));
         for (item, rows) in unsure {
             let (page, window) = items[item];
@@ -288,7 +288,7 @@ impl Pinned {
         Ok(has)
     }
 
-    /// The pages of UIDs, in any order, by UID.
+    /// The pages of UIDs, by UID. The UIDs may come in any order.
     async fn pages_by_uid(&self, uids: impl Iterator<Item = Uid>) -> Result<HashMap<Uid, Page>, Status> {
         let pages = self.pages(&distinct(uids)).await?;
         Ok(pages.into_iter().flatten().map(|page| (page.uid, page)).collect())
@@ -297,13 +297,13 @@ impl Pinned {
     async fn out_links(&self, items: &[UidInWindow]) -> Result<Batch<Uid>, Status> {
         let split = self.split_in_windows(items, RowMap::overlaps)?;
         let lists = self.ask_links(items, &split, |_| Direction::Out, |_| {}).await?;
-        // Pages whose captures in one row may replace captures in another.
+        // Items with pages whose captures in one row may replace captures in another row.
         let mut several = Vec::new();
         for (item, positions) in split.by_item(items.len()) {
             let found = positions.iter().filter(|position| lists[position.question].is_found(position.index));
             let is_open = match items[item].1 {
                 window @ Window::Seen { .. } => !self.graph.overlaps.none_in(window) && found.count() > 1,
-                // The latest capture that counts in a row may be one that another row replaces by a failure.
+                // Another row may replace the latest capture that counts in a row by a failure.
                 Window::AsOf(_) => self.graph.has_failures && positions.len() > 1,
             };
             if is_open {
@@ -334,8 +334,8 @@ impl Pinned {
         Ok(links)
     }
 
-    /// In-links. A non-empty `stretch` (for one UID only) asks for at most its length in links, from its start on; also
-    /// returns the UID where the list continues. An empty `stretch` asks for all links.
+    /// The in-links of items. A non-empty `stretch` (for one UID only) asks for at most as many links as its length,
+    /// from its start on. Also returns the UID where the list continues. An empty `stretch` asks for all links.
     async fn in_links(
         &self,
         items: &[UidInWindow],
@@ -365,7 +365,7 @@ impl Pinned {
             links = Batch::default();
             links.push(&complete);
         }
-        // A row that takes a link out cannot say so in ranges.
+        // Time ranges cannot record that a row takes a link out.
         let is_sure = |window: Window| if exact { self.graph.overlaps.none_in(window) } else { !self.graph.removes };
         let checked = |window: Window| if exact { window } else { Window::ALWAYS };
         let (mut pairs, mut holds) = (Vec::new(), Vec::new());
@@ -406,7 +406,7 @@ impl Pinned {
                     let index = index as usize;
                     let source = *list.links.get(index).ok_or_else(other_kind)?;
                     let item = question_items.items.get(list.list_with(index)).ok_or_else(other_kind)?;
-                    // A row mirrors its out-links by its in-links: the source has its page in the same row.
+                    // The in-links of a row mirror its out-links, so the page of the source is in the same row.
                     let cell = self.graph.rows[question_items.row].cell_of(source).ok_or_else(other_kind)?;
                     sources.add_in(question_items.row, cell, question_items.window, pairs.len());
                     pairs.push((source, items[*item].0, question_items.window));
@@ -458,10 +458,11 @@ impl Pinned {
         Ok(split)
     }
 
-    /// Which items one cell can answer alone, because no other row has a record of them; and these items by cell.
+    /// For each item, whether at most one row has a record of it and the answer of one cell is final. Also returns the
+    /// items that one cell answers, by cell.
     pub(super) fn single(&self, uids: &[Uid], direction: Direction, window: Window) -> (Vec<bool>, Split<'_>) {
         let by_range = direction == Direction::In(Precision::Range);
-        // Another row may have a later capture of a source without the link.
+        // Another row may have a later capture of a source, without the link.
         let is_checked = direction == Direction::In(Precision::Exact) || by_range && self.graph.removes;
         let alone = !is_checked || self.graph.overlaps.none_in(window);
         let is_asked = |row: &RowMap| if by_range { !window.is_empty() } else { row.overlaps(window) };
@@ -525,7 +526,7 @@ fn in_window(uids: &[Uid], window: Window) -> Vec<UidInWindow> {
     uids.iter().map(|&uid| (uid, window)).collect()
 }
 
-/// Answers of one kind.
+/// Takes the content of answers, which must all be of one kind.
 pub(super) fn taken<T>(answers: Vec<AnswerKind>, take: impl Fn(AnswerKind) -> Option<T>) -> Result<Vec<T>, Status> {
     answers.into_iter().map(|answer| take(answer).ok_or_else(other_kind)).collect()
 }

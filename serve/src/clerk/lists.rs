@@ -1,4 +1,4 @@
-//! Lists of links in the answers of cells, and the join of the lists that several rows have for one URL.
+//! Lists of links in the answers of cells, and the join of the lists of several rows for one URL.
 
 use std::ops::Range;
 use webstrata_layers::Uid;
@@ -18,7 +18,7 @@ pub(super) struct Lists {
     ends: Vec<usize>,
     found: Vec<bool>,
     times: Vec<i64>,
-    /// The indexes in `links` of sources whose cells must be asked.
+    /// The indexes in `links` of unsure sources, whose cells the clerk must ask.
     pub(super) unsure: Vec<u32>,
     /// The lengths of the lists, if the question asked for counts instead of links.
     pub(super) degrees: Vec<u64>,
@@ -40,7 +40,7 @@ impl Lists {
         Ok(&self.links[self.bounds(index)?])
     }
 
-    /// The list that has the link at an index of `links`.
+    /// The index of the list that contains the link at an index of `links`.
     pub(super) fn list_with(&self, index: usize) -> usize {
         self.ends.partition_point(|&end| end <= index).saturating_sub(1)
     }

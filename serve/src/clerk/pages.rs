@@ -41,7 +41,7 @@ impl Pinned {
         Ok(captures)
     }
 
-    /// The captures that each row has of pages, by UID.
+    /// The captures of pages in each row, by UID.
     pub(super) async fn captures_by_row(&self, uids: &[Uid]) -> Result<HashMap<Uid, RowCaptures>, Status> {
         let (split, lists) = self.capture_lists(uids).await?;
         let ends: Vec<Vec<usize>> = lists.iter().map(|lists| bounds(&lists.counts)).collect();
@@ -180,7 +180,7 @@ impl Pinned {
         if self.graph.removes { self.still_linking(records).await } else { Ok(records) }
     }
 
-    /// Leaves of in-links the sources that ever link to the URL.
+    /// Keeps in records of in-links only the sources that ever link to the URL.
     async fn still_linking(&self, records: Vec<Option<InLinks>>) -> Result<Vec<Option<InLinks>>, Status> {
         let of_record = |record: &InLinks| {
             let uid = record.uid;
@@ -203,7 +203,8 @@ impl RowCaptures {
         index.map_or(Counting::None, |index| precedence::counting(&self.views(), index, window))
     }
 
-    /// The row and the time of the capture that decides as of a time, if that is not the latest of its row.
+    /// The row and the time of the capture that decides as of a time. `None` if there is no such capture, or if the row
+    /// alone chooses the same capture.
     pub(super) fn deciding(&self, as_of: AsOf) -> Option<(usize, i64)> {
         let views = self.views();
         let (index, at) = precedence::deciding(&views, as_of)?;

@@ -13,7 +13,7 @@ use crate::protocol::measure::{memory_of, memory_of_question};
 use crate::protocol::proto::answer::Answer as AnswerKind;
 use crate::protocol::status::{Reason, fits_in_parts, refuse};
 
-/// One epoch of a cluster. Answers are in the order of the questions. UIDs are those of the epoch.
+/// One epoch of a cluster. Answers are in the order of the questions. All UIDs are UIDs of this epoch.
 ///
 /// All questions fail in the same ways: UNKNOWN_UID; NOT_READY if no server answers for a cell before the deadline;
 /// DEADLINE_EXCEEDED; ANSWER_TOO_LARGE: ask for less at once; DATA_LOSS if every replica of a cell is damaged.
@@ -62,8 +62,8 @@ impl Pinned {
         &self.charge
     }
 
-    /// As [`Pinned::ask`]; if the answers are too large together, asks for each in a call of its own. Records of one
-    /// page in several rows may lie on one server, and a caller cannot ask for less than one page.
+    /// Like [`Pinned::ask`]. If the answers together are too large, sends each question in a separate call. Records of
+    /// one page in several rows may lie on one server, and a caller cannot ask for less than one page.
     pub(super) async fn ask_apart(&self, questions: &[CellQuestion]) -> Result<Vec<AnswerKind>, Status> {
         match self.ask(questions).await {
             Err(status) if questions.len() > 1 && fits_in_parts(&status) => {
@@ -77,7 +77,7 @@ impl Pinned {
         }
     }
 
-    /// The refusal of a URL, a host or a domain that no URL of the epoch matches.
+    /// The error for a URL, a host or a domain that no URL of the epoch matches.
     pub(crate) fn nothing_matches(&self, url: &str) -> Status {
         let message = format!("nothing in the store matches {url}, neither as a page nor as the target of a link");
         refuse(Reason::NotInStore, message, &[("epoch", self.epoch())])

@@ -16,7 +16,7 @@ use webstrata_layers::{
 use super::{BacklinkQuestion, Clerk, ClerkOptions, Pinned};
 use crate::dial::Dialer;
 
-/// URLs asked for in one batch; so many URLs always fit into one answer.
+/// The most URLs in one batch. This number of URLs always fits into one answer.
 const URLS: usize = 4096;
 
 /// One epoch of a cluster, with methods that block the calling thread.

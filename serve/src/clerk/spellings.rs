@@ -41,8 +41,9 @@ impl Pinned {
         Ok(captures_of_page(self.captures(spellings).await?.iter()))
     }
 
-    /// The links of a page, and the spellings that decide if their links are unknown; inward, the pages that link to
-    /// any spelling, and those of which that is unknown.
+    /// Returns two lists: the links of a page, and the deciding spellings if their links are unknown as of the time.
+    /// For in-links, the pages that link to any spelling, and the pages for which this is unknown. For an interval, the
+    /// second list is empty.
     ///
     /// # Errors
     /// See [`Pinned`].
@@ -73,7 +74,7 @@ impl Pinned {
     }
 }
 
-/// The places of cells in order, each once.
+/// The indexes of cells in order, each once.
 fn in_order_of_places(places: impl Iterator<Item = usize>) -> Vec<usize> {
     let mut places: Vec<usize> = places.collect();
     places.sort_unstable();

@@ -35,7 +35,7 @@ pub(super) struct Split<'a> {
     /// For each row and cell, the index of the question for each window.
     indexes: Vec<Vec<Vec<(Window, usize)>>>,
     pub(super) questions: Vec<QuestionItems>,
-    /// In the order in which items were added.
+    /// The positions, in the order in which items were added.
     pub(super) positions: Vec<ItemPosition>,
 }
 

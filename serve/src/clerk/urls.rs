@@ -74,8 +74,8 @@ impl Pinned {
         split.positions.iter().map(text).collect()
     }
 
-    /// The UIDs of the URLs whose keys begin with `prefix` (see [`mod@webstrata_layers::record::key`]): one interval
-    /// for each row that has such URLs, in increasing order.
+    /// The UIDs of the URLs with keys that begin with `prefix` (see [`mod@webstrata_layers::record::key`]): one
+    /// interval for each row that has such URLs, in increasing order.
     ///
     /// # Errors
     /// See [`Pinned`].
@@ -99,8 +99,8 @@ impl Pinned {
         Ok(intervals.into_iter().flatten().collect())
     }
 
-    /// The UIDs of the URLs that match a canonical URL, rising; none where no URL of the store does. `field` is where
-    /// the caller wrote it.
+    /// The UIDs of the URLs that match a canonical URL, in increasing order; empty if no URL of the store matches.
+    /// `field` is the field of the request in which the caller wrote the URL.
     ///
     /// # Errors
     /// BAD_REQUEST for the host or the domain of a URL without a host name; see [`Pinned`].
@@ -114,16 +114,16 @@ impl Pinned {
         Ok(one_by_one.into_iter().map(|uid| uid..uid + 1).collect())
     }
 
-    /// The UIDs of the URLs whose keys are not below `key`: one interval for each row that has such URLs, in increasing
-    /// order. Cost: the texts of about as many URLs of each row as the number of its URLs has binary digits, one at a
-    /// time.
+    /// The UIDs of the URLs with keys that are not below `key`: one interval for each row that has such URLs, in
+    /// increasing order. Cost: a binary search in each row, which reads the texts of about log2(n) of its n URLs, one
+    /// at a time.
     ///
     /// # Errors
     /// See [`Pinned`].
     pub async fn from_key(&self, key: &[u8]) -> Result<Vec<Range<Uid>>, Status> {
         let ends: Vec<Uid> = self.graph.rows.iter().map(|row| row.end_uid).collect();
         let starts = std::iter::once(Uid(0)).chain(ends.iter().copied());
-        // The first URL whose key is not below lies in the interval, or is the one after it.
+        // The first URL with a key that is not below `key` lies in the interval, or is the URL after it.
         let mut sought: Vec<Range<Uid>> = starts.zip(&ends).map(|(start, &end)| start..end).collect();
         while sought.iter().any(|uids| !uids.is_empty()) {
             let open = || sought.iter().enumerate().filter(|(_, uids)| !uids.is_empty());
@@ -142,7 +142,7 @@ impl Pinned {
     }
 
     /// The UIDs of pages with a capture in the closed interval, whether its links are known or not. One call scans the
-    /// first part of `uids` and also returns the rest to scan. Cost: a look at the times of each page.
+    /// first part of `uids` and also returns the rest to scan. Cost: reads the times of each page.
     ///
     /// # Errors
     /// See [`Pinned`].
@@ -160,8 +160,8 @@ impl Pinned {
         Ok((found, rest))
     }
 
-    /// The UIDs of pages that may have a failure: all that have one, and maybe pages of which a newer row took it out.
-    /// One call scans the first part of `uids` and also returns the rest to scan.
+    /// The UIDs of pages that may have a failure: all pages that have one, and maybe pages whose failures were taken
+    /// out by a newer row. One call scans the first part of `uids` and also returns the rest to scan.
     ///
     /// # Errors
     /// See [`Pinned`].
@@ -170,7 +170,8 @@ impl Pinned {
         self.listed(uids, |_| true, |step| QuestionKind::Failing(range(step))).await
     }
 
-    /// What cells of some rows list of the first part of `uids`, rising, and the rest.
+    /// The UIDs that the cells of some rows list for the first part of `uids`, in increasing order, and the rest of
+    /// `uids`.
     async fn listed(
         &self,
         uids: Range<Uid>,

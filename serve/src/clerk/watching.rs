@@ -1,8 +1,8 @@
-//! Keeps a clerk's map up to date: a call to one server waits for the next version; if the call fails, the next server
-//! is asked.
+//! Keeps a clerk's map up to date. A call to one server waits for the next version of the map. If the call fails, the
+//! clerk asks the next server.
 //!
 //! A server may be cut off or paused without knowing it. The clerk therefore reports calls that failed, and the map is
-//! then read from the next server at once. The clerk also leaves a server whose map is older than the known map.
+//! then read from the next server at once. The clerk also leaves a server with a map that is older than the known map.
 
 use std::error::Error;
 use std::net::SocketAddr;

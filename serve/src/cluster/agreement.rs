@@ -1,12 +1,13 @@
-//! What belongs to the cluster and not to one server: the number of replicas, and how servers see the cluster.
+//! The state that belongs to the cluster and not to one server: the number of replicas, and how servers see the
+//! cluster.
 //!
-//! Each server publishes the number that it was started with. The number of the cluster is the one that most servers
-//! have, the larger one if two have as many. All servers compute it from the same gossip, so that no server leads, one
-//! server with another number changes nothing, and a rolling restart changes the number once: when half of the servers
-//! have the new one.
+//! Each server publishes the number of replicas that it was started with. The cluster uses the number that most servers
+//! have, or the larger number if two numbers are equally frequent. All servers compute it from the same gossip, so
+//! there is no leader. One server with another number changes nothing. A rolling restart changes the number once: when
+//! half of the servers have the new number.
 //!
-//! Each server also publishes its view, and compares the views of others with its own. Gossip needs some rounds, so
-//! views count as different after [`ROUNDS`] rounds.
+//! Each server also publishes its view, and compares the views of other servers with its own. Gossip needs some rounds,
+//! so views count as different only after [`ROUNDS`] rounds.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -20,15 +21,15 @@ use super::survey::Survey;
 /// The names of the pairs.
 pub(super) const REPLICAS: &str = "replicas";
 pub(super) const VIEW: &str = "view";
-/// Rounds of gossip after which views that differ count.
+/// The rounds of gossip after which different views count as different.
 pub(super) const ROUNDS: u32 = 25;
 
-/// The number of replicas that most servers were started with; `None` if none says.
+/// The number of replicas that most servers were started with; `None` if no server publishes one.
 pub(super) fn replicas(all: &Survey) -> Option<usize> {
     most(all.all_pairs().filter_map(|pairs| pairs.get(REPLICAS)?.parse().ok()))
 }
 
-/// The number that occurs most often, the larger one if two do.
+/// The number that occurs most often; if two are equally frequent, the larger number.
 fn most(numbers: impl Iterator<Item = usize>) -> Option<usize> {
     let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
     numbers.for_each(|number| *counts.entry(number).or_default() += 1);
@@ -44,7 +45,7 @@ pub(super) struct View {
     pub(super) replicas: u64,
     /// Cells of the current epoch that are not on all servers they are placed on.
     pub(super) unsettled: u64,
-    /// The current epoch, which is a pair of its own.
+    /// The current epoch, which is published in a pair of its own.
     pub(super) current: u64,
 }
 
@@ -58,13 +59,13 @@ impl View {
         Self { servers: all.live() as u64, members: hash.digest(), replicas, unsettled, current }
     }
 
-    /// The view that a server publishes; `None` if it does not.
+    /// The view that a server publishes; `None` if the server publishes none.
     pub(super) fn published(pairs: &Pairs) -> Option<Self> {
         let view: Self = pairs.get(VIEW)?.parse().ok()?;
         Some(Self { current: pairs.get("current")?.parse().ok()?, ..view })
     }
 
-    /// What differs between the view of another server and this one, for people; `None` if nothing does.
+    /// The differences between the view of another server and this view, for people; `None` if there are none.
     pub(super) fn difference(&self, other: &Self) -> Option<String> {
         let mut found = Vec::new();
         if other.servers != self.servers {
@@ -108,14 +109,14 @@ impl FromStr for View {
     }
 }
 
-/// What `/readyz` says of the cluster.
+/// The disagreements in the cluster, as `/readyz` reports them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Agreement {
-    /// The number of replicas of the cluster, if this server was started with another number.
+    /// This server's number of replicas and the cluster's, if the numbers differ.
     pub(super) other_replicas: Option<(usize, usize)>,
-    /// Servers that see the cluster otherwise, each with what differs.
+    /// Servers whose view of the cluster differs, each with the differences.
     pub(super) differing: Vec<(String, String)>,
-    /// The server that has the name of this one, and whether the name is that server's.
+    /// The server that has the name of this server, and whether that server has the right to the name.
     pub(super) namesake: Option<(std::net::SocketAddr, bool)>,
 }
 

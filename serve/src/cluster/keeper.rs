@@ -1,9 +1,9 @@
-//! The keeper: the task that keeps the cells placed on this server and this server's view of the cluster. The keeper
-//! checks everything again whenever something may have changed.
+//! The keeper: the task that maintains the cells placed on this server and this server's view of the cluster. The
+//! keeper checks everything again whenever something may have changed.
 //!
-//! Each check opens new epochs of the store, reads the gossip of all servers, chooses the current epoch, retires old
-//! epochs, starts to get missing cells, drops cells that the servers they are placed on have, and publishes changes.
-//! Slow work runs in separate tasks, a few at a time.
+//! Each check opens new epochs of the store, reads the gossip of all servers, chooses the current epoch, and retires
+//! old epochs. Then it starts to get missing cells, drops cells that the servers they are placed on have, and publishes
+//! changes. Slow work runs in separate tasks, a few at a time.
 
 mod agreement;
 mod damaged;
@@ -33,7 +33,8 @@ use crate::protocol::proto::{CellName, TopologyResponse};
 use webstrata_cells::Row;
 use webstrata_cells::image::Residence;
 
-/// Cells that are made or fetched at the same time, and as many that questions wait for.
+/// The number of cells that are made or fetched at the same time. The same number is allowed in addition for cells that
+/// questions wait for.
 const AT_ONCE: usize = 2;
 /// The wait after the first failure to get a cell. Each further failure doubles it, at most `DOUBLINGS_MAX` times.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -63,15 +64,17 @@ struct Keeper {
     failures: BTreeMap<CellKey, CellFailure>,
     /// The cells that this server holds: in memory or mapped, and their bytes.
     held: BTreeMap<CellKey, (Residence, u64)>,
-    /// How often the image of a cell was found damaged; what is missing because of that.
+    /// The number of times that the image of each cell was found damaged. A listed cell that is missing is missing for
+    /// this reason.
     damages: BTreeMap<CellKey, u32>,
-    /// When blocks of mapped cells were last set to be compared again.
+    /// When the blocks of mapped cells were last marked to be compared again.
     rechecked: Instant,
-    /// Cells to drop, because their other servers have them, and since when.
+    /// Cells to drop because the servers that they are placed on have them, and since when.
     spare: BTreeMap<CellKey, Instant>,
     /// The members, and since when they have not changed.
     members: (Vec<String>, Instant),
-    /// What each known server published last, and when; dropped after a while.
+    /// The last published pairs of each known server, and when the server was last found alive. Old entries are
+    /// dropped.
     heard: BTreeMap<String, (Member, Instant)>,
     looked: Option<Instant>,
     opening: Option<tokio::task::JoinHandle<Result<Option<Store>, Error>>>,
@@ -90,12 +93,13 @@ struct Keeper {
     is_littered: bool,
     /// The number of replicas of each cell.
     replicas: usize,
-    /// Servers that see the cluster otherwise, and since when.
+    /// Servers whose view of the cluster differs from this server's view, and since when.
     differing: BTreeMap<String, Instant>,
-    /// When the keeper began, and since when another server has the name of this one.
+    /// When the keeper began; and another server that has the name of this server, and since when.
     begun: Instant,
     namesake: Option<(SocketAddr, Instant)>,
-    /// Whether this server has its name: it has run for some rounds of gossip without another server of the name.
+    /// Whether this server has its seat: it has run for some rounds of gossip without meeting another server of its
+    /// name.
     has_seat: bool,
 }
 
@@ -187,7 +191,7 @@ impl Keeper {
         self.publish(&survey).await;
     }
 
-    /// Publishes what the server lacks to be ready.
+    /// Publishes what the server still lacks to be ready.
     fn publish_lacks(&mut self) {
         let missing = self.missing_since.keys().filter(|name| !self.held.contains_key(name));
         let failed = missing.filter_map(|name| self.failures.get(name)).next().cloned();
@@ -199,8 +203,8 @@ impl Keeper {
         self.cluster.lacks.send_replace(lacks);
     }
 
-    /// The live servers, and the servers that were alive until just now. A server that was paused or is too busy hears
-    /// from no other server for a moment. Its map keeps the silent servers, to be asked last.
+    /// Surveys the live servers, and the servers that were alive until just now. A server that is paused or too busy
+    /// hears from no other server for a moment. Its map keeps the silent servers, to be asked last.
     async fn survey(&mut self) -> Survey {
         let (options, leaving) = (&self.cluster.options, self.cluster.state().leaving);
         let mut live = self.cluster.members.live().await;
@@ -236,8 +240,8 @@ impl Keeper {
         }
     }
 
-    /// Whether the epochs of a member agree with this server's store, as far as this server knows them. Two copies of a
-    /// store that are updated separately have the same first epochs.
+    /// Whether the epochs of a member agree with this server's store. Epochs that this server does not know are not
+    /// compared. Two copies of a store that are updated separately have the same first epochs.
     fn is_kin(&self, member: &Member) -> bool {
         let state = self.cluster.state();
         let Some(newest) = state.stores.values().next_back() else { return true };
@@ -294,8 +298,8 @@ impl Keeper {
         (self.counts.damaged_files, self.counts.scrubbed_bytes) = self.cluster.scrubbed.counts();
     }
 
-    /// Retires old epochs, and drops the rows that only these epochs had. Their leases end last: who waits for them
-    /// finds no image here.
+    /// Retires old epochs, and drops the rows that only these epochs had. The leases of the epochs end last, so a task
+    /// that waits for the leases finds no image here.
     async fn retire(&mut self) {
         let (rows, retired) = self.rows_left();
         self.layouts.retain(|row, _| rows.contains(row));
@@ -310,7 +314,7 @@ impl Keeper {
         drop(retired);
     }
 
-    /// Retires epochs after their grace period, and returns the rows of the remaining epochs, and the retired epochs.
+    /// Retires epochs after their grace period. Returns the rows of the remaining epochs, and the retired epochs.
     fn rows_left(&self) -> (BTreeSet<u32>, Vec<Arc<Store>>) {
         let mut state = self.cluster.state();
         let retired = state.retire(self.cluster.options.grace);
@@ -420,7 +424,7 @@ impl Keeper {
                     .cluster
                     .newest_with(name.0)
                     .and_then(|store| store.manifest().rows.iter().find(|row| row.row == name.0).map(Row::of));
-                // The row may have been retired meanwhile; then its image must not stay.
+                // The row may have been retired meanwhile. Its image must not stay then.
                 let Some(empty) = entry else {
                     self.is_littered = true;
                     return;
@@ -517,7 +521,8 @@ impl Keeper {
             let topology = TopologyResponse {
                 version: 0,
                 current,
-                // An epoch that is still being loaded is not served, nor one from which something was taken out.
+                // An epoch that is still being loaded is not served, and neither is an epoch from which something was
+                // taken out.
                 epochs: state.stores.range(first..=current).map(|(_, store)| epoch_of(store)).collect(),
                 servers: survey.servers.clone(),
                 rows: self.layouts.values().map(|row| Survey::row(row, &survey.holders(row, replicas))).collect(),

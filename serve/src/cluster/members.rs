@@ -4,9 +4,9 @@
 //!
 //! A message is sent once and never awaited, because gossip repeats itself. A message is dropped if the connection to
 //! the peer is busy. Each message begins with a hash of its bytes and of the cluster's name, because chitchat's decoder
-//! trusts its input and would accept forged messages. The hash is not a secret: only tokens keep out a caller who knows
-//! it. A restarted server has a new generation, so that peers forget what the earlier process published. Of several
-//! live servers with one name, [`super::names`] chooses one.
+//! trusts its input and would accept forged messages. The hash is not a secret: only tokens keep out a caller that
+//! knows the name. A restarted server has a new generation, so that peers forget the pairs of the earlier process. If
+//! several live servers have one name, [`super::names`] chooses one of them.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -30,7 +30,7 @@ use crate::protocol::status::Reason;
 
 /// Messages that may wait for the gossip task. Further messages are dropped.
 const INBOX: usize = 256;
-/// Refused servers whose reason is kept.
+/// The number of refused servers for which the reason is kept.
 const REFUSALS_MAX: usize = 100;
 /// The most bytes of a message; chitchat's messages are below 64 KiB.
 const MESSAGE_MAX: usize = 1 << 17;
@@ -63,7 +63,7 @@ pub(crate) struct Member {
     pub(crate) pairs: Pairs,
 }
 
-/// Tells messages of this cluster from all others.
+/// Distinguishes messages of this cluster from all other messages.
 #[derive(Clone, Copy)]
 struct Seal(u64);
 
@@ -89,7 +89,7 @@ impl Seal {
     fn open(self, sealed: &[u8]) -> Result<ChitchatMessage, String> {
         let checked = sealed.split_first_chunk().filter(|(hash, message)| self.hash(message) == **hash);
         let Some((_, message)) = checked else { return Err("not from a member of this cluster".to_owned()) };
-        // The decoder expects datagrams of its version, and may panic on others.
+        // The decoder expects datagrams of its own version, and may panic on other datagrams.
         let read = std::panic::catch_unwind(|| ChitchatMessage::deserialize(&mut &*message));
         read.map_err(|_| "the message is cut short".to_owned())?.map_err(|error| error.to_string())
     }
@@ -217,14 +217,14 @@ impl Members {
         members
     }
 
-    /// Another live server with the name of this one.
+    /// Another live server with the name of this server, if there is one.
     pub(crate) async fn namesake(&self) -> Option<Namesake> {
         let own = self.handle.chitchat_id();
         let claims = self.claims().await.remove(&*own.node_id)?;
         namesake(own, &claims.into_iter().map(|(claim, _)| claim).collect::<Vec<_>>())
     }
 
-    /// The live processes by name, each with what it publishes.
+    /// The live processes by name, each with its published pairs.
     async fn claims(&self) -> BTreeMap<String, Vec<(Claim, Pairs)>> {
         self.handle
             .with_chitchat(|chitchat| {
@@ -255,7 +255,7 @@ impl Members {
     }
 }
 
-/// What every outgoing message needs.
+/// The values that every outgoing message needs.
 #[derive(Clone)]
 struct Sending {
     from: SocketAddr,

@@ -1,4 +1,4 @@
-//! Which of several live servers with one name has the name.
+//! Decides which one of several live servers with the same name has the right to the name.
 //!
 //! A server takes its *seat* when it has run for [`ROUNDS`] rounds of gossip without meeting another server of its
 //! name. A server with a seat comes before one without, so that a newcomer never takes the place of a server that is
@@ -12,7 +12,7 @@ use chitchat::ChitchatId;
 
 /// The pair of a server that has its seat.
 pub(super) const SEAT: &str = "seat";
-/// Rounds of gossip until a server has its seat. An earlier process counts as dead after fewer.
+/// Rounds of gossip until a server has its seat. An earlier process counts as dead after fewer rounds.
 pub(super) const ROUNDS: u32 = 20;
 
 /// A live process with a name.
@@ -27,11 +27,11 @@ pub(super) struct Claim {
 pub(crate) struct Namesake {
     /// Its address.
     pub(crate) address: SocketAddr,
-    /// Whether the name is that server's.
+    /// Whether that server has the right to the name.
     pub(crate) is_rightful: bool,
 }
 
-/// The process that has the name, of all live processes with the name.
+/// The process that has the right to a name, among all live processes with the name.
 pub(super) fn rightful(claims: &[Claim]) -> Option<&Claim> {
     let at = |address: SocketAddr| claims.iter().filter(move |claim| claim.id.gossip_advertise_addr == address);
     let is_newest = |claim: &&Claim| {
@@ -67,13 +67,13 @@ mod tests {
     fn who_is_there_keeps_its_name() {
         let first = |claims: &[Claim]| rightful(claims).map(|claim| claim.id.generation_id);
         assert_eq!(first(&[]), None);
-        // A newcomer, with a clock ahead, and behind.
+        // A newcomer with a clock that is ahead, and one with a clock that is behind.
         assert_eq!(first(&[claim(50, 1, true), claim(90, 2, false)]), Some(50));
         assert_eq!(first(&[claim(50, 1, true), claim(10, 2, false)]), Some(50));
-        // Two that were started at the same time, and two that a cut kept apart.
+        // Two servers that were started at the same time, and two servers that a network partition kept apart.
         assert_eq!(first(&[claim(50, 1, false), claim(51, 2, false)]), Some(50));
         assert_eq!(first(&[claim(51, 2, true), claim(50, 1, true)]), Some(50));
-        // A restart at the same address, which has a namesake besides.
+        // A restart at the same address, with a second server of the same name.
         assert_eq!(first(&[claim(50, 1, true), claim(90, 1, false)]), Some(90));
         assert_eq!(first(&[claim(50, 1, true), claim(90, 1, false), claim(60, 2, false)]), Some(90));
     }

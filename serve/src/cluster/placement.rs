@@ -156,7 +156,8 @@ mod tests {
                 assert!(*at >= 3 || before.contains(at), "a cell moved to one that was there");
             }
         }
-        // 1,000 each, 29 a sigma; half of all 6,000 copies are at the new ones.
+        // Each server holds about 1,000 cells, with a standard deviation of 29. Half of all 6,000 copies are on the new
+        // servers.
         assert!(loads(&after, 6).iter().all(|cells| (880..=1100).contains(cells)), "{:?}", loads(&after, 6));
         assert!((2800..3200).contains(&moved), "{moved}");
     }

@@ -25,7 +25,7 @@ pub(super) struct CellFailure {
     pub(super) again: Instant,
 }
 
-/// What a server lacks to be ready.
+/// The reasons why a server is not ready.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Lacks {
     /// The server is shutting down.
@@ -34,12 +34,12 @@ pub(super) struct Lacks {
     pub(super) epoch: bool,
     /// The number of cells placed on this server that it does not hold yet.
     pub(super) cells: u64,
-    /// Whether calls are answered without these cells: the server was ready before, and other servers have the cells,
-    /// or no epoch that is answered needs them.
+    /// Whether calls are answered without these cells: the server was ready before, and either other servers have the
+    /// cells, or no answered epoch needs them.
     pub(super) is_spared: bool,
-    /// How many of these were here until their images changed on the disk.
+    /// The number of these cells that were here until their images changed on the disk.
     pub(super) damaged: u64,
-    /// One of these cells whose last attempt failed.
+    /// One of these cells whose last attempt failed, if there is one.
     pub(super) failed: Option<CellFailure>,
 }
 
@@ -49,7 +49,8 @@ impl Lacks {
         !self.leaving && !self.epoch && (self.cells == 0 || self.is_spared)
     }
 
-    /// The line of `/readyz` about cells without which the server is ready; empty if it has all.
+    /// The line of `/readyz` about cells that are missing although the server is ready. Empty if no cell is missing or
+    /// the server is not ready.
     pub(super) fn note(&self) -> String {
         if self.is_nothing() && self.cells > 0 {
             format!("cells: {self}; calls are answered without them\n")

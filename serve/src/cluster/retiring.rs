@@ -1,12 +1,12 @@
-//! Which epochs a server answers, and when it gives up the others.
+//! The epochs that a server answers, and when the server gives up the other epochs.
 //!
-//! An epoch is answered for a grace period after the next one is current. An epoch that takes something out of the
-//! store ([`webstrata_layers::Provenance`]) gives the earlier ones no grace: no question gets an answer from before
-//! once it is current, and the cells of earlier epochs stay for [`PARTING`] only, for calls that are under way.
+//! An epoch is answered for a grace period after the next epoch is current. An epoch that takes something out of the
+//! store ([`webstrata_layers::Provenance`]) gives earlier epochs no grace. Once it is current, no question gets an
+//! answer from an earlier epoch. The cells of earlier epochs stay for [`PARTING`] only, for calls that still run.
 //!
-//! Until such an epoch is current, the one before is answered, for a bounded time: if the cells of the new epoch cannot
-//! be had in that time, the server answers nothing rather than what was taken out. The time counts from when this
-//! server knew of the epoch, from the store or from another server.
+//! Until such an epoch is current, the epoch before it is answered, for a bounded time. If the server cannot get the
+//! cells of the new epoch in that time, it answers nothing, rather than data that was taken out. The time counts from
+//! when this server first knew of the epoch, from the store or from another server.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -18,9 +18,9 @@ use webstrata_layers::{Error, Store};
 
 use super::{Cluster, State, blocking};
 
-/// How long the cells of an epoch stay from which something was taken out.
+/// How long the cells of an epoch stay after a later epoch took something out.
 pub(super) const PARTING: Duration = Duration::from_secs(1);
-/// How long an epoch that takes something out waits for all its replicas, when it has one of each cell.
+/// How long an epoch that takes something out waits for all its replicas, once it has one replica of each cell.
 pub(super) const URGENCY: Duration = Duration::from_secs(3);
 
 /// The last epoch that took something out of answers.
@@ -34,18 +34,18 @@ fn retires_before(store: &Store) -> u64 {
 }
 
 impl State {
-    /// The first epoch that has nothing of what the current one took out.
+    /// The first epoch that does not contain the data that the current epoch took out.
     fn first_clean(&self) -> u64 {
         self.stores.range(..=self.current).map(|(_, store)| retires_before(store)).max().unwrap_or(0)
     }
 
-    /// The newest epoch that takes something out, as far as this server knows.
+    /// The newest epoch that takes something out, if this server knows of one.
     pub(super) fn removal(&self) -> Option<u64> {
         let opened = self.stores.values().map(|store| removed_in(store));
         opened.chain(self.told.map(|(first, _)| first)).max().filter(|&first| first > 0)
     }
 
-    /// Since when this server knows of something that is to be taken out and is still answered.
+    /// Since when this server has known of data that must be taken out and is still answered.
     fn late_since(&self) -> Option<Instant> {
         let coming = self.stores.iter().filter(|(_, store)| removed_in(store) > self.current);
         let opened = coming.filter_map(|(epoch, _)| self.opened.get(epoch).copied());
@@ -58,7 +58,7 @@ impl State {
         if is_late { (0, 0) } else { (self.first_clean(), self.current) }
     }
 
-    /// Gives up the epochs whose time is over. The caller lets go of them when their images are gone.
+    /// Gives up the epochs whose time is over. The caller drops the returned epochs once their images are gone.
     pub(super) fn retire(&mut self, grace: Duration) -> Vec<Arc<Store>> {
         let first = self.first_clean();
         let stays = |epoch: u64| if epoch < first { grace.min(PARTING) } else { grace };
@@ -77,8 +77,8 @@ impl State {
     }
 }
 
-/// At the start of a server: removes the images of rows that no epoch has that may be answered. Something may have been
-/// taken out of the store while the server was down.
+/// At the start of a server, removes the images of rows that belong to no epoch that may be answered. Something may
+/// have been taken out of the store while the server was down.
 pub(super) async fn forget_retired(cluster: &Arc<Cluster>) {
     let cluster = cluster.clone();
     let forgotten = blocking(move || {

@@ -1,10 +1,11 @@
-//! The scrub: a task that slowly reads again what the server serves, mapped cells and the layers of its epochs, so that
-//! damage is found where nobody asks.
+//! The scrub: a task that slowly reads the served data again, mapped cells and the layers of the served epochs. It
+//! finds damage in data that nobody asks for.
 //!
-//! A mapped cell is compared block by block; one that has changed is flagged, and the keeper drops it and makes it
-//! anew. A layer file is compared with its checksum; a server cannot make it anew, so the file is named in the log, in
-//! `/readyz` and in a metric until it is sound again. Layers in S3 are not read: each pass would fetch the store.
-//! Memory: a block. Pace: [`ClusterOptions::scrub`](super::ClusterOptions::scrub) bytes a second, over all files.
+//! A mapped cell is compared block by block. A damaged cell is flagged, and the keeper drops the cell and makes it
+//! again. A layer file is compared with its checksum. A server cannot make a layer file again, so the file is named in
+//! the log, in `/readyz` and in a metric until it is sound again. Layers in S3 are not read, because each pass would
+//! fetch the store. Memory: a block. Pace: [`ClusterOptions::scrub`](super::ClusterOptions::scrub) bytes a second, over
+//! all files.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,18 +19,18 @@ use tokio::time::sleep;
 use super::{Cluster, blocking};
 use webstrata_cells::image::guard::BLOCK;
 
-/// Blocks of a cell that are compared at once.
+/// The number of blocks of a cell that are compared at once.
 const BLOCKS_AT_ONCE: usize = 64;
-/// The least time from the end of a pass to the next one.
+/// The shortest time from the end of a pass to the next pass.
 const PAUSE: Duration = Duration::from_secs(1);
-/// Damaged files that `/readyz` names.
+/// The number of damaged files that `/readyz` names.
 const FILES_SHOWN: usize = 5;
 
-/// What the scrub has read and found.
+/// The bytes that the scrub has read, and the damage that it has found.
 #[derive(Default)]
 pub(super) struct Scrubbed {
     bytes: AtomicU64,
-    /// Damaged files of the store, each with what is wrong.
+    /// Damaged files of the store, by path, each with the description of its damage.
     damaged: Mutex<BTreeMap<String, String>>,
 }
 
@@ -39,13 +40,13 @@ impl Scrubbed {
         self.damaged.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How many files are damaged, and how many bytes were read.
+    /// The number of damaged files, and the number of bytes that were read.
     pub(super) fn counts(&self) -> (u64, u64) {
         (self.damaged().len() as u64, self.bytes.load(Ordering::Relaxed))
     }
 }
 
-/// The damaged files, a line each.
+/// The damaged files, one line each.
 impl fmt::Display for Scrubbed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let damaged = self.damaged();
@@ -75,13 +76,14 @@ pub(super) async fn scrub(cluster: Arc<Cluster>, mut stop: watch::Receiver<bool>
     }
 }
 
-/// Counts bytes, and waits as long as they may take.
+/// Counts bytes, and waits for as long as they take at the pace of the scrub.
 async fn pace(cluster: &Cluster, bytes: u64) {
     cluster.scrubbed.bytes.fetch_add(bytes, Ordering::Relaxed);
     sleep(Duration::from_secs_f64(bytes as f64 / cluster.options.scrub as f64)).await;
 }
 
-/// Compares the mapped cells. None is held longer than one step takes, so that what is dropped meanwhile is gone.
+/// Compares the mapped cells. No cell is held for longer than one step, so that a cell that is dropped meanwhile is
+/// freed.
 async fn cells(cluster: &Cluster) {
     let labels: Vec<_> = {
         let held = cluster.held();
@@ -95,7 +97,7 @@ async fn cells(cluster: &Cluster) {
             && !cell.is_damaged()
         {
             let blocks = block..block + BLOCKS_AT_ONCE;
-            // What is wrong is flagged in the cell.
+            // The cell flags its own damage.
             let _ = blocking(move || cell.verify(blocks).is_ok()).await;
             pace(cluster, (BLOCKS_AT_ONCE * BLOCK) as u64).await;
             block += BLOCKS_AT_ONCE;
@@ -103,7 +105,7 @@ async fn cells(cluster: &Cluster) {
     }
 }
 
-/// Compares the layer files of all epochs that are served. No lease is held from one file to the next.
+/// Compares the layer files of all served epochs. No lease is held between two files.
 async fn layers(cluster: &Cluster) {
     let mut files = BTreeMap::new();
     for (&epoch, store) in cluster.state().stores.iter().filter(|(_, store)| store.location().directory().is_some()) {

@@ -1,4 +1,5 @@
-//! Makes a map from what servers publish: who holds which cell, where each cell is placed, which epoch is current.
+//! Makes a map from the published pairs of servers: which server holds which cell, where each cell is placed, and which
+//! epoch is current.
 //!
 //! The survey is a pure function of its input, so that tests need no cluster. Servers publish in gossip:
 //!
@@ -25,10 +26,10 @@ use crate::protocol::proto::{Cell, Epoch, Row, Server};
 use webstrata_cells::image::label::range_number;
 use webstrata_cells::image::label::{partitions, source_of};
 
-/// The name of what a server says of removals.
+/// The name of the pair for removals.
 pub(super) const REMOVED: &str = "removed";
 
-/// What all servers publish, by index in `servers`.
+/// The pairs that all servers publish, by index in `servers`.
 pub(super) struct Survey {
     pub(super) servers: Vec<Server>,
     /// Whether each server takes part in placement.
@@ -44,10 +45,10 @@ pub(super) struct Layout {
     key: String,
     end_uid: Uid,
     times: (i64, i64),
-    /// Whether it has a capture with a status of 400 or above.
+    /// Whether the row has a capture with a status of 400 or above, or removes something.
     has_failures: bool,
     removes: bool,
-    /// Whether it has a capture whose links are unknown.
+    /// Whether the row has a capture with unknown links.
     has_unknown: bool,
     cells: Vec<CellSummary>,
 }
@@ -55,7 +56,7 @@ pub(super) struct Layout {
 /// The data of a cell that the survey needs.
 struct CellSummary {
     load: Load,
-    /// UIDs of its URLs, and of its records.
+    /// The UIDs of the URLs of the cell, and of its records.
     urls: Range<Uid>,
     records: Range<Uid>,
     first_key: Vec<u8>,
@@ -134,12 +135,12 @@ impl Survey {
         self.lives.iter().filter(|&&lives| lives).count()
     }
 
-    /// What each live server publishes, with the server.
+    /// Each live server, with the pairs that it publishes.
     pub(super) fn live_servers(&self) -> impl Iterator<Item = (&Server, &Pairs)> {
         self.servers.iter().zip(&self.pairs).zip(&self.lives).filter(|(_, lives)| **lives).map(|(server, _)| server)
     }
 
-    /// What all servers publish, also those that have just become silent.
+    /// The pairs that all servers publish, including servers that have just become silent.
     pub(super) fn all_pairs(&self) -> impl Iterator<Item = &Pairs> {
         self.pairs.iter()
     }
@@ -153,7 +154,7 @@ impl Survey {
         self.live_pairs().filter_map(|pairs| pairs.get("current")?.parse().ok()).max().unwrap_or(0)
     }
 
-    /// The newest epoch that takes something out, by what live servers say.
+    /// The newest epoch that takes something out, according to live servers.
     pub(super) fn removed_in(&self) -> u64 {
         self.live_pairs().filter_map(|pairs| pairs.get(REMOVED)?.parse().ok()).max().unwrap_or(0)
     }
@@ -223,7 +224,7 @@ pub(super) fn epochs_of(pairs: &Pairs) -> impl Iterator<Item = EpochId> {
     pairs.get("epochs").into_iter().flat_map(|text| text.split(',')).filter_map(|epoch| epoch.parse().ok())
 }
 
-/// What this server publishes: its epochs, and its cells of these rows.
+/// The pairs that this server publishes: its epochs, and its cells of these rows.
 pub(super) fn pairs_of(current: u64, epochs: &[EpochId], rows: &[(&Layout, BTreeSet<u32>)], leaving: bool) -> Pairs {
     let list: Vec<String> = epochs.iter().map(EpochId::to_string).collect();
     let mut pairs =

@@ -1,4 +1,4 @@
-//! Attendants: values that stay with a call until its answer has ended, and learn how it ended.
+//! Attendants: values that stay with a call until its answer has ended, and that learn how the answer ended.
 //!
 //! A call ends when the body of its answer ends, fails, or is dropped because the caller went away. Then the attendant
 //! is dropped, exactly once. The frames of the body pass unchanged. Cost: one allocation a call.
@@ -15,7 +15,7 @@ use crate::guard::refusal::{code_of, is_grpc};
 
 /// A value that stays with a call. It is dropped when the answer has ended.
 pub(crate) trait Attendant: Send + Unpin + 'static {
-    /// Where to record the end of the call, if the attendant needs it.
+    /// The record of the end of the call, if the attendant needs one.
     fn outcome(&mut self) -> Option<&mut Outcome> {
         None
     }
@@ -26,7 +26,7 @@ pub(crate) trait Attendant: Send + Unpin + 'static {
     }
 }
 
-/// How a call ended, as far as known.
+/// How a call ended. The fields are filled while the answer is sent.
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
     code: Option<Code>,

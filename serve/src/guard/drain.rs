@@ -57,7 +57,7 @@ pub enum Phase {
 pub enum End {
     /// All calls were answered.
     Whole,
-    /// These connections, most of them with calls, were cut.
+    /// These connections were cut, most of them with calls.
     Cut {
         /// The number of cut connections.
         connections: usize,
@@ -72,7 +72,7 @@ pub struct Drain {
     phase: watch::Sender<Phase>,
     /// Whether the server is ready, or why not.
     ready: watch::Sender<Result<(), String>>,
-    /// What else `/readyz` says of a server that is ready.
+    /// Further lines of `/readyz` for a server that is ready.
     notes: watch::Sender<String>,
     health: HealthReporter,
     /// Held while health checks are updated, so that the last update is the newest.
@@ -114,7 +114,8 @@ impl Drain {
         Box::pin(async move { drain.reached(Phase::Stopped).await })
     }
 
-    /// Sets whether the server is ready, or what it lacks, for `/readyz`. A server that shuts down is never ready.
+    /// Sets whether the server is ready, for `/readyz`. The error says what the server lacks. A server that shuts down
+    /// is never ready.
     pub async fn set_ready(&self, ready: Result<(), String>) {
         let is_ready = ready.is_ok();
         if self.ready.send_replace(ready).is_ok() != is_ready {

@@ -1,9 +1,10 @@
-//! The host that a call names: exactly one, and where only this machine can call, one that is this server's.
+//! Checks the host that a call names. A call must name exactly one host. If the server listens on a loopback address,
+//! the name must be one of the server's names.
 //!
-//! A page of a stranger can make a browser on this machine call this server: the stranger's own name leads to the
+//! A page of a stranger can make a browser on this machine call this server. The stranger's own name leads to the
 //! loopback address a moment after the page was loaded (DNS rebinding), so that the page may read the answers. But the
-//! browser still names the stranger's host. So a server that listens on a loopback address refuses names that are not
-//! its own. A server that listens elsewhere is called by whatever name its network has for it.
+//! browser still names the stranger's host. A server that listens on a loopback address therefore refuses names that
+//! are not its own. A server that listens elsewhere accepts every name that its network has for it.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -25,7 +26,8 @@ use crate::protocol::status::{Reason, bad, refuse};
 pub struct Hosts(Option<Arc<[String]>>);
 
 impl Hosts {
-    /// Of a server that listens at an address: names beside those of the loopback addresses. `*` is every name.
+    /// The names of a server that listens at `listen`. On a loopback address, the server accepts `names` and the names
+    /// of the loopback addresses; `*` accepts every name. At any other address, it accepts every name.
     #[must_use]
     pub fn of(listen: SocketAddr, names: Vec<String>) -> Self {
         let is_open = !listen.ip().is_loopback() || names.iter().any(|name| name == "*");

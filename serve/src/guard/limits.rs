@@ -67,8 +67,8 @@ pub struct Limits {
     pub connections: usize,
     /// How long a connection may have no calls.
     pub idle: Duration,
-    /// Bytes of memory that all calls hold together for what they are about: half for answers, of which one call may
-    /// have half, and half for the work in cells.
+    /// The bytes of memory that all calls may hold together. Half is for answers, and one call may have half of that.
+    /// The other half is for the work in cells.
     pub memory: usize,
     /// One caller may have at most one `sharers`-th of the permits, of the waiting calls and of the connections.
     pub sharers: usize,
@@ -241,7 +241,7 @@ impl Admission {
     /// Permits according to the limits.
     #[must_use]
     pub fn new(limits: &Limits) -> Self {
-        // The semaphore refuses larger numbers, which are no real limit.
+        // The semaphore refuses larger numbers, which do not limit anything.
         let bounded = |permits: usize| permits.min(Semaphore::MAX_PERMITS);
         Self(Arc::new(Pool::COUNTED.map(|pool| {
             let (calls, queue) = match pool {

@@ -1,15 +1,15 @@
-//! The memory of calls: a [`Budget`] of the server that each call is charged against.
+//! The memory of calls. The server has a [`Budget`], and each call is charged against it.
 //!
-//! What a call needs depends on what it asks about: a page with three links, or a URL with ten million. A [`Charge`]
-//! belongs to one call. It is free up to [`FREE`] bytes, so that small calls cost nothing here; beyond that it takes
-//! from the budget, and gives all back when it is dropped. Who fetches or makes something large says so before, or as
-//! soon as the size is known: [`Charge::cover`] for what is needed at the moment, [`Charge::keep`] for what stays until
-//! the call ends. If the budget is taken, a charge waits for a while and is then refused with `OVERLOADED`: a retry may
-//! succeed. A call that needs more than one call may have is refused at once with `ANSWER_TOO_LARGE`: a retry never
-//! succeeds.
+//! The memory that a call needs depends on its question: a page may have three links, a URL ten million. A [`Charge`]
+//! belongs to one call. Its first [`FREE`] bytes are free, so that small calls cost nothing here. Further bytes are
+//! taken from the budget, and all of them are given back when the charge is dropped. Code that fetches or makes
+//! something large charges for it before, or as soon as the size is known. [`Charge::cover`] charges for memory that is
+//! needed at the moment, [`Charge::keep`] for memory that stays until the call ends. If other calls hold the budget, a
+//! charge waits for a while and is then refused with `OVERLOADED`: a retry may succeed. A call that needs more than the
+//! limit of one call is refused at once with `ANSWER_TOO_LARGE`: a retry never succeeds.
 //!
-//! Promises: all calls together hold at most the budget, and [`FREE`] bytes each. Sizes are estimates of what this
-//! crate allocates, not of what allocators add. Costs of a call that stays below [`FREE`]: a lock.
+//! Promises: all calls together hold at most the budget, and [`FREE`] bytes each. Sizes are estimates of the memory
+//! that this crate allocates, without the overhead of allocators. Cost of a call that stays below [`FREE`]: a lock.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,12 +21,13 @@ use tonic::Status;
 
 use crate::protocol::status::{KEPT, Reason, refuse};
 
-/// Bytes of one permit.
+/// The number of bytes of one permit.
 const UNIT: usize = 64 << 10;
-/// Bytes that a call may hold beside the budget.
+/// The number of bytes that a call may hold without a charge to the budget.
 pub const FREE: usize = 1 << 20;
 
-/// Memory that calls share. Clones share it too. The default has no bound, for questions within a process.
+/// The memory that calls share. Clones of a budget share the same memory. The default has no bound, for questions
+/// within a process.
 #[derive(Clone, Debug, Default)]
 pub struct Budget(Option<Arc<Pot>>);
 
@@ -34,7 +35,7 @@ pub struct Budget(Option<Arc<Pot>>);
 struct Pot {
     units: Arc<Semaphore>,
     units_max: usize,
-    /// What one call may have.
+    /// The most units that one call may hold.
     call_units_max: usize,
     wait: Duration,
     /// Whether a call took or gave back something since [`Budget::was_used`] was last asked.
@@ -42,7 +43,8 @@ struct Pot {
 }
 
 impl Budget {
-    /// A budget of so many bytes, of which one call may have so many. A call waits so long if the budget is taken.
+    /// A budget of `bytes`, of which one call may hold at most `call_bytes`. If the budget is taken, a call waits at
+    /// most `wait`.
     #[must_use]
     pub fn new(bytes: usize, call_bytes: usize, wait: Duration) -> Self {
         let most = Semaphore::MAX_PERMITS.min(u32::MAX as usize);
@@ -52,14 +54,14 @@ impl Budget {
         Self(Some(Arc::new(Pot { units, units_max, call_units_max, wait, used })))
     }
 
-    /// A charge of a new call, of nothing yet.
+    /// The charge of a new call, which holds no memory yet.
     #[must_use]
     pub fn charge(&self) -> Charge {
         Charge { budget: self.clone(), held: Mutex::default() }
     }
 
-    /// A charge of so many bytes at once, or of the whole budget if that is less. Waits without an end: only for work
-    /// that waits for nothing else.
+    /// A charge of `bytes` at once, or of the whole budget if `bytes` is larger. Waits without a time limit. Only for
+    /// work that waits for nothing else.
     pub(crate) async fn at_most(&self, bytes: usize) -> Charge {
         let charge = self.charge();
         if let (Some(pot), true) = (&self.0, bytes > FREE) {
@@ -72,20 +74,20 @@ impl Budget {
         charge
     }
 
-    /// Bytes that calls hold at the moment.
+    /// The number of bytes that calls hold at the moment.
     #[must_use]
     pub fn held_bytes(&self) -> usize {
         self.0.as_ref().map_or(0, |pot| (pot.units_max - pot.units.available_permits()) * UNIT)
     }
 
-    /// Whether a call took or gave back anything since the last time that this was asked.
+    /// Whether a call took or gave back memory since the last call of this method.
     #[must_use]
     pub fn was_used(&self) -> bool {
         self.0.as_ref().is_some_and(|pot| pot.used.swap(false, Ordering::Relaxed))
     }
 }
 
-/// What one call holds of a budget.
+/// The memory that one call holds of a budget.
 #[derive(Debug, Default)]
 pub struct Charge {
     budget: Budget,
@@ -104,10 +106,11 @@ impl Charge {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Charges for so many bytes beside those that stay. What is needed one after the other is charged for once.
+    /// Charges for `bytes`, in addition to the kept bytes. Successive charges reuse the same memory, so memory that is
+    /// needed at different times is charged for once.
     ///
     /// # Errors
-    /// `ANSWER_TOO_LARGE` for more than one call may have, `OVERLOADED` if other calls hold the budget.
+    /// `ANSWER_TOO_LARGE` if the call would hold more than one call may; `OVERLOADED` if other calls hold the budget.
     pub async fn cover(&self, bytes: usize) -> Result<(), Status> {
         let Some(pot) = &self.budget.0 else { return Ok(()) };
         let missing = {
@@ -137,7 +140,7 @@ impl Charge {
         Ok(())
     }
 
-    /// Charges for so many bytes more that stay until the call ends.
+    /// Charges for `bytes` more, which stay until the call ends.
     ///
     /// # Errors
     /// See [`Charge::cover`].
@@ -149,7 +152,7 @@ impl Charge {
 
 impl Drop for Charge {
     fn drop(&mut self) {
-        // What was held is free from now on.
+        // The held memory is free from now on.
         if let (Some(pot), Some(permit)) = (&self.budget.0, self.lock().permit.take()) {
             drop(permit);
             pot.used.store(true, Ordering::Relaxed);

@@ -13,7 +13,7 @@ pub const READY: &str = "/readyz";
 /// The path of the liveness check.
 pub const LIVE: &str = "/livez";
 
-/// Segments of a path that goes on, at most.
+/// The most segments in the path of a method that is a prefix.
 const PREFIX_SEGMENTS: usize = 2;
 
 /// Calls that share one limit. Pools are independent: a call may wait for calls of a later pool, never of an earlier

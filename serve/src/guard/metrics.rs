@@ -4,9 +4,9 @@
 //! that passes [`Metrics::around`]. The numbers of [`Admission`] and [`Connections`] are read at each scrape. The
 //! server sets all other metrics. `/metrics` gives OpenMetrics 1.0, or the older text format of Prometheus.
 //!
-//! Promises: all names but those of the process begin with `webstrata_`, and end in their unit. Labels come from fixed
-//! lists, so the number of metrics is bounded whatever callers send. Memory: below a megabyte. Costs of a call: three
-//! look-ups and a clock.
+//! Promises: all names begin with `webstrata_`, except the names of process metrics, and end in their unit. Labels come
+//! from fixed lists, so the number of metrics is bounded whatever callers send. Memory: below a megabyte. Costs of a
+//! call: three look-ups and a clock.
 
 mod exposition;
 mod process;
@@ -43,7 +43,7 @@ use webstrata_cells::image::Residence;
 /// Upper bounds of the times of calls, in seconds.
 const SECONDS: [f64; 17] =
     [5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0];
-/// What the names of the metrics of a server begin with.
+/// The prefix of the names of a server's metrics.
 const PREFIX: &str = "webstrata";
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -270,7 +270,7 @@ impl Metrics {
     }
 
     /// Sets the number of cells that are not on all their servers, the number of replicas, and the number of servers
-    /// that see the cluster otherwise.
+    /// with a different view of the cluster.
     pub fn agreement(&self, unsettled: u64, replicas: u64, differing: u64) {
         self.0.cells_unsettled.set(unsettled);
         self.0.replicas.set(replicas);
@@ -435,7 +435,7 @@ mod tests {
     use crate::protocol::proto::{CellName, FetchRequest};
     use tokio_stream::StreamExt;
 
-    /// The value of the one figure of this name and labels.
+    /// The value of the only metric with this name and these labels.
     fn figure(text: &str, name: &str) -> Option<f64> {
         let mut found = text.lines().filter_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok());
         let value = found.next();
@@ -497,12 +497,12 @@ mod tests {
         }
         assert_eq!(figure(&answer, "webstrata_calls_refused_total{pool=\"ask\"}"), Some(1.0));
         assert_eq!(figure(&answer, "webstrata_calls_waiting{pool=\"links\"}"), Some(0.0));
-        // Three parts of a byte, each a message of three bytes behind a head of five.
+        // Three parts of one byte each. Each part is a message of three bytes after a header of five bytes.
         assert_eq!(figure(&answer, "webstrata_answer_bytes_total{method=\"Cells/Fetch\"}"), Some(24.0));
         let bucket = |most: &str| {
             figure(&answer, &format!("webstrata_call_seconds_bucket{{le=\"{most}\",method=\"Cells/Ask\"}}"))
         };
-        // Three took longer than two milliseconds.
+        // Three calls took longer than two milliseconds.
         assert!(bucket("0.002").is_some_and(|count| count <= 2.0) && bucket("+Inf") == Some(5.0), "{answer}");
         assert!(figure(&answer, "webstrata_call_seconds_sum{method=\"Cells/Ask\"}").is_some_and(|sum| sum > 0.006));
     }

@@ -61,7 +61,7 @@ pub struct SecurityOptions {
     pub tokens: Option<PathBuf>,
 }
 
-/// What is wrong with a file of certificates, keys or tokens.
+/// An error in the options, or in a file of certificates, keys or tokens.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SecurityError {
@@ -245,7 +245,7 @@ impl Security {
         self.expiries.load_full()
     }
 
-    /// Whether others can call this server, as far as its certificate goes.
+    /// Whether callers can call this server, judged by the validity of its certificate.
     ///
     /// # Errors
     /// The certificate has expired; the message names the file.

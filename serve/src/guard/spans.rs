@@ -1,10 +1,11 @@
 //! Spans: each call has one span, in the log of a server and across the servers that the call reaches.
 //!
 //! A call runs in a span of `tracing` with its `method`, `path`, `peer`, `trace`, and, when known, `epoch`, `code`,
-//! `seconds` and `bytes`. When it ends, an event says so: the access log. Both have the target [`ACCESS`], so a filter
-//! can show them apart from the rest of the log; the end of calls without a limit, as gossip and health checks, is for
-//! debugging. The header `traceparent` (W3C Trace Context, level 1) gives the position in a [`Trace`]. [`propagate`]
-//! adds the header to the calls that this call makes. With the feature `otel`, spans are exported by OTLP.
+//! `seconds` and `bytes`. When the call ends, it logs an event: the access log. The span and the event have the target
+//! [`ACCESS`], so a filter can separate them from the rest of the log. The event of calls without a limit, such as
+//! gossip and health checks, has the level DEBUG. The header `traceparent` (W3C Trace Context, level 1) gives the
+//! position in a [`Trace`]. [`propagate`] adds the header to the calls that this call makes. With the feature `otel`,
+//! spans are exported by OTLP.
 //!
 //! Promises: an invalid header begins a new trace. Names of methods come from a fixed list. A task or thread of a call
 //! has the trace only if it runs in [`within`]. Costs of a call: a span, which is almost free without a subscriber.
@@ -94,7 +95,7 @@ fn random() -> u64 {
     RandomState::new().hash_one(0).max(1)
 }
 
-/// The position of the current call: of the current span, else of the task.
+/// The position of the current call in its trace: the position of the current span, or else of the task.
 #[must_use]
 pub fn current() -> Option<Trace> {
     #[cfg(feature = "otel")]

@@ -1,4 +1,5 @@
-//! The calls about what is around a page: its neighbourhood, and ways to other pages; and fields that requests share.
+//! The calls about the surroundings of a page: its neighbourhood, and ways to other pages. Also the fields that several
+//! requests share.
 
 use tonic::Status;
 use webstrata_layers::read::around::neighbourhood::NODES_MAX;
@@ -31,7 +32,7 @@ pub(super) fn order_of(number: i32) -> Result<Order, Status> {
     })
 }
 
-/// The refusal of a number that is none of an enumeration.
+/// The error for a number that an enumeration does not have.
 pub(super) fn none(field: &str, number: i32) -> Status {
     bad(format!("{field}: {number} is none"))
 }

@@ -1,4 +1,4 @@
-//! The call that tells who links to a target, and since when.
+//! The call that lists the pages that link to a target, with the times of the links.
 
 use tonic::Status;
 use webstrata_layers::read::around::referrers::ROWS_MAX;
@@ -69,7 +69,7 @@ async fn backlink_question(pinned: &Pinned, request: &proto::GetBacklinksRequest
         source => Some(pinned.matching(source_match, source, "source").await?),
     };
     let scope = pinned.scope((matched, &request.url, &target), request.internal, within).await?;
-    // Rows that are skipped are found, too: HTTP has keys that continue an answer.
+    // The answer also ranks the rows that `offset` skips. HTTP continues an answer by keys instead.
     let limit = limit_of(request.limit, ROWS_MAX);
     let limit = limit.saturating_add(usize::try_from(request.offset).unwrap_or(usize::MAX));
     let ranking = Ranking { unit, domain_of, period, event, interval, order, after: None, limit };

@@ -1,4 +1,4 @@
-//! The call that tells which pages died, and who still links to them.
+//! The call that lists the pages that died, and the pages that still link to them.
 
 use tonic::Status;
 use webstrata_layers::read::around::deaths::{LINKERS_MAX, ROWS_MAX, rows_max};

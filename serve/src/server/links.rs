@@ -76,7 +76,8 @@ fn fingerprint(store: &str, request: &proto::GetLinksRequest) -> Fingerprint {
     Fingerprint::of(&question.encode_to_vec()).of_store(store)
 }
 
-/// Where a page of links begins: the epoch (0: the current epoch), the list, and the link in the list.
+/// The position at which a page of links begins: the epoch (0: the current epoch), the index of the list, and the first
+/// link in the list.
 fn start_of(store: &str, request: &proto::GetLinksRequest) -> Result<(u64, usize, Uid), Status> {
     if request.page_token.is_empty() {
         return Ok((request.epoch, 0, Uid(0)));
@@ -87,7 +88,7 @@ fn start_of(store: &str, request: &proto::GetLinksRequest) -> Result<(u64, usize
 }
 
 impl LinksService {
-    /// Adds to an answer the pages of which it is unknown whether they link.
+    /// Adds to an answer the pages for which it is unknown whether they link.
     async fn put_unknown(
         &self,
         answer: &mut proto::GetLinksResponse,
@@ -149,7 +150,7 @@ impl Links for LinksService {
         answer.counts = vec![0; request.uids.len()];
         let question = fingerprint(self.shared.cluster.store(), &request);
         let token_at = |item: usize, link: Uid| token(pinned.epoch(), [item as u64, link.0, 0], question);
-        // Asked in steps, so that what is beyond the limit is hardly looked for.
+        // The clerk is asked in steps, so that few links beyond the limit are read.
         let uids = Uid::slice(&request.uids);
         let (mut item, mut first, mut step) = (item, first, 1);
         while item < request.uids.len() {
@@ -467,7 +468,7 @@ async fn uid_intervals_of(
     pinned.matching(match_of(request.r#match)?, &request.url, "url").await
 }
 
-/// Which URLs match a URL, as a number of [`proto::Match`].
+/// The rule by which URLs match a URL, from a number of [`proto::Match`].
 pub(super) fn match_of(number: i32) -> Result<Match, Status> {
     Ok(match proto::Match::try_from(number).map_err(|_| bad(format!("match: {number} is none")))? {
         proto::Match::Exact => Match::Exact,

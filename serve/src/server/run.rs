@@ -53,7 +53,7 @@ const ADMIN_MAX: Duration = Duration::from_secs(60);
 pub struct ServerOptions {
     /// How the server takes part in its cluster.
     pub cluster: ClusterOptions,
-    /// How the clerk of the server asks.
+    /// The options of the server's clerk.
     pub clerk: ClerkOptions,
     /// The limits on concurrent work.
     pub limits: Limits,
@@ -71,7 +71,7 @@ pub struct ServerOptions {
     pub admin: Option<SocketAddr>,
     /// Why no other server may join this server; `None` if other servers may join.
     pub alone: Option<Alone>,
-    /// How answers over HTTP are.
+    /// The options of answers over HTTP.
     pub http: HttpOptions,
     /// Gives memory that is free in this process back to the system; called after large calls.
     pub give_back: fn(),
@@ -144,7 +144,7 @@ pub enum ServerError {
     Transport(#[from] tonic::transport::Error),
 }
 
-/// What to do where a server cannot listen.
+/// The advice in the message of a server that cannot listen.
 fn advice(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::AddrInUse => "; another program uses this port",
@@ -179,7 +179,7 @@ impl Server {
         Self::over(location, address, incoming, connections, options).await
     }
 
-    /// As [`Server::start`], over a stream of connections from any transport. If the shutdown takes too long, the
+    /// Like [`Server::start`], over a stream of connections from any transport. If the shutdown takes too long, the
     /// server cuts the connections in `connections`.
     ///
     /// # Errors
@@ -288,7 +288,7 @@ impl Server {
     /// another server has its name.
     ///
     /// # Errors
-    /// [`ServerError::Exchanged`]: the answers until the end are of the earlier store, where that was replaced.
+    /// [`ServerError::Exchanged`]. If the store was replaced, all answers until the end are from the earlier store.
     pub async fn ended(&mut self) -> Result<End, ServerError> {
         let cluster = self.shared.cluster.clone();
         tokio::select! {
@@ -330,7 +330,7 @@ async fn serve_admin(listener: TcpListener, router: Router, mut stop: watch::Rec
     }
 }
 
-/// What is tidied up.
+/// The state that [`tidy`] cleans up.
 type Tidied = (Limits, Admission, ([Budget; 2], fn()), Connections);
 
 /// Closes idle connections, drops answers that nobody reads, and gives memory of large calls back to the system, until

@@ -318,7 +318,7 @@ async fn measure(servers: Handle) -> anyhow::Result<()> {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         usize::try_from(seed >> 33).expect("64 bits") % end
     };
-    // Random pages, and random links of them, most of which are hubs.
+    // Random pages, and random links of these pages. Most of the links are hubs.
     let urls = usize::try_from(pinned.len())?;
     let (mut pages, mut hubs) = (Vec::new(), Vec::new());
     for _ in 0..1000 {

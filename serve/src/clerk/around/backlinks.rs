@@ -1,15 +1,17 @@
-//! When pages linked to a target, and from which hosts ([`webstrata_layers::record::backlink`] has the rule).
+//! Backlinks: the times at which pages linked to a target, and the hosts of these pages.
+//! [`webstrata_layers::record::backlink`] has the rule.
 //!
 //! ```text
 //! UIDs of the target --[cells of the target]--> pages that link --[cells of the pages]--> their stays --+--> Tally
 //!      (a part at a time, for each row of URLs)            \--[cells of their URLs]--> their hosts ------/
 //! ```
 //!
-//! A page with captures in one row is answered by its cell; pages of several rows are fetched and joined here. Pages
-//! are asked for in batches of [`PAGES`], several at once, and [`webstrata_layers::Tally`] counts them as they come.
-//! Memory, charged to the call: [`SOURCES`] UIDs, a few batches, and the rows of the answer, however many pages link.
-//! Cost: each part of the sources reads all in-links of the target. Only pages in the scope of the question are asked
-//! for their stays, and only rows of URLs with such pages have parts.
+//! If a page has captures in one row only, the cell of the page answers. A page with captures in several rows is
+//! fetched and joined here. The clerk asks for pages in batches of [`PAGES`], several at once, and
+//! [`webstrata_layers::Tally`] counts the pages as they come. Memory, charged to the call: [`SOURCES`] UIDs, a few
+//! batches, and the rows of the answer, however many pages link. Cost: each part of the sources reads all in-links of
+//! the target. Only pages in the scope of the question are asked for their stays, and only rows of URLs with such pages
+//! have parts.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -40,13 +42,13 @@ use crate::protocol::status::fits_in_parts;
 pub struct BacklinkQuestion {
     /// UIDs of the URLs of the target.
     pub target: Vec<Range<Uid>>,
-    /// Which pages count.
+    /// The pages that count.
     pub scope: Scope,
-    /// What is asked of the pages that link.
+    /// How the pages that link are counted, selected and ordered.
     pub ranking: Ranking,
 }
 
-/// Who links to a target.
+/// The pages, hosts or domains that link to a target.
 #[derive(Clone, Debug)]
 pub struct BacklinkAnswer {
     /// Counts, hosts and rows.
@@ -55,7 +57,7 @@ pub struct BacklinkAnswer {
     pub urls: Vec<String>,
 }
 
-/// What a target is in one epoch of one store.
+/// The key of a target in [`Remembered`]: the store, the epoch, the UIDs and the scope.
 #[derive(PartialEq, Eq)]
 struct TargetKey {
     store: String,
@@ -64,17 +66,18 @@ struct TargetKey {
     scope: Scope,
 }
 
-/// Pages of one row that follow one another, and their hosts: for pages that follow one another, a host and a number.
+/// Consecutive linking pages of one row, and their hosts. Each host comes with the number of its consecutive pages.
 #[derive(Default)]
 struct Part {
     pages: Vec<(Uid, Backlink)>,
     hosts: Vec<(String, u64)>,
 }
 
-/// All pages that link to a target, by row of their URLs.
+/// All pages that link to a target, each part with the row of its URLs.
 type Parts = Vec<(usize, Part)>;
 
-/// The pages that link to the targets that were asked for last, the latest at the end; targets with few pages only.
+/// The linking pages of the targets that were asked for last, the latest target at the end. Only targets with few pages
+/// are remembered.
 #[derive(Default)]
 pub(in crate::clerk) struct Remembered(VecDeque<(TargetKey, Arc<Parts>)>);
 
@@ -99,7 +102,7 @@ impl Remembered {
     }
 }
 
-/// Forgets targets of epochs that are no longer served, as the map changes.
+/// Forgets the targets of epochs that are no longer served, whenever the map changes.
 pub(in crate::clerk) async fn forget_retired(clerk: Weak<Shared>) {
     let Some(mut maps) = clerk.upgrade().map(|shared| shared.map.clone()) else { return };
     while maps.changed().await.is_ok() {
@@ -109,34 +112,36 @@ pub(in crate::clerk) async fn forget_retired(clerk: Weak<Shared>) {
     }
 }
 
-/// The most targets that are remembered, the most pages of one of them, and of all of them; a page takes about 200
-/// bytes.
+/// The most remembered targets, the most pages of one remembered target, and the most pages of all remembered targets.
+/// A page takes about 200 bytes.
 const REMEMBERED_TARGETS: usize = 32;
 const TARGET_PAGES: usize = 1 << 14;
 const REMEMBERED_PAGES: usize = 1 << 17;
 /// URLs looked up in one batch.
 const URLS: usize = 4096;
-/// Pages asked for in one batch.
+/// The most pages in one batch of questions about backlinks.
 const PAGES: usize = 1 << 12;
-/// Batches that are asked for at once.
+/// The number of batches that are asked for at once.
 const BATCHES: usize = 4;
-/// Bytes of a page while it is asked for, about.
+/// Approximate bytes of a page while the clerk asks for it.
 const PAGE_BYTES: usize = 512;
-/// Sources that are held of all rows together, and the fewest that are asked for in one answer.
+/// The number of sources that a call holds for all rows together, and the fewest sources that it asks for in one
+/// answer.
 const SOURCES: usize = 1 << 20;
 const SOURCES_MIN: usize = 1 << 14;
 
-/// The pages with URLs of one row that link, as far as they were asked for.
+/// The progress through the linking pages of one row of URLs.
 struct Sources {
-    /// Those that were not.
+    /// The UIDs that the clerk has not asked about yet.
     uids: Range<Uid>,
-    /// Those that wait.
+    /// Pages that link in some row and whose backlinks the clerk has not asked for yet.
     waiting: VecDeque<Uid>,
 }
 
 impl Pinned {
-    /// The pages that count: those of the source, if there is one, without the target's own pages, unless these count
-    /// as well. `url` is the target as the store spells it, `target` the UIDs that match it.
+    /// The pages that count: the pages of the source (`within`), or all pages if there is no source. The target's own
+    /// pages do not count, unless `is_internal` is set. `url` is the target as the store spells it, and `target` the
+    /// UIDs that match it.
     ///
     /// # Errors
     /// See [`Pinned`].
@@ -154,7 +159,7 @@ impl Pinned {
         Ok(Scope { within, except })
     }
 
-    /// Who links to a target, and since when.
+    /// Returns the pages, hosts or domains that link to a target, with their times.
     ///
     /// # Errors
     /// See [`Pinned`].
@@ -203,8 +208,8 @@ impl Pinned {
         Ok(())
     }
 
-    /// Calls `visit` with each page in a scope that ever linked to URLs of the target, and when it did: row by row, in
-    /// order of UIDs.
+    /// Calls `visit` with each page in a scope that ever linked to URLs of the target, and with the times of its links:
+    /// row by row, in order of UIDs.
     ///
     /// # Errors
     /// See [`Pinned`].
@@ -226,7 +231,7 @@ impl Pinned {
         Ok(())
     }
 
-    /// For each row the UIDs of its URLs, as far as pages in a scope may be among them.
+    /// For each row, the part of the UIDs of its URLs in which there may be pages of the scope.
     fn sources_by_row(&self, scope: &Scope) -> Vec<Sources> {
         let mut start = Uid(0);
         let rows = self.graph.rows.iter().map(|row| {
@@ -274,8 +279,8 @@ impl Pinned {
         Ok(found)
     }
 
-    /// Pages of an interval of UIDs that link to URLs of the target in some row, in order, and the UID where the list
-    /// continues.
+    /// The pages of an interval of UIDs that link to URLs of the target in some row, in order, and the UID where the
+    /// list continues.
     async fn sources_of(&self, target: &[Range<Uid>], uids: &Range<Uid>) -> Result<(Vec<Uid>, Uid), Status> {
         let mut cells = Vec::new();
         for row in &self.graph.rows {
@@ -335,7 +340,7 @@ impl Pinned {
         Ok(backlinks)
     }
 
-    /// One backlink for each page; without stays where it never linked.
+    /// One backlink for each page. The backlink of a page that never linked has no stays.
     async fn backlinks_of(&self, pages: &[Uid], target: &[Range<Uid>]) -> Result<Vec<Backlink>, Status> {
         let (single, split) = self.single(pages, Direction::Out, Window::ALWAYS);
         let ranges = ranges_of(target);
@@ -365,8 +370,8 @@ impl Pinned {
         Ok(backlinks)
     }
 
-    /// The hosts of URLs, given in order of UIDs: stretches of UIDs of one host, with the length of each. Empty for
-    /// URLs without a host.
+    /// The hosts of URLs, which are given in order of UIDs. Each run of neighbouring items of `uids` with one host
+    /// gives the host and the length of the run. The host is empty for URLs without a host.
     async fn hosts_of(&self, uids: &[Uid]) -> Result<Vec<(String, u64)>, Status> {
         let mut split = Split::of(&self.graph);
         let mut row = 0;
@@ -377,7 +382,8 @@ impl Pinned {
             let cell = self.graph.rows.get(row).and_then(|row| row.cell_of_url(uid));
             split.add(row, cell.ok_or_else(|| Status::internal(format!("no cell covers UID {uid}")))?, item);
         }
-        // UIDs rise, so the questions are in the order of the cells, and each is about UIDs that follow one another.
+        // The UIDs increase, so the questions are in the order of the cells, and each question has a contiguous part of
+        // `uids`.
         let questions = split.cell_questions(|question| QuestionKind::HostsOf(chosen(uids, &question.items)));
         let lists = taken(self.ask_apart(&questions).await?, |answer| match answer {
             AnswerKind::Stretches(hosts) => Some(hosts.hosts),

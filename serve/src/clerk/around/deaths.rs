@@ -1,7 +1,7 @@
-//! Pages that died, and who still links to them ([`webstrata_layers::read::around::deaths`] has the rules).
+//! Pages that died, and the pages that still link to them ([`webstrata_layers::read::around::deaths`] has the rules).
 //!
-//! Cells list the pages with failures, a part of the UIDs at a time; the captures of these tell the deaths. Memory,
-//! charged to the call: one part, and the rows of the answer.
+//! Cells list the pages with failures, for one part of the UIDs at a time. The captures of these pages show the deaths.
+//! Memory, charged to the call: one part, and the rows of the answer.
 
 use std::ops::Range;
 
@@ -45,7 +45,8 @@ impl Pinned {
         Ok(())
     }
 
-    /// For each page who links to it to this day, with the first `most` pages that link.
+    /// For each page, the number of pages that link to it as of the latest captures, the number of pages for which this
+    /// is unknown, and the first `most` pages that link.
     ///
     /// # Errors
     /// See [`Pinned`].
@@ -67,7 +68,7 @@ impl Pinned {
         Ok(linkers)
     }
 
-    /// The first `most` pages that link to a page to this day, of which there are at least so many.
+    /// The first `most` pages that link to a page as of the latest captures. At least `most` pages must link to it.
     async fn first_linkers(&self, page: Uid, most: usize) -> Result<Vec<Uid>, Status> {
         let (mut pages, mut next) = (Vec::new(), Some(Uid(0)));
         while let Some(first) = next.filter(|_| pages.len() < most) {

@@ -1,5 +1,5 @@
-//! What is around a page ([`webstrata_layers::read::around::neighbourhood`] has the rule): pages, directories, hosts
-//! or domains.
+//! The neighbourhood of a page as a graph of pages, directories, hosts or domains
+//! ([`webstrata_layers::read::around::neighbourhood`] has the rule).
 
 use tonic::Status;
 use webstrata_layers::read::around::neighbourhood::Sources;
@@ -12,44 +12,46 @@ use webstrata_url::domain_of;
 use crate::clerk::pinned::Pinned;
 use crate::protocol::status::fits_in_parts;
 
-/// Pages of the first ring that are asked for in one batch.
+/// The most pages of the first ring in one batch.
 const PAGES: usize = 512;
-/// Of more pages that link to the centre the record is not fetched: they are asked one after the other.
+/// If more pages than this link to the centre, its record of in-links is not fetched. The clerk asks for these pages
+/// batch by batch instead.
 const RECORD_SOURCES_MAX: u64 = 1 << 15;
-/// URLs looked up, or pages asked whether they were captured, in one batch.
+/// The most URLs in one batch of look-ups of URLs or captures.
 const URLS: usize = 4096;
 
 /// A neighbourhood with the names of its nodes.
 #[derive(Clone, Debug)]
 pub struct NeighbourhoodAnswer {
-    /// What a node is.
+    /// The grain of the nodes.
     pub grain: Grain,
     /// The nodes, in order of UIDs: URLs, directories, hosts or domains.
     pub nodes: Vec<Node>,
-    /// The place of the centre.
+    /// The index of the centre in `nodes`.
     pub centre: usize,
-    /// The links, in order of places.
+    /// The links between nodes, in order of the indexes of the nodes.
     pub edges: Vec<Edge>,
-    /// Nodes that are not in the answer.
+    /// The number of nodes that are not in the answer.
     pub left_out: usize,
-    /// Pages of the first ring whose links are not in the answer.
+    /// The number of pages of the first ring whose links are not in the answer.
     pub unread: usize,
 }
 
 /// A node of a neighbourhood.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
-    /// Its URL, directory, host or domain.
+    /// The URL, directory, host or domain.
     pub name: String,
-    /// How many URLs of it were found.
+    /// The number of URLs of the node that were found.
     pub urls: usize,
-    /// Whether it was ever captured; of others than URLs not asked, and true.
+    /// Whether the URL was ever captured. Always true for directories, hosts and domains: their captures are not looked
+    /// up.
     pub is_captured: bool,
 }
 
 impl Pinned {
-    /// The neighbourhood of a page. Nodes are of a grain; with `nodes_max` of the finest, from this one on, of which
-    /// there are at most so many ([`Folding`]).
+    /// The neighbourhood of a page, with nodes of a grain. With `nodes_max`, the grain is the finest one from `grain`
+    /// on that gives at most `nodes_max` nodes ([`Folding`]).
     ///
     /// # Errors
     /// See [`Pinned`].
@@ -124,7 +126,7 @@ impl Pinned {
         Ok(found.finish())
     }
 
-    /// The pages that link to the centre whose links stood longest.
+    /// The pages that link to the centre, restricted to the pages whose links stood longest.
     async fn longest_sources(&self, question: Near) -> Result<Sources, Status> {
         let centre = question.centre;
         let by_range = Direction::In(Precision::Range);

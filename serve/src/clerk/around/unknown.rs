@@ -1,7 +1,7 @@
-//! Pages of which it is unknown as of a time whether they link ([`webstrata_layers::record::capture::Linking`] is the
-//! rule).
+//! The pages for which it is unknown, as of a time, whether they link ([`webstrata_layers::record::capture::Linking`]
+//! has the rule).
 //!
-//! Cost: the captures of these pages; no call where no capture of the epoch has unknown links.
+//! Cost: the captures of these pages. If no capture of the epoch has unknown links, there is no call.
 
 use tonic::Status;
 use webstrata_layers::record::capture::is_unknown;
@@ -12,8 +12,8 @@ use crate::clerk::between::{PAGES, distinct, fitting};
 use crate::clerk::pinned::Pinned;
 
 impl Pinned {
-    /// For each UID the page itself, if its links are unknown as of a time; or the pages that ever linked to the URL
-    /// and whose links are unknown then, in increasing order.
+    /// For each UID and [`Direction::Out`], the page itself if its links are unknown as of a time. For in-links, the
+    /// pages that ever linked to the URL and have unknown links at that time, in increasing order.
     ///
     /// # Errors
     /// See [`Pinned`].
@@ -22,8 +22,9 @@ impl Pinned {
         self.unknown_in_windows(&items, direction, None).await
     }
 
-    /// The same, with a separate window for each item; of an interval nothing is unknown. `links`: the links of each
-    /// item in its window, if they are at hand: pages that link are not asked.
+    /// The same, with a separate window for each item. An item with an interval as its window has no unknown pages.
+    /// `links`: the links of each item in its window, if the caller has them. The clerk then does not ask about pages
+    /// that are known to link.
     pub(crate) async fn unknown_in_windows(
         &self,
         items: &[UidInWindow],
@@ -49,7 +50,7 @@ impl Pinned {
                 let sources = self.lists(&targets, Direction::In(Precision::Exact), Window::ALWAYS).await?;
                 for (&(item, _, as_of), sources) in dated.iter().zip(sources.iter()) {
                     let known = known(item);
-                    // Ranges name pages that may not link.
+                    // In-links of range precision may name pages that do not link.
                     let is_open = |source: &&Uid| !is_exact || known.binary_search(source).is_err();
                     asked.extend(sources.iter().filter(is_open).map(|&source| (source, item, as_of)));
                 }

@@ -7,7 +7,7 @@ use webstrata_layers::{AsOf, Direction, Precision, Search, Uid, Ways, Window};
 use crate::clerk::pinned::Pinned;
 use crate::protocol::status::Reason;
 
-/// Pages that are asked for in one batch.
+/// The most pages in one batch of questions about links.
 const PAGES: usize = 1024;
 
 impl Pinned {

@@ -1,4 +1,5 @@
-//! What the keeper does about [`Agreement`]: the number of replicas, views of others, and servers with one name.
+//! The keeper's part of [`Agreement`]: the number of replicas, the views of other servers, and servers with the same
+//! name.
 
 use std::time::Duration;
 
@@ -17,7 +18,7 @@ use crate::protocol::proto::links_client::LinksClient;
 const ALIVE: Duration = Duration::from_secs(1);
 
 impl Keeper {
-    /// Takes over the number of replicas of the cluster.
+    /// Takes over the number of replicas that the cluster has.
     pub(super) fn agree(&mut self, survey: &Survey) {
         let own = self.cluster.options.replicas;
         let agreed = replicas(survey).unwrap_or(own);
@@ -42,7 +43,7 @@ impl Keeper {
         View::of(survey, self.counts.replicas, self.counts.unsettled_now, current)
     }
 
-    /// What this server publishes about the cluster.
+    /// The pairs that this server publishes about the cluster.
     pub(super) fn pairs(&self, survey: &Survey) -> Pairs {
         let mut pairs = Pairs::from([
             (REPLICAS.to_owned(), self.cluster.options.replicas.to_string()),
@@ -85,7 +86,8 @@ impl Keeper {
         SEAT_ROUNDS * self.cluster.options.gossip
     }
 
-    /// Looks for another live server that has the name of this one. If the name is the other server's, this one ends.
+    /// Looks for another live server that has the name of this server. If the other server has the right to the name,
+    /// this server ends.
     pub(super) async fn look_for_namesakes(&mut self) {
         let found = self.cluster.members.namesake().await;
         let Some(Namesake { address, is_rightful }) = found else {

@@ -1,7 +1,8 @@
-//! Cells whose images change on the disk while they are served: they are dropped, so that they are made anew.
+//! Cells whose images change on the disk while they are served. The keeper drops these cells, so that they are made
+//! again.
 //!
-//! Cells find by themselves that they are damaged, when they are read and when the scrub reads them; the keeper looks
-//! at each of its checks. What was mapped stays so for questions that run, and these fail.
+//! A cell finds damage when it is read by a question or by the scrub. The keeper looks for damaged cells at each of its
+//! checks. Running questions keep the damaged image mapped, and they fail.
 
 use std::time::Duration;
 
@@ -9,15 +10,16 @@ use tokio::time::Instant;
 
 use super::{AGAIN, DOUBLINGS_MAX, Keeper};
 
-/// How often blocks of mapped cells are compared again when they are read.
+/// The interval after which blocks of mapped cells are compared again at the next read.
 const RECHECK: Duration = Duration::from_secs(10);
 
-/// So often a cell is made anew at once; then each time so often adds [`AGAIN`] to the wait.
+/// The number of times that a cell is made again at once. Each time that the count of damages grows by this number adds
+/// [`AGAIN`] to the wait.
 const TIMES_AT_ONCE: u32 = 8;
 
 impl Keeper {
-    /// Drops the cells whose images were found to have changed, so that they are made anew, and has blocks of the
-    /// others compared again when they are read next.
+    /// Drops the cells whose images were found to have changed, so that they are made again. Has the blocks of the
+    /// other cells compared again at the next read, at most every [`RECHECK`].
     pub(super) async fn drop_damaged(&mut self) {
         let held = self.cluster.held();
         let cells = || held.rows.values().flat_map(|row| row.cells());
@@ -30,7 +32,7 @@ impl Keeper {
             let (name, path) = ((cell.label().row, cell.label().partition), cell.path().display());
             let times = self.damages.entry(name).or_default();
             *times += 1;
-            // A disk that damages all that is written to it is not written to without end.
+            // The wait grows, so that a disk that damages all written data is not written to without end.
             let wait = AGAIN * (*times / TIMES_AT_ONCE).min(1 << DOUBLINGS_MAX);
             self.again.insert(name, Instant::now() + wait);
             self.counts.damaged += 1;
@@ -43,8 +45,8 @@ impl Keeper {
             );
             damaged.push(name);
         }
-        // A removal also clears the shelf. Images of an earlier process are not known to be wanted before the first
-        // look is over.
+        // A removal also clears the shelf. Before the first check is over, the keeper does not know which images of an
+        // earlier process are wanted.
         if !damaged.is_empty() {
             self.remove(&damaged).await;
         }

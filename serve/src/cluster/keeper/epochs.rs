@@ -1,4 +1,4 @@
-//! The epochs of a server: opening those of the store and of other servers, and choosing the current one.
+//! The epochs of a server: opens the epochs of the store and of other servers, and chooses the current epoch.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,8 +12,8 @@ use super::super::survey::{Holders, Survey};
 use super::{Keeper, PATIENCE};
 
 impl Keeper {
-    /// Takes in what other servers know of the store: a newer epoch, which this server then looks for at once, and an
-    /// epoch that takes something out.
+    /// Takes in the epochs that other servers know of. A newer epoch makes this server look at the store at once. An
+    /// epoch that takes something out is recorded.
     pub(super) fn listen(&mut self, survey: &Survey) {
         if survey.epochs().last().is_some_and(|id| id.epoch > self.newest.epoch) {
             self.looked = None;

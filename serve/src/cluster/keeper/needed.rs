@@ -1,8 +1,8 @@
-//! Cells that questions wait for because no server that holds them answers: this server makes them from its own copy or
-//! from the layers, at once, although they are placed elsewhere.
+//! Cells that questions wait for because no server that holds the cells answers. This server makes such cells at once,
+//! from its own copy or from the layers, although they are placed elsewhere.
 //!
-//! A server that is cut off from all others can so answer every question about the store that it reads. The cells are
-//! dropped as any cell that is placed elsewhere, when the other servers are there again.
+//! A server that is cut off from all others can therefore answer every question about the store that it reads. When the
+//! other servers are back, these cells are dropped like any cell that is placed elsewhere.
 
 use std::collections::BTreeSet;
 

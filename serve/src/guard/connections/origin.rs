@@ -1,8 +1,9 @@
 //! Origins: callers whose calls and connections count together, so that one caller cannot use up a server.
 //!
 //! An origin is an IP address (for IPv6 the /64 network, which one host has for itself) and, if the server has tokens,
-//! the token of the call. Tokens thus separate callers behind one proxy, and a caller with several tokens has several
-//! shares. All callers of one origin have one share. Connections without an address, as in tests, are one origin.
+//! the token of the call. Tokens therefore separate callers behind one proxy, and a caller with several tokens has
+//! several shares. All callers of one origin have one share. Connections without an address, as in tests, are one
+//! origin.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;

@@ -207,7 +207,7 @@ mod tests {
         let read = |body| async move { to_bytes(timely(Request::new(body), within).into_body(), 1 << 20).await };
         assert_eq!(read(Body::from("all of it")).await.expect("a body"), "all of it");
         read(pending_after(3)).await.expect_err("it never ends");
-        // A piece now and then does not help.
+        // A request that sends a piece now and then fails too.
         let drops = stream::unfold((), |()| async {
             sleep(Duration::from_millis(5)).await;
             Some((Ok::<_, std::io::Error>(Bytes::from_static(b"!")), ()))

@@ -49,10 +49,10 @@ async fn ten_times_more_calls_than_fit() {
             })
         });
         let asked: Vec<_> = asked.collect();
-        // No call has been answered when all that are too many are refused.
+        // All excess calls are refused before any call is answered.
         until(async || load(&admission, Pool::Ask).refused == round * 9 * 16).await;
         until(async || busy(&admission, Pool::Ask) == (calls, queue)).await;
-        // What runs for the limits may not have begun yet.
+        // A call that counts as running may not have reached the service yet.
         until(async || tardy.most.load(Ordering::SeqCst) == calls).await;
         tardy.released.send_replace(true);
         let mut served = 0;
@@ -116,7 +116,7 @@ async fn who_waits_is_let_in_or_refused_in_time() {
     };
     let first = ask(None);
     until(async || busy(&admission, Pool::Ask) == (1, 0)).await;
-    // As long as they want and may.
+    // Each call waits for as long as its caller wants and the server permits.
     let (patient, hasty) = (ask(None), ask(Some(50)));
     let (refused, time) = hasty.await.expect("no panic");
     assert!(matches!(refused, Err(Code::ResourceExhausted | Code::Cancelled | Code::DeadlineExceeded)), "{refused:?}");
@@ -161,7 +161,7 @@ async fn an_answer_keeps_its_place_until_it_has_ended() {
         let answer = channel.clone().fetch(FetchRequest { cell, source }).await;
         answer.map(tonic::Response::into_inner)
     };
-    // More than the buffers hold for a caller that does not read.
+    // The answer is larger than the buffers for a caller that does not read.
     let mut long = fetch(1_000_000, 0).await.expect("a quarter of the places is for images");
     assert_eq!(busy(&admission, Pool::Fetch), (1, 0));
     assert_eq!(fetch(1, 0).await.expect_err("no place").code(), Code::ResourceExhausted);
@@ -173,7 +173,7 @@ async fn an_answer_keeps_its_place_until_it_has_ended() {
     }
     assert_eq!(count, 1_000_000);
     until(async || busy(&admission, Pool::Fetch) == (0, 0)).await;
-    // Neither one that is dropped nor one that fails keeps it.
+    // An answer that is dropped or fails gives its permit back.
     drop(fetch(1_000_000, 0).await.expect("a place"));
     until(async || busy(&admission, Pool::Fetch) == (0, 0)).await;
     let mut failing = fetch(3, 1).await.expect("a place");
@@ -239,7 +239,7 @@ fn limits_fit_the_machine() {
     let (small, large) = (Limits::of_cores(2), Limits::of_cores(64));
     assert_eq!((small.calls, small.queue, small.connections), (32, 1024, 1024));
     assert_eq!((large.calls, large.queue, large.connections), (1024, 32768, 16384));
-    // What one caller sends over four connections may wait.
+    // All calls that one caller sends over four connections may run or wait.
     for limits in [small, large] {
         let sent = 4 * usize::try_from(limits.streams()).expect("64 bits");
         assert!(sent <= limits.share(limits.calls) + limits.share(limits.queue), "{limits:?}");
@@ -269,7 +269,7 @@ async fn who_is_refused_hears_so_after_a_while_unless_many_are_or_it_can_ask_ano
         let begun = Instant::now();
         let all = join_all((0..8).map(|_| async { (enter().await.is_none(), begun.elapsed()) })).await;
         assert!(all.iter().all(|(refused, _)| *refused));
-        // One of them waited for the place.
+        // One of the calls waited for the permit.
         assert_eq!(all.iter().filter(|(_, time)| *time >= wait).count(), 1 + on_hold, "{pool:?}: {all:?}");
         assert!(all.iter().all(|(_, time)| *time < 3 * wait), "{pool:?}: {all:?}");
     }

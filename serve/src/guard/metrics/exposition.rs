@@ -1,7 +1,8 @@
-//! The two formats of metrics: OpenMetrics for who asks for it, and the older text format of Prometheus for others.
+//! The two formats of metrics: OpenMetrics for callers that accept it, and the older text format of Prometheus for all
+//! other callers.
 //!
-//! In OpenMetrics the type and the help of a counter have its name without `_total`. In the older format they have the
-//! name of its samples, and there are neither units nor an end mark.
+//! In OpenMetrics, the type and the help of a counter have the name of the counter without `_total`. In the older
+//! format they have the name of its samples, and there are neither units nor an end mark.
 
 use std::collections::HashSet;
 
@@ -11,7 +12,7 @@ use axum::response::{IntoResponse, Response};
 pub(super) const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// Metrics, which are given in OpenMetrics, in the format that a caller accepts.
+/// Answers with metrics in the format that the caller accepts. `metrics` is OpenMetrics.
 pub(super) fn answer(headers: &HeaderMap, metrics: String) -> Response {
     let accepted = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let (format, text) = match accepted.contains("application/openmetrics-text") {
@@ -21,7 +22,7 @@ pub(super) fn answer(headers: &HeaderMap, metrics: String) -> Response {
     ([(header::CONTENT_TYPE, format), (header::VARY, "accept")], text).into_response()
 }
 
-/// OpenMetrics as the older text format.
+/// Converts OpenMetrics to the older text format.
 fn older(metrics: &str) -> String {
     let typed = |line: &str| Some(line.strip_prefix("# TYPE ")?.strip_suffix(" counter")?.to_owned());
     let counters: HashSet<String> = metrics.lines().filter_map(typed).collect();

@@ -1,5 +1,5 @@
-//! What the system tells of this process, under the names that clients of Prometheus use; and of the disk on which its
-//! data lie. Read at each scrape, from `/proc` of Linux; other systems tell less.
+//! Metrics of this process, under the names that Prometheus clients use, and of the disk that holds its data. They are
+//! read at each scrape, from `/proc` on Linux. Other systems give fewer metrics.
 
 use std::fmt;
 use std::fs;
@@ -12,13 +12,13 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 
-/// Ticks of a second in `/proc`, on every architecture.
+/// The number of ticks in a second in `/proc`, on every architecture.
 const TICKS: f64 = 100.0;
 
 /// This process.
 #[derive(Debug)]
 pub(super) struct Process {
-    /// In seconds since 1970.
+    /// The start of the process, in seconds since 1970.
     started: f64,
 }
 
@@ -29,14 +29,15 @@ impl Process {
     }
 }
 
-/// A number of `/proc/self/status`, in bytes where it is in kB.
+/// A number in `/proc/self/status`. A number in kB is converted to bytes.
 fn status(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
     let number: u64 = line.split_whitespace().next()?.parse().ok()?;
     Some(if line.ends_with("kB") { number << 10 } else { number })
 }
 
-/// Seconds of processors, from `/proc/self/stat`: what follows the name of the program, which may have spaces.
+/// The processor time in seconds, from `/proc/self/stat`. The fields begin after the name of the program, which may
+/// contain spaces.
 fn cpu_seconds(text: &str) -> Option<f64> {
     let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
     let ticks = |at: usize| fields.get(at)?.parse::<f64>().ok();
@@ -77,7 +78,7 @@ impl Collector for Process {
     }
 }
 
-/// The disk of a directory.
+/// The disk that holds a directory.
 #[derive(Debug)]
 pub(super) struct Disk(pub(super) PathBuf);
 

@@ -5,10 +5,10 @@
 //!                              \--> Trust: the servers that TLS keeps from being called, and why
 //! ```
 //!
-//! Promises: every handshake uses the certificate and the CA that were read last, also where a connection is opened
-//! again after years. No session is resumed, so that a certificate is looked at in every handshake. In TLS 1.3 a server
-//! says that it refuses a caller's certificate only after the caller's side of the handshake; such an alert counts as a
-//! failed handshake.
+//! Promises: every handshake uses the certificate and the CA that were read last, even if a connection is opened again
+//! after years. No session is resumed, so every handshake checks the certificate. In TLS 1.3 a server says that it
+//! refuses a caller's certificate only after the caller's side of the handshake. Such an alert counts as a failed
+//! handshake.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -95,7 +95,8 @@ impl ClientTls {
         &self.trust
     }
 
-    /// The channel to an endpoint without TLS of its own. It connects at the first use, and again when necessary.
+    /// The channel to an endpoint, which must have no TLS of its own. The channel connects at the first use, and again
+    /// when necessary.
     #[must_use]
     pub fn channel(&self, endpoint: &Endpoint) -> Channel {
         let tls = self.clone();
@@ -128,7 +129,7 @@ struct Distrust {
 }
 
 impl Trust {
-    /// The addresses of these servers, each with the reason, as of the last seconds.
+    /// The addresses of the servers with failed handshakes in the last seconds, each with the reason.
     #[must_use]
     pub fn failures(&self) -> Vec<(String, String)> {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -137,14 +138,14 @@ impl Trust {
     }
 }
 
-/// Where the outcome of a handshake is recorded.
+/// Records the outcomes of handshakes with an address.
 struct Mark {
     trust: Trust,
     address: String,
 }
 
 impl Mark {
-    /// Records a failure, if it is one of TLS; each reason is logged once.
+    /// Records a failure if TLS caused it. Each reason is logged once.
     fn failed(&self, error: &io::Error) {
         let Some(error) = error.get_ref().and_then(|error| error.downcast_ref::<Error>()) else { return };
         let why = match error {
@@ -197,7 +198,7 @@ impl AsyncRead for Checked {
 }
 
 impl Checked {
-    /// A connection that breaks while it is written to may have an alert to be read, which says why.
+    /// If a connection breaks during a write, an alert that gives the reason may still be read.
     fn why<T>(&mut self, context: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if matches!(written, Poll::Ready(Err(_))) && !self.is_known {
             let mut scratch = [0; 1024];

@@ -1,8 +1,8 @@
-//! Certificates that end: when the certificates of each file expire, and files that have changed.
+//! The renewal of certificates: finds certificates that expire, and files that have changed.
 //!
 //! Promises: a certificate that expires soon, or has expired, is logged with the name of its file when that begins, and
-//! once a day after that. A file that changes is read again when two looks have found it the same, so that a file that
-//! is being written is not read.
+//! once a day after that. A changed file is read again when two looks in succession have found it the same, so that a
+//! file that is being written is not read.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,8 @@ use super::{Security, SecurityError, SecurityOptions};
 
 /// The time between two looks at the files.
 pub const LOOK: Duration = Duration::from_secs(2);
-/// How long before it expires a certificate is announced, at most; and that part of its whole time, if that is shorter.
+/// How long before its expiry a certificate is announced, in seconds: at most `SOON_MAX`, or one `SOON_PART`-th of its
+/// whole validity if that is shorter.
 const SOON_MAX: u64 = 14 * 86_400;
 const SOON_PART: u64 = 4;
 /// How often a certificate is announced again.
@@ -26,7 +27,8 @@ const AGAIN: Duration = Duration::from_secs(86_400);
 pub struct Expiry {
     /// The file.
     pub path: PathBuf,
-    /// Of a server's own certificate with its chain the first that expires, of CA certificates the last.
+    /// The validity of the certificate in the file. For a server's own certificate with its chain, the certificate that
+    /// expires first; for CA certificates, the one that expires last.
     pub(super) validity: Validity,
     /// Whether it is the certificate of the server itself.
     pub(super) is_own: bool,
@@ -85,7 +87,7 @@ enum Stage {
     Over,
 }
 
-/// What tells whether a file has changed.
+/// The time of the last change and the size of each file, to notice changes; `None` for a file that cannot be read.
 type Print = Vec<Option<(SystemTime, u64)>>;
 
 /// Watches the files of a server.
@@ -120,8 +122,8 @@ impl Renewal {
         Ok(())
     }
 
-    /// Looks at the files: announces what expires, and reads the certificates again if a file has changed. Gives how
-    /// that went, once.
+    /// Looks at the files: announces certificates that expire, and reads the certificates again if a file has changed.
+    /// Returns the outcome of the read. A repeated failure is returned only once.
     pub fn look(&mut self) -> Option<Result<(), SecurityError>> {
         let found = print(&self.options);
         let is_steady = found == self.seen;
@@ -159,7 +161,7 @@ impl Renewal {
     }
 }
 
-/// The files of certificates and keys. A token file is read again by itself.
+/// The state of the files of certificates and keys. The token file is read again separately.
 fn print(options: &SecurityOptions) -> Print {
     let files = [&options.cert, &options.key, &options.client_ca, &options.server_ca];
     let of = |path: &PathBuf| path.metadata().and_then(|data| Ok((data.modified()?, data.len()))).ok();
@@ -173,7 +175,7 @@ mod tests {
     #[test]
     fn what_expires_is_announced_in_time() {
         let of = |first, last| Expiry { path: PathBuf::new(), validity: Validity { first, last }, is_own: true };
-        // A quarter of thirty seconds, and two weeks of a year.
+        // The short certificate is announced a quarter of its 30 seconds before its end, the long one two weeks before.
         let (short, long) = (of(100, 130), of(0, 365 * 86_400));
         let stages = [123, 124, 130, 131].map(|now| short.stage(now));
         assert_eq!(stages, [Stage::Sound, Stage::Soon, Stage::Soon, Stage::Over]);

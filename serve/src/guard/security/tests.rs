@@ -236,7 +236,7 @@ async fn calls_need_a_token_but_health_checks_do_not() {
     let mut health = tonic_health::pb::health_client::HealthClient::new(channel.clone());
     health.check(tonic_health::pb::HealthCheckRequest::default()).await.expect("open to everybody");
 
-    // Rotated: the new one is valid at once, the old one no more. A damaged file changes nothing.
+    // After a rotation, the new token is valid at once, and the old token is not. A damaged file changes nothing.
     fs::write(&path, "third\nsecond\n").expect("a file");
     ask(Some("Bearer third")).await.expect("the new token");
     ask(Some("Bearer first")).await.expect_err("the old token");

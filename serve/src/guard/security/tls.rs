@@ -156,7 +156,7 @@ mod tests {
         let made = CertifiedKey { cert: cert.self_signed(&signing_key).expect("a certificate"), signing_key };
         let tls = ServerTls::of(&made.cert.pem(), &made.signing_key.serialize_pem(), None).expect("an identity");
         let address = serve(router(&Tardy::default()), Some(tls)).await;
-        // They never say anything, and nobody waits for them.
+        // These connections send nothing, and no other connection waits for them.
         let _silent = (TcpStream::connect(address).await, TcpStream::connect(address).await);
         for protocols in [&["http/1.1"][..], &[]] {
             let mut roots = RootCertStore::empty();

@@ -45,7 +45,7 @@ fn traces_are_read_as_they_are_written() {
     }
 }
 
-/// What a subscriber writes.
+/// The text that a subscriber writes.
 #[derive(Clone, Default)]
 struct Text(Arc<Mutex<Vec<u8>>>);
 
@@ -73,8 +73,8 @@ impl MakeWriter<'_> for Text {
     }
 }
 
-/// A subscriber of the whole process, which sees nothing. While there is one subscriber only, a thread without it that
-/// comes to a span first hides that span from all threads.
+/// A subscriber of the whole process, which records nothing. If a process has only one subscriber, a thread without it
+/// that reaches a span first hides that span from all threads.
 static OTHER: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(tracing_subscriber::registry()));
 
 /// The subscriber of this test, until the guard is dropped.
