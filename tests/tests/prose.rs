@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use webstrata_tests::workspace;
 
 /// The most marked phrases in 1,000 words of the comments of a folder.
-const MARKED_MAX: usize = 9;
+const MARKED_MAX: usize = 8;
 /// A folder with fewer words is too small for a rate.
 const WORDS_MIN: usize = 300;
 /// Phrases in which a pronoun or a chain of nouns stands for what should be named.
