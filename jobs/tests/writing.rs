@@ -294,6 +294,15 @@ fn nothing_is_written_into_a_store() {
     }
 }
 
+/// Whether the system has stopped a process. A system without `/proc` gets time to do so.
+fn is_stopped(process: &Child) -> bool {
+    let Ok(state) = fs::read_to_string(format!("/proc/{}/stat", process.id())) else {
+        thread::sleep(Duration::from_millis(200));
+        return true;
+    };
+    state.rsplit(") ").next().is_some_and(|state| state.starts_with('T'))
+}
+
 #[test]
 fn drafts_of_killed_commands_go_and_those_of_others_stay() {
     let place = Place::large(400_000);
@@ -330,7 +339,9 @@ fn drafts_of_killed_commands_go_and_those_of_others_stay() {
         }
         signal(&alive, "-STOP");
         // The signal arrives a little later. The command may have ended by then.
-        thread::sleep(Duration::from_millis(50));
+        while alive.try_wait().unwrap().is_none() && !is_stopped(&alive) {
+            thread::sleep(Duration::from_millis(1));
+        }
         if place.drafts("out") == 1 {
             break alive;
         }

@@ -1,11 +1,10 @@
 //! All cells of an epoch: answers to questions about links, from memory.
 //!
-//! [`Cells`] give the same answers as the layers. If only one row has records of a URL, one cell answers, and only the
-//! answer is allocated if cells are strata. The records of several rows are joined: the links of a window and the
-//! in-links are unions over the rows, and the latest capture is in one row. If rows have captures in the same time, a
-//! newer row's capture may replace an older row's capture of the same second
-//! ([`webstrata_layers::record::precedence`]). Captures are compared only there. The page of a row is decoded only if
-//! some of its captures count and others do not. Threads share cells freely.
+//! [`Cells`] give the same answers as the layers. If one row has the records of a URL, one cell answers. Otherwise the
+//! records of the rows are joined: links of a window and in-links are unions over the rows, and the latest capture is
+//! in one row. A newer row's capture may replace an older row's capture of the same second
+//! ([`webstrata_layers::record::precedence`]). Captures are compared only where the times of rows overlap, and a page is
+//! decoded only if some of its captures count and others do not. Threads share cells freely.
 
 pub mod cell;
 pub mod row;
@@ -19,8 +18,7 @@ use webstrata_layers::key;
 use webstrata_layers::read::query::still_linking;
 use webstrata_layers::read::spellings::in_order;
 use webstrata_layers::record::capture::{Captures, CapturesBuf};
-use webstrata_layers::record::join;
-use webstrata_layers::record::join::without_removed;
+use webstrata_layers::record::join::{self, without_removed};
 use webstrata_layers::record::precedence::{self, Counting, Overlaps, unite};
 use webstrata_layers::{
     AsOf, CaptureTime, Direction, Error as LayersError, Evidence, InLinks, Lease, Lifespan, Links, Page, Precision,
