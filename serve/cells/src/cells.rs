@@ -3,8 +3,8 @@
 //! [`Cells`] give the same answers as the layers. If one row has the records of a URL, one cell answers. Otherwise the
 //! records of the rows are joined: links of a window and in-links are unions over the rows, and the latest capture is
 //! in one row. A newer row's capture may replace an older row's capture of the same second
-//! ([`webstrata_layers::record::precedence`]). Captures are compared only where the times of rows overlap, and a page is
-//! decoded only if some of its captures count and others do not. Threads share cells freely.
+//! ([`webstrata_layers::record::precedence`]). Captures are compared only where the times of rows overlap, and a page
+//! is decoded only if some of its captures count and others do not. Threads share cells freely.
 
 pub mod cell;
 pub mod row;
