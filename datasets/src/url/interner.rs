@@ -12,7 +12,7 @@
 //! Keys of the cache:
 //! - `http://...` and `https://...` resolve alike against every base: the hash of the reference;
 //! - other references depend on the base: the hash of the reference, xor the hash of the base's directory, or of the
-//! whole base if file name or query matter (empty, `?x`, `#x`, `scheme:x`). So menus of a directory are parsed once;
+//!   whole base if file name or query matter (empty, `?x`, `#x`, `scheme:x`). So menus of a directory are parsed once;
 //! - the canonical text is cached under its hash, which is the fingerprint, so that two spellings of one URL call
 //!   `fresh` once.
 //!

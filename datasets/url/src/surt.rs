@@ -10,8 +10,7 @@
 //!   `filedesc` and `warcinfo` stay unchanged.
 //! - Scheme: a missing scheme means http. `http:host` and `http:///host` mean `http://host`.
 //! - Escapes: `%XX` are decoded until no escape is left. Then bytes up to 0x20, bytes from 0x7f, `#` and `%` are
-//! escaped
-//!   once. Host, path and query are decoded separately.
+//!   escaped once. Host, path and query are decoded separately.
 //! - Host: IDNA and lower case. Dots at the ends are dropped, and `..` becomes one dot (once). Numeric IPv4 forms
 //!   become four bytes. One `www` with digits is dropped.
 //! - User and port: user and password are dropped, as are port 80 of http, port 443 of https, and a port without
