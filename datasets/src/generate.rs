@@ -6,7 +6,7 @@
 //!
 //! The same options give the same captures on every machine. A crawl consists of hosts, and each host is generated
 //! independently. A crawl is therefore split into shares that start at once: some hosts with about
-//! [`SHARE_OCCURRENCES`] link occurrences. The size of a host follows from the requested number of occurrences and from
+//! `SHARE_OCCURRENCES` link occurrences. The size of a host follows from the requested number of occurrences and from
 //! the average of the model, so that the crawl has about the requested number without a count.
 //!
 //! | file | what |

@@ -8,8 +8,8 @@
 //! Both hold the same files under the same names with the same bytes, except for `LOCK`. Names are relative, with `/`.
 //! These invariants hold for both:
 //!
-//! - A file written by [`Storage::create`] or [`Storage::replace`] is complete and durable when the call returns.
-//! - If several callers use [`Storage::create`] with one name, one of them wins.
+//! - A file written by `Storage::create` or `Storage::replace` is complete and durable when the call returns.
+//! - If several callers use `Storage::create` with one name, one of them wins.
 //! - A reader of a replaced file sees the old file or the new file.
 //!
 //! Calls block.

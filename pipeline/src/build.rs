@@ -272,7 +272,7 @@ impl Work for Build {
     }
 }
 
-/// Builds a store, or adds a row to a store; see the head of this file and [`engine::run`].
+/// Builds a store, or adds a row to a store; see the head of this file and `engine::run`.
 ///
 /// # Errors
 /// - Inputs do not exist or cannot be read.

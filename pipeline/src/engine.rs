@@ -1,4 +1,4 @@
-//! Runs a job: all workers of all processes run the stages of its [`Work`] one after the other, and then the commit.
+//! Runs a job: all workers of all processes run the stages of its `Work` one after the other, and then the commit.
 //!
 //! The [`JobState`] of a worker names what a stage left there. A stage ends when all workers have saved their states.
 //! Only then are the files removed that no later stage reads. A killed job therefore resumes with the stage that was

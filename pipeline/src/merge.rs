@@ -286,7 +286,7 @@ impl Work for Merge {
     }
 }
 
-/// Merges the newest rows of a store; see the head of this file and [`engine::run`].
+/// Merges the newest rows of a store; see the head of this file and `engine::run`.
 ///
 /// # Errors
 /// The store does not exist, is damaged, or is being written by another process; a disk is full; a process is gone.

@@ -217,7 +217,7 @@ impl Work for Remove {
     }
 }
 
-/// Takes captures and links out of a store; see the head of this file and [`engine::run`].
+/// Takes captures and links out of a store; see the head of this file and `engine::run`.
 ///
 /// # Errors
 /// The store does not exist, is damaged, or is being written by another process; a rule selects something that is not a

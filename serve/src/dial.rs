@@ -1,6 +1,6 @@
 //! Connections to servers: opened at the first use, kept alive, with TLS and a token if required.
 //!
-//! All calls of a process to servers go through a [`Dialer`]. A connection that is kept is a [`Peer`]. It connects
+//! All calls of a process to servers go through a [`Dialer`]. A connection that is kept is a `Peer`. It connects
 //! again after the certificates were read again.
 
 use std::sync::Arc;

@@ -8,8 +8,8 @@
 //! The time of a call includes its wait in the queue. Unknown paths are refused here, in the caller's protocol.
 //!
 //! Map: [`spans`] tracing; [`metrics`] counters; [`host`] the name by which a caller calls the server; [`security`]
-//! tokens and certificates, with [`tls`]; `deadline` the caller's deadline; [`limits`] how many calls run and wait;
-//! [`memory`] the memory that calls hold; [`connections`] and [`incoming`] how many connections are open; [`origin`]
+//! tokens and certificates, with `tls`; `deadline` the caller's deadline; [`limits`] how many calls run and wait;
+//! [`memory`] the memory that calls hold; [`connections`] and `incoming` how many connections are open; `origin`
 //! the caller that shares both limits; [`drain`] shutdown; [`methods`] the list of methods; [`refusal`] errors in each
 //! protocol; `attend` state that lives until a call ends; `pace` limits for slow callers.
 

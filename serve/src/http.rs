@@ -9,7 +9,7 @@
 //! (backlinks, deaths, neighbourhood, ways), `barcode`, `suggest`, `names` and `about` are the questions. `query`
 //! answers many questions in one stream. `archive` answers the requests of tools for web archives. `caching` says how
 //! long answers may be kept, and [`options`] has the choices of an operator. `http/openapi.json` describes all paths,
-//! and the server serves the description. `/` is the [`crate::explorer`] for browsers.
+//! and the server serves the description. `/` is the `crate::explorer` for browsers.
 //!
 //! Callers that accept gzip or zstd get compressed answers. Every answer names its epoch. [`crate::guard::refusal`]
 //! defines errors. The server keeps no state between calls.

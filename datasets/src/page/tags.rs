@@ -1,10 +1,9 @@
 //! Finds the tags of an HTML document: exactly the tags that the WHATWG tokenizer finds (HTML 13.2.5).
 //!
 //! Reads a document in a charset that lets markup be read as ASCII. Writes the name and attributes of each tag as
-//! slices
-//! of the document, with case, character references and line ends unchanged. Text and comments make up nearly all of a
-//! document. The reader skips them by searching for the byte that can end them, which saves the time that a tokenizer
-//! spends on returning text.
+//! slices of the document, with case, character references and line ends unchanged. Text and comments make up nearly
+//! all of a document. The reader skips them by searching for the byte that can end them, which saves the time that a
+//! tokenizer spends on returning text.
 //!
 //! The caller says which elements hold raw text, and which elements are foreign (SVG, MathML): [`Tags::enter`].
 //!

@@ -12,7 +12,7 @@
 //! target is a symbolic link to a file, the file is replaced.
 //!
 //! A process that is ended by a signal drops nothing. Such a process first calls [`Draft::forsake_all`], which removes
-//! all drafts of the process. [`HELD`] lists these drafts.
+//! all drafts of the process. `HELD` lists these drafts.
 //!
 //! If the file system has no locks, drafts of killed writers stay.
 

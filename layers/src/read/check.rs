@@ -4,7 +4,7 @@
 //! the layers of each partition side by side, a row group at a time. Always reads every manifest and every sealed file
 //! (overviews, watches). A row that several epochs share is read once. Memory: one row group of a side, the names of
 //! files, and the first [`PROBLEMS_MAX`] problems; for a store in S3, also the files of one partition. Passes: each
-//! file is read twice. The report also lists unread files ([`coverage`]).
+//! file is read twice. The report also lists unread files (`coverage`).
 //!
 //! In-links are compared with out-links without a join. Both sides must give the same set of (source, link, range)
 //! triples, each once. The sets are compared by the sum of the hashes of their members and by their size.

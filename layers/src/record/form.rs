@@ -12,7 +12,7 @@
 //!
 //! Coding: first, for all links of the plain page in order, runs of links with the same code. A run is the code and the
 //! number of links in LEB128. The code of a link with one form is the form, and the code of a link with several forms
-//! is [`SEVERAL`]. Then, for each link with several forms: the number of its forms and, for each form, rising: the
+//! is `SEVERAL`. Then, for each link with several forms: the number of its forms and, for each form, rising: the
 //! form, the number of its changes, and the captures of these changes. The first capture is stored as it is, and the
 //! others as the gap to the one before, less 1. All numbers but codes are in LEB128. If all links have the form 0,
 //! there are no bytes.

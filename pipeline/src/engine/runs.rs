@@ -4,7 +4,7 @@
 //! collection, and a checkpoint keeps nothing else of the collection. Readers return records from their buffer without
 //! copying them.
 //!
-//! Memory: [`WRITE_BYTES`] a writer, and [`READ_BYTES`] a run that is read (more if one record is larger). At most
+//! Memory: `WRITE_BYTES` a writer, and `READ_BYTES` a run that is read (more if one record is larger). At most
 //! [`RUNS_MAX`] runs are read at once.
 
 use crate::Error;

@@ -2,8 +2,8 @@
 //! worker consumes the records that reach it. A stage is a shuffle, or work between two shuffles.
 //!
 //! Records travel in blocks of bytes (about 64 KiB), which cost a tenth of typed vectors when they cross a process.
-//! Timely's channels are not bounded. A source therefore waits while more than [`EPOCHS_IN_FLIGHT`] epochs of
-//! [`EPOCH_BYTES`] are on the way, so that a slow consumer slows its producers and memory stays bounded.
+//! Timely's channels are not bounded. A source therefore waits while more than `EPOCHS_IN_FLIGHT` epochs of
+//! `EPOCH_BYTES` are on the way, so that a slow consumer slows its producers and memory stays bounded.
 //!
 //! Errors and panics of producers and consumers go to the [`Job`]. Every worker sees the error in its step loop, drops
 //! the dataflow and returns, so that no worker waits for records that will not come.

@@ -17,7 +17,7 @@
 //! | [`image`] | the file of a cell: writing from layers, the shelf, checks |
 //! | [`cells`] | answers from a cell, from the cells of a row that are held, from all cells of an epoch |
 //! | [`scratch`] | the memory that answers are made in |
-//! | [`bench`] | the duration of questions |
+//! | [`mod@bench`] | the duration of questions |
 //!
 //! Callers pass encodings other than strata as [`links::encoding::Encodings`]; this crate depends on none of them.
 

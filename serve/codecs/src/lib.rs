@@ -2,7 +2,7 @@
 //! cells.
 //!
 //! [`codec`] has one encoding a file. [`union`] adds plain times to any of them, so that cells can be written in it,
-//! and [`encodings`] is the table of all. [`bench`] measures them, and [`probe`] damages them.
+//! and [`encodings`] is the table of all. [`mod@bench`] measures them, and [`probe`] damages them.
 
 pub mod bench;
 pub mod codec;

@@ -14,7 +14,7 @@
 //! servers and clerks: they are refused at once, because they turn to a replica.
 //!
 //! Promises: at most `calls` of a pool run and at most `queue` wait. A permit is held until the answer's body ends, the
-//! caller goes away, or the caller reads too slowly ([`crate::guard::limits::pace`]). Memory in the worst case:
+//! caller goes away, or the caller reads too slowly (`crate::guard::limits::pace`). Memory in the worst case:
 //! `memory` ([`crate::guard::memory`]), and `calls` times the sum of `request_bytes` and `answer_bytes`, for each of
 //! the pools `links` and `ask`. Costs of a call: four atomic operations, a lock, and an allocation for the body.
 

@@ -5,7 +5,7 @@
 //! again, or somebody may write to the file or truncate it. Stores of a mapped cell therefore keep their small parts
 //! (indexes, tables, numbers) in memory, and read the large parts, records and blocks of URLs, through a [`Section`]. A
 //! section verifies a block before its bytes are used. If the system cannot read a block, the result is an error, and
-//! the process continues ([`super::pages`]). A verified block is not verified again until [`Guard::recheck`], which a
+//! the process continues (`super::pages`). A verified block is not verified again until [`Guard::recheck`], which a
 //! server calls every few seconds, or until the file has another time or size, which [`Guard::refresh`] checks. Between
 //! two verifications, a page that the system drops and reads again is not noticed. What remains is a window of seconds,
 //! and blocks that nobody reads; [`Guard::verify`] checks these.

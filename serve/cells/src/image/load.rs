@@ -2,7 +2,7 @@
 //! content.
 //!
 //! An image gets its name after it was read back from disk: it must open, every URL and record must decode, and the
-//! content must equal the layers ([`Content`]). Reading back takes at most a sixth of the time of writing. An image
+//! content must equal the layers (`Content`). Reading back takes at most a sixth of the time of writing. An image
 //! that fails is removed.
 //!
 //! For a later row, the UIDs that have a record are read first, and encoders get records with their numbers (see
@@ -89,7 +89,7 @@ pub fn find_cell(
     Ok(same.then_some(Written { path, urls: partition.urls, bytes }))
 }
 
-/// Writes the image of a partition below a directory: see [`image::path_of`].
+/// Writes the image of a partition below a directory: see `image::path_of`.
 ///
 /// # Errors
 /// Layers that cannot be read, or that do not mirror each other; an image that cannot be written, or that does not read

@@ -335,7 +335,7 @@ impl Backward {
     /// The record of a node as in the layers; `None` if nothing links to the node.
     ///
     /// # Errors
-    /// See [`Self::sources`].
+    /// See `Self::sources`.
     pub fn record(&self, node: Node) -> Result<Option<InLinks<Number>>, Damage> {
         let Some(page) = self.strata.page(node.0)? else { return Ok(None) };
         let table_indexes: Vec<usize> =

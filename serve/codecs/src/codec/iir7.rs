@@ -8,7 +8,7 @@
 //! the threshold only. On sites with rows that are all alike, chains would be as long as the site, so here they end
 //! after [`STEPS_MAX`] steps.
 //!
-//! The bytes are those of [`super::referenced`], with a code of 3 bits for each distance.
+//! The bytes are those of `super::referenced`, with a code of 3 bits for each distance.
 
 pub use super::referenced::Referenced as Iir7;
 use super::referenced::{Choice, Options};

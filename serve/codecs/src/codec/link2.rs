@@ -2,7 +2,7 @@
 //!
 //! The first link of a list is written as its signed difference from the UID of the node, and each other link as its
 //! difference from the link before. Both are nybble codes. A list ends where the next one starts. The paper gets
-//! classes of degree by its numbering of URLs; here they are classes of 16 neighbours, see [`super::starts`].
+//! classes of degree by its numbering of URLs; here they are classes of 16 neighbours, see `super::starts`.
 //!
 //! Bytes: a header of two words (nodes, first UID), then starts in nybbles.
 

@@ -4,7 +4,7 @@
 //! The representative is the one of the K lists before that makes the record shortest, if any of them makes it shorter.
 //! Chains have fewer than L steps. *Ref*, the number of deletes and the deletes have Huffman codes. Adds are nybbles as
 //! in [`super::link2`]; in the variant that the paper calls +huff they have a Huffman code too. The bytes are those of
-//! [`super::referenced`].
+//! `super::referenced`.
 
 pub use super::referenced::Referenced as Link3;
 use super::referenced::{Choice, Options};

@@ -1,16 +1,16 @@
 //! S-Node: a graph of supernodes, and small graphs in and between them (Raghavan & Garcia-Molina, *Representing Web
 //! Graphs*, ICDE 2003).
 //!
-//! A supernode is a set of pages with similar links ([`partition`]). Links inside a supernode are its *intranode*
+//! A supernode is a set of pages with similar links (`partition`). Links inside a supernode are its *intranode*
 //! graph. Links to another supernode are a *superedge* graph: positive, or negative, with the missing links, if these
 //! are fewer. The list of a page is in the intranode graph and the superedge graphs of its supernode, which lie one
-//! after the other. Each small graph is in reference encoding ([`graph`]). Supernodes are numbered by how many
+//! after the other. Each small graph is in reference encoding (`graph`). Supernodes are numbered by how many
 //! superedges lead to them, so that the most frequent numbers are the lowest, and have a Huffman code.
 //!
 //! Bytes: a header of seven words (nodes; first UID; pages, including links that leave the cell; most pages of an
 //! interval; longest chain of references; bytes of the codes; bytes of the domain index), the UIDs of links that leave
 //! the cell (a word with the bytes of each, 4 or 8, then the UIDs), the codes (of small graphs; then a set for
-//! intranode graphs and one for superedge graphs), the PageID index ([`pages`]), the domain index, and the graphs: for
+//! intranode graphs and one for superedge graphs), the PageID index (`pages`), the domain index, and the graphs: for
 //! each supernode the number of its superedges, the length of its intranode graph in bits and that graph, then for each
 //! superedge the supernode, a bit that is 1 if the graph is negative, its length, and the graph. The domain index has
 //! for each domain, in order, the length of its name in a word, the number of its supernodes in a word, the name, and

@@ -246,7 +246,7 @@ impl Strata {
     /// The whole record of a node; `None` if the node has none.
     ///
     /// # Errors
-    /// See [`Self::window`], and an unsound record.
+    /// See `Self::window`, and an unsound record.
     pub fn page(&self, node: usize) -> Result<Option<Page<u64>>, Damage> {
         let Some(record) = self.find_record(node)? else { return Ok(None) };
         let mut levels = Vec::new();
