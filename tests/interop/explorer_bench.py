@@ -214,6 +214,7 @@ def check_list(browser, a, b, inside):
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
     soon(browser, lambda: at(browser)["url"] != inside and has(list=both)(), "a row of a barcode loses the list")
+    browser.ready("barcode")
     browser.open(v="backlinks", url=b, list=both)
     page.keyboard.press("5")
     browser.ready("store")
