@@ -31,14 +31,6 @@ impl Address {
         matches!(self, Self::Known(address) if address.ip().is_unspecified())
     }
 
-    /// Whether only this machine can reach the address; a name other than `localhost` is not looked up.
-    pub(crate) fn is_loopback(&self) -> bool {
-        match self {
-            Self::Known(address) => address.ip().is_loopback(),
-            Self::Named(host, _) => host == "localhost",
-        }
-    }
-
     /// The address in numbers. A name without an address is looked up again each second for at most a minute, and the
     /// log says so once. If a name has several addresses, the first IPv4 address is taken.
     pub(crate) async fn known(&self) -> anyhow::Result<SocketAddr> {
@@ -67,7 +59,7 @@ impl Address {
             }
             if !std::mem::replace(&mut waits, true) {
                 let seconds = longest.as_secs();
-                tracing::warn!(why, "no address of {host} yet: the server waits for it for {seconds} s");
+                tracing::warn!(why, "no address of {host} yet: it is looked up again for {seconds} s");
             }
             tokio::time::sleep(AGAIN).await;
         }

@@ -242,7 +242,7 @@ async fn answer(
         found = Addresses::of(args) => found?,
         () = signals.end.notified() => return Ok(End::Whole),
     };
-    warn_of_strangers(args);
+    warn_of_strangers(args, addresses.listen);
     let options = ServerOptions { alone, ..options(args, &addresses)? };
     let renewal = Renewal::of(options.security.clone(), files(args));
     let reloads = tokio::spawn(renew(signals.clone(), renewal));
@@ -252,15 +252,13 @@ async fn answer(
 }
 
 /// Warns if everybody may call the server.
-fn warn_of_strangers(args: &ServeArgs) {
+fn warn_of_strangers(args: &ServeArgs, listen: SocketAddr) {
     let is_open = args.caller.tokens.is_none() && args.tls_client_ca.is_none();
-    if !args.listen.is_loopback() && is_open {
+    if !listen.ip().is_loopback() && is_open {
         let plain = if args.tls_cert.is_none() { ", in plain text" } else { "" };
         tracing::warn!(
-            "everybody who reaches {} can call this server{plain}: give --tokens or --tls-client-ca where the \
-             network is not \
-             trusted",
-            args.listen
+            "everybody who reaches {listen} can call this server{plain}: give --tokens or --tls-client-ca where the \
+             network is not trusted"
         );
     }
 }
