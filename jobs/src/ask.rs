@@ -10,7 +10,7 @@ use webstrata_cells::image::Residence;
 use webstrata_codecs::ENCODINGS;
 use webstrata_layers::read::spellings::only_captured;
 use webstrata_layers::record::key::{domain_prefix, host_prefix, url_prefix};
-use webstrata_layers::{Direction, Links, Location, Reader, Spelled, Store, Uid, Window};
+use webstrata_layers::{Direction, Links, Location, Reader, Spelled, Store, Uid, Unknown, Window, answer_of};
 use webstrata_serve::clerk::{ClerkOptions, Remote};
 use webstrata_serve::dial::Dialer;
 use webstrata_serve::guard::security::{Security, SecurityOptions};
@@ -256,7 +256,7 @@ fn present(links: &dyn Links, urls: &[String]) -> anyhow::Result<Vec<FoundUrl>> 
 /// The pages for which it is unknown whether they link, if the window is as of a time; else none.
 pub(crate) fn unknown(links: &dyn Links, uid: Uid, direction: Direction, window: Window) -> anyhow::Result<Vec<Uid>> {
     let Window::AsOf(as_of) = window else { return Ok(Vec::new()) };
-    Ok(links.unknown(uid, direction, as_of)?)
+    Ok(answer_of(links, Unknown::new(&[uid], direction, as_of))?.into_values())
 }
 
 /// A remark for people, on standard error.

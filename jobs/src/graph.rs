@@ -11,7 +11,9 @@ use anyhow::anyhow;
 use clap::ValueEnum;
 use std::ffi::OsStr;
 use std::path::PathBuf;
-use webstrata_layers::{Batch, CaptureTime, Direction, Error, Lifespan, Links, Location, Precision, Uid, Window};
+use webstrata_layers::{
+    Batch, CaptureTime, Direction, Error, Lifespan, Links, Location, Precision, Uid, Unknown, Window, answer_of,
+};
 use webstrata_serve::clerk::{Refused, Remote};
 use webstrata_url::canonical;
 
@@ -186,10 +188,11 @@ impl Graph {
         };
         let direction = if is_inward { Direction::In(Precision::Exact) } else { Direction::Out };
         let ask = |links: &(dyn Links + Send + Sync), uid: &Uid, found: &mut Vec<Uid>| {
-            *found = links.unknown(*uid, direction, as_of)?;
+            *found = answer_of(links, Unknown::new(&[*uid], direction, as_of))?.into_values();
             Ok(())
         };
-        self.batch(uids, ask, |remote| remote.wait(remote.pinned().unknown(uids, direction, as_of)).map_err(Refused))
+        let question = Unknown::new(uids, direction, as_of);
+        self.batch(uids, ask, |remote| remote.wait(remote.pinned().answer(question)).map_err(Refused))
     }
 
     /// The captures of URLs, by time.

@@ -17,6 +17,7 @@ use webstrata_layers::record::capture::Linking;
 use webstrata_layers::{AsOf, Direction, Links, Precision, RangeLength, Window, parse_time};
 use webstrata_tests::raw::Raw;
 use webstrata_tests::rows::{Captures, Rows, Said};
+use webstrata_tests::suite::Asked;
 
 const PAGE: &str = "http://page.example/";
 const TARGET: &str = "http://target.example/";

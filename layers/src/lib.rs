@@ -16,7 +16,8 @@
 //! | [`file`](mod@file) | schemas, and one writer a file |
 //! | [`location`] | the location of a store: a directory or a bucket, and files that are complete or absent |
 //! | [`store`] | epochs and commits, identities, leases, garbage collection, translations of UIDs |
-//! | [`read`] | questions and their answers, scans, differences between epochs, checks |
+//! | [`mod@questions`] | questions of several steps, as programs without input and output |
+//! | [`read`] | answers from the files, scans, differences between epochs, checks |
 //!
 //! # Example
 //!
@@ -67,6 +68,7 @@ pub mod file;
 pub mod format;
 pub mod location;
 mod names;
+pub mod questions;
 pub mod read;
 pub mod record;
 pub mod store;
@@ -79,25 +81,33 @@ pub use crate::file::outlinks::OutlinksWriter;
 pub use crate::file::schema::Layer;
 pub use crate::file::url::{UrlWriter, url_in_row};
 pub use crate::location::draft::Draft;
-pub use crate::read::around::deaths::{DeadPage, DeathCount, Deaths, DeathsAsked, Linkers, Toll};
-pub use crate::read::around::folding::{Folding, Grain};
-pub use crate::read::around::neighbourhood::{Edge, Near, Surroundings, surroundings};
-pub use crate::read::around::network::Network;
-pub use crate::read::around::referrers::{Event, Order, Referrer, ReferringHost, Unit};
-pub use crate::read::around::scope::Scope;
-pub use crate::read::around::tally::{Ranked, Ranking, Tally};
-pub use crate::read::around::top::Place;
-pub use crate::read::around::ways::{Search, Ways, ways};
+pub use crate::questions::backlinks::referrers::{Event, Order, Referrer, ReferringHost, Unit};
+pub use crate::questions::backlinks::scope::Scope;
+pub use crate::questions::backlinks::tally::{Ranked, Ranking};
+pub use crate::questions::backlinks::top::Place;
+pub use crate::questions::backlinks::{Backlinks, LinkingPage, LinkingPart, Referrers};
+pub use crate::questions::changed::{Changed, ChangedLinks};
+pub use crate::questions::deaths::{DeadPage, Deaths, DeathsAsked, Dying, Linkers, StillLinking, Toll};
+pub use crate::questions::first::First;
+pub use crate::questions::neighbourhood::folding::{Folding, Grain};
+pub use crate::questions::neighbourhood::network::Network;
+pub use crate::questions::neighbourhood::{Edge, NeighbourhoodQuestion, NeighbourhoodSearch};
+pub use crate::questions::page::PageLinks;
+pub use crate::questions::unknown::Unknown;
+pub use crate::questions::ways::{WaySearch, Ways};
+pub use crate::questions::{Ask, Direction, Facts, Given, Precision, Program, Question};
 pub use crate::read::between::Between;
 pub use crate::read::check::{CheckReport, Unread, check, check_all};
-pub use crate::read::dates::{ChangedLinks, DateChanges, PageBetween, PageChange};
+pub use crate::read::dates::{DateChanges, PageBetween, PageChange};
 pub use crate::read::diff::{CaptureChange, ChangedCapture, ChangedPage, Changes, Diff};
-pub use crate::read::query::{Direction, Lifespan, Links, Precision, lifespans_of};
+pub use crate::read::drive::answer_of;
+pub use crate::read::query::Links;
 pub use crate::read::reader::Reader;
 pub use crate::read::spellings::Spelled;
 pub use crate::record::backlink::{Backlink, Began, Period, Series, Stay};
 pub use crate::record::batch::Batch;
 pub use crate::record::capture::fate::Death;
+pub use crate::record::capture::lifespan::{Lifespan, lifespans_of};
 pub use crate::record::capture::{CaptureTime, Captures, Linking, PageState};
 pub use crate::record::key::matching::{Lookup, Match};
 pub use crate::record::key::{key, url_of_key};

@@ -1,18 +1,18 @@
 //! Answers from the files of a store.
 //!
-//! [`query`] has the questions ([`query::Links`]), and [`question`] has their form as lines of JSON. `reader` answers
+//! [`query`] has the questions about one URL ([`query::Links`]), [`mod@drive`] answers the questions of several steps, and
+//! [`question`] has their form as lines of JSON. `reader` answers
 //! the questions from decoded `blocks`. [`scan`] streams the records of a partition, [`rows`] the records of a row, and
 //! [`pages`] the records of all rows together. [`diff`] compares two epochs, and [`between`] compares two dates.
-//! [`spellings`] asks all URLs of one page together. [`around`] finds the pages that link to a page, the surroundings
-//! of a page, and the pages that died. [`check`] proves that a store keeps its promises.
+//! [`spellings`] finds all URLs of one page. [`check`] proves that a store keeps its promises.
 
-pub mod around;
 pub mod between;
 pub(crate) mod blocks;
 pub(crate) mod cached;
 pub mod check;
 pub mod dates;
 pub mod diff;
+pub mod drive;
 pub mod pages;
 pub mod query;
 pub mod question;

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 use tonic::{Code, Status};
 use tonic_types::StatusExt;
-use webstrata_layers::{Batch, CaptureTime, Direction, Precision, Uid};
+use webstrata_layers::{Batch, CaptureTime, Direction, PageLinks, Precision, Uid, Unknown};
 
 use crate::clerk::{Pinned, Texts, UidInWindow};
 use crate::protocol::status::{Reason, fits_in_parts, refuse};
@@ -258,7 +258,7 @@ async fn of_page(pinned: &Pinned, kind: Kind, url: &str) -> Result<QuestionResul
         Kind::Links(way, window) => (way, window),
     };
     let direction = if way == Way::Out { Direction::Out } else { Direction::In(Precision::Exact) };
-    let (uids, unknown) = pinned.links_of_page(&spellings, direction, window).await?;
+    let (uids, unknown) = pinned.answer(PageLinks::new(&spellings, direction, window)).await?;
     Ok(QuestionResult::Links { uids, way, unknown })
 }
 
@@ -275,6 +275,6 @@ async fn links(
         _ => pinned.links_in_windows(&items, direction).await,
     };
     let links = links?;
-    let unknown = pinned.unknown_in_windows(&items, direction, Some(&links)).await?;
+    let unknown = pinned.answer(Unknown::in_windows(&items, direction, Some(&links))).await?;
     Ok((links, unknown))
 }

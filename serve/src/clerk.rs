@@ -32,14 +32,16 @@ use crate::protocol::proto::{
 };
 use crate::protocol::status::{Reason, refuse};
 
-mod around;
-mod between;
+mod backlinks;
 mod call;
+mod drive;
 mod hosts;
 mod links;
 mod lists;
+mod neighbourhood;
 mod pages;
 mod pinned;
+mod remembered;
 mod remote;
 mod spellings;
 mod split;
@@ -47,9 +49,9 @@ mod texts;
 mod urls;
 mod watching;
 
-pub use around::backlinks::{BacklinkAnswer, BacklinkQuestion};
-pub use around::neighbourhood::{NeighbourhoodAnswer, Node};
+pub use backlinks::{BacklinkAnswer, BacklinkQuestion};
 pub(crate) use links::UidInWindow;
+pub use neighbourhood::{NeighbourhoodAnswer, Node};
 pub use pinned::Pinned;
 pub use remote::{Refused, Remote};
 pub(crate) use texts::Texts;
@@ -116,7 +118,7 @@ struct Shared {
     counts: Mutex<ClerkCounts>,
     /// The allowance for hedges, in tenths of a hedge, so that hedges stay a small share of all questions.
     allowance: Mutex<u32>,
-    remembered: Mutex<around::backlinks::Remembered>,
+    remembered: Mutex<remembered::Remembered>,
     /// The name and the cells of the server that the clerk belongs to, if any.
     local: Local,
     /// The memory of the calls of that server.
@@ -146,7 +148,7 @@ impl Clerk {
         (local, budget): ((String, Arc<dyn LocalCells>), Budget),
     ) -> Self {
         let shared = Arc::new(Shared::of(map, dialer, (Some(local), budget), None));
-        tokio::spawn(around::backlinks::forget_retired(Arc::downgrade(&shared)));
+        tokio::spawn(remembered::forget_retired(Arc::downgrade(&shared)));
         Self { shared, options }
     }
 

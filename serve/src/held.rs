@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tonic::Status;
-use webstrata_layers::read::spellings::in_order;
 use webstrata_layers::record::capture::deciding;
 use webstrata_layers::record::key;
+use webstrata_layers::record::uid::in_order;
 use webstrata_layers::{
     AsOf, Backlink, CaptureTime, Direction as LinkDirection, Failures as FailureRule, Lifespan, Precision, Sample,
     Sampling, Spelled, Status as CaptureStatus, TIMES, Uid, Window as TimeWindow, interval,

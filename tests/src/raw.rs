@@ -14,8 +14,8 @@ use tonic::transport::Channel;
 use tonic::{Response, Status};
 use webstrata_layers::record::status::{self, push_status};
 use webstrata_layers::{
-    AsOf, Backlink, Began, CaptureTime, Change, ChangedLinks, Direction, Error, InLinks, Lifespan, Links, Page,
-    Precision, RangeLength, Sample, Sampling, Scope, Spelled, Stay, TIMES, Uid, Window,
+    AsOf, Backlink, Began, CaptureTime, Change, ChangedLinks, Direction, Error, InLinks, Lifespan, LinkingPage, Links,
+    Page, Precision, RangeLength, Sample, Sampling, Spelled, Stay, TIMES, Uid, Window,
 };
 use webstrata_serve::clerk::Refused;
 use webstrata_serve::held::{direction_to, window_to};
@@ -25,6 +25,8 @@ use webstrata_serve::protocol::proto::{
     GetLinkCountRequest, GetLinksRequest, ListUidsRequest, Match, SampleLinksRequest, StatsRequest, StatsResponse,
     TopologyRequest, TopologyResponse, UidToUrlRequest, UrlToUidRequest, get_backlinks_request,
 };
+
+use crate::suite::Asked;
 
 /// The service `Links` of a server.
 pub struct Raw {
@@ -249,78 +251,6 @@ impl Links for Raw {
         Ok(())
     }
 
-    fn unknown(&self, uid: Uid, direction: Direction, as_of: AsOf) -> Result<Vec<Uid>, Error> {
-        let request = GetLinksRequest {
-            epoch: self.epoch,
-            uids: vec![uid.0],
-            direction: direction_to(direction),
-            window: Some(window_to(Window::AsOf(as_of))),
-            limit: self.limit,
-            ..GetLinksRequest::default()
-        };
-        let answer = self.ask(|mut client| async move { client.get_links(request).await })?;
-        let count = answer.unknown_counts.iter().sum::<u32>() as usize;
-        assert!(answer.unknown.len() == count || (self.limit > 0 && answer.unknown.len() < count));
-        Ok(Uid::of_numbers(answer.unknown))
-    }
-
-    fn changed(&self, uid: Uid, is_inward: bool, dates: [AsOf; 2]) -> Result<ChangedLinks, Error> {
-        let direction = if is_inward { Direction::In(Precision::Exact) } else { Direction::Out };
-        let [from, to] = dates.map(|date| Some(window_to(Window::AsOf(date))));
-        let request = GetChangedLinksRequest {
-            epoch: self.epoch,
-            uids: vec![uid.0],
-            direction: direction_to(direction),
-            from,
-            to,
-        };
-        let answer = self.ask(|mut client| async move { client.get_changed_links(request).await })?;
-        let counts = [&answer.gained_counts, &answer.lost_counts, &answer.unknown_counts];
-        let lists = [answer.gained.len(), answer.lost.len(), answer.unknown.len()];
-        assert_eq!(counts.map(|counts| counts.iter().sum::<u32>() as usize), lists);
-        let [gained, lost, unknown] = [answer.gained, answer.lost, answer.unknown].map(Uid::of_numbers);
-        Ok(ChangedLinks { gained, lost, unknown })
-    }
-
-    fn first(&self, uid: Uid) -> Result<Vec<(i64, Uid)>, Error> {
-        let request = GetFirstLinksRequest { epoch: self.epoch, uids: vec![uid.0], limit: 0 };
-        let answer = self.ask(|mut client| async move { client.get_first_links(request).await })?;
-        assert_eq!(answer.counts.iter().sum::<u32>() as usize, answer.pages.len());
-        Ok(answer.firsts.into_iter().zip(Uid::of_numbers(answer.pages)).collect())
-    }
-
-    fn backlinks(&self, target: &[Range<Uid>], _: &Scope) -> Result<Vec<(Uid, Backlink)>, Error> {
-        let [uids] = target else { return missing("several targets") };
-        let (url, match_) = (self.url(uids.start)?, Match::Exact.into());
-        let request = GetBacklinksRequest {
-            epoch: self.epoch,
-            url,
-            r#match: match_,
-            internal: true,
-            limit: u32::MAX,
-            order: get_backlinks_request::Order::Key.into(),
-            ..GetBacklinksRequest::default()
-        };
-        let answer = self.ask(|mut client| async move { client.get_backlinks(request).await })?;
-        assert_eq!(answer.pages, answer.rows.len() as u64);
-        let stay = |stay: &proto::Stay| Stay {
-            first: stay.first,
-            last: stay.last,
-            gone: stay.gone,
-            began: match stay.began() {
-                proto::Began::Found => Began::Found,
-                proto::Began::New => Began::New,
-                proto::Began::Returned => Began::Returned,
-            },
-        };
-        let row = |row: proto::Referrer| {
-            let stays = row.stays.iter().map(stay).collect();
-            let unknown = row.unknown.iter().map(|own| (own.first, own.last.unwrap_or(i64::MAX))).collect();
-            (Uid(row.page_uid), Backlink { stays, unknown, targets: row.targets })
-        };
-        Ok(answer.rows.into_iter().map(row).collect())
-    }
-
     fn spellings(&self, page: &Spelled) -> Result<Vec<Uid>, Error> {
         let request = ListUidsRequest {
             epoch: self.epoch,
@@ -406,5 +336,79 @@ impl Links for Raw {
         let span = |(&link, (&first, &last))| Lifespan { link: Uid(link), first, last };
         *spans = answer.links.iter().zip(times).map(span).collect();
         Ok(())
+    }
+}
+
+impl Asked for Raw {
+    fn unknown(&self, uid: Uid, direction: Direction, as_of: AsOf) -> Result<Vec<Uid>, Error> {
+        let request = GetLinksRequest {
+            epoch: self.epoch,
+            uids: vec![uid.0],
+            direction: direction_to(direction),
+            window: Some(window_to(Window::AsOf(as_of))),
+            limit: self.limit,
+            ..GetLinksRequest::default()
+        };
+        let answer = self.ask(|mut client| async move { client.get_links(request).await })?;
+        let count = answer.unknown_counts.iter().sum::<u32>() as usize;
+        assert!(answer.unknown.len() == count || (self.limit > 0 && answer.unknown.len() < count));
+        Ok(Uid::of_numbers(answer.unknown))
+    }
+
+    fn changed(&self, uid: Uid, is_inward: bool, dates: [AsOf; 2]) -> Result<ChangedLinks, Error> {
+        let direction = if is_inward { Direction::In(Precision::Exact) } else { Direction::Out };
+        let [from, to] = dates.map(|date| Some(window_to(Window::AsOf(date))));
+        let request = GetChangedLinksRequest {
+            epoch: self.epoch,
+            uids: vec![uid.0],
+            direction: direction_to(direction),
+            from,
+            to,
+        };
+        let answer = self.ask(|mut client| async move { client.get_changed_links(request).await })?;
+        let counts = [&answer.gained_counts, &answer.lost_counts, &answer.unknown_counts];
+        let lists = [answer.gained.len(), answer.lost.len(), answer.unknown.len()];
+        assert_eq!(counts.map(|counts| counts.iter().sum::<u32>() as usize), lists);
+        let [gained, lost, unknown] = [answer.gained, answer.lost, answer.unknown].map(Uid::of_numbers);
+        Ok(ChangedLinks { gained, lost, unknown })
+    }
+
+    fn first(&self, uid: Uid) -> Result<Vec<(i64, Uid)>, Error> {
+        let request = GetFirstLinksRequest { epoch: self.epoch, uids: vec![uid.0], limit: 0 };
+        let answer = self.ask(|mut client| async move { client.get_first_links(request).await })?;
+        assert_eq!(answer.counts.iter().sum::<u32>() as usize, answer.pages.len());
+        Ok(answer.firsts.into_iter().zip(Uid::of_numbers(answer.pages)).collect())
+    }
+
+    fn backlinks(&self, target: &[Range<Uid>]) -> Result<Vec<LinkingPage>, Error> {
+        let [uids] = target else { return missing("several targets") };
+        let (url, match_) = (self.url(uids.start)?, Match::Exact.into());
+        let request = GetBacklinksRequest {
+            epoch: self.epoch,
+            url,
+            r#match: match_,
+            internal: true,
+            limit: u32::MAX,
+            order: get_backlinks_request::Order::Key.into(),
+            ..GetBacklinksRequest::default()
+        };
+        let answer = self.ask(|mut client| async move { client.get_backlinks(request).await })?;
+        assert_eq!(answer.pages, answer.rows.len() as u64);
+        let stay = |stay: &proto::Stay| Stay {
+            first: stay.first,
+            last: stay.last,
+            gone: stay.gone,
+            began: match stay.began() {
+                proto::Began::Found => Began::Found,
+                proto::Began::New => Began::New,
+                proto::Began::Returned => Began::Returned,
+            },
+        };
+        let row = |row: proto::Referrer| {
+            let stays = row.stays.iter().map(stay).collect();
+            let unknown = row.unknown.iter().map(|own| (own.first, own.last.unwrap_or(i64::MAX))).collect();
+            (Uid(row.page_uid), Backlink { stays, unknown, targets: row.targets })
+        };
+        Ok(answer.rows.into_iter().map(row).collect())
     }
 }

@@ -6,9 +6,12 @@
 //! questions. Cost: some calls a question.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use webstrata_cells::Cells;
 use webstrata_layers::record::key::{host_of, host_prefix, key_of};
 use webstrata_layers::{
-    AsOf, Batch, Began, Direction, Linking, Links, Precision, Sample, Sampling, Scope, Stay, Uid, Window,
+    AsOf, Backlinks, Batch, Began, Changed, ChangedLinks, Direction, Error, First, Linking, LinkingPage, Links,
+    Precision, Reader, Sample, Sampling, Scope, Stay, Uid, Unknown, Window, answer_of,
 };
 use webstrata_serve::clerk::Remote;
 
@@ -17,12 +20,51 @@ use crate::crawls::Random;
 use crate::oracle::{Ending, Oracle, When};
 use crate::stores::{uids_in, window, windows};
 
+/// A graph with the questions of several steps. A way that has calls of its own for them replaces the programs.
+pub trait Asked: Links {
+    /// The answer to [`Unknown`].
+    ///
+    /// # Errors
+    /// See [`Links::url`], as in all methods.
+    fn unknown(&self, uid: Uid, direction: Direction, as_of: AsOf) -> Result<Vec<Uid>, Error> {
+        Ok(answer_of(self, Unknown::new(&[uid], direction, as_of))?.into_values())
+    }
+
+    /// The answer to [`Changed`].
+    ///
+    /// # Errors
+    /// See [`Asked::unknown`].
+    fn changed(&self, uid: Uid, is_inward: bool, dates: [AsOf; 2]) -> Result<ChangedLinks, Error> {
+        Ok(answer_of(self, Changed::new(&[uid], is_inward, dates))?.pop().unwrap_or_default())
+    }
+
+    /// The answer to [`First`].
+    ///
+    /// # Errors
+    /// See [`Asked::unknown`].
+    fn first(&self, uid: Uid) -> Result<Vec<(i64, Uid)>, Error> {
+        Ok(answer_of(self, First::new(&[uid]))?.pop().unwrap_or_default())
+    }
+
+    /// The answer to [`Backlinks`], for all pages.
+    ///
+    /// # Errors
+    /// See [`Asked::unknown`].
+    fn backlinks(&self, target: &[Range<Uid>]) -> Result<Vec<LinkingPage>, Error> {
+        answer_of(self, Backlinks::new(target, &Scope::default()))
+    }
+}
+
+impl Asked for Reader {}
+impl Asked for Cells {}
+impl Asked for Remote {}
+
 /// A way to ask.
 pub struct Way<'a> {
     /// The name, for messages.
     pub name: &'a str,
     /// The graph that answers.
-    pub links: &'a dyn Links,
+    pub links: &'a dyn Asked,
     /// Whether the way gives records of in-links and URLs by key prefix, which not every protocol has.
     pub has_records: bool,
 }
@@ -226,7 +268,7 @@ impl Way<'_> {
         let times: Vec<i64> = oracle.times().into_iter().collect();
         for (uids, urls) in targets {
             let mut own = BTreeMap::new();
-            for (page, backlink) in self.links.backlinks(&uids, &Scope::default()).map_err(failed)? {
+            for (page, backlink) in self.links.backlinks(&uids).map_err(failed)? {
                 let began = |stay: &Stay| match stay.began {
                     Began::Found => "found",
                     Began::New => "new",

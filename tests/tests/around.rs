@@ -8,7 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use tonic::Request;
 use webstrata_codecs::CodecTag;
 use webstrata_layers::record::key::host_of;
-use webstrata_layers::{AsOf, Links, Near, RangeLength, Uid, format_digits, surroundings, ways};
+use webstrata_layers::{
+    AsOf, Links, NeighbourhoodQuestion, NeighbourhoodSearch, RangeLength, Uid, WaySearch, answer_of, format_digits,
+};
 use webstrata_serve::protocol::proto;
 use webstrata_serve::protocol::proto::links_server::Links as Service;
 use webstrata_serve::server::LinksService;
@@ -232,7 +234,8 @@ fn edges_in(answer: &Value) -> (BTreeSet<Edge>, String) {
 }
 
 fn asked(links: &dyn Links, centre: Uid, is_wide: bool, at: Option<i64>) -> BTreeSet<Edge> {
-    let found = surroundings(links, Near { centre, is_wide, at, limit: usize::MAX }).unwrap();
+    let question = NeighbourhoodQuestion { centre, is_wide, at, limit: usize::MAX };
+    let found = answer_of(links, NeighbourhoodSearch::new(question)).unwrap();
     let (nodes, around) = (found.nodes(), found.by_page());
     assert_eq!((nodes[around.nodes[around.centre]], around.left_out, found.unread()), (centre, 0, 0));
     let url = |place: usize| links.url(nodes[around.nodes[place]]).unwrap();
@@ -368,7 +371,7 @@ async fn ways_between_pages_are_the_shortest_ones() {
             let found: BTreeSet<Vec<String>> = serde_json::from_value(answer["ways"].clone()).unwrap();
             assert_eq!(found, expected, "{from} {to}");
             let ends = [from, to].map(|url| layers.uid(url).unwrap().unwrap());
-            let own = ways(&layers, (ends[0], ends[1]), AsOf::new(at), 6, 1000).unwrap();
+            let own = answer_of(&layers, WaySearch::new((ends[0], ends[1]), AsOf::new(at), 6, 1000)).unwrap();
             assert_eq!((own.ways.len(), own.links), (expected.len(), links));
             let unknown: BTreeSet<String> = own.unknown.iter().map(|&uid| layers.url(uid).unwrap()).collect();
             let shown = answer["unknown"].as_array().map_or(&[][..], Vec::as_slice).iter();

@@ -10,7 +10,8 @@ use tonic::Request;
 use webstrata_codecs::CodecTag;
 use webstrata_layers::record::key::host_of;
 use webstrata_layers::{
-    Began, Event, Links, Lookup, Match, Order, RangeLength, Ranking, Scope, Spelled, Uid, Unit, parse_time,
+    Backlinks, Began, Event, Links, Lookup, Match, Order, RangeLength, Ranking, Referrers, Scope, Spelled, Uid, Unit,
+    answer_of, parse_time,
 };
 use webstrata_serve::protocol::proto;
 use webstrata_serve::protocol::proto::links_server::Links as Service;
@@ -86,10 +87,10 @@ fn asked(links: &dyn Links, question: &Question<'_>) -> Stays {
         after: None,
         limit: usize::MAX,
     };
-    let ranked = links.referrers(&target, &scope, ranking).unwrap();
+    let ranked = answer_of(links, Referrers::new(&target, &scope, ranking)).unwrap();
     let began = |began: Began| json!(began).as_str().unwrap().to_owned();
     let mut stays = Stays::new();
-    for (page, backlink) in links.backlinks(&target, &scope).unwrap() {
+    for (page, backlink) in answer_of(links, Backlinks::new(&target, &scope)).unwrap() {
         let all = backlink.stays.iter().map(|stay| (stay.first, stay.last, stay.gone, began(stay.began))).collect();
         stays.insert(links.url(page).unwrap(), all);
     }

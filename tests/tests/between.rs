@@ -17,6 +17,7 @@ use webstrata_tests::crawls::Random;
 use webstrata_tests::oracle::{Ending, Oracle, Time, When};
 use webstrata_tests::rows::{Rows, Shape};
 use webstrata_tests::stores::{reader, window};
+use webstrata_tests::suite::Asked;
 
 /// Two random dates with the same rule for failures and the same maximum age. Some dates are before or after all
 /// captures, and some are equal.
@@ -46,7 +47,7 @@ fn owned(urls: &BTreeSet<&str>) -> BTreeSet<String> {
 }
 
 /// Compares the changes of one URL between two dates, outward and inward, and the first links to the URL.
-fn check_url(what: &str, links: &dyn Links, oracle: &Oracle, url: &str, dates: [When; 2]) {
+fn check_url(what: &str, links: &dyn Asked, oracle: &Oracle, url: &str, dates: [When; 2]) {
     let uid = links.uid(url).unwrap().unwrap();
     let of_page = links.changed(uid, false, as_of(dates)).unwrap();
     assert_eq!(!of_page.unknown.is_empty(), oracle.changed(url, dates).is_none(), "{what}");

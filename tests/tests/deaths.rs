@@ -11,7 +11,9 @@ use std::path::Path;
 use tonic::Request;
 use webstrata_codecs::CodecTag;
 use webstrata_layers::record::key::{host_of, host_prefix, key_of};
-use webstrata_layers::{DeathsAsked, Links, Order, RangeLength, Status, Uid, format_digits, parse_time};
+use webstrata_layers::{
+    DeathsAsked, Dying, Links, Order, RangeLength, Status, StillLinking, Uid, answer_of, format_digits, parse_time,
+};
 use webstrata_serve::clerk::{ClerkOptions, Remote};
 use webstrata_serve::dial::Dialer;
 use webstrata_serve::protocol::proto;
@@ -123,7 +125,7 @@ fn asked(links: &dyn Links, question: &Question, right: &[Row], years: &BTreeMap
         limit: 4,
     };
     loop {
-        let found = links.deaths(&pages, asked).unwrap();
+        let found = answer_of(links, Dying::new(&pages, asked)).unwrap();
         let toll = |(start, toll): &(Time, webstrata_layers::Toll)| {
             (format_digits(*start)[..4].to_owned(), [toll.died, toll.returned, toll.gone])
         };
@@ -131,7 +133,9 @@ fn asked(links: &dyn Links, question: &Question, right: &[Row], years: &BTreeMap
         assert_eq!(found.selected, right.len() as u64);
         assert_eq!(found.statuses.iter().map(|(_, died)| died).sum::<u64>(), found.selected);
         let dead_pages: Vec<Uid> = found.rows.iter().map(|dead| dead.page).collect();
-        for (dead, linkers) in found.rows.iter().zip(links.linkers(&dead_pages, usize::MAX).unwrap()) {
+        for (dead, linkers) in
+            found.rows.iter().zip(answer_of(links, StillLinking::new(&dead_pages, usize::MAX)).unwrap())
+        {
             let names = links.urls_of(&linkers.pages).unwrap().into_iter().collect();
             let death = dead.death;
             let url = links.url(dead.page).unwrap();
@@ -252,10 +256,10 @@ fn deaths_are_as_the_captures_tell() {
             // If the answer may have only a few names, it has the first names.
             let pages: BTreeSet<Uid> = right.iter().map(|row| layers.uid(&row.0).unwrap().unwrap()).collect();
             let pages: Vec<Uid> = pages.into_iter().collect();
-            let whole = layers.linkers(&pages, usize::MAX).unwrap();
+            let whole = answer_of(&layers, StillLinking::new(&pages, usize::MAX)).unwrap();
             for most in [0, 1, 2] {
                 for (links, name) in [(&layers as &dyn Links, "layers"), (&cells, "cells"), (&remote, "clerk")] {
-                    for (few, all) in links.linkers(&pages, most).unwrap().iter().zip(&whole) {
+                    for (few, all) in answer_of(links, StillLinking::new(&pages, most)).unwrap().iter().zip(&whole) {
                         let first = &all.pages[..all.pages.len().min(most)];
                         let right = (all.linking, all.unknown, first);
                         assert_eq!((few.linking, few.unknown, &few.pages[..]), right, "{name}, {most} names");

@@ -8,8 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 use webstrata_codecs::CodecTag;
-use webstrata_layers::read::spellings::captures_of_page;
-use webstrata_layers::{Direction, Links, Precision, RangeLength, Spelled, Uid, format_time, parse_time};
+use webstrata_layers::questions::page::captures_of_page;
+use webstrata_layers::{
+    Direction, Links, PageLinks, Precision, RangeLength, Spelled, Uid, answer_of, format_time, parse_time,
+};
 use webstrata_pipeline::{MergeOptions, Progress, build, merge};
 use webstrata_tests::clusters::{Cluster, Shape};
 use webstrata_tests::crawls::{Random, digits};
@@ -115,7 +117,7 @@ fn compare(name: &str, links: &dyn Links, layers: &dyn Links, oracle: &Oracle, r
                 (Direction::Out, page_links(oracle, &urls, when)),
                 (Direction::In(Precision::Exact), in_links(oracle, &urls, when)),
             ] {
-                let (found, unknown) = links.links_of_page(&uids, direction, window(when)).unwrap();
+                let (found, unknown) = answer_of(links, PageLinks::new(&uids, direction, window(when))).unwrap();
                 let named = |uids: Vec<Uid>| -> BTreeSet<String> {
                     uids.into_iter().map(|uid| layers.url(uid).unwrap()).collect()
                 };

@@ -13,8 +13,8 @@ use serde_json::json;
 use std::io::Write;
 use std::ops::Range;
 use webstrata_layers::{
-    Event, Linking, Links, Lookup, Match, Order, Period, RangeLength, Ranking, Referrer, Scope, Uid, Unit, counted,
-    format_time,
+    Event, Linking, Links, Lookup, Match, Order, Period, RangeLength, Ranking, Referrer, Referrers, Scope, Uid, Unit,
+    answer_of, counted, format_time,
 };
 use webstrata_url::{domain_of, is_name, meant};
 
@@ -216,7 +216,7 @@ pub(crate) fn run(args: &BacklinksArgs, out: &mut dyn Write) -> anyhow::Result<O
     let limit = if args.by.is_some() { 0 } else { limit };
     let (event, order) = (event_of(args), args.order.into());
     let ranking = Ranking { unit, domain_of, period, event, interval, order, after: None, limit };
-    let found = links.referrers(&target, &scope, ranking)?;
+    let found = answer_of(&*links, Referrers::new(&target, &scope, ranking))?;
     if let Some(period) = args.by {
         print_series(&found.periods, (period, args.format), out)?;
         return Ok(Outcome::Done);

@@ -6,7 +6,7 @@ use crate::bars;
 use clap::Args;
 use serde_json::json;
 use std::io::Write;
-use webstrata_layers::read::spellings::captures_of_page;
+use webstrata_layers::questions::page::captures_of_page;
 use webstrata_layers::{CaptureTime, Links, format_time};
 
 /// Arguments of `captures`.

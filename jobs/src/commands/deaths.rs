@@ -11,9 +11,10 @@ use clap::{Args, ValueEnum};
 use indicatif::HumanCount;
 use serde_json::json;
 use std::io::Write;
-use webstrata_layers::read::around::deaths::LINKERS_MAX;
+use webstrata_layers::questions::deaths::LINKERS_MAX;
 use webstrata_layers::{
-    DeadPage, Death, DeathsAsked, Linkers, Links, Order, RangeLength, Status, Toll, Uid, counted, format_time,
+    DeadPage, Death, DeathsAsked, Dying, Linkers, Links, Order, RangeLength, Status, StillLinking, Toll, Uid,
+    answer_of, counted, format_time,
 };
 
 /// The number of deaths that are printed together.
@@ -122,7 +123,7 @@ pub(crate) fn run(args: &DeathsArgs, out: &mut dyn Write) -> anyhow::Result<Outc
         after: None,
         limit: if args.by.is_some() { 0 } else { limit },
     };
-    let found = links.deaths(&pages, asked)?;
+    let found = answer_of(&*links, Dying::new(&pages, asked))?;
     if let Some(period) = args.by {
         print_series(&found.periods, (period, args.format), out)?;
     } else {
@@ -177,7 +178,7 @@ fn print_rows(links: &dyn Links, rows: &[DeadPage], args: &DeathsArgs, out: &mut
     let mut printer = Printer::new(args.format, most > 0, out)?;
     for part in rows.chunks(PART) {
         let pages: Vec<Uid> = part.iter().map(|dead| dead.page).collect();
-        let (urls, linkers) = (links.urls_of(&pages)?, links.linkers(&pages, most)?);
+        let (urls, linkers) = (links.urls_of(&pages)?, answer_of(links, StillLinking::new(&pages, most))?);
         for ((dead, url), linkers) in part.iter().zip(&urls).zip(&linkers) {
             printer.row(&dead.death, url, linkers, &links.urls_of(&linkers.pages)?)?;
         }

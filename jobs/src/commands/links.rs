@@ -15,8 +15,8 @@ use webstrata_analysis::Fold;
 use webstrata_layers::read::question::put_unknown;
 use webstrata_layers::record::capture::{deciding, ended_by, gone_after, telling};
 use webstrata_layers::{
-    AsOf, CaptureTime, Direction, Lifespan, Links, Precision, Sample, Sampling, Scope, Stay, Uid, Window, counted,
-    format_time,
+    AsOf, Backlinks, CaptureTime, Changed, Direction, First, Lifespan, Links, PageLinks, Precision, Sample, Sampling,
+    Scope, Stay, Uid, Window, answer_of, counted, format_time,
 };
 
 const EXAMPLES: &str = "\
@@ -169,7 +169,7 @@ fn print_page(links: &dyn Links, args: &LinksArgs, window: Window, out: &mut dyn
         return Err(Usage(text.into()).into());
     }
     let (spellings, urls) = ask::find_page(links, &args.url)?;
-    let (uids, unknown) = links.links_of_page(&spellings, direction(args), window)?;
+    let (uids, unknown) = answer_of(links, PageLinks::new(&spellings, direction(args), window))?;
     if args.format.format == Format::Json {
         let mut answer = json!({"spellings": urls});
         put_times(&mut answer, links, args);
@@ -272,7 +272,8 @@ fn print_changed(
     dates: [AsOf; 2],
     out: &mut dyn Write,
 ) -> anyhow::Result<()> {
-    let changed = links.changed(found.uid, args.inward, dates)?;
+    let question = Changed::new(&[found.uid], args.inward, dates);
+    let changed = answer_of(links, question)?.pop().unwrap_or_default();
     let [gained, lost] = [links.urls_of(&changed.gained)?, links.urls_of(&changed.lost)?];
     if args.format.format == Format::Json {
         let mut answer = header(links, args, found);
@@ -311,7 +312,7 @@ fn print_bars(links: &dyn Links, args: &LinksArgs, found: &FoundUrl, out: &mut d
     if args.inward {
         let one = found.uid..found.uid + 1;
         let bars = |stay: &Stay| Bar { first: stay.first, last: stay.last, gone: stay.gone };
-        let backlinks = links.backlinks(std::slice::from_ref(&one), &Scope::default())?.into_iter();
+        let backlinks = answer_of(links, Backlinks::new(std::slice::from_ref(&one), &Scope::default()))?.into_iter();
         rows.extend(backlinks.map(|(page, backlink)| (page, backlink.stays.iter().map(bars).collect())));
     } else {
         let telling = telling(&captures);
@@ -352,7 +353,7 @@ fn print_bars(links: &dyn Links, args: &LinksArgs, found: &FoundUrl, out: &mut d
 
 /// Prints the pages that linked first, oldest first.
 fn print_first(links: &dyn Links, args: &LinksArgs, found: &FoundUrl, out: &mut dyn Write) -> anyhow::Result<()> {
-    let mut firsts = links.first(found.uid)?.into_iter();
+    let mut firsts = answer_of(links, First::new(&[found.uid]))?.pop().unwrap_or_default().into_iter();
     let domain = (args.by == Some(By::Domain)).then(|| Column::word("domain"));
     let columns = std::iter::once(Column::word("first")).chain(domain).chain([Column::rest("page")]);
     let mut table = Table::new(columns);

@@ -11,7 +11,9 @@ use clap::{Args, ValueEnum};
 use indicatif::HumanCount;
 use serde_json::json;
 use std::io::Write;
-use webstrata_layers::{Folding, Grain, Linking, Near, counted, format_time, surroundings};
+use webstrata_layers::{
+    Folding, Grain, Linking, NeighbourhoodQuestion, NeighbourhoodSearch, answer_of, counted, format_time,
+};
 use webstrata_url::domain_of;
 
 const ABOUT: &str = "\
@@ -89,7 +91,8 @@ pub(crate) fn run(args: &NeighbourhoodArgs, out: &mut dyn Write) -> anyhow::Resu
     let links = args.source.open(ask::READ_MEMORY)?;
     let page = ask::find(&*links, &args.url)?;
     let limit = args.limit.unwrap_or(if args.format == TableFormat::Text { 20 } else { usize::MAX });
-    let found = surroundings(&*links, Near { centre: page.uid, is_wide: args.hops == 2, at: args.at, limit })?;
+    let question = NeighbourhoodQuestion { centre: page.uid, is_wide: args.hops == 2, at: args.at, limit };
+    let found = answer_of(&*links, NeighbourhoodSearch::new(question))?;
     let uids = found.nodes();
     let mut folding = Folding::new(args.unit.grain(), args.fold, domain_of);
     links.urls_of(uids)?.iter().for_each(|url| folding.add(url));

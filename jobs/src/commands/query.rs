@@ -11,11 +11,11 @@ use crate::ask::{self, SourceArgs};
 use clap::Args;
 use serde_json::Value;
 use std::io::{self, BufRead, BufReader, Read, Write};
+use webstrata_layers::questions::page::captures_of_page;
 use webstrata_layers::read::question::{
     Asked, Kind, Matching, Way, captures_of, error_of, links_of, not_there, page_captures_of,
 };
-use webstrata_layers::read::spellings::captures_of_page;
-use webstrata_layers::{Direction, Links, Precision, Spelled};
+use webstrata_layers::{Direction, Links, PageLinks, Precision, Spelled, answer_of};
 use webstrata_serve::answering::{Answering, BATCH, Long};
 use webstrata_serve::clerk::{Refused, Remote};
 use webstrata_url::canonical;
@@ -185,7 +185,7 @@ fn answer_of_page(links: &dyn Links, kind: Kind, url: &str) -> anyhow::Result<Va
         }
         Kind::Links(way, window) => (way, window),
     };
-    let (uids, unknown) = links.links_of_page(&found, way_of(way), window)?;
+    let (uids, unknown) = answer_of(links, PageLinks::new(&found, way_of(way), window))?;
     Ok(links_of(links.urls_of(&uids)?, way, links.urls_of(&unknown)?))
 }
 

@@ -6,9 +6,9 @@ use clap::Args;
 use indicatif::HumanCount;
 use serde_json::json;
 use std::io::Write;
-use webstrata_layers::read::around::ways::{LINKS, LINKS_MAX, WAYS, WAYS_MAX};
+use webstrata_layers::questions::ways::{LINKS, LINKS_MAX, WAYS, WAYS_MAX};
 use webstrata_layers::read::question::limited;
-use webstrata_layers::{AsOf, Uid, counted, ways};
+use webstrata_layers::{AsOf, Uid, WaySearch, answer_of, counted};
 
 const ABOUT: &str = "\
 A way is a chain of links that all stand at --at. Each way is printed with its
@@ -51,7 +51,9 @@ pub(crate) fn run(args: &WaysArgs, out: &mut dyn Write) -> anyhow::Result<Outcom
     let (from, to) = (from?, to?);
     let as_of = AsOf::new(args.at.unwrap_or(i64::MAX));
     let limit = usize::try_from(limited(args.limit, WAYS_MAX))?;
-    let found = ways(&*links, (from.uid, to.uid), as_of, usize::from(args.hops), limit)?;
+    let ends = (from.uid, to.uid);
+    let search = WaySearch::new(ends, as_of, usize::from(args.hops), limit);
+    let found = answer_of(&*links, search)?;
     let urls = |way: &Vec<Uid>| links.urls_of(way);
     let shown = found.ways.iter().map(urls).collect::<Result<Vec<_>, _>>()?;
     let unknown = links.urls_of(&found.unknown[..found.unknown.len().min(limit)])?;

@@ -8,8 +8,8 @@
 
 use serde::Serialize;
 
-use crate::record::capture::{CaptureTime, Linking, is_unknown};
-use crate::record::time::AsOf;
+use crate::questions::changed::without;
+use crate::record::capture::{CaptureTime, Linking};
 use crate::record::uid::Uid;
 
 /// The state of a page as of a date.
@@ -110,82 +110,4 @@ impl DateChanges {
         self.links_gained += page.gained.len() as u64;
         self.links_lost += page.lost.len() as u64;
     }
-}
-
-/// The out-links or in-links of one URL that differ between two dates.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ChangedLinks {
-    /// The links at the second date only, rising.
-    pub gained: Vec<Uid>,
-    /// The links at the first date only, rising.
-    pub lost: Vec<Uid>,
-    /// Pages with unknown links at one of the dates, rising: for out-links, the page itself; for in-links, pages that
-    /// link to the URL at the other date.
-    pub unknown: Vec<Uid>,
-}
-
-impl ChangedLinks {
-    /// All links that differ, gained or lost, rising.
-    pub fn links(&self) -> Vec<Uid> {
-        let mut links = [&self.gained[..], &self.lost].concat();
-        links.sort_unstable();
-        links
-    }
-
-    /// The part that begins at UID `first` and has at most `links_max` links.
-    #[must_use]
-    pub fn part(mut self, first: Uid, links_max: usize) -> Self {
-        let links = self.links();
-        let begin = links.partition_point(|&link| link < first);
-        let end = links.get(begin.saturating_add(links_max)).copied();
-        for links in [&mut self.gained, &mut self.lost, &mut self.unknown] {
-            links.retain(|&link| first <= link && end.is_none_or(|end| link < end));
-        }
-        self
-    }
-
-    /// The pages whose captures decide whether these links are known. None if the store has no unknown links. For
-    /// in-links, each page that differs; for out-links, the page itself.
-    pub fn in_doubt(&self, uid: Uid, is_inward: bool, has_unknown: bool) -> Vec<Uid> {
-        match is_inward {
-            _ if !has_unknown => Vec::new(),
-            true => self.links(),
-            false => vec![uid],
-        }
-    }
-
-    /// For in-links: moves the pages with unknown links at one of the dates from gained and lost to `unknown` (rising).
-    #[must_use]
-    pub fn set_apart(mut self, unknown: Vec<Uid>) -> Self {
-        for links in [&mut self.gained, &mut self.lost] {
-            links.retain(|link| unknown.binary_search(link).is_err());
-        }
-        Self { unknown, ..self }
-    }
-
-    /// For out-links: returns only the page as unknown if its links are unknown at one of the dates.
-    #[must_use]
-    pub fn unless_unknown(self, unknown: Option<Uid>) -> Self {
-        unknown.map_or(self, |page| Self { unknown: vec![page], ..Self::default() })
-    }
-}
-
-/// The difference between the links of one date and the links of another date; both lists rise.
-pub fn differing(before: &[Uid], after: &[Uid]) -> ChangedLinks {
-    ChangedLinks { gained: without(after, before), lost: without(before, after), unknown: Vec::new() }
-}
-
-/// Whether the links of a page with these captures are unknown at one of the dates.
-pub fn is_unknown_at(captures: &[CaptureTime], dates: [AsOf; 2]) -> bool {
-    dates.iter().any(|&date| is_unknown(captures, date))
-}
-
-/// The links of one list that the other list lacks; both lists rise.
-fn without(list: &[Uid], other: &[Uid]) -> Vec<Uid> {
-    let mut others = other.iter().copied().peekable();
-    let is_missing = |&link: &Uid| {
-        while others.next_if(|&other| other < link).is_some() {}
-        others.peek() != Some(&link)
-    };
-    list.iter().copied().filter(is_missing).collect()
 }

@@ -15,11 +15,11 @@ use crate::file::schema::Layer;
 use crate::read::blocks::{Block, UrlBlock, View, uids_of};
 use crate::read::query::Links;
 use crate::read::reader::Reader;
-use crate::read::spellings::{KeyOrder, Spelled, in_order};
+use crate::read::spellings::{KeyOrder, Spelled};
 use crate::record::join;
 use crate::record::key::key;
 use crate::record::page::{InLinks, Page};
-use crate::record::uid::Uid;
+use crate::record::uid::{Uid, in_order};
 
 impl Reader {
     /// Number of rows.

@@ -3,7 +3,8 @@
 //! The urlkey of CDX indexes ignores the scheme, `www.`, letter case, a slash at the end, the order of arguments and
 //! session ids. So `http://example.org/` and `https://www.example.org/` are one page. No layer merges URLs, but a
 //! question may ask all spellings of one page together ([`Spelled`]). Their captures together are the captures of the
-//! page, in order of time. As of a time, the latest capture of any spelling that counts decides ([`deciding`]).
+//! page, in order of time. As of a time, the latest capture of any spelling that counts decides
+//! ([`crate::questions::page::deciding`]).
 //!
 //! The order of URL keys ([`crate::record::key`]) differs from the order of urlkeys. All spellings are below the host
 //! of the urlkey, with and without `www`. Below a host, they have the same path, except for case and escapes. A search
@@ -15,9 +16,7 @@
 //! the same argument.
 
 use crate::error::Error;
-use crate::record::capture::{self, CaptureTime};
 use crate::record::key::{domain_prefix, host_prefix, key_after, key_of};
-use crate::record::time::AsOf;
 use crate::record::uid::Uid;
 
 /// The beginnings of arguments that name a session, which urlkeys ignore.
@@ -226,34 +225,4 @@ pub fn only_captured<T: PartialEq>(urls: impl IntoIterator<Item = (T, bool)>) ->
     let mut captured = urls.into_iter().filter_map(|(url, is_captured)| is_captured.then_some(url));
     let first = captured.next();
     first.filter(|first| captured.all(|url| url == *first))
-}
-
-/// Sorts UIDs and removes duplicates.
-pub fn in_order(mut found: Vec<Uid>) -> Vec<Uid> {
-    found.sort_unstable();
-    found.dedup();
-    found
-}
-
-/// The captures of one page, joined from its spellings: in order of time, each with the number of its spelling.
-pub fn captures_of_page<'a>(captures: impl IntoIterator<Item = &'a [CaptureTime]>) -> Vec<(CaptureTime, usize)> {
-    let spellings = captures.into_iter().enumerate();
-    let mut all: Vec<_> =
-        spellings.flat_map(|(spelling, list)| list.iter().map(move |&capture| (capture, spelling))).collect();
-    all.sort_by_key(|(capture, spelling)| (capture.time, *spelling));
-    all
-}
-
-/// The spellings whose captures decide as of a time, and whether their links are unknown. These are the spellings with
-/// the latest capture that counts. If several captures are in one second, failures do not count beside other captures.
-pub fn deciding<'a>(captures: impl IntoIterator<Item = &'a [CaptureTime]>, as_of: AsOf) -> (Vec<usize>, bool) {
-    let of_each = captures.into_iter().enumerate();
-    let decide: Vec<(usize, CaptureTime)> =
-        of_each.filter_map(|(spelling, list)| Some((spelling, capture::deciding(list, as_of)?))).collect();
-    let latest = decide.iter().map(|(_, capture)| capture.time).max();
-    let is_latest = |(_, capture): &&(usize, CaptureTime)| Some(capture.time) == latest;
-    let good = decide.iter().filter(is_latest).any(|(_, capture)| !capture.status.is_failure());
-    let decide = decide.iter().filter(is_latest).filter(|(_, capture)| !good || !capture.status.is_failure());
-    let unknown = good && decide.clone().all(|(_, capture)| !capture.known);
-    (decide.map(|(spelling, _)| *spelling).collect(), unknown)
 }

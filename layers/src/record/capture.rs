@@ -6,6 +6,7 @@
 //! latest capture that counts decides. If this capture is blank, no links are known.
 
 pub mod fate;
+pub mod lifespan;
 
 use crate::record::status::{self, Failures, Status, StatusChange};
 use crate::record::time::{AsOf, Window};

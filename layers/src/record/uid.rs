@@ -134,3 +134,10 @@ impl Sub for Uid {
         self.0 - first.0
     }
 }
+
+/// Sorts UIDs and removes duplicates.
+pub fn in_order(mut uids: Vec<Uid>) -> Vec<Uid> {
+    uids.sort_unstable();
+    uids.dedup();
+    uids
+}

@@ -16,10 +16,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 use webstrata_layers::key;
 use webstrata_layers::read::query::still_linking;
-use webstrata_layers::read::spellings::in_order;
 use webstrata_layers::record::capture::{Captures, CapturesBuf};
 use webstrata_layers::record::join::{self, without_removed};
 use webstrata_layers::record::precedence::{self, Counting, Overlaps, unite};
+use webstrata_layers::record::uid::in_order;
 use webstrata_layers::{
     AsOf, CaptureTime, Direction, Error as LayersError, Evidence, InLinks, Lease, Lifespan, Links, Page, Precision,
     RangeLength, Spelled, Store, Uid, Window, lifespans_of,

@@ -9,11 +9,11 @@ use std::sync::Arc;
 use tokio::runtime::Runtime;
 use tonic::Status;
 use webstrata_layers::{
-    AsOf, Backlink, CaptureTime, ChangedLinks, Deaths, DeathsAsked, Direction, Error, InLinks, Lifespan, Linkers,
-    Links, Page, Precision, RangeLength, Ranked, Ranking, Sample, Scope, Spelled, Uid, Window,
+    CaptureTime, Direction, Error, InLinks, Lifespan, Links, Page, Precision, Program, RangeLength, Sample, Spelled,
+    Uid, Window,
 };
 
-use super::{BacklinkQuestion, Clerk, ClerkOptions, Pinned};
+use super::{Clerk, ClerkOptions, Pinned};
 use crate::dial::Dialer;
 
 /// The most URLs in one batch. This number of URLs always fits into one answer.
@@ -147,36 +147,8 @@ impl Links for Remote {
         self.pinned.graph().has_unknown
     }
 
-    fn unknown(&self, uid: Uid, direction: Direction, as_of: AsOf) -> Result<Vec<Uid>, Error> {
-        Ok(self.answer(self.pinned.unknown(&[uid], direction, as_of))?.into_values())
-    }
-
-    fn changed(&self, uid: Uid, is_inward: bool, dates: [AsOf; 2]) -> Result<ChangedLinks, Error> {
-        Ok(self.answer(self.pinned.changed(&[uid], is_inward, dates))?.pop().unwrap_or_default())
-    }
-
-    fn first(&self, uid: Uid) -> Result<Vec<(i64, Uid)>, Error> {
-        Ok(self.answer(self.pinned.first(&[uid]))?.pop().unwrap_or_default())
-    }
-
-    fn backlinks(&self, target: &[Range<Uid>], scope: &Scope) -> Result<Vec<(Uid, Backlink)>, Error> {
-        let mut found = Vec::new();
-        self.answer(self.pinned.backlinks(target, scope, |page, backlink| found.push((page, backlink))))?;
-        found.sort_unstable_by_key(|(page, _)| *page);
-        Ok(found)
-    }
-
-    fn referrers(&self, target: &[Range<Uid>], scope: &Scope, ranking: Ranking) -> Result<Ranked, Error> {
-        let question = BacklinkQuestion { target: target.to_vec(), scope: scope.clone(), ranking };
-        Ok(self.answer(self.pinned.who_links(question))?.ranked)
-    }
-
-    fn deaths(&self, pages: &[Range<Uid>], asked: DeathsAsked) -> Result<Deaths, Error> {
-        self.answer(self.pinned.deaths(pages, asked))
-    }
-
-    fn linkers(&self, pages: &[Uid], most: usize) -> Result<Vec<Linkers>, Error> {
-        self.answer(self.pinned.linkers(pages, most))
+    fn drive(&self, program: &mut dyn Program) -> Result<(), Error> {
+        self.answer(self.pinned.drive(program))
     }
 
     fn spellings(&self, page: &Spelled) -> Result<Vec<Uid>, Error> {

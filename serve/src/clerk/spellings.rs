@@ -1,8 +1,9 @@
 //! Questions about all spellings of one page ([`webstrata_layers::read::spellings`] has the rules).
 
 use tonic::Status;
-use webstrata_layers::read::spellings::{captures_of_page, deciding, in_order};
-use webstrata_layers::{CaptureTime, Direction, Spelled, Uid, Window};
+use webstrata_layers::questions::page::captures_of_page;
+use webstrata_layers::record::uid::in_order;
+use webstrata_layers::{CaptureTime, Spelled, Uid};
 
 use super::call::other_kind;
 use super::pinned::Pinned;
@@ -39,38 +40,6 @@ impl Pinned {
     /// See [`Pinned`].
     pub async fn captures_of_page(&self, spellings: &[Uid]) -> Result<Vec<(CaptureTime, usize)>, Status> {
         Ok(captures_of_page(self.captures(spellings).await?.iter()))
-    }
-
-    /// Returns two lists: the links of a page, and the deciding spellings if their links are unknown as of the time.
-    /// For in-links, the pages that link to any spelling, and the pages for which this is unknown. For an interval, the
-    /// second list is empty.
-    ///
-    /// # Errors
-    /// See [`Pinned`].
-    pub async fn links_of_page(
-        &self,
-        spellings: &[Uid],
-        direction: Direction,
-        window: Window,
-    ) -> Result<(Vec<Uid>, Vec<Uid>), Status> {
-        let (asked, unknown) = match (direction, window) {
-            (Direction::Out, Window::AsOf(as_of)) => {
-                let captures = self.captures(spellings).await?;
-                let (decide, is_unknown) = deciding(captures.iter(), as_of);
-                let decide: Vec<Uid> = decide.into_iter().map(|spelling| spellings[spelling]).collect();
-                let unknown = if is_unknown { decide.clone() } else { Vec::new() };
-                (decide, unknown)
-            }
-            (Direction::In(_), Window::AsOf(as_of)) => {
-                (spellings.to_vec(), self.unknown(spellings, direction, as_of).await?.into_values())
-            }
-            _ => (spellings.to_vec(), Vec::new()),
-        };
-        let mut all = Vec::new();
-        for uid in asked {
-            all.extend(self.all_links(uid, direction, window).await?);
-        }
-        Ok((in_order(all), in_order(unknown)))
     }
 }
 

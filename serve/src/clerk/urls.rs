@@ -3,8 +3,8 @@
 
 use std::ops::Range;
 use tonic::Status;
-use webstrata_layers::read::spellings::in_order;
 use webstrata_layers::record::key::key_of;
+use webstrata_layers::record::uid::in_order;
 use webstrata_layers::{CaptureTime, Lookup, Match, Uid, Window, key};
 
 use super::call::other_kind;

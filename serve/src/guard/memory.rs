@@ -140,6 +140,18 @@ impl Charge {
         Ok(())
     }
 
+    /// Charges for `to` bytes that stay until the call ends, instead of `from` bytes.
+    ///
+    /// # Errors
+    /// See [`Charge::cover`].
+    pub async fn change(&self, from: usize, to: usize) -> Result<(), Status> {
+        {
+            let mut held = self.lock();
+            held.kept = held.kept.saturating_sub(from).saturating_add(to);
+        }
+        self.cover(0).await
+    }
+
     /// Charges for `bytes` more, which stay until the call ends.
     ///
     /// # Errors

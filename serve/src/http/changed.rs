@@ -1,5 +1,5 @@
 //! `/v1/changed`: links of a page that were gained and lost between two dates, or pages that began or ceased to link to
-//! a URL. [`webstrata_layers::read::dates`] has the rule.
+//! a URL. [`webstrata_layers::questions::changed`] has the rule.
 //!
 //! Changes are in order of the UID of the link, each once. Cost: for each part of the answer, the links at both dates;
 //! with in-links, the captures of the sources in the answer. Memory: the UIDs of both dates, and one batch.
@@ -7,7 +7,7 @@
 use axum::Json;
 use axum::extract::{RawQuery, State};
 use serde_json::{Value as Shown, json};
-use webstrata_layers::{Batch, ChangedLinks, Uid, format_time};
+use webstrata_layers::{Batch, Changed, ChangedLinks, Uid, format_time};
 
 use super::answer::{Answer, Value};
 use super::links::is_inward;
@@ -65,7 +65,8 @@ pub(super) async fn changed(State(shared): State<Shared>, RawQuery(query): RawQu
                            "fromDate": format_time(from.time), "toDate": format_time(to.time)});
     let first = start.position.unwrap_or_default().uid;
     let part = (first, answer.values_max());
-    let changed = pinned.changed_part(&[uid], inward, dates, part).await?.pop().unwrap_or_default();
+    let question = Changed::part(&[uid], inward, dates, part);
+    let changed = pinned.answer(question).await?.pop().unwrap_or_default();
     if !inward && !changed.unknown.is_empty() {
         shown["unknown"] = json!(true);
     }

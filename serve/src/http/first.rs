@@ -4,7 +4,7 @@
 use axum::Json;
 use axum::extract::{RawQuery, State};
 use serde_json::{Value as Shown, json};
-use webstrata_layers::format_time;
+use webstrata_layers::{First, format_time};
 
 use super::question::address::find;
 use super::question::params::Params;
@@ -26,7 +26,7 @@ pub(super) async fn first(State(shared): State<Shared>, RawQuery(query): RawQuer
     let url = params.required("url")?;
     let pinned = pinned(&shared, start.epoch).await?;
     let (url, uid) = find(&pinned, url).await?;
-    let pages = pinned.first(&[uid]).await?.pop().unwrap_or_default();
+    let pages = pinned.answer(First::new(&[uid])).await?.pop().unwrap_or_default();
     let sent = start.position.unwrap_or_default().sent.min(pages.len());
     let end = sent.saturating_add(limit).min(pages.len());
     let urls = pinned.urls(&pages[sent..end].iter().map(|(_, page)| *page).collect::<Vec<_>>()).await?;

@@ -12,7 +12,8 @@ use axum::extract::{RawQuery, State};
 use serde_json::{Value as Shown, json};
 use tonic::Status;
 use webstrata_layers::{
-    AsOf, Batch, Direction, Failures, Lifespan, Match, Precision, Sample, Sampling, Uid, Window, format_time,
+    AsOf, Batch, Direction, Failures, Lifespan, Match, PageLinks, Precision, Sample, Sampling, Uid, Unknown, Window,
+    format_time,
 };
 
 use super::answer::walk::Walk;
@@ -226,7 +227,8 @@ impl LinkQuestion {
         answer: &mut Answer<LinkShown>,
         shown: &mut Shown,
     ) -> Result<(), Status> {
-        let (mut links, mut unknown) = pinned.links_of_page(spellings, self.direction, self.window).await?;
+        let question = PageLinks::new(spellings, self.direction, self.window);
+        let (mut links, mut unknown) = pinned.answer(question).await?;
         match self.form {
             AnswerForm::Count => {
                 shown["count"] = json!(links.len());
@@ -268,7 +270,7 @@ impl LinkQuestion {
     /// For each UID, the pages for which it is unknown whether they link.
     async fn unknown(&self, pinned: &Pinned, uids: &[Uid], links: Option<&Batch<Uid>>) -> Result<Batch<Uid>, Status> {
         let items: Vec<UidInWindow> = uids.iter().map(|&uid| (uid, self.window)).collect();
-        pinned.unknown_in_windows(&items, self.direction, links).await
+        pinned.answer(Unknown::in_windows(&items, self.direction, links)).await
     }
 
     fn header(&self, pinned: &Pinned) -> Shown {

@@ -2,10 +2,10 @@
 //! requests share.
 
 use tonic::Status;
-use webstrata_layers::read::around::neighbourhood::NODES_MAX;
-use webstrata_layers::read::around::ways::{LINKS, LINKS_MAX, WAYS_MAX};
+use webstrata_layers::questions::neighbourhood::NODES_MAX;
+use webstrata_layers::questions::ways::{LINKS, LINKS_MAX, WAYS_MAX};
 use webstrata_layers::read::question::limited;
-use webstrata_layers::{AsOf, Edge, Grain, Near, Order, RangeLength, Uid, Unit, interval};
+use webstrata_layers::{AsOf, Edge, Grain, NeighbourhoodQuestion, Order, RangeLength, Uid, Unit, WaySearch, interval};
 
 use crate::clerk::{NeighbourhoodAnswer, Pinned};
 use crate::protocol::proto;
@@ -71,7 +71,7 @@ pub(super) async fn neighbourhood(
     };
     let nodes_max = usize::try_from(request.fold).ok().filter(|&most| most > 0);
     let limit = limit_of(request.limit, NODES_MAX);
-    let near = Near { centre: Uid(request.uid), is_wide: !request.narrow, at: request.at, limit };
+    let near = NeighbourhoodQuestion { centre: Uid(request.uid), is_wide: !request.narrow, at: request.at, limit };
     let found = pinned.neighbourhood(near, grain, nodes_max).await?;
     let NeighbourhoodAnswer { grain, nodes, centre, edges, left_out, unread } = found;
     let unit = match grain {
@@ -112,7 +112,8 @@ pub(super) async fn ways(pinned: &Pinned, request: &proto::GetWaysRequest) -> Re
         return Err(bad(format!("limit: {} is above {WAYS_MAX}", request.limit)));
     }
     let links_max = if request.links_max == 0 { LINKS.into() } else { request.links_max as usize };
-    let found = pinned.ways(ends, as_of, links_max, limit_of(request.limit, WAYS_MAX)).await?;
+    let limit = limit_of(request.limit, WAYS_MAX);
+    let found = pinned.answer(WaySearch::new(ends, as_of, links_max, limit)).await?;
     Ok(proto::GetWaysResponse {
         epoch: pinned.epoch(),
         links: found.links.and_then(|links| u32::try_from(links).ok()),

@@ -1,7 +1,7 @@
 //! The call that lists the pages that link to a target, with the times of the links.
 
 use tonic::Status;
-use webstrata_layers::read::around::referrers::ROWS_MAX;
+use webstrata_layers::questions::backlinks::referrers::ROWS_MAX;
 use webstrata_layers::{Event, Match, Period, Ranking, Referrer, ReferringHost, Stay};
 use webstrata_url::domain_of;
 

@@ -1,8 +1,8 @@
 //! The call that lists the pages that died, and the pages that still link to them.
 
 use tonic::Status;
-use webstrata_layers::read::around::deaths::{LINKERS_MAX, ROWS_MAX, rows_max};
-use webstrata_layers::{DeadPage, DeathsAsked, Linkers, Status as Code, Toll, Uid};
+use webstrata_layers::questions::deaths::{LINKERS_MAX, ROWS_MAX, rows_max};
+use webstrata_layers::{DeadPage, DeathsAsked, Dying, Linkers, Status as Code, StillLinking, Toll, Uid};
 
 use super::around::{interval_of, limit_of, order_of, period_of};
 use super::links::match_of;
@@ -37,9 +37,10 @@ pub(super) async fn deaths(
     let limit = rows_max(limit_of(request.limit, ROWS_MAX), linkers_max).saturating_add(skipped);
     let period = period_of(request.period)?;
     let asked = DeathsAsked { interval, still: request.still, status, period, order, after: None, limit };
-    let deaths = pinned.deaths(&pages, asked).await?;
+    let deaths = pinned.answer(Dying::new(&pages, asked)).await?;
     let rows = deaths.rows.get(skipped..).unwrap_or_default();
-    let linkers = pinned.linkers(&rows.iter().map(|dead| dead.page).collect::<Vec<_>>(), linkers_max).await?;
+    let dead: Vec<Uid> = rows.iter().map(|dead| dead.page).collect();
+    let linkers = pinned.answer(StillLinking::new(&dead, linkers_max)).await?;
     let rows: Vec<(&DeadPage, &Linkers)> = rows.iter().zip(&linkers).collect();
     let uids = rows.iter().flat_map(|(dead, linkers)| std::iter::once(dead.page).chain(linkers.pages.iter().copied()));
     let texts = Texts::of(pinned, uids.collect()).await?;

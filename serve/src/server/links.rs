@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 use tokio_stream::Stream;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status};
-use webstrata_layers::{Batch, Direction, Match, Precision, Sampling, Uid, Window, interval};
+use webstrata_layers::{Batch, Changed, Direction, First, Match, Precision, Sampling, Uid, Unknown, Window, interval};
 
 use super::{Shared, around, backlinks, deaths};
 use crate::clerk::{Pinned, WAIT};
@@ -98,7 +98,7 @@ impl LinksService {
         links: Option<&Batch<Uid>>,
     ) -> Result<(), Status> {
         let items: Vec<_> = Uid::slice(&request.uids).iter().map(|&uid| (uid, window)).collect();
-        let unknown = pinned.unknown_in_windows(&items, direction, links).await?;
+        let unknown = pinned.answer(Unknown::in_windows(&items, direction, links)).await?;
         if !unknown.values().is_empty() {
             answer.unknown_counts = counts(&unknown);
             answer.unknown = Uid::into_numbers(unknown.into_values());
@@ -288,7 +288,8 @@ impl Links for LinksService {
         }
         pinned.known(Uid::slice(&request.uids))?;
         let mut answer = proto::GetChangedLinksResponse { epoch: pinned.epoch(), ..Default::default() };
-        for changed in pinned.changed(Uid::slice(&request.uids), is_inward, dates).await? {
+        let question = Changed::new(Uid::slice(&request.uids), is_inward, dates);
+        for changed in pinned.answer(question).await? {
             let count = |links: &[Uid]| u32::try_from(links.len()).unwrap_or(u32::MAX);
             answer.gained_counts.push(count(&changed.gained));
             answer.lost_counts.push(count(&changed.lost));
@@ -310,7 +311,7 @@ impl Links for LinksService {
         pinned.known(Uid::slice(&request.uids))?;
         let limit = usize::try_from(request.limit).ok().filter(|&limit| limit > 0).unwrap_or(usize::MAX);
         let mut answer = proto::GetFirstLinksResponse { epoch: pinned.epoch(), ..Default::default() };
-        for mut firsts in pinned.first(Uid::slice(&request.uids)).await? {
+        for mut firsts in pinned.answer(First::new(Uid::slice(&request.uids))).await? {
             firsts.truncate(limit);
             answer.counts.push(u32::try_from(firsts.len()).unwrap_or(u32::MAX));
             answer.pages.extend(firsts.iter().map(|(_, page)| page.0));

@@ -13,9 +13,9 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use webstrata_layers::read::query::times_of;
 use webstrata_layers::read::spellings::{KeyOrder, Spelled};
 use webstrata_layers::record::capture::deciding;
+use webstrata_layers::record::capture::lifespan::times_of;
 use webstrata_layers::record::status;
 use webstrata_layers::store::manifest::{PartitionEntry, RowEntry};
 use webstrata_layers::{

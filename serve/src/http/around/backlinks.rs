@@ -12,7 +12,7 @@ use axum::Json;
 use axum::extract::{RawQuery, State};
 use serde_json::{Value as Shown, json};
 use tonic::Status;
-use webstrata_layers::read::around::referrers::ROWS_MAX;
+use webstrata_layers::questions::backlinks::referrers::ROWS_MAX;
 use webstrata_layers::{
     Backlink, Event, Match, Order, Period, RangeLength, Ranking, Referrer, ReferringHost, Stay, Uid, Unit, format_time,
 };

@@ -8,9 +8,10 @@
 use axum::Json;
 use axum::extract::{RawQuery, State};
 use serde_json::{Value as Shown, json};
-use webstrata_layers::read::around::deaths::{LINKERS_MAX, ROWS_MAX, rows_max};
+use webstrata_layers::questions::deaths::{LINKERS_MAX, ROWS_MAX, rows_max};
 use webstrata_layers::{
-    DeadPage, DeathsAsked, Linkers, Match, Order, RangeLength, Status as Code, Toll, Uid, format_time,
+    DeadPage, DeathsAsked, Dying, Linkers, Match, Order, RangeLength, Status as Code, StillLinking, Toll, Uid,
+    format_time,
 };
 use webstrata_url::is_name;
 
@@ -57,8 +58,9 @@ pub(in crate::http) async fn deaths(
         return Err(pinned.nothing_matches(url).into());
     }
     let asked = DeathsAsked { interval, still, status, period, order, after: start.place(), limit };
-    let deaths = pinned.deaths(&pages, asked).await?;
-    let linkers = pinned.linkers(&deaths.rows.iter().map(|dead| dead.page).collect::<Vec<_>>(), linkers_max).await?;
+    let deaths = pinned.answer(Dying::new(&pages, asked)).await?;
+    let dead: Vec<Uid> = deaths.rows.iter().map(|dead| dead.page).collect();
+    let linkers = pinned.answer(StillLinking::new(&dead, linkers_max)).await?;
     let named = deaths.rows.iter().map(|dead| dead.page).chain(linkers.iter().flat_map(|row| row.pages.clone()));
     let texts = Texts::of(&pinned, named.collect()).await?;
     let column = |of: fn(&Toll) -> u64| deaths.periods.iter().map(|(_, toll)| of(toll)).collect::<Vec<_>>();

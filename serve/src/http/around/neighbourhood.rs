@@ -1,4 +1,4 @@
-//! `/v1/neighbourhood`: the pages around a page over time ([`webstrata_layers::read::around::neighbourhood`] has the
+//! `/v1/neighbourhood`: the pages around a page over time ([`webstrata_layers::questions::neighbourhood`] has the
 //! rule).
 //!
 //! Links are columns with indexes into `nodes`, so that a picture for all dates is one small answer. Links of a node to
@@ -8,10 +8,10 @@ use axum::Json;
 use axum::extract::{RawQuery, State};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
-use webstrata_layers::read::around::folding::Groups;
-use webstrata_layers::read::around::neighbourhood::NODES_MAX;
+use webstrata_layers::questions::neighbourhood::NODES_MAX;
+use webstrata_layers::questions::neighbourhood::folding::Groups;
 use webstrata_layers::record::key::host_of;
-use webstrata_layers::{Grain, Near, Uid};
+use webstrata_layers::{Grain, NeighbourhoodQuestion, Uid};
 use webstrata_url::domain_of;
 
 use crate::http::question::address::find;
@@ -72,7 +72,7 @@ pub(in crate::http) async fn neighbourhood(
     let limit = params.limit(LIMIT, NODES_MAX)?;
     let pinned = pinned(&shared, params.number("epoch", 1..=u64::MAX)?.unwrap_or(0)).await?;
     let (url, uid) = find(&pinned, url).await?;
-    let found = pinned.neighbourhood(Near { centre: uid, is_wide, at, limit }, unit, fold).await?;
+    let found = pinned.neighbourhood(NeighbourhoodQuestion { centre: uid, is_wide, at, limit }, unit, fold).await?;
     let unit = found.grain;
     let mut domains = Groups::default();
     for node in &found.nodes {

@@ -3,8 +3,8 @@
 use axum::Json;
 use axum::extract::{RawQuery, State};
 use serde_json::{Value as Shown, json};
-use webstrata_layers::read::around::ways::{LINKS, LINKS_MAX, WAYS as WAYS_SHOWN, WAYS_MAX};
-use webstrata_layers::{AsOf, Uid};
+use webstrata_layers::questions::ways::{LINKS, LINKS_MAX, WAYS as WAYS_SHOWN, WAYS_MAX};
+use webstrata_layers::{AsOf, Uid, WaySearch};
 
 use crate::clerk::Texts;
 use crate::http::question::address::find;
@@ -26,7 +26,8 @@ pub(in crate::http) async fn ways(
     let (hops, limit) = (usize::try_from(hops).unwrap_or(usize::MAX), params.limit(WAYS_SHOWN, WAYS_MAX)?);
     let pinned = pinned(&shared, params.number("epoch", 1..=u64::MAX)?.unwrap_or(0)).await?;
     let ((url, from), (target, to)) = tokio::try_join!(find(&pinned, url), find(&pinned, target))?;
-    let found = pinned.ways((from, to), AsOf::new(at), hops, limit).await?;
+    let search = WaySearch::new((from, to), AsOf::new(at), hops, limit);
+    let found = pinned.answer(search).await?;
     let unknown = &found.unknown[..found.unknown.len().min(limit)];
     let texts = Texts::of(&pinned, [&found.ways.concat(), unknown].concat()).await?;
     let way = |way: &Vec<Uid>| way.iter().map(|&uid| texts.get(uid)).collect::<Vec<_>>();

@@ -4,20 +4,19 @@
 //! from ->  pages one link on, two links on ... --> they meet <-- pages one link back, two links back ... <- to
 //! ```
 //!
-//! The search continues from the end with fewer pages in its last step, one step at a time ([`Search::asks`]). The
-//! caller, which asks a store or servers, supplies the links. A page with unknown links may link to any other page. If
-//! no way is found, there may therefore be a way over each such page that is reached from the first page
-//! ([`Ways::unknown`]). If the store has unknown links, the search then continues from the first page to find all these
-//! pages. Memory: the reached pages, bounded by [`PAGES_MAX`]. Cost: the links of all these pages. Without a way, also
+//! The search continues from the end with fewer pages in its last step, one step at a time. A page with unknown links
+//! may link to any other page. If no way is found, there may therefore be a way over each such page that is reached
+//! from the first page ([`Ways::unknown`]). If the store has unknown links, the search then continues from the first
+//! page to find all these pages. Memory: the reached pages, bounded by [`PAGES_MAX`]. Cost: the links of all these pages. Without a way, also
 //! the links of [`DOUBTED_MAX`] pages.
 
 use std::collections::HashMap;
 
-use crate::error::Error;
-use crate::read::query::{Direction, Links, Precision};
-use crate::read::spellings::in_order;
+use super::unknown::Unknown;
+use super::{Ask, Direction, Facts, Given, Precision, Program, Question, Rest};
+use crate::record::batch::Batch;
 use crate::record::time::{AsOf, Window};
-use crate::record::uid::Uid;
+use crate::record::uid::{Uid, in_order};
 
 /// The search is cut off when both ends have reached more than this number of pages.
 pub const PAGES_MAX: usize = 1 << 18;
@@ -52,32 +51,42 @@ pub struct Ways {
 struct End {
     /// For each page, its distance in links, and the pages one link nearer to the end.
     reached: HashMap<Uid, (usize, Vec<Uid>)>,
-    /// The pages that are farthest away.
-    edge: Vec<Uid>,
+    /// The pages that are farthest away. While their links come, the pages without links yet.
+    edge: Rest,
+    /// The pages that the links of the edge reached.
+    next: Vec<Uid>,
     depth: usize,
 }
 
 impl End {
     fn of(page: Uid) -> Self {
-        Self { reached: HashMap::from([(page, (0, Vec::new()))]), edge: vec![page], depth: 0 }
+        let (reached, edge) = (HashMap::from([(page, (0, Vec::new()))]), Rest::of(vec![page]));
+        Self { reached, edge, next: Vec::new(), depth: 0 }
     }
 
-    fn step<'a>(&mut self, links: impl Iterator<Item = &'a [Uid]>) {
-        self.depth += 1;
-        let mut edge = Vec::new();
-        for (page, links) in std::mem::take(&mut self.edge).into_iter().zip(links) {
+    /// Takes the links of the first pages of the edge. After the last page, the reached pages are the edge.
+    fn step(&mut self, lists: &Batch<Uid>) {
+        for (&page, links) in self.edge.done(lists.len()).iter().zip(lists.iter()) {
             for &link in links {
                 let (depth, nearer) = self.reached.entry(link).or_insert_with(|| {
-                    edge.push(link);
-                    (self.depth, Vec::new())
+                    self.next.push(link);
+                    (self.depth + 1, Vec::new())
                 });
-                if *depth == self.depth {
+                if *depth == self.depth + 1 {
                     nearer.push(page);
                 }
             }
         }
-        edge.sort_unstable();
-        self.edge = edge;
+        if self.edge.is_done() {
+            self.depth += 1;
+            self.next.sort_unstable();
+            self.edge = Rest::of(std::mem::take(&mut self.next));
+        }
+    }
+
+    /// The pages that are farthest away.
+    fn edge(&self) -> &[Uid] {
+        self.edge.items()
     }
 
     /// For each way from `page` to the end, the pages on the way without `page` itself. At most `count` ways.
@@ -103,46 +112,68 @@ impl End {
     }
 }
 
-/// A search from both ends.
+/// The question: a search from both ends.
 #[derive(Debug)]
-pub struct Search {
+pub struct WaySearch {
     ends: [End; 2],
+    as_of: AsOf,
     links_max: usize,
+    count: usize,
     is_backward: bool,
     is_cut: bool,
+    /// Whether links are not available, which ends the search.
+    is_over: bool,
+    /// Whether the links of some pages of the edge are here, and of others not.
+    is_between: bool,
     /// Whether the store has unknown links.
     has_unknown: bool,
     /// Whether there is no way, and the search continues for pages with unknown links.
     is_doubting: bool,
+    /// The question which of the pages reached from the first page have unknown links.
+    unknown: Option<Unknown>,
 }
 
-impl Search {
-    /// Begins a search for ways of at most `links_max` links. `has_unknown` says whether the store has unknown links.
-    pub fn new(from: Uid, to: Uid, links_max: usize, has_unknown: bool) -> Self {
-        let ends = [End::of(from), End::of(to)];
-        Self { ends, links_max, is_backward: false, is_cut: false, has_unknown, is_doubting: false }
+impl WaySearch {
+    /// Asks for ways as of a time, at most `count`, of at most `links_max` links.
+    pub fn new((from, to): (Uid, Uid), as_of: AsOf, links_max: usize, count: usize) -> Self {
+        Self {
+            ends: [End::of(from), End::of(to)],
+            as_of,
+            links_max,
+            count,
+            is_backward: false,
+            is_cut: false,
+            is_over: false,
+            is_between: false,
+            has_unknown: false,
+            is_doubting: false,
+            unknown: None,
+        }
     }
 
-    /// The pages from which the search continues, and whether it needs their in-links. `None` at the end of the search.
-    pub fn asks(&mut self) -> Option<(&[Uid], bool)> {
+    /// Chooses the end from which the search continues. Returns false at the end of the search.
+    fn continues(&mut self) -> bool {
+        if self.is_over || self.is_between {
+            return !self.is_over;
+        }
         if !self.is_doubting {
             if self.goes_on() {
                 let [ahead, behind] = &self.ends;
-                self.is_backward = behind.edge.len() < ahead.edge.len();
-                return Some((&self.ends[usize::from(self.is_backward)].edge, self.is_backward));
+                self.is_backward = behind.edge().len() < ahead.edge().len();
+                return true;
             }
             self.is_doubting = self.has_unknown && self.met().is_empty();
         }
         let ahead = &self.ends[0];
-        if !self.is_doubting || ahead.edge.is_empty() || ahead.depth + 1 >= self.links_max {
-            return None;
+        if !self.is_doubting || ahead.edge().is_empty() || ahead.depth + 1 >= self.links_max {
+            return false;
         }
         if ahead.reached.len() > DOUBTED_MAX {
             self.is_cut = true;
-            return None;
+            return false;
         }
         self.is_backward = false;
-        Some((&self.ends[0].edge, false))
+        true
     }
 
     /// Whether there may be a way that is not found yet.
@@ -150,19 +181,9 @@ impl Search {
         let [ahead, behind] = &self.ends;
         let is_bounded =
             ahead.depth + behind.depth >= self.links_max || ahead.reached.len().min(behind.reached.len()) > PAGES_MAX;
-        let has_ended = self.is_cut || ahead.edge.is_empty() || behind.edge.is_empty() || !self.met().is_empty();
+        let has_ended = self.is_cut || ahead.edge().is_empty() || behind.edge().is_empty() || !self.met().is_empty();
         self.is_cut |= is_bounded && !has_ended;
         !has_ended && !is_bounded
-    }
-
-    /// Adds the links of the pages from [`Search::asks`], in the order of these pages.
-    pub fn add<'a>(&mut self, links: impl Iterator<Item = &'a [Uid]>) {
-        self.ends[usize::from(self.is_backward)].step(links);
-    }
-
-    /// Ends the search because links are not available.
-    pub fn cut(&mut self) {
-        self.is_cut = true;
     }
 
     /// The pages of the last step that the other end reaches, too.
@@ -171,21 +192,20 @@ impl Search {
             return Vec::new();
         }
         let [ahead, behind] = &self.ends;
-        let (edge, other) = if self.is_backward { (&behind.edge, ahead) } else { (&ahead.edge, behind) };
+        let (edge, other) = if self.is_backward { (behind.edge(), ahead) } else { (ahead.edge(), behind) };
         edge.iter().copied().filter(|page| other.reached.contains_key(page)).collect()
     }
 
-    /// The pages that were reached from the first page, if no way was found. The caller finds out for which of them the
-    /// links are unknown ([`Links::unknown`]).
-    pub fn doubts(&self) -> Vec<Uid> {
+    /// The pages that were reached from the first page, if no way was found and links are unknown.
+    fn doubts(&self) -> Vec<Uid> {
         let is_asked = self.has_unknown && self.met().is_empty();
         let reached = self.ends[0].reached.iter().filter(|(_, (depth, _))| is_asked && *depth < self.links_max);
         in_order(reached.map(|(&page, _)| page).collect())
     }
 
-    /// The ways that were found, at most `count`.
-    pub fn ways(&self, count: usize) -> Ways {
-        let [ahead, behind] = &self.ends;
+    /// The ways that were found.
+    fn ways(&self) -> Ways {
+        let ([ahead, behind], count) = (&self.ends, self.count);
         let mut ways = Vec::new();
         let met = self.met();
         for &page in &met {
@@ -201,53 +221,86 @@ impl Search {
     }
 }
 
-/// The shortest ways from one page to another as of a time, at most `count`, of at most `links_max` links.
-///
-/// # Errors
-/// See [`crate::Links::url`].
-pub fn ways(
-    links: &dyn Links,
-    (from, to): (Uid, Uid),
-    as_of: AsOf,
-    links_max: usize,
-    count: usize,
-) -> Result<Ways, Error> {
-    let mut search = Search::new(from, to, links_max, links.has_unknown());
-    while let Some((pages, is_backward)) = search.asks() {
-        let direction = if is_backward { Direction::In(Precision::Exact) } else { Direction::Out };
-        let lists = pages.iter().map(|&page| links.links(page, direction, Window::AsOf(as_of)));
-        let lists = lists.collect::<Result<Vec<_>, _>>()?;
-        search.add(lists.iter().map(Vec::as_slice));
+impl Program for WaySearch {
+    fn asks(&mut self, facts: Facts) -> Option<Ask<'_>> {
+        self.has_unknown = facts.has_unknown;
+        if self.unknown.is_none() && !self.continues() {
+            self.unknown = Some(Unknown::new(&self.doubts(), Direction::Out, self.as_of));
+        }
+        if let Some(unknown) = &mut self.unknown {
+            return unknown.asks(facts);
+        }
+        let direction = if self.is_backward { Direction::In(Precision::Exact) } else { Direction::Out };
+        Some(Ask::Links(self.ends[usize::from(self.is_backward)].edge(), direction, Window::AsOf(self.as_of)))
     }
-    let mut unknown = Vec::new();
-    for page in search.doubts() {
-        unknown.extend(links.unknown(page, Direction::Out, as_of)?);
+
+    fn take(&mut self, given: Given) {
+        match (given, &mut self.unknown) {
+            (given, Some(unknown)) => unknown.take(given),
+            (Given::Lists(lists), None) => {
+                let end = &mut self.ends[usize::from(self.is_backward)];
+                let depth = end.depth;
+                end.step(&lists);
+                self.is_between = end.depth == depth;
+            }
+            _ => {}
+        }
     }
-    Ok(Ways { unknown: in_order(unknown), ..search.ways(count) })
+
+    /// A page with more links than an answer may have ends the search.
+    fn skip(&mut self) -> bool {
+        (self.is_cut, self.is_over) = (true, true);
+        self.unknown.is_none()
+    }
+
+    fn bytes(&self) -> usize {
+        let reached: usize = self.ends.iter().map(|end| 64 * end.reached.len()).sum();
+        reached + self.unknown.as_ref().map_or(0, Unknown::bytes)
+    }
+}
+
+impl Question for WaySearch {
+    type Answer = Ways;
+
+    fn answer(self) -> Ways {
+        let ways = self.ways();
+        Ways {
+            unknown: self.unknown.map(|unknown| in_order(unknown.answer().into_values())).unwrap_or_default(),
+            ..ways
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::time::RangeLength;
     use proptest::prelude::*;
     use std::collections::{BTreeMap, BTreeSet};
 
     type Graph = BTreeMap<u64, BTreeSet<u64>>;
 
-    fn searched(graph: &Graph, from: u64, to: u64, links_max: usize) -> Ways {
-        search(graph, Search::new(Uid(from), Uid(to), links_max, false)).ways(1000)
+    fn search(from: u64, to: u64, links_max: usize) -> WaySearch {
+        WaySearch::new((Uid(from), Uid(to)), AsOf::new(0), links_max, 1000)
     }
 
-    /// Runs the search to its end.
-    fn search(graph: &Graph, mut search: Search) -> Search {
-        while let Some((pages, is_backward)) = search.asks() {
-            let list = |page: &Uid| -> Vec<Uid> {
+    fn searched(graph: &Graph, from: u64, to: u64, links_max: usize) -> Ways {
+        run(graph, search(from, to, links_max), false).ways()
+    }
+
+    /// Runs the search to its end, with the links of two pages at a time.
+    fn run(graph: &Graph, mut search: WaySearch, has_unknown: bool) -> WaySearch {
+        let facts = Facts { has_unknown, in_range: RangeLength::Month };
+        while let Some(Ask::Links(pages, direction, _)) = search.asks(facts) {
+            let mut lists = Batch::default();
+            for page in pages.iter().take(2) {
                 let ahead = || graph.get(&page.0).into_iter().flatten().copied();
                 let behind = || graph.iter().filter(|(_, links)| links.contains(&page.0)).map(|(page, _)| *page);
-                if is_backward { behind().map(Uid).collect() } else { ahead().map(Uid).collect() }
-            };
-            let lists: Vec<Vec<Uid>> = pages.iter().map(list).collect();
-            search.add(lists.iter().map(Vec::as_slice));
+                let list: Vec<Uid> =
+                    if direction == Direction::Out { ahead().map(Uid).collect() } else { behind().map(Uid).collect() };
+                lists.push(&list);
+            }
+            search.take(Given::Lists(lists));
         }
         search
     }
@@ -302,9 +355,9 @@ mod tests {
         ) {
             let mut graph = Graph::new();
             edges.into_iter().for_each(|(source, target)| { graph.entry(source).or_default().insert(target); });
-            let found = search(&graph, Search::new(Uid(from), Uid(to), links_max, true));
+            let found = run(&graph, search(from, to, links_max), true);
             let known = searched(&graph, from, to, links_max);
-            prop_assert_eq!(&found.ways(1000).ways, &known.ways);
+            prop_assert_eq!(&found.ways().ways, &known.ways);
             let mut reached = BTreeSet::from([from]);
             for _ in 1..links_max {
                 reached.extend(reached.clone().iter().flat_map(|page| graph.get(page).cloned().unwrap_or_default()));

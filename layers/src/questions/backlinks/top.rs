@@ -14,6 +14,7 @@ pub(crate) fn rising(time: i64) -> u64 {
 }
 
 /// A row with its place in the requested order.
+#[derive(Debug)]
 struct Placed<R>(Place, R);
 
 impl<R> PartialEq for Placed<R> {
@@ -37,6 +38,7 @@ impl<R> Ord for Placed<R> {
 }
 
 /// The first rows after a place.
+#[derive(Debug)]
 pub(crate) struct Top<R> {
     after: Option<Place>,
     limit: usize,

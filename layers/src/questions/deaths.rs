@@ -1,7 +1,7 @@
-//! The pages that died, with the times and the number of pages that still link to them. Does no input and output.
+//! The pages that died, with the times and the number of pages that still link to them.
 //!
 //! ```text
-//! pages with failures, by UID --[take]--> their deaths --+--> periods, statuses: counters
+//! pages with failures, by UID --[count]--> their deaths --+--> periods, statuses: counters
 //!                                                        +--> rows: a heap of the requested rows
 //! ```
 //!
@@ -10,13 +10,13 @@
 //! linear in the captures of the pages with failures. With [`Order::Most`], also the number of pages that link to each
 //! selected page.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
-use super::referrers::Order;
-use super::top::{Place, Top, rising};
-use crate::error::Error;
-use crate::read::query::{Direction, Links, Precision};
+use super::backlinks::referrers::Order;
+use super::backlinks::top::{Place, Top, rising};
+use super::unknown::Unknown;
+use super::{Ask, Direction, Facts, Given, Precision, Program, Question, Rest};
 use crate::record::capture::CaptureTime;
 use crate::record::capture::fate::{Death, deaths};
 use crate::record::status::Status;
@@ -29,8 +29,8 @@ pub const ROWS_MAX: u64 = 10_000;
 pub const LINKERS_MAX: u64 = 100;
 /// The most pages that one answer names.
 const NAMES_MAX: usize = 100_000;
-/// The number of UIDs that are checked in one step.
-const STEP: u64 = 1 << 16;
+/// The most pages whose linking pages are asked for together.
+const PAGES: usize = 1000;
 /// To this day: as of the latest captures.
 pub const TODAY: AsOf = AsOf::new(i64::MAX);
 /// The direction of pages that link; each page is checked.
@@ -131,28 +131,43 @@ impl DeathsAsked {
     }
 }
 
-/// The count so far.
-pub struct DeathCount {
+/// The question which pages of these intervals died.
+#[derive(Debug)]
+pub struct Dying {
     asked: DeathsAsked,
+    /// The intervals to come, the next one last.
+    intervals: Vec<Range<Uid>>,
+    /// Pages that may have a failure.
+    failing: Rest,
     periods: BTreeMap<i64, Toll>,
     statuses: BTreeMap<Status, u64>,
     total: u64,
     selected: u64,
-    /// Selected deaths that wait for the number of linking pages.
+    /// Selected deaths whose number of linking pages decides their place, and their pages.
     waiting: Vec<DeadPage>,
+    waiting_pages: Rest,
     top: Top<DeadPage>,
 }
 
-impl DeathCount {
-    /// Creates an empty count.
-    pub fn new(asked: DeathsAsked) -> Self {
-        let (periods, statuses) = (BTreeMap::new(), BTreeMap::new());
-        let top = Top::new(asked.after, asked.limit);
-        Self { asked, periods, statuses, total: 0, selected: 0, waiting: Vec::new(), top }
+impl Dying {
+    /// Asks about pages in intervals of UIDs.
+    pub fn new(pages: &[Range<Uid>], asked: DeathsAsked) -> Self {
+        Self {
+            intervals: pages.iter().rev().filter(|uids| !uids.is_empty()).cloned().collect(),
+            failing: Rest::default(),
+            periods: BTreeMap::new(),
+            statuses: BTreeMap::new(),
+            total: 0,
+            selected: 0,
+            waiting: Vec::new(),
+            waiting_pages: Rest::default(),
+            top: Top::new(asked.after, asked.limit),
+            asked,
+        }
     }
 
-    /// Adds a page with its captures, in order of time.
-    pub fn take(&mut self, page: Uid, captures: &[CaptureTime]) {
+    /// Counts a page with its captures, in order of time.
+    fn count(&mut self, page: Uid, captures: &[CaptureTime]) {
         for death in deaths(captures.iter().copied()) {
             self.total += 1;
             self.period(death.died).died += 1;
@@ -176,27 +191,51 @@ impl DeathCount {
     fn period(&mut self, time: i64) -> &mut Toll {
         self.periods.entry(self.asked.period.start(time)).or_default()
     }
+}
 
-    /// The pages that need the number of linking pages, in the order in which they were added.
-    pub fn asks(&self) -> Vec<Uid> {
-        self.waiting.iter().map(|dead| dead.page).collect()
+impl Program for Dying {
+    fn asks(&mut self, _: Facts) -> Option<Ask<'_>> {
+        if !self.waiting_pages.is_done() {
+            return Some(Ask::Degrees(self.waiting_pages.items(), LINKERS, Window::AsOf(TODAY)));
+        }
+        if !self.failing.is_done() {
+            return Some(Ask::Captures(self.failing.items()));
+        }
+        self.intervals.last().map(|uids| Ask::Failing(uids.clone()))
     }
 
-    /// Adds the number of linking pages for each page from [`DeathCount::asks`].
-    pub fn answer(&mut self, linking: impl IntoIterator<Item = u64>) {
-        for (dead, linking) in std::mem::take(&mut self.waiting).into_iter().zip(linking) {
-            self.top.put(self.asked.place(&dead, linking), dead);
+    fn take(&mut self, given: Given) {
+        match given {
+            Given::Part(pages, next) => {
+                self.failing = Rest::of(pages);
+                let rest = self.intervals.pop().zip(next).map(|(uids, next)| next..uids.end);
+                self.intervals.extend(rest.filter(|uids| !uids.is_empty()));
+            }
+            Given::Captures(captures) => {
+                let pages = self.failing.done(captures.len()).to_vec();
+                pages.into_iter().zip(captures.iter()).for_each(|(page, captures)| self.count(page, captures));
+                self.waiting_pages = Rest::of(self.waiting.iter().map(|dead| dead.page).collect());
+            }
+            Given::Counts(linking) => {
+                self.waiting_pages.done(linking.len());
+                for (dead, linking) in self.waiting.drain(..linking.len()).zip(linking) {
+                    self.top.put(self.asked.place(&dead, linking), dead);
+                }
+            }
+            _ => {}
         }
     }
 
-    /// Approximate bytes of memory.
-    pub fn bytes(&self) -> usize {
-        (self.top.len() + self.waiting.len()) * size_of::<(Place, DeadPage)>()
+    fn bytes(&self) -> usize {
+        (self.top.len() + self.waiting.len()) * size_of::<(Place, DeadPage)>() + size_of_val(self.failing.items())
     }
+}
+
+impl Question for Dying {
+    type Answer = Deaths;
 
     /// The answer.
-    #[must_use]
-    pub fn finish(self) -> Deaths {
+    fn answer(self) -> Deaths {
         let Self { asked, periods, statuses, total, selected, top, .. } = self;
         let (rows, left) = top.finish();
         let mut statuses: Vec<(Status, u64)> = statuses.into_iter().collect();
@@ -214,31 +253,80 @@ impl DeathCount {
     }
 }
 
-/// The deaths of pages with these UIDs, for any implementation of [`Links`].
-pub(crate) fn count<L: Links + ?Sized>(links: &L, pages: &[Range<Uid>], asked: DeathsAsked) -> Result<Deaths, Error> {
-    let mut count = DeathCount::new(asked);
-    let mut captures = Vec::new();
-    for uids in pages {
-        let mut rest = uids.clone();
-        while !rest.is_empty() {
-            let step = rest.start..rest.end.min(rest.start.saturating_add(STEP));
-            rest.start = step.end;
-            for page in links.failing(step)? {
-                links.captures_into(page, &mut captures)?;
-                count.take(page, &captures);
-            }
-            let linking = count.asks().into_iter().map(|page| links.degree(page, LINKERS, Window::AsOf(TODAY)));
-            count.answer(linking.map(|count| count.map(|count| count as u64)).collect::<Result<Vec<_>, _>>()?);
-        }
-    }
-    Ok(count.finish())
+/// The question which pages link to pages to this day.
+#[derive(Debug)]
+pub struct StillLinking {
+    most: usize,
+    pages: Rest,
+    /// The number of pages of which this is unknown, for the next pages of the answer.
+    unknown: Step,
+    linkers: Vec<Linkers>,
 }
 
-/// The pages that link to a page to this day, with the first `most` pages, for any implementation of [`Links`].
-pub(crate) fn linkers_of<L: Links + ?Sized>(links: &L, page: Uid, most: usize) -> Result<Linkers, Error> {
-    let mut pages = links.links(page, LINKERS, Window::AsOf(TODAY))?;
-    let unknown = links.unknown(page, LINKERS, TODAY)?.len() as u64;
-    let linking = pages.len() as u64;
-    pages.truncate(most);
-    Ok(Linkers { linking, unknown, pages })
+#[derive(Debug)]
+enum Step {
+    Asks(Unknown),
+    Has(VecDeque<u64>),
+}
+
+impl StillLinking {
+    /// Asks about pages, and names the first `most` linking pages of each.
+    pub fn new(pages: &[Uid], most: usize) -> Self {
+        let (pages, unknown) = (Rest::of(pages.to_vec()), Step::Has(VecDeque::new()));
+        Self { most, pages, unknown, linkers: Vec::new() }
+    }
+}
+
+impl Program for StillLinking {
+    fn asks(&mut self, facts: Facts) -> Option<Ask<'_>> {
+        if self.pages.is_done() {
+            return None;
+        }
+        let pages = self.pages.items();
+        let pages = &pages[..pages.len().min(PAGES)];
+        if let Step::Has(counts) = &self.unknown
+            && counts.is_empty()
+        {
+            self.unknown = Step::Asks(Unknown::new(pages, LINKERS, TODAY));
+        }
+        if let Step::Asks(program) = &mut self.unknown
+            && program.asks(facts).is_none()
+        {
+            let empty = Step::Has(VecDeque::new());
+            if let Step::Asks(program) = std::mem::replace(&mut self.unknown, empty) {
+                self.unknown = Step::Has(program.answer().iter().map(|pages| pages.len() as u64).collect());
+            }
+        }
+        match &mut self.unknown {
+            Step::Asks(program) => program.asks(facts),
+            Step::Has(counts) => Some(Ask::Begin(&pages[..counts.len()], LINKERS, Window::AsOf(TODAY), self.most)),
+        }
+    }
+
+    fn take(&mut self, given: Given) {
+        match (&mut self.unknown, given) {
+            (Step::Asks(program), given) => program.take(given),
+            (Step::Has(counts), Given::Begun(lists, linking)) => {
+                self.pages.done(lists.len());
+                for ((pages, linking), unknown) in lists.iter().zip(linking).zip(counts.drain(..lists.len())) {
+                    self.linkers.push(Linkers { linking, unknown, pages: pages.to_vec() });
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        let inner = if let Step::Asks(program) = &self.unknown { program.bytes() } else { 0 };
+        let named: usize = self.linkers.iter().map(|linkers| linkers.pages.len()).sum();
+        inner + size_of::<Uid>() * named + size_of_val(&*self.linkers)
+    }
+}
+
+impl Question for StillLinking {
+    type Answer = Vec<Linkers>;
+
+    fn answer(self) -> Vec<Linkers> {
+        self.linkers
+    }
 }

@@ -2,8 +2,8 @@
 
 use std::cmp::Reverse;
 
-use crate::read::around::folding::Grain;
-use crate::read::around::neighbourhood::{Edge, Near};
+use super::folding::Grain;
+use super::{Edge, NeighbourhoodQuestion};
 use crate::record::uid::Uid;
 
 /// The index of no node.
@@ -14,7 +14,7 @@ const OPEN: i64 = i64::MAX;
 /// The nodes that were found around a page, and the links between them.
 #[derive(Clone, Debug)]
 pub struct Network {
-    question: Near,
+    question: NeighbourhoodQuestion,
     nodes: Vec<Uid>,
     /// The links, in order.
     edges: Vec<Edge>,
@@ -38,7 +38,7 @@ pub struct Neighbourhood {
 impl Network {
     /// Creates a network from links in order, in slices of one source each. `left_out` nodes and the links of `unread`
     /// pages of the first ring are missing.
-    pub(super) fn new(question: Near, pages: &[&[Edge<Uid>]], left_out: usize, unread: usize) -> Self {
+    pub(super) fn new(question: NeighbourhoodQuestion, pages: &[&[Edge<Uid>]], left_out: usize, unread: usize) -> Self {
         let mut nodes: Vec<Uid> = pages.iter().map(|links| links[0].source).chain([question.centre]).collect();
         nodes.extend(pages.iter().flat_map(|links| links.iter().map(|link| link.target)));
         nodes.sort_unstable();

@@ -1,4 +1,4 @@
-//! Counts the pages that link to a target while the pages arrive. Does no input and output.
+//! Counts the pages that link to a target while the pages arrive.
 //!
 //! ```text
 //! pages of a row, by UID --[feed]--> in order of hosts, over all rows --+--> periods: counters
@@ -14,17 +14,13 @@
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
-use std::ops::Range;
 
 use super::referrers::{Event, Order, Referrer, ReferringHost, Unit};
-use super::scope::Scope;
 use super::top::{Place, Top};
-use crate::error::Error;
-use crate::read::query::{AskedBacklinks, Links, sources_of};
 use crate::record::backlink::united::United;
 use crate::record::backlink::{Backlink, Period, Series, Stay};
 use crate::record::capture::Linking;
-use crate::record::key::{domain_prefix, host_of, host_prefix};
+use crate::record::key::{domain_prefix, host_prefix};
 use crate::record::time::RangeLength;
 use crate::record::uid::Uid;
 
@@ -283,36 +279,6 @@ fn bytes_of(backlink: &Backlink) -> usize {
 
 fn referring((Reverse(pages), first, host, standing): HostPlace) -> ReferringHost {
     ReferringHost { host, pages, standing, first }
-}
-
-/// The number of pages whose URLs are looked up together.
-const PAGES: usize = 4096;
-
-/// Counts the pages in a scope that link to a target, for any implementation of [`Links`].
-pub(crate) fn count<L: Links + ?Sized>(
-    links: &L,
-    target: &[Range<Uid>],
-    scope: &Scope,
-    ranking: Ranking,
-) -> Result<Ranked, Error> {
-    let sources = sources_of(links, target, scope)?;
-    let mut asking = AskedBacklinks::of(target);
-    let place = |uid: Uid| sources.partition_point(|&source| source < uid);
-    // The empty prefix selects every key.
-    let rows = links.with_prefix(&[])?;
-    let mut waiting: Vec<&[Uid]> = rows.iter().map(|uids| &sources[place(uids.start)..place(uids.end)]).collect();
-    let mut tally = Tally::new(ranking, waiting.len());
-    while let Some(row) = tally.needs() {
-        let mut pages = Vec::new();
-        while let (Some((&source, rest)), true) = (waiting[row].split_first(), pages.len() < PAGES) {
-            pages.extend(asking.ask(links, source)?.map(|backlink| (source, backlink)));
-            waiting[row] = rest;
-        }
-        let urls = links.urls_of(&pages.iter().map(|(page, _)| *page).collect::<Vec<_>>())?;
-        let hosts = urls.iter().map(|url| host_of(url).filter(|host| host_prefix(host).is_some()).unwrap_or_default());
-        tally.feed(row, pages, hosts.map(|host| (host.to_owned(), 1)));
-    }
-    Ok(tally.finish())
 }
 
 #[cfg(test)]

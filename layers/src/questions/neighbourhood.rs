@@ -4,8 +4,7 @@
 //! lifespans and in-links of the page --> Surroundings::near --[lifespans of each]--> add --> finish --> Network
 //! ```
 //!
-//! The caller that asks a store or servers hands the answers to [`Surroundings`], so the rule is written once.
-//! [`Network`] joins the results.
+//! [`NeighbourhoodQuestion`] is asked, [`Surroundings`] gathers, and [`Network`] joins the results.
 //!
 //! - A link stands from the first capture that has the link until the next capture that shows the page without it. The
 //!   link continues across captures with unknown links. If no later capture tells, the link is *unknown* from then on,
@@ -21,18 +20,24 @@
 //!
 //! [`is_unknown`]: crate::record::capture::is_unknown
 
+pub mod folding;
+pub mod network;
+
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
-use crate::error::Error;
-use crate::read::around::network::Network;
-use crate::read::query::{Direction, Lifespan, Links, Precision};
-use crate::read::spellings::in_order;
+use self::network::Network;
+use super::backlinks::Walk;
+use super::backlinks::scope::Scope;
+use super::unknown::Unknown;
+use super::{Ask, Direction, Facts, Given, Precision, Program, Question, Rest};
 use crate::record::backlink::Backlink;
+use crate::record::capture::lifespan::Lifespan;
 use crate::record::capture::{CaptureTime, Linking, gone_after, telling, unknown_since};
 use crate::record::page::InLinks;
 use crate::record::time::{AsOf, RangeLength, Window};
-use crate::record::uid::Uid;
+use crate::record::uid::{Uid, in_order};
 
 /// The most nodes of an answer that is sent over a network.
 pub const NODES_MAX: u64 = 100_000;
@@ -42,7 +47,7 @@ pub const LINKS_MAX: usize = 1 << 19;
 
 /// The question for a neighbourhood.
 #[derive(Clone, Copy, Debug)]
-pub struct Near {
+pub struct NeighbourhoodQuestion {
     /// The page in the middle.
     pub centre: Uid,
     /// Whether the answer has the second ring.
@@ -53,9 +58,9 @@ pub struct Near {
     pub limit: usize,
 }
 
-impl Near {
+impl NeighbourhoodQuestion {
     /// The most nodes of the first ring.
-    pub(super) fn near_max(self) -> usize {
+    fn near_max(self) -> usize {
         if self.is_wide { self.limit.div_ceil(2) } else { self.limit.saturating_sub(1) }
     }
 
@@ -109,7 +114,7 @@ impl<N> Edge<N> {
 /// A neighbourhood that is being gathered.
 #[derive(Clone, Debug)]
 pub struct Surroundings {
-    question: Near,
+    question: NeighbourhoodQuestion,
     near: Vec<Uid>,
     left_out: usize,
     edges: Vec<Edge<Uid>>,
@@ -118,7 +123,7 @@ pub struct Surroundings {
 
 impl Surroundings {
     /// Starts from the lifespans and captures of the centre, and the pages that link to it.
-    pub fn new(question: Near, own: (&[Lifespan], &[CaptureTime]), sources: Sources) -> Self {
+    pub fn new(question: NeighbourhoodQuestion, own: (&[Lifespan], &[CaptureTime]), sources: Sources) -> Self {
         let Sources { pages, left_out } = sources;
         let mut found = Self { question, near: Vec::new(), left_out, edges: Vec::new(), unread: 0 };
         found.add(question.centre, own.0, own.1);
@@ -206,7 +211,7 @@ pub struct Sources {
 
 impl Sources {
     /// The longest-lived sources in a record of in-links. `links` restricts the sources (rising; `None` for all).
-    pub fn of(record: &InLinks, in_range: RangeLength, links: Option<&[Uid]>, question: Near) -> Self {
+    pub fn of(record: &InLinks, in_range: RangeLength, links: Option<&[Uid]>, question: NeighbourhoodQuestion) -> Self {
         let lives = record.lives(in_range);
         let is_asked = |page: &Uid| links.is_none_or(|links| links.binary_search(page).is_ok());
         let pages = lives.into_iter().zip(record.sources.iter().copied()).filter(|(_, page)| is_asked(page)).collect();
@@ -216,7 +221,7 @@ impl Sources {
     }
 
     /// Adds a source, given its backlink, and keeps the longest-lived sources. So a hub is read source by source.
-    pub fn add(&mut self, page: Uid, backlink: &Backlink, question: Near) {
+    pub fn add(&mut self, page: Uid, backlink: &Backlink, question: NeighbourhoodQuestion) {
         if question.at.is_some_and(|at| backlink.links_at(at) == Linking::No) {
             return;
         }
@@ -228,7 +233,7 @@ impl Sources {
     }
 
     /// Drops the sources for which there is no room.
-    pub fn cut(&mut self, question: Near) {
+    pub fn cut(&mut self, question: NeighbourhoodQuestion) {
         let Self { pages, left_out } = self;
         pages.sort_unstable_by_key(|&(life, page)| (Reverse(life), page));
         *left_out += pages.len().saturating_sub(question.near_max());
@@ -236,43 +241,164 @@ impl Sources {
     }
 }
 
-/// The neighbourhood of a page in a graph.
-///
-/// # Errors
-/// See [`crate::Links::url`].
-pub fn surroundings(links: &dyn Links, question: Near) -> Result<Network, Error> {
-    let (mut lifespans, mut captures) = (Vec::new(), Vec::new());
-    let centre = question.centre;
-    let asked = match question.at {
-        Some(at) => {
-            let direction = Direction::In(Precision::Exact);
-            let mut asked = links.links(centre, direction, question.window())?;
-            asked.extend(links.unknown(centre, direction, AsOf::new(at))?);
-            Some(in_order(asked))
-        }
-        None => None,
-    };
-    let record = links.in_record(centre)?;
-    let sources = record.map(|record| Sources::of(&record, links.in_range(), asked.as_deref(), question));
-    links.lifespans_into(centre, &mut lifespans)?;
-    links.captures_into(centre, &mut captures)?;
-    let mut found = Surroundings::new(question, (&lifespans, &captures), sources.unwrap_or_default());
-    for (read, page) in found.near().to_vec().into_iter().enumerate() {
-        if found.is_full() {
-            found.skip(found.near().len() - read);
-            break;
-        }
-        links.lifespans_into(page, &mut lifespans)?;
-        links.captures_into(page, &mut captures)?;
-        found.add(page, &lifespans, &captures);
+/// The question.
+#[derive(Debug)]
+pub struct NeighbourhoodSearch {
+    question: NeighbourhoodQuestion,
+    /// The length of the time ranges of the record.
+    in_range: RangeLength,
+    sources: Sources,
+    /// The pages that may link to the centre at the date of the question, rising; `None` for all pages.
+    linking: Option<Vec<Uid>>,
+    record: Option<Arc<InLinks>>,
+    step: Step,
+}
+
+#[derive(Debug)]
+enum Step {
+    /// The in-link record of the centre.
+    Record,
+    /// The pages that link to the centre one by one, with the next row: the record is too large.
+    Walk(Walk, usize),
+    /// The pages that link at the date, and those of which it is unknown.
+    Linking,
+    Unknown(Unknown),
+    /// The lifespans of the centre.
+    Centre,
+    /// The lifespans of the first ring.
+    Ring(Surroundings, Rest),
+}
+
+impl NeighbourhoodSearch {
+    /// Asks about a page.
+    pub fn new(question: NeighbourhoodQuestion) -> Self {
+        let in_range = RangeLength::Month;
+        let (sources, linking, record, step) = (Sources::default(), None, None, Step::Record);
+        Self { question, in_range, sources, linking, record, step }
     }
-    Ok(found.finish())
+
+    /// The step after the pages that link to the centre.
+    fn centre(&mut self) -> Step {
+        if let Some(record) = self.record.take() {
+            self.sources = Sources::of(&record, self.in_range, self.linking.as_deref(), self.question);
+        }
+        self.sources.cut(self.question);
+        Step::Centre
+    }
+}
+
+impl Program for NeighbourhoodSearch {
+    fn asks(&mut self, facts: Facts) -> Option<Ask<'_>> {
+        self.in_range = facts.in_range;
+        let is_done = match &mut self.step {
+            Step::Walk(walk, row) => {
+                while walk.is_over(*row) && *row < walk.rows() {
+                    *row += 1;
+                }
+                walk.has_begun() && *row == walk.rows()
+            }
+            Step::Unknown(unknown) => unknown.asks(facts).is_none(),
+            _ => false,
+        };
+        if is_done {
+            if let Step::Unknown(unknown) = std::mem::replace(&mut self.step, Step::Centre) {
+                let known = self.linking.take().unwrap_or_default();
+                self.linking = Some(in_order([known, unknown.answer().into_values()].concat()));
+            }
+            self.step = self.centre();
+        }
+        let centre = std::slice::from_ref(&self.question.centre);
+        match &mut self.step {
+            Step::Record => Some(Ask::InRecord(self.question.centre)),
+            Step::Walk(walk, row) => walk.asks(*row),
+            Step::Linking => Some(Ask::Links(centre, Direction::In(Precision::Exact), self.question.window())),
+            Step::Unknown(unknown) => unknown.asks(facts),
+            Step::Centre => Some(Ask::Lives(centre)),
+            Step::Ring(found, rest) => (!rest.is_done() && !found.is_full()).then(|| Ask::Lives(rest.items())),
+        }
+    }
+
+    fn take(&mut self, given: Given) {
+        match (&mut self.step, given) {
+            (Step::Record, Given::Record(record)) => {
+                self.record = record;
+                self.step = if self.question.at.is_some() { Step::Linking } else { self.centre() };
+            }
+            (Step::Walk(walk, row), given) => {
+                for (page, backlink) in walk.take(*row, given) {
+                    self.sources.add(page, &backlink, self.question);
+                }
+            }
+            (Step::Linking, Given::Lists(links)) => {
+                self.linking = Some(links.values().to_vec());
+                let (centre, at) = ([self.question.centre], self.question.at.unwrap_or(i64::MAX));
+                let direction = Direction::In(Precision::Exact);
+                self.step = Step::Unknown(Unknown::new(&centre, direction, AsOf::new(at)));
+            }
+            (Step::Unknown(unknown), given) => unknown.take(given),
+            (Step::Centre, Given::Lives(lifespans, captures)) => {
+                let own = (lifespans.values(), captures.values());
+                let found = Surroundings::new(self.question, own, std::mem::take(&mut self.sources));
+                let rest = Rest::of(found.near().to_vec());
+                self.step = Step::Ring(found, rest);
+            }
+            (Step::Ring(found, rest), Given::Lives(lifespans, captures)) => {
+                let lives = lifespans.iter().zip(captures.iter());
+                for (&page, (lifespans, captures)) in rest.done(lifespans.len()).iter().zip(lives) {
+                    if found.is_full() {
+                        found.skip(1);
+                    } else {
+                        found.add(page, lifespans, captures);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn skip(&mut self) -> bool {
+        match &mut self.step {
+            Step::Record => {
+                self.step =
+                    Step::Walk(Walk::new(vec![self.question.centre..self.question.centre + 1], Scope::default()), 0)
+            }
+            Step::Ring(found, rest) => {
+                found.skip(1);
+                rest.done(1);
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    fn bytes(&self) -> usize {
+        let inner = match &self.step {
+            Step::Walk(walk, _) => walk.bytes(),
+            Step::Unknown(unknown) => unknown.bytes(),
+            Step::Ring(found, _) => size_of_val(&*found.edges),
+            _ => 0,
+        };
+        inner + size_of::<(i64, Uid)>() * self.sources.pages.len() + 8 * self.linking.as_ref().map_or(0, Vec::len)
+    }
+}
+
+impl Question for NeighbourhoodSearch {
+    type Answer = Network;
+
+    fn answer(self) -> Network {
+        let (mut found, unread) = match self.step {
+            Step::Ring(found, rest) => (found, rest.items().len()),
+            _ => (Surroundings::new(self.question, (&[], &[]), self.sources), 0),
+        };
+        found.skip(unread);
+        found.finish()
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::folding::Grain;
     use super::*;
-    use crate::read::around::folding::Grain;
 
     fn run(link: u64, first: i64, last: i64) -> Lifespan {
         Lifespan { link: Uid(link), first, last }
@@ -285,7 +411,7 @@ mod tests {
 
     /// Page 5 links to 1 until 30 and to 9. Page 9 links to 7 and to 5. Page 2 links to 5 for a long time.
     fn gathered(is_wide: bool, at: Option<i64>, limit: usize) -> Surroundings {
-        let question = Near { centre: Uid(5), is_wide, at, limit };
+        let question = NeighbourhoodQuestion { centre: Uid(5), is_wide, at, limit };
         let sources = Sources { pages: vec![(1000, Uid(2)), (1, Uid(9))], left_out: 3 };
         let own = captures(&[10, 20, 30]);
         let mut found = Surroundings::new(question, (&[run(1, 10, 20), run(9, 20, 30)], &own), sources);
@@ -339,7 +465,7 @@ mod tests {
         // links.
         let runs = [run(1, 10, 20), run(9, 20, 40)];
         let found = |at| {
-            let question = Near { centre: Uid(5), is_wide: false, at, limit: 100 };
+            let question = NeighbourhoodQuestion { centre: Uid(5), is_wide: false, at, limit: 100 };
             Surroundings::new(question, (&runs, &own), Sources::default()).finish().by_page().edges
         };
         let edge = |target, from, until, unknown| Edge { source: 1, target, from, until, unknown };

@@ -1,0 +1,273 @@
+//! The pages, hosts or domains that linked to a target, and when ([`mod@crate::record::backlink`] has the rule).
+//!
+//! ```text
+//! target --[Walk: pages that may link, part by part]--> when each linked --> its host --> [`tally`] --> answer
+//! ```
+//!
+//! The target is a list of intervals of UIDs. [`scope`] says which pages count, [`referrers`] which rows are selected
+//! and in which order, and [`top`] keeps the first rows of an order. The pages come in order of UIDs, for each row of
+//! URLs apart, because the count joins the hosts of several rows. Memory: the pages of one part, and the rows of the
+//! answer, however many pages link.
+
+pub mod referrers;
+pub mod scope;
+pub mod tally;
+pub mod top;
+
+use std::ops::Range;
+
+use self::scope::Scope;
+use self::tally::{Ranked, Ranking, Tally};
+use super::{Ask, Facts, Given, Program, Question, Rest};
+use crate::record::backlink::Backlink;
+use crate::record::uid::Uid;
+
+/// A page that links, with its times.
+pub type LinkingPage = (Uid, Backlink);
+
+/// The way through the pages in a scope that link to a target, row by row.
+#[derive(Debug)]
+pub(super) struct Walk {
+    target: Vec<Range<Uid>>,
+    scope: Scope,
+    /// The rows of URLs; `None` before they are known.
+    rows: Option<Vec<Row>>,
+}
+
+/// The way through one row.
+#[derive(Debug)]
+struct Row {
+    /// The interval in which there may be pages of the scope that were not asked for.
+    uids: Range<Uid>,
+    /// Pages that link at range precision, and whose backlinks were not asked for.
+    sources: Rest,
+}
+
+impl Walk {
+    pub(super) fn new(target: Vec<Range<Uid>>, scope: Scope) -> Self {
+        Self { target, scope, rows: None }
+    }
+
+    pub(super) fn has_begun(&self) -> bool {
+        self.rows.is_some()
+    }
+
+    /// The number of rows.
+    pub(super) fn rows(&self) -> usize {
+        self.rows.as_ref().map_or(0, Vec::len)
+    }
+
+    /// Whether all pages of a row were given.
+    pub(super) fn is_over(&self, row: usize) -> bool {
+        let row = self.rows.as_ref().and_then(|rows| rows.get(row));
+        row.is_some_and(|row| row.sources.is_done() && row.uids.is_empty())
+    }
+
+    /// What is asked for the next pages of a row that is not over.
+    pub(super) fn asks(&self, row: usize) -> Option<Ask<'_>> {
+        let Some(rows) = &self.rows else { return Some(Ask::Rows) };
+        let Row { uids, sources } = rows.get(row)?;
+        if !sources.is_done() {
+            return Some(Ask::Backlinks(sources.items(), &self.target));
+        }
+        // If all pages count, a part that reaches into other rows is of use there.
+        let last = if self.scope.within.is_none() { rows.last()? } else { &rows[row] };
+        Some(Ask::Sources(&self.target, uids.start..last.uids.end.max(uids.end)))
+    }
+
+    /// Takes the answer, and returns the pages that link, if the answer has the next ones.
+    pub(super) fn take(&mut self, row: usize, given: Given) -> Vec<LinkingPage> {
+        match (given, &mut self.rows) {
+            (Given::Rows(rows), walk) => {
+                let row = |uids| Row { uids: self.scope.span(uids), sources: Rest::default() };
+                *walk = Some(rows.into_iter().map(row).collect());
+                Vec::new()
+            }
+            (Given::Part(sources, next), Some(rows)) => {
+                let Some(start) = rows.get(row).map(|row| row.uids.start) else { return Vec::new() };
+                for Row { uids, sources: own } in &mut rows[row..] {
+                    let end = next.map_or(uids.end, |next| next.min(uids.end));
+                    if uids.start < start || uids.start >= end {
+                        continue;
+                    }
+                    let place = |uid: Uid| sources.partition_point(|&source| source < uid);
+                    let part = sources[place(uids.start)..place(end)].iter().copied();
+                    own.add(part.filter(|&page| self.scope.has(page)));
+                    uids.start = end;
+                }
+                Vec::new()
+            }
+            (Given::Backlinks(backlinks), Some(rows)) => {
+                let pages = rows[row].sources.done(backlinks.len()).iter().copied().zip(backlinks);
+                pages.filter(|(_, backlink)| !backlink.stays.is_empty()).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.rows.iter().flatten().map(|row| size_of_val(row.sources.items())).sum()
+    }
+}
+
+/// The question which pages linked, with the times of each.
+#[derive(Debug)]
+pub struct Backlinks {
+    walk: Walk,
+    row: usize,
+    pages: Vec<LinkingPage>,
+}
+
+impl Backlinks {
+    /// Asks about the URLs of these UIDs.
+    pub fn new(target: &[Range<Uid>], scope: &Scope) -> Self {
+        Self { walk: Walk::new(target.to_vec(), scope.clone()), row: 0, pages: Vec::new() }
+    }
+}
+
+impl Program for Backlinks {
+    fn asks(&mut self, _: Facts) -> Option<Ask<'_>> {
+        while self.walk.is_over(self.row) {
+            self.row += 1;
+        }
+        self.walk.asks(self.row)
+    }
+
+    fn take(&mut self, given: Given) {
+        self.pages.extend(self.walk.take(self.row, given));
+    }
+
+    fn bytes(&self) -> usize {
+        let stays = |(_, backlink): &LinkingPage| size_of::<LinkingPage>() + size_of_val(&*backlink.stays);
+        self.walk.bytes() + self.pages.iter().map(stays).sum::<usize>()
+    }
+}
+
+impl Question for Backlinks {
+    /// The pages, in order of UIDs.
+    type Answer = Vec<LinkingPage>;
+
+    fn answer(self) -> Vec<LinkingPage> {
+        self.pages
+    }
+}
+
+/// Linking pages of one row, and stretches of them that have one host.
+#[derive(Clone, Debug, Default)]
+pub struct LinkingPart {
+    /// The index of the row.
+    pub row: usize,
+    /// The pages, in order of UIDs.
+    pub pages: Vec<LinkingPage>,
+    /// Hosts, each with the number of its pages.
+    pub hosts: Vec<(String, u64)>,
+}
+
+/// The question which pages, hosts or domains linked, counted, selected and ordered.
+pub struct Referrers {
+    walk: Walk,
+    ranking: Ranking,
+    tally: Option<Tally>,
+    /// The pages whose hosts are asked for.
+    part: LinkingPart,
+    uids: Rest,
+    kept: Option<Vec<LinkingPart>>,
+    kept_max: usize,
+}
+
+impl Referrers {
+    /// Asks about the URLs of these UIDs.
+    pub fn new(target: &[Range<Uid>], scope: &Scope, ranking: Ranking) -> Self {
+        let (walk, part) = (Walk::new(target.to_vec(), scope.clone()), LinkingPart::default());
+        Self { walk, ranking, tally: None, part, uids: Rest::default(), kept: None, kept_max: 0 }
+    }
+
+    /// Keeps all linking pages, if they are at most `pages_max`, for another question about the same target.
+    #[must_use]
+    pub fn keeping(self, pages_max: usize) -> Self {
+        Self { kept: Some(Vec::new()), kept_max: pages_max, ..self }
+    }
+
+    /// The kept pages, after the last step; `None` if they were too many.
+    pub fn kept(&mut self) -> Option<Vec<LinkingPart>> {
+        self.kept.take()
+    }
+
+    /// Hands the pages of the last part to the count.
+    fn feed(&mut self) {
+        let LinkingPart { row, pages, hosts } = std::mem::take(&mut self.part);
+        if let Some(kept) = &mut self.kept {
+            kept.push(LinkingPart { row, pages: pages.clone(), hosts: hosts.clone() });
+            if kept.iter().map(|part| part.pages.len()).sum::<usize>() > self.kept_max {
+                self.kept = None;
+            }
+        }
+        if let Some(tally) = &mut self.tally {
+            tally.feed(row, pages, hosts);
+        }
+    }
+}
+
+/// The answer to [`Referrers`] from pages that an earlier question kept, for a store with `rows` rows of URLs.
+pub fn ranked(ranking: Ranking, rows: usize, kept: &[LinkingPart]) -> Ranked {
+    let mut tally = Tally::new(ranking, rows);
+    for LinkingPart { row, pages, hosts } in kept {
+        tally.feed(*row, pages.iter().cloned(), hosts.iter().cloned());
+    }
+    (0..rows).for_each(|row| tally.feed(row, [], []));
+    tally.finish()
+}
+
+impl Program for Referrers {
+    fn asks(&mut self, _: Facts) -> Option<Ask<'_>> {
+        if !self.uids.is_done() {
+            return Some(Ask::Hosts(self.uids.items()));
+        }
+        let Some(tally) = &mut self.tally else { return Some(Ask::Rows) };
+        while let Some(row) = tally.needs() {
+            if !self.walk.is_over(row) {
+                self.part.row = row;
+                return self.walk.asks(row);
+            }
+            // Without pages, the row ends.
+            tally.feed(row, [], []);
+        }
+        None
+    }
+
+    fn take(&mut self, given: Given) {
+        match given {
+            Given::Rows(rows) => {
+                self.tally = Some(Tally::new(self.ranking, rows.len()));
+                self.walk.take(0, Given::Rows(rows));
+            }
+            Given::Hosts(hosts) => {
+                self.uids.done(hosts.iter().map(|(_, urls)| usize::try_from(*urls).unwrap_or(usize::MAX)).sum());
+                self.part.hosts.extend(hosts);
+                if self.uids.is_done() {
+                    self.feed();
+                }
+            }
+            given => {
+                self.part.pages = self.walk.take(self.part.row, given);
+                self.uids = Rest::of(self.part.pages.iter().map(|(page, _)| *page).collect());
+            }
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        let tally = self.tally.as_ref().map_or(0, Tally::bytes);
+        self.walk.bytes() + tally + self.part.pages.len() * PAGE_BYTES
+    }
+}
+
+/// Approximate bytes of a page whose host is asked for.
+const PAGE_BYTES: usize = 512;
+
+impl Question for Referrers {
+    type Answer = Ranked;
+
+    fn answer(self) -> Ranked {
+        self.tally.map(Tally::finish).unwrap_or_default()
+    }
+}

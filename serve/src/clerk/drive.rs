@@ -1,0 +1,150 @@
+//! Drives a program of [`mod@webstrata_layers::questions`] with the answers of servers.
+//!
+//! All that a question needs of a network stands here, once: batches, smaller batches if an answer would be too large,
+//! and the memory of the call. Retries and hedges are in [`super::call`]. Memory, charged to the call: what the program
+//! holds, and the answer to one batch.
+
+use std::sync::Arc;
+
+use futures_util::future::try_join_all;
+use tonic::Status;
+use webstrata_layers::{Ask, Batch, Direction, Facts, Given, Precision, Program, Question, Uid, Window};
+
+use super::pinned::Pinned;
+use crate::protocol::status::{Reason, fits_in_parts, refuse};
+
+/// The most items in one batch of questions.
+const ITEMS: usize = 1000;
+/// The most pages in one batch of questions for both lifespans and captures.
+const LIVES: usize = 512;
+/// The most pages in one batch of questions about backlinks or hosts.
+const PAGES: usize = 1 << 12;
+/// The number of batches of questions about backlinks that are asked for at once.
+const BATCHES: usize = 4;
+/// If more pages than this link to a URL, its in-link record is not fetched.
+const RECORD_SOURCES_MAX: u64 = 1 << 15;
+
+impl Pinned {
+    /// The answer to a question.
+    ///
+    /// # Errors
+    /// See [`Pinned`].
+    pub async fn answer<Q: Question>(&self, mut question: Q) -> Result<Q::Answer, Status> {
+        self.drive(&mut question).await?;
+        Ok(question.answer())
+    }
+
+    /// Takes a program through its steps.
+    pub(super) async fn drive(&self, program: &mut dyn Program) -> Result<(), Status> {
+        let facts = Facts { has_unknown: self.graph.has_unknown, in_range: self.graph.in_range };
+        let (mut held, mut kind, mut most) = (0, None, usize::MAX);
+        while let Some(ask) = program.asks(facts) {
+            if kind.replace(ask.name()) != Some(ask.name()) {
+                most = usize::MAX;
+            }
+            let batch = batch_of(&ask).min(most);
+            let given = match self.given(&ask, batch).await {
+                Err(status) if fits_in_parts(&status) && batch > 1 => {
+                    most = batch / 2;
+                    continue;
+                }
+                // One list that is too long for an answer is read in parts, unless the program can do without it.
+                Err(status) if fits_in_parts(&status) => {
+                    let one = if let Ask::Links(&[uid, ..], direction, window) = ask {
+                        Ok((uid, direction, window))
+                    } else {
+                        Err(status)
+                    };
+                    if program.skip() {
+                        continue;
+                    }
+                    let (uid, direction, window) = one?;
+                    let mut links = Batch::default();
+                    links.push(&self.all_links(uid, direction, window).await?);
+                    Given::Lists(links)
+                }
+                given => given?,
+            };
+            program.take(given);
+            let holds = program.bytes();
+            self.charge().change(held, holds).await?;
+            held = holds;
+        }
+        Ok(())
+    }
+
+    /// The answer about the first `batch` items.
+    async fn given(&self, ask: &Ask<'_>, batch: usize) -> Result<Given, Status> {
+        Ok(match *ask {
+            Ask::Rows => {
+                let starts = [Uid(0)].into_iter().chain(self.graph.rows.iter().map(|row| row.end_uid));
+                Given::Rows(
+                    starts.zip(self.graph.rows.iter().map(|row| row.end_uid)).map(|(start, end)| start..end).collect(),
+                )
+            }
+            Ask::Links(items, direction, window) => Given::Lists(self.links(&items[..batch], direction, window).await?),
+            Ask::Degrees(items, direction, window) => {
+                Given::Counts(self.degrees(&items[..batch], direction, window).await?)
+            }
+            Ask::Begin(items, direction, window, most) => self.begin(&items[..batch], direction, window, most).await?,
+            Ask::Captures(pages) => Given::Captures(self.captures(&pages[..batch]).await?),
+            Ask::Lifespans(pages) => Given::Lifespans(self.lifespans(&pages[..batch]).await?),
+            Ask::Lives(pages) => {
+                let pages = &pages[..batch];
+                let (lifespans, captures) = tokio::try_join!(self.lifespans(pages), self.captures(pages))?;
+                Given::Lives(lifespans, captures)
+            }
+            Ask::Backlinks(pages, target) => {
+                let batches = pages[..batch].chunks(batch.div_ceil(BATCHES));
+                let backlinks = try_join_all(batches.map(|pages| self.backlinks_of(pages, target))).await?;
+                Given::Backlinks(backlinks.into_iter().flatten().collect())
+            }
+            Ask::Sources(target, ref uids) => {
+                let (sources, next) = self.sources_of(target, uids).await?;
+                Given::Part(sources, (next < uids.end).then_some(next))
+            }
+            Ask::Hosts(urls) => Given::Hosts(self.hosts_of(&urls[..batch]).await?),
+            Ask::Failing(ref uids) => {
+                let (failing, rest) = self.failing(uids.clone()).await?;
+                Given::Part(failing, (!rest.is_empty()).then_some(rest.start))
+            }
+            Ask::InRecord(url) => {
+                let by_range = Direction::In(Precision::Range);
+                let sources = self.degrees(&[url], by_range, Window::ALWAYS).await?;
+                if sources.iter().any(|&sources| sources > RECORD_SOURCES_MAX) {
+                    return Err(refuse(Reason::AnswerTooLarge, format!("too many pages link to UID {url}"), &[]));
+                }
+                Given::Record(self.in_records(&[url]).await?.pop().flatten().map(Arc::new))
+            }
+        })
+    }
+
+    /// The first links of each UID, and the number of all its links.
+    async fn begin(&self, uids: &[Uid], direction: Direction, window: Window, most: usize) -> Result<Given, Status> {
+        let counts = self.degrees(uids, direction, window).await?;
+        let mut lists = Batch::default();
+        for (&uid, &count) in uids.iter().zip(&counts) {
+            let most = most.min(usize::try_from(count).unwrap_or(usize::MAX));
+            let (mut links, mut next) = (Vec::new(), Some(Uid(0)));
+            while let Some(first) = next.filter(|_| links.len() < most) {
+                let found;
+                (found, next) = self.links_from(uid, direction, window, first, most - links.len()).await?;
+                links.extend(found);
+            }
+            lists.push(&links);
+        }
+        Ok(Given::Begun(lists, counts))
+    }
+}
+
+/// The number of items in a batch of answers of a usual size.
+fn batch_of(ask: &Ask<'_>) -> usize {
+    match *ask {
+        Ask::Links(items, ..) | Ask::Degrees(items, ..) | Ask::Begin(items, ..) => items.len().min(ITEMS),
+        Ask::Captures(pages) | Ask::Lifespans(pages) => pages.len().min(ITEMS),
+        Ask::Lives(pages) => pages.len().min(LIVES),
+        Ask::Backlinks(pages, _) => pages.len().min(BATCHES * PAGES),
+        Ask::Hosts(urls) => urls.len().min(PAGES),
+        Ask::Rows | Ask::Sources(..) | Ask::Failing(_) | Ask::InRecord(_) => 1,
+    }
+}
