@@ -122,8 +122,8 @@ impl Store {
         }
     }
 
-    /// Takes the lease first and then reads the manifest: see [`crate::location::lease`]. `None` if the epoch is retired
-    /// or never existed.
+    /// Takes the lease first and then reads the manifest: see [`crate::location::lease`]. `None` if the epoch is
+    /// retired or never existed.
     fn open_leased(location: &Location, id: EpochId) -> Result<Option<Store>, Error> {
         let lease = match location.storage().lease(id.epoch)? {
             Leased::Held(lease) => Some(lease),
