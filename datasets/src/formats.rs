@@ -1,11 +1,12 @@
 //! One reader for each format.
 //!
-//! - Records of crawlers: `warc`, `arc` and `wat`, which share `record` and `http`.
+//! - Records of crawlers: `warc`, `arc` and `wat`, which share `record`, `http` and the rules of `document`.
 //! - Tables of captures or links: `jsonl`, `links_file`, `aut_csv`, `lga`, `tables`.
 //! - Files that are recognized and not read: `index`.
 
 pub(crate) mod arc;
 pub(crate) mod aut_csv;
+pub(crate) mod document;
 pub(crate) mod http;
 pub(crate) mod index;
 pub(crate) mod jsonl;

@@ -6,8 +6,8 @@
 //!
 //! | module | task |
 //! |---|---|
-//! | `input`, `reader` | the entry points: [`inputs`], [`open`], [`CaptureReader`] |
-//! | `files` | decompresses a file and detects the format |
+//! | `input`, `reader` | the entry points: [`inputs`], [`open`], [`CaptureReader`]; format detection |
+//! | `files` | decompresses a file; its beginning and its lines |
 //! | `formats` | one reader for each format |
 //! | `page` | finds the links of a document: charset, tags, attributes |
 //! | `url` | makes canonical URLs, fingerprints and urlkeys |

@@ -1,7 +1,5 @@
-//! Finds the links of a page: the [`charset`], the [`tags`], the attributes ([`html`]), and the rules for responses
-//! ([`document`]).
+//! Finds the links of a page: the [`charset`], the [`tags`], and the attributes ([`html`]).
 
 pub(crate) mod charset;
-pub(crate) mod document;
 pub(crate) mod html;
 pub(crate) mod tags;

@@ -1,5 +1,7 @@
 //! The entry points of the crate: [`inputs`] lists the inputs, and [`open`] returns a reader of captures for each.
 
+mod detect;
+
 use std::collections::BTreeSet;
 use std::fs::{File, Metadata};
 use std::io::{ErrorKind, Read};
@@ -8,13 +10,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::files::compressed::{Lines, Notes, Text};
-use crate::files::detect::{self, Format};
 use crate::files::hashed::{DigestCell, Hashed};
 use crate::formats::arc::ArcReader;
+use crate::formats::document::Documents;
 use crate::formats::warc::WarcReader;
 use crate::generate::Generator;
 use crate::input::{Input, InputSplit};
-use crate::page::document::Documents;
+use crate::reader::detect::Format;
 use crate::{Capture, Error, Finding, Tally};
 
 /// Which links of a page count.

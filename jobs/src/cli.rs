@@ -248,7 +248,7 @@ impl Command {
             Command::Generate(args) => generate::run(&args, out),
             Command::Demo(args) => demo::run(&args, out),
             Command::Bench(args) => bench::run(&args, out),
-            Command::Completions(args) => completions::run(&args, out),
+            Command::Completions(args) => completions::run(&args, Cli::command(), out),
         }
     }
 }

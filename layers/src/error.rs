@@ -1,13 +1,16 @@
 //! The errors of a store: one error type, with the data to find the place.
 
+pub(crate) mod manifest;
+
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::error::manifest::ManifestFlaw;
+use crate::identity::{Digest, EpochId};
 use crate::record::page::Flaw;
+use crate::record::page::counts::Counts;
 use crate::record::presence::PresenceError;
 use crate::record::uid::Uid;
-use crate::store::identity::{Digest, EpochId};
-use crate::store::manifest::{Counts, ManifestFlaw};
 
 /// The errors of a store.
 #[derive(Debug, thiserror::Error)]

@@ -5,12 +5,15 @@
 //! `evidence` writes the layer `rv`. `helpers` encode row groups on threads that would otherwise wait for other
 //! threads.
 
+pub(crate) mod entry;
 pub(crate) mod evidence;
 pub(crate) mod helpers;
 pub(crate) mod inlinks;
 pub(crate) mod outlinks;
 pub(crate) mod parquet;
 pub(crate) mod records;
+pub(crate) mod row_dir;
 pub mod schema;
 pub(crate) mod side;
+pub(crate) mod uids;
 pub(crate) mod url;

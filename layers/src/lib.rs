@@ -66,21 +66,24 @@ mod counted;
 mod error;
 pub mod file;
 pub mod format;
+mod identity;
 pub mod location;
-mod names;
 pub mod questions;
 pub mod read;
 pub mod record;
 pub mod store;
 
 pub use crate::counted::counted;
-pub use crate::file::evidence::{Evidence, Revisit};
+pub use crate::file::entry::FileEntry;
 pub use crate::file::helpers::{Attending, Helpers};
 pub use crate::file::inlinks::InlinksWriter;
 pub use crate::file::outlinks::OutlinksWriter;
+pub use crate::file::row_dir::{Effort, RowDir};
 pub use crate::file::schema::Layer;
 pub use crate::file::url::{UrlWriter, url_in_row};
+pub use crate::identity::{Digest, EpochId, NotAnIdentity};
 pub use crate::location::draft::Draft;
+pub use crate::location::lease::Lease;
 pub use crate::questions::backlinks::referrers::{Event, Order, Referrer, ReferringHost, Unit};
 pub use crate::questions::backlinks::scope::Scope;
 pub use crate::questions::backlinks::tally::{Ranked, Ranking};
@@ -111,6 +114,8 @@ pub use crate::record::capture::lifespan::{Lifespan, lifespans_of};
 pub use crate::record::capture::{CaptureTime, Captures, Linking, PageState};
 pub use crate::record::key::matching::{Lookup, Match};
 pub use crate::record::key::{key, url_of_key};
+pub use crate::record::page::counts::Counts;
+pub use crate::record::page::evidence::{Evidence, Revisit};
 pub use crate::record::page::{Flaw, InLinks, Page};
 pub use crate::record::presence::{Change, PresenceError};
 pub use crate::record::removal::{KeyHash, NotAHost, Removal, RemovalRule, Removals, RemovedAs, SelectedBy, Selection};
@@ -121,16 +126,13 @@ pub use crate::record::time::{
     AsOf, RangeLength, TIMES, Window, WindowError, as_of, format_digits, format_time, interval,
 };
 pub use crate::record::uid::Uid;
-pub use crate::store::identity::{Digest, EpochId, NotAnIdentity};
 pub use crate::store::inputs::{InputRecord, read_inputs, write_inputs};
-pub use crate::store::lease::Lease;
 pub use crate::store::manifest::history::{Origin, PastEpoch, TranslationEntry};
-pub use crate::store::manifest::{
-    Counts, FileEntry, InputsEntry, Manifest, NewEpoch, PartitionEntry, Provenance, RowEntry,
-};
+pub use crate::store::manifest::{InputsEntry, Manifest, NewEpoch, PartitionEntry, Provenance, RowEntry};
 pub use crate::store::notes::{HeldNote, Notes};
 pub use crate::store::sealed::Sealed;
 pub use crate::store::translation::{Translation, TranslationWriter, Translations};
+pub use error::manifest::ManifestFlaw;
 pub use error::{Damage, Error};
 pub use location::Location;
-pub use store::{Effort, RowDir, Store, StoreWriter, store_around, verify_file};
+pub use store::{Store, StoreWriter, store_around, verify_file};

@@ -19,6 +19,8 @@ pub(crate) mod body;
 mod bucket;
 pub(crate) mod directory;
 pub mod draft;
+pub(crate) mod lease;
+pub(crate) mod names;
 pub mod regular;
 
 use std::ffi::OsStr;
@@ -31,7 +33,7 @@ use std::sync::Arc;
 use crate::error::Error;
 use crate::location::body::Body;
 use crate::location::directory::Directory;
-use crate::store::lease::{Leased, Retiring};
+use crate::location::lease::{Leased, Retiring};
 
 /// The operations that a store needs from its location.
 pub(crate) trait Storage: Send + Sync {
@@ -82,7 +84,7 @@ pub(crate) trait Storage: Send + Sync {
     /// The time at which a file was written, in seconds since 1970; `None` if there is no such file.
     fn modified(&self, name: &str) -> Result<Option<i64>, Error>;
 
-    /// Takes a lease on an epoch. [`crate::store::lease`] explains leases.
+    /// Takes a lease on an epoch. [`crate::location::lease`] explains leases.
     fn lease(&self, epoch: u64) -> Result<Leased, Error>;
 
     /// Whether a reader has a lease on an epoch now.

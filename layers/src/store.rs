@@ -16,9 +16,7 @@
 pub mod beside;
 pub mod gc;
 pub mod held;
-pub(crate) mod identity;
 pub(crate) mod inputs;
-pub mod lease;
 pub mod log;
 pub mod manifest;
 pub mod notes;
@@ -28,21 +26,21 @@ pub mod translation;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::error::Error;
-use crate::file::helpers::Helpers;
-use crate::file::schema::Layer;
+use crate::error::manifest::ManifestFlaw;
+use crate::file::entry::FileEntry;
+use crate::file::row_dir::RowDir;
+use crate::identity::{Digest, EpochId};
 use crate::location::body::Body;
+use crate::location::lease::{Lease, Leased};
+use crate::location::names::{CURRENT, EPOCHS, LOCK, ROWS, manifest_name, row_name};
 use crate::location::{Location, Lock, draft};
-use crate::names::{CURRENT, EPOCHS, LOCK, ROWS, manifest_name, row_name};
 use crate::store::held::{HELD, row_of_held};
-use crate::store::identity::{Digest, EpochId};
 use crate::store::inputs::{INPUTS, inputs_name, row_of_inputs};
-use crate::store::lease::{Lease, Leased};
 use crate::store::manifest::history::{PastEpoch, TRANSLATIONS, history_after, is_translation, translation_name};
-use crate::store::manifest::{FORMAT, FileEntry, Manifest, ManifestFlaw, NewEpoch, RowEntry};
+use crate::store::manifest::{FORMAT, Manifest, NewEpoch, RowEntry};
 
 /// An epoch of a store, open for reading. It has a [`Lease`] where the reader can have one, so that the epoch stays
 /// while this value or a clone lives.
@@ -124,8 +122,8 @@ impl Store {
         }
     }
 
-    /// Takes the lease first and then reads the manifest: see [`crate::store::lease`]. `None` if the epoch is retired
-    /// or never existed.
+    /// Takes the lease first and then reads the manifest: see [`crate::location::lease`]. `None` if the epoch is
+    /// retired or never existed.
     fn open_leased(location: &Location, id: EpochId) -> Result<Option<Store>, Error> {
         let lease = match location.storage().lease(id.epoch)? {
             Leased::Held(lease) => Some(lease),
@@ -359,82 +357,6 @@ impl StoreWriter {
 impl std::fmt::Debug for StoreWriter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("StoreWriter").field("location", &self.location).field("current", &self.current).finish()
-    }
-}
-
-/// How strongly layers are compressed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Effort {
-    /// For rows that stay: the smallest files that a build can wait for.
-    #[default]
-    Thorough,
-    /// For rows that are merged soon: links take a tenth of the time and a seventh more bytes.
-    Quick,
-}
-
-/// A row that is being written, by one or many processes.
-#[derive(Clone, Debug)]
-pub struct RowDir {
-    location: Location,
-    row: u32,
-    staging: Arc<Path>,
-    helpers: Helpers,
-    effort: Effort,
-}
-
-impl RowDir {
-    /// A row that the [`StoreWriter`] has begun or resumed, perhaps in another process. In S3, files wait for their
-    /// upload in `staging`, without names; in a directory, files are written in place.
-    pub fn open(location: impl Into<Location>, row: u32, staging: &Path) -> RowDir {
-        RowDir {
-            location: location.into(),
-            row,
-            staging: staging.into(),
-            helpers: Helpers::default(),
-            effort: Effort::default(),
-        }
-    }
-
-    /// The same row, with writers that leave row groups to `helpers`.
-    pub fn with_helpers(self, helpers: Helpers) -> RowDir {
-        RowDir { helpers, ..self }
-    }
-
-    /// The same row, with writers that compress with this effort.
-    pub fn with_effort(self, effort: Effort) -> RowDir {
-        RowDir { effort, ..self }
-    }
-
-    /// The number of the row.
-    pub fn row(&self) -> u32 {
-        self.row
-    }
-
-    /// The directory of the row, or its URL in S3.
-    pub fn path(&self) -> PathBuf {
-        self.location.path(&row_name(self.row))
-    }
-
-    /// The location of the store that the row is in.
-    pub fn location(&self) -> &Location {
-        &self.location
-    }
-
-    pub(crate) fn effort(&self) -> Effort {
-        self.effort
-    }
-
-    pub(crate) fn helpers(&self) -> &Helpers {
-        &self.helpers
-    }
-
-    pub(crate) fn staging(&self) -> &Path {
-        &self.staging
-    }
-
-    /// The name of a file of this row.
-    pub(crate) fn file(&self, layer: Layer, partition: u32) -> String {
-        format!("{}/{layer}/part-{partition:05}.parquet", row_name(self.row))
     }
 }
 

@@ -226,7 +226,7 @@ fn a_commit_takes_only_the_translation_of_its_merge() {
     let of_the_merge_before = Some("translations/000002-000003.parquet");
     for (below, kept, path) in [(3, 1, of_the_merge_before), (4, 1, None), (3, 0, None)] {
         let error = commit(below, kept, path).unwrap_err();
-        let flaw = store::manifest::ManifestFlaw::History;
+        let flaw = ManifestFlaw::History;
         assert!(matches!(&error, Error::BadManifest { flaw: found, .. } if *found == flaw), "{error}");
     }
     assert_eq!(commit(3, 1, None).unwrap(), 4);

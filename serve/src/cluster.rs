@@ -32,7 +32,7 @@ use crate::protocol::proto::{CellName, TopologyResponse};
 use crate::protocol::status::{other_store, status_of};
 use webstrata_cells::Encodings;
 use webstrata_cells::Shelf;
-use webstrata_cells::image::load::Options as CellOptions;
+use webstrata_cells::disk::load::Options as CellOptions;
 
 mod agreement;
 mod fetch;

@@ -10,8 +10,8 @@
 //! Map: [`spans`] tracing; [`metrics`] counters; [`host`] the name by which a caller calls the server; [`security`]
 //! tokens and certificates, with `tls`; `deadline` the caller's deadline; [`limits`] how many calls run and wait;
 //! [`memory`] the memory that calls hold; [`connections`] and `incoming` how many connections are open; `origin`
-//! the caller that shares both limits; [`drain`] shutdown; [`methods`] the list of methods; [`refusal`] errors in each
-//! protocol; `attend` state that lives until a call ends; `pace` limits for slow callers.
+//! the caller that shares both limits; [`drain`] shutdown; [`methods`] the list of methods; `attend` state that lives
+//! until a call ends; `pace` limits for slow callers.
 
 use axum::Router;
 use axum::extract::Request;
@@ -24,8 +24,8 @@ use self::host::Hosts;
 use self::limits::Admission;
 use self::methods::Methods;
 use self::metrics::Metrics;
-use self::refusal::{answer, is_grpc};
 use self::security::Tokens;
+use crate::protocol::refusal::{answer, is_grpc};
 use crate::protocol::status::{Reason, refuse};
 
 mod attend;
@@ -39,7 +39,6 @@ pub mod memory;
 pub mod methods;
 pub mod metrics;
 
-pub mod refusal;
 pub mod security;
 pub mod spans;
 

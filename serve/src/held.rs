@@ -13,8 +13,7 @@ use webstrata_layers::record::capture::deciding;
 use webstrata_layers::record::key;
 use webstrata_layers::record::uid::in_order;
 use webstrata_layers::{
-    AsOf, Backlink, CaptureTime, Direction as LinkDirection, Failures as FailureRule, Lifespan, Precision, Sample,
-    Sampling, Spelled, Status as CaptureStatus, TIMES, Uid, Window as TimeWindow, interval,
+    Backlink, CaptureTime, Direction as LinkDirection, Lifespan, Spelled, Uid, Window as TimeWindow,
 };
 
 use crate::guard::limits::Bounds;
@@ -23,11 +22,12 @@ use crate::protocol::gaps;
 use crate::protocol::proto::answer::Answer as AnswerKind;
 use crate::protocol::proto::question::Question as QuestionKind;
 use crate::protocol::proto::{
-    Answer, BacklinkLists, BacklinksOf, Counts, Direction, Drawing, Failures, HasLinks, Host, HostList, HostSearch,
-    InRecord, InRecordList, LinkLists, LinksOf, Listing, Page, PageList, Question, Range, SourcesOf, SpanLists,
-    TimeLists, Truths, UidList, UrlList, Window, window,
+    Answer, BacklinkLists, BacklinksOf, Counts, HasLinks, Host, HostList, HostSearch, InRecord, InRecordList,
+    LinkLists, LinksOf, Listing, Page, PageList, Question, Range, SourcesOf, SpanLists, TimeLists, Truths, UidList,
+    UrlList,
 };
 use crate::protocol::status::{bad, damaged_here, not_here, status_of};
+use crate::protocol::values::{clear_if_ok, codes_of, direction_of, narrow, sample_of, window_of};
 use webstrata_cells::cells::cell::HostUrls;
 use webstrata_cells::{Cell, Row, Scratch};
 
@@ -38,101 +38,6 @@ pub struct Held {
     pub rows: BTreeMap<u32, Arc<Row>>,
     /// The bounds of the answers to one call.
     pub bounds: Bounds,
-}
-
-/// The window of a message.
-///
-/// # Errors
-/// BAD_REQUEST for an interval that ends before it begins, and for seconds outside the years of captures.
-pub fn window_of(window: Option<&Window>) -> Result<TimeWindow, Status> {
-    let refused = |error| bad(format!("window: {error}"));
-    match window.and_then(|window| window.window.as_ref()) {
-        None => Ok(TimeWindow::ALWAYS),
-        Some(window::Window::AsOf(time)) => {
-            let (since, failures) = window.map_or((None, 0), |window| (window.since, window.failures));
-            let failures = match Failures::try_from(failures) {
-                Ok(Failures::End) => FailureRule::End,
-                Ok(Failures::Ignore) => FailureRule::Ignore,
-                Ok(Failures::All) => FailureRule::All,
-                Err(_) => return Err(bad(format!("window: unknown failures {failures} (expected 0 to 2)"))),
-            };
-            let as_of = AsOf { since: since.unwrap_or(i64::MIN), failures, ..AsOf::new(*time) };
-            as_of.checked().map(TimeWindow::AsOf).map_err(refused)
-        }
-        Some(window::Window::Seen(window::Seen { from, to })) => {
-            let (from, to) = interval(*from, *to).map_err(refused)?;
-            Ok(TimeWindow::Seen { from, to })
-        }
-    }
-}
-
-/// The message for a window. Seconds outside the years of captures are clamped.
-pub fn window_to(window: TimeWindow) -> Window {
-    let (mut first, mut failures) = (None, Failures::End);
-    let window = match window {
-        TimeWindow::AsOf(as_of) => {
-            first = Some(as_of.since).filter(|since| since > TIMES.start()).map(|since| since.min(*TIMES.end()));
-            failures = match as_of.failures {
-                FailureRule::End => Failures::End,
-                FailureRule::Ignore => Failures::Ignore,
-                FailureRule::All => Failures::All,
-            };
-            window::Window::AsOf(as_of.time.clamp(*TIMES.start(), *TIMES.end()))
-        }
-        TimeWindow::Seen { from, to } => window::Window::Seen(window::Seen {
-            from: (from > *TIMES.start()).then_some(from.min(*TIMES.end())),
-            to: (to < *TIMES.end()).then_some(to.max(*TIMES.start())),
-        }),
-    };
-    Window { window: Some(window), since: first, failures: failures.into() }
-}
-
-/// The codes of captures.
-fn codes_of(captures: &[CaptureTime]) -> impl Iterator<Item = u32> + '_ {
-    captures.iter().map(|capture| capture.status.code().into())
-}
-
-/// Empties statuses that are all 200, as messages have them.
-fn clear_if_ok(codes: &mut Vec<u32>) {
-    if codes.iter().all(|&code| code == u32::from(CaptureStatus::OK.code())) {
-        codes.clear();
-    }
-}
-
-/// The statuses of captures as messages have them: empty if all are 200.
-pub fn statuses_of(captures: &[CaptureTime]) -> Vec<u32> {
-    let mut codes = codes_of(captures).collect();
-    clear_if_ok(&mut codes);
-    codes
-}
-
-/// The direction of a message.
-///
-/// # Errors
-/// BAD_REQUEST for a number that is not a direction.
-pub fn direction_of(direction: i32) -> Result<LinkDirection, Status> {
-    match Direction::try_from(direction) {
-        Ok(Direction::Out) => Ok(LinkDirection::Out),
-        Ok(Direction::In) => Ok(LinkDirection::In(Precision::Exact)),
-        Ok(Direction::InByRange) => Ok(LinkDirection::In(Precision::Range)),
-        Err(_) => Err(bad(format!("unknown direction {direction} (expected 0 = out, 1 = in, 2 = in by range)"))),
-    }
-}
-
-/// The number of a direction.
-pub fn direction_to(direction: LinkDirection) -> i32 {
-    (match direction {
-        LinkDirection::Out => Direction::Out,
-        LinkDirection::In(Precision::Exact) => Direction::In,
-        LinkDirection::In(Precision::Range) => Direction::InByRange,
-    })
-    .into()
-}
-
-/// The sample of a message.
-pub fn sample_of(drawing: &Drawing) -> Sample {
-    let sampling = if drawing.random { Sampling::Random } else { Sampling::Consistent };
-    Sample { count: usize::try_from(drawing.samples).unwrap_or(usize::MAX), sampling, seed: drawing.seed }
 }
 
 impl Held {
@@ -586,9 +491,4 @@ fn cut(list: &mut Vec<Uid>, unsure: &mut Vec<usize>, request: &LinksOf) {
     list.drain(..start);
     unsure.retain(|index| (start..end).contains(index));
     unsure.iter_mut().for_each(|index| *index -= start);
-}
-
-/// Narrows a count; answers are bounded, so their counts are below 2^32.
-fn narrow(value: usize) -> u32 {
-    u32::try_from(value).unwrap_or(u32::MAX)
 }

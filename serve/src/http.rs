@@ -11,7 +11,7 @@
 //! long answers may be kept, and [`options`] has the choices of an operator. `http/openapi.json` describes all paths,
 //! and the server serves the description. `/` is the `crate::explorer` for browsers.
 //!
-//! Callers that accept gzip or zstd get compressed answers. Every answer names its epoch. [`crate::guard::refusal`]
+//! Callers that accept gzip or zstd get compressed answers. Every answer names its epoch. [`crate::protocol::refusal`]
 //! defines errors. The server keeps no state between calls.
 
 use axum::Router;
@@ -28,9 +28,9 @@ use tower_http::compression::CompressionLayer;
 use crate::clerk::Pinned;
 use crate::explorer;
 use crate::guard::methods::{Method, Methods, Pool};
-use crate::guard::refusal;
+use crate::protocol::refusal;
 use crate::protocol::status::{Reason, refuse};
-use crate::server::Shared;
+use crate::shared::Shared;
 use question::resume;
 
 mod about;

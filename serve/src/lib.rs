@@ -13,6 +13,7 @@
 //! | [`cluster`] | which servers are alive, which cells each server holds, and how a cell gets to a server |
 //! | [`held`] | answers from the cells of one server |
 //! | [`map`], [`clerk`], [`dial`] | which server holds which cell; asks these servers and joins their answers |
+//! | [`shared`] | the state that gRPC and HTTP share |
 //! | [`server`], [`http`] | the port, its gRPC services, and the same questions over HTTP |
 //! | `explorer` | the page for browsers, which asks the same questions |
 //! | [`memento`] | TimeMaps, and the capture that is nearest to a date (RFC 7089) |
@@ -32,3 +33,4 @@ pub mod map;
 pub mod memento;
 pub mod protocol;
 pub mod server;
+pub mod shared;

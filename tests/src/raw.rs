@@ -18,13 +18,13 @@ use webstrata_layers::{
     Page, Precision, RangeLength, Sample, Sampling, Spelled, Stay, TIMES, Uid, Window,
 };
 use webstrata_serve::clerk::Refused;
-use webstrata_serve::held::{direction_to, window_to};
 use webstrata_serve::protocol::proto::links_client::LinksClient;
 use webstrata_serve::protocol::proto::{
     self, GetBacklinksRequest, GetCapturesRequest, GetChangedLinksRequest, GetFirstLinksRequest, GetLifespansRequest,
     GetLinkCountRequest, GetLinksRequest, ListUidsRequest, Match, SampleLinksRequest, StatsRequest, StatsResponse,
     TopologyRequest, TopologyResponse, UidToUrlRequest, UrlToUidRequest, get_backlinks_request,
 };
+use webstrata_serve::protocol::values::{direction_to, window_to};
 
 use crate::suite::Asked;
 

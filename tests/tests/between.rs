@@ -6,9 +6,9 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 use webstrata_cells::Cells;
+use webstrata_cells::disk::load::{Options, write_cell};
 use webstrata_cells::image::Residence;
 use webstrata_cells::image::label::{directory, partitions};
-use webstrata_cells::image::load::{Options, write_cell};
 use webstrata_cells::url_store;
 use webstrata_codecs::{CodecTag, ENCODINGS};
 use webstrata_layers::record::key::{domain_prefix, host_of, host_prefix, key_of, url_prefix};

@@ -1,6 +1,6 @@
-//! Checks the rules of the repository: headers; lengths of files, lines and folders; crates that import downwards only;
-//! tests that run or say how to run them; documents that agree with the code; links that lead somewhere; and no
-//! references to anything outside the repository.
+//! Checks the rules of the repository: headers; lengths of files, lines and folders; crates and folders that import
+//! downwards only; tests that run or say how to run them; documents that agree with the code; links that lead
+//! somewhere; and no references to anything outside the repository.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -153,6 +153,49 @@ fn crates_import_downwards_only() {
             }
         }
     }
+    complain(&problems);
+}
+
+/// The names that follow `crate::` in a file: one name, or all names in braces. Tests may import anything.
+fn names_imported(text: &str) -> BTreeSet<String> {
+    let code = text.split("\n#[cfg(test)]\nmod tests {").next().unwrap();
+    let code: String = code.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
+    let mut names = BTreeSet::new();
+    for path in code.split("crate::").skip(1) {
+        let end = if path.starts_with('{') { path.find('}') } else { path.find(|letter: char| !is_of_name(letter)) };
+        let words = path[..end.unwrap_or(path.len())].split(|letter: char| !is_of_name(letter));
+        names.extend(words.map(str::to_owned));
+    }
+    names
+}
+
+fn is_of_name(letter: char) -> bool {
+    letter.is_alphanumeric() || letter == '_'
+}
+
+/// The file `NAME.rs` beside a folder belongs to the folder.
+#[test]
+fn no_two_folders_of_a_crate_import_each_other() {
+    let mut imports: BTreeMap<(String, String), BTreeSet<String>> = BTreeMap::new();
+    for path in files(&[".rs"]).into_iter().filter(|path| !path.ends_with("tests.rs")) {
+        let inside = path.strip_prefix(workspace()).unwrap().to_string_lossy().into_owned();
+        let Some((member, file)) = inside.split_once("/src/") else { continue };
+        let folder = file.split('/').next().unwrap().trim_end_matches(".rs").to_owned();
+        if !["lib", "main"].contains(&folder.as_str()) {
+            imports.entry((member.to_owned(), folder)).or_default().extend(names_imported(&read(&path)));
+        }
+    }
+    let (mut arrows, mut problems) = (0, Vec::new());
+    for ((member, from), to) in &imports {
+        for to in to.iter().filter(|to| *to != from) {
+            let Some(back) = imports.get(&(member.clone(), to.clone())) else { continue };
+            arrows += 1;
+            if from < to && back.contains(from) {
+                problems.push(format!("{member}: {from} and {to} import each other"));
+            }
+        }
+    }
+    assert!(imports.len() > 80 && arrows > 150, "{} folders, {arrows} arrows", imports.len());
     complain(&problems);
 }
 

@@ -19,12 +19,12 @@ use webstrata_layers::record::key::{domain_prefix, host_prefix, key_of, url_pref
 use webstrata_layers::{Direction, Links, Precision, RangeLength, Reader, Sample, Sampling, Store, Uid, Window};
 use webstrata_pipeline::{MergeOptions, Progress, build, merge};
 use webstrata_serve::guard::limits::Limits;
-use webstrata_serve::held::direction_to;
 use webstrata_serve::protocol::proto::{
     Counts, GetLinksRequest, GetLinksResponse, ListUidsRequest, Match, RelinquishRequest, RequestRequest,
     TopologyRequest, TranslateUidsRequest,
 };
 use webstrata_serve::protocol::status::Reason;
+use webstrata_serve::protocol::values::direction_to;
 use webstrata_tests::clusters::{Cluster, Shape};
 use webstrata_tests::crawls::{Crawl, Random, Size};
 use webstrata_tests::number;

@@ -5,8 +5,8 @@
 use std::fs;
 use std::path::Path;
 use webstrata_cells::Cell;
+use webstrata_cells::disk::load::{Options, write_cell};
 use webstrata_cells::image::label::{partitions, source_of};
-use webstrata_cells::image::load::{Options, write_cell};
 use webstrata_cells::image::{Residence, label::path_of};
 use webstrata_cells::{Error, Node, Shelf, url_store};
 use webstrata_codecs::CodecTag;

@@ -16,9 +16,9 @@ use std::io::BufRead;
 use std::path::PathBuf;
 
 use crate::files::compressed::Text;
-use crate::files::detect::Head;
+use crate::files::head::Head;
+use crate::formats::document::Documents;
 use crate::formats::record::{self, BODY_BYTES_MAX, RecordSite};
-use crate::page::document::Documents;
 use crate::{Capture, CaptureReader, Error, Finding, Tally};
 
 const LINE_BYTES_MAX: usize = 64 << 10;

@@ -9,7 +9,7 @@
 
 use crate::capture::date::{self, Date};
 use crate::capture::meaning::Seen;
-use crate::files::detect::Head;
+use crate::files::head::Head;
 use crate::files::lines::broken;
 use crate::url::reference::{TEXT_BYTES_MAX, cut_to_text};
 use crate::{Capture, CaptureReader, Error, Finding, Tally};

@@ -13,7 +13,7 @@
 //! A file has the kind that more than half of its first lines have. Where a URL may have spaces, fields are counted
 //! from both ends.
 
-use crate::files::detect::{Head, fields};
+use crate::files::head::{Head, fields};
 
 const CDX: &str = "CDX";
 const CDXJ: &str = "CDXJ";

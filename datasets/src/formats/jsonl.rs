@@ -23,7 +23,7 @@
 use crate::capture::date::{self, Date};
 use crate::capture::digest::digest_of;
 use crate::capture::meaning::Seen;
-use crate::files::detect::{Head, fields};
+use crate::files::head::{Head, fields};
 use crate::files::lines::Lines;
 use crate::files::long_line::LongLine;
 use crate::formats::record;

@@ -11,7 +11,7 @@
 
 use crate::capture::date;
 use crate::capture::meaning::Seen;
-use crate::files::detect::{Head, fields};
+use crate::files::head::{Head, fields};
 use crate::files::lines::Lines;
 use crate::{Capture, CaptureReader, Error, Finding, Tally};
 use flate2::bufread::MultiGzDecoder;

@@ -20,7 +20,7 @@
 
 use crate::capture::date::{self, Date};
 use crate::capture::meaning::Seen;
-use crate::files::detect::Head;
+use crate::files::head::Head;
 use crate::files::lines::Lines;
 use crate::{Capture, CaptureReader, Error, Finding, Tally};
 use memchr::memmem;

@@ -19,10 +19,10 @@ use std::path::PathBuf;
 use crate::capture::digest::digest_of;
 use crate::capture::meaning::Seen;
 use crate::files::compressed::Text;
-use crate::files::detect::Head;
+use crate::files::head::Head;
+use crate::formats::document::{self, Documents};
 use crate::formats::record::{self, BODY_BYTES_MAX, Fields, HEADER_BYTES_MAX, RecordSite, bare_uri};
 use crate::formats::wat::{self, Flavour};
-use crate::page::document::{self, Documents};
 use crate::{Capture, CaptureReader, Error, Finding, Tally};
 
 /// The most bytes of an unwanted block that are read to find the next record.

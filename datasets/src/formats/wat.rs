@@ -21,10 +21,10 @@ use std::marker::PhantomData;
 
 use crate::capture::digest::digest_of;
 use crate::capture::meaning::{Meaning, Seen};
+use crate::formats::document::{self, Documents};
 use crate::formats::http;
 use crate::formats::record::{self, Fields, RecordSite, bare_uri};
 use crate::page::charset::{for_label, with_query};
-use crate::page::document::{self, Documents};
 use crate::page::html;
 use crate::{Capture, Finding, LinkKinds};
 

@@ -8,7 +8,7 @@ use serde_json::json;
 use std::io::Write;
 use std::path::PathBuf;
 use webstrata_cells::Error;
-use webstrata_cells::image::check::{CellsReport, check as check_cells};
+use webstrata_cells::disk::check::{CellsReport, check as check_cells};
 use webstrata_codecs::ENCODINGS;
 use webstrata_layers::{CheckReport, Error as LayersError, Location, Store, check, check_all, counted};
 

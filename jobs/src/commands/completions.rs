@@ -1,8 +1,7 @@
 //! `webstrata completions`: scripts that let shells complete commands and options; and manual pages.
 
 use crate::args::Outcome;
-use crate::cli::Cli;
-use clap::{Args, CommandFactory};
+use clap::{Args, Command};
 use clap_complete::Shell;
 use std::io::Write;
 use std::path::PathBuf;
@@ -26,8 +25,8 @@ pub(crate) struct CompletionsArgs {
     pub(crate) man: Option<PathBuf>,
 }
 
-pub(crate) fn run(args: &CompletionsArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
-    let mut command = Cli::command();
+/// Writes what `args` ask for, of the program `command`.
+pub(crate) fn run(args: &CompletionsArgs, mut command: Command, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     if let Some(shell) = args.shell {
         // The library ends the process if a write fails, so it writes into memory.
         let mut script = Vec::new();

@@ -4,20 +4,19 @@ use crate::args::{Format, FormatArgs, Outcome, Usage, interval, location, second
 use crate::ask::{host, not_a_host, not_a_prefix, note};
 use crate::commands::gc::ranges;
 use crate::commands::merge;
-use crate::commands::removed::Search;
+use crate::commands::removed::{Search, read_urls, urls_of};
 use crate::running::{RunArgs, write_json};
 use crate::table::{Column, Table};
-use anyhow::{Context, anyhow};
 use clap::{Args, ValueEnum};
 use indicatif::HumanCount;
 use serde_json::json;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use webstrata_layers::store::gc::{collect, holders};
 use webstrata_layers::{Error as StoreError, Location, Removal, RemovalRule, RemovedAs, Selection, Store, format_time};
 use webstrata_pipeline::{Error as JobError, MergeOptions, RemoveOptions, RemoveReport, Removed, RunOptions, remove};
-use webstrata_url::{canonical, meant};
+use webstrata_url::canonical;
 
 const EXAMPLES: &str = "\
 remove makes a new epoch in which no query finds what was removed, and merges
@@ -278,24 +277,6 @@ fn selections(args: &RemoveArgs) -> anyhow::Result<Vec<Selection>> {
         selections.push(Selection::Prefix(url));
     }
     Ok(selections)
-}
-
-/// The URLs of a file, one a line. Empty lines are passed over.
-pub(crate) fn read_urls(path: &Path) -> anyhow::Result<Vec<Selection>> {
-    let text = if path == Path::new("-") {
-        io::read_to_string(io::stdin().lock()).context("reading standard input")?
-    } else {
-        std::fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?
-    };
-    let lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
-    let urls =
-        lines.map(|(number, line)| urls_of(line).with_context(|| format!("line {number} of {}", path.display())));
-    Ok(urls.collect::<anyhow::Result<Vec<_>>>()?.concat())
-}
-
-fn urls_of(text: &str) -> anyhow::Result<Vec<Selection>> {
-    let urls = meant(text).map_err(|error| anyhow!("invalid URL {text:?}: {error}"))?;
-    Ok(urls.into_iter().map(Selection::Url).collect())
 }
 
 fn print_text(report: &RemoveReport, seconds: f64, args: &RemoveArgs, out: &mut dyn Write) -> io::Result<()> {

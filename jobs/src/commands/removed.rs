@@ -11,12 +11,12 @@
 //! and links of the current epoch are checked. Memory: the list; a row group.
 
 use crate::args::{Format, Outcome};
-use crate::commands::remove::read_urls;
+use anyhow::{Context, anyhow};
 use serde_json::{Value, json};
 use std::collections::{BTreeSet, HashSet};
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::Path;
-use webstrata_cells::image::check::for_each_url;
+use webstrata_cells::disk::check::for_each_url;
 use webstrata_codecs::ENCODINGS;
 use webstrata_layers::counted;
 use webstrata_layers::read::scan;
@@ -28,7 +28,7 @@ use webstrata_layers::{
     Layer, Links, Location, Precision, Reader, Removal, RemovalRule, Removals, RowEntry, Selection, Store, TIMES, Uid,
     Window,
 };
-use webstrata_url::canonical;
+use webstrata_url::{canonical, meant};
 
 /// The memory for the blocks of the store, if captures and links are checked.
 const BLOCKS: usize = 64 << 20;
@@ -70,6 +70,25 @@ pub(crate) fn run(
         Format::Text => search.print(store, out)?,
     }
     Ok(if search.is_clean() { Outcome::Done } else { Outcome::Failed })
+}
+
+/// The URLs of a file, one a line. Empty lines are passed over.
+pub(crate) fn read_urls(path: &Path) -> anyhow::Result<Vec<Selection>> {
+    let text = if path == Path::new("-") {
+        io::read_to_string(io::stdin().lock()).context("reading standard input")?
+    } else {
+        std::fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?
+    };
+    let lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
+    let urls =
+        lines.map(|(number, line)| urls_of(line).with_context(|| format!("line {number} of {}", path.display())));
+    Ok(urls.collect::<anyhow::Result<Vec<_>>>()?.concat())
+}
+
+/// The URLs of the store that a text may mean.
+pub(crate) fn urls_of(text: &str) -> anyhow::Result<Vec<Selection>> {
+    let urls = meant(text).map_err(|error| anyhow!("invalid URL {text:?}: {error}"))?;
+    Ok(urls.into_iter().map(Selection::Url).collect())
 }
 
 impl Search {

@@ -1,12 +1,12 @@
 //! Writes the in-links of one partition, URL by URL: the layers il, tr and ibv.
 
 use crate::error::Error;
+use crate::file::entry::FileEntry;
 use crate::file::records::Record;
+use crate::file::row_dir::RowDir;
 use crate::file::schema::Layer;
 use crate::file::side::SideWriter;
 use crate::record::page::InLinks;
-use crate::store::RowDir;
-use crate::store::manifest::FileEntry;
 
 /// Writes il, tr and ibv of one partition. Memory: one row group, some 50 MB at most, and the buffers of Parquet for
 /// it. The files are complete only after `finish`.

@@ -1,13 +1,14 @@
 //! Writes the out-links of one partition, page by page: the layers ol, ts, bv and rv.
 
 use crate::error::Error;
-use crate::file::evidence::{Evidence, EvidenceWriter};
+use crate::file::entry::FileEntry;
+use crate::file::evidence::EvidenceWriter;
 use crate::file::records::Record;
+use crate::file::row_dir::RowDir;
 use crate::file::schema::Layer;
 use crate::file::side::SideWriter;
 use crate::record::page::Page;
-use crate::store::RowDir;
-use crate::store::manifest::FileEntry;
+use crate::record::page::evidence::Evidence;
 
 /// Writes ol, ts, bv and rv of one partition. Memory: one row group, some 50 MB at most, and the buffers of Parquet for
 /// it. The files are complete only after `finish`.

@@ -35,13 +35,13 @@ use parquet::schema::types::ColumnPath;
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::error::{Damage, Error};
+use crate::file::entry::FileEntry;
 use crate::file::helpers::{Answer, Helpers};
+use crate::file::row_dir::{Effort, RowDir};
 use crate::file::schema::Layer;
 use crate::location::Location;
 use crate::location::body::Body;
 use crate::record::uid::Uid;
-use crate::store::manifest::FileEntry;
-use crate::store::{Effort, RowDir};
 
 mod reading;
 mod table;

@@ -5,13 +5,13 @@
 //! buffers of Parquet for it.
 
 use crate::error::Error;
+use crate::file::entry::FileEntry;
 use crate::file::parquet::LayerWriter;
 use crate::file::records::{Columns, Record, Records};
+use crate::file::row_dir::RowDir;
 use crate::file::schema::Layer;
 use crate::record::page::Flaw;
 use crate::record::uid::Uid;
-use crate::store::RowDir;
-use crate::store::manifest::FileEntry;
 
 /// The three files of a side, open for writing. The files are complete only after `finish`.
 pub(crate) struct SideWriter {

@@ -11,13 +11,14 @@ use arrow_array::builder::StringBuilder;
 use arrow_array::cast::AsArray;
 
 use crate::error::{Damage, Error};
+use crate::file::entry::FileEntry;
 use crate::file::parquet::{Footer, LayerFile, LayerWriter};
 use crate::file::records::{ROWS_MAX, column};
+use crate::file::row_dir::RowDir;
 use crate::file::schema::Layer;
 use crate::record::key::key;
+use crate::record::key::to_hex;
 use crate::record::uid::Uid;
-use crate::store::RowDir;
-use crate::store::manifest::{FileEntry, to_hex};
 
 /// The most bytes of text in a row group.
 const TEXT_BYTES_MAX: usize = 1 << 24;

@@ -29,9 +29,9 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::error::Error;
 use crate::location::body::Body;
+use crate::location::lease::{Leased, Retiring};
+use crate::location::names::LOCK;
 use crate::location::{Lock, Storage};
-use crate::names::LOCK;
-use crate::store::lease::{Leased, Retiring};
 
 mod leases;
 

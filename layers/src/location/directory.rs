@@ -13,10 +13,10 @@ use std::time::UNIX_EPOCH;
 use crate::error::Error;
 use crate::location::body::Body;
 use crate::location::draft::Draft;
+use crate::location::lease::{Lease, Leased, Retiring};
+use crate::location::names::{LOCK, manifest_name};
 use crate::location::regular;
 use crate::location::{Lock, Storage};
-use crate::names::{LOCK, manifest_name};
-use crate::store::lease::{Lease, Leased, Retiring};
 
 /// The most bytes of the text of a lock that a message quotes.
 const OWNER_MAX: u64 = 1000;

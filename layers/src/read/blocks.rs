@@ -8,7 +8,7 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
-use std::ops::{Deref, Range};
+use std::ops::Range;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{TimestampMillisecondType, UInt16Type, UInt32Type, UInt64Type};
@@ -17,6 +17,7 @@ use arrow_buffer::{OffsetBuffer, ScalarBuffer};
 
 use crate::error::{Damage, Error};
 use crate::file::parquet::LayerFile;
+use crate::file::uids::{UidColumn, uids_of};
 use crate::record::capture::Captures;
 use crate::record::page::{Flaw, InLinks, Page};
 use crate::record::presence::{self, Change};
@@ -221,29 +222,6 @@ impl CaptureColumns {
 
     fn bytes(&self) -> usize {
         4 * (self.blank_ends.len() + self.blank.len() + self.status_ends.len()) + size_of_val(&self.statuses[..])
-    }
-}
-
-/// UIDs in the memory of a column.
-#[derive(Clone, PartialEq, Eq)]
-pub(crate) struct UidColumn(ScalarBuffer<u64>);
-
-impl Deref for UidColumn {
-    type Target = [Uid];
-
-    fn deref(&self) -> &[Uid] {
-        Uid::slice(&self.0)
-    }
-}
-
-/// The UIDs of a row group, from its first column. Checks that they rise (repetitions are allowed if `repeats`) and
-/// that none is null. Errors: the row in the group, and the damage.
-pub(crate) fn uids_of(batch: &RecordBatch, repeats: bool) -> Result<UidColumn, (u64, Damage)> {
-    let uids = batch.column(0).as_primitive_opt::<UInt64Type>().filter(|uids| uids.null_count() == 0);
-    let uids = uids.map(|uids| uids.values().clone()).ok_or((0, Damage::Null))?;
-    match uids.windows(2).position(|pair| pair[0] > pair[1] || (!repeats && pair[0] == pair[1])) {
-        Some(at) => Err((at as u64 + 1, Damage::Order { previous: uids[at], got: uids[at + 1] })),
-        None => Ok(UidColumn(uids)),
     }
 }
 

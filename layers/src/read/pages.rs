@@ -7,13 +7,13 @@
 use std::ops::Range;
 
 use crate::error::Error;
-use crate::file::evidence::Evidence;
 use crate::file::schema::Layer;
 use crate::read::reader::Reader;
 use crate::read::rows::Records;
 use crate::record::join;
 use crate::record::join::{has_removed, without_removed};
 use crate::record::page::Page;
+use crate::record::page::evidence::Evidence;
 use crate::record::uid::Uid;
 
 impl Reader {

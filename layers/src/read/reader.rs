@@ -14,7 +14,8 @@ use std::ops::{ControlFlow, Range};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::error::{Damage, Error};
-use crate::file::evidence::{Evidence, EvidenceBlock};
+use crate::file::entry::FileEntry;
+use crate::file::evidence::EvidenceBlock;
 use crate::file::parquet::{Footer, LayerFile};
 use crate::file::schema::Layer;
 use crate::location::body::Body;
@@ -28,13 +29,14 @@ use crate::record::form;
 use crate::record::join;
 use crate::record::join::without_removed;
 use crate::record::key::{key, key_after};
+use crate::record::page::evidence::Evidence;
 use crate::record::page::{Flaw, InLinks, Page};
 use crate::record::precedence::{self, stretches};
 use crate::record::presence;
 use crate::record::time::{RangeLength, Window};
 use crate::record::uid::Uid;
 use crate::store::Store;
-use crate::store::manifest::{FileEntry, PartitionEntry};
+use crate::store::manifest::PartitionEntry;
 
 /// Answers questions about one epoch of a store from its files.
 ///

@@ -10,14 +10,16 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::error::{Damage, Error};
-use crate::file::evidence::{Evidence, EvidenceBlock};
+use crate::file::evidence::EvidenceBlock;
 use crate::file::schema::Layer;
-use crate::read::blocks::{Block, UrlBlock, View, uids_of};
+use crate::file::uids::uids_of;
+use crate::read::blocks::{Block, UrlBlock, View};
 use crate::read::query::Links;
 use crate::read::reader::Reader;
 use crate::read::spellings::{KeyOrder, Spelled};
 use crate::record::join;
 use crate::record::key::key;
+use crate::record::page::evidence::Evidence;
 use crate::record::page::{InLinks, Page};
 use crate::record::uid::{Uid, in_order};
 

@@ -7,7 +7,8 @@
 use crate::error::{Damage, Error};
 use crate::file::parquet::LayerFile;
 use crate::file::schema::Layer;
-use crate::read::blocks::{Block, UrlBlock, View, uids_of};
+use crate::file::uids::uids_of;
+use crate::read::blocks::{Block, UrlBlock, View};
 use crate::record::join;
 use crate::record::page::{InLinks, Page};
 use crate::record::uid::Uid;

@@ -9,8 +9,7 @@
 //! Invariants: the result is sound, and joining in steps gives the same result as joining at once. Cost: linear in the
 //! captures and, for each link, in the stretches of captures that come from the same record.
 
-use crate::error::Error;
-use crate::file::evidence::{Evidence, Revisit};
+use crate::record::page::evidence::{Evidence, Revisit};
 use crate::record::page::{InLinks, Page};
 use crate::record::precedence::for_each_time;
 use crate::record::presence::{self, Change};
@@ -236,10 +235,10 @@ pub fn in_links(records: &[&InLinks]) -> Option<InLinks> {
 
 /// The in-links of the next URL in a stream of records. Several consecutive records may be of one URL. `ahead` holds a
 /// record that was read already and is of the URL after that.
-pub(crate) fn next_in_links(
+pub(crate) fn next_in_links<E>(
     ahead: &mut Option<InLinks>,
-    mut next: impl FnMut() -> Result<Option<InLinks>, Error>,
-) -> Result<Option<InLinks>, Error> {
+    mut next: impl FnMut() -> Result<Option<InLinks>, E>,
+) -> Result<Option<InLinks>, E> {
     let Some(first) = ahead.take().map_or_else(&mut next, |first| Ok(Some(first)))? else { return Ok(None) };
     let mut records = vec![first];
     while let Some(record) = next()? {

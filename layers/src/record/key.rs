@@ -174,6 +174,18 @@ impl<'a> Components<'a> {
     }
 }
 
+/// Bytes as lower-case hexadecimal digits.
+pub(crate) fn to_hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The bytes of hexadecimal digits; `None` for other texts.
+pub(crate) fn from_hex(text: &str) -> Option<Vec<u8>> {
+    let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+    let pairs = text.as_bytes().chunks(2);
+    pairs.map(|pair| if let [high, low] = pair { Some(digit(*high)? << 4 | digit(*low)?) } else { None }).collect()
+}
+
 /// Whether the labels are four numbers. The order of the labels does not matter, so this works for a key as for a host.
 fn is_ipv4<'a>(labels: impl Iterator<Item = &'a str>) -> bool {
     let mut count = 0;

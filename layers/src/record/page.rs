@@ -4,6 +4,9 @@
 //! Writers take these types, and readers return them. [`Page::flaw`] and [`InLinks::flaw`] return the invariant that a
 //! record breaks. Writers reject such records; readers and `check` report them. Cost: one pass over the record.
 
+pub(crate) mod counts;
+pub(crate) mod evidence;
+
 use std::convert::Infallible;
 use std::ops::Range;
 

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use crate::error::Error;
 use crate::location::Location;
-use crate::names::ROWS;
+use crate::location::names::ROWS;
 use crate::store::gc::CELLS;
 use crate::store::inputs::INPUTS;
 use crate::store::manifest::history::TRANSLATIONS;

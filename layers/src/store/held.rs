@@ -29,11 +29,11 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Damage, Error};
 use crate::file::parquet::{TableFile, TableWriter};
 use crate::file::records::{Lists, ROWS_MAX};
+use crate::file::row_dir::RowDir;
 use crate::file::schema::{element, time};
 use crate::location::Location;
 use crate::record::form::FORMS;
 use crate::record::key::key;
-use crate::store::RowDir;
 
 /// The directory of files of held links.
 pub(crate) const HELD: &str = "held";

@@ -14,8 +14,9 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::error::Error;
+use crate::file::row_dir::RowDir;
+use crate::store::Store;
 use crate::store::manifest::InputsEntry;
-use crate::store::{RowDir, Store};
 
 /// The directory of the files of inputs.
 pub(crate) const INPUTS: &str = "inputs";

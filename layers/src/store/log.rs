@@ -5,9 +5,9 @@
 //! store therefore has other times.
 
 use crate::error::Error;
+use crate::identity::EpochId;
 use crate::location::Location;
-use crate::names::manifest_name;
-use crate::store::identity::EpochId;
+use crate::location::names::manifest_name;
 use crate::store::manifest::Manifest;
 use crate::store::{current, epochs, read_manifest};
 

@@ -13,35 +13,20 @@ use std::path::{Component, Path};
 
 use serde::{Deserialize, Serialize};
 
+use crate::error::manifest::ManifestFlaw;
+use crate::file::entry::FileEntry;
 use crate::file::schema::Layer;
-use crate::record::page::Page;
+use crate::identity::Digest;
+use crate::record::key::from_hex;
+use crate::record::page::counts::Counts;
 use crate::record::removal::{RemovalRule, Removals, SelectedBy};
-use crate::record::status::Status;
 use crate::record::time::RangeLength;
 use crate::record::uid::Uid;
 use crate::store::held::HeldEntry;
-use crate::store::identity::Digest;
 use crate::store::manifest::history::{PastEpoch, TranslationEntry};
 
 /// The newest format that this version reads, and the format that it writes.
 pub const FORMAT: u32 = 4;
-
-/// A file of one layer and partition.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FileEntry {
-    /// The layer.
-    pub layer: Layer,
-    /// The partition.
-    pub partition: u32,
-    /// Path relative to the store, with `/`.
-    pub path: String,
-    /// The number of rows of the Parquet file.
-    pub rows: u64,
-    /// The size of the file in bytes.
-    pub bytes: u64,
-    /// XXH3-64 of the file, 16 hexadecimal digits.
-    pub checksum: String,
-}
 
 /// One partition of a row: a slice of the key order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -107,72 +92,6 @@ impl RowEntry {
     pub fn records(&self, partition: usize) -> Range<Uid> {
         let first = self.partitions.get(partition).map_or(self.end_uid(), |entry| entry.first_record);
         first..self.partitions.get(partition + 1).map_or(self.end_uid(), |next| next.first_record)
-    }
-}
-
-/// The counts of a row or of an epoch.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Counts {
-    /// URLs: pages and link targets.
-    pub urls: u64,
-    /// URLs with at least one capture.
-    pub pages: u64,
-    /// Captures.
-    pub captures: u64,
-    /// Captures whose links are unknown.
-    pub unknown_captures: u64,
-    /// Captures with a status of 400 or above.
-    pub failed_captures: u64,
-    /// Pairs of a page and a link that any of its captures has.
-    pub links: u64,
-    /// Triples of a page, a known capture and a link of this capture.
-    pub occurrences: u64,
-    /// Time of the first capture; `null` without captures.
-    pub first_time: Option<i64>,
-    /// Time of the last capture; `null` without captures.
-    pub last_time: Option<i64>,
-}
-
-impl Counts {
-    /// The first second of each range, from the range of the first capture to the range of the last one.
-    pub fn periods(&self, length: RangeLength) -> Vec<i64> {
-        let times = self.first_time.zip(self.last_time);
-        times.into_iter().flat_map(|(first, last)| length.starts(first, last)).collect()
-    }
-
-    /// Counts a page with its captures and links, but not its URL.
-    pub fn add_page(&mut self, page: &Page) {
-        let failures = page.failures().count() as u64;
-        let removed = page.failures().filter(|&at| page.status(at) == Status::REMOVED).count() as u64;
-        self.add(&Counts {
-            urls: 0,
-            pages: 1,
-            captures: page.timestamps.len() as u64 - removed,
-            unknown_captures: page.blank.len() as u64 - failures,
-            failed_captures: failures - removed,
-            links: page.links.len() as u64,
-            occurrences: page.occurrences(),
-            first_time: page.timestamps.first().copied(),
-            last_time: page.timestamps.last().copied(),
-        });
-    }
-
-    /// Whether there are captures with unknown links.
-    pub fn has_unknown(&self) -> bool {
-        self.unknown_captures > 0
-    }
-
-    /// Adds other counts to these counts. A page or link that is in both counts twice.
-    pub fn add(&mut self, other: &Counts) {
-        self.urls += other.urls;
-        self.pages += other.pages;
-        self.captures += other.captures;
-        self.unknown_captures += other.unknown_captures;
-        self.failed_captures += other.failed_captures;
-        self.links += other.links;
-        self.occurrences += other.occurrences;
-        self.first_time = self.first_time.into_iter().chain(other.first_time).min();
-        self.last_time = self.last_time.into_iter().chain(other.last_time).max();
     }
 }
 
@@ -246,79 +165,6 @@ pub struct Manifest {
     /// All earlier epochs, oldest first; not written if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub history: Vec<PastEpoch>,
-}
-
-/// A contradiction in a manifest.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ManifestFlaw {
-    /// A path is absolute, leaves the store, or is not plain.
-    #[error("path {0:?} is not a plain relative path inside the store")]
-    Path(String),
-    /// A path is named twice.
-    #[error("file {0:?} is named twice")]
-    Twice(String),
-    /// A partition lacks a layer, or its files are of other layers or partitions, or in another order.
-    #[error("row {row}, partition {partition}: not one file a layer, in order")]
-    Files {
-        /// The row.
-        row: u32,
-        /// The partition.
-        partition: u32,
-    },
-    /// The layers of one partition differ in their numbers of rows.
-    #[error("row {row}, partition {partition}: the layers differ in rows")]
-    Rows {
-        /// The row.
-        row: u32,
-        /// The partition.
-        partition: u32,
-    },
-    /// Rows or partitions do not number UIDs without gaps.
-    #[error("row {row}: UID {got} where {expected} is expected")]
-    Uids {
-        /// The row.
-        row: u32,
-        /// The UID that follows from the numbers before.
-        expected: u64,
-        /// The UID in the manifest.
-        got: u64,
-    },
-    /// The records of partitions do not begin at UID 0, do not rise, or pass the end of the row.
-    #[error("row {row}, partition {partition}: records from UID {got} on are not in order")]
-    Records {
-        /// The row.
-        row: u32,
-        /// The partition.
-        partition: u32,
-        /// The UID in the manifest.
-        got: Uid,
-    },
-    /// A first key is not hexadecimal, or does not rise.
-    #[error("row {row}, partition {partition}: first key {key:?} is no key or does not rise")]
-    FirstKey {
-        /// The row.
-        row: u32,
-        /// The partition.
-        partition: u32,
-        /// The key.
-        key: String,
-    },
-    /// The counts are not the sums of their parts.
-    #[error("the counts are not the sums of their parts")]
-    Counts,
-    /// The earlier epochs are not numbered consecutively, or a translation does not begin at the epoch before.
-    #[error("the history of its UIDs does not fit its epochs and rows")]
-    History,
-    /// A removal of a prefix has no length, or another removal has one.
-    #[error("a removal by {}: {} length of a prefix", .0.name(), if *.0 == SelectedBy::Prefix { "no" } else { "a" })]
-    Removal(SelectedBy),
-    /// The manifest says that epochs after its own are retired.
-    #[error("it says that epochs before {0} are retired")]
-    Retired(u64),
-    /// The number in the manifest differs from the number in the name of the file.
-    #[error("it says that it is epoch {0}")]
-    Epoch(u64),
 }
 
 impl Manifest {
@@ -462,17 +308,6 @@ impl PartitionEntry {
         }
         Ok(())
     }
-}
-
-/// Bytes as lower-case hexadecimal digits.
-pub(crate) fn to_hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-fn from_hex(text: &str) -> Option<Vec<u8>> {
-    let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
-    let pairs = text.as_bytes().chunks(2);
-    pairs.map(|pair| if let [high, low] = pair { Some(digit(*high)? << 4 | digit(*low)?) } else { None }).collect()
 }
 
 /// Whether a path consists of plain names between single slashes.

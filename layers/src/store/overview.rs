@@ -14,9 +14,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
+use crate::identity::EpochId;
 use crate::location::Location;
 use crate::store::Store;
-use crate::store::identity::EpochId;
 use crate::store::sealed::Sealed;
 
 /// The name of the overview of an epoch, in the store.

@@ -11,8 +11,8 @@
 //! have the checksums of all files that they name. Memory: the file.
 
 use crate::error::Error;
+use crate::identity::Digest;
 use crate::location::Location;
-use crate::store::identity::Digest;
 
 /// The text before the digest in the last line, and the text after it.
 const SEAL: [&str; 2] = ["{\"digest\":\"", "\"}\n"];

@@ -15,11 +15,12 @@
 
 use crate::error::{Damage, Error};
 use crate::file::parquet::{TableWriter, read_table};
+use crate::file::row_dir::RowDir;
 use crate::location::Location;
 use crate::location::body::Body;
 use crate::record::uid::Uid;
 use crate::store::manifest::history::{PastEpoch, TranslationEntry, translation_name};
-use crate::store::{RowDir, Store, current};
+use crate::store::{Store, current};
 
 const COLUMNS: [&str; 3] = ["old", "new", "count"];
 /// Shifts in a row group.

@@ -39,7 +39,7 @@ use crate::scratch::{RowsScratch, Scratch};
 /// use webstrata_cells::Cells;
 /// use webstrata_cells::image::Residence;
 /// use webstrata_cells::image::label::partitions;
-/// use webstrata_cells::image::load::{Options, write_cell};
+/// use webstrata_cells::disk::load::{Options, write_cell};
 /// use webstrata_cells::links::encoding::Encodings;
 /// use webstrata_layers::{Links, Store, Window};
 ///

@@ -18,14 +18,9 @@
 //! link sections are specified in [`crate::links::strata`] and [`crate::links::backward`] for strata, and by the caller
 //! that passes the encoding otherwise. Opening maps or reads the file and compares the checksums, at the speed of
 //! memory; nothing is decoded. An incomplete file, or an image of other layers, does not open. Reads check the blocks
-//! of a mapped image ([`guard`]).
+//! of a mapped image ([`crate::mapped::guard`]).
 
-pub mod check;
-pub mod guard;
 pub mod label;
-pub mod load;
-mod pages;
-pub mod shelf;
 
 use std::convert::Infallible;
 use std::io::{self, ErrorKind, Read, Write};
@@ -38,10 +33,10 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::error::Error;
 use crate::links::encoding::Tag;
+use crate::mapped::guard::{Guard, Section};
+use crate::mapped::pages::Pages;
 
-use guard::{Guard, Section};
 use label::{Label, number_range, range_number};
-use pages::Pages;
 
 const MAGIC: &[u8; 8] = b"WSCELL\r\n";
 /// The version that this crate writes and reads.

@@ -4,8 +4,8 @@
 //! file of a cell. The image is mapped into memory and answers without a decode pass.
 //!
 //! ```text
-//! layers --> [image::load: url_store, numbers, links] --> [image] --> [Cells: Links] --> answers in the process
-//!                                                        [image::shelf] --> a server's own
+//! layers --> [disk::load: url_store, numbers, links] --> [image] --> [Cells: Links] --> answers in the process
+//!                                                       [disk::shelf] --> a server's own
 //! ```
 //!
 //! | folder | contents |
@@ -14,8 +14,10 @@
 //! | [`links`] | link stores, their encodings, and strata |
 //! | [`url_store`], [`numbers`] | URLs and their keys, and the numbers of records inside a cell |
 //! | `statuses` | the HTTP statuses of captures other than 200 |
-//! | [`image`] | the file of a cell: writing from layers, the shelf, checks |
+//! | [`mapped`] | mapped files, checked where they are read |
+//! | [`image`] | the file of a cell |
 //! | [`cells`] | answers from a cell, from the cells of a row that are held, from all cells of an epoch |
+//! | [`disk`] | images on disk: written from layers, kept in a shelf, checked |
 //! | [`scratch`] | the memory that answers are made in |
 //! | [`mod@bench`] | the duration of questions |
 //!
@@ -24,9 +26,11 @@
 pub mod bench;
 pub mod cells;
 pub mod coding;
+pub mod disk;
 mod error;
 pub mod image;
 pub mod links;
+pub mod mapped;
 pub mod numbers;
 pub mod scratch;
 mod statuses;
@@ -35,8 +39,8 @@ pub mod url_store;
 pub use cells::Cells;
 pub use cells::cell::Cell;
 pub use cells::row::Row;
+pub use disk::shelf::Shelf;
 pub use error::{Absent, Damage, EncodeError, Error, UrlsError};
-pub use image::shelf::Shelf;
 pub use links::encoding::{Encoding, Encodings, Tag};
 pub use numbers::{Node, Number};
 pub use scratch::Scratch;

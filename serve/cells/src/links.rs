@@ -5,4 +5,5 @@ pub mod backward;
 pub mod codec;
 pub mod encoding;
 pub mod lists;
+pub mod scratch;
 pub mod strata;

@@ -10,22 +10,8 @@ use std::ops::Range;
 use webstrata_layers::record::status::StatusChange;
 use webstrata_layers::{CaptureTime, Lifespan, Uid};
 
-use crate::links::backward::AnswerBuffers;
-use crate::links::strata::StrataBuffers;
+use crate::links::scratch::{StoreScratch, bytes_of};
 use crate::numbers::Number;
-
-/// The buffers in which link stores decode: see [`crate::links::encoding`].
-#[derive(Default)]
-pub struct StoreScratch {
-    pub(crate) strata: StrataBuffers,
-    pub(crate) answer: AnswerBuffers,
-    /// Times of captures or of ranges. This field and the next two are for stores of other crates.
-    pub times: Vec<i64>,
-    /// Indexes of blank captures.
-    pub blank: Vec<u32>,
-    /// A list of links.
-    pub links: Vec<u64>,
-}
 
 /// The buffers in which cells and rows make answers.
 #[derive(Default)]
@@ -91,20 +77,10 @@ impl RowsScratch {
 /// The largest scratch that a thread keeps, in bytes. The memory for a hub's answer is freed with the answer.
 const KEPT_BYTES: usize = 1 << 20;
 
-/// The bytes of memory that a vector takes.
-pub(crate) fn bytes_of<T>(values: &Vec<T>) -> usize {
-    values.capacity() * size_of::<T>()
-}
-
 impl Scratch {
     fn bytes(&self) -> usize {
         let Self { store, numbers, lifespans, ranges, links, times, captures, statuses, unsure } = self;
-        let StoreScratch { strata, answer, times: store_times, blank, links: store_links } = store;
-        strata.bytes()
-            + answer.bytes()
-            + bytes_of(store_times)
-            + bytes_of(blank)
-            + bytes_of(store_links)
+        store.bytes()
             + bytes_of(numbers)
             + bytes_of(lifespans)
             + bytes_of(ranges)

@@ -83,7 +83,7 @@ use bytes::Bytes;
 use std::ops::Range;
 
 use crate::error::Damage;
-use crate::image::guard::Section;
+use crate::mapped::guard::Section;
 pub use encode::{Options, encode};
 use query::Query;
 use tokens::Tokens;

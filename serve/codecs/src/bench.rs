@@ -21,7 +21,7 @@ use crate::codec::{self, CodecTag, snode};
 use webstrata_cells::bench::Random;
 use webstrata_cells::links::codec::LinkCodec;
 use webstrata_cells::links::lists::Lists;
-use webstrata_cells::scratch::StoreScratch;
+use webstrata_cells::links::scratch::StoreScratch;
 use webstrata_cells::{Absent, Damage, EncodeError, Error};
 
 /// The least duration of a measurement.

@@ -27,8 +27,8 @@ use bytes::Bytes;
 
 use webstrata_cells::links::codec::LinkCodec;
 use webstrata_cells::links::lists::Lists;
+use webstrata_cells::links::scratch::StoreScratch;
 use webstrata_cells::links::strata;
-use webstrata_cells::scratch::StoreScratch;
 use webstrata_cells::{Absent, Damage, EncodeError};
 
 /// The tag of an encoding in the header of an image.

@@ -19,7 +19,7 @@ use crate::codec::{self, CodecTag};
 use samples::{FIRST, NODES, samples};
 use webstrata_cells::image;
 use webstrata_cells::links::backward::Wanted;
-use webstrata_cells::scratch::StoreScratch;
+use webstrata_cells::links::scratch::StoreScratch;
 use webstrata_cells::url_store::UrlStore;
 use webstrata_cells::{Cells, Node, Number};
 

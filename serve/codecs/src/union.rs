@@ -24,7 +24,7 @@ use webstrata_cells::links::backward::{Found, Wanted};
 use webstrata_cells::links::codec::LinkCodec;
 use webstrata_cells::links::encoding::{BackwardStore, CellShape, ForwardStore};
 use webstrata_cells::links::lists::{Lists, Sizes};
-use webstrata_cells::scratch::StoreScratch;
+use webstrata_cells::links::scratch::StoreScratch;
 use webstrata_cells::{Damage, Error, Node, Number};
 
 const PART: &str = "links with plain times";

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use webstrata_cells::bench::Random;
 use webstrata_cells::links::codec::LinkCodec;
 use webstrata_cells::links::lists::Lists;
-use webstrata_cells::scratch::StoreScratch;
+use webstrata_cells::links::scratch::StoreScratch;
 use webstrata_codecs::codec::{self, CodecTag, snode};
 
 /// Panics at the first list that differs.

@@ -14,7 +14,7 @@ use shared::shared;
 use std::collections::BTreeMap;
 use webstrata_cells::links::codec::LinkCodec;
 use webstrata_cells::links::lists::Lists;
-use webstrata_cells::scratch::StoreScratch;
+use webstrata_cells::links::scratch::StoreScratch;
 use webstrata_codecs::bench::transpose;
 use webstrata_codecs::codec::{self, CodecTag, bv_files};
 

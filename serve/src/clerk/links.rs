@@ -16,12 +16,12 @@ use super::call::other_kind;
 use super::lists::{Lists, latest, unite};
 use super::pinned::Pinned;
 use super::split::{ItemPosition, QuestionItems, Split};
-use crate::held::{direction_to, window_to};
 use crate::map::RowMap;
 use crate::protocol::proto::answer::Answer as AnswerKind;
 use crate::protocol::proto::question::Question as QuestionKind;
 use crate::protocol::proto::{Drawing, HasLinks, LinksOf, UidList};
 use crate::protocol::status::fits_in_parts;
+use crate::protocol::values::{direction_to, window_to};
 
 /// Links asked for in one call if a list is too long for one answer.
 const LIST_MAX: usize = 1 << 20;

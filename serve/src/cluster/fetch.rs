@@ -1,6 +1,6 @@
 //! Gets a cell: from an image on local disk, else from a server that has the image, else from the layers of the store.
 //!
-//! Memory: one chunk of the image while it is fetched; from layers, the memory of [`webstrata_cells::image::load`].
+//! Memory: one chunk of the image while it is fetched; from layers, the memory of [`webstrata_cells::disk::load`].
 
 use std::sync::Arc;
 use std::time::Duration;

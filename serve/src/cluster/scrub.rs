@@ -17,7 +17,7 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 
 use super::{Cluster, blocking};
-use webstrata_cells::image::guard::BLOCK;
+use webstrata_cells::mapped::guard::BLOCK;
 
 /// The number of blocks of a cell that are compared at once.
 const BLOCKS_AT_ONCE: usize = 64;

@@ -11,7 +11,7 @@ use axum::http::{HeaderMap, Response};
 use http_body::{Frame, SizeHint};
 use tonic::{Code, Status};
 
-use crate::guard::refusal::{code_of, is_grpc};
+use crate::protocol::refusal::{code_of, is_grpc};
 
 /// A value that stays with a call. It is dropped when the answer has ended.
 pub(crate) trait Attendant: Send + Unpin + 'static {

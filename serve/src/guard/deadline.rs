@@ -14,7 +14,7 @@ use axum::response::Response;
 use tokio::time::timeout;
 use tonic::Status;
 
-use crate::guard::refusal::{answer, is_grpc};
+use crate::protocol::refusal::{answer, is_grpc};
 
 /// How much earlier than in the transport a call ends: more than the resolution of timers.
 const EARLIER: Duration = Duration::from_millis(2);

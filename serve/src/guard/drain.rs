@@ -34,7 +34,7 @@ use tonic_health::server::{HealthReporter, health_reporter};
 
 use crate::guard::connections::Connections;
 use crate::guard::methods::{LIVE, Methods, READY};
-use crate::guard::refusal::{answer, is_grpc};
+use crate::protocol::refusal::{answer, is_grpc};
 
 /// The services that health checks may name; the empty name is the server.
 const SERVICES: [&str; 3] = ["", "webstrata.v1.Links", "webstrata.v1.Cells"];

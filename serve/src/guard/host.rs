@@ -18,7 +18,7 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
 use tonic::Status;
 
-use crate::guard::refusal::{answer, is_grpc};
+use crate::protocol::refusal::{answer, is_grpc};
 use crate::protocol::status::{Reason, bad, refuse};
 
 /// The host names by which a server may be called.

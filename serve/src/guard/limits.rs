@@ -40,7 +40,7 @@ use crate::guard::connections::{Busy, ConnectionLimits};
 use crate::guard::limits::pace::{Answers, timely};
 use crate::guard::memory::Budget;
 use crate::guard::methods::{Methods, Pool};
-use crate::guard::refusal::{answer, is_grpc};
+use crate::protocol::refusal::{answer, is_grpc};
 use crate::protocol::status::{Reason, refuse};
 
 /// Refusals that may be delayed for each call that may wait. Further refusals are sent at once.

@@ -37,7 +37,7 @@ use crate::guard::connections::Connections;
 use crate::guard::drain::Drain;
 use crate::guard::limits::{Admission, Load};
 use crate::guard::methods::{METRICS, Methods};
-use crate::guard::refusal::name;
+use crate::protocol::refusal::name;
 use webstrata_cells::image::Residence;
 
 /// Upper bounds of the times of calls, in seconds.

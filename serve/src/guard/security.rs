@@ -35,10 +35,10 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::guard::connections::origin::TokenHash;
 use crate::guard::methods::Methods;
-use crate::guard::refusal::{answer, is_grpc};
 use crate::guard::security::outgoing::ClientTls;
 use crate::guard::security::renewal::Expiry;
 use crate::guard::security::tls::{ServerTls, Validity, Why};
+use crate::protocol::refusal::{answer, is_grpc};
 use crate::protocol::status::{Reason, refuse};
 
 /// How old the known contents of the token file may be.

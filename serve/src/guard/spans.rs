@@ -27,7 +27,7 @@ use tracing::{Instrument, Span};
 use crate::guard::attend::{Attendant, Outcome, attended};
 use crate::guard::connections::origin::Link;
 use crate::guard::methods::{Methods, Pool};
-use crate::guard::refusal::name;
+use crate::protocol::refusal::name;
 
 #[cfg(feature = "otel")]
 mod otlp;

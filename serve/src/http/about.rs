@@ -4,15 +4,13 @@
 use axum::Json;
 use axum::extract::{RawQuery, State};
 use serde_json::{Value as Shown, json};
-use tonic::Request;
 use webstrata_layers::format_time;
 
 use super::Refused;
 use super::question::params::Params;
 use crate::clerk::graph_of;
-use crate::protocol::proto::links_server::Links;
-use crate::protocol::proto::{Cell, CellStats, Counts, Epoch, Row, Server, ServerStats, StatsRequest};
-use crate::server::{LinksService, Shared};
+use crate::protocol::proto::{Cell, CellStats, Counts, Epoch, Row, Server, ServerStats};
+use crate::shared::Shared;
 use webstrata_cells::image::label::number_range;
 
 pub(super) mod overview;
@@ -37,7 +35,7 @@ fn counts(counts: &Counts) -> Shown {
 pub(super) async fn stats(State(shared): State<Shared>, RawQuery(query): RawQuery) -> Result<Json<Shown>, Refused> {
     let params = Params::of(query.as_deref(), STATS, &[])?;
     let epoch = params.number("epoch", 1..=u64::MAX)?.unwrap_or(0);
-    let stats = LinksService::new(shared).stats(Request::new(StatsRequest { epoch })).await?.into_inner();
+    let stats = shared.stats(epoch).await?;
     let server = |server: &ServerStats| {
         let server_counts = counts(&server.counts.unwrap_or_default());
         json!({"server": server.server, "cells": server.cells, "counts": server_counts})

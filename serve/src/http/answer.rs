@@ -14,7 +14,7 @@ use super::question::params::Params;
 use super::question::resume::{PagePosition, Start};
 use crate::clerk::{Pinned, Texts};
 use crate::protocol::status::bad;
-use crate::server::Shared;
+use crate::shared::Shared;
 
 pub(in crate::http) mod walk;
 

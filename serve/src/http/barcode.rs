@@ -34,7 +34,7 @@ use super::question::params::Params;
 use super::{Refused, pinned};
 use crate::clerk::Pinned;
 use crate::protocol::status::fits_in_parts;
-use crate::server::Shared;
+use crate::shared::Shared;
 
 pub(super) mod svg;
 

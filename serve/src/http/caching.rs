@@ -20,7 +20,7 @@ use axum::response::{IntoResponse, Response};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::question::home::{VARIES, home};
-use crate::server::Shared;
+use crate::shared::Shared;
 
 /// How long an answer may be kept if nothing was ever taken out, in seconds.
 const AGE: u32 = 60;

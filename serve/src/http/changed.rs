@@ -15,7 +15,7 @@ use super::question::address::find;
 use super::question::params::Params;
 use super::question::resume::Start;
 use super::{Refused, pinned, resume_key};
-use crate::server::Shared;
+use crate::shared::Shared;
 
 pub(super) const CHANGED: &[&str] =
     &["url", "direction", "fromDate", "toDate", "maxAge", "failures", "limit", "resumeKey", "epoch"];

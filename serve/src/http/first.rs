@@ -10,7 +10,7 @@ use super::question::address::find;
 use super::question::params::Params;
 use super::question::resume::{PagePosition, Start};
 use super::{Refused, pinned, resume_key};
-use crate::server::Shared;
+use crate::shared::Shared;
 
 pub(super) const FIRST: &[&str] = &["url", "limit", "resumeKey", "epoch"];
 

@@ -25,7 +25,7 @@ use super::question::resume::Start;
 use super::{Refused, pinned, resume_key};
 use crate::clerk::{Pinned, UidInWindow};
 use crate::protocol::status::{bad, fits_in_parts};
-use crate::server::Shared;
+use crate::shared::Shared;
 use webstrata_layers::read::question::put_unknown;
 
 pub(super) const LINKS: &[&str] = &[

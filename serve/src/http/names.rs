@@ -16,7 +16,7 @@ use super::question::resume::{PagePosition, Start};
 use super::{Refused, pinned, resume_key};
 use crate::clerk::Pinned;
 use crate::protocol::status::{bad, fits_in_parts};
-use crate::server::Shared;
+use crate::shared::Shared;
 
 pub(super) const CAPTURES: &[&str] = &["url", "from", "to", "limit", "resumeKey", "epoch", "matchType"];
 pub(super) const URLS: &[&str] = &["url", "from", "to", "limit", "resumeKey", "epoch", "matchType"];

@@ -23,7 +23,7 @@ use self::lines::{LINE_MAX, Line, Lines};
 use super::question::params::Params;
 use super::{Refused, pinned};
 use crate::answering::{Answering, BATCH, Long, failure_of};
-use crate::server::Shared;
+use crate::shared::Shared;
 use webstrata_layers::read::question::Asked;
 use webstrata_url::canonical;
 

@@ -20,7 +20,7 @@ use webstrata_layers::{CaptureTime, Direction, Precision, Uid, Window, format_ti
 use super::question::params::Params;
 use super::{Refused, pinned};
 use crate::clerk::Pinned;
-use crate::server::Shared;
+use crate::shared::Shared;
 
 pub(super) const SUGGEST: &[&str] = &["q", "limit", "epoch"];
 

@@ -4,7 +4,7 @@ use tonic::{Code, Status};
 use tonic_types::StatusExt;
 use webstrata_layers::Error as LayersError;
 
-use crate::guard::refusal::{DOMAIN, refusal};
+use crate::protocol::refusal::{DOMAIN, refusal};
 use webstrata_cells::Error;
 
 /// Why a call failed. Every gRPC client understands the code; clients of Webstrata also read the reason.

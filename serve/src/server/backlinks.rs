@@ -6,11 +6,11 @@ use webstrata_layers::{Event, Match, Period, Ranking, Referrer, ReferringHost, S
 use webstrata_url::domain_of;
 
 use super::around::{interval_of, limit_of, none, order_of, period_of, unit_of};
-use super::links::match_of;
 use crate::clerk::{BacklinkAnswer, BacklinkQuestion, Pinned};
 use crate::protocol::backlinks::began_to;
 use crate::protocol::proto;
 use crate::protocol::status::bad;
+use crate::protocol::values::match_of;
 
 /// The backlinks that a request asks for.
 pub(super) async fn backlinks(

@@ -5,10 +5,10 @@ use webstrata_layers::questions::deaths::{LINKERS_MAX, ROWS_MAX, rows_max};
 use webstrata_layers::{DeadPage, DeathsAsked, Dying, Linkers, Status as Code, StillLinking, Toll, Uid};
 
 use super::around::{interval_of, limit_of, order_of, period_of};
-use super::links::match_of;
 use crate::clerk::{Pinned, Texts};
 use crate::protocol::proto;
 use crate::protocol::status::bad;
+use crate::protocol::values::match_of;
 
 /// The deaths that a request asks for.
 pub(super) async fn deaths(

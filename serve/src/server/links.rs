@@ -1,6 +1,5 @@
 //! The service `Links`: checks each request, and lets the server's clerk answer.
 
-use std::collections::HashMap;
 use std::pin::Pin;
 
 use prost::Message;
@@ -8,15 +7,16 @@ use tokio::sync::mpsc;
 use tokio_stream::Stream;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status};
-use webstrata_layers::{Batch, Changed, Direction, First, Match, Precision, Sampling, Uid, Unknown, Window, interval};
+use webstrata_layers::{Batch, Changed, Direction, First, Precision, Sampling, Uid, Unknown, Window, interval};
 
-use super::{Shared, around, backlinks, deaths};
+use super::{around, backlinks, deaths};
 use crate::clerk::{Pinned, WAIT};
-use crate::held::{direction_of, sample_of, statuses_of, window_of};
 use crate::protocol::proto::links_server::Links;
-use crate::protocol::proto::{self, Counts, Drawing, ServerStats, TopologyResponse};
+use crate::protocol::proto::{self, Drawing, TopologyResponse};
 use crate::protocol::resume::{Fingerprint, resumed, token};
 use crate::protocol::status::{bad, fits_in_parts};
+use crate::protocol::values::{direction_of, match_of, sample_of, statuses_of, window_of};
+use crate::shared::Shared;
 
 /// UIDs in one message of a listing.
 const LISTED: usize = 1 << 16;
@@ -383,31 +383,7 @@ impl Links for LinksService {
     }
 
     async fn stats(&self, request: Request<proto::StatsRequest>) -> AnswerKind<proto::StatsResponse> {
-        let pinned = self.pinned(request.into_inner().epoch, 1).await?;
-        let cells = pinned.counts().await?;
-        let map = self.shared.clerk.map();
-        let mut servers: Vec<ServerStats> = map
-            .servers
-            .iter()
-            .map(|server| ServerStats { server: server.name.clone(), counts: Some(Counts::default()), cells: 0 })
-            .collect();
-        let by_name: HashMap<_, _> =
-            cells.iter().filter_map(|cell| cell.cell.map(|name| ((name.row, name.partition), cell))).collect();
-        for row in &pinned.graph().rows {
-            for cell in &row.cells {
-                let Some(stats) = by_name.get(&(row.row, cell.partition)) else { continue };
-                let holders = map.holders(proto::CellName { row: row.row, partition: cell.partition });
-                for holder in holders.filter_map(|server| map.server(&server.name)) {
-                    servers[holder].cells += 1;
-                    if let (Some(sum), Some(counts)) = (&mut servers[holder].counts, &stats.counts) {
-                        add(sum, counts);
-                    }
-                }
-            }
-        }
-        let mut total = Counts::default();
-        cells.iter().filter_map(|cell| cell.counts.as_ref()).for_each(|counts| add(&mut total, counts));
-        Ok(Response::new(proto::StatsResponse { epoch: pinned.epoch(), total: Some(total), servers, cells }))
+        Ok(Response::new(self.shared.stats(request.into_inner().epoch).await?))
     }
 
     async fn translate_uids(
@@ -448,16 +424,6 @@ impl Links for LinksService {
     }
 }
 
-fn add(sum: &mut Counts, counts: &Counts) {
-    sum.urls += counts.urls;
-    sum.pages += counts.pages;
-    sum.captures += counts.captures;
-    sum.links += counts.links;
-    sum.max_out_degree = sum.max_out_degree.max(counts.max_out_degree);
-    sum.max_in_degree = sum.max_in_degree.max(counts.max_in_degree);
-    sum.bytes += counts.bytes;
-}
-
 /// The UIDs that a listing covers.
 async fn uid_intervals_of(
     pinned: &Pinned,
@@ -467,17 +433,6 @@ async fn uid_intervals_of(
         return Ok(std::iter::once(Uid::below(pinned.len())).collect());
     }
     pinned.matching(match_of(request.r#match)?, &request.url, "url").await
-}
-
-/// The rule by which URLs match a URL, from a number of [`proto::Match`].
-pub(super) fn match_of(number: i32) -> Result<Match, Status> {
-    Ok(match proto::Match::try_from(number).map_err(|_| bad(format!("match: {number} is none")))? {
-        proto::Match::Exact => Match::Exact,
-        proto::Match::Surt => Match::Surt,
-        proto::Match::Prefix => Match::Prefix,
-        proto::Match::Host => Match::Host,
-        proto::Match::Domain => Match::Domain,
-    })
 }
 
 /// Sends the UIDs of intervals (all, or those captured at some time), until the intervals end or the receiver is gone.

@@ -21,7 +21,7 @@ use tonic::transport::Server as Transport;
 use tonic::transport::server::Connected;
 use webstrata_layers::Location;
 
-use super::{CellsService, HttpManner, LinksService, Shared};
+use super::{CellsService, LinksService};
 use crate::clerk::{Clerk, ClerkOptions, LocalCells};
 use crate::cluster::{Cluster, ClusterOptions};
 use crate::dial::{Connect, Dialer};
@@ -40,6 +40,7 @@ use crate::http::options::{HttpOptions, cors, frames};
 use crate::protocol::proto;
 use crate::protocol::proto::cells_server::CellsServer;
 use crate::protocol::proto::links_server::LinksServer;
+use crate::shared::{HttpManner, Shared};
 use webstrata_cells::image::Residence;
 
 /// Connections to the admin port, and concurrent calls over each connection.

@@ -5,8 +5,8 @@
 //!
 //! Memory: buffers of the pages ([`super::pages`]); the dictionary of the column, at most [`DICTIONARY_BYTES_MAX`].
 
-use super::numbers::{Hybrid, differences};
-use super::pages::{Chunk, Page, Pages, Stream, broken, pass};
+use super::numbers::{Hybrid, broken, differences};
+use super::pages::{Chunk, Page, Pages, Stream, pass};
 use crate::capture::Dictionary;
 use crate::url::reference::{TEXT_BYTES_MAX, cut_to_text};
 use arrow_array::builder::StringBuilder;

@@ -1,7 +1,6 @@
-//! The encodings of numbers in Parquet: runs and packed bits ([`Hybrid`]: levels and keys), and packed differences
-//! ([`differences`]). Source: the Parquet format, `Encodings.md`.
+//! The encodings of numbers in Parquet: LEB128 ([`varint`]), runs and packed bits ([`Hybrid`]: levels and keys), and
+//! packed differences ([`differences`]). Source: the Parquet format, `Encodings.md`.
 
-use super::pages::{broken, varint, zigzag};
 use std::io::{self, BufRead, Read};
 
 /// RLE and bit-packing: numbers of up to 32 bits.
@@ -137,4 +136,34 @@ pub(super) fn differences(input: &mut dyn BufRead) -> io::Result<Vec<i64>> {
         }
     }
     Ok(numbers)
+}
+
+/// Reads a number in LEB128.
+pub(super) fn varint(input: &mut dyn Read) -> io::Result<u64> {
+    let mut number = 0;
+    for shift in (0..64).step_by(7) {
+        let byte = byte(input)?;
+        number |= u64::from(byte & 0x7f) << shift;
+        if byte < 0x80 {
+            return Ok(number);
+        }
+    }
+    Err(broken("a number has more than 64 bits"))
+}
+
+/// Reads one byte.
+pub(super) fn byte(input: &mut dyn Read) -> io::Result<u8> {
+    let mut byte = [0];
+    input.read_exact(&mut byte)?;
+    Ok(byte[0])
+}
+
+/// The signed number that zigzag coding made unsigned.
+pub(super) fn zigzag(number: u64) -> i64 {
+    (number >> 1).cast_signed() ^ -(number & 1).cast_signed()
+}
+
+/// The error for bytes that break the format.
+pub(super) fn broken(what: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, what)
 }

@@ -6,6 +6,7 @@
 //! Memory: the levels of a page, at most [`LEVEL_BYTES_MAX`]; buffers of 64 KiB; the window of a decompressor, at most
 //! 16 MiB. Source: the Parquet format, `README.md` and `src/main/thrift/parquet.thrift`.
 
+use super::numbers::{broken, byte, varint, zigzag};
 use super::snappy::Snappy;
 use parquet::basic::Compression;
 use std::fs::File;
@@ -50,10 +51,6 @@ pub(super) struct Pages {
     chunk: Chunk,
     /// Offset of the next page header.
     next: u64,
-}
-
-pub(super) fn broken(what: &str) -> Error {
-    Error::new(ErrorKind::InvalidData, what)
 }
 
 /// The fields of a page header that are used here.
@@ -275,12 +272,6 @@ fn fields(input: &mut At, mut each: impl FnMut(i64, Field, &mut At) -> io::Resul
     }
 }
 
-fn byte(input: &mut dyn Read) -> io::Result<u8> {
-    let mut byte = [0];
-    input.read_exact(&mut byte)?;
-    Ok(byte[0])
-}
-
 /// Passes over some bytes.
 pub(super) fn pass(input: &mut dyn BufRead, bytes: u64) -> io::Result<()> {
     let mut left = bytes;
@@ -293,21 +284,4 @@ pub(super) fn pass(input: &mut dyn BufRead, bytes: u64) -> io::Result<()> {
         left -= here as u64;
     }
     Ok(())
-}
-
-/// Reads a number in LEB128.
-pub(super) fn varint(input: &mut dyn Read) -> io::Result<u64> {
-    let mut number = 0;
-    for shift in (0..64).step_by(7) {
-        let byte = byte(input)?;
-        number |= u64::from(byte & 0x7f) << shift;
-        if byte < 0x80 {
-            return Ok(number);
-        }
-    }
-    Err(broken("a number has more than 64 bits"))
-}
-
-pub(super) fn zigzag(number: u64) -> i64 {
-    (number >> 1).cast_signed() ^ -(number & 1).cast_signed()
 }

@@ -3,7 +3,7 @@
 //! Writers compress pieces of 64 KiB and refer back only inside a piece, so it is enough to hold the latest output. A
 //! block that refers further back than [`WINDOW_BYTES`] is damage. Source: `format_description.txt` of Snappy.
 
-use super::pages::{broken, varint};
+use super::numbers::{broken, varint};
 use std::io::{self, BufRead, Read};
 
 /// How far back a copy may refer.

@@ -1,4 +1,4 @@
-//! Leases in S3: objects that their readers write again as long as they live. [`crate::store::lease`] has the rules.
+//! Leases in S3: objects that their readers write again as long as they live. [`crate::location::lease`] has the rules.
 
 use std::time::Duration;
 
@@ -8,8 +8,8 @@ use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
 use super::*;
-use crate::names::lease_dir;
-use crate::store::lease::Lease;
+use crate::location::lease::Lease;
+use crate::location::names::lease_dir;
 
 /// How often a reader writes its lease.
 pub(super) const RENEWED_EVERY: Duration = Duration::from_secs(60);

@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 
 use crate::error::Error;
 use crate::file::schema::Layer;
+use crate::location::names::{CURRENT, EPOCHS, LEASES, LOCK, ROWS, manifest_name, row_name};
 use crate::location::{Location, draft};
-use crate::names::{CURRENT, EPOCHS, LEASES, LOCK, ROWS, manifest_name, row_name};
 use crate::store::held::HELD;
 use crate::store::inputs::INPUTS;
 use crate::store::manifest::Manifest;

@@ -12,9 +12,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::error::manifest::ManifestFlaw;
+use crate::identity::{Digest, EpochId};
 use crate::record::uid::Uid;
-use crate::store::identity::{Digest, EpochId};
-use crate::store::manifest::{Manifest, ManifestFlaw, NewEpoch, is_plain};
+use crate::store::manifest::{Manifest, NewEpoch, is_plain};
 
 /// The file that says how a merge replaced UIDs; see [`crate::Translation`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -159,8 +160,9 @@ pub enum Origin {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::page::counts::Counts;
     use crate::record::time::RangeLength;
-    use crate::store::manifest::{Counts, Provenance, RowEntry};
+    use crate::store::manifest::{Provenance, RowEntry};
 
     fn epoch(rows: &[(u32, u64)], translation: Option<TranslationEntry>) -> NewEpoch {
         let mut first_uid = 0;

@@ -23,13 +23,14 @@ use webstrata_layers::{
 };
 
 use crate::error::{Damage, Error};
-use crate::image::guard::Guard;
 use crate::image::label::{Label, label_of, path_of};
 use crate::image::{Counts, Image, Residence};
 use crate::links::backward::{Found, Wanted};
 use crate::links::encoding::{BackwardStore, Encoding, Encodings, ForwardStore};
+use crate::links::scratch::StoreScratch;
+use crate::mapped::guard::Guard;
 use crate::numbers::{Node, Number, Numbers};
-use crate::scratch::{Scratch, StoreScratch};
+use crate::scratch::Scratch;
 use crate::statuses::Statuses;
 use crate::url_store::UrlStore;
 

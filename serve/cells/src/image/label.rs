@@ -70,7 +70,7 @@ pub fn with_cells(row: &RowEntry) -> impl Iterator<Item = (usize, &PartitionEntr
 }
 
 /// The number of records of a layer.
-pub(super) fn records(partition: &PartitionEntry, layer: Layer) -> usize {
+pub(crate) fn records(partition: &PartitionEntry, layer: Layer) -> usize {
     usize::try_from(partition.file(layer).map_or(0, |file| file.rows)).unwrap_or(usize::MAX)
 }
 

@@ -25,13 +25,13 @@ use webstrata_layers::{Change, InLinks, Page};
 use crate::coding::bits::BitReader;
 use crate::coding::sections::Sections;
 use crate::error::Damage;
-use crate::image::guard::Section;
 use crate::links::codec::LinkCodec;
 use crate::links::lists::Sizes;
+use crate::links::scratch::{StoreScratch, bytes_of};
 use crate::links::strata::ranks::{self, Nodes};
 use crate::links::strata::{Phased, Profile, Strata, StrataBuffers, encode_numbered};
+use crate::mapped::guard::Section;
 use crate::numbers::{Node, Number};
-use crate::scratch::{StoreScratch, bytes_of};
 
 use activity::Activity;
 

@@ -5,7 +5,7 @@
 
 use crate::error::Damage;
 use crate::links::lists::Sizes;
-use crate::scratch::StoreScratch;
+use crate::links::scratch::StoreScratch;
 
 /// Encoded lists, ready to answer.
 pub trait LinkCodec: Send + Sync {

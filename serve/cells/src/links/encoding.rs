@@ -13,12 +13,12 @@ use bytes::Bytes;
 use webstrata_layers::{CaptureTime, InLinks, Lifespan, Page, Window};
 
 use crate::error::{Damage, Error};
-use crate::image::guard::Section;
 use crate::links::backward::{self, Backward, Found, Wanted};
 use crate::links::lists::Sizes;
+use crate::links::scratch::StoreScratch;
 use crate::links::strata::{self, Profile, Strata};
+use crate::mapped::guard::Section;
 use crate::numbers::{Node, Number};
-use crate::scratch::StoreScratch;
 
 /// The links of pages, ready to answer. A node outside the cell and damaged bytes are errors of all calls.
 pub trait ForwardStore: Send + Sync {

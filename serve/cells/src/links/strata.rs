@@ -38,9 +38,9 @@ use bytes::Bytes;
 
 use crate::coding::bits::BitReader;
 use crate::error::Damage;
-use crate::image::guard::Section;
 use crate::links::lists::Sizes;
-use crate::scratch::bytes_of;
+use crate::links::scratch::bytes_of;
+use crate::mapped::guard::Section;
 
 use blocks::Blocks;
 use symbols::{Context, Tables};

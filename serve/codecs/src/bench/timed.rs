@@ -12,7 +12,7 @@ use webstrata_layers::record::join;
 use webstrata_layers::{InLinks, Layer, Page, Store, Uid};
 
 use crate::codec::CodecTag;
-use webstrata_cells::image::load::keys_of;
+use webstrata_cells::disk::load::keys_of;
 use webstrata_cells::links::encoding::{CellShape, Records};
 use webstrata_cells::links::lists::Lists;
 use webstrata_cells::{Damage, Error, Node, Number};

@@ -23,7 +23,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use webstrata_cells::coding::sections::{Sections, no_such_node, push_words};
 use webstrata_cells::links::codec::LinkCodec;
 use webstrata_cells::links::lists::{Lists, Sizes};
-use webstrata_cells::scratch::StoreScratch;
+use webstrata_cells::links::scratch::StoreScratch;
 use webstrata_cells::{Damage, EncodeError};
 
 const CODEC: &str = "BV";

@@ -14,7 +14,7 @@ use webstrata_cells::Damage;
 use webstrata_cells::coding::sections::{Sections, push_words};
 use webstrata_cells::links::codec::LinkCodec;
 use webstrata_cells::links::lists::{Lists, Sizes};
-use webstrata_cells::scratch::StoreScratch;
+use webstrata_cells::links::scratch::StoreScratch;
 
 const HEADER: usize = 16;
 

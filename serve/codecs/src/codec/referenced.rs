@@ -26,7 +26,7 @@ use webstrata_cells::coding::bits::{BitReader, BitWriter};
 use webstrata_cells::coding::sections::{Sections, push_words};
 use webstrata_cells::links::codec::LinkCodec;
 use webstrata_cells::links::lists::{Lists, Sizes};
-use webstrata_cells::scratch::StoreScratch;
+use webstrata_cells::links::scratch::StoreScratch;
 
 const HEADER: u64 = 48;
 const PART_HOPS: &str = "steps to a list";

@@ -34,7 +34,7 @@ use webstrata_cells::coding::bits::{BitReader, BitWriter};
 use webstrata_cells::coding::sections::{Sections, no_such_node, push_wide, push_words, wide_at, width_of};
 use webstrata_cells::links::codec::LinkCodec;
 use webstrata_cells::links::lists::{Lists, Sizes};
-use webstrata_cells::scratch::StoreScratch;
+use webstrata_cells::links::scratch::StoreScratch;
 
 const PART: &str = "an S-Node";
 const HEADER: u64 = 56;

@@ -30,7 +30,7 @@ use webstrata_layers::{Change, Page};
 
 use webstrata_cells::Damage;
 use webstrata_cells::coding::sections::{Sections, no_such_node, push_words};
-use webstrata_cells::scratch::StoreScratch;
+use webstrata_cells::links::scratch::StoreScratch;
 
 const PART: &str = "plain times";
 

@@ -16,7 +16,7 @@ use crate::cluster::blocking;
 use crate::http::question::params::Params;
 use crate::http::{Refused, pinned};
 use crate::protocol::status::status_of;
-use crate::server::Shared;
+use crate::shared::Shared;
 
 pub(in crate::http) const OVERVIEW: &[&str] = &["epoch"];
 /// The number of epochs listed, from the requested one back.

@@ -27,7 +27,7 @@ use tonic::Status;
 
 use crate::http::{Refused, pinned};
 use crate::protocol::status::{Reason, bad, refuse};
-use crate::server::Shared;
+use crate::shared::Shared;
 use listing::Listing;
 use parameters::{Asked, Dialect};
 use source::Reach;

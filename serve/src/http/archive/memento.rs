@@ -18,7 +18,7 @@ use crate::http::question::params::decoded;
 use crate::http::{Refused, pinned};
 use crate::memento::{Memento, TimeMap, time_of_http_date};
 use crate::protocol::status::{Reason, bad, refuse};
-use crate::server::Shared;
+use crate::shared::Shared;
 
 const ACCEPT_DATETIME: HeaderName = HeaderName::from_static("accept-datetime");
 

@@ -24,7 +24,7 @@ use crate::http::question::params::Params;
 use crate::http::question::resume::Start;
 use crate::http::{Refused, pinned};
 use crate::protocol::status::{Reason, bad};
-use crate::server::Shared;
+use crate::shared::Shared;
 
 pub(in crate::http) const BACKLINKS: &[&str] = &[
     "url",

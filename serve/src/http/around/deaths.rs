@@ -21,7 +21,7 @@ use crate::http::question::params::Params;
 use crate::http::question::resume::Start;
 use crate::http::{Refused, pinned};
 use crate::protocol::status::bad;
-use crate::server::Shared;
+use crate::shared::Shared;
 
 pub(in crate::http) const DEATHS: &[&str] =
     &["url", "matchType", "still", "status", "by", "from", "to", "order", "limit", "linkers", "resumeKey", "epoch"];

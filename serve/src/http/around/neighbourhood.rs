@@ -17,7 +17,7 @@ use webstrata_url::domain_of;
 use crate::http::question::address::find;
 use crate::http::question::params::Params;
 use crate::http::{Refused, pinned};
-use crate::server::Shared;
+use crate::shared::Shared;
 
 pub(in crate::http) const NEIGHBOURHOOD: &[&str] = &["url", "hops", "unit", "fold", "at", "limit", "epoch"];
 

@@ -10,7 +10,7 @@ use crate::clerk::Texts;
 use crate::http::question::address::find;
 use crate::http::question::params::Params;
 use crate::http::{Refused, pinned};
-use crate::server::Shared;
+use crate::shared::Shared;
 
 pub(in crate::http) const WAYS: &[&str] = &["url", "target", "at", "hops", "limit", "epoch"];
 

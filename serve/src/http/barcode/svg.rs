@@ -26,7 +26,7 @@ use webstrata_layers::{Error, Links, RangeLength, Uid, counted, format_time};
 use super::{Barcode, Refused, outward_rows, pinned};
 use crate::http::question::home;
 use crate::http::question::params::Params;
-use crate::server::Shared;
+use crate::shared::Shared;
 
 pub(in crate::http) const BARCODE_SVG: &[&str] = &["url", "direction", "limit", "width", "epoch"];
 

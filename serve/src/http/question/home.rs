@@ -11,7 +11,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Uri};
 use tonic::Status;
 
 use crate::protocol::status::bad;
-use crate::server::Shared;
+use crate::shared::Shared;
 
 const PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 const FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");

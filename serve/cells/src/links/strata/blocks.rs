@@ -12,7 +12,7 @@
 
 use crate::coding::bits::{BitReader, BitWriter};
 use crate::error::Damage;
-use crate::image::guard::Section;
+use crate::mapped::guard::Section;
 
 /// The number of records in a block.
 pub(super) const BLOCK: usize = 16;

@@ -299,8 +299,8 @@ mod tests {
     use super::*;
     use crate::bench::Random;
     use crate::links::codec::LinkCodec;
+    use crate::links::scratch::StoreScratch;
     use crate::links::strata::Strata;
-    use crate::scratch::StoreScratch;
 
     /// Lists that copy parts of earlier lists, near and far.
     fn lists(nodes: u64) -> Lists {

@@ -9,8 +9,8 @@ use crate::links::backward::{Backward, Found, Wanted};
 use crate::links::codec::LinkCodec;
 use crate::links::encoding::{BackwardStore, ForwardStore};
 use crate::links::lists::Sizes;
+use crate::links::scratch::StoreScratch;
 use crate::numbers::{Node, Number};
-use crate::scratch::StoreScratch;
 
 use super::{PART, Strata, StrataBuffers, presence};
 

@@ -11,7 +11,7 @@ use super::{Profile, Strata, encode_lists, encode_pages};
 use crate::bench::Random;
 use crate::links::codec::LinkCodec;
 use crate::links::lists::Lists;
-use crate::scratch::StoreScratch;
+use crate::links::scratch::StoreScratch;
 
 const FIRST: u64 = 1000;
 const NODES: usize = 600;

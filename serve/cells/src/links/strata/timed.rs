@@ -11,8 +11,8 @@ use crate::error::Damage;
 
 use super::presence::{self, PHASES_MAX, PhaseMap};
 use super::{Head, Level, PART, RecordAt, Strata, StrataBuffers, links};
+use crate::links::scratch::bytes_of;
 use crate::links::strata::record::Shape;
-use crate::scratch::bytes_of;
 
 const STILL: usize = Shape::Still as usize;
 const ROWS: usize = Shape::Rows as usize;

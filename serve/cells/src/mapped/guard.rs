@@ -25,7 +25,7 @@ use bytes::Bytes;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::error::Damage;
-use crate::image::pages::Pages;
+use crate::mapped::pages::Pages;
 
 /// The size of a block in bytes: a page on most systems, the unit in which they read again.
 pub const BLOCK: usize = 4096;

@@ -19,9 +19,9 @@ use webstrata_layers::store::manifest::{PartitionEntry, RowEntry};
 use webstrata_layers::{Draft, Store};
 
 use crate::cells::cell::Cell;
+use crate::disk::load::{self, Options};
 use crate::error::Error;
 use crate::image::label::{CELLS, path_of, row_and_partition};
-use crate::image::load::{self, Options};
 use crate::image::{self, Image, Residence};
 use crate::links::encoding::Encodings;
 

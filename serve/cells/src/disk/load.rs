@@ -26,10 +26,10 @@ use webstrata_layers::{Draft, Layer, Store, Uid};
 
 use crate::cells::cell::{self, Content};
 use crate::error::Error;
-use crate::image::guard::Section;
 use crate::image::label::{Label, label_of, path_of, records};
 use crate::image::{self, Image, Residence, SECTIONS};
 use crate::links::encoding::{self, CellShape, Encoding, Records};
+use crate::mapped::guard::Section;
 use crate::numbers::{self, Numbers};
 use crate::statuses::StatusesWriter;
 use crate::url_store;

@@ -1,0 +1,67 @@
+//! The evidence for the revisits of a page: the data that finds their links again when captures are added.
+//!
+//! The data are the digest of each capture, which captures are revisits, and what the revisits say about the capture
+//! that they refer to. The layer rv holds them (`file/evidence.rs`).
+
+use crate::record::page::Flaw;
+use crate::record::uid::Uid;
+
+/// A capture that refers to another capture and has its links.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Revisit<L = Uid> {
+    /// Index of the capture in the page's timestamps.
+    pub capture: u32,
+    /// Whether the server said that nothing had changed. If so, the revisit has the links of the latest capture before
+    /// it. Otherwise it has the links of the capture with its digest, or of the capture at the time that the revisit
+    /// names.
+    pub not_modified: bool,
+    /// Whether the record of the revisit gives no status. If so, the revisit also takes the status of the capture that
+    /// it refers to. Otherwise its status is 200.
+    pub without_status: bool,
+    /// Whether the revisit refers to a capture of another URL. If so, it has the links of all captures with its digest,
+    /// of any URL, resolved against the URL of the revisit. The links found so far are stored with the page.
+    pub elsewhere: bool,
+    /// The time of the capture that the revisit refers to, in seconds, if the revisit names a capture of the same URL.
+    pub referred: Option<i64>,
+    /// The own links of the revisit record, in addition to the links of other captures: UIDs, rising, each once.
+    pub links: Vec<L>,
+}
+
+/// The evidence of a page: one record of rv.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Evidence<L = Uid> {
+    /// For each capture, 64 bits of the digest of its payload; for a revisit, of the payload that it refers to. 0 for a
+    /// capture without a digest. Empty if no capture has a digest.
+    pub digests: Vec<u64>,
+    /// The captures that are revisits, in order.
+    pub revisits: Vec<Revisit<L>>,
+    /// The forms of the links, see [`crate::record::form`]. Empty if all forms are 0, and beside a formed page.
+    pub forms: Vec<u8>,
+}
+
+impl Evidence {
+    /// The digest of a capture; 0 without one.
+    pub fn digest(&self, capture: usize) -> u64 {
+        self.digests.get(capture).copied().unwrap_or(0)
+    }
+
+    /// The revisit at a capture.
+    pub fn revisit(&self, capture: u32) -> Option<&Revisit> {
+        let at = self.revisits.binary_search_by_key(&capture, |revisit| revisit.capture).ok()?;
+        self.revisits.get(at)
+    }
+
+    /// The first flaw of the evidence beside a page of `captures` captures; `None` if there is no flaw.
+    pub fn flaw(&self, captures: usize) -> Option<Flaw> {
+        if !self.digests.is_empty()
+            && (self.digests.len() != captures || self.digests.iter().all(|&digest| digest == 0))
+        {
+            return Some(Flaw::Digests(self.digests.len()));
+        }
+        let disorder = self.revisits.windows(2).find(|pair| pair[0].capture >= pair[1].capture);
+        let last = self.revisits.last().filter(|last| last.capture as usize >= captures);
+        let wrong = disorder.map(|pair| &pair[1]).or(last);
+        let links = |revisit: &&Revisit| !revisit.links.is_sorted_by(|one, other| one < other);
+        wrong.or_else(|| self.revisits.iter().find(links)).map(|revisit| Flaw::Revisit(revisit.capture))
+    }
+}
