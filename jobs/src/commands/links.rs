@@ -2,7 +2,10 @@
 //!
 //! Prints in the order of the store, which keeps URLs of one host together.
 
-use crate::args::{AsOfArgs, Format, FormatArgs, Outcome, Usage, interval, limit, time_from, time_to};
+mod kind;
+
+use self::kind::Kind;
+use crate::args::{AsOfArgs, Format, FormatArgs, Outcome, interval, limit, time_from, time_to};
 use crate::ask::{self, FoundUrl, MatchArg, MatchArgs, SourceArgs};
 use crate::bars::{self, Axis, Bar};
 use crate::table::{Column, Table};
@@ -52,10 +55,10 @@ pub(crate) struct LinksArgs {
     #[arg(long = "in")]
     pub(crate) inward: bool,
     /// Links of captures at or after this time
-    #[arg(long, value_name = "T", value_parser = time_from, conflicts_with = "at")]
+    #[arg(long, value_name = "T", value_parser = time_from)]
     pub(crate) from: Option<i64>,
     /// Links of captures at or before this time
-    #[arg(long, value_name = "T", value_parser = time_to, conflicts_with = "at")]
+    #[arg(long, value_name = "T", value_parser = time_to)]
     pub(crate) to: Option<i64>,
     /// Links of the latest capture at or before this time
     #[arg(long, value_name = "T", value_parser = time_to)]
@@ -64,47 +67,43 @@ pub(crate) struct LinksArgs {
     pub(crate) as_of: AsOfArgs,
     /// Show when each link existed: the first and last capture of each run of captures with the
     /// link
-    #[arg(long, conflicts_with = "at")]
+    #[arg(long)]
     pub(crate) lifespans: bool,
     /// Draw when each link existed, one row per link; the links that existed longest come first
-    #[arg(long, group = "listed", conflicts_with_all = ["from", "to", "at", "lifespans", "dead", "count", "sample",
-                                                        "range_precision", "changed", "first"])]
+    #[arg(long)]
     pub(crate) bars: bool,
     /// Show links to pages that are gone, with the status and the time of the failure that ended the
     /// page: the first one since its last good capture
-    #[arg(long, conflicts_with_all = ["inward", "from", "to", "lifespans", "count", "sample"])]
+    #[arg(long)]
     pub(crate) dead: bool,
     /// Show links gained (+) and lost (-) from the first time to the second; with --in, pages that
     /// began or ceased to link to the URL
-    #[arg(long, num_args = 2, value_names = ["T1", "T2"], value_parser = time_to,
-          conflicts_with_all = ["from", "to", "at", "lifespans", "dead", "count", "sample", "range_precision"])]
+    #[arg(long, num_args = 2, value_names = ["T1", "T2"], value_parser = time_to)]
     pub(crate) changed: Option<Vec<i64>>,
     /// With --in: show who linked first: each page, oldest first, with the time of its first capture
     /// with the link
-    #[arg(long, group = "listed", requires = "inward",
-          conflicts_with_all = ["from", "to", "at", "lifespans", "dead", "count", "sample", "range_precision",
-                                "changed"])]
+    #[arg(long)]
     pub(crate) first: bool,
     /// With --first: one line per page, or per domain (the first page of each)
-    #[arg(long, value_enum, value_name = "WHAT", requires = "first")]
+    #[arg(long, value_enum, value_name = "WHAT")]
     pub(crate) by: Option<By>,
     /// With --first or --bars: print at most N lines, 0 for all
-    #[arg(long, value_name = "N", value_parser = limit, requires = "listed")]
+    #[arg(long, value_name = "N", value_parser = limit)]
     pub(crate) limit: Option<usize>,
     /// With --in: answer faster, to the precision of time ranges; the answer may have extra pages
-    #[arg(long, requires = "inward", conflicts_with = "lifespans")]
+    #[arg(long)]
     pub(crate) range_precision: bool,
     /// Print only the number of links
-    #[arg(long, conflicts_with = "lifespans")]
+    #[arg(long)]
     pub(crate) count: bool,
     /// Show a sample of N links; pages with similar links give similar samples
-    #[arg(long, value_name = "N", conflicts_with_all = ["lifespans", "count"])]
+    #[arg(long, value_name = "N")]
     pub(crate) sample: Option<usize>,
     /// Draw a new sample on each call, unless --seed is given
-    #[arg(long, requires = "sample")]
+    #[arg(long)]
     pub(crate) random: bool,
     /// Seed of the sample: the same seed draws the same sample [default: 0 without --random]
-    #[arg(long, value_name = "S", requires = "sample")]
+    #[arg(long, value_name = "S")]
     pub(crate) seed: Option<u64>,
     #[command(flatten)]
     pub(crate) format: FormatArgs,
@@ -120,54 +119,47 @@ pub(crate) enum By {
 }
 
 pub(crate) fn run(args: &LinksArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+    let kind = Kind::of(args)?;
     let (from, to) = interval(args.from, args.to)?;
     args.as_of.need(args.at.is_some() || args.changed.is_some())?;
-    let dates = match args.changed.as_deref() {
-        Some(&[from, to]) => Some(args.as_of.dates(from, to)?),
-        _ => None,
-    };
-    let at = args.at.or(args.dead.then_some(i64::MAX));
+    let at = args.at.or((kind == Kind::Dead).then_some(i64::MAX));
     let window = at.map_or(Window::Seen { from, to }, |at| args.as_of.window(at));
-    let reader = args.source.open(ask::READ_MEMORY)?;
+    let links = args.source.open(ask::READ_MEMORY)?;
+    let links = &*links;
     if args.spelled.matching == MatchArg::Surt {
-        print_page(&*reader, args, window, out)?;
+        print_page(links, args, window, out)?;
         return Ok(Outcome::Done);
     }
-    let found = ask::find(&*reader, &args.url)?;
-    if let Some(dates) = dates {
-        print_changed(&*reader, args, &found, dates, out)?;
-        return Ok(Outcome::Done);
-    }
-    if args.bars {
-        print_bars(&*reader, args, &found, out)?;
-        return Ok(Outcome::Done);
-    }
-    if args.first {
-        print_first(&*reader, args, &found, out)?;
-        return Ok(Outcome::Done);
-    }
-    let is_empty = if let (true, Window::AsOf(as_of)) = (args.dead, window) {
-        print_dead(&*reader, args, &found, as_of, out)?;
-        false
-    } else if args.lifespans {
-        print_lifespans(&*reader, args, &found, out)?
-    } else {
-        print_links(&*reader, args, &found, window, out)?
+    let found = &ask::find(links, &args.url)?;
+    let is_empty = match kind {
+        Kind::Links | Kind::Count | Kind::Sample => print_links(links, args, found, window, out)?,
+        Kind::Lifespans => print_lifespans(links, args, found, out)?,
+        Kind::Dead => {
+            print_dead(links, args, found, window, out)?;
+            false
+        }
+        Kind::Changed => {
+            print_changed(links, args, found, out)?;
+            return Ok(Outcome::Done);
+        }
+        Kind::Bars => {
+            print_bars(links, args, found, out)?;
+            return Ok(Outcome::Done);
+        }
+        Kind::First => {
+            print_first(links, args, found, out)?;
+            return Ok(Outcome::Done);
+        }
     };
     if args.format.format == Format::Text {
-        remarks(&*reader, args, &found, window, is_empty)?;
-        ask::note_others(ask::count_others(&*reader, &found)?);
+        remarks(links, args, found, window, is_empty)?;
+        ask::note_others(ask::count_others(links, found)?);
     }
     Ok(Outcome::Done)
 }
 
 /// Prints the links of all spellings of a page together.
 fn print_page(links: &dyn Links, args: &LinksArgs, window: Window, out: &mut dyn Write) -> anyhow::Result<()> {
-    let others = [args.lifespans, args.bars, args.dead, args.changed.is_some(), args.first, args.sample.is_some()];
-    if others.contains(&true) {
-        let text = "--match surt goes with neither --lifespans, --bars, --dead, --changed, --first nor --sample";
-        return Err(Usage(text.into()).into());
-    }
     let (spellings, urls) = ask::find_page(links, &args.url)?;
     let (uids, unknown) = answer_of(links, PageLinks::new(&spellings, direction(args), window))?;
     if args.format.format == Format::Json {
@@ -265,13 +257,9 @@ fn print_links(
 }
 
 /// Prints the links gained and lost, and notes for which pages this is unknown.
-fn print_changed(
-    links: &dyn Links,
-    args: &LinksArgs,
-    found: &FoundUrl,
-    dates: [AsOf; 2],
-    out: &mut dyn Write,
-) -> anyhow::Result<()> {
+fn print_changed(links: &dyn Links, args: &LinksArgs, found: &FoundUrl, out: &mut dyn Write) -> anyhow::Result<()> {
+    let Some(&[from, to]) = args.changed.as_deref() else { return Ok(()) };
+    let dates = args.as_of.dates(from, to)?;
     let question = Changed::new(&[found.uid], args.inward, dates);
     let changed = answer_of(links, question)?.pop().unwrap_or_default();
     let [gained, lost] = [links.urls_of(&changed.gained)?, links.urls_of(&changed.lost)?];
@@ -304,9 +292,6 @@ fn print_changed(
 
 /// Draws when each link of a page was there, or when each page linked. The longest rows come first.
 fn print_bars(links: &dyn Links, args: &LinksArgs, found: &FoundUrl, out: &mut dyn Write) -> anyhow::Result<()> {
-    if args.format.format == Format::Json {
-        return Err(Usage("--bars is a picture: for JSON, take --lifespans".into()).into());
-    }
     let captures = links.captures(found.uid)?;
     let mut rows: Vec<(Uid, Vec<Bar>)> = Vec::new();
     if args.inward {
@@ -405,10 +390,11 @@ fn print_dead(
     links: &dyn Links,
     args: &LinksArgs,
     found: &FoundUrl,
-    as_of: AsOf,
+    window: Window,
     out: &mut dyn Write,
 ) -> anyhow::Result<()> {
-    let uids = links.links(found.uid, Direction::Out, Window::AsOf(as_of))?;
+    let Window::AsOf(as_of) = window else { return Ok(()) };
+    let uids = links.links(found.uid, Direction::Out, window)?;
     let (mut dead, mut unknown, mut captures) = (Vec::new(), 0, Vec::new());
     for &link in &uids {
         links.captures_into(link, &mut captures)?;
