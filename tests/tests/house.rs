@@ -173,6 +173,22 @@ fn is_of_name(letter: char) -> bool {
     letter.is_alphanumeric() || letter == '_'
 }
 
+/// A program of a question has no input and output: it imports pure rules only.
+#[test]
+fn questions_know_only_records() {
+    let mut problems = Vec::new();
+    let questions =
+        files(&[".rs"]).into_iter().filter(|path| path.starts_with(workspace().join("layers/src/questions")));
+    for path in questions {
+        let imported = names_imported(&read(&path)).into_iter();
+        let others: Vec<String> = imported.filter(|name| !["record", "questions"].contains(&name.as_str())).collect();
+        if !others.is_empty() {
+            problems.push(format!("{}: imports {}", path.display(), others.join(", ")));
+        }
+    }
+    complain(&problems);
+}
+
 /// The file `NAME.rs` beside a folder belongs to the folder.
 #[test]
 fn no_two_folders_of_a_crate_import_each_other() {
