@@ -90,7 +90,7 @@ pub use crate::questions::backlinks::tally::{Ranked, Ranking};
 pub use crate::questions::backlinks::top::Place;
 pub use crate::questions::backlinks::{Backlinks, LinkingPage, LinkingPart, Referrers};
 pub use crate::questions::changed::{Changed, ChangedLinks};
-pub use crate::questions::deaths::{DeadPage, Deaths, DeathsAsked, Dying, Linkers, StillLinking, Toll};
+pub use crate::questions::deaths::{DeadPage, DeathSearch, Deaths, DeathsAsked, Linkers, StillLinking, Toll};
 pub use crate::questions::first::First;
 pub use crate::questions::neighbourhood::folding::{Folding, Grain};
 pub use crate::questions::neighbourhood::network::Network;

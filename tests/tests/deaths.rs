@@ -12,7 +12,8 @@ use tonic::Request;
 use webstrata_codecs::CodecTag;
 use webstrata_layers::record::key::{host_of, host_prefix, key_of};
 use webstrata_layers::{
-    DeathsAsked, Dying, Links, Order, RangeLength, Status, StillLinking, Uid, answer_of, format_digits, parse_time,
+    DeathSearch, DeathsAsked, Links, Order, RangeLength, Status, StillLinking, Uid, answer_of, format_digits,
+    parse_time,
 };
 use webstrata_serve::clerk::{ClerkOptions, Remote};
 use webstrata_serve::dial::Dialer;
@@ -125,7 +126,7 @@ fn asked(links: &dyn Links, question: &Question, right: &[Row], years: &BTreeMap
         limit: 4,
     };
     loop {
-        let found = answer_of(links, Dying::new(&pages, asked)).unwrap();
+        let found = answer_of(links, DeathSearch::new(&pages, asked)).unwrap();
         let toll = |(start, toll): &(Time, webstrata_layers::Toll)| {
             (format_digits(*start)[..4].to_owned(), [toll.died, toll.returned, toll.gone])
         };

@@ -13,7 +13,7 @@ use serde_json::json;
 use std::io::Write;
 use webstrata_layers::questions::deaths::LINKERS_MAX;
 use webstrata_layers::{
-    DeadPage, Death, DeathsAsked, Dying, Linkers, Links, Order, RangeLength, Status, StillLinking, Toll, Uid,
+    DeadPage, Death, DeathSearch, DeathsAsked, Linkers, Links, Order, RangeLength, Status, StillLinking, Toll, Uid,
     answer_of, counted, format_time,
 };
 
@@ -123,7 +123,7 @@ pub(crate) fn run(args: &DeathsArgs, out: &mut dyn Write) -> anyhow::Result<Outc
         after: None,
         limit: if args.by.is_some() { 0 } else { limit },
     };
-    let found = answer_of(&*links, Dying::new(&pages, asked))?;
+    let found = answer_of(&*links, DeathSearch::new(&pages, asked))?;
     if let Some(period) = args.by {
         print_series(&found.periods, (period, args.format), out)?;
     } else {

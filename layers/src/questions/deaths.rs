@@ -133,7 +133,7 @@ impl DeathsAsked {
 
 /// The question which pages of these intervals died.
 #[derive(Debug)]
-pub struct Dying {
+pub struct DeathSearch {
     asked: DeathsAsked,
     /// The intervals to come, the next one last.
     intervals: Vec<Range<Uid>>,
@@ -149,7 +149,7 @@ pub struct Dying {
     top: Top<DeadPage>,
 }
 
-impl Dying {
+impl DeathSearch {
     /// Asks about pages in intervals of UIDs.
     pub fn new(pages: &[Range<Uid>], asked: DeathsAsked) -> Self {
         Self {
@@ -193,7 +193,7 @@ impl Dying {
     }
 }
 
-impl Program for Dying {
+impl Program for DeathSearch {
     fn asks(&mut self, _: Facts) -> Option<Ask<'_>> {
         if !self.waiting_pages.is_done() {
             return Some(Ask::Degrees(self.waiting_pages.items(), LINKERS, Window::AsOf(TODAY)));
@@ -231,7 +231,7 @@ impl Program for Dying {
     }
 }
 
-impl Question for Dying {
+impl Question for DeathSearch {
     type Answer = Deaths;
 
     /// The answer.

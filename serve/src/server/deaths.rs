@@ -2,7 +2,7 @@
 
 use tonic::Status;
 use webstrata_layers::questions::deaths::{LINKERS_MAX, ROWS_MAX, rows_max};
-use webstrata_layers::{DeadPage, DeathsAsked, Dying, Linkers, Status as Code, StillLinking, Toll, Uid};
+use webstrata_layers::{DeadPage, DeathSearch, DeathsAsked, Linkers, Status as Code, StillLinking, Toll, Uid};
 
 use super::around::{interval_of, limit_of, order_of, period_of};
 use crate::clerk::{Pinned, Texts};
@@ -37,7 +37,7 @@ pub(super) async fn deaths(
     let limit = rows_max(limit_of(request.limit, ROWS_MAX), linkers_max).saturating_add(skipped);
     let period = period_of(request.period)?;
     let asked = DeathsAsked { interval, still: request.still, status, period, order, after: None, limit };
-    let deaths = pinned.answer(Dying::new(&pages, asked)).await?;
+    let deaths = pinned.answer(DeathSearch::new(&pages, asked)).await?;
     let rows = deaths.rows.get(skipped..).unwrap_or_default();
     let dead: Vec<Uid> = rows.iter().map(|dead| dead.page).collect();
     let linkers = pinned.answer(StillLinking::new(&dead, linkers_max)).await?;

@@ -10,7 +10,7 @@ use axum::extract::{RawQuery, State};
 use serde_json::{Value as Shown, json};
 use webstrata_layers::questions::deaths::{LINKERS_MAX, ROWS_MAX, rows_max};
 use webstrata_layers::{
-    DeadPage, DeathsAsked, Dying, Linkers, Match, Order, RangeLength, Status as Code, StillLinking, Toll, Uid,
+    DeadPage, DeathSearch, DeathsAsked, Linkers, Match, Order, RangeLength, Status as Code, StillLinking, Toll, Uid,
     format_time,
 };
 use webstrata_url::is_name;
@@ -58,7 +58,7 @@ pub(in crate::http) async fn deaths(
         return Err(pinned.nothing_matches(url).into());
     }
     let asked = DeathsAsked { interval, still, status, period, order, after: start.place(), limit };
-    let deaths = pinned.answer(Dying::new(&pages, asked)).await?;
+    let deaths = pinned.answer(DeathSearch::new(&pages, asked)).await?;
     let dead: Vec<Uid> = deaths.rows.iter().map(|dead| dead.page).collect();
     let linkers = pinned.answer(StillLinking::new(&dead, linkers_max)).await?;
     let named = deaths.rows.iter().map(|dead| dead.page).chain(linkers.iter().flat_map(|row| row.pages.clone()));
