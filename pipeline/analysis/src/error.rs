@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use webstrata_pipeline::Error as JobError;
+use webstrata_engine::Error as JobError;
 
 /// The reasons why there is no result.
 #[derive(Debug, thiserror::Error)]
