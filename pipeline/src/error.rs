@@ -83,13 +83,7 @@ pub enum Error {
 impl From<JobError> for Error {
     /// Returns the error that a stage found, as it was.
     fn from(error: JobError) -> Self {
-        match error {
-            JobError::Body(body) => match body.downcast::<Error>() {
-                Ok(error) => *error,
-                Err(other) => Self::Job(JobError::Body(other)),
-            },
-            error => Self::Job(error),
-        }
+        error.into_body().unwrap_or_else(Self::Job)
     }
 }
 
@@ -97,7 +91,7 @@ impl From<Error> for JobError {
     fn from(error: Error) -> Self {
         match error {
             Error::Job(error) => error,
-            error => Self::Body(Box::new(error)),
+            error => Self::from_body(error),
         }
     }
 }

@@ -10,7 +10,7 @@
 //! nodes.
 //!
 //! An analysis runs on workers, as a build does. Workers are threads of one process or of several
-//! ([`webstrata_pipeline::Cluster`]). Each worker has the pages of a range of UIDs. An analysis that sends values along
+//! ([`webstrata_engine::Cluster`]). Each worker has the pages of a range of UIDs. An analysis that sends values along
 //! links sends one value per linked URL ([`slice`]). An analysis that must walk the graph walks it in worker 0
 //! ([`whole`]). Worker 0 also gathers and writes the results. The layers are read once, for any number of dates.
 //!

@@ -142,12 +142,28 @@ pub enum Error {
     /// The dataflow could not be started or joined.
     #[error("dataflow: {0}")]
     Dataflow(String),
-    /// The caller's code that ran on the engine failed.
+    /// The work that ran on the engine failed; see [`Error::into_body`].
     #[error(transparent)]
     Body(Box<dyn std::error::Error + Send + Sync>),
     /// A limit of the program was exceeded.
     #[error("{0}")]
     Internal(&'static str),
+}
+
+impl Error {
+    /// Wraps an error of the work, so that the error travels through the engine.
+    pub fn from_body(error: impl std::error::Error + Send + Sync + 'static) -> Self {
+        Self::Body(Box::new(error))
+    }
+
+    /// Returns the error of the work as it was. The result is `Err` for errors of the engine, and for errors of the
+    /// work of another type.
+    pub fn into_body<E: std::error::Error + Send + Sync + 'static>(self) -> Result<E, Self> {
+        match self {
+            Self::Body(body) => body.downcast().map(|body| *body).map_err(Self::Body),
+            error => Err(error),
+        }
+    }
 }
 
 /// "1 worker", "2 workers".

@@ -2,16 +2,16 @@
 //! killed job resumes. The engine does not know what a job computes.
 //!
 //! ```text
-//!            worker 0 of process 0           worker 1 of process 1
-//! stage 1    produce -> shuffle ------------> consume -> sorter -> runs on disk
-//!            state saved, wait for all        state saved, wait for all      a killed job resumes here
-//! stage 2    runs -> merge -> shuffle ------> consume -> files of layers
-//!            state saved, wait for all        state saved, wait for all
-//! commit     all states -> report            (worker 0 alone)
+//!          worker 0                       worker 1, in this process or another one
+//! stage 1  produce -> shuffle, by key --> consume -> sorter -> runs on disk
+//!          save state, wait for all       save state, wait for all    <- a killed job resumes here
+//! stage 2  runs -> merge -> shuffle ----> consume -> files of layers
+//!          save state, wait for all       save state, wait for all    <- or here
+//! commit   states of all workers -> report
 //! ```
 //!
-//! There are two ways to use the engine. [`run()`] runs [`Work`] that writes a row of a store in stages. [`work_together`]
-//! runs a closure on all workers: a computation that starts from the beginning if it is killed.
+//! A caller has two ways to use the engine. [`run()`] runs [`Work`], which writes a row of a store in stages.
+//! [`work_together`] runs a closure on all workers, for a computation that begins again if it is killed.
 //!
 //! | module | contents |
 //! |---|---|
@@ -29,7 +29,7 @@
 //! Words in order. Memory for sorting is half of the budget, and more words would be sorted in files:
 //!
 //! ```
-//! use webstrata_engine::{Collector, Error, Progress, RunOptions, Sorter, shuffle, work_together};
+//! use webstrata_engine::{Collector, Error, Outbox, Progress, RunOptions, Sorter, shuffle, work_together};
 //!
 //! let directory = std::env::temp_dir();
 //! let options = RunOptions::new(directory.as_path());
@@ -40,7 +40,7 @@
 //!     // Every worker runs this closure. Only the first worker has words, and it sends them to itself.
 //!     let is_first = worker.index() == 0;
 //!     let mut words = ["warc", "wat", "arc"].into_iter().filter(move |_| is_first);
-//!     let produce = move |outbox: &mut webstrata_engine::Outbox| {
+//!     let produce = move |outbox: &mut Outbox| {
 //!         let Some(word) = words.next() else { return Ok(false) };
 //!         outbox.send(0, word.as_bytes(), &[]);
 //!         Ok(true)

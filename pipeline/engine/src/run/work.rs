@@ -25,8 +25,8 @@ pub trait Work: Send + Sync + 'static {
     /// Whether the job reads the current epoch of the store, which must exist in this case.
     fn reads_store(&self) -> bool;
 
-    /// Fails if the job may not begin on the current epoch of the store. The engine asks before it touches any file.
-    /// `current` opens the store; it returns `None` if no store exists.
+    /// Fails if the job may not begin on the current epoch of the store. The engine asks before it touches any file,
+    /// and again when the store is locked. `current` may open the store; it returns `None` if no store exists.
     fn may_begin(&self, _current: impl FnOnce() -> Result<Option<EpochId>, Error>) -> Result<(), Error> {
         Ok(())
     }
