@@ -5,7 +5,8 @@
 
 use std::io::{self, ErrorKind};
 use webstrata_analysis::Error as AnalysisError;
-use webstrata_pipeline::Error as JobError;
+use webstrata_engine::Error as JobError;
+use webstrata_pipeline::Error as PipelineError;
 
 /// Error numbers that have no kind in the standard library. The last one is the number on Linux.
 const INPUT_OUTPUT: i32 = 5;
@@ -35,8 +36,8 @@ fn help(refused: &io::Error) -> Option<&'static str> {
 
 fn is_of_temporary_files(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
-        let job = match cause.downcast_ref() {
-            Some(AnalysisError::Job(job)) => Some(job),
+        let job = match (cause.downcast_ref(), cause.downcast_ref()) {
+            (Some(AnalysisError::Job(job)), _) | (_, Some(PipelineError::Job(job))) => Some(job),
             _ => cause.downcast_ref(),
         };
         matches!(job, Some(JobError::Spill { .. }))
@@ -63,6 +64,7 @@ mod tests {
         let expected =
             "; free some space there, or choose another directory with --spill, and run the same command again";
         assert_eq!(advice(&spill().into()), expected);
+        assert_eq!(advice(&PipelineError::from(spill()).into()), expected);
         let of_export = Err::<(), _>(AnalysisError::from(spill())).context("export of store").unwrap_err();
         assert_eq!(advice(&of_export), expected);
     }

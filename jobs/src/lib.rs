@@ -24,7 +24,7 @@ mod table;
 
 use std::ffi::OsString;
 use std::io::{self, BufWriter, Write};
-use webstrata_pipeline::Progress;
+use webstrata_engine::Progress;
 
 /// Runs the program, with its name as the first word, and returns its exit code. Ends the process if the command line
 /// makes no sense, or asks for help.

@@ -10,8 +10,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use webstrata_analysis::{outside_stores, write_file};
+use webstrata_engine::{Cluster, Progress, RunOptions, StageReport, memory_needed, workers_within};
 use webstrata_layers::Location;
-use webstrata_pipeline::{Cluster, Progress, RunOptions, StageReport, memory_needed, workers_within};
 
 use crate::args::{processors, size};
 

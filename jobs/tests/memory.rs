@@ -356,7 +356,7 @@ fn the_book_tells_the_memory_that_is_needed() {
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/book/archivist/memory-and-disk.md");
     let page = std::fs::read_to_string(page).unwrap();
     let page = page.split_whitespace().collect::<Vec<_>>().join(" ");
-    let [process, one, two] = [0, 1, 2].map(|workers| webstrata_pipeline::memory_needed(workers) >> 20);
+    let [process, one, two] = [0, 1, 2].map(|workers| webstrata_engine::memory_needed(workers) >> 20);
     let told =
         format!("A build takes {process} MiB, and {} MiB for each worker thread, so {one} MiB at least", one - process);
     assert!(page.contains(&told), "{told}");

@@ -11,9 +11,7 @@
 //! that the store knows and gives the other URLs the next numbers, and `outlinks` compares pages with their records in
 //! the store ([`crate::stages::outlinks::revisits`]).
 
-use crate::engine::job::Stopped;
-use crate::engine::state::JobStage;
-use crate::engine::{self, Committing, Context, Identity, RunOptions, Work};
+use crate::Error;
 use crate::meaning::{Meaning, MeaningOptions};
 use crate::row::row_of;
 use crate::stages::held::{entries, held};
@@ -25,15 +23,17 @@ use crate::stages::replace::replace;
 use crate::stages::sources::sources;
 use crate::stages::state::BuildState;
 use crate::stages::uids::uids;
-use crate::{Error, Progress};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 use timely::worker::Worker;
 use webstrata_datasets::{GenerateOptions, Input, LinkKinds, Tally};
+use webstrata_engine::{
+    Committing, Context, Error as JobError, Identity, JobStage, Progress, RunOptions, Stopped, Work,
+};
 use webstrata_layers::{
-    Counts, Effort, EpochId, Links, NewEpoch, Provenance, RangeLength, Reader, Store, write_inputs,
+    Counts, Effort, EpochId, Links, Location, NewEpoch, Provenance, RangeLength, Reader, Store, write_inputs,
 };
 
 /// The options of a build or an update.
@@ -109,6 +109,8 @@ pub struct BuildReport {
 
 /// The work of a build or an update.
 struct Build {
+    /// The store that the job writes.
+    store: Location,
     /// The paths of the inputs, as given by the caller.
     paths: Vec<PathBuf>,
     inputs: Arc<Inputs>,
@@ -185,8 +187,14 @@ impl Work for Build {
         self.update
     }
 
-    fn needs_no_store(&self) -> bool {
-        !self.update && !self.replace
+    fn may_begin(&self, current: impl FnOnce() -> Result<Option<EpochId>, JobError>) -> Result<(), JobError> {
+        if self.update || self.replace {
+            return Ok(());
+        }
+        match current()? {
+            Some(EpochId { epoch, .. }) => Err(Error::StoreExists { store: self.store.to_string(), epoch }.into()),
+            None => Ok(()),
+        }
     }
 
     fn effort(&self, _: Option<&Reader>) -> Effort {
@@ -224,7 +232,7 @@ impl Work for Build {
         }
     }
 
-    fn commit(&self, writer: Committing, context: &Context, states: &[BuildState]) -> Result<BuildReport, Error> {
+    fn commit(&self, writer: Committing, context: &Context, states: &[BuildState]) -> Result<BuildReport, JobError> {
         let (mut tally, mut captures_read, mut captures_stored) = (Tally::default(), 0, 0);
         for state in states {
             tally.add(state.row.tally.clone());
@@ -236,11 +244,8 @@ impl Work for Build {
                 writer.abandon(&context.row)?;
             }
             let first = [tally.examples(), tally.files()].concat().into_iter().cloned().collect();
-            return Err(Error::NothingRead {
-                paths: self.paths.clone(),
-                inputs: states.iter().map(|state| state.inputs.len() as u64).sum(),
-                first,
-            });
+            let inputs = states.iter().map(|state| state.inputs.len() as u64).sum();
+            return Err(Error::NothingRead { paths: self.paths.clone(), inputs, first }.into());
         }
         let (entry, largest_over_mean) = row_of(context, 1, &states.iter().map(|state| &state.row).collect::<Vec<_>>());
         let (counts, partitions) = (entry.counts, entry.partitions.len());
@@ -270,9 +275,14 @@ impl Work for Build {
         };
         Ok(BuildReport { epoch, counts, tally, partitions, largest_over_mean, captures_read, captures_stored })
     }
+
+    fn is_final(error: &JobError) -> bool {
+        let JobError::Body(error) = error else { return false };
+        matches!(error.downcast_ref(), Some(Error::NothingRead { .. }))
+    }
 }
 
-/// Builds a store, or adds a row to a store; see the head of this file and `engine::run`.
+/// Builds a store, or adds a row to a store; see the head of this file and [`webstrata_engine::run()`].
 ///
 /// # Errors
 /// - Inputs do not exist or cannot be read.
@@ -284,8 +294,9 @@ impl Work for Build {
 /// resumes after the last finished stage.
 ///
 /// ```
+/// use webstrata_engine::{Progress, RunOptions};
 /// use webstrata_layers::{Links, Reader, Store, Window};
-/// use webstrata_pipeline::{BuildOptions, Progress, RunOptions, build};
+/// use webstrata_pipeline::{BuildOptions, build};
 ///
 /// let dir = tempfile::tempdir()?;
 /// let (crawl, store) = (dir.path().join("crawl.jsonl"), dir.path().join("store"));
@@ -331,6 +342,7 @@ pub fn build(options: &BuildOptions, progress: &Progress) -> Result<BuildReport,
     let inputs = share(inputs, process, processes);
     progress.set_inputs(inputs.len() as u64, inputs.iter().map(|input| input.bytes).sum());
     let work = Build {
+        store: run.store.clone(),
         paths: options.inputs.clone(),
         inputs: Arc::new(Inputs { inputs, meaning, kept_out, next: 0.into() }),
         update,
@@ -339,7 +351,7 @@ pub fn build(options: &BuildOptions, progress: &Progress) -> Result<BuildReport,
         in_range,
         kept_out_by,
     };
-    engine::run(work, &identity, run, progress)
+    Ok(webstrata_engine::run(work, &identity, run, progress)?)
 }
 
 /// Returns the times at which the inputs were changed, as text.

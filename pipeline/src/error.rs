@@ -2,36 +2,23 @@
 
 use std::path::PathBuf;
 use webstrata_datasets::Example;
+use webstrata_engine::Error as JobError;
 
 /// Why a job ended without a store.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
+    /// The engine stopped, or the store cannot be read or written.
+    #[error(transparent)]
+    Job(JobError),
     /// An input cannot be read.
     #[error(transparent)]
     Input(#[from] webstrata_datasets::Error),
-    /// The store cannot be written.
-    #[error(transparent)]
-    Store(#[from] webstrata_layers::Error),
     /// A removal selects nothing.
     #[error("a removal: {0}")]
     Removal(#[from] webstrata_layers::NotAHost),
     /// Captures or links were taken out of the store after the job had looked up what to leave out.
     #[error("something was removed from the store while this command started: run the command again")]
     RemovedMeanwhile,
-    /// Temporary files cannot be written or read.
-    #[error("temporary files in {}: {source}", directory.display())]
-    Spill {
-        /// The directory.
-        directory: PathBuf,
-        /// The error of the system.
-        source: std::io::Error,
-    },
-    /// The job has committed, and a process no longer has its temporary files.
-    #[error(
-        "the job has committed its epoch, but one process lost its temporary files; the other temporary files are \
-         now removed: run the command again"
-    )]
-    LostState,
     /// A build that makes a store found an existing store.
     #[error(
         "{store} is already a store, and its current epoch is {epoch}: `webstrata update {store} INPUT...` adds \
@@ -70,17 +57,6 @@ pub enum Error {
         /// The value of the option.
         value: String,
     },
-    /// The directory for temporary files does not exist.
-    #[error(
-        "temporary files go to {}: {source}; create that directory, or choose another one with --spill",
-        directory.display()
-    )]
-    NoSpill {
-        /// The directory.
-        directory: PathBuf,
-        /// The error of the system.
-        source: std::io::Error,
-    },
     /// No input contains anything that could be read.
     #[error("no capture was read from {}; {FORMATS}", looked_at(paths, *inputs, first))]
     NothingRead {
@@ -91,101 +67,6 @@ pub enum Error {
         /// The first inputs that are not crawl files, with their findings.
         first: Vec<Example>,
     },
-    /// Another process uses the scratch directory.
-    #[error(
-        "{} is in use by another job on the same store; wait for that job, or choose another directory with --spill",
-        directory.display()
-    )]
-    ScratchInUse {
-        /// The directory.
-        directory: PathBuf,
-    },
-    /// The memory budget is too small for the workers.
-    #[error(
-        "--memory of {} MiB is too little for {}: use at least {} MiB{}",
-        given >> 20, counted(*workers), needed.div_ceil(1 << 20),
-        if *workers > 1 { ", or fewer workers" } else { "" }
-    )]
-    TooLittleMemory {
-        /// The given budget, in bytes.
-        given: usize,
-        /// The number of workers of this process.
-        workers: usize,
-        /// The least budget for these workers, in bytes.
-        needed: usize,
-    },
-    /// The system gives this process less address space than the job needs.
-    #[error(
-        "--memory of {1} MiB with {3} needs {2} MiB of address space, and the limit (ulimit -v) is \
-         {0} MiB: \
-        raise the limit, or choose less memory or fewer workers",
-        limit >> 20, given >> 20, needed.div_ceil(1 << 20), counted(*workers)
-    )]
-    TooLittleAddressSpace {
-        /// The limit of the system, in bytes.
-        limit: u64,
-        /// The given budget, in bytes.
-        given: usize,
-        /// The number of workers of this process.
-        workers: usize,
-        /// The address space that the job needs, in bytes.
-        needed: u64,
-    },
-    /// The hosts file is invalid.
-    #[error("{}: {message}", path.display())]
-    Hosts {
-        /// The hosts file.
-        path: PathBuf,
-        /// The problem in the file.
-        message: String,
-    },
-    /// This process cannot listen at its address in the hosts file.
-    #[error("cannot listen at {host}: {source}")]
-    Listen {
-        /// The address.
-        host: String,
-        /// The error of the system.
-        source: std::io::Error,
-    },
-    /// A process did not connect at the start.
-    #[error(
-        "process {process} at {host} did not connect within {seconds} s; check that it runs and can reach this process"
-    )]
-    NoProcess {
-        /// The number of the process.
-        process: usize,
-        /// The address at which the process was expected.
-        host: String,
-        /// How long this process waited.
-        seconds: u64,
-    },
-    /// A process works on another job.
-    #[error(
-        "process {process} at {host} has other inputs, options or hosts; start all processes with the same command"
-    )]
-    OtherJob {
-        /// The number of the process.
-        process: usize,
-        /// The address of the process.
-        host: String,
-    },
-    /// The connection to a process has ended.
-    #[error(
-        "process {process} at {host} is gone: it was killed, or printed an error of its own; \
-        start all processes again with the same command to resume after the last finished stage"
-    )]
-    ProcessGone {
-        /// The number of the process.
-        process: usize,
-        /// The address of the process.
-        host: String,
-    },
-    /// The caller asked the job to stop.
-    #[error("stopped; run the same command to resume after the last finished stage")]
-    Cancelled,
-    /// Another worker has an error; a job never reports this error.
-    #[error("stopping")]
-    Stopping,
     /// Two URLs have the same fingerprint: no correct links can be built from these inputs with this hash.
     #[error("two URLs have the same 128-bit fingerprint: {first} and {second}; remove one of them from the input")]
     SameFingerprint {
@@ -194,26 +75,31 @@ pub enum Error {
         /// The other URL.
         second: String,
     },
-    /// A stage panicked, which is a fault of this program.
-    #[error("stage {stage} failed: {message}; please report this with the input that caused it")]
-    Panic {
-        /// The stage.
-        stage: &'static str,
-        /// The message of the panic.
-        message: String,
-    },
-    /// The state or a message of a worker cannot be written or read, which is a fault of this program.
-    #[error("state of a worker: {0}")]
-    State(serde_json::Error),
-    /// The dataflow could not be started or joined.
-    #[error("dataflow: {0}")]
-    Dataflow(String),
-    /// The caller's code that ran on the engine failed.
-    #[error(transparent)]
-    Body(Box<dyn std::error::Error + Send + Sync>),
     /// A limit of the program was exceeded.
     #[error("{0}")]
     Internal(&'static str),
+}
+
+impl From<JobError> for Error {
+    /// Returns the error that a stage found, as it was.
+    fn from(error: JobError) -> Self {
+        error.into_body().unwrap_or_else(Self::Job)
+    }
+}
+
+impl From<Error> for JobError {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Job(error) => error,
+            error => Self::from_body(error),
+        }
+    }
+}
+
+impl From<webstrata_layers::Error> for Error {
+    fn from(error: webstrata_layers::Error) -> Self {
+        Self::Job(error.into())
+    }
 }
 
 /// The formats of inputs.
@@ -240,9 +126,4 @@ fn looked_at(paths: &[PathBuf], inputs: u64, first: &[Example]) -> String {
         examples.map(|example| format!("{}: {}, {}", example.path.display(), example.finding.name(), example.detail));
     let examples = examples.collect::<Vec<_>>().join("; ");
     if examples.is_empty() { text } else { format!("{text} ({examples})") }
-}
-
-/// "1 worker", "2 workers".
-fn counted(workers: usize) -> String {
-    format!("{workers} worker{}", if workers == 1 { "" } else { "s" })
 }

@@ -1,4 +1,4 @@
-//! Turns crawl files into layers: the jobs that build link graphs of web archives, on timely dataflow.
+//! Turns crawl files into layers: the jobs that build link graphs of web archives, on [`webstrata_engine`].
 //!
 //! ```text
 //!            by hash of the page          by hash of the URL         by range of the key
@@ -20,11 +20,9 @@
 //! | `row` | the row that a job writes, in the states of workers and in the manifest |
 //! | `merge` | the job merge: its stages, and how it replaces UIDs |
 //! | `remove` | the job remove: a row that takes captures and links out |
-//! | [`engine`] | how a job runs: stages, resuming, commit; workers, sorting, scratch files |
 //! | `error` | the reasons why a job ends without a store |
 
 mod build;
-pub mod engine;
 mod error;
 mod meaning;
 mod merge;
@@ -33,9 +31,6 @@ mod row;
 mod stages;
 
 pub use build::{BuildOptions, BuildReport, build};
-pub use engine::cluster::{CLUSTER_WAIT, Cluster};
-pub use engine::progress::{Missing, Moment, Progress, StageReport, Waiting};
-pub use engine::{RunOptions, memory_needed, workers_within};
 pub use error::Error;
 pub use merge::{MergeOptions, MergeReport, merge, scheduled};
 pub use remove::{RemoveOptions, RemoveReport, Removed, remove};

@@ -24,22 +24,20 @@ mod streams;
 mod translation;
 mod urls;
 
-use crate::engine::job::Stopped;
-use crate::engine::scratch::Scratch;
-use crate::engine::state::Runs;
-use crate::engine::state::{JobStage, JobState};
-use crate::engine::wire;
-use crate::engine::{self, Committing, Context, Identity, RunOptions, Work};
+use crate::Error;
 use crate::meaning::{Meaning, MeaningOptions};
 use crate::row::{RowState, row_of};
 use crate::stages::held::entries;
-use crate::{Error, Progress};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 use timely::worker::Worker;
 use translation::Translation;
 use webstrata_datasets::Tally;
+use webstrata_engine::{
+    Committing, Context, Error as JobError, Identity, JobStage, JobState, Progress, RunOptions, Runs, Scratch, Stopped,
+    Work, wire,
+};
 use webstrata_layers::store::held::HeldEntry;
 use webstrata_layers::{
     Counts, Effort, FileEntry, NewEpoch, Provenance, Reader, RowEntry, Store, TranslationWriter, Uid,
@@ -189,7 +187,7 @@ fn for_each_run(
     state: &MergeState,
     mut visit: impl FnMut(Uid, Uid, u64) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    let mut runs = crate::engine::runs::Merge::open(&state.translation, scratch)?;
+    let mut runs = webstrata_engine::Merge::open(&state.translation, scratch)?;
     while let Some((mut old, mut run)) = runs.next()? {
         visit(wire::take_uid(&mut old), Uid(wire::take(&mut run)), wire::take(&mut run))?;
     }
@@ -239,7 +237,7 @@ impl Work for Merge {
         }
     }
 
-    fn commit(&self, writer: Committing, context: &Context, states: &[MergeState]) -> Result<MergeReport, Error> {
+    fn commit(&self, writer: Committing, context: &Context, states: &[MergeState]) -> Result<MergeReport, JobError> {
         let dropped = states.iter().map(|state| state.dropped).sum();
         let mut tally = Tally::default();
         states.iter().for_each(|state| tally.add(state.row.tally.clone()));
@@ -286,7 +284,7 @@ impl Work for Merge {
     }
 }
 
-/// Merges the newest rows of a store; see the head of this file and `engine::run`.
+/// Merges the newest rows of a store; see the head of this file and [`webstrata_engine::run()`].
 ///
 /// # Errors
 /// The store does not exist, is damaged, or is being written by another process; a disk is full; a process is gone.
@@ -297,5 +295,5 @@ pub fn merge(options: &MergeOptions, progress: &Progress) -> Result<MergeReport,
     let requested = MeaningOptions { partition_urls, ..MeaningOptions::default() };
     let meaning = Meaning::of_store(&run.store, &store.manifest().provenance.options, requested)?;
     let identity = Identity { bytes: format!("{rows:?} {:?}", meaning.partition_urls), times: String::new() };
-    engine::run(Merge { rows, meaning, translation: Mutex::new(None) }, &identity, run, progress)
+    Ok(webstrata_engine::run(Merge { rows, meaning, translation: Mutex::new(None) }, &identity, run, progress)?)
 }

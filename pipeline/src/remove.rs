@@ -21,11 +21,6 @@
 
 mod held;
 
-use crate::engine::external_sort::{Collector, Sorted, Sorter};
-use crate::engine::job::Stopped;
-use crate::engine::shuffle::{Outbox, shuffle};
-use crate::engine::state::{JobStage, JobState, Runs};
-use crate::engine::{self, Committing, Context, Identity, RunOptions, Work, wire};
 use crate::row::{Offsets, partition_number, row_of, share};
 use crate::stages::held::entries;
 use crate::stages::inlinks::inlinks;
@@ -33,12 +28,16 @@ use crate::stages::outlinks::{Origin, outlinks};
 use crate::stages::page_record;
 use crate::stages::partition::record_bounds;
 use crate::stages::state::BuildState;
-use crate::{Error, PARTITION_URLS, Progress};
+use crate::{Error, PARTITION_URLS};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 use timely::worker::Worker;
+use webstrata_engine::{
+    Collector, Committing, Context, Error as JobError, Identity, JobStage, JobState, Outbox, Progress, RunOptions,
+    Runs, Sorted, Sorter, Stopped, Work, shuffle, wire,
+};
 use webstrata_layers::record::form::{self, link_of};
 use webstrata_layers::record::join::{Contribution, Weave};
 use webstrata_layers::record::presence;
@@ -174,7 +173,7 @@ impl Work for Remove {
         }
     }
 
-    fn commit(&self, writer: Committing, context: &Context, states: &[RemoveState]) -> Result<RemoveReport, Error> {
+    fn commit(&self, writer: Committing, context: &Context, states: &[RemoveState]) -> Result<RemoveReport, JobError> {
         let mut removed = Removed::default();
         for Removed { pages, captures, sources, occurrences } in states.iter().map(|state| state.removed) {
             removed.pages += pages;
@@ -192,7 +191,7 @@ impl Work for Remove {
         let mut removals = manifest.provenance.removals.clone();
         let root = context.store()?.store().root().to_string();
         for rule in self.rules.iter() {
-            let rule = rule.kept(&root, self.keep_names)?;
+            let rule = rule.kept(&root, self.keep_names).map_err(Error::from)?;
             match removals.iter_mut().find(|known| known.is_same(&rule)) {
                 // The caller's last choice decides whether the name is kept.
                 Some(known) => *known = rule,
@@ -217,7 +216,7 @@ impl Work for Remove {
     }
 }
 
-/// Takes captures and links out of a store; see the head of this file and `engine::run`.
+/// Takes captures and links out of a store; see the head of this file and [`webstrata_engine::run()`].
 ///
 /// # Errors
 /// The store does not exist, is damaged, or is being written by another process; a rule selects something that is not a
@@ -230,7 +229,8 @@ pub fn remove(options: &RemoveOptions, progress: &Progress) -> Result<RemoveRepo
     rules.iter().try_for_each(|rule| rule.select.keys().map(drop))?;
     let keep_names = options.keep_names;
     let identity = Identity { bytes: format!("{rules:?} {keep_names}"), times: String::new() };
-    engine::run(Remove { rules: Arc::new(rules), keep_names }, &identity, &options.run, progress)
+    let work = Remove { rules: Arc::new(rules), keep_names };
+    Ok(webstrata_engine::run(work, &identity, &options.run, progress)?)
 }
 
 /// Returns the UIDs that the rules select, as (number of the rule, UIDs).
@@ -384,7 +384,7 @@ fn restate_all(
         }
         job.go_on()?;
     }
-    records.into_runs()
+    Ok(records.into_runs()?)
 }
 
 fn read_selection((mut key, mut payload): (&[u8], &[u8])) -> (Uid, usize, Option<Uid>) {

@@ -1,11 +1,11 @@
 //! The row that a job writes: the parts that workers have written, and the entry in the manifest.
 
 use crate::Error;
-use crate::engine::Context;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use webstrata_datasets::Tally;
+use webstrata_engine::Context;
 use webstrata_layers::{Counts, FileEntry, Links, PartitionEntry, Reader, RowDir, RowEntry, Uid, url_in_row};
 
 /// The part of the row that one worker has written.

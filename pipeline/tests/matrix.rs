@@ -19,7 +19,8 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
-use webstrata_pipeline::{BuildOptions, Progress, RunOptions, build};
+use webstrata_engine::{Progress, RunOptions};
+use webstrata_pipeline::{BuildOptions, build};
 
 /// The memory of every build, in MiB.
 const MEMORY: usize = 256;

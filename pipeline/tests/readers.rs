@@ -21,8 +21,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use webstrata_datasets::LinkKinds;
+use webstrata_engine::{Progress, RunOptions};
 use webstrata_layers::{Store, format_time};
-use webstrata_pipeline::{BuildOptions, Progress, RunOptions, build};
+use webstrata_pipeline::{BuildOptions, build};
 
 const START: i64 = 1_209_588_506;
 

@@ -6,11 +6,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
+use webstrata_engine::{Progress, RunOptions};
 use webstrata_layers::read::check;
 use webstrata_layers::{Links, Reader, Removal, RemovedAs, Selection, Store, Window};
-use webstrata_pipeline::{
-    BuildOptions, BuildReport, Error, MergeOptions, Progress, RemoveOptions, RunOptions, build, merge, remove,
-};
+use webstrata_pipeline::{BuildOptions, BuildReport, Error, MergeOptions, RemoveOptions, build, merge, remove};
 
 /// A capture: page, second, links.
 type Capture = (usize, i64, BTreeSet<usize>);

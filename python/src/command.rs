@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use webstrata_pipeline::Progress;
+use webstrata_engine::Progress;
 
 use crate::failed::exception;
 
@@ -74,5 +74,5 @@ pub(crate) fn run(py: Python<'_>, words: Vec<OsString>, progress: Option<Py<PyAn
 fn tell(py: Python<'_>, progress: Option<&Py<PyAny>>, counted: &Progress) -> PyResult<()> {
     let Some(progress) = progress else { return Ok(()) };
     let moment = counted.moment();
-    progress.call1(py, (moment.stage, moment.part, moment.captures)).map(|_| ())
+    progress.call1(py, (moment.stage, moment.part, moment.input_records)).map(|_| ())
 }

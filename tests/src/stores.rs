@@ -14,12 +14,13 @@ use webstrata_cells::{Cells, url_store};
 use webstrata_codecs::CodecTag;
 use webstrata_codecs::ENCODINGS;
 use webstrata_datasets::LinkKinds;
+use webstrata_engine::{Progress, RunOptions};
 use webstrata_layers::record::key::{host_of, key_of};
 use webstrata_layers::{
     AsOf, Batch, Counts, Direction, Error, Failures, Links, Precision, Reader, Removal, RemovedAs, Sample, Sampling,
     Selection, Store, Uid, Window,
 };
-use webstrata_pipeline::{BuildOptions, Progress, RemoveOptions, RunOptions, build, remove};
+use webstrata_pipeline::{BuildOptions, RemoveOptions, build, remove};
 
 /// The options of a plain build.
 pub fn options(store: &Path, inputs: Vec<PathBuf>) -> BuildOptions {

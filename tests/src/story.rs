@@ -10,8 +10,9 @@ use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use tempfile::TempDir;
+use webstrata_engine::Progress;
 use webstrata_layers::{Links, Reader, Store, Uid};
-use webstrata_pipeline::{Progress, build};
+use webstrata_pipeline::build;
 
 /// A crawl in batches, in its own directory.
 pub struct Story {

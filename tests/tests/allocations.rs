@@ -15,8 +15,9 @@ use webstrata_cells::image::label::{directory, partitions};
 use webstrata_cells::{Cells, url_store};
 use webstrata_codecs::CodecTag;
 use webstrata_codecs::ENCODINGS;
+use webstrata_engine::Progress;
 use webstrata_layers::{Direction, Links, Precision, Sample, Sampling, Store, Uid, Window};
-use webstrata_pipeline::{Progress, build};
+use webstrata_pipeline::build;
 use webstrata_tests::crawls::{Crawl, Size};
 use webstrata_tests::stores::options;
 

@@ -10,8 +10,8 @@ use std::io;
 use std::path::Path;
 use webstrata_analysis::Error;
 use webstrata_analysis::{Analysis, AnalyzeOptions, Dates, Fold, Iterations, NodeRule, Target, analyze};
+use webstrata_engine::{Progress, RunOptions};
 use webstrata_layers::{Failures, Links, Location, RangeLength, Reader, Store, Uid, Window};
-use webstrata_pipeline::{Progress, RunOptions};
 use webstrata_tests::oracle::{Oracle, When};
 use webstrata_tests::rows::{Rows, Shape};
 

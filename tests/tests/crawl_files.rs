@@ -12,8 +12,9 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use unclosed::unclosed;
+use webstrata_engine::Progress;
 use webstrata_layers::{Links, Reader, Uid, Window, parse_time};
-use webstrata_pipeline::{Progress, build};
+use webstrata_pipeline::build;
 use webstrata_tests::shared;
 use webstrata_tests::stores::{options, reader};
 

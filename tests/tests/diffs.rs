@@ -5,9 +5,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
+use webstrata_engine::Progress;
 use webstrata_layers::store::gc;
 use webstrata_layers::{CaptureChange, Changes, Diff, Error, Links, Reader, Store, Uid};
-use webstrata_pipeline::{BuildOptions, MergeOptions, Progress, build, merge};
+use webstrata_pipeline::{BuildOptions, MergeOptions, build, merge};
 use webstrata_tests::crawls::{Crawl, Random, Size};
 use webstrata_tests::oracle::{Oracle, Time, When};
 use webstrata_tests::stores::{options, run_options};

@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 use tempfile::TempDir;
 use webstrata_datasets::{Finding, LinkKinds};
+use webstrata_engine::{Error as JobError, Progress};
 use webstrata_layers::{Links, Window, parse_time};
-use webstrata_pipeline::{BuildOptions, Error, Progress, build};
+use webstrata_pipeline::{BuildOptions, Error, build};
 use webstrata_tests::crawls::{Crawl, Random, Size};
 use webstrata_tests::stores::{assert_answers, bytes, options, reader, run_options, totals};
 
@@ -164,7 +165,7 @@ fn a_small_memory_budget_goes_to_disk_and_changes_nothing() {
     build(&options, &Progress::default()).unwrap();
     options.run.store = tight.as_path().into();
     options.run.memory_max = 1 << 20;
-    let Err(Error::TooLittleMemory { needed, .. }) = build(&options, &Progress::default()) else {
+    let Err(Error::Job(JobError::TooLittleMemory { needed, .. })) = build(&options, &Progress::default()) else {
         panic!("two workers cannot work in a mebibyte");
     };
     // With the minimum of memory, each worker sorts in 16 MiB, which gives several runs of captures.

@@ -31,17 +31,18 @@ const EQUALS: [(&str, &str); 6] = [
     ("tests/tests", "a file for each promise of the whole"),
 ];
 /// The crates of the workspace that each crate may import: only crates below it.
-const BELOW: [(&str, &[&str]); 10] = [
+const BELOW: [(&str, &[&str]); 11] = [
     ("datasets/url", &[]),
     ("datasets", &["url"]),
     ("layers", &[]),
-    ("pipeline", &["datasets", "layers", "url"]),
-    ("pipeline/analysis", &["layers", "pipeline", "url"]),
+    ("pipeline/engine", &["layers"]),
+    ("pipeline", &["datasets", "engine", "layers", "url"]),
+    ("pipeline/analysis", &["engine", "layers", "url"]),
     ("serve/cells", &["layers"]),
     ("serve/codecs", &["cells", "layers"]),
     ("serve", &["cells", "layers", "url"]),
-    ("jobs", &["analysis", "cells", "codecs", "datasets", "layers", "pipeline", "serve", "url"]),
-    ("tests", &["analysis", "cells", "codecs", "datasets", "layers", "pipeline", "serve", "url"]),
+    ("jobs", &["analysis", "cells", "codecs", "datasets", "engine", "layers", "pipeline", "serve", "url"]),
+    ("tests", &["analysis", "cells", "codecs", "datasets", "engine", "layers", "pipeline", "serve", "url"]),
 ];
 
 /// The files of the project with one of the endings, without files that Git ignores.

@@ -6,10 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 use webstrata_analysis::{Fold, overview};
+use webstrata_engine::{Progress, RunOptions};
 use webstrata_layers::store::gc::collect;
 use webstrata_layers::store::overview::{Lives, Numbers, Overview};
 use webstrata_layers::{Location, RangeLength, Store, format_time};
-use webstrata_pipeline::{Progress, RunOptions};
 use webstrata_tests::oracle::{Ending, Oracle, Time};
 use webstrata_tests::rows::{Rows, Shape};
 

@@ -15,9 +15,10 @@ use std::time::Duration;
 use tempfile::TempDir;
 use tonic::{Code, Status};
 use webstrata_cells::image::label::partitions;
+use webstrata_engine::Progress;
 use webstrata_layers::record::key::{domain_prefix, host_prefix, key_of, url_prefix};
 use webstrata_layers::{Direction, Links, Precision, RangeLength, Reader, Sample, Sampling, Store, Uid, Window};
-use webstrata_pipeline::{MergeOptions, Progress, build, merge};
+use webstrata_pipeline::{MergeOptions, build, merge};
 use webstrata_serve::guard::limits::Limits;
 use webstrata_serve::protocol::proto::{
     Counts, GetLinksRequest, GetLinksResponse, ListUidsRequest, Match, RelinquishRequest, RequestRequest,

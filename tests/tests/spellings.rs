@@ -8,11 +8,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 use webstrata_codecs::CodecTag;
+use webstrata_engine::Progress;
 use webstrata_layers::questions::page::captures_of_page;
 use webstrata_layers::{
     Direction, Links, PageLinks, Precision, RangeLength, Spelled, Uid, answer_of, format_time, parse_time,
 };
-use webstrata_pipeline::{MergeOptions, Progress, build, merge};
+use webstrata_pipeline::{MergeOptions, build, merge};
 use webstrata_tests::clusters::{Cluster, Shape};
 use webstrata_tests::crawls::{Random, digits};
 use webstrata_tests::oracle::{Ending, Oracle, Time, When};

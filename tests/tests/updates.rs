@@ -8,12 +8,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use webstrata_datasets::LinkKinds;
+use webstrata_engine::Progress;
 use webstrata_layers::read::check;
 use webstrata_layers::{
     Counts, Evidence, InLinks, InlinksWriter, Links, NewEpoch, OutlinksWriter, Page, PartitionEntry, Precision,
     Provenance, RangeLength, Reader, RowEntry, Store, StoreWriter, Translations, Uid, UrlWriter, Window,
 };
-use webstrata_pipeline::{BuildReport, MergeOptions, MergeReport, Progress, build};
+use webstrata_pipeline::{BuildReport, MergeOptions, MergeReport, build};
 use webstrata_tests::crawls::{Crawl, Random, Size};
 use webstrata_tests::stores::{assert_urls, options, reader, row_bytes, run_options};
 

@@ -14,8 +14,8 @@ use webstrata_cells::disk::load::{Options, Written, find_cell, write_cell};
 use webstrata_cells::image::label::{directory, partitions};
 use webstrata_cells::url_store;
 use webstrata_codecs::CodecTag;
+use webstrata_engine::{Error as JobError, Progress, RunOptions};
 use webstrata_layers::{Location, Store, counted};
-use webstrata_pipeline::{Error as JobError, Progress, RunOptions};
 
 const ABOUT: &str = "\
 A cell is the compressed image of one partition of a row: its URLs, and its

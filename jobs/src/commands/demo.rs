@@ -20,8 +20,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::str::FromStr;
 use webstrata_analysis::write_file;
+use webstrata_engine::{Progress, RunOptions};
 use webstrata_layers::{Store, store_around};
-use webstrata_pipeline::{Progress, RunOptions};
 
 /// The number of lines of the output of `build` that are shown.
 const LINES_SHOWN: usize = 4;

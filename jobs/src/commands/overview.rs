@@ -11,10 +11,10 @@ use indicatif::HumanCount;
 use serde_json::json;
 use std::io::Write;
 use webstrata_analysis::{Error, overview};
+use webstrata_engine::{Progress, RunOptions};
 use webstrata_layers::Error as StoreError;
 use webstrata_layers::store::overview::{Lives, Numbers, Overview};
 use webstrata_layers::{Location, Manifest, RangeLength, Store, counted, format_time};
-use webstrata_pipeline::{Progress, RunOptions};
 
 const ABOUT: &str = "\
 The overview of an epoch has captures, pages, URLs and links by year, for the

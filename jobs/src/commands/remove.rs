@@ -13,9 +13,10 @@ use serde_json::json;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
+use webstrata_engine::{Error as JobError, RunOptions};
 use webstrata_layers::store::gc::{collect, holders};
 use webstrata_layers::{Error as StoreError, Location, Removal, RemovalRule, RemovedAs, Selection, Store, format_time};
-use webstrata_pipeline::{Error as JobError, MergeOptions, RemoveOptions, RemoveReport, Removed, RunOptions, remove};
+use webstrata_pipeline::{Error, MergeOptions, RemoveOptions, RemoveReport, Removed, remove};
 use webstrata_url::canonical;
 
 const EXAMPLES: &str = "\
@@ -180,8 +181,8 @@ impl RemoveArgs {
 fn is_locked(error: &anyhow::Error) -> bool {
     let is = |error: &StoreError| matches!(error, StoreError::Locked { .. });
     error.chain().any(|cause| match cause.downcast_ref() {
-        Some(JobError::Store(error)) => is(error),
-        Some(JobError::ScratchInUse { .. }) => true,
+        Some(Error::Job(JobError::Store(error))) => is(error),
+        Some(Error::Job(JobError::ScratchInUse { .. })) => true,
         _ => cause.downcast_ref().is_some_and(is),
     })
 }

@@ -19,8 +19,8 @@ use webstrata_analysis::standing::{
     registered,
 };
 use webstrata_analysis::{Fold, TableFormat, format_of, outside_stores};
+use webstrata_engine::{Error as JobError, Progress};
 use webstrata_layers::{EpochId, Error as StoreError, Location, counted};
-use webstrata_pipeline::{Error as JobError, Progress};
 
 const ABOUT: &str = "\
 Results, from the latest capture of each page whose links are known:

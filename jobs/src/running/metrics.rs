@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::thread;
 use std::time::{Duration, Instant};
-use webstrata_pipeline::{Progress, StageReport};
+use webstrata_engine::{Progress, StageReport};
 
 /// The longest time that a client may take.
 const CLIENT_MAX: Duration = Duration::from_secs(2);
@@ -100,7 +100,7 @@ fn text(progress: &Progress) -> String {
         counter.inc_by(value);
         all.register(name, help, counter);
     };
-    count("captures", "Captures read", moment.captures);
+    count("captures", "Captures read", moment.input_records);
     count("input_bytes_read", "Bytes of inputs read", moment.bytes_done);
     count("spilled_bytes", "Bytes written to temporary files", moment.spilled_bytes);
     let mut level = |name: &str, help: &str, value: f64| {

@@ -9,7 +9,7 @@ use std::io::{self, IsTerminal, Write};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
-use webstrata_pipeline::{Missing, Moment, Progress, Waiting};
+use webstrata_engine::{Missing, Moment, Progress, Waiting};
 
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// The number of looks between two lines without a terminal.
@@ -88,8 +88,11 @@ fn waiting(Waiting { peers, seconds_left }: &Waiting) -> String {
 /// The text after the name of the stage: records and their rate, bytes, spilled bytes, and the remaining time.
 fn line(moment: &Moment) -> String {
     let reading = moment.stage == "ingest";
-    let (records, what) =
-        if reading { (moment.captures, "captures") } else { (moment.worked.max(moment.exchanged_records), "records") };
+    let (records, what) = if reading {
+        (moment.input_records, "captures")
+    } else {
+        (moment.worked.max(moment.exchanged_records), "records")
+    };
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a rounded rate")]
     let rate = (records as f64 / moment.seconds.max(0.001)) as u64;
     let mut text = format!("{} {what}", HumanCount(records));
@@ -125,7 +128,7 @@ mod tests {
             stage: "ingest",
             seconds: 10.0,
             part: Some(0.25),
-            captures: 2_000,
+            input_records: 2_000,
             bytes_done: 3 << 20,
             spilled_bytes: 1 << 30,
             ..Moment::default()

@@ -20,8 +20,9 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 use webstrata_analysis::standing::{Changeset, Event, FollowOptions, Standing, Start, follow};
+use webstrata_engine::{Error, Progress, RunOptions};
 use webstrata_layers::{EpochId, Links, Page, Reader, Store, Uid, Window};
-use webstrata_pipeline::{BuildOptions, Error, MergeOptions, Progress, RunOptions, build, merge, scheduled};
+use webstrata_pipeline::{BuildOptions, MergeOptions, build, merge, scheduled};
 
 const UPDATES: u64 = 12;
 const LINKS_OF_PAGE: u64 = 10;

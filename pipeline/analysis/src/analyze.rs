@@ -10,7 +10,7 @@
 //! nodes.
 //!
 //! An analysis runs on workers, as a build does. Workers are threads of one process or of several
-//! ([`webstrata_pipeline::Cluster`]). Each worker has the pages of a range of UIDs. An analysis that sends values along
+//! ([`webstrata_engine::Cluster`]). Each worker has the pages of a range of UIDs. An analysis that sends values along
 //! links sends one value per linked URL ([`slice`]). An analysis that must walk the graph walks it in worker 0
 //! ([`whole`]). Worker 0 also gathers and writes the results. The layers are read once, for any number of dates.
 //!
@@ -73,11 +73,8 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 use timely::worker::Worker;
 use union_find::UnionFind;
+use webstrata_engine::{Error as JobError, Job, Progress, RunOptions, Stopped, gather, work_together};
 use webstrata_layers::{AsOf, Counts, Failures, Links, Manifest, Page, RangeLength, Reader, Store, Uid, Window};
-use webstrata_pipeline::Error as JobError;
-use webstrata_pipeline::Progress;
-use webstrata_pipeline::engine::job::{Job, Stopped};
-use webstrata_pipeline::engine::{self, RunOptions, work_together};
 
 /// The conditions that end an iteration.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -548,7 +545,7 @@ impl Plan {
             job.progress().leave();
         }
         let report = (index == 0).then_some(report);
-        let reports = engine::gather(ground.worker, job, None, &report)?;
+        let reports = gather(ground.worker, job, None, &report)?;
         reports.into_iter().flatten().next().ok_or(Stopped)
     }
 

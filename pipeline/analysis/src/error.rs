@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use webstrata_pipeline::Error as JobError;
+use webstrata_engine::Error as JobError;
 
 /// The reasons why there is no result.
 #[derive(Debug, thiserror::Error)]
@@ -102,13 +102,7 @@ impl Error {
 impl From<JobError> for Error {
     /// Returns the error that a worker found, as it was.
     fn from(error: JobError) -> Self {
-        match error {
-            JobError::Body(body) => match body.downcast::<Error>() {
-                Ok(error) => *error,
-                Err(other) => Self::Job(JobError::Body(other)),
-            },
-            error => Self::Job(error),
-        }
+        error.into_body().unwrap_or_else(Self::Job)
     }
 }
 
@@ -116,7 +110,7 @@ impl From<Error> for JobError {
     fn from(error: Error) -> Self {
         match error {
             Error::Job(error) => error,
-            error => Self::Body(Box::new(error)),
+            error => Self::from_body(error),
         }
     }
 }

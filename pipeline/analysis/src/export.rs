@@ -38,10 +38,8 @@ use crate::outlet::Target;
 use serde::{Deserialize, Serialize};
 use std::io::Write;
 use std::ops::Range;
+use webstrata_engine::{Error as JobError, Job, Progress};
 use webstrata_layers::{Links, Page, Reader, Store, Uid, Window};
-use webstrata_pipeline::Error as JobError;
-use webstrata_pipeline::Progress;
-use webstrata_pipeline::engine::job::Job;
 
 pub use options::{ExportOptions, Format, Names, Unfit, What};
 

@@ -12,9 +12,9 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
 use std::str::FromStr;
+use webstrata_engine::Job;
 use webstrata_layers::record::key::host_of;
 use webstrata_layers::{Links, Reader, Uid};
-use webstrata_pipeline::engine::job::Job;
 use webstrata_url::domain_of;
 
 /// The kind of groups that URLs are folded into.

@@ -10,9 +10,6 @@
 use super::MergeState;
 use super::streams::DROPPED;
 use crate::Error;
-use crate::engine::external_sort::{Sorted, Sorter};
-use crate::engine::job::{Job, Stopped};
-use crate::engine::{Context, gather};
 use crate::stages::held::pages::take_out;
 use crate::stages::held::{self, HeldRecords};
 use crate::stages::partition::Sample;
@@ -20,6 +17,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use timely::worker::Worker;
 use webstrata_datasets::Fingerprint;
+use webstrata_engine::{Context, Job, Sorted, Sorter, Stopped, gather};
 use webstrata_layers::record::form::{form_of, link_of};
 use webstrata_layers::record::key::key_of;
 use webstrata_layers::store::held::{HeldEntry, HeldFile, OF_REVISITS};

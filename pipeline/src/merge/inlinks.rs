@@ -7,15 +7,13 @@ use super::MergeState;
 use super::streams::{DROPPED, Replacing, Streams, intervals};
 use super::translation::Translation;
 use crate::Error;
-use crate::engine::Context;
-use crate::engine::external_sort::Sorted;
-use crate::engine::wire;
 use crate::row::{Offsets, partition_number};
 use crate::stages::inlinks::{Gathering, is_small};
 use crate::stages::records::read_starts;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use timely::worker::Worker;
+use webstrata_engine::{Context, Sorted, wire};
 use webstrata_layers::read::rows::RowInLinks;
 use webstrata_layers::record::join;
 use webstrata_layers::record::presence;
@@ -44,7 +42,7 @@ pub(super) fn inlinks(
         merge(streams, translation, &mut corrections, |record| {
             writer.push(record)?;
             work += record.sources.len() as u64;
-            context.job.go_on()
+            Ok(context.job.go_on()?)
         })?;
         *state.row.work.entry(partition_number(partition)?).or_default() += work;
         state.row.files.extend(writer.finish()?);

@@ -16,10 +16,6 @@ use super::held::Holding;
 use super::streams::{DROPPED, Records, Replacing, Streams, intervals};
 use super::translation::Translation;
 use crate::Error;
-use crate::engine::Context;
-use crate::engine::external_sort::{Collector, Sorter};
-use crate::engine::job::Stopped;
-use crate::engine::shuffle::{Outbox, shuffle};
 use crate::row::{Offsets, partition_number, url_of};
 use crate::stages::large_pages::{self, VALUES_MAX};
 use crate::stages::outlinks::{Ranges, elsewhere};
@@ -31,6 +27,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use timely::worker::Worker;
 use webstrata_datasets::Finding;
+use webstrata_engine::{Collector, Context, Outbox, Sorter, Stopped, shuffle};
 use webstrata_layers::read::rows::RowPages;
 use webstrata_layers::record::form::{self, link_of};
 use webstrata_layers::record::join::Joined;
@@ -94,7 +91,7 @@ pub(super) fn outlinks(
                 }
                 if page.timestamps.is_empty() {
                     correct(page, replaced, &mut ranges, &records, outbox);
-                    return context.1.go_on();
+                    return Ok(context.1.go_on()?);
                 }
                 if large_pages::is_left_out(page, evidence) {
                     let stays = Some(&*store).filter(|_| page.uid < below);
@@ -105,7 +102,7 @@ pub(super) fn outlinks(
                 state.row.counts.add_page(page);
                 state.row.elsewhere += elsewhere(evidence);
                 correct(page, replaced, &mut ranges, &records, outbox);
-                context.1.go_on()
+                Ok(context.1.go_on()?)
             })?;
             *state.row.work.entry(partition_number(partition)?).or_default() += work;
             state.row.files.extend(writer.finish()?);

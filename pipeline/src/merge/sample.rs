@@ -14,8 +14,6 @@
 
 use super::{MergeState, held};
 use crate::Error;
-use crate::engine::gather;
-use crate::engine::job::{Job, Stopped};
 use crate::meaning::Meaning;
 use crate::row::{Offsets, share};
 use crate::stages::partition::{Sample, Weights, join_sample, record_bounds, share_weights};
@@ -23,6 +21,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use timely::worker::Worker;
 use webstrata_datasets::Fingerprint;
+use webstrata_engine::{Job, Stopped, gather};
 use webstrata_layers::read::rows::UrlCursor;
 use webstrata_layers::record::key;
 use webstrata_layers::{Links, Precision, Reader, Uid, Window};

@@ -10,15 +10,11 @@
 use super::MergeState;
 use super::sample;
 use crate::Error;
-use crate::engine::Context;
-use crate::engine::external_sort::{Collector, Sorter};
-use crate::engine::job::Stopped;
-use crate::engine::shuffle::shuffle;
-use crate::engine::wire;
 use crate::row::{Offsets, partition_number};
 use crate::stages::partition::Boundaries;
 use std::ops::Range;
 use timely::worker::Worker;
+use webstrata_engine::{Collector, Context, Sorter, Stopped, shuffle, wire};
 use webstrata_layers::read::rows::{RowUrls, UrlCursor};
 use webstrata_layers::record::key;
 use webstrata_layers::{Reader, Uid, UrlWriter};

@@ -6,10 +6,9 @@
 //! select.
 
 use crate::Error;
-use crate::engine::job::{Job, Stopped};
-use crate::engine::{Context, gather};
 use crate::stages::held::{HeldRecords, write};
 use timely::worker::Worker;
+use webstrata_engine::{Context, Job, Stopped, gather};
 use webstrata_layers::record::key::key;
 use webstrata_layers::store::held::{HeldEntry, HeldFile, HeldLink, OF_REVISITS};
 use webstrata_layers::{Links, Reader, Removal};

@@ -14,17 +14,12 @@ pub(crate) mod links;
 pub(crate) mod pages;
 
 use crate::Error;
-use crate::engine::Context;
-use crate::engine::external_sort::{Collector, Sorted, Sorter};
-use crate::engine::job::{Job, Stopped};
-use crate::engine::runs::RunReader;
-use crate::engine::shuffle::{Outbox, shuffle};
-use crate::engine::wire;
 use crate::row::{Offsets, partition_number};
 use crate::stages::held::links::{HeldLink, place_of, read_times, write_times};
 use crate::stages::partition::{Boundaries, Sample, Weights, join_sample};
 use crate::stages::state::BuildState;
 use timely::worker::Worker;
+use webstrata_engine::{Collector, Context, Job, Outbox, RunReader, Sorted, Sorter, Stopped, shuffle, wire};
 use webstrata_layers::record::form::{form_of, link_of};
 use webstrata_layers::store::held::{HeldEntry, HeldWriter, OF_REVISITS};
 use webstrata_layers::{RowDir, url_of_key};
@@ -72,14 +67,14 @@ impl HeldRecords {
         payload.clear();
         wire::put(payload, page.len() as u64);
         payload.extend_from_slice(times);
-        records.push(key, payload)
+        Ok(records.push(key, payload)?)
     }
 
     /// Adds a held record.
     pub(crate) fn push_record(&mut self, key: &[u8], payload: &[u8]) -> Result<(), Error> {
         let (page, _) = split(key, &mut &*payload);
         self.sample.offer(xxh3_128(page), page);
-        self.records.push(key, payload)
+        Ok(self.records.push(key, payload)?)
     }
 
     /// Returns the records, for a later stage.
@@ -154,9 +149,8 @@ pub(crate) fn write(
         Ok(true)
     };
     shuffle(worker, job, "held", send, ranged.consumer())?;
-    job.check(
-        ranged.into_inner().and_then(Sorter::finish).and_then(|ranged| write_files(job, row, &boundaries, ranged)),
-    )
+    let ranged = job.check(ranged.into_inner().and_then(Sorter::finish))?;
+    job.check(write_files(job, row, &boundaries, ranged))
 }
 
 /// Returns the key of the page, and the key of the target with the form.

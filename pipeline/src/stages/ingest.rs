@@ -22,11 +22,6 @@ pub(crate) mod known_links;
 mod lending;
 
 use crate::Error;
-use crate::engine::Context;
-use crate::engine::external_sort::{Collector, Sorter};
-use crate::engine::job::{Job, Stopped};
-use crate::engine::shuffle::{Outbox, shuffle};
-use crate::engine::wire;
 use crate::meaning::Meaning;
 use crate::stages::ingest::held::Names;
 use crate::stages::ingest::kept_out::KeptOut;
@@ -44,6 +39,7 @@ use webstrata_datasets::{
     Base, Capture, CaptureReader, Content, DigestCell, Finding, Fingerprint, Form, Input, InputDigest, InputSplit,
     Interner, Profile, Tally, Texts, open_metered,
 };
+use webstrata_engine::{Collector, Context, Job, Outbox, Sorter, Stopped, shuffle, wire};
 use webstrata_layers::{InputRecord, Removals, Status};
 use webstrata_url::canonical;
 use xxhash_rust::xxh3::xxh3_128;
@@ -451,7 +447,7 @@ impl Reading {
             read.first = read.first.min(time).or(time);
             read.last = read.last.max(time);
         }
-        self.job.progress().add_captures(1);
+        self.job.progress().add_input_records(1);
         match self.capture.digest.map(|digest| short(digest.0)) {
             Some(digest) if self.capture.content == Content::Links => self.offering.add(input, digest)?,
             Some(digest) if lending::refers_elsewhere(&self.capture) => {
@@ -507,7 +503,7 @@ pub(crate) fn ingest(
         read: Vec::new(),
     }));
     let read = Rc::clone(&reading);
-    shuffle(worker, job, "ingest", move |outbox| read.borrow_mut().step(outbox), captures.consumer())?;
+    shuffle(worker, job, "ingest", move |outbox| Ok(read.borrow_mut().step(outbox)?), captures.consumer())?;
     let (wants, offering) = {
         let mut reading = reading.borrow_mut();
         state.captures_read = reading.captures;

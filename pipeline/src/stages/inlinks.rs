@@ -8,14 +8,11 @@
 //! (sources, and the ranges of each source). The next record continues with the following sources. Memory: one record.
 
 use crate::Error;
-use crate::engine::Context;
-use crate::engine::external_sort::Sorted;
-use crate::engine::job::Stopped;
-use crate::engine::wire;
 use crate::row::{Offsets, partition_number};
 use crate::stages::records::read_starts;
 use crate::stages::state::BuildState;
 use timely::worker::Worker;
+use webstrata_engine::{Context, Sorted, Stopped, wire};
 use webstrata_layers::record::presence::Change;
 use webstrata_layers::{InLinks, InlinksWriter, Uid};
 

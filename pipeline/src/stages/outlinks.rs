@@ -6,17 +6,11 @@
 //! page is in memory, each of its links goes to the worker that writes the in-links of the target.
 //!
 //! In-link record: key = UID of the target (8 bytes), UID of the page (8 bytes); payload = starts of the time ranges in
-//! which a capture of the page had the link, ascending: the first as [`crate::engine::wire::put_signed`] days, then
-//! gaps.
+//! which a capture of the page had the link, ascending: the first as [`wire::put_signed`] days, then gaps.
 
 mod revisits;
 
 use crate::Error;
-use crate::engine::Context;
-use crate::engine::external_sort::{Collector, Sorted, Sorter};
-use crate::engine::job::Stopped;
-use crate::engine::shuffle::{Outbox, shuffle};
-use crate::engine::{meter, wire};
 use crate::row::{Offsets, partition_number};
 use crate::stages::held::links::{HeldLink, is_held};
 use crate::stages::held::{links, pages, push_links};
@@ -30,6 +24,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use timely::worker::Worker;
 use webstrata_datasets::Tally;
+use webstrata_engine::{Collector, Context, Outbox, Sorted, Sorter, Stopped, meter, shuffle, wire};
 use webstrata_layers::record::form;
 use webstrata_layers::record::presence::intervals;
 use webstrata_layers::{Counts, Evidence, FileEntry, Links, OutlinksWriter, Page, RangeLength, Reader, RowDir, Uid};
@@ -312,7 +307,7 @@ pub(crate) fn outlinks(
     let in_links = Sorter::new(job.scratch(), "in-links", job.budget_beside_writers(60)).giving_back();
     let in_links = Collector::new(in_links);
     let write = Rc::clone(&writing);
-    shuffle(worker, job, "outlinks", move |outbox| write.borrow_mut().step(outbox), in_links.consumer())?;
+    shuffle(worker, job, "outlinks", move |outbox| Ok(write.borrow_mut().step(outbox)?), in_links.consumer())?;
     let mut writing = writing.borrow_mut();
     let held_links = Sorter::new(job.scratch(), "held-links", 0);
     state.held_links = job.check(std::mem::replace(&mut writing.held_links, held_links).into_runs())?;

@@ -10,8 +10,8 @@
 //! Evidence: the number of digests, then the digests, 8 bytes each; the number of revisits, then for each its capture,
 //! a byte of bits (not modified, refers to a time, without a status, elsewhere), the time, and the links of its record.
 
-use crate::engine::wire;
 use crate::stages::records::{form_of, without_form};
+use webstrata_engine::wire;
 use webstrata_layers::record::presence::Change;
 use webstrata_layers::record::status::StatusChange;
 use webstrata_layers::{Evidence, Page, Revisit, Status, Uid};

@@ -13,13 +13,6 @@
 pub(crate) mod accumulator;
 
 use crate::Error;
-use crate::engine::external_sort::{Collector, Sorted, Sorter};
-use crate::engine::gather;
-use crate::engine::job::{Job, Stopped};
-use crate::engine::runs::RunWriter;
-use crate::engine::shuffle::{Outbox, shuffle};
-use crate::engine::state::Runs;
-use crate::engine::wire;
 use crate::stages::page_record;
 use crate::stages::pages::accumulator::{AccumulatedPage, PageAccumulator};
 use crate::stages::records::{Request, form_of, owner, without_form};
@@ -28,6 +21,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use timely::worker::Worker;
 use webstrata_datasets::Finding;
+use webstrata_engine::{Collector, Job, Outbox, RunWriter, Runs, Sorted, Sorter, Stopped, gather, shuffle, wire};
 
 struct PageStage {
     worker: usize,
@@ -131,7 +125,7 @@ pub(crate) fn pages(worker: &mut Worker, job: &Job, state: &mut BuildState) -> R
     let requests = Collector::new(Sorter::new(job.scratch(), "requests", job.budget_beside_record(40)));
     let shared = Rc::clone(&stage);
     let produce = move |outbox: &mut Outbox| match &mut *shared.borrow_mut() {
-        Some(stage) => stage.step(outbox),
+        Some(stage) => Ok(stage.step(outbox)?),
         None => Ok(false),
     };
     shuffle(worker, job, "pages", produce, requests.consumer())?;

@@ -14,18 +14,16 @@
 //! Memory: [`SAMPLE_MAX`] keys of [`KEY_BYTES_MAX`] bytes. A URL with a longer key counts and begins no partition.
 
 use crate::Error;
-use crate::engine::job::{Job, Stopped};
-use crate::engine::runs::{Merge, RunWriter};
-use crate::engine::scratch::Scratch;
-use crate::engine::shuffle::shuffle;
-use crate::engine::state::Runs;
-use crate::engine::wire::{self, for_each};
 use crate::stages::records::Request;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::RangeInclusive;
 use std::rc::Rc;
 use timely::worker::Worker;
+use webstrata_engine::{
+    Job, Merge, RunWriter, Runs, Scratch, Stopped, shuffle,
+    wire::{self, for_each},
+};
 use webstrata_layers::Uid;
 
 /// The number of partitions of a row, unless they would be too small.

@@ -1,6 +1,6 @@
 //! Records that travel from stage to stage and that more than one file reads or writes.
 
-use crate::engine::wire;
+use webstrata_engine::wire;
 use webstrata_layers::record::form::FORMS;
 
 /// The kinds of capture records.

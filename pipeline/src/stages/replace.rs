@@ -9,12 +9,6 @@
 //! Page record: key = UID (8 bytes); payload = [`crate::stages::page_record::write`].
 
 use crate::Error;
-use crate::engine::Context;
-use crate::engine::external_sort::{Collector, Sorted, Sorter};
-use crate::engine::job::Stopped;
-use crate::engine::runs::RunReader;
-use crate::engine::shuffle::{Outbox, shuffle};
-use crate::engine::wire;
 use crate::row::{Offsets, url_of};
 use crate::stages::held::links as held_links;
 use crate::stages::page_record::{self, RevisitLink};
@@ -22,6 +16,7 @@ use crate::stages::records::Request;
 use crate::stages::state::BuildState;
 use std::sync::Arc;
 use timely::worker::Worker;
+use webstrata_engine::{Collector, Context, Outbox, RunReader, Sorted, Sorter, Stopped, shuffle, wire};
 use webstrata_layers::record::form::formed;
 use webstrata_layers::record::presence::Change;
 use webstrata_layers::{Evidence, Page, Reader, Revisit, RowDir, Uid};
@@ -196,11 +191,11 @@ pub(crate) fn replace(worker: &mut Worker, context: &Context, state: &mut BuildS
     let mut join = Join { requests, uids, at: None, payload: Vec::new(), row, base, offsets };
     job.check(join.advance())?;
     let answers = Collector::new(Sorter::new(job.scratch(), "answers", job.budget_beside_record(ANSWERS_PERCENT)));
-    shuffle(worker, job, "replace", move |outbox| join.step(outbox), answers.consumer())?;
+    shuffle(worker, job, "replace", move |outbox| Ok(join.step(outbox)?), answers.consumer())?;
     let pages = std::mem::take(&mut state.pages);
     let pages = pages.0.first().ok_or(Error::Internal("a worker without a run of pages"));
     let mut assembly = Assembly {
-        pages: job.check(pages.and_then(|pages| RunReader::open(pages, job.scratch())))?,
+        pages: job.check(RunReader::open(job.check(pages)?, job.scratch()))?,
         answers: job.check(answers.into_inner().and_then(Sorter::finish))?,
         at: None,
         number: 0,
@@ -215,7 +210,7 @@ pub(crate) fn replace(worker: &mut Worker, context: &Context, state: &mut BuildS
     };
     job.check(assembly.advance())?;
     let ranged = Collector::new(Sorter::new(job.scratch(), "page-records", job.budget_beside_record(RANGED_PERCENT)));
-    shuffle(worker, job, "replace", move |outbox| assembly.step(outbox), ranged.consumer())?;
+    shuffle(worker, job, "replace", move |outbox| Ok(assembly.step(outbox)?), ranged.consumer())?;
     state.page_records = job.check(ranged.into_inner().and_then(Sorter::into_runs))?;
     Ok(())
 }
@@ -223,7 +218,7 @@ pub(crate) fn replace(worker: &mut Worker, context: &Context, state: &mut BuildS
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::scratch::Scratch;
+    use webstrata_engine::Scratch;
     use webstrata_layers::{StoreWriter, UrlWriter};
 
     #[test]

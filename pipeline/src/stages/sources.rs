@@ -12,17 +12,13 @@
 //! them.
 
 use crate::Error;
-use crate::engine::Context;
-use crate::engine::external_sort::{Collector, Sorted, Sorter};
-use crate::engine::job::{Job, Stopped};
-use crate::engine::shuffle::shuffle;
-use crate::engine::wire;
 use crate::stages::partition::Sample;
 use crate::stages::records::RARE;
 use crate::stages::records::Request;
 use crate::stages::records::owner;
 use crate::stages::state::BuildState;
 use timely::worker::Worker;
+use webstrata_engine::{Collector, Context, Job, Sorted, Sorter, Stopped, shuffle, wire};
 
 /// Leaves out rare URLs; see the head of this file.
 pub(crate) fn sources(
@@ -48,8 +44,8 @@ pub(crate) fn sources(
         },
         owned.consumer(),
     )?;
-    let kept = owned.into_inner().and_then(|owned| keep(job, owned.finish()?, requests, min_sources));
-    let (urls, sample) = job.check(kept)?;
+    let owned = job.check(owned.into_inner().and_then(Sorter::finish))?;
+    let (urls, sample) = job.check(keep(job, owned, requests, min_sources))?;
     state.urls = job.check(urls.into_runs())?;
     state.sample = job.check(sample.into_runs(job.scratch()))?;
     Ok(())

@@ -4,9 +4,8 @@ use serde::{Deserialize, Serialize};
 use webstrata_layers::store::held::HeldEntry;
 use webstrata_layers::{FileEntry, InputRecord};
 
-use crate::engine::state::JobState;
-use crate::engine::state::Runs;
 use crate::row::RowState;
+use webstrata_engine::{JobState, Runs};
 
 /// See the head of this file. The comment of each collection names the stage that makes it and the stage that takes it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]

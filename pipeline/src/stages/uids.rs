@@ -14,13 +14,6 @@
 //! UID record: key = fingerprint; payload = UID in LEB128.
 
 use crate::Error;
-use crate::engine::external_sort::{Collector, Sorted, Sorter};
-use crate::engine::job::{Job, Stopped};
-use crate::engine::runs::{RunReader, RunWriter};
-use crate::engine::shuffle::shuffle;
-use crate::engine::state::{Run, Runs};
-use crate::engine::wire::{self, for_each};
-use crate::engine::{self, Context};
 use crate::row::{Offsets, partition_number};
 use crate::stages::held::links::held_number;
 use crate::stages::partition::{Boundaries, Weights, boundaries, record_bounds};
@@ -32,6 +25,10 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use timely::worker::Worker;
 use webstrata_datasets::Finding;
+use webstrata_engine::{
+    Collector, Context, Job, Run, RunReader, RunWriter, Runs, Sorted, Sorter, Stopped, gather, shuffle,
+    wire::{self, for_each},
+};
 use webstrata_layers::read::rows::UrlCursor;
 use webstrata_layers::{FileEntry, Links, Reader, RowDir, Uid, UrlWriter, url_of_key};
 
@@ -163,7 +160,7 @@ fn offsets(worker: &mut Worker, job: &Job, first: Uid, counts: Vec<u64>) -> Resu
 
 /// Returns the bounds of the records of an update, from the sampled UIDs of all workers.
 fn records(worker: &mut Worker, job: &Job, sampled: Vec<(Uid, u64)>, offsets: &Offsets) -> Result<Offsets, Stopped> {
-    let all = engine::gather(worker, job, None, &sampled)?;
+    let all = gather(worker, job, None, &sampled)?;
     let end = offsets.0.last().copied().unwrap_or_default();
     Ok(Offsets(record_bounds(all.into_iter().flatten().collect(), offsets.partitions(), end)))
 }

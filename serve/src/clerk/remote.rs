@@ -22,8 +22,9 @@ const URLS: usize = 4096;
 /// One epoch of a cluster, with methods that block the calling thread.
 ///
 /// ```
+/// use webstrata_engine::{Progress, RunOptions};
 /// use webstrata_layers::{Links, Location, Window};
-/// use webstrata_pipeline::{BuildOptions, Progress, RunOptions, build};
+/// use webstrata_pipeline::{BuildOptions, build};
 /// use webstrata_serve::clerk::{ClerkOptions, Remote};
 /// use webstrata_serve::cluster::ClusterOptions;
 /// use webstrata_serve::dial::Dialer;

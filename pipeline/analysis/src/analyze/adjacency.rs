@@ -9,9 +9,9 @@
 
 use super::Ground;
 use std::ops::Range;
+use webstrata_engine::Stopped;
 use webstrata_layers::record::presence;
 use webstrata_layers::{Page, PageState, Uid, Window};
-use webstrata_pipeline::engine::job::Stopped;
 
 /// The first and the last date of a stretch.
 type Dates = (u16, u16);

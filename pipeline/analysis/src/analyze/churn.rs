@@ -8,8 +8,8 @@ use super::exchange::sums;
 use super::shared_nodes::SharedNodes;
 use super::survey::each;
 use super::{Fact, Found, Ground};
+use webstrata_engine::Stopped;
 use webstrata_layers::Window;
-use webstrata_pipeline::engine::job::Stopped;
 
 pub(super) fn churn(ground: &mut Ground<'_>, window: Window) -> Result<Found, Stopped> {
     let urls = ground.my_urls();

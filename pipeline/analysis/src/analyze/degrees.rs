@@ -3,7 +3,7 @@
 
 use super::slice::Slice;
 use super::{Found, Ground};
-use webstrata_pipeline::engine::job::Stopped;
+use webstrata_engine::Stopped;
 
 pub(super) fn degrees(ground: &mut Ground<'_>, slice: &Slice) -> Result<Found, Stopped> {
     let into = in_degrees(ground, slice)?;

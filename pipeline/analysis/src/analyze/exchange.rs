@@ -6,10 +6,7 @@
 use super::Ground;
 use std::cell::RefCell;
 use std::rc::Rc;
-use webstrata_pipeline::Error as JobError;
-use webstrata_pipeline::engine::job::Stopped;
-use webstrata_pipeline::engine::shuffle::shuffle;
-use webstrata_pipeline::engine::wire;
+use webstrata_engine::{Error as JobError, Stopped, shuffle, wire};
 
 /// The maximum number of bytes of a record.
 const PIECE: usize = 60 << 10;

@@ -21,8 +21,8 @@ use super::survey::{History, each};
 use super::{Fact, Found, Ground, Sheet, SheetColumn};
 use crate::hosts::Fold;
 use std::collections::{HashMap, HashSet};
+use webstrata_engine::Stopped;
 use webstrata_layers::{Page, RangeLength, Uid, Window};
-use webstrata_pipeline::engine::job::Stopped;
 
 /// The period, the source group and the target group.
 type Pair = (i64, u32, u32);

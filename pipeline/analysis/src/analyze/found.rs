@@ -5,7 +5,7 @@
 use super::shared_nodes::SharedNodes;
 use super::{Fact, Ground, Sheet};
 use crate::nodes::Nodes;
-use webstrata_pipeline::engine::job::Stopped;
+use webstrata_engine::Stopped;
 
 /// Values by URL.
 #[derive(Clone, Debug, PartialEq)]

@@ -15,9 +15,9 @@ use super::adjacency;
 use super::slice::TimedSlice;
 use super::survey::{History, each, fates};
 use super::{Found, Ground, Sheet, SheetColumn};
+use webstrata_engine::Stopped;
 use webstrata_layers::record::capture::fate::Fate;
 use webstrata_layers::{CaptureTime, Failures, Page, RangeLength, Window};
-use webstrata_pipeline::engine::job::Stopped;
 
 /// The columns of the result, in order, summed by period. The last three columns sum steps up and down, which `sheet`
 /// accumulates.

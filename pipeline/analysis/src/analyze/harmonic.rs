@@ -18,7 +18,7 @@ use super::exchange::{Number, exchange, sums};
 use super::slice::Slice;
 use super::{Fact, Found, Ground};
 use crate::Error;
-use webstrata_pipeline::engine::job::Stopped;
+use webstrata_engine::Stopped;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Returns the sums of 1 / d for this worker's URLs, from counters with 2^`bits` registers.

@@ -7,7 +7,7 @@
 use super::exchange::sums;
 use super::slice::Slice;
 use super::{Fact, Found, Ground, Iterations};
-use webstrata_pipeline::engine::job::Stopped;
+use webstrata_engine::Stopped;
 
 /// Returns the hub and authority values of this worker's URLs.
 pub(super) fn hits(ground: &mut Ground<'_>, slice: &Slice, iterations: Iterations) -> Result<Found, Stopped> {

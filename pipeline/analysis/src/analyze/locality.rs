@@ -7,8 +7,8 @@ use super::exchange::sums;
 use super::slice::Slice;
 use super::{Fact, Found, Ground};
 use crate::hosts::{Fold, UrlGroups};
+use webstrata_engine::Stopped;
 use webstrata_layers::Uid;
-use webstrata_pipeline::engine::job::Stopped;
 
 pub(super) fn locality(ground: &mut Ground<'_>, slice: &Slice) -> Result<Found, Stopped> {
     let groups = [ground.groups(Fold::Host)?, ground.groups(Fold::Domain)?];

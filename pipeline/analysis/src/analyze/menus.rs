@@ -15,8 +15,8 @@ use super::exchange::{Number, exchange};
 use super::{Fact, Found, Ground, Sheet, SheetColumn};
 use crate::Error;
 use std::collections::{BTreeMap, HashMap};
+use webstrata_engine::Stopped;
 use webstrata_layers::Uid;
-use webstrata_pipeline::engine::job::Stopped;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// The number of pages of a directory that have a link, and the exclusive or of the hashes of these pages.

@@ -11,9 +11,9 @@ use super::exchange::sums;
 use super::shared_nodes::SharedNodes;
 use super::survey::{each, fates};
 use super::{Fact, Found, Ground, Sheet, SheetColumn};
+use webstrata_engine::Stopped;
 use webstrata_layers::Window;
 use webstrata_layers::record::capture::fate::Fate;
-use webstrata_pipeline::engine::job::Stopped;
 
 const MONTH: i64 = 30 * 86_400;
 

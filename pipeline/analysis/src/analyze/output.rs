@@ -15,8 +15,8 @@ use arrow_schema::{DataType, Field};
 use serde::{Deserialize, Serialize};
 use std::io::Write;
 use std::sync::Arc;
+use webstrata_engine::Job;
 use webstrata_layers::{Links, Reader, Uid};
-use webstrata_pipeline::engine::job::Job;
 use webstrata_url::SUFFIX_LIST;
 
 /// The number of rows that are written at once.

@@ -14,12 +14,10 @@ use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+use webstrata_engine::{Progress, RunOptions, Stopped, gather, work_together};
 use webstrata_layers::record::capture::fate::Fate;
 use webstrata_layers::store::overview::{HostOverview, Linked, Lives, Numbers, Overview};
 use webstrata_layers::{Page, RangeLength, Reader, Store, Uid, format_time};
-use webstrata_pipeline::Progress;
-use webstrata_pipeline::engine::job::Stopped;
-use webstrata_pipeline::engine::{self, RunOptions, work_together};
 use webstrata_url::domain_of;
 
 /// The maximum number of hosts in an overview.
@@ -145,7 +143,7 @@ pub fn overview(run: &RunOptions, progress: &Progress) -> Result<Overview, Error
         if reports {
             job.progress().leave();
         }
-        let found = engine::gather(worker, job, None, &found)?;
+        let found = gather(worker, job, None, &found)?;
         found.into_iter().flatten().next().ok_or(Stopped)
     });
     done.map_err(Error::without_state)

@@ -9,7 +9,7 @@ use super::exchange::sums;
 use super::shared_nodes::SharedNodes;
 use super::slice::Slice;
 use super::{Fact, Found, Ground, Iterations};
-use webstrata_pipeline::engine::job::Stopped;
+use webstrata_engine::Stopped;
 
 /// Returns the ranks of this worker's URLs. The iteration begins with the ranks in `start`, if given. A URL that is not
 /// a node has rank 0.

@@ -27,8 +27,8 @@ use super::slice::Slice;
 use super::{Fact, Ground, Sheet, SheetColumn};
 use crate::hosts::{Fold, UrlGroups};
 use std::collections::BTreeMap;
+use webstrata_engine::Stopped;
 use webstrata_layers::{PageState, Uid};
-use webstrata_pipeline::engine::job::Stopped;
 
 /// The counts of the pages of a group, in order.
 const COLUMNS: [&str; 9] =

@@ -12,7 +12,7 @@
 use super::degrees::in_degrees;
 use super::slice::Slice;
 use super::{Fact, Found, Ground};
-use webstrata_pipeline::engine::job::Stopped;
+use webstrata_engine::Stopped;
 
 pub(super) fn salsa(ground: &mut Ground<'_>, slice: &Slice) -> Result<Found, Stopped> {
     let sets = ground.union_find();

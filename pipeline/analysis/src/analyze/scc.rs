@@ -12,7 +12,7 @@ use super::wcc::components;
 use super::whole::WholeGraph;
 use super::{Found, Ground};
 use crate::Error;
-use webstrata_pipeline::engine::job::Stopped;
+use webstrata_engine::Stopped;
 
 pub(super) fn scc(ground: &mut Ground<'_>, graph: Adjacency, nodes: &SharedNodes) -> Result<Found, Stopped> {
     let graph = WholeGraph::gather(ground, graph)?;

@@ -7,8 +7,8 @@
 use super::exchange::{exchange, from_bytes, sums, to_bytes};
 use super::{Ground, NodeRule};
 use crate::nodes::Nodes;
+use webstrata_engine::Stopped;
 use webstrata_layers::{Links, Uid};
-use webstrata_pipeline::engine::job::Stopped;
 
 /// The nodes of the graph at a date, as one worker knows them.
 pub(super) struct SharedNodes {

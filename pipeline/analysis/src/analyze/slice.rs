@@ -11,9 +11,9 @@ use super::adjacency::{Adjacency, Timed, low};
 use super::exchange::{Number, exchange, from_bytes, to_bytes};
 use std::ops::Range;
 use std::sync::Arc;
+use webstrata_engine::Stopped;
 use webstrata_layers::Links;
 use webstrata_layers::Uid;
-use webstrata_pipeline::engine::job::Stopped;
 
 /// The slices at many dates.
 pub(super) struct TimedSlice {

@@ -8,9 +8,9 @@
 use super::Ground;
 use crate::Error;
 use crate::stretches::{captures_selected, for_each_link};
+use webstrata_engine::Stopped;
 use webstrata_layers::record::capture::fate::{self, Fate};
 use webstrata_layers::{AsOf, Page, Uid, Window};
-use webstrata_pipeline::engine::job::Stopped;
 
 /// The captures of a page in a window that tell ([`Page::tells`]), and the stretches of these captures that have a
 /// link.

@@ -11,7 +11,7 @@ use super::shared_nodes::SharedNodes;
 use super::whole::WholeGraph;
 use super::{Fact, Found, Ground};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
-use webstrata_pipeline::engine::job::{Job, Stopped};
+use webstrata_engine::{Job, Stopped};
 
 pub(super) fn triangles(ground: &mut Ground<'_>, graph: Adjacency, nodes: &SharedNodes) -> Result<Found, Stopped> {
     let Some(directed) = WholeGraph::gather(ground, graph)? else { return Ok(Found::of_all()) };

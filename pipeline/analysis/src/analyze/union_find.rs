@@ -7,7 +7,7 @@
 use super::Ground;
 use super::exchange::{Number, exchange};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-use webstrata_pipeline::engine::job::Stopped;
+use webstrata_engine::Stopped;
 
 /// The parent of each URL.
 pub(super) struct UnionFind(Vec<AtomicU32>);

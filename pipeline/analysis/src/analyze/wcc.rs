@@ -7,8 +7,8 @@ use super::adjacency::Adjacency;
 use super::shared_nodes::SharedNodes;
 use super::{Fact, Found, Ground, sizes};
 use crate::nodes::Nodes;
+use webstrata_engine::Stopped;
 use webstrata_layers::Uid;
-use webstrata_pipeline::engine::job::Stopped;
 
 pub(super) fn wcc(ground: &mut Ground<'_>, graph: &Adjacency, nodes: &SharedNodes) -> Result<Found, Stopped> {
     let sets = ground.union_find();

@@ -6,8 +6,8 @@ use super::Ground;
 use super::adjacency::{Adjacency, low};
 use super::exchange::{Number, exchange};
 use crate::Error;
+use webstrata_engine::Stopped;
 use webstrata_layers::Links;
-use webstrata_pipeline::engine::job::Stopped;
 
 /// The links, grouped by source.
 pub(super) struct WholeGraph {

@@ -25,9 +25,8 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use webgraph::prelude::{BvComp, CompFlags, ConstCodesEncoder, OffsetsWriter, store_ef_with_data};
+use webstrata_engine::{Scratch, Sorted, Sorter};
 use webstrata_layers::{Draft, Links};
-use webstrata_pipeline::engine::external_sort::{Sorted, Sorter};
-use webstrata_pipeline::engine::scratch::Scratch;
 
 /// The number of earlier lists that a list may copy from, the maximum number of steps from a list to one that copies
 /// from none, and the shortest interval: the defaults of WebGraph.

@@ -5,8 +5,8 @@ use crate::analyze::NodeRule;
 use crate::outlet::{Ending, Target, format_of, is_gzip};
 use std::fmt;
 use std::path::PathBuf;
+use webstrata_engine::RunOptions;
 use webstrata_layers::Window;
-use webstrata_pipeline::RunOptions;
 
 /// The options of an export.
 #[derive(Clone, Debug)]

@@ -17,9 +17,8 @@ use crate::outlet::{Target, is_gzip, outside_stores};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use webstrata_engine::{Progress, gather, work_together};
 use webstrata_layers::{Draft, Links, Reader};
-use webstrata_pipeline::Progress;
-use webstrata_pipeline::engine::{gather, work_together};
 
 /// Writes the parts of this process. All processes return the report of all parts.
 pub(super) fn write(

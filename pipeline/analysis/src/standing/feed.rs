@@ -21,9 +21,9 @@ use differential_dataflow::consolidation::consolidate;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::PoisonError;
+use webstrata_engine::Job;
 use webstrata_layers::record::key::{domain_prefix, host_prefix};
 use webstrata_layers::{Links, Page, Reader, Uid, Window};
-use webstrata_pipeline::engine::job::Job;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// The pages of a store as pairs for the dataflow.

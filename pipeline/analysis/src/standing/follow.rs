@@ -18,13 +18,8 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use timely::worker::Worker;
+use webstrata_engine::{Error as JobError, Job, Progress, Scratch, Stopped, execute, meter};
 use webstrata_layers::{EpochId, Error as StoreError, Links, Location, PastEpoch, Reader, Store};
-use webstrata_pipeline::Error as JobError;
-use webstrata_pipeline::Progress;
-use webstrata_pipeline::engine::execute;
-use webstrata_pipeline::engine::job::{Job, Stopped};
-use webstrata_pipeline::engine::meter;
-use webstrata_pipeline::engine::scratch::Scratch;
 
 /// The maximum number of rows of an event.
 const ROWS: usize = 4096;

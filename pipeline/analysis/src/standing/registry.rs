@@ -13,8 +13,8 @@ use super::Standing;
 use crate::Error;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
+use webstrata_engine::Error as JobError;
 use webstrata_layers::{EpochId, Error as StoreError, HeldNote, Location, Notes, Sealed};
-use webstrata_pipeline::Error as JobError;
 
 const WATCHES: Sealed = Sealed::Watches;
 

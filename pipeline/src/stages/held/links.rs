@@ -10,7 +10,7 @@
 //! Held links have numbers instead of UIDs: [`HELD`], the worker that has the text of the URL, and the place of the
 //! text there.
 
-use crate::engine::wire;
+use webstrata_engine::wire;
 use webstrata_layers::Uid;
 use webstrata_layers::record::form::{formed, link_of};
 use webstrata_layers::store::held::OF_REVISITS;

@@ -5,13 +5,11 @@
 //! Every worker reads some of the files. Memory: a row group.
 
 use super::{Context, Error, RecordMaker, SharedMaker, Stopped};
-use crate::engine::external_sort::Collector;
-use crate::engine::shuffle::{Outbox, shuffle};
-use crate::engine::wire;
 use crate::stages::held::links::write_record;
 use crate::stages::records::{kind, owner, without_form};
 use timely::worker::Worker;
 use webstrata_datasets::Fingerprint;
+use webstrata_engine::{Collector, Outbox, shuffle, wire};
 use webstrata_layers::Location;
 use webstrata_layers::store::held::{HeldEntry, HeldFile, HeldLink};
 

@@ -26,12 +26,6 @@
 
 use super::SharedMaker;
 use crate::Error;
-use crate::engine::external_sort::{Collector, Sorted, Sorter};
-use crate::engine::job::{Job, Stopped};
-use crate::engine::runs::{RunReader, RunWriter};
-use crate::engine::shuffle::{Outbox, shuffle};
-use crate::engine::state::Run;
-use crate::engine::{Context, gather, wire};
 use crate::row::share;
 use crate::stages::records::short;
 use std::cell::RefCell;
@@ -42,6 +36,10 @@ use std::sync::Arc;
 use timely::worker::Worker;
 use webstrata_datasets::{
     Capture, CaptureReader, Content, Digest, Form, Input, LinkKinds, Profile, Tally, Texts, open,
+};
+use webstrata_engine::{
+    Collector, Context, Error as JobError, Job, Outbox, Run, RunReader, RunWriter, Sorted, Sorter, Stopped, gather,
+    shuffle, wire,
 };
 use webstrata_layers::record::form::{form_of, link_of};
 use webstrata_layers::record::presence;
@@ -88,7 +86,10 @@ impl Offering {
         if self.inputs.last() != Some(input) {
             self.inputs.push(input.clone());
         }
-        self.digests.as_mut().map_or(Ok(()), |digests| digests.push(&key_of(digest, OFFERED), &[]))
+        if let Some(digests) = &mut self.digests {
+            digests.push(&key_of(digest, OFFERED), &[])?;
+        }
+        Ok(())
     }
 }
 
@@ -167,7 +168,7 @@ pub(super) fn lend(
         share: (worker.index(), worker.peers()),
         held: None,
     };
-    shuffle(worker, job, "ingest", move |outbox| source.step(outbox), offers.consumer())?;
+    shuffle(worker, job, "ingest", move |outbox| Ok(source.step(outbox)?), offers.consumer())?;
     let offers = job.check(offers.into_inner().and_then(Sorter::finish))?;
     let mut wants = job.check(RunReader::open(&wanted, job.scratch()))?;
     job.check(job.scratch().remove(&wanted.name))?;
@@ -176,7 +177,7 @@ pub(super) fn lend(
     let record_maker = Rc::clone(record_maker);
     let mut handing =
         Handing { wants, has_want, offers, last: Vec::new(), pages: Vec::new(), at: 0, capture, base, record_maker };
-    shuffle(worker, job, "ingest", move |outbox| handing.step(outbox), captures.consumer())
+    shuffle(worker, job, "ingest", move |outbox| Ok(handing.step(outbox)?), captures.consumer())
 }
 
 /// Returns the wanted and the offered digests that this worker knows, sorted.
@@ -186,7 +187,7 @@ fn all_wants(worker: &Worker, context: &Context, wants: &[Want], digests: Option
     for Want { digest, time, url } in wants {
         all.push(&key_of(*digest, NEW), &[&wire::time_key(*time), url.as_bytes()].concat())?;
     }
-    let Some(digests) = digests else { return all.finish() };
+    let Some(digests) = digests else { return Ok(all.finish()?) };
     let (mut digests, mut last) = (digests.finish()?, [0; 9]);
     while let Some((key, _)) = digests.next()? {
         if key != last {
@@ -207,7 +208,7 @@ fn all_wants(worker: &Worker, context: &Context, wants: &[Want], digests: Option
             pushed?;
         }
     }
-    all.finish()
+    Ok(all.finish()?)
 }
 
 /// Joins wanted and offered digests. Returns the revisits that may get links, by digest, on the worker that owns the
@@ -234,7 +235,7 @@ fn meet(worker: &mut Worker, job: &Job, mut mine: Sorted) -> Result<(Run, HashMa
                 }
             }
         }
-        Ok::<_, Error>((wanted.finish()?, digests))
+        Ok::<_, JobError>((wanted.finish()?, digests))
     };
     let (wanted, found) = job.check(met.into_inner().and_then(Sorter::finish).and_then(select))?;
     let mut found: Vec<(u64, bool)> = found.into_iter().collect();
@@ -341,7 +342,7 @@ impl Source {
                 self.job.go_on()?;
             }
         }
-        pages.finish()
+        Ok(pages.finish()?)
     }
 
     /// Returns the held links of a page of the store.

@@ -20,8 +20,6 @@ mod large;
 mod moments;
 
 use crate::Error;
-use crate::engine::scratch::Scratch;
-use crate::engine::wire;
 use crate::stages::held::links::Accumulated;
 use crate::stages::ingest::known_links::hash_of;
 use crate::stages::large_pages::{REVISIT_VALUES, VALUES_MAX};
@@ -31,6 +29,7 @@ use crate::stages::pages::accumulator::moments::Moments;
 use crate::stages::records::{kind, short};
 use std::collections::HashMap;
 use std::ops::Range;
+use webstrata_engine::{Scratch, wire};
 use webstrata_layers::record::join::counted;
 use webstrata_layers::record::presence::Change;
 use webstrata_layers::record::status::{StatusChange, push_status};

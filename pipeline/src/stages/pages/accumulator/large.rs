@@ -9,11 +9,9 @@
 //! that have the links of one record by its hash count as one capture.
 
 use crate::Error;
-use crate::engine::external_sort::Sorter;
-use crate::engine::scratch::Scratch;
-use crate::engine::wire;
 use crate::stages::ingest::known_links::hash_of;
 use crate::stages::pages::accumulator::AccumulatedPage;
+use webstrata_engine::{Scratch, Sorter, wire};
 use webstrata_layers::record::presence::Change;
 
 /// The links of a page on disk, with captures by number; see the head of this file.
@@ -42,7 +40,7 @@ impl LargeAccumulator {
 
     /// Adds the links of a record, for captures that refer to them by hash.
     pub(crate) fn add_set(&mut self, links: &[u8]) -> Result<(), Error> {
-        self.sets.push(&hash_of(links).to_be_bytes(), links)
+        Ok(self.sets.push(&hash_of(links).to_be_bytes(), links)?)
     }
 
     /// Adds a capture that has the links of a record, given by their hash.
@@ -50,7 +48,7 @@ impl LargeAccumulator {
         let mut key = [0; 20];
         key[..16].copy_from_slice(&links.to_be_bytes());
         key[16..].copy_from_slice(&capture.to_be_bytes());
-        self.same.push(&key, &[])
+        Ok(self.same.push(&key, &[])?)
     }
 
     /// Fills in links and changes of a page. Returns whether they are at most `values_max` values. `known` says which
@@ -91,7 +89,7 @@ fn push(links: &mut Sorter, link: [u8; 16], first: u32, last: u32) -> Result<(),
     key[..16].copy_from_slice(&link);
     key[16..20].copy_from_slice(&first.to_be_bytes());
     key[20..].copy_from_slice(&last.to_be_bytes());
-    links.push(&key, &[])
+    Ok(links.push(&key, &[])?)
 }
 
 /// Makes links and changes from sorted stretches.

@@ -2,8 +2,8 @@
 //!
 //! All numbers are about this process. In a cluster, each process shows its numbers.
 
-use crate::engine::meter;
-use crate::engine::state::Runs;
+use crate::meter;
+use crate::state::Runs;
 use serde::Serialize;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
@@ -16,7 +16,7 @@ pub struct Progress(Arc<Counters>);
 #[derive(Debug, Default)]
 struct Counters {
     cancelled: AtomicBool,
-    captures: AtomicU64,
+    input_records: AtomicU64,
     inputs_done: AtomicU64,
     inputs_all: AtomicU64,
     bytes_done: Arc<AtomicU64>,
@@ -46,7 +46,7 @@ struct Current {
     spill_read: u64,
     exchanged_records: u64,
     exchanged_bytes: u64,
-    captures: u64,
+    input_records: u64,
     /// The bytes of temporary files, or the records of a store, that the stage will read.
     expected: u64,
     worked: u64,
@@ -64,10 +64,9 @@ pub struct StageReport {
     pub seconds: f64,
     /// The CPU time of all threads in seconds; 0 if the system does not report the time.
     pub cpu_seconds: f64,
-    /// The number of records that the stage read: captures for `ingest`, records of earlier stages for other stages.
+    /// The number of records that the stage read: of inputs, or of earlier stages.
     pub records_in: u64,
-    /// The bytes that the stage read: of inputs for `ingest`; for other stages, of temporary files that no later stage
-    /// needs.
+    /// The bytes that the stage read: of inputs, or of temporary files that no later stage needs.
     pub bytes_in: u64,
     /// The number of records that the stage left for later stages.
     pub records_out: u64,
@@ -110,8 +109,8 @@ pub struct Moment {
     pub seconds: f64,
     /// The part of the stage's input that was read, from 0 to 1; `None` if the part is unknown.
     pub part: Option<f64>,
-    /// The number of captures read so far.
-    pub captures: u64,
+    /// The number of records read from inputs so far.
+    pub input_records: u64,
     /// The number of inputs (files, or parts of files) finished so far.
     pub inputs_done: u64,
     /// The number of all inputs.
@@ -122,7 +121,7 @@ pub struct Moment {
     pub bytes_all: u64,
     /// The number of records sent between workers in this stage.
     pub exchanged_records: u64,
-    /// The number of records of a store that this stage has processed: pages, captures or URLs.
+    /// The number of records of a store that this stage has processed.
     pub worked: u64,
     /// The bytes written to temporary files so far.
     pub spilled_bytes: u64,
@@ -160,7 +159,7 @@ impl Progress {
         counters.peak_memory.fetch_max(memory_bytes, Relaxed);
         let read = |counter: &AtomicU64| counter.load(Relaxed);
         let mut moment = Moment {
-            captures: read(&counters.captures),
+            input_records: read(&counters.input_records),
             inputs_done: read(&counters.inputs_done),
             inputs_all: read(&counters.inputs_all),
             bytes_done: read(&counters.bytes_done),
@@ -217,7 +216,7 @@ impl Progress {
                 spill_read: read(&counters.spill_read),
                 exchanged_records: read(&counters.exchanged_records),
                 exchanged_bytes: read(&counters.exchanged_bytes),
-                captures: read(&counters.captures),
+                input_records: read(&counters.input_records),
                 expected,
                 worked: read(&counters.worked),
                 taken: (0, 0),
@@ -228,7 +227,7 @@ impl Progress {
     }
 
     /// Counts the runs that a worker was the last to need, and the runs that the worker leaves for later stages.
-    pub fn add_stage(&self, taken: &Runs, made: &Runs) {
+    pub(crate) fn add_stage(&self, taken: &Runs, made: &Runs) {
         if let Ok(mut stages) = self.0.stages.lock()
             && let Some(current) = &mut stages.current
         {
@@ -243,8 +242,8 @@ impl Progress {
         let moment = self.moment();
         let Ok(mut stages) = counters.stages.lock() else { return };
         let Some(current) = stages.current.take() else { return };
-        let captures = moment.captures - current.captures;
-        let (records_in, bytes_in) = if captures > 0 { (captures, moment.bytes_done) } else { current.taken };
+        let read = moment.input_records - current.input_records;
+        let (records_in, bytes_in) = if read > 0 { (read, moment.bytes_done) } else { current.taken };
         let (records_out, bytes_out) = current.made;
         let report = StageReport {
             stage: current.name,
@@ -273,15 +272,15 @@ impl Progress {
 
     /// Sets the processes that the job waits for, and the end of the wait. An empty list means that the job does not
     /// wait.
-    pub fn wait_for(&self, peers: Vec<Missing>, end: Instant) {
+    pub(crate) fn wait_for(&self, peers: Vec<Missing>, end: Instant) {
         if let Ok(mut waiting) = self.0.waiting.lock() {
             *waiting = Some((peers, end)).filter(|(peers, _)| !peers.is_empty());
         }
     }
 
-    /// Counts captures that were read.
-    pub fn add_captures(&self, captures: u64) {
-        self.0.captures.fetch_add(captures, Relaxed);
+    /// Counts records that were read from inputs.
+    pub fn add_input_records(&self, records: u64) {
+        self.0.input_records.fetch_add(records, Relaxed);
     }
 
     /// Counts records of a store that were processed.
@@ -290,7 +289,7 @@ impl Progress {
     }
 
     /// Counts records that were sent to other workers, and their bytes.
-    pub fn add_exchanged(&self, records: u64, bytes: u64) {
+    pub(crate) fn add_exchanged(&self, records: u64, bytes: u64) {
         self.0.exchanged_records.fetch_add(records, Relaxed);
         self.0.exchanged_bytes.fetch_add(bytes, Relaxed);
     }
@@ -312,7 +311,7 @@ impl Progress {
     }
 
     /// Returns the counters of the bytes of temporary files: written, then read.
-    pub fn spill_counters(&self) -> [Arc<AtomicU64>; 2] {
+    pub(crate) fn spill_counters(&self) -> [Arc<AtomicU64>; 2] {
         [Arc::clone(&self.0.spill_written), Arc::clone(&self.0.spill_read)]
     }
 }

@@ -111,11 +111,11 @@ pub fn take_falling<'a>(bytes: &mut &'a [u8]) -> &'a [u8] {
 pub type Record<'a> = (&'a [u8], &'a [u8]);
 
 /// The maximum length of the part of a record before its key: two lengths.
-pub const HEADER_BYTES_MAX: usize = 20;
+pub(crate) const HEADER_BYTES_MAX: usize = 20;
 
 /// Appends a record: length of the key, length of the payload, both in LEB128, key, payload.
 #[inline]
-pub fn append(block: &mut Vec<u8>, key: &[u8], payload: &[u8]) {
+pub(crate) fn append(block: &mut Vec<u8>, key: &[u8], payload: &[u8]) {
     put(block, key.len() as u64);
     put(block, payload.len() as u64);
     block.extend_from_slice(key);
@@ -124,7 +124,7 @@ pub fn append(block: &mut Vec<u8>, key: &[u8], payload: &[u8]) {
 
 /// Takes the first record from the front of `bytes`. Returns key and payload together, and the length of the key.
 #[inline]
-pub fn split<'a>(bytes: &mut &'a [u8]) -> (&'a [u8], usize) {
+pub(crate) fn split<'a>(bytes: &mut &'a [u8]) -> (&'a [u8], usize) {
     let key_length = take_usize(bytes);
     let payload_length = take_usize(bytes);
     let (record, rest) = bytes.split_at(key_length + payload_length);

@@ -22,7 +22,7 @@ pub struct Run {
 
 /// The runs of one collection.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Runs(pub(crate) Vec<Run>);
+pub struct Runs(pub Vec<Run>);
 
 /// A stage of a job.
 pub trait JobStage: Copy + 'static {

@@ -1,4 +1,4 @@
-//! The one dataflow of this crate: every worker produces records, timely carries each record to its worker, and every
+//! The one dataflow of the engine: every worker produces records, timely carries each record to its worker, and every
 //! worker consumes the records that reach it. A stage is a shuffle, or work between two shuffles.
 //!
 //! Records travel in blocks of bytes (about 64 KiB), which cost a tenth of typed vectors when they cross a process.
@@ -11,8 +11,8 @@
 //! A worker that has nothing more to produce helps writers of layers while it waits ([`webstrata_layers::Helpers`]).
 
 use crate::Error;
-use crate::engine::job::{Job, Stopped};
-use crate::engine::wire::append;
+use crate::job::{Job, Stopped};
+use crate::wire::append;
 use serde::{Deserialize, Serialize};
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -87,7 +87,7 @@ impl Outbox {
 }
 
 /// Runs a closure of a stage; its error or panic becomes the error of the job.
-pub fn guarded<T>(job: &Job, stage: &'static str, body: impl FnOnce() -> Result<T, Error>) -> Option<T> {
+pub(crate) fn guarded<T>(job: &Job, stage: &'static str, body: impl FnOnce() -> Result<T, Error>) -> Option<T> {
     let error = match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(value)) => return Some(value),
         Ok(Err(error)) => error,
@@ -103,8 +103,8 @@ pub fn guarded<T>(job: &Job, stage: &'static str, body: impl FnOnce() -> Result<
 
 /// Runs one shuffle on this worker and returns when all workers are done.
 ///
-/// `produce` is called until it returns `false`. Each call sends a bounded number of records (a page, or a batch of a
-/// file). `consume` gets each block that reaches this worker.
+/// `produce` is called until it returns `false`. Each call sends a bounded number of records.
+/// `consume` gets each block that reaches this worker.
 ///
 /// # Errors
 /// [`Stopped`] if any worker of the job has failed.
@@ -197,8 +197,8 @@ pub fn shuffle(
 mod tests {
     use super::*;
     use crate::Progress;
-    use crate::engine::scratch::Scratch;
-    use crate::engine::wire::for_each;
+    use crate::scratch::Scratch;
+    use crate::wire::for_each;
     use std::sync::{Arc, Mutex};
 
     /// Runs one shuffle on two workers; returns the numbers that they received, sorted, and the job.
@@ -222,7 +222,7 @@ mod tests {
             let consume = move |block: Vec<u8>| {
                 for_each(&block, |mut key, payload| {
                     assert_eq!(payload, [7; 50]);
-                    let number = u64::from_be_bytes(crate::engine::wire::take_array(&mut key));
+                    let number = u64::from_be_bytes(crate::wire::take_array(&mut key));
                     assert_eq!(index, u64::from((number / 2).is_multiple_of(3)), "a record for another worker");
                     heard.lock().unwrap().push(number);
                 });

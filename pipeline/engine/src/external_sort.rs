@@ -5,20 +5,20 @@
 //! result depends only on the set of records.
 //!
 //! Records arrive in blocks or one by one. Blocks of the exchange are kept without a copy. When blocks and index exceed
-//! the budget, the sorter sorts the records and writes a run ([`crate::engine::runs`]). If another stage reads the
+//! the budget, the sorter sorts the records and writes a run ([`crate::runs`]). If another stage reads the
 //! records, they end in runs ([`Sorter::into_runs`]). If the same stage reads the records, they are merged from runs,
 //! or stay in memory if they fit ([`Sorter::finish`]).
 //!
 //! Memory: the budget, one block, and a writer or the readers of a merge. Cost: one write and one read of the data that
-//! does not fit. Beyond [`crate::engine::runs::RUNS_MAX`] budgets of data, each further factor of
-//! [`crate::engine::runs::RUNS_MAX`] costs one more write and read.
+//! does not fit. Beyond [`crate::runs::RUNS_MAX`] budgets of data, each further factor of
+//! [`crate::runs::RUNS_MAX`] costs one more write and read.
 
 use crate::Error;
-use crate::engine::meter;
-use crate::engine::runs::{Merge, RunWriter};
-use crate::engine::scratch::Scratch;
-use crate::engine::state::Runs;
-use crate::engine::wire::{self, Record, append, split};
+use crate::meter;
+use crate::runs::{Merge, RunWriter};
+use crate::scratch::Scratch;
+use crate::state::Runs;
+use crate::wire::{self, Record, append, split};
 use std::cell::RefCell;
 use std::cmp::Ordering;
 use std::rc::Rc;

@@ -1,9 +1,9 @@
 //! Agrees on the stage with which all workers of a job resume, and lets workers wait for one another.
 
 use crate::Error;
-use crate::engine::gather;
-use crate::engine::job::{Job, Stopped};
-use crate::engine::shuffle::shuffle;
+use crate::job::{Job, Stopped};
+use crate::workers::gather;
+use crate::workers::shuffle::shuffle;
 use timely::worker::Worker;
 use webstrata_layers::EpochId;
 

@@ -12,8 +12,7 @@
 //! survives. The files are not synced, so a job starts from the beginning after a crash of the machine.
 
 use crate::Error;
-use crate::engine::state::Run;
-use crate::engine::state::{JobState, runs};
+use crate::state::{JobState, Run, runs};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -43,13 +42,13 @@ struct Inner {
 
 /// The contents of `job.json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct JobFile {
+pub(crate) struct JobFile {
     /// The hash by which a later start recognizes the job.
-    pub id: String,
+    pub(crate) id: String,
     /// The row that the job writes.
-    pub row: u32,
+    pub(crate) row: u32,
     /// The epoch that was current when the job began.
-    pub base: Option<EpochId>,
+    pub(crate) base: Option<EpochId>,
 }
 
 impl Scratch {
@@ -57,7 +56,7 @@ impl Scratch {
     ///
     /// # Errors
     /// Another process uses the directory, or the directory cannot be created.
-    pub fn open(
+    pub(crate) fn open(
         around: &Path,
         process: usize,
         id: &str,
@@ -88,7 +87,7 @@ impl Scratch {
 
     /// Removes the files of dead processes with numbers from `processes` on: these processes were part of a larger
     /// cluster.
-    pub fn clear_others(&self, processes: usize) {
+    pub(crate) fn clear_others(&self, processes: usize) {
         let entries = self.0.directory.parent().and_then(|around| fs::read_dir(around).ok());
         for entry in entries.into_iter().flatten().flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
@@ -121,7 +120,7 @@ impl Scratch {
     }
 
     /// Creates a new file and returns its name and the file.
-    pub fn create(&self, what: &str) -> Result<(String, File), Error> {
+    pub(crate) fn create(&self, what: &str) -> Result<(String, File), Error> {
         loop {
             let name = format!("{what}-{}", self.0.next.fetch_add(1, Relaxed));
             match File::options().write(true).create_new(true).open(self.0.directory.join(&name)) {
@@ -133,7 +132,7 @@ impl Scratch {
     }
 
     /// Opens a file and checks that its length is `bytes`.
-    pub fn open_file(&self, name: &str, bytes: u64) -> Result<File, Error> {
+    pub(crate) fn open_file(&self, name: &str, bytes: u64) -> Result<File, Error> {
         let file = File::open(self.0.directory.join(name)).map_err(|source| self.error(source))?;
         let got = file.metadata().map_err(|source| self.error(source))?.len();
         if got != bytes {
@@ -149,28 +148,28 @@ impl Scratch {
     }
 
     /// Counts bytes of temporary files that were written.
-    pub fn count_written(&self, bytes: usize) {
+    pub(crate) fn count_written(&self, bytes: usize) {
         self.0.written.fetch_add(bytes as u64, Relaxed);
     }
 
     /// Returns the bytes written so far.
     #[cfg(test)]
-    pub fn written(&self) -> u64 {
+    pub(crate) fn written(&self) -> u64 {
         self.0.written.load(Relaxed)
     }
 
     /// Counts bytes of temporary files that were read.
-    pub fn count_read(&self, bytes: usize) {
+    pub(crate) fn count_read(&self, bytes: usize) {
         self.0.read.fetch_add(bytes as u64, Relaxed);
     }
 
     /// Returns the job whose files are in this directory.
-    pub fn job(&self) -> Option<JobFile> {
+    pub(crate) fn job(&self) -> Option<JobFile> {
         job_in(&self.0.directory)
     }
 
     /// Records the job whose files are in this directory.
-    pub fn set_job(&self, job: &JobFile) -> Result<(), Error> {
+    pub(crate) fn set_job(&self, job: &JobFile) -> Result<(), Error> {
         self.replace(JOB, job)
     }
 
@@ -203,7 +202,7 @@ impl Scratch {
     }
 
     /// Removes the state of a worker after a stage.
-    pub fn forget(&self, worker: usize, stages: usize) -> Result<(), Error> {
+    pub(crate) fn forget(&self, worker: usize, stages: usize) -> Result<(), Error> {
         self.remove(&state_name(worker, stages))
     }
 
@@ -218,7 +217,7 @@ impl Scratch {
     }
 
     /// Removes all files except the lock and the files in `kept`.
-    pub fn retain(&self, kept: &BTreeSet<String>) -> Result<(), Error> {
+    pub(crate) fn retain(&self, kept: &BTreeSet<String>) -> Result<(), Error> {
         let remove = || -> std::io::Result<()> {
             for entry in fs::read_dir(&self.0.directory)? {
                 let entry = entry?;
@@ -247,7 +246,7 @@ impl Scratch {
     }
 
     /// Removes the directory with its contents, and the directory around it if that is empty then.
-    pub fn remove_all(&self) -> Result<(), Error> {
+    pub(crate) fn remove_all(&self) -> Result<(), Error> {
         fs::remove_dir_all(&self.0.directory).map_err(|source| self.error(source))?;
         if let Some(parent) = self.0.directory.parent() {
             // Other processes may still have their directories there.
@@ -268,7 +267,23 @@ fn state_name(worker: usize, stages: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stages::state::BuildState;
+    use crate::state::Runs;
+    use webstrata_layers::FileEntry;
+
+    #[derive(Clone, Default, Serialize, Deserialize)]
+    struct State {
+        urls: Runs,
+    }
+
+    impl JobState for State {
+        fn collections(&self) -> Vec<&Runs> {
+            vec![&self.urls]
+        }
+
+        fn files(&self) -> &[FileEntry] {
+            &[]
+        }
+    }
 
     fn open(around: &Path, process: usize, id: &str) -> Result<Scratch, Error> {
         Scratch::open(around, process, id, Default::default())
@@ -281,21 +296,21 @@ mod tests {
         let first = open(&around, 0, "one").unwrap();
         assert!(matches!(open(&around, 0, "one"), Err(Error::ScratchInUse { .. })));
         first.set_job(&JobFile { id: "one".into(), row: 7, base: None }).unwrap();
-        let mut run = crate::engine::runs::RunWriter::create("urls", &first).unwrap();
+        let mut run = crate::runs::RunWriter::create("urls", &first).unwrap();
         run.push(b"key", b"payload").unwrap();
-        let mut state = BuildState::default();
+        let mut state = State::default();
         state.urls.0.push(run.finish().unwrap());
         first.save((0, 1), &state).unwrap();
         first.create("garbage").unwrap();
-        first.tidy::<BuildState>(0..1, 3).unwrap();
+        first.tidy::<State>(0..1, 3).unwrap();
         drop(first);
 
         let again = open(&around, 0, "one").unwrap();
         assert_eq!(again.job().unwrap().row, 7);
-        assert_eq!(again.load::<BuildState>(0, 1).unwrap().urls, state.urls);
+        assert_eq!(again.load::<State>(0, 1).unwrap().urls, state.urls);
         assert_eq!(fs::read_dir(around.join("process-0")).unwrap().count(), 4, "lock, job, state, run");
         fs::write(around.join("process-0").join(&state.urls.0[0].name), b"short").unwrap();
-        assert!(again.load::<BuildState>(0, 1).is_none(), "a file of another length is none of ours");
+        assert!(again.load::<State>(0, 1).is_none(), "a file of another length is none of ours");
         drop(again);
 
         let other = open(&around, 0, "two").unwrap();

@@ -9,8 +9,8 @@
 //! If a host vanishes without closing its connections, keep-alive packets notice that within about ten seconds.
 
 use crate::Error;
-use crate::engine::job::Job;
-use crate::engine::{progress, wire};
+use crate::job::Job;
+use crate::{progress, wire};
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream, ToSocketAddrs};
 use std::path::Path;
@@ -69,7 +69,7 @@ impl Cluster {
 
 /// Connects this process with all other processes of the job `id` (32 bytes). Returns one entry for each process; the
 /// entry of this process is `None`.
-pub fn connect(cluster: &Cluster, id: &str, job: &Job) -> Result<Vec<Option<Peer>>, Error> {
+pub(crate) fn connect(cluster: &Cluster, id: &str, job: &Job) -> Result<Vec<Option<Peer>>, Error> {
     let listener = |source| Error::Listen { host: cluster.hosts[cluster.process].clone(), source };
     let socket = TcpListener::bind(&cluster.hosts[cluster.process]).map_err(listener)?;
     socket.set_nonblocking(true).map_err(listener)?;
@@ -173,7 +173,7 @@ fn exchange(stream: &TcpStream, cluster: &Cluster, id: &str, dialled: bool) -> i
 const FAREWELL_BYTES: usize = 48;
 
 /// The connection to another process, as timely uses it.
-pub struct Peer {
+pub(crate) struct Peer {
     connection: Arc<Connection>,
     /// The number of zero bytes at the end of the data read so far.
     zeros: usize,
@@ -261,7 +261,7 @@ impl Stream for Peer {
 mod tests {
     use super::*;
     use crate::Progress;
-    use crate::engine::scratch::Scratch;
+    use crate::scratch::Scratch;
 
     #[test]
     fn a_hosts_file_names_processes() {

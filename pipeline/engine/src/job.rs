@@ -1,6 +1,6 @@
 //! The data that all workers of a process share in a job: memory budget, scratch directory, progress, and first error.
 
-use crate::engine::scratch::Scratch;
+use crate::scratch::Scratch;
 use crate::{Error, Progress};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use webstrata_layers::Helpers;
 
 /// The part of a worker's memory that the writers of one partition's layers take, with their compressor.
-pub const WRITERS_BYTES: usize = 60 << 20;
+pub(crate) const WRITERS_BYTES: usize = 60 << 20;
 
 /// A worker has failed, and the job must stop; the error is in the [`Job`].
 #[derive(Debug)]
@@ -75,7 +75,7 @@ impl Job {
 
     /// Records that a process is gone. `error` names the process, and stops the job if the job is not done after
     /// `in_time`.
-    pub fn gone(&self, error: Error, in_time: Duration) {
+    pub(crate) fn gone(&self, error: Error, in_time: Duration) {
         let when = Instant::now() + in_time;
         if let Ok(mut gone) = self.0.gone.lock()
             && gone.as_ref().is_none_or(|(_, earlier)| when < *earlier)
@@ -86,12 +86,12 @@ impl Job {
     }
 
     /// Records that a worker of this process has finished its work.
-    pub fn finish(&self) {
+    pub(crate) fn finish(&self) {
         self.0.finished.fetch_add(1, SeqCst);
     }
 
     /// Whether all workers of this process have finished their work.
-    pub fn finished(&self) -> bool {
+    pub(crate) fn finished(&self) -> bool {
         self.0.finished.load(SeqCst) == self.0.workers
     }
 
@@ -124,7 +124,7 @@ impl Job {
     }
 
     /// Returns the workers that wait for other workers and may encode row groups in the meantime.
-    pub fn helpers(&self) -> &Helpers {
+    pub(crate) fn helpers(&self) -> &Helpers {
         &self.0.helpers
     }
 
@@ -143,8 +143,8 @@ impl Job {
         (self.0.memory_max / self.0.workers).saturating_sub(WRITERS_BYTES) / 100 * percent
     }
 
-    /// Like [`Job::budget_beside_writers`], while the worker reads crawl files: a record and its body take the memory
-    /// that writers take later.
+    /// Like [`Job::budget_beside_writers`], while the worker reads inputs: what it reads takes the memory that writers
+    /// take later.
     pub fn budget_beside_reader(&self, percent: usize) -> usize {
         self.budget_beside_writers(percent)
     }

@@ -1,6 +1,6 @@
 //! Records in files, which are written once, in order, and read once, alone or merged.
 //!
-//! A run is a file of records in the format of [`crate::engine::wire::append`]. [`Runs`] names the runs of one
+//! A run is a file of records in the format of [`crate::wire::append`]. [`Runs`] names the runs of one
 //! collection, and a checkpoint keeps nothing else of the collection. Readers return records from their buffer without
 //! copying them.
 //!
@@ -8,15 +8,15 @@
 //! [`RUNS_MAX`] runs are read at once.
 
 use crate::Error;
-use crate::engine::scratch::Scratch;
-use crate::engine::state::{Run, Runs};
-use crate::engine::wire::{self, Record};
+use crate::scratch::Scratch;
+use crate::state::{Run, Runs};
+use crate::wire::{self, Record};
 use std::cmp::Ordering;
 use std::fs::File;
 use std::io::{Read, Write};
 
 /// The maximum number of runs that are merged at once; more runs are merged in passes.
-pub const RUNS_MAX: usize = 64;
+pub(crate) const RUNS_MAX: usize = 64;
 /// The size of the write buffer of a run.
 const WRITE_BYTES: usize = 256 << 10;
 /// The size of the read buffer of a run.
@@ -34,12 +34,12 @@ impl Runs {
     }
 
     /// Removes the files.
-    pub fn remove(self, scratch: &Scratch) -> Result<(), Error> {
+    pub(crate) fn remove(self, scratch: &Scratch) -> Result<(), Error> {
         self.0.iter().try_for_each(|run| scratch.remove(&run.name))
     }
 
     /// Merges runs until at most [`RUNS_MAX`] are left, the smallest first.
-    pub fn compact(&mut self, what: &str, scratch: &Scratch) -> Result<(), Error> {
+    pub(crate) fn compact(&mut self, what: &str, scratch: &Scratch) -> Result<(), Error> {
         while self.0.len() > RUNS_MAX {
             self.0.sort_by_key(|run| std::cmp::Reverse(run.bytes));
             let merged = self.0.split_off(self.0.len() - RUNS_MAX);
@@ -49,7 +49,7 @@ impl Runs {
     }
 
     /// Merges all runs into one run and removes the files of the old runs.
-    pub fn merged(self, what: &str, scratch: &Scratch) -> Result<Run, Error> {
+    pub(crate) fn merged(self, what: &str, scratch: &Scratch) -> Result<Run, Error> {
         let mut writer = RunWriter::create(what, scratch)?;
         let mut merge = Merge::open(&self, scratch)?;
         while let Some((key, payload)) = merge.next()? {

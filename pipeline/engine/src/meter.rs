@@ -13,14 +13,14 @@ pub fn memory_bytes() -> u64 {
 }
 
 /// Returns the limit of the address space of the process in bytes; `None` if no limit is set.
-pub fn address_space_max() -> Option<u64> {
+pub(crate) fn address_space_max() -> Option<u64> {
     let limits = read_to_string("/proc/self/limits").ok()?;
     let line = limits.lines().find_map(|line| line.strip_prefix("Max address space"))?;
     line.split_whitespace().next()?.parse().ok()
 }
 
 /// Returns the memory limit of the control group of the process in bytes; `None` if no limit is set.
-pub fn group_memory_max() -> Option<u64> {
+pub(crate) fn group_memory_max() -> Option<u64> {
     let groups = read_to_string("/proc/self/cgroup").ok()?;
     let group = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
     read_to_string(format!("/sys/fs/cgroup{group}/memory.max")).ok()?.trim().parse().ok()
@@ -59,7 +59,7 @@ pub fn give_back() {
 }
 
 /// Returns the CPU time of all threads so far, user and system, in seconds, in steps of a hundredth of a second.
-pub fn cpu_seconds() -> f64 {
+pub(crate) fn cpu_seconds() -> f64 {
     // The name may contain anything but ends at the last parenthesis. After the name, utime and stime are fields 12 and
     // 13. The kernel reports both in hundredths of a second on all platforms.
     let ticks = || -> Option<u64> {
