@@ -24,6 +24,18 @@ use crate::record::time::{AsOf, RangeLength, Window};
 use crate::record::uid::Uid;
 
 /// Consecutive known captures that had a link.
+///
+/// ```
+/// use webstrata_layers::{Captures, Change, Lifespan, Uid, lifespans_of};
+///
+/// // A link that is in the first capture, and again in the third and the fourth one.
+/// let captures = Captures { times: &[100, 200, 300, 400], ..Captures::default() };
+/// let changes = [1, 2].map(|capture| Change { link: 0, capture });
+/// let mut lifespans = Vec::new();
+/// lifespans_of(captures, &[Uid(9)], changes.into_iter(), &mut lifespans);
+/// let lifespan = |first, last| Lifespan { link: Uid(9), first, last };
+/// assert_eq!(lifespans, [lifespan(100, 100), lifespan(300, 400)]);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Lifespan<L = Uid> {
     /// The link.
