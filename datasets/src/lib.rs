@@ -14,6 +14,7 @@
 //! | `capture` | the capture that every reader returns, with its date and digest |
 //! | `generate` | generates crawls, as inputs and as files |
 //! | `tally`, `error` | counts damage and omissions; errors |
+//! | [`probe`] | reads damaged bytes, for tests and fuzzing |
 //!
 //! ```
 //! use webstrata_datasets::{Capture, Finding, LinkKinds, Tally, inputs, open};
@@ -47,6 +48,7 @@ mod formats;
 pub mod generate;
 mod input;
 mod page;
+pub mod probe;
 mod reader;
 mod tally;
 mod url;

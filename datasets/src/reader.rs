@@ -20,7 +20,7 @@ use crate::{Capture, Error, Finding, Tally};
 /// Which links of a page count.
 ///
 /// ```
-/// use webstrata_datasets::{Capture, CaptureReader, LinkKinds, Tally, inputs, open};
+/// use webstrata_datasets::{Capture, LinkKinds, Tally, inputs, open};
 ///
 /// let html = r#"<a href="/about">About</a> <img src="/logo.png">"#;
 /// let http = format!("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n{html}");
@@ -258,7 +258,7 @@ impl Read for CountedSource {
 }
 
 /// A reader of captures from a source of bytes. `path` is the name of the source in the tally.
-fn read(source: Box<dyn Read + Send>, path: &Path, kinds: LinkKinds) -> Result<Box<dyn CaptureReader>, Error> {
+pub(crate) fn read(source: Box<dyn Read + Send>, path: &Path, kinds: LinkKinds) -> Result<Box<dyn CaptureReader>, Error> {
     let io = |error| Error::io(path, error);
     let mut text = Text::new(source).map_err(io)?;
     let notes = text.notes();

@@ -17,6 +17,7 @@
 //! | [`location`] | the location of a store: a directory or a bucket, and files that are complete or absent |
 //! | [`store`] | epochs and commits, identities, leases, garbage collection, translations of UIDs |
 //! | [`read`] | questions and their answers, scans, differences between epochs, checks |
+//! | [`probe`] | reads damaged bytes, for tests and fuzzing |
 //!
 //! # Example
 //!
@@ -67,6 +68,7 @@ pub mod file;
 pub mod format;
 pub mod location;
 mod names;
+pub mod probe;
 pub mod read;
 pub mod record;
 pub mod store;
