@@ -19,25 +19,26 @@
 //! ```
 //! use webstrata_datasets::{Capture, Finding, LinkKinds, Tally, inputs, open};
 //!
-//! // A crawl in its shortest form: one capture a line. The last line ends too early.
+//! // A crawl as JSON lines. The last line ends too early.
 //! let dir = tempfile::tempdir()?;
 //! let file = dir.path().join("crawl.jsonl");
 //! std::fs::write(&file, concat!(
-//!     r#"{"url": "http://example.org/", "timestamp": "20080601120000", "links": ["/about", "http://example.com/"]}"#,
+//!     r#"{"url": "http://example.org/", "ts": "20080601120000", "links": ["/about", "http://example.com/"]}"#,
 //!     "\n",
-//!     r#"{"url": "http://example.org/about", "timestamp": "20080601120"#,
+//!     r#"{"url": "http://example.org/about", "ts": "20080601120"#,
 //! ))?;
 //!
-//! let (mut capture, mut tally) = (Capture::default(), Tally::default());
+//! let (mut capture, mut tally, mut captures) = (Capture::default(), Tally::default(), 0);
 //! for input in inputs(&[file])? {
 //!     let mut reader = open(&input, LinkKinds::default())?;
 //!     while reader.read(&mut capture, &mut tally)? {
 //!         assert_eq!((capture.url.as_str(), capture.time), ("http://example.org/", 1_212_321_600));
 //!         assert_eq!(capture.links.iter().collect::<Vec<_>>(), ["/about", "http://example.com/"]);
+//!         captures += 1;
 //!     }
 //! }
 //! // Damage is counted with its place, and ends nothing.
-//! assert_eq!(tally.counts().collect::<Vec<_>>(), [(Finding::BadJson, 1)]);
+//! assert_eq!((captures, tally.counts().collect::<Vec<_>>()), (1, vec![(Finding::BadJson, 1)]));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 

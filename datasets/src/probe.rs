@@ -50,8 +50,8 @@ pub fn gzip(input: &[u8]) -> usize {
         }
         start = end;
     }
-    for &[low, high, bits] in damages.as_chunks().0 {
-        let place = file.len() * usize::from(u16::from_le_bytes([low, high])) >> 16;
+    for &[low, high, bits] in damages.as_chunks::<3>().0 {
+        let place = (file.len() * usize::from(u16::from_le_bytes([low, high]))) >> 16;
         file[place] ^= bits;
     }
     crawl(&file)

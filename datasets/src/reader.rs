@@ -258,7 +258,11 @@ impl Read for CountedSource {
 }
 
 /// A reader of captures from a source of bytes. `path` is the name of the source in the tally.
-pub(crate) fn read(source: Box<dyn Read + Send>, path: &Path, kinds: LinkKinds) -> Result<Box<dyn CaptureReader>, Error> {
+pub(crate) fn read(
+    source: Box<dyn Read + Send>,
+    path: &Path,
+    kinds: LinkKinds,
+) -> Result<Box<dyn CaptureReader>, Error> {
     let io = |error| Error::io(path, error);
     let mut text = Text::new(source).map_err(io)?;
     let notes = text.notes();

@@ -38,6 +38,6 @@ fn main() -> Result<(), Box<dyn Error>> {
 /// Writes a crawl of one page.
 fn crawl(dir: &Path, day: &str, links: &str) -> std::io::Result<PathBuf> {
     let path = dir.join(format!("{day}.jsonl"));
-    std::fs::write(&path, format!("{{\"url\": \"{PAGE}\", \"timestamp\": \"{day}\", \"links\": [{links}]}}\n"))?;
+    std::fs::write(&path, format!("{{\"url\": \"{PAGE}\", \"ts\": \"{day}\", \"links\": [{links}]}}\n"))?;
     Ok(path)
 }

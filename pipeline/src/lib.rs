@@ -29,8 +29,8 @@
 //!
 //! let dir = tempfile::tempdir()?;
 //! let crawl = |name: &str, line: &str| std::fs::write(dir.path().join(name), line).map(|()| dir.path().join(name));
-//! let june = crawl("june.jsonl", r#"{"url": "http://example.org/", "timestamp": "200806", "links": ["/about"]}"#)?;
-//! let july = crawl("july.jsonl", r#"{"url": "http://example.org/about", "timestamp": "200807", "links": ["/"]}"#)?;
+//! let june = crawl("june.jsonl", r#"{"url": "http://example.org/", "ts": "200806", "links": ["/about"]}"#)?;
+//! let july = crawl("july.jsonl", r#"{"url": "http://example.org/about", "ts": "200807", "links": ["/"]}"#)?;
 //!
 //! // The first crawl makes a store with one row, and the next crawl adds a row. A merge makes one row of both.
 //! let run = RunOptions::new(dir.path().join("store"));

@@ -230,7 +230,7 @@ impl Work for Remove {
 ///
 /// let dir = tempfile::tempdir()?;
 /// let crawl = dir.path().join("crawl.jsonl");
-/// std::fs::write(&crawl, r#"{"url": "http://example.org/", "timestamp": "2008", "links": ["http://example.com/"]}"#)?;
+/// std::fs::write(&crawl, r#"{"url": "http://example.org/", "ts": "2008", "links": ["http://example.com/"]}"#)?;
 /// let run = RunOptions::new(dir.path().join("store"));
 /// build(&BuildOptions::new(run.clone(), vec![crawl]), &Progress::default())?;
 ///

@@ -29,7 +29,7 @@
 //! # use webstrata_pipeline::{BuildOptions, Progress, RunOptions, build};
 //! # let dir = tempfile::tempdir()?;
 //! # let (crawl, store) = (dir.path().join("crawl.jsonl"), dir.path().join("store"));
-//! # let capture = r#"{"url": "http://example.org/", "timestamp": "2008", "links": ["http://example.com/"]}"#;
+//! # let capture = r#"{"url": "http://example.org/", "ts": "2008", "links": ["http://example.com/"]}"#;
 //! # std::fs::write(&crawl, capture)?;
 //! # build(&BuildOptions::new(RunOptions::new(&store), vec![crawl]), &Progress::default())?;
 //!

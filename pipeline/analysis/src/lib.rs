@@ -22,7 +22,7 @@
 //!
 //! let dir = tempfile::tempdir()?;
 //! let crawl = dir.path().join("crawl.jsonl");
-//! std::fs::write(&crawl, r#"{"url": "http://example.org/", "timestamp": "2008", "links": ["/a", "/b"]}"#)?;
+//! std::fs::write(&crawl, r#"{"url": "http://example.org/", "ts": "2008", "links": ["/a", "/b"]}"#)?;
 //! let run = RunOptions::new(dir.path().join("store"));
 //! build(&BuildOptions::new(run.clone(), vec![crawl]), &Progress::default())?;
 //!

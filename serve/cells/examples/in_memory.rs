@@ -17,7 +17,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (crawl, path) = (dir.path().join("crawl.jsonl"), dir.path().join("store"));
     let line = |page: usize| {
         let next = page + 1;
-        format!(r#"{{"url": "http://example.org/{page}", "timestamp": "2008", "links": ["/", "/{next}"]}}"#)
+        format!(r#"{{"url": "http://example.org/{page}", "ts": "2008", "links": ["/", "/{next}"]}}"#)
     };
     std::fs::write(&crawl, (0..1000).map(|page| line(page) + "\n").collect::<String>())?;
     build(&BuildOptions::new(RunOptions::new(&path), vec![crawl]), &Progress::default())?;

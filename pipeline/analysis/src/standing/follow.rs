@@ -123,7 +123,7 @@ pub struct Changeset {
 ///
 /// let dir = tempfile::tempdir()?;
 /// let crawl = dir.path().join("crawl.jsonl");
-/// std::fs::write(&crawl, r#"{"url": "http://example.org/", "timestamp": "2008", "links": ["http://example.com/"]}"#)?;
+/// std::fs::write(&crawl, r#"{"url": "http://example.org/", "ts": "2008", "links": ["http://example.com/"]}"#)?;
 /// let run = RunOptions::new(dir.path().join("store"));
 /// build(&BuildOptions::new(run.clone(), vec![crawl]), &Progress::default())?;
 ///
