@@ -33,8 +33,7 @@ use crate::record::uid::Uid;
 /// let changes = [1, 2].map(|capture| Change { link: 0, capture });
 /// let mut lifespans = Vec::new();
 /// lifespans_of(captures, &[Uid(9)], changes.into_iter(), &mut lifespans);
-/// let lifespan = |first, last| Lifespan { link: Uid(9), first, last };
-/// assert_eq!(lifespans, [lifespan(100, 100), lifespan(300, 400)]);
+/// assert_eq!(lifespans, [(100, 100), (300, 400)].map(|(first, last)| Lifespan { link: Uid(9), first, last }));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Lifespan<L = Uid> {
