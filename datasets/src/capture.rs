@@ -97,6 +97,15 @@ pub struct Digest(pub u128);
 ///
 /// With a bound, texts beyond the bound are on disk until [`Texts::turn`] loads them. All other methods see only the
 /// texts in memory.
+///
+/// ```
+/// use webstrata_datasets::Texts;
+///
+/// let mut links = Texts::default();
+/// links.push("/about");
+/// links.push("http://example.com/");
+/// assert_eq!(links.iter().collect::<Vec<_>>(), ["/about", "http://example.com/"]);
+/// ```
 #[derive(Debug, Default)]
 pub struct Texts {
     text: String,

@@ -74,6 +74,20 @@ impl Profile {
 
 /// The options of a generated crawl; as text `uk:occurrences=100000,seed=1,months=12`, where every part except the
 /// profile is optional.
+///
+/// ```
+/// use webstrata_datasets::{Capture, CaptureReader, GenerateOptions, Generator, Tally};
+///
+/// let options: GenerateOptions = "uk:occurrences=2000,seed=7,months=3".parse()?;
+/// let mut crawl = Generator::new(options);
+/// let (mut capture, mut captures, mut links) = (Capture::default(), 0, 0);
+/// while crawl.read(&mut capture, &mut Tally::default())? {
+///     captures += 1;
+///     links += capture.links.len();
+/// }
+/// assert!(captures > 0 && links > 1000);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct GenerateOptions {
     /// The kind of the crawl.

@@ -14,6 +14,33 @@
 //! | `capture` | the capture that every reader returns, with its date and digest |
 //! | `generate` | generates crawls, as inputs and as files |
 //! | `tally`, `error` | counts damage and omissions; errors |
+//! | [`probe`] | reads damaged bytes, for tests and fuzzing |
+//!
+//! ```
+//! use webstrata_datasets::{Capture, Finding, LinkKinds, Tally, inputs, open};
+//!
+//! // A crawl as JSON lines. The last line ends too early.
+//! let dir = tempfile::tempdir()?;
+//! let file = dir.path().join("crawl.jsonl");
+//! std::fs::write(&file, concat!(
+//!     r#"{"url": "http://example.org/", "ts": "20080601120000", "links": ["/about", "http://example.com/"]}"#,
+//!     "\n",
+//!     r#"{"url": "http://example.org/about", "ts": "20080601120"#,
+//! ))?;
+//!
+//! let (mut capture, mut tally, mut captures) = (Capture::default(), Tally::default(), 0);
+//! for input in inputs(&[file])? {
+//!     let mut reader = open(&input, LinkKinds::default())?;
+//!     while reader.read(&mut capture, &mut tally)? {
+//!         assert_eq!((capture.url.as_str(), capture.time), ("http://example.org/", 1_212_321_600));
+//!         assert_eq!(capture.links.iter().collect::<Vec<_>>(), ["/about", "http://example.com/"]);
+//!         captures += 1;
+//!     }
+//! }
+//! // Damage is counted with its place, and ends nothing.
+//! assert_eq!((captures, tally.counts().collect::<Vec<_>>()), (1, vec![(Finding::BadJson, 1)]));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod capture;
 mod error;
@@ -22,6 +49,7 @@ mod formats;
 pub mod generate;
 mod input;
 mod page;
+pub mod probe;
 mod reader;
 mod tally;
 mod url;

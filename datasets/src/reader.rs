@@ -20,6 +20,31 @@ use crate::reader::detect::Format;
 use crate::{Capture, Error, Finding, Tally};
 
 /// Which links of a page count.
+///
+/// ```
+/// use webstrata_datasets::{Capture, LinkKinds, Tally, inputs, open};
+///
+/// let html = r#"<a href="/about">About</a> <img src="/logo.png">"#;
+/// let http = format!("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n{html}");
+/// let warc = format!(
+///     "WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: http://example.org/\r\n\
+///      WARC-Date: 2008-06-01T12:00:00Z\r\nContent-Type: application/http; msgtype=response\r\n\
+///      Content-Length: {}\r\n\r\n{http}\r\n\r\n",
+///     http.len(),
+/// );
+/// let dir = tempfile::tempdir()?;
+/// std::fs::write(dir.path().join("crawl.warc"), warc)?;
+///
+/// let links = |kinds: LinkKinds| -> Result<Vec<String>, webstrata_datasets::Error> {
+///     let mut capture = Capture::default();
+///     let mut reader = open(&inputs(&[dir.path().join("crawl.warc")])?[0], kinds)?;
+///     assert!(reader.read(&mut capture, &mut Tally::default())?);
+///     Ok(capture.links.iter().map(str::to_owned).collect())
+/// };
+/// assert_eq!(links(LinkKinds::default())?, ["/about"]);
+/// assert_eq!(links(LinkKinds { embeds: true, ..LinkKinds::default() })?, ["/about", "/logo.png"]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkKinds {
     /// `a`, `area`, `frame` and `iframe`.
@@ -235,7 +260,11 @@ impl Read for CountedSource {
 }
 
 /// A reader of captures from a source of bytes. `path` is the name of the source in the tally.
-fn read(source: Box<dyn Read + Send>, path: &Path, kinds: LinkKinds) -> Result<Box<dyn CaptureReader>, Error> {
+pub(crate) fn read(
+    source: Box<dyn Read + Send>,
+    path: &Path,
+    kinds: LinkKinds,
+) -> Result<Box<dyn CaptureReader>, Error> {
     let io = |error| Error::io(path, error);
     let mut text = Text::new(source).map_err(io)?;
     let notes = text.notes();

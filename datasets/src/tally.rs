@@ -195,6 +195,17 @@ pub struct Example {
 }
 
 /// Counts by kind, and the first places of damage.
+///
+/// ```
+/// use std::path::Path;
+/// use webstrata_datasets::{Finding, Tally};
+///
+/// let mut tally = Tally::default();
+/// tally.damage(Finding::BadDate, Path::new("crawl.warc"), 2816, "WARC-Date: yesterday");
+/// tally.count_many(Finding::OtherLinkScheme, 3);
+/// assert_eq!((tally.damaged(), tally.of(Finding::OtherLinkScheme)), (1, 3));
+/// assert_eq!(tally.examples()[0].offset, 2816);
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
     counts: BTreeMap<Finding, u64>,

@@ -72,6 +72,16 @@ impl<'a> Deserialize<'a> for Digest {
 }
 
 /// The identity of an epoch, which tells it from the epochs of other stores.
+///
+/// ```
+/// use webstrata_layers::EpochId;
+///
+/// // The text of `CURRENT`.
+/// let text = "7 0123456789abcdef0123456789abcdef";
+/// let id: EpochId = text.parse()?;
+/// assert_eq!((id.epoch, id.to_string().as_str()), (7, text));
+/// # Ok::<(), webstrata_layers::NotAnIdentity>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct EpochId {
     /// The number of the epoch.

@@ -18,6 +18,7 @@
 //! | [`store`] | epochs and commits, identities, leases, garbage collection, translations of UIDs |
 //! | [`mod@questions`] | questions of several steps, as programs without input and output |
 //! | [`read`] | answers from the files, scans, differences between epochs, checks |
+//! | [`probe`] | reads damaged bytes, for tests and fuzzing |
 //!
 //! # Example
 //!
@@ -68,6 +69,7 @@ pub mod file;
 pub mod format;
 mod identity;
 pub mod location;
+pub mod probe;
 pub mod questions;
 pub mod read;
 pub mod record;

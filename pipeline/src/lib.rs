@@ -21,6 +21,29 @@
 //! | `merge` | the job merge: its stages, and how it replaces UIDs |
 //! | `remove` | the job remove: a row that takes captures and links out |
 //! | `error` | the reasons why a job ends without a store |
+//!
+//! ```
+//! use webstrata_layers::{Store, check};
+//! use webstrata_engine::{Progress, RunOptions};
+//! use webstrata_pipeline::{BuildOptions, MergeOptions, build, merge};
+//!
+//! let dir = tempfile::tempdir()?;
+//! let crawl = |name: &str, line: &str| std::fs::write(dir.path().join(name), line).map(|()| dir.path().join(name));
+//! let june = crawl("june.jsonl", r#"{"url": "http://example.org/", "ts": "200806", "links": ["/about"]}"#)?;
+//! let july = crawl("july.jsonl", r#"{"url": "http://example.org/about", "ts": "200807", "links": ["/"]}"#)?;
+//!
+//! // The first crawl makes a store with one row, and the next crawl adds a row. A merge makes one row of both.
+//! let run = RunOptions::new(dir.path().join("store"));
+//! let progress = Progress::default();
+//! build(&BuildOptions::new(run.clone(), vec![june]), &progress)?;
+//! let report = build(&BuildOptions { update: true, ..BuildOptions::new(run.clone(), vec![july]) }, &progress)?;
+//! assert_eq!((report.epoch, report.counts.captures), (2, 1));
+//! let merged = merge(&MergeOptions { run: run.clone(), rows: None, partition_urls: None }, &progress)?;
+//! assert_eq!((merged.epoch, merged.rows), (3, 2));
+//! assert_eq!(Store::open(&run.store)?.manifest().rows.len(), 1);
+//! assert!(check(&run.store)?.is_sound());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod build;
 mod error;

@@ -222,6 +222,24 @@ impl Work for Remove {
 /// The store does not exist, is damaged, or is being written by another process; a rule selects something that is not a
 /// host; a disk is full; a process is gone. After an error, the store answers as before, and the same call resumes
 /// after the last finished stage.
+///
+/// ```
+/// use webstrata_layers::{Removal, RemovedAs, Selection};
+/// use webstrata_engine::{Progress, RunOptions};
+/// use webstrata_pipeline::{BuildOptions, RemoveOptions, build, remove};
+///
+/// let dir = tempfile::tempdir()?;
+/// let crawl = dir.path().join("crawl.jsonl");
+/// std::fs::write(&crawl, r#"{"url": "http://example.org/", "ts": "2008", "links": ["http://example.com/"]}"#)?;
+/// let run = RunOptions::new(dir.path().join("store"));
+/// build(&BuildOptions::new(run.clone(), vec![crawl]), &Progress::default())?;
+///
+/// let host = Selection::Host("example.org".to_owned());
+/// let rule = Removal { select: host, removed_as: RemovedAs::Page, from: None, to: None, reason: None };
+/// let report = remove(&RemoveOptions { run, rules: vec![rule], keep_names: false }, &Progress::default())?;
+/// assert_eq!((report.epoch, report.removed.pages, report.removed.captures), (2, 1, 1));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn remove(options: &RemoveOptions, progress: &Progress) -> Result<RemoveReport, Error> {
     let mut rules = options.rules.clone();
     rules.sort();

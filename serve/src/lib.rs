@@ -20,6 +20,38 @@
 //! | [`protocol`] | messages, the encoding of lists of links, errors, and resume tokens of paged answers |
 //! | [`answering`] | answers to many question lines together |
 //! | [`guard`] | the guards around every call: limits, deadlines, TLS, tokens, metrics, spans |
+//!
+//! ```
+//! use webstrata_layers::{Direction, Location, Window};
+//! use webstrata_serve::clerk::{Clerk, ClerkOptions};
+//! use webstrata_serve::cluster::ClusterOptions;
+//! use webstrata_serve::dial::Dialer;
+//! use webstrata_serve::server::{Server, ServerOptions};
+//! # use webstrata_engine::{Progress, RunOptions};
+//! # use webstrata_pipeline::{BuildOptions, build};
+//! # let dir = tempfile::tempdir()?;
+//! # let (crawl, store) = (dir.path().join("crawl.jsonl"), dir.path().join("store"));
+//! # let capture = r#"{"url": "http://example.org/", "ts": "2008", "links": ["http://example.com/"]}"#;
+//! # std::fs::write(&crawl, capture)?;
+//! # build(&BuildOptions::new(RunOptions::new(&store), vec![crawl]), &Progress::default())?;
+//!
+//! // `store` is a store in which http://example.org/ links to http://example.com/.
+//! # tokio::runtime::Runtime::new()?.block_on(async {
+//! let options = ServerOptions::new(ClusterOptions::new(dir.path().join("data")));
+//! let server = Server::start(Location::from(&store), ([127, 0, 0, 1], 0).into(), options).await?;
+//!
+//! let addresses = [server.address().to_string()];
+//! let clerk = Clerk::connect(&addresses, Dialer::default(), ClerkOptions::default()).await?;
+//! // All calls of a pinned epoch get answers about the same graph. A call has many questions.
+//! let graph = clerk.at_last(None).await?;
+//! let found = graph.uids(&["http://example.org/", "http://example.net/"]).await?;
+//! assert_eq!(found[1], None);
+//! let links = graph.links(&[found[0].expect("a URL of the store")], Direction::Out, Window::ALWAYS).await?;
+//! assert_eq!(graph.urls(links.get(0)).await?, ["http://example.com/"]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # })?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 pub mod answering;
 pub mod clerk;

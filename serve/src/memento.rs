@@ -13,6 +13,23 @@ use webstrata_layers::{format_digits, format_time};
 pub type Memento<'a> = (i64, &'a str);
 
 /// The TimeMap of a page, with at least one memento.
+///
+/// ```
+/// use webstrata_serve::memento::{TimeMap, http_date, time_of_http_date};
+///
+/// let page = "http://example.org/";
+/// let times = TimeMap {
+///     original: page,
+///     mementos: &[(1_212_321_600, page), (1_243_857_600, page)],
+///     replay: "https://archive.example/web/",
+///     timegate: "https://links.example/timegate/",
+///     timemap: "https://links.example/timemap/",
+/// };
+/// let wanted = time_of_http_date("Sun, 15 Jun 2008 12:00:00 GMT").expect("a date");
+/// let nearest = times.nearest(wanted).expect("a memento");
+/// assert_eq!(http_date(nearest.0), "Sun, 01 Jun 2008 12:00:00 GMT");
+/// assert_eq!(times.memento(nearest), "https://archive.example/web/20080601120000/http://example.org/");
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct TimeMap<'a> {
     /// The URL of the page.

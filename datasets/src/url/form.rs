@@ -12,6 +12,17 @@ use std::borrow::Cow;
 use url::Url;
 
 /// How a reference depends on the URL of its page.
+///
+/// ```
+/// use webstrata_datasets::Form;
+///
+/// // A page at http://example.org/news/1 links to "../about". The payload is found again under another URL.
+/// let form = Form::of("", "../about");
+/// let reference = form.reference("http://example.org/news/1", "http://example.org/about").expect("a known form");
+/// let other = url::Url::parse("http://mirror.example/news/1")?.join(&reference)?;
+/// assert_eq!(other.as_str(), "http://mirror.example/about");
+/// # Ok::<(), url::ParseError>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Form(u8);
 

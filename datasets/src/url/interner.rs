@@ -170,6 +170,21 @@ fn empty_sets(sets: usize) -> Box<[Set]> {
 }
 
 /// Cache of bounded size from raw references to fingerprints.
+///
+/// ```
+/// use webstrata_datasets::{Base, Fingerprint, Interner, URL_BYTES};
+///
+/// let mut interner = Interner::new(1 << 10, URL_BYTES);
+/// let page = Base::new("http://example.org/news/", "")?;
+/// let mut texts = Vec::new();
+/// for reference in ["../about", "/about#team", "http://EXAMPLE.org/about"] {
+///     let link = interner.intern(Some(&page), reference, &mut |_, text| texts.push(text.to_owned()))?;
+///     assert_eq!(link, Fingerprint::of("http://example.org/about"));
+/// }
+/// // Three spellings of one URL: its text is handed over once.
+/// assert_eq!(texts, ["http://example.org/about"]);
+/// # Ok::<(), webstrata_datasets::Finding>(())
+/// ```
 pub struct Interner {
     sets: Box<[Set]>,
     sets_max: usize,

@@ -36,6 +36,16 @@ pub enum NotAUrl {
 /// # Errors
 /// [`NotAUrl::Unparsable`] if the reference does not parse (a relative reference without a base does not parse), and
 /// [`NotAUrl::OtherScheme`] if the scheme is neither http nor https.
+///
+/// ```
+/// use webstrata_url::{NotAUrl, canonical};
+///
+/// let page = url::Url::parse("http://example.org/news/index.html")?;
+/// assert_eq!(canonical(Some(&page), "../about#team").as_deref(), Ok("http://example.org/about"));
+/// assert_eq!(canonical(None, "../about"), Err(NotAUrl::Unparsable));
+/// assert_eq!(canonical(None, "mailto:someone@example.org"), Err(NotAUrl::OtherScheme));
+/// # Ok::<(), url::ParseError>(())
+/// ```
 pub fn canonical(base: Option<&Url>, reference: &str) -> Result<String, NotAUrl> {
     if is_plain(reference) {
         return Ok(reference.to_owned());
@@ -67,6 +77,13 @@ pub fn meant(text: &str) -> Result<Vec<String>, NotAUrl> {
 
 /// Whether a text names only a host: it has no path after the host. In a question about backlinks, such a text means
 /// the whole domain.
+///
+/// ```
+/// use webstrata_url::is_name;
+///
+/// assert!(is_name("example.org"));
+/// assert!(!is_name("example.org/about"));
+/// ```
 #[must_use]
 pub fn is_name(text: &str) -> bool {
     let bare = text.trim().trim_end_matches('/');
@@ -74,6 +91,12 @@ pub fn is_name(text: &str) -> bool {
 }
 
 /// The same URLs with the other scheme, with and without `www.`, and with and without a slash at the end.
+///
+/// ```
+/// let others = webstrata_url::other_spellings(&["http://example.org/a".to_owned()]);
+/// assert!(others.contains(&"https://www.example.org/a/".to_owned()));
+/// assert!(!others.contains(&"http://example.org/a".to_owned()));
+/// ```
 #[must_use]
 pub fn other_spellings(urls: &[String]) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();

@@ -31,6 +31,13 @@
 use std::fmt::Write;
 
 /// The SURT of a URL.
+///
+/// ```
+/// use webstrata_url::surt;
+///
+/// assert_eq!(surt("https://www.Example.org:443/About/?b=2&a=1"), "org,example)/about?a=1&b=2");
+/// assert_eq!(surt("http://example.org/about?a=1&b=2"), "org,example)/about?a=1&b=2");
+/// ```
 pub fn surt(url: &str) -> String {
     let text: String = url.chars().filter(|letter| !matches!(letter, '\t' | '\r' | '\n')).collect();
     let text = text.trim_ascii();

@@ -10,6 +10,13 @@ use arrow_schema::{DataType, Field, Fields, Schema, TimeUnit};
 use serde::{Deserialize, Serialize};
 
 /// A layer of a store.
+///
+/// ```
+/// use webstrata_layers::Layer;
+///
+/// let columns: Vec<String> = Layer::Ol.schema().fields().iter().map(|field| field.name().clone()).collect();
+/// assert_eq!((Layer::Ol.name(), columns), ("ol", vec!["uid".to_owned(), "links".to_owned()]));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Layer {

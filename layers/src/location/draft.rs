@@ -52,6 +52,20 @@ fn begun<T>(path: &Path, make: impl FnOnce() -> io::Result<T>) -> io::Result<T> 
 }
 
 /// A file or directory that is being written; see the head of this file.
+///
+/// ```
+/// use std::io::Write;
+/// use webstrata_layers::Draft;
+///
+/// let dir = tempfile::tempdir()?;
+/// let target = dir.path().join("edges.csv");
+/// let draft = Draft::create(&target)?;
+/// draft.file().write_all(b"source,target\n")?;
+/// assert!(!target.exists());
+/// draft.finish()?;
+/// assert_eq!(std::fs::read(&target)?, b"source,target\n");
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Draft {
     /// The file. For a directory, its lock.

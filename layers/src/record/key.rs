@@ -39,6 +39,20 @@ const MARK: u8 = 0x04;
 const MOVED: u8 = 0x10;
 
 /// Writes the key of a URL to `out`, which is cleared first.
+///
+/// ```
+/// use webstrata_layers::{key, url_of_key};
+///
+/// let mut keys = ["http://www.example.org/b", "http://example.com/", "http://example.org/a"].map(|url| {
+///     let mut out = Vec::new();
+///     key(url, &mut out);
+///     out
+/// });
+/// // Order of keys: by domain, then host, then path.
+/// keys.sort();
+/// let urls = keys.map(|key| url_of_key(&key).expect("a key"));
+/// assert_eq!(urls, ["http://example.com/", "http://example.org/a", "http://www.example.org/b"]);
+/// ```
 pub fn key(url: &str, out: &mut Vec<u8>) {
     out.clear();
     let Some(components) = Components::of(url) else {

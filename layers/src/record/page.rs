@@ -19,6 +19,22 @@ use crate::record::uid::Uid;
 /// One page over all its captures: a record of OL, TS and BV together (Avcular & Suel 2011, section 4).
 ///
 /// `L` is the type of the numbers of URLs: UIDs in a store, numbers of a cell in its link stores.
+///
+/// ```
+/// use webstrata_layers::{Change, Page, Uid, Window};
+///
+/// // Three captures. Link 7 is in all of them. Link 9 is missing from the first one, and present from the second on.
+/// let changes = vec![Change { link: 1, capture: 0 }, Change { link: 1, capture: 1 }];
+/// let (timestamps, links) = (vec![100, 200, 300], vec![Uid(7), Uid(9)]);
+/// let page = Page { uid: Uid(3), timestamps, links, changes, ..Page::default() };
+/// assert_eq!(page.flaw(), None);
+///
+/// let mut links = Vec::new();
+/// page.links_in(Window::as_of(150), &mut links);
+/// assert_eq!(links, [Uid(7)]);
+/// assert!(page.has_link(Uid(9), Window::Seen { from: 150, to: 250 }));
+/// assert_eq!(page.occurrences(), 5);
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Page<L = Uid> {
     /// The number of the page.
@@ -38,6 +54,19 @@ pub struct Page<L = Uid> {
 }
 
 /// The pages that linked to one URL, by time range: a record of IL, TR and IBV together. `L` as in [`Page`].
+///
+/// ```
+/// use webstrata_layers::{Change, InLinks, Uid};
+///
+/// // Page 4 linked in both ranges, page 6 only in the first one.
+/// let changes = vec![Change { link: 1, capture: 1 }];
+/// let record = InLinks { uid: Uid(1), ranges: vec![0, 86_400], sources: vec![Uid(4), Uid(6)], changes };
+/// assert_eq!(record.flaw(), None);
+///
+/// let mut stretches = Vec::new();
+/// record.each_stretch(|source, ranges| stretches.push((record.sources[source], ranges)));
+/// assert_eq!(stretches, [(Uid(4), 0..2), (Uid(6), 0..1)]);
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct InLinks<L = Uid> {
     /// The URL that is linked to.

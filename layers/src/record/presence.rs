@@ -50,6 +50,20 @@ pub enum PresenceError {
 ///
 /// The changes must be in order, and every link must be in some capture (see [`crate::Page::flaw`]). Other changes give
 /// bytes that [`decode`] rejects or misreads.
+///
+/// ```
+/// use webstrata_layers::Change;
+/// use webstrata_layers::record::presence::{decode, encode};
+///
+/// let changes = [Change { link: 0, capture: 2 }, Change { link: 5, capture: 1 }];
+/// let (mut bytes, mut decoded) = (Vec::new(), Vec::new());
+/// encode(&changes, 3, &mut bytes);
+/// decode(&bytes, 6, 3, &mut decoded)?;
+/// assert_eq!((decoded.as_slice(), bytes.len()), (&changes[..], 2));
+/// // A place outside the matrix is an error.
+/// assert!(decode(&bytes, 1, 3, &mut Vec::new()).is_err());
+/// # Ok::<(), webstrata_layers::PresenceError>(())
+/// ```
 pub fn encode(changes: &[Change], captures: usize, out: &mut Vec<u8>) {
     let half = (captures as u64).saturating_sub(1);
     let mut next = 0u64;

@@ -263,6 +263,27 @@ impl Selection {
 }
 
 /// Rules of one store, ready to be looked up.
+///
+/// ```
+/// use webstrata_layers::{Removal, RemovedAs, Removals, Selection, key};
+///
+/// let rule = Removal {
+///     select: Selection::Host("www.example.org".to_owned()),
+///     removed_as: RemovedAs::Both,
+///     from: None,
+///     to: None,
+///     reason: None,
+/// };
+/// // The kept rule has a hash in the place of the name, salted with the identity of the store.
+/// let removals = Removals::new("a store", [rule.kept("a store", false)?]);
+/// let rules = |url| {
+///     let mut url_key = Vec::new();
+///     key(url, &mut url_key);
+///     removals.of(&url_key).len()
+/// };
+/// assert_eq!((rules("http://www.example.org/a"), rules("http://example.org/a")), (1, 0));
+/// # Ok::<(), webstrata_layers::NotAHost>(())
+/// ```
 #[derive(Clone, Default)]
 pub struct Removals {
     salted: Salted,

@@ -38,6 +38,17 @@ impl Sampling {
 }
 
 /// The size of a sample, and how its links are drawn.
+///
+/// ```
+/// use webstrata_layers::{Sample, Sampling, Uid};
+///
+/// let sample = Sample { count: 3, sampling: Sampling::Consistent, seed: 0 };
+/// let (mut one, mut other): (Vec<Uid>, Vec<Uid>) = ((0..100).map(Uid).collect(), (0..100).map(Uid).collect());
+/// sample.draw(Uid(7), &mut one);
+/// sample.draw(Uid(8), &mut other);
+/// // Equal lists give equal samples, whatever page they are of.
+/// assert_eq!((one.len(), &one), (3, &other));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
     /// The number of links, at most.

@@ -34,6 +34,18 @@ pub struct StatusChange {
 }
 
 /// The rule which failures count and so end a page, as of a time; as text `end`, `ignore`, `all`.
+///
+/// ```
+/// use webstrata_layers::record::capture::deciding;
+/// use webstrata_layers::{AsOf, CaptureTime, Failures, Status};
+///
+/// let capture = |time, code| CaptureTime { time, known: true, status: Status::new(code).expect("a status") };
+/// let captures = [capture(100, 200), capture(200, 404), capture(300, 503)];
+/// let decides = |failures| deciding(&captures, AsOf { failures, ..AsOf::new(400) }).map(|capture| capture.time);
+/// assert_eq!(decides(Failures::Ignore), Some(100));
+/// assert_eq!(decides(Failures::End), Some(200));
+/// assert_eq!(decides(Failures::All), Some(300));
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Failures {
     /// 4xx except 429 count; other failures do not.

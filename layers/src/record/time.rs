@@ -137,6 +137,16 @@ pub fn as_of(time: i64) -> Result<Window, WindowError> {
 }
 
 /// The length of the time ranges of the in-link layers; as text `month`, `year`, `day`, or a number of days.
+///
+/// ```
+/// use webstrata_layers::{RangeLength, format_time, parse_time};
+///
+/// let start = RangeLength::Month.start(parse_time("20080615", false)?);
+/// assert_eq!(format_time(start), "2008-06-01T00:00:00Z");
+/// assert_eq!(format_time(RangeLength::Month.end(start)), "2008-06-30T23:59:59Z");
+/// assert_eq!("7".parse(), Ok(RangeLength::Days(7)));
+/// # Ok::<(), webstrata_layers::TimeError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum RangeLength {

@@ -235,7 +235,8 @@ impl Manifest {
             }
             expect(row.row, row.first_uid.0.saturating_add(row.urls), Uid(next))?;
             row.records_sound()?;
-            let pages: u64 = row.partitions.iter().filter_map(|p| p.file(Layer::Ol)).map(|file| file.rows).sum();
+            let pages = row.partitions.iter().filter_map(|p| p.file(Layer::Ol));
+            let pages = pages.fold(0u64, |pages, file| pages.saturating_add(file.rows));
             if row.counts.urls != row.urls || row.counts.pages != pages {
                 return Err(ManifestFlaw::Counts);
             }

@@ -64,6 +64,37 @@ pub const DRAWN_MAX: u64 = 50_000;
 ///
 /// # Errors
 /// [`Unfit`] if the options do not fit together; errors of the store or of the output file; [`Error::Interrupted`].
+///
+/// ```
+/// use webstrata_analysis::{ExportOptions, Format, Names, NodeRule, Target, What, export};
+/// use webstrata_layers::Window;
+/// use webstrata_engine::{Progress, RunOptions};
+/// use webstrata_pipeline::{BuildOptions, build};
+///
+/// let dir = tempfile::tempdir()?;
+/// let crawl = dir.path().join("crawl.jsonl");
+/// std::fs::write(&crawl, r#"{"url": "http://example.org/", "ts": "2008", "links": ["http://example.com/"]}"#)?;
+/// let run = RunOptions::new(dir.path().join("store"));
+/// build(&BuildOptions::new(run.clone(), vec![crawl]), &Progress::default())?;
+///
+/// let out = dir.path().join("edges.csv");
+/// let options = ExportOptions {
+///     run,
+///     what: What::Edges,
+///     format: Format::Csv,
+///     names: Names::Networkx,
+///     target: Target::File(out.clone()),
+///     window: Window::ALWAYS,
+///     nodes: NodeRule::OfDate,
+///     fold: None,
+///     urls: true,
+///     parts: false,
+/// };
+/// let report = export(&options, &mut std::io::sink(), &Progress::default())?;
+/// assert_eq!(report.records, 1);
+/// assert!(std::fs::read_to_string(out)?.starts_with("source,target"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn export(
     options: &ExportOptions,
     stream: &mut (dyn Write + Send + 'static),

@@ -18,6 +18,16 @@ use webstrata_layers::{Links, Reader, Uid};
 use webstrata_url::domain_of;
 
 /// The kind of groups that URLs are folded into.
+///
+/// ```
+/// use webstrata_analysis::Fold;
+///
+/// let url = "http://news.example.co.uk/2008/06/page.html";
+/// assert_eq!(Fold::Host.name_of(url), "news.example.co.uk");
+/// assert_eq!(Fold::Domain.name_of(url), "example.co.uk");
+/// assert_eq!("prefix:1".parse::<Fold>()?.name_of(url), "news.example.co.uk/2008/");
+/// # Ok::<(), webstrata_analysis::FoldError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fold {
     /// Hosts as they are: `www.example.org` is not `example.org`.

@@ -31,6 +31,21 @@ impl Target {
 }
 
 /// An open target for results.
+///
+/// ```
+/// use std::io::Write;
+/// use webstrata_analysis::Outlet;
+///
+/// let dir = tempfile::tempdir()?;
+/// let path = dir.path().join("hosts.csv");
+/// let mut outlet = Outlet::file(&path)?;
+/// outlet.write_all(b"host\nexample.org\n")?;
+/// // Nobody sees a file that is not complete.
+/// assert!(!path.exists());
+/// outlet.finish()?;
+/// assert_eq!(std::fs::read_to_string(&path)?, "host\nexample.org\n");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Outlet<'a> {
     /// The name of the target in messages.
     path: PathBuf,

@@ -61,6 +61,23 @@ pub(crate) fn column(name: &str, of: DataType) -> Field {
 }
 
 /// Writes one table; see the head of this file.
+///
+/// ```
+/// use std::sync::Arc;
+/// use arrow_array::{ArrayRef, StringArray, UInt64Array};
+/// use arrow_schema::{DataType, Field};
+/// use webstrata_analysis::{Outlet, TableFormat, TableWriter};
+///
+/// let dir = tempfile::tempdir()?;
+/// let path = dir.path().join("hosts.csv");
+/// let columns = vec![Field::new("host", DataType::Utf8, false), Field::new("pages", DataType::UInt64, false)];
+/// let mut table = TableWriter::create(Outlet::file(&path)?, TableFormat::Csv, columns, &[])?;
+/// let hosts: ArrayRef = Arc::new(StringArray::from(vec!["example.com", "example.org"]));
+/// table.write(vec![hosts, Arc::new(UInt64Array::from(vec![3, 5]))])?;
+/// assert_eq!(table.finish()?, 2);
+/// assert_eq!(std::fs::read_to_string(&path)?, "host,pages\nexample.com,3\nexample.org,5\n");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct TableWriter<'a> {
     sheet: Sheet<'a>,
     schema: Arc<Schema>,

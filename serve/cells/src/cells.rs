@@ -33,57 +33,7 @@ use crate::image::{Image, Residence};
 use crate::links::encoding::Encodings;
 use crate::scratch::{RowsScratch, Scratch};
 
-/// All cells of an epoch.
-///
-/// ```
-/// use webstrata_cells::Cells;
-/// use webstrata_cells::image::Residence;
-/// use webstrata_cells::image::label::partitions;
-/// use webstrata_cells::disk::load::{Options, write_cell};
-/// use webstrata_cells::links::encoding::Encodings;
-/// use webstrata_layers::{Links, Store, Window};
-///
-/// # use webstrata_layers::*;
-/// # let dir = tempfile::tempdir()?;
-/// # {
-/// # let time = |text| parse_time(text, false).expect("a time");
-/// # let (timestamps, changes) = (vec![time("20080601"), time("20090601")], vec![Change { link: 0, capture: 1 }]);
-/// # let page = Page { uid: Uid(1), timestamps, links: vec![Uid(0)], changes, ..Page::default() };
-/// # let ranges = vec![RangeLength::Month.start(time("20080601"))];
-/// # let linked = InLinks { uid: Uid(0), ranges, sources: vec![Uid(1)], changes: vec![] };
-/// # let writer = StoreWriter::open(dir.path(), "example", None)?;
-/// # let row = writer.begin_row()?;
-/// # let mut urls = UrlWriter::create(&row, 0)?;
-/// # urls.push(Uid(0), "http://example.com/", "com,example)/")?;
-/// # urls.push(Uid(1), "http://example.org/", "org,example)/")?;
-/// # let first_key = urls.first_key();
-/// # let mut out = OutlinksWriter::create(&row, 0)?;
-/// # out.push(&page, &Evidence::default())?;
-/// # let mut into = InlinksWriter::create(&row, 0)?;
-/// # into.push(&linked)?;
-/// # let files = [urls.finish()?, out.finish()?, into.finish()?].concat();
-/// # let (first_uid, first_record) = (Uid(0), Uid(0));
-/// # let partitions = vec![PartitionEntry { partition: 0, first_uid, urls: 2, first_record, first_key, files }];
-/// # let mut counts = Counts { urls: 2, ..Counts::default() };
-/// # counts.add_page(&page);
-/// # let (row, updates, removes, elsewhere) = (row.row(), 1, false, 0);
-/// # let rows = vec![RowEntry { row, first_uid, urls: 2, updates, removes, elsewhere, partitions, counts }];
-/// # let (in_range, provenance) = (RangeLength::Month, Provenance::default());
-/// # writer.commit(NewEpoch { rows, in_range, provenance, translation: None })?;
-/// # }
-/// // `dir` has a store in which http://example.org/ links to http://example.com/.
-/// let store = dir.path();
-/// // An image beside the layers for each partition, and all of them mapped into memory.
-/// let layers = Store::open(store)?;
-/// for (row, partition) in partitions(&layers) {
-///     write_cell(&layers, store, row, partition, Options::default())?;
-/// }
-/// let cells = Cells::open(&layers, Residence::Mapped, Encodings::STRATA)?.expect("an image of each partition");
-/// let page = cells.uid("http://example.org/")?.expect("a URL of the store");
-/// let links = cells.out_links(page, Window::ALWAYS)?;
-/// assert_eq!(cells.urls_of(&links)?, ["http://example.com/"]);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
+/// All cells of an epoch. The [crate documentation](crate) has an example.
 pub struct Cells {
     epoch: u64,
     in_range: RangeLength,

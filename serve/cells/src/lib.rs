@@ -22,6 +22,33 @@
 //! | [`mod@bench`] | the duration of questions |
 //!
 //! Callers pass encodings other than strata as [`links::encoding::Encodings`]; this crate depends on none of them.
+//!
+//! ```
+//! use webstrata_cells::Cells;
+//! use webstrata_cells::image::Residence;
+//! use webstrata_cells::image::label::partitions;
+//! use webstrata_cells::disk::load::{Options, write_cell};
+//! use webstrata_cells::links::encoding::Encodings;
+//! use webstrata_layers::{Direction, Links, Precision, Store, Window};
+//! # use webstrata_engine::{Progress, RunOptions};
+//! # use webstrata_pipeline::{BuildOptions, build};
+//! # let dir = tempfile::tempdir()?;
+//! # let (crawl, path) = (dir.path().join("crawl.jsonl"), dir.path().join("store"));
+//! # let capture = r#"{"url": "http://example.org/", "ts": "2008", "links": ["http://example.com/"]}"#;
+//! # std::fs::write(&crawl, capture)?;
+//! # build(&BuildOptions::new(RunOptions::new(&path), vec![crawl]), &Progress::default())?;
+//!
+//! // `path` is a store in which http://example.org/ links to http://example.com/.
+//! let store = Store::open(&path)?;
+//! for (row, partition) in partitions(&store) {
+//!     write_cell(&store, &path, row, partition, Options::default())?;
+//! }
+//! let cells = Cells::open(&store, Residence::Mapped, Encodings::STRATA)?.expect("an image of each partition");
+//! let target = cells.uid("http://example.com/")?.expect("a URL of the store");
+//! assert_eq!(cells.urls_of(&cells.in_links(target, Window::ALWAYS, Precision::Exact)?)?, ["http://example.org/"]);
+//! assert_eq!(cells.degree(target, Direction::Out, Window::ALWAYS)?, 0);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 pub mod bench;
 pub mod cells;

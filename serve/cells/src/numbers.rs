@@ -205,6 +205,20 @@ impl Sorted {
 }
 
 /// The numbers of a cell.
+///
+/// ```
+/// use webstrata_cells::numbers::{Numbers, encode};
+/// use webstrata_cells::{Node, Number};
+/// use webstrata_layers::Uid;
+///
+/// // A cell of a later row: of the sixteen UIDs from 100, three have a record.
+/// let (uids, interval) = ([Uid(103), Uid(104), Uid(113)], Uid(100)..Uid(116));
+/// let numbers = Numbers::open(encode(&uids, &interval).into(), interval)?;
+/// assert_eq!((numbers.node(Uid(104)), numbers.node(Uid(105))), (Some(Node(1)), None));
+/// let number = numbers.number(Uid(113)).expect("a UID with a record");
+/// assert_eq!((number, numbers.uid(number)), (Number(numbers.first().0 + 2), Uid(113)));
+/// # Ok::<(), webstrata_cells::Damage>(())
+/// ```
 pub struct Numbers {
     interval: Range<Uid>,
     nodes: usize,

@@ -32,6 +32,13 @@ use webstrata_cells::links::strata;
 use webstrata_cells::{Absent, Damage, EncodeError};
 
 /// The tag of an encoding in the header of an image.
+///
+/// ```
+/// use webstrata_codecs::CodecTag;
+///
+/// assert_eq!(CodecTag::from_name("link3"), Some(CodecTag::Link3));
+/// assert!(CodecTag::ALL.iter().all(|tag| CodecTag::from_name(tag.name()) == Some(*tag)));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum CodecTag {

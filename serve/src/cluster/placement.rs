@@ -70,6 +70,22 @@ impl Capacity {
 /// For each cell of a row, all `servers` by index, and how many of them the cell is placed on: first these servers (at
 /// most `copies`), then the others in the order of their scores. Cells are placed only on servers that accept cells
 /// (`takes`). The first server of a cell is asked first, so the first servers are spread evenly too.
+///
+/// ```
+/// use webstrata_serve::cluster::placement::{Load, place};
+///
+/// let cells: Vec<Load> = (0..30).map(|partition| Load { partition, weight: 1 }).collect();
+/// let first = |servers: &[&str]| -> Vec<String> {
+///     let placed = place(1, &cells, servers, &vec![true; servers.len()], 2);
+///     placed.iter().map(|(order, _)| servers[order[0]].to_owned()).collect()
+/// };
+/// let before = first(&["a:7400", "b:7400", "c:7400"]);
+/// for server in ["a:7400", "b:7400", "c:7400"] {
+///     assert!((8..=12).contains(&before.iter().filter(|first| *first == server).count()));
+/// }
+/// // Every server computes the same placement, in whatever order it has met the others.
+/// assert_eq!(first(&["c:7400", "a:7400", "b:7400"]), before);
+/// ```
 pub fn place(
     row: u32,
     cells: &[Load],

@@ -28,6 +28,23 @@ pub const FREE: usize = 1 << 20;
 
 /// The memory that calls share. Clones of a budget share the same memory. The default has no bound, for questions
 /// within a process.
+///
+/// ```
+/// use std::time::Duration;
+/// use webstrata_serve::guard::memory::{Budget, FREE};
+///
+/// # tokio::runtime::Runtime::new().expect("a runtime").block_on(async {
+/// // 16 MiB for all calls, 8 MiB for one call, and no waiting.
+/// let budget = Budget::new(16 << 20, 8 << 20, Duration::ZERO);
+/// let call = budget.charge();
+/// call.keep(4 << 20).await?;
+/// assert!(budget.held_bytes() >= (4 << 20) - FREE);
+/// assert!(call.keep(32 << 20).await.is_err());
+/// drop(call);
+/// assert_eq!(budget.held_bytes(), 0);
+/// # Ok::<(), tonic::Status>(())
+/// # }).expect("charges");
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Budget(Option<Arc<Pot>>);
 

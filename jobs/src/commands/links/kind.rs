@@ -84,29 +84,33 @@ impl Kind {
         let mut selected = SELECTING.into_iter().filter(|(option, _)| is_given(option));
         let (selecting, kind) = selected.next().unwrap_or(("", Links));
         if let Some((other, _)) = selected.next() {
-            return Err(Usage(format!("{selecting} does not go with {other}")));
+            return Err(refused(format!("{selecting} does not go with {other}")));
         }
         let given = OPTIONS.into_iter().filter(|(option, _)| is_given(option));
         for (option, kinds) in given.filter(|(_, kinds)| !kinds.contains(&kind)) {
             let with = || SELECTING.iter().filter(|(_, kind)| kinds.contains(kind)).map(|(option, _)| *option);
-            return Err(Usage(match selecting {
+            return Err(refused(match selecting {
                 "" => format!("{option} goes with {}", with().collect::<Vec<_>>().join(" or ")),
                 _ => format!("{option} does not go with {selecting}"),
             }));
         }
         let needs = |option: &str, needed: &str| {
             let is_missing = is_given(option) && !is_given(needed);
-            if is_missing { Err(Usage(format!("{option} needs {needed}"))) } else { Ok(()) }
+            if is_missing { Err(refused(format!("{option} needs {needed}"))) } else { Ok(()) }
         };
         needs("--first", "--in")?;
         needs("--range-precision", "--in")?;
         for end in ["--from", "--to"] {
             if is_given("--at") && is_given(end) {
-                return Err(Usage(format!("--at does not go with {end}")));
+                return Err(refused(format!("--at does not go with {end}")));
             }
         }
         Ok(kind)
     }
+}
+
+fn refused(text: String) -> Usage {
+    Usage(text.into())
 }
 
 #[cfg(test)]

@@ -27,6 +27,16 @@ pub enum Fate {
 }
 
 /// The death of a page, and its return.
+///
+/// ```
+/// use webstrata_layers::record::capture::fate::deaths;
+/// use webstrata_layers::{CaptureTime, Death, Status};
+///
+/// let gone = Status::new(404).expect("a status");
+/// let capture = |time, status| CaptureTime { time, known: true, status };
+/// let captures = [capture(100, Status::OK), capture(200, gone), capture(300, gone), capture(400, Status::OK)];
+/// assert_eq!(deaths(captures), [Death { died: 200, seen: 100, status: gone, returned: Some(400) }]);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Death {
     /// The time of the failure that ended the page.

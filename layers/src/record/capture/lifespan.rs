@@ -10,6 +10,17 @@ use crate::record::presence::Change;
 use crate::record::uid::Uid;
 
 /// Consecutive known captures that had a link.
+///
+/// ```
+/// use webstrata_layers::{Captures, Change, Lifespan, Uid, lifespans_of};
+///
+/// // A link that is in the first capture, and again in the third and the fourth one.
+/// let captures = Captures { times: &[100, 200, 300, 400], ..Captures::default() };
+/// let changes = [1, 2].map(|capture| Change { link: 0, capture });
+/// let mut lifespans = Vec::new();
+/// lifespans_of(captures, &[Uid(9)], changes.into_iter(), &mut lifespans);
+/// assert_eq!(lifespans, [(100, 100), (300, 400)].map(|(first, last)| Lifespan { link: Uid(9), first, last }));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Lifespan<L = Uid> {
     /// The link.

@@ -5,6 +5,15 @@
 use super::{domain_prefix, host_of, host_prefix, url_prefix};
 
 /// Which URLs match a URL.
+///
+/// ```
+/// use webstrata_layers::{Lookup, Match};
+///
+/// // All keys of a domain begin alike, so that its URLs are one interval of UIDs.
+/// let domain = Match::Domain.lookup("http://www.example.org/a");
+/// assert_eq!(domain, Some(Lookup::Keys(b"org,example,www,".to_vec())));
+/// assert_eq!(Match::Exact.lookup("http://example.org/a"), Some(Lookup::Url));
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Match {
     /// The URL itself.

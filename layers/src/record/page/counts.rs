@@ -60,13 +60,13 @@ impl Counts {
 
     /// Adds other counts to these counts. A page or link that is in both counts twice.
     pub fn add(&mut self, other: &Counts) {
-        self.urls += other.urls;
-        self.pages += other.pages;
-        self.captures += other.captures;
-        self.unknown_captures += other.unknown_captures;
-        self.failed_captures += other.failed_captures;
-        self.links += other.links;
-        self.occurrences += other.occurrences;
+        self.urls = self.urls.saturating_add(other.urls);
+        self.pages = self.pages.saturating_add(other.pages);
+        self.captures = self.captures.saturating_add(other.captures);
+        self.unknown_captures = self.unknown_captures.saturating_add(other.unknown_captures);
+        self.failed_captures = self.failed_captures.saturating_add(other.failed_captures);
+        self.links = self.links.saturating_add(other.links);
+        self.occurrences = self.occurrences.saturating_add(other.occurrences);
         self.first_time = self.first_time.into_iter().chain(other.first_time).min();
         self.last_time = self.last_time.into_iter().chain(other.last_time).max();
     }

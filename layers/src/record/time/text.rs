@@ -83,6 +83,15 @@ enum Written {
 ///
 /// # Errors
 /// The text has another form, or a day, an hour or another part does not exist.
+///
+/// ```
+/// use webstrata_layers::{format_time, parse_time};
+///
+/// assert_eq!(format_time(parse_time("2008-02", false)?), "2008-02-01T00:00:00Z");
+/// assert_eq!(format_time(parse_time("2008-02", true)?), "2008-02-29T23:59:59Z");
+/// assert!(parse_time("2008-02-30", false).is_err());
+/// # Ok::<(), webstrata_layers::TimeError>(())
+/// ```
 pub fn parse_time(text: &str, end: bool) -> Result<i64, TimeError> {
     let no_such = |part| TimeError::NoSuch { part, text: text.to_owned() };
     let time = match written(text).ok_or_else(|| TimeError::Form { text: text.to_owned() })? {

@@ -50,6 +50,18 @@ struct Step {
 ///
 /// # Errors
 /// The errors of `links_of`.
+///
+/// ```
+/// // 0 -> 1 -> 2 -> 0, and 2 -> 3.
+/// let links: [&[u32]; 4] = [&[1], &[2], &[0, 3], &[]];
+/// let components = webstrata_analysis::strongly_connected(4, |number, out| {
+///     out.extend_from_slice(links[number as usize]);
+///     Ok::<(), std::convert::Infallible>(())
+/// })?;
+/// assert!(components[0] == components[1] && components[1] == components[2]);
+/// assert_ne!(components[2], components[3]);
+/// # Ok::<(), std::convert::Infallible>(())
+/// ```
 pub fn strongly_connected<E>(
     urls: u32,
     mut links_of: impl FnMut(u32, &mut Vec<u32>) -> Result<(), E>,

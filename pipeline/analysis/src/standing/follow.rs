@@ -109,6 +109,41 @@ pub struct Changeset {
 /// # Errors
 /// [`JobError::Cancelled`]; a start after an epoch that is retired, or after which the store was rebuilt; too little
 /// memory; files that cannot be read or are damaged; the errors of `sink`.
+///
+/// ```
+/// use std::time::Duration;
+/// use webstrata_analysis::Error;
+/// use webstrata_analysis::standing::{Event, FollowOptions, Standing, Start, Value, follow};
+/// use webstrata_engine::{Progress, RunOptions};
+/// use webstrata_pipeline::{BuildOptions, build};
+///
+/// let dir = tempfile::tempdir()?;
+/// let crawl = dir.path().join("crawl.jsonl");
+/// std::fs::write(&crawl, r#"{"url": "http://example.org/", "ts": "2008", "links": ["http://example.com/"]}"#)?;
+/// let run = RunOptions::new(dir.path().join("store"));
+/// build(&BuildOptions::new(run.clone(), vec![crawl]), &Progress::default())?;
+///
+/// let options = FollowOptions {
+///     store: run.store,
+///     standing: Standing::Top { k: 1 },
+///     start: Start::Now,
+///     until: None,
+///     once: true,
+///     whole: false,
+///     every: Duration::from_secs(1),
+///     workers: 1,
+///     memory_max: 1 << 30,
+/// };
+/// let mut rows = Vec::new();
+/// follow(&options, &Progress::default(), |event| -> Result<(), Error> {
+///     if let Event::Rows(some) = event {
+///         rows.extend(some);
+///     }
+///     Ok(())
+/// })?;
+/// assert_eq!((rows[0].key[0].as_str(), &rows[0].after), ("http://example.com/", &Some(Value::Into(1))));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn follow<E: From<Error>>(
     options: &FollowOptions,
     progress: &Progress,

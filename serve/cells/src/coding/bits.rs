@@ -2,6 +2,18 @@
 //! stays inside its bytes: beyond the end it reads zeros, and [`BitReader::overran`] returns true.
 
 /// Appends bits to bytes.
+///
+/// ```
+/// use webstrata_cells::coding::bits::{BitReader, BitWriter};
+///
+/// let mut out = BitWriter::default();
+/// out.write(5, 3);
+/// out.write_sized(1000);
+/// assert_eq!(out.len(), 3 + 6 + 10);
+/// let bytes = out.into_bytes();
+/// let mut bits = BitReader::new(&bytes, 0);
+/// assert_eq!((bits.read(3), bits.read_sized(), bits.overran()), (5, 1000, false));
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct BitWriter {
     bytes: Vec<u8>,

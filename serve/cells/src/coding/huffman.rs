@@ -15,6 +15,22 @@ pub const SYMBOLS_MAX: usize = 1 << 12;
 const PART: &str = "Huffman code";
 
 /// A code for writing.
+///
+/// ```
+/// use webstrata_cells::coding::bits::{BitReader, BitWriter};
+/// use webstrata_cells::coding::huffman::{BITS_MAX, Code, Decoder};
+///
+/// let code = Code::fit(&[90, 5, 0, 5], BITS_MAX);
+/// assert_eq!((code.bits(0), code.bits(1), code.has(2)), (1, 2, false));
+/// let mut out = BitWriter::default();
+/// code.store(&mut out);
+/// [3, 0, 0, 1].iter().for_each(|&symbol| code.write(symbol, &mut out));
+/// let bytes = out.into_bytes();
+/// let mut bits = BitReader::new(&bytes, 0);
+/// let decoder = Decoder::load(&mut bits, 4, BITS_MAX)?;
+/// assert_eq!([(); 4].map(|()| decoder.read(&mut bits)), [3, 0, 0, 1]);
+/// # Ok::<(), webstrata_cells::Damage>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Code {
     /// The bits of each symbol's code; 0 if the symbol does not occur.

@@ -5,6 +5,16 @@
 //! distances.
 
 /// Lists of links, one a node, one after the other: the input of encoders, and the plain form that tests compare with.
+///
+/// ```
+/// use webstrata_cells::links::lists::Lists;
+///
+/// // Node 0 has the number 1000.
+/// let mut lists = Lists { first: 1000, ..Lists::default() };
+/// lists.push(&[1000, 1001]);
+/// lists.push(&[]);
+/// assert_eq!((lists.nodes(), lists.list(0), lists.list(1)), (2, &[1000, 1001][..], &[][..]));
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lists {
     /// The number of node 0.
