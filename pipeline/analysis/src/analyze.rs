@@ -564,7 +564,8 @@ impl Plan {
                     Analysis::Wcc => wcc::wcc(ground, &graph, nodes),
                     Analysis::Triangles => triangles::triangles(ground, graph, nodes),
                     Analysis::Menus(share, pages) => menus::menus(ground, &graph, share, pages),
-                    _ => scc::scc(ground, graph, nodes),
+                    Analysis::Scc => scc::scc(ground, graph, nodes),
+                    _ => ground.job.check(Err(Error::Internal("an analysis without a computation over UIDs"))),
                 };
             }
         };
@@ -583,7 +584,8 @@ impl Plan {
             Analysis::Harmonic(bits) => harmonic::harmonic(ground, slice, bits),
             Analysis::Locality => locality::locality(ground, slice),
             Analysis::Rot(fold) => rot::rot(ground, slice, fold),
-            _ => degrees::degrees(ground, slice),
+            Analysis::Degrees => degrees::degrees(ground, slice),
+            _ => ground.job.check(Err(Error::Internal("an analysis without a computation over links"))),
         }
     }
 }
