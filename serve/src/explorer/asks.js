@@ -61,10 +61,7 @@ export const asks = {
     [targetIn(state), ...(state.and ? [targetOf(state.and)] : [])].map((target) =>
       question(target, choiceOf(state), whenOf(state)),
     ),
-  neighbourhood: (state) => [
-    aroundPath(state),
-    barcodePath(state.url, "out", 1),
-  ],
+  neighbourhood: (state) => [aroundPath(state), barcodePath(state.url, "out", 1)],
   deaths: (state) => [deathsPath(state)],
   store: () => ["v1/overview", "v1/stats", "v1/topology"].map((name) => path(name, {})),
 };

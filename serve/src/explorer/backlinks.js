@@ -194,9 +194,7 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
         set({ event: value === "any" ? undefined : value });
         load();
       }),
-      chooser("Sort", words("first", "last", "most", "key"), choice.order, (value) =>
-        go({ ...now(), order: value }),
-      ),
+      chooser("Sort", words("first", "last", "most", "key"), choice.order, (value) => go({ ...now(), order: value })),
       dates.element,
       filter,
       who,

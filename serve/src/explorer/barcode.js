@@ -482,8 +482,7 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
     const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page };
     const middle = (scene.from + scene.to) / 2;
     if (shownTable) return false;
-    if (steps[event.key])
-      choose(scene.current < 0 ? scene.rowNear(scene.scroll) : scene.current + steps[event.key]);
+    if (steps[event.key]) choose(scene.current < 0 ? scene.rowNear(scene.scroll) : scene.current + steps[event.key]);
     else if (event.key === "Home") choose(0);
     else if (event.key === "End") choose(scene.order.rows.length - 1);
     else if (event.key === "Enter" && scene.order.rows[scene.current] && !event.target.closest("button, a"))

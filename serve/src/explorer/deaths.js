@@ -372,10 +372,7 @@ export async function open({ root, state, set, go, call, say, drawn, isOpen }) {
     key,
     resize: draw,
     close: () => watch.disconnect(),
-    print: () => [
-      elementOf(alone()),
-      root.querySelector("table.dead")?.cloneNode(true),
-    ],
+    print: () => [elementOf(alone()), root.querySelector("table.dead")?.cloneNode(true)],
     picture: () => ({ answer, rows, years, chosen: chosen() }),
   };
 }

@@ -22,8 +22,7 @@ const COLUMN = 88;
 /** From which width on the key stands beside the chart, not in it. */
 const KEY = 200;
 
-const xOf = (view, at) =>
-  view.left + ((at - view.from) / (view.to - view.from)) * (view.width - view.left - RIGHT);
+const xOf = (view, at) => view.left + ((at - view.from) / (view.to - view.from)) * (view.width - view.left - RIGHT);
 export const timeAt = (view, x) =>
   view.from + ((x - view.left) / (view.width - view.left - RIGHT)) * (view.to - view.from);
 

@@ -26,7 +26,11 @@ export function hostTable(answer, beside, choose) {
     el(
       "tr",
       {},
-      el("td", {}, act(safe(host) || "no host", () => host && choose(host))),
+      el(
+        "td",
+        {},
+        act(safe(host) || "no host", () => host && choose(host)),
+      ),
       ...numbers.map((number) =>
         number === undefined
           ? el("td", { class: "n", text: "?", title: "Not among the hosts with the most pages" })

@@ -171,13 +171,7 @@ function tokenForm(message) {
     keepToken(given.value.trim());
     show(state);
   };
-  return el(
-    "form",
-    { onsubmit: submit },
-    el("p", { text: safe(message) }),
-    given,
-    el("button", { text: "Use it" }),
-  );
+  return el("form", { onsubmit: submit }, el("p", { text: safe(message) }), given, el("button", { text: "Use it" }));
 }
 
 /** Pages that are like the one that is not there. */
@@ -231,11 +225,7 @@ function keys() {
   ];
   dialog(
     "Keys",
-    el(
-      "dl",
-      {},
-      ...list.flatMap(([key, what]) => [el("dt", {}, el("kbd", { text: key })), el("dd", { text: what })]),
-    ),
+    el("dl", {}, ...list.flatMap(([key, what]) => [el("dt", {}, el("kbd", { text: key })), el("dd", { text: what })])),
   );
 }
 

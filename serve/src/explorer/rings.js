@@ -156,15 +156,10 @@ export function ringsOf(around, names, view) {
       const [tx, ty] = [x + cos * (round + 11), y + sin * (round + 14) + 4];
       const room =
         align === "left" ? view.layout.width - tx : align === "right" ? tx : 2 * Math.min(tx, view.layout.width - tx);
-      const text = fitted(
-        context,
-        sector.name.startsWith("others") ? "others" : safe(sector.name),
-        Math.max(20, room),
-      );
+      const text = fitted(context, sector.name.startsWith("others") ? "others" : safe(sector.name), Math.max(20, room));
       const width = context.measureText(text).width;
       const left = align === "left" ? tx : align === "right" ? tx - width : tx - width / 2;
-      if (taken.some((box) => left < box[2] && left + width > box[0] && ty - 10 < box[3] && ty + 3 > box[1]))
-        continue;
+      if (taken.some((box) => left < box[2] && left + width > box[0] && ty - 10 < box[3] && ty + 3 > box[1])) continue;
       taken.push([left - 4, ty - 12, left + width + 4, ty + 4]);
       context.textAlign = align;
       context.fillStyle = view.dimmed >= 0 && view.dimmed !== at ? theme.ink3 : theme.ink2;

@@ -48,8 +48,7 @@ function linesOf(text, size, width, lines) {
  * of [width, height] pixels, and what its marks mean. `draw` is called with a canvas context or an SVG.
  */
 export function framed({ title, facts, key }, [width, height], theme, draw) {
-  const block = (size, colour, text, most) =>
-    linesOf(text, size, width, most).map((line) => ({ line, size, colour }));
+  const block = (size, colour, text, most) => linesOf(text, size, width, most).map((line) => ({ line, size, colour }));
   const above = [
     ...block(20, theme.ink, title, 2),
     ...block(12, theme.ink2, facts, 3),

@@ -323,12 +323,7 @@ export class Scene {
         const next = group.steps[at + 1]?.[0] ?? time;
         const high = (number / most) * (HEAD - 8);
         if (number)
-          context.fillRect(
-            this.xOf(time),
-            y + HEAD - 3 - high,
-            Math.max(0.5, this.xOf(next) - this.xOf(time)),
-            high,
-          );
+          context.fillRect(this.xOf(time), y + HEAD - 3 - high, Math.max(0.5, this.xOf(next) - this.xOf(time)), high);
       });
     }
     context.restore();
@@ -406,11 +401,7 @@ export class Scene {
         context.font = `12px ${theme.sans}`;
         context.fillStyle = theme.accent;
         const { text, branches } = this.nameOf(this.current);
-        context.fillText(
-          fitted(context, text, chart.left - 12, branches),
-          0,
-          y + rowHeight - 3.5,
-        );
+        context.fillText(fitted(context, text, chart.left - 12, branches), 0, y + rowHeight - 3.5);
       }
       clip(context, chart.left, chart.top, chart.width, chart.height);
       const thickness = Math.max(2, Math.min(7, rowHeight >= 11 ? 7 : rowHeight));

@@ -90,12 +90,7 @@ export function startSearch(field, choose) {
     options = [];
     const part = typed.replace(/^\w+:\/\//, "");
     const made = answer.pages.map((page) =>
-      option(
-        { url: page.url },
-        "page",
-        marked(bare(page.url), part),
-        el("span", { class: "fact", text: facts(page) }),
-      ),
+      option({ url: page.url }, "page", marked(bare(page.url), part), el("span", { class: "fact", text: facts(page) })),
     );
     const domain = domainOf(part, answer.hosts);
     if (domain) {
@@ -221,19 +216,19 @@ export async function open({ root, call: ask, drawn, isOpen }) {
       el("span", { class: "middle long", text: `${month(seconds(own.first))} – ${month(seconds(own.last))}` }),
     );
   const host = (own) =>
-    el(
-      "li",
-      {},
-      link({ v: "backlinks", url: own.host }, safe(own.host)),
-      el("span", { text: many(own.urls, "URL") }),
-    );
+    el("li", {}, link({ v: "backlinks", url: own.host }, safe(own.host)), el("span", { text: many(own.urls, "URL") }));
   const captured = (own) =>
     el(
       "li",
       {},
       link({ v: "backlinks", url: own.host }, safe(own.host)),
       byYear(own.numbers.captures),
-      el("span", { text: many(own.numbers.captures.reduce((sum, number) => sum + number, 0), "capture") }),
+      el("span", {
+        text: many(
+          own.numbers.captures.reduce((sum, number) => sum + number, 0),
+          "capture",
+        ),
+      }),
     );
   const hosts = overview ? overview.hosts.slice(0, 8).map(captured) : start.hosts.map(host);
   root.replaceChildren(

@@ -155,7 +155,12 @@ export async function open({ root, call, drawn, isOpen }) {
       el("p", { text: "On the command line:" }),
       el("pre", { text: "webstrata overview STORE --format json\nwebstrata log STORE" }),
       el("p", { text: "Over HTTP:" }),
-      el("pre", { text: asks.store().map((where) => `curl '${home}${where}'`).join("\n") }),
+      el("pre", {
+        text: asks
+          .store()
+          .map((where) => `curl '${home}${where}'`)
+          .join("\n"),
+      }),
     );
   }
 
@@ -437,8 +442,7 @@ function epochsPlate(epochs) {
       text(context, theme, isNarrow ? String(epoch.epoch) : `epoch ${epoch.epoch}`, x, 12, { colour: theme.ink });
       if (!isNarrow) text(context, theme, epoch.origin, x, 26, { colour: merged ? theme.accent : theme.ink2 });
       for (const { row } of epoch.rows) {
-        const isNew =
-          !shown[at - 1]?.rows.some((other) => other.row === row) && (at > 0 || epoch.origin === "built");
+        const isNew = !shown[at - 1]?.rows.some((other) => other.row === row) && (at > 0 || epoch.origin === "built");
         context.fillStyle = isNew ? (merged ? theme.accent : theme.bar) : theme.bar2;
         context.fillRect(x, 34 + rows.indexOf(row) * 18, step - 1, 11);
       }

@@ -22,8 +22,7 @@ function stretchesOf(row) {
 function blanks(captures) {
   const told = captures.filter((capture) => saidOf(capture));
   if (!told.length) return undefined;
-  const line = (capture) =>
-    el("tr", {}, el("td", { text: day(capture.time) }), el("td", { text: saidOf(capture) }));
+  const line = (capture) => el("tr", {}, el("td", { text: day(capture.time) }), el("td", { text: saidOf(capture) }));
   return el(
     "details",
     {},
@@ -91,11 +90,7 @@ export function table(rows, around, address, captures = []) {
       el(
         "table",
         { "aria-rowcount": rows.length + 1 },
-        el(
-          "thead",
-          {},
-          el("tr", {}, ...titles.map(([text, kind]) => el("th", { class: kind, scope: "col", text }))),
-        ),
+        el("thead", {}, el("tr", {}, ...titles.map(([text, kind]) => el("th", { class: kind, scope: "col", text })))),
         el("tbody", {}, ...shown.map(line)),
       ),
       el("p", {}, start > 0 ? go(-1) : undefined, start + ROWS < rows.length ? go(1) : undefined),

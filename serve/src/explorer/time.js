@@ -40,7 +40,8 @@ const NAMES = [
 const BACK = { s: 1, h: 3600, d: DAY, w: 7 * DAY, y: 365 * DAY };
 /** The first second of the year 1, and the last one of the year 9999. */
 const TIMES = [-62135596800, 253402300799];
-const DATE = /^(\d{4})([-/])(\d\d)(?:\2(\d\d)(?:[t ](\d\d)(?::(\d\d)(?::(\d\d)(?:\.\d+)?)?)?(?:z|([+-])(\d\d):?(\d\d)?)?)?)?$/;
+const DATE =
+  /^(\d{4})([-/])(\d\d)(?:\2(\d\d)(?:[t ](\d\d)(?::(\d\d)(?::(\d\d)(?:\.\d+)?)?)?(?:z|([+-])(\d\d):?(\d\d)?)?)?)?$/;
 
 /** The digits that a text in small letters names, and how many seconds they are before UTC. */
 function digitsOf(text) {
