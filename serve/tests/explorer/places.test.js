@@ -54,6 +54,16 @@ test("ticks are in the stretch, rise, and are as far apart as they must", () => 
   }
 });
 
+test("ticks are months, days or years, whichever there is room for", () => {
+  const from = Date.UTC(2008, 0, 1) / 1000;
+  /** @type {(span: number, width: number) => string[]} */
+  const texts = (span, width) => ticks(from, from + span, width, 44).flatMap(({ text }) => (text ? [text] : []));
+  assert.deepEqual(texts(0.9 * YEAR, 1200).slice(0, 3), ["2008", "Feb", "Mar"]);
+  assert.deepEqual(texts(2 * YEAR, 600).slice(0, 4), ["2008", "Apr", "Jul", "Oct"]);
+  assert.deepEqual(texts(12 * DAY, 600).slice(0, 2), ["2008"]);
+  assert.deepEqual(texts(20 * YEAR, 600), ["2010", "2012", "2014", "2016", "2018", "2020", "2022", "2024", "2026"]);
+});
+
 const LINKS = Array.from({ length: 40 }, (_, place) => `http://h${place % 4}.example/${place}`);
 const DATA = barcode({
   ...{ epoch: 1, url: "http://h0.example/", uid: 1, direction: "out", replay: "", unknown: [], statuses: {} },
@@ -75,7 +85,7 @@ test("each row of a barcode is found where it is", () => {
   for (const chosen of /** @type {const} */ ([
     {},
     { group: "host" },
-    { rows: "all" },
+    { rows: "all", group: "host" },
     { rows: "dense", group: "year" },
   ])) {
     const scene = sceneWith(chosen);
@@ -86,6 +96,8 @@ test("each row of a barcode is found where it is", () => {
       assert.equal(scenes.rowNear(scene, tops[row]), row);
     }
     assert.equal(total, tops[ALL.length]);
+    const isWhole = "rows" in chosen && chosen.rows === "all";
+    if (isWhole) assert.ok(total < scene.layout.chart.height);
     assert.equal(scenes.rowAt(scene, scenes.AXIS - 1), -1);
     assert.equal(scenes.rowAt(scene, scenes.AXIS + total + 1), -1);
   }
@@ -155,13 +167,13 @@ test("nodes are in the ring of their distance while their links stand", () => {
 test("sectors share the circle, and each node is in that of its domain", () => {
   const nodes = [
     "http://home.example/",
-    ...Array.from({ length: 300 }, (_, place) => `http://d${place % 30}.example/${place}`),
+    ...Array.from({ length: 300 }, (_, place) => `http://d${(place * place) % 30}.example/${place}`),
   ];
   const domains = ["home.example", ...Array.from({ length: 30 }, (_, place) => `d${place}.example`)];
   const others = nodes.map((_, place) => place).slice(1);
   const { sectors, sectorOf, angle, radius } = surroundings({
     ...{ ...AROUND, nodes, domains, notCaptured: [] },
-    domain: nodes.map((_, place) => (place ? 1 + ((place - 1) % 30) : 0)),
+    domain: nodes.map((_, place) => (place ? 1 + (((place - 1) * (place - 1)) % 30) : 0)),
     links: { source: others.map(() => 0), target: others, from: others.map(() => 0), until: others.map(() => null) },
   });
   assert.equal(sectors.length, 11);

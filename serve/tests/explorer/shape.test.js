@@ -20,7 +20,7 @@ const folderOf = (name) => (name.includes("/") ? name.split("/")[0] : "");
  * @param {string} name
  */
 const importsOf = (name) =>
-  [...textOf(name).matchAll(/^(?:import|export)\s[^;]*?from "(\.[^"]+)";/gm)].map(([, from]) =>
+  [...textOf(name).matchAll(/^(?:import|export)\s(?:[^;"]*?from )?"(\.[^"]+)";/gm)].map(([, from]) =>
     normalize(join(dirname(name), from)),
   );
 

@@ -80,15 +80,17 @@ function byYear(numbers) {
 }
 
 /** @param {SuggestedPage} page */
-const pageLine = ({ url, captures, inlinks, first, last }) =>
-  el(
+function pageLine({ url, captures, inlinks, first, last }) {
+  const span = first && last ? `${month(secondsOf(first))} – ${month(secondsOf(last))}` : "";
+  return el(
     "li",
     {},
     link({ url }, bare(url)),
     el("span", { text: many(captures, "capture") }),
     el("span", { class: "middle", text: many(inlinks, "page") + (inlinks === 1 ? " links" : " link") }),
-    el("span", { class: "middle long", text: `${month(secondsOf(first))} – ${month(secondsOf(last))}` }),
+    el("span", { class: "middle long", text: span }),
   );
+}
 
 /** @param {string} host */
 const linkTo = (host) => link({ v: "backlinks", url: host }, safe(host));
