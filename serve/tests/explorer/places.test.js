@@ -61,7 +61,18 @@ test("ticks are months, days or years, whichever there is room for", () => {
   assert.deepEqual(texts(0.9 * YEAR, 1200).slice(0, 3), ["2008", "Feb", "Mar"]);
   assert.deepEqual(texts(2 * YEAR, 600).slice(0, 4), ["2008", "Apr", "Jul", "Oct"]);
   assert.deepEqual(texts(12 * DAY, 600).slice(0, 2), ["2008"]);
-  assert.deepEqual(texts(20 * YEAR, 600), ["2010", "2012", "2014", "2016", "2018", "2020", "2022", "2024", "2026"]);
+  assert.deepEqual(texts(20 * YEAR, 600), [
+    "2008",
+    "2010",
+    "2012",
+    "2014",
+    "2016",
+    "2018",
+    "2020",
+    "2022",
+    "2024",
+    "2026",
+  ]);
 });
 
 const LINKS = Array.from({ length: 40 }, (_, place) => `http://h${place % 4}.example/${place}`);
