@@ -31,15 +31,15 @@ const SOON = 150;
 /**
  * What is open: its state and its view, how many views were opened, how many answers are awaited, and the epochs of the
  * answers that the view was made of. `later` is the line that says that the store has a later epoch.
- * @type {{ state: State, view: Opened | undefined, opened: number, running: number, epochs: Set<number>,
- *   later: HTMLElement | undefined }}
+ * @type {{ state: State, view: Opened | undefined, opened: number, running: number, epochs: Set<number>, later:
+ *   HTMLElement | undefined }}
  */
 const page = { state: {}, view: undefined, opened: 0, running: 0, epochs: new Set(), later: undefined };
 
 // What tests and measurements look at; `first` is the time of the first picture, in milliseconds.
 /**
- * @type {{ ready: boolean, frames: number, first: number | undefined, view: string | undefined, picture: () =>
- *   unknown }}
+ * @type {{ ready: boolean, frames: number, first: number | undefined, view: string | undefined, picture: () => unknown
+ *   }}
  */
 const shown = { ready: false, frames: 0, first: undefined, view: undefined, picture: () => page.view?.picture?.() };
 Object.assign(window, { webstrata: shown });

@@ -16,10 +16,16 @@ import { DAY } from "../../src/explorer/text/time.js";
 /** @import { Barcode } from "../../src/explorer/data/answers.js" */
 /** @import { Capture } from "../../src/explorer/data/captures.js" */
 
-/** The seconds of a time. @param {string} text */
+/**
+ * The seconds of a time.
+ * @param {string} text
+ */
 const at = (text) => Date.parse(`${text}T00:00:00Z`) / 1000;
 
-/** Five captures, a day apart: the second failed, and the links of the third are unknown. @type {Barcode} */
+/**
+ * Five captures, a day apart: the second failed, and the links of the third are unknown.
+ * @type {Barcode}
+ */
 const OUT = {
   ...{ epoch: 1, url: "http://a.example/", uid: 1, direction: "out", replay: "http://archive.example/web/" },
   captures: [100 * DAY, DAY, DAY, DAY, DAY],

@@ -136,7 +136,10 @@ test("the chart of backlinks leaves room for its columns", () => {
   assert.deepEqual([gridOf(400, leftsOf(400)), gridOf(1280, leftsOf(1280))], ["1fr", "314px 1fr"]);
 });
 
-/** The page links to `a` from the first day to the third, and to `b` since the second; `b` links to `c`. @type {Neighbourhood} */
+/**
+ * The page links to `a` from the first day to the third, and to `b` since the second; `b` links to `c`.
+ * @type {Neighbourhood}
+ */
 const AROUND = {
   ...{ epoch: 1, url: "http://x.example/", unit: "page", centre: 0, leftOut: 0, unread: 0, urls: [] },
   nodes: ["http://x.example/", "http://a.example/", "http://b.example/", "http://c.example/"],

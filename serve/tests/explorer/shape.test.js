@@ -12,7 +12,10 @@ const FOLDERS = ["text", "data", "drawing", "parts", "page", "views"];
 const modules = readdirSync(ROOT, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".js"));
 /** @param {string} name */
 const textOf = (name) => readFileSync(new URL(name, ROOT), "utf8");
-/** The folder of a module at the root of the page; empty for a file without one. @param {string} name */
+/**
+ * The folder of a module at the root of the page; empty for a file without one.
+ * @param {string} name
+ */
 const folderOf = (name) => (name.includes("/") ? name.split("/")[0] : "");
 
 /**

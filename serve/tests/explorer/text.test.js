@@ -9,7 +9,10 @@ import { bare, hostOf, namesOf, pathsOf, safe } from "../../src/explorer/text/na
 import { count, many, most, sum, within } from "../../src/explorer/text/numbers.js";
 import { clock, DAY, day, digits, iso, length, month, ofYear, secondsOf, YEAR } from "../../src/explorer/text/time.js";
 
-/** The seconds of a time. @param {string} text */
+/**
+ * The seconds of a time.
+ * @param {string} text
+ */
 const at = (text) => Date.parse(text) / 1000;
 
 test("a date is read in each form that a question takes, from its first second to its last", () => {

@@ -13,16 +13,15 @@ import { showsOf, tells } from "./captures.js";
 /** @import { Capture } from "./captures.js" */
 
 /**
- * A stretch in which a link was there. `goneAt` is the place of the capture without the link, -1 if there is none;
- * places are 0 with in-links, whose pages have captures of their own.
+ * A stretch in which a link was there. In-links have no places, because their pages have captures of their own.
  * @typedef {object} Run
- * @property {number} first
- * @property {number} last
- * @property {number} gone
+ * @property {number} first The first capture with the link, in seconds.
+ * @property {number} last The last capture with the link, in seconds.
+ * @property {number} gone The first capture after it that shows the page without the link; 0 if there is none.
  * @property {string} [began]
- * @property {number} from
- * @property {number} to
- * @property {number} goneAt
+ * @property {number} from The place of the first capture.
+ * @property {number} to The place of the last capture.
+ * @property {number} goneAt The place of the capture without the link; -1 if there is none.
  */
 
 /**

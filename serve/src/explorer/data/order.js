@@ -12,22 +12,22 @@ import { year } from "../text/time.js";
  */
 
 /**
- * A row as it is shown: its place in the answer, its name, its name below that of its host, for how many seconds it was
- * there in all, and when first and last.
+ * A row as it is shown.
  * @typedef {object} Row
  * @property {string} url
  * @property {Run[]} runs
- * @property {number} at
+ * @property {number} at The place in the answer.
  * @property {Name} name
- * @property {Name} path
+ * @property {Name} path The name below the name of the host.
  * @property {string} host
- * @property {number} life
- * @property {number} first
- * @property {number} last
+ * @property {number} life The seconds that the link was there in all.
+ * @property {number} first The first second of the link.
+ * @property {number} last The last second of the link.
  */
 
 /**
- * The rows `start` to `end` under one name. @typedef {{ name: string, start: number, end: number }} Group
+ * The rows `start` to `end` under one name.
+ * @typedef {{ name: string, start: number, end: number }} Group
  * @typedef {"birth" | "death" | "life" | "name"} Sort
  */
 /** @typedef {"none" | "host" | "year"} Grouping */
@@ -67,9 +67,8 @@ export function measured(barcode) {
 }
 
 /**
- * Rows in order: {rows, groups}. `groups` are {name, start, end}, the places of their rows; none without grouping.
- * The host of the page itself, `own`, comes first, then the host with most rows. Rows whose URL lacks `text` are left
- * out.
+ * Rows in order: {rows, groups}. `groups` are {name, start, end}, the places of their rows; none without grouping. The
+ * host of the page itself, `own`, comes first, then the host with most rows. Rows whose URL lacks `text` are left out.
  * @param {Row[]} all
  * @param {{ sort: Sort, group: Grouping, text: string }} choice
  * @param {string} own

@@ -11,22 +11,22 @@ import { DAY } from "../text/time.js";
 /** @import { Links } from "./surroundings.js" */
 
 /**
- * A sector of the circle: its domains, by their places, its angles in radians, and its seconds of nodes in the graph.
+ * A sector of the circle.
  * @typedef {object} Sector
  * @property {string} name
- * @property {number[]} domains
- * @property {number} weight
- * @property {number} from
- * @property {number} to
+ * @property {number[]} domains The places of its domains.
+ * @property {number} weight The seconds that its nodes are in the graph.
+ * @property {number} from The angle at which it begins, in radians.
+ * @property {number} to The angle at which it ends, in radians.
  */
 
 /**
- * The angle of each node, its place between the edges of a ring, from 0 to 1, and the place of its sector.
+ * Where nodes are.
  * @typedef {object} Places
- * @property {Float32Array} angle
- * @property {Float32Array} radius
+ * @property {Float32Array} angle The angle of each node, in radians.
+ * @property {Float32Array} radius The place of each node between the edges of its ring, from 0 to 1.
  * @property {Sector[]} sectors
- * @property {Int32Array} sectorOf
+ * @property {Int32Array} sectorOf The place of the sector of each node.
  */
 
 /**

@@ -16,17 +16,16 @@ import { targetIn } from "./targets.js";
 /** @typedef {"first" | "last" | "most" | "key"} Order */
 
 /**
- * Which rows are meant: what a row is, whether pages of the target itself count, the order, what happened to them, the
- * host of their pages, a text that they have, and, beside another target, to which of both they link.
+ * The rows that are meant.
  * @typedef {object} Choice
  * @property {string} match
- * @property {"page" | "host" | "domain"} unit
- * @property {boolean} internal
+ * @property {"page" | "host" | "domain"} unit What a row is.
+ * @property {boolean} internal Whether pages of the target itself count.
  * @property {Order} order
- * @property {"any" | "standing" | "new" | "returned" | "lost"} event
- * @property {string} [source]
- * @property {string} text
- * @property {"any" | "both" | "a" | "b"} who
+ * @property {"any" | "standing" | "new" | "returned" | "lost"} event What happened to the links of a row.
+ * @property {string} [source] The host of the pages that link.
+ * @property {string} text A text that each row has in its address.
+ * @property {"any" | "both" | "a" | "b"} who The target that each row links to, if there are two.
  */
 
 /** @typedef {Pick<Run, "first" | "last" | "gone" | "began">} Span */

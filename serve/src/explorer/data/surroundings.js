@@ -10,14 +10,13 @@ import { placesOf } from "./places.js";
 /** @import { Places } from "./places.js" */
 
 /**
- * Links as columns: places of nodes; seconds from which on, until when they stand (no end: Infinity), and since when it
- * is unknown whether they stand (never: Infinity).
+ * Links as columns.
  * @typedef {object} Links
- * @property {Int32Array} source
- * @property {Int32Array} target
- * @property {Float64Array} from
- * @property {Float64Array} until
- * @property {Float64Array} unknown
+ * @property {Int32Array} source Places of nodes.
+ * @property {Int32Array} target Places of nodes.
+ * @property {Float64Array} from The first second of each link.
+ * @property {Float64Array} until The second at which each link is gone; Infinity if it stands.
+ * @property {Float64Array} unknown Since when it is unknown whether each link stands; Infinity if that is known.
  */
 
 /**
@@ -26,16 +25,15 @@ import { placesOf } from "./places.js";
  */
 
 /**
- * Nodes, of which `centre` is the page itself; the links of all dates, and those of one date, of which an answer knows
- * more, see `learn`. `isWide` if some node never was one step away.
+ * The nodes and the links around a page.
  * @typedef {object} Surroundings
  * @property {string[]} nodes
- * @property {number} centre
- * @property {number} size
- * @property {Links} links
- * @property {{ time: number, links: Links }} learned
+ * @property {number} centre The place of the page itself.
+ * @property {number} size The number of nodes.
+ * @property {Links} links The links of all dates.
+ * @property {{ time: number, links: Links }} learned The links of one date, as an answer about that date has them.
  * @property {Uint8Array} isCaptured
- * @property {boolean} isWide
+ * @property {boolean} isWide Whether some node never was one step away.
  */
 
 /** @typedef {Surroundings & Places} Around */

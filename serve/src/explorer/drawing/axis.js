@@ -3,8 +3,8 @@
 import { DAY, day, january, MONTHS, YEAR, year } from "../text/time.js";
 
 /**
- * A stretch from `from` to `to` on `width` pixels from `left` on. @typedef {{ from: number, to: number, left:
- *   number, width: number }} Axis
+ * A stretch from `from` to `to` on `width` pixels from `left` on.
+ * @typedef {{ from: number, to: number, left: number, width: number }} Axis
  * @typedef {{ time: number, text: string, strong: boolean }} Tick
  */
 

@@ -9,9 +9,8 @@
 
 /**
  * Colours by name, and the family of fonts.
- * @typedef {Record<"paper" | "panel" | "faint" | "rule" | "ink" | "ink2" | "ink3" | "bar" | "bar2" | "accent" |
- *   "soft" |
- *   "hatch" | "sans", string>} Theme
+ * @typedef {Record<"paper" | "panel" | "faint" | "rule" | "ink" | "ink2" | "ink3" | "bar" | "bar2" | "accent" | "soft"
+ *   | "hatch" | "sans", string>} Theme
  */
 
 const NAMES = ["paper", "panel", "faint", "rule", "ink", "ink2", "ink3", "bar", "bar2", "accent", "soft", "hatch"];

@@ -9,14 +9,13 @@ import { many } from "../text/numbers.js";
 /** @import { State } from "./state.js" */
 
 /**
- * The field, the list below it, and its options: of each the state that it opens. `selected` is the place of the option
- * that keys have chosen, -1 if none is; `asked` is how often the server was asked.
+ * The field, the list below it, and the options in the list.
  * @typedef {object} Field
  * @property {HTMLInputElement} input
  * @property {HTMLElement} list
- * @property {{ wanted: State, element: HTMLElement }[]} options
- * @property {number} selected
- * @property {number} asked
+ * @property {{ wanted: State, element: HTMLElement }[]} options Each with the state that it opens.
+ * @property {number} selected The place of the option that keys have chosen; -1 if there is none.
+ * @property {number} asked How often the server was asked.
  * @property {(state: State) => void} choose
  */
 
@@ -104,7 +103,7 @@ const optionOf = (wanted, kind, name, fact) => ({
 
 /**
  * The options of an answer: pages, then hosts. Who types a whole name of a domain means it rather than one of its
- *   pages.
+ * pages.
  * @param {Suggested} answer
  * @param {string} part
  */

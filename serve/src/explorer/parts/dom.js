@@ -2,11 +2,9 @@
 
 /**
  * What an element has: `class`, `text`, attributes, and handlers of events. One that is undefined, null or false is
- *   left
- * out.
- * @typedef {{ [K in keyof HTMLElementEventMap as `on${K}`]?: (event: HTMLElementEventMap[K]) => unknown } & {
- *   class?: string, text?: string, [name: string]: unknown
- * }} Properties
+ * left out.
+ * @typedef {{ [K in keyof HTMLElementEventMap as `on${K}`]?: (event: HTMLElementEventMap[K]) => unknown } & { class?:
+ *   string, text?: string, [name: string]: unknown }} Properties
  */
 
 /**

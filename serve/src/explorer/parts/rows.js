@@ -11,17 +11,15 @@ import { cell, line, table } from "./table.js";
 /** @import { Head } from "./table.js" */
 
 /**
- * A row: its runs in order, the first and the last second of all of them, how many seconds they have, stretches in
- *   which
- * it is unknown whether it was there, and its parts, if it has several targets.
+ * A row of the table.
  * @typedef {object} TableRow
  * @property {string} url
  * @property {{ first: number, last: number, gone: number }[]} runs
  * @property {number} first
  * @property {number} last
- * @property {number} life
- * @property {[number, number | undefined][]} [unknown]
- * @property {[string, TableRow][]} [parts]
+ * @property {number} life The seconds of all runs.
+ * @property {[number, number | undefined][]} [unknown] Stretches in which it is unknown whether the link was there.
+ * @property {[string, TableRow][]} [parts] The row of each target, if there are two.
  */
 
 const ROWS = 200;

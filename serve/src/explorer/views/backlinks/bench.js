@@ -13,21 +13,20 @@ import { count, many } from "../../text/numbers.js";
 /** @import { Other } from "./state.js" */
 
 /**
- * The line with its three parts. `word` is the target as a word of an address; `offered` what it lies in; `other` the
- * target beside. `now` gives the state of the address, and `keep` is told the list of targets when it changes.
+ * The line: its state, and its elements.
  * @typedef {object} Bench
  * @property {Pick<Context, "call" | "isOpen" | "say">} context
  * @property {Target} target
- * @property {string} word
+ * @property {string} word The target as a word of an address.
  * @property {Other} [other]
- * @property {Target[]} offered
- * @property {() => State} now
- * @property {(list: string | undefined) => void} keep
+ * @property {Target[]} offered The host and the domain that the target lies in.
+ * @property {() => State} now Gives the state of the address.
+ * @property {(list: string | undefined) => void} keep Takes the list of targets when it changes.
  * @property {HTMLElement} element
  * @property {HTMLElement} comparison
  * @property {HTMLElement} list
  * @property {HTMLElement} wider
- * @property {HTMLInputElement} field
+ * @property {HTMLInputElement} field The field for another target.
  */
 
 /**

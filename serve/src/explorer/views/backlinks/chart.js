@@ -13,13 +13,14 @@ import { drawScales } from "./scales.js";
 
 /**
  * Heights in pixels, and the largest number of each scale: the ground of the steps; that of what came and went, with
- *   its
- * room upward and downward; the most links, and the most that came or went in one period.
+ * its room upward and downward; the most links, and the most that came or went in one period.
  * @typedef {{ middle: number, zero: number, up: number, down: number, most: number, flow: number }} Scales
  */
 
-/** Where a step starts and ends, how high it is, and how high what is unknown stands on it. */
-/** @typedef {[start: number, end: number, tall: number, more: number]} Step */
+/**
+ * Where a step starts and ends, how high it is, and how high what is unknown stands on it.
+ * @typedef {[start: number, end: number, tall: number, more: number]} Step
+ */
 
 /**
  * Lines of years, with their texts below.

@@ -11,8 +11,10 @@ import { month } from "../../text/time.js";
 /** @import { Backlinks } from "../../data/answers.js" */
 /** @import { Head } from "../../parts/table.js" */
 
-/** A host with two numbers of pages; undefined where an answer does not say. */
-/** @typedef {{ host: string, numbers: (number | undefined)[], first: number }} Row */
+/**
+ * A host with two numbers of pages; undefined where an answer does not say.
+ * @typedef {{ host: string, numbers: (number | undefined)[], first: number }} Row
+ */
 
 /**
  * Whether an answer has all hosts that link, and not only those with the most pages.

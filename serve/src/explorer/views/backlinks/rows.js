@@ -15,8 +15,10 @@ import { isUnited } from "./state.js";
 /** @import { Pen, Theme } from "../../drawing/canvas.js" */
 /** @import { Laid } from "./places.js" */
 
-/** Columns at the left of the bars, each by where it ends; and the room for names. */
-/** @typedef {{ columns: { name: string, right: number }[], room: number }} Columns */
+/**
+ * Columns at the left of the bars, each by where it ends; and the room for names.
+ * @typedef {{ columns: { name: string, right: number }[], room: number }} Columns
+ */
 
 /** From which width on a row says since when, and when it was lost. */
 const SINCE = 300;
@@ -115,8 +117,8 @@ function drawBars(context, scene, row, y, isChosen, theme) {
 }
 
 /**
- * @type {(context: Pen, axis: Axis, stretch: [number, number | undefined], line: { y: number, height: number },
- *   theme: Theme) => void}
+ * @type {(context: Pen, axis: Axis, stretch: [number, number | undefined], line: { y: number, height: number }, theme:
+ *   Theme) => void}
  */
 function drawUnknown(context, axis, [since, until], { y, height }, theme) {
   const [start, end] = [xOf(axis, since), xOf(axis, until || axis.to)];

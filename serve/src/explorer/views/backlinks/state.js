@@ -30,53 +30,49 @@ import { RIGHT } from "./places.js";
  * @typedef {{ target: Target, missing?: string }} Other
  */
 
-/** A side: a target, what asks about it, its answer, and its months. */
-/** @typedef {{ target: Target, ask: Ask, answer: Backlinks, months: Month[] }} Side */
+/**
+ * A side: a target, what asks about it, its answer, and its months.
+ * @typedef {{ target: Target, ask: Ask, answer: Backlinks, months: Month[] }} Side
+ */
 
 /**
- * `sides` are the target and, if there is an answer about it, the one beside; `kept` the list of targets in the
- *   address;
- * `all` the rows of the answers, of both as one list where `isWhole`, which is when no row is left out; `rows` those of
- * them that are shown. The axis is that of all rows, whichever of them are chosen. `pointed` and `current` are the mark
- * and the row that are pointed at, -1 if there is none; `asks` how often rows were asked for.
+ * The state of the view.
  * @typedef {object} Scene
  * @property {Context} context
  * @property {State} state
  * @property {Choice} choice
- * @property {When} when
+ * @property {When} when The chosen stretch of time.
  * @property {Target} target
  * @property {Other} [other]
- * @property {Side[]} sides
- * @property {string} [kept]
- * @property {Row[]} all
- * @property {boolean} isWhole
- * @property {number} from
- * @property {number} to
- * @property {NamedRow[]} rows
+ * @property {Side[]} sides The target, and the other one if the server has an answer about it.
+ * @property {string} [kept] The list of targets in the address.
+ * @property {Row[]} all The rows that were read: of both targets as one list if isWhole, else of the target.
+ * @property {boolean} isWhole Whether all rows were read.
+ * @property {number} from The first second of the axis, which is the same whichever rows are chosen.
+ * @property {number} to The last second of the axis.
+ * @property {NamedRow[]} rows The rows that are shown.
  * @property {Mark[]} marks
  * @property {Mark[]} [otherMarks]
- * @property {number} scroll
- * @property {number} current
- * @property {number} pointed
- * @property {number} asks
+ * @property {number} scroll Pixels.
+ * @property {number} current The place of the row that is pointed at; -1 if there is none.
+ * @property {number} pointed The place of the mark that is pointed at; -1 if there is none.
+ * @property {number} asks How often rows were asked for.
  * @property {Layout} [layout]
  */
 
 /**
- * The elements: the areas of the chart and of the rows with their canvases, the line below, the fields of dates, who
- *   links
- * to which, and the line of targets. `redraw` draws both in the next frame.
+ * The elements of the view.
  * @typedef {object} Elements
  * @property {HTMLElement} chartArea
  * @property {HTMLCanvasElement} chart
- * @property {HTMLElement} listArea
+ * @property {HTMLElement} listArea The area of the rows.
  * @property {HTMLCanvasElement} list
- * @property {HTMLElement} readout
- * @property {ReturnType<typeof between>} dates
- * @property {HTMLElement} who
+ * @property {HTMLElement} readout The line below.
+ * @property {ReturnType<typeof between>} dates The fields of dates.
+ * @property {HTMLElement} who Chooses rows by the target that they link to.
  * @property {Bench} bench
  * @property {ReturnType<typeof tableSwitch<NamedRow>>} table
- * @property {() => void} redraw
+ * @property {() => void} redraw Draws both pictures in the next frame.
  */
 
 /** @typedef {Scene & Elements} View */

@@ -14,10 +14,16 @@ import { DAY } from "../../text/time.js";
 /** @import { Axis } from "../../drawing/axis.js" */
 
 /**
- * How rows are shown, and which. @typedef {{ sort: Sort, group: Grouping, across: "time" | "captures", rows: "read"
- *   | "dense" | "all", text: string }} Choice
- * @typedef {{ rows: Row[], groups: Group[] }} Order
+ * How rows are shown, and which.
+ * @typedef {object} Choice
+ * @property {Sort} sort
+ * @property {Grouping} group
+ * @property {"time" | "captures"} across What the axis has.
+ * @property {"read" | "dense" | "all"} rows How high rows are.
+ * @property {string} text A text that each row has in its address.
  */
+
+/** @typedef {{ rows: Row[], groups: Group[] }} Order */
 
 /**
  * A group with the top of its head; `steps` are how many of its rows were there, once they are counted.
@@ -25,35 +31,31 @@ import { DAY } from "../../text/time.js";
  */
 
 /**
- * Pixels: of the whole picture, of the map, and of the chart; the height of a row, the top of each row, and the height
- * of all rows.
+ * Pixels.
  * @typedef {object} Layout
  * @property {number} width
  * @property {number} height
- * @property {number} map
+ * @property {number} map The width of the map; 0 if there is none.
  * @property {{ left: number, top: number, width: number, height: number }} chart
  * @property {number} rowHeight
- * @property {Float64Array} tops
+ * @property {Float64Array} tops The top of each row, then the bottom of the last one.
  * @property {PlacedGroup[]} groups
- * @property {number} total
+ * @property {number} total The height of all rows.
  */
 
 /**
- * `captures` are those that the rows have in common; `extent` is from the first to the last unit of each axis, and
- *   `from`
- * and `to` are those in view; `scroll` is in pixels; `current` is the place of the row in the accent, -1 if there is
- *   none.
+ * The state of the picture.
  * @typedef {object} Scene
  * @property {Bars} data
  * @property {Row[]} all
  * @property {Choice} choice
  * @property {Order} order
- * @property {Capture[]} captures
- * @property {Record<Choice["across"], [number, number]>} extent
- * @property {number} from
- * @property {number} to
- * @property {number} scroll
- * @property {number} current
+ * @property {Capture[]} captures The captures that all rows have in common.
+ * @property {Record<Choice["across"], [number, number]>} extent The first and the last unit of each axis.
+ * @property {number} from The first unit in view.
+ * @property {number} to The last unit in view.
+ * @property {number} scroll Pixels.
+ * @property {number} current The place of the row that is pointed at; -1 if there is none.
  * @property {{ x: number, y: number }} [pointer]
  * @property {Layout} layout
  * @property {ImageData} [thinImage]

@@ -18,7 +18,7 @@ import { sceneOf } from "./scene.js";
 /** @typedef {ReturnType<typeof tableSwitch<Row>>} Table */
 
 /**
- * `redraw` draws the picture in the next frame.
+ * The state of the view, and its elements.
  * @typedef {object} View
  * @property {Context} context
  * @property {State} state
@@ -27,12 +27,12 @@ import { sceneOf } from "./scene.js";
  * @property {Row[]} all
  * @property {Choice} choice
  * @property {Scene} scene
- * @property {HTMLElement} area
+ * @property {HTMLElement} area The area of the picture.
  * @property {HTMLCanvasElement} picture
- * @property {HTMLCanvasElement} over
- * @property {HTMLElement} readout
+ * @property {HTMLCanvasElement} over The canvas over the picture.
+ * @property {HTMLElement} readout The line below.
  * @property {Table} table
- * @property {() => void} redraw
+ * @property {() => void} redraw Draws the picture in the next frame.
  */
 
 /**

@@ -23,8 +23,7 @@ import { CHANGES } from "./state.js";
 
 /**
  * A line: the head of a host with numbers of its links; a link that was kept; or one that was lost, one that was
- *   gained,
- * or both.
+ * gained, or both.
  * @typedef {{ host: string, numbers: Record<Change, number> } | { kept: Named } | { left?: Named, right?: Named }} Line
  */
 

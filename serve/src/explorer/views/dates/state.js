@@ -22,32 +22,28 @@ import { iso, YEAR } from "../../text/time.js";
  */
 
 /**
- * `changed` is how many links came or went with each capture; `known` the places of the captures that tell which links
- * the page has: another one cannot be compared. `a` and `b` are the places of the flags, `moving` the one that keys
- *   move,
- * `isOnlyChanges` whether kept links are left out, `lines` the lines of the lists, and `moved` where it is said that a
- * flag is not of its date.
+ * The state of the view, and its elements.
  * @typedef {object} View
  * @property {Context} context
  * @property {Bars} data
  * @property {Row[]} rows
- * @property {number[]} changed
- * @property {number[]} known
- * @property {number} a
- * @property {number} b
- * @property {"a" | "b"} moving
- * @property {boolean} isOnlyChanges
+ * @property {number[]} changed The links that came or went with each capture.
+ * @property {number[]} known The places of the captures that show links; others cannot be compared.
+ * @property {number} a The place of the capture of flag A.
+ * @property {number} b The place of the capture of flag B.
+ * @property {"a" | "b"} moving The flag that keys move.
+ * @property {boolean} isOnlyChanges Whether kept links are left out.
  * @property {Parts} parts
- * @property {Line[]} lines
+ * @property {Line[]} lines The lines of the lists.
  * @property {Layout} [layout]
- * @property {HTMLElement} area
+ * @property {HTMLElement} area The area of the calendar.
  * @property {HTMLCanvasElement} canvas
- * @property {HTMLElement} pointed
+ * @property {HTMLElement} pointed Says which capture is pointed at.
  * @property {HTMLElement} legend
- * @property {HTMLElement} head
- * @property {HTMLElement} list
- * @property {HTMLElement} moved
- * @property {ReturnType<typeof between>} fields
+ * @property {HTMLElement} head The heads of both sides.
+ * @property {HTMLElement} list The lists of both sides.
+ * @property {HTMLElement} moved Says that a flag is not of its date.
+ * @property {ReturnType<typeof between>} fields The fields of both dates.
  * @property {CanvasRenderingContext2D} ruler Measures names as the lists show them.
  */
 

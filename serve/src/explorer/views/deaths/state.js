@@ -7,24 +7,22 @@ import { bare } from "../../text/names.js";
 /** @import { Context, State } from "../../page/state.js" */
 
 /**
- * `whole` is what the pages are of; `years` the years of the picture, with how many pages `died` and `returned` in
- *   each;
- * `width` is that of the picture in pixels; `asks` how often another year was asked for.
+ * The state of the view, and its elements.
  * @typedef {object} View
  * @property {Context} context
  * @property {State} state
- * @property {ReturnType<typeof wholeOf>} whole
+ * @property {ReturnType<typeof wholeOf>} whole The store, the host or the domain.
  * @property {Deaths} answer
- * @property {DeadPage[]} rows
+ * @property {DeadPage[]} rows The rows that were read.
  * @property {number[]} years
- * @property {number[]} died
- * @property {number[]} returned
- * @property {number} width
- * @property {number} asks
- * @property {HTMLElement} area
- * @property {HTMLElement} readout
- * @property {HTMLElement} body
- * @property {HTMLElement} foot
+ * @property {number[]} died The pages that died in each year.
+ * @property {number[]} returned The pages that returned in each year.
+ * @property {number} width The width of the picture in pixels.
+ * @property {number} asks How often another year was asked for.
+ * @property {HTMLElement} area The area of the picture.
+ * @property {HTMLElement} readout The line below.
+ * @property {HTMLElement} body The lines of the table.
+ * @property {HTMLElement} foot Says how many rows are shown.
  */
 
 /** @typedef {Omit<View, "area" | "readout" | "body" | "foot">} Scene */

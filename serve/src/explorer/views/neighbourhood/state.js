@@ -14,32 +14,29 @@ import { DAY } from "../../text/time.js";
 
 /** Pixels: of the rings, of their middle and radius, and of the time below. */
 /**
- * @typedef {{ width: number, height: number, round: number, x: number, y: number, time: { width: number, height:
- *   number } }} Layout
+ * @typedef {{ width: number, height: number, round: number, x: number, y: number, time: { width: number, height: number
+ *   } }} Layout
  */
 
 /**
- * What is there at the date `now`: the links, the ring of each node (0: not there), whether it is new, how many nodes
- * each ring has, and of how many it is unknown whether they are there.
+ * The graph at the date that is shown.
  * @typedef {object} Dated
- * @property {number} now
+ * @property {number} now The date, in seconds.
  * @property {LinksAt} links
- * @property {Uint8Array} ring
- * @property {Uint8Array} fresh
- * @property {number[]} counts
- * @property {number} unsure
+ * @property {Uint8Array} ring The ring of each node; 0 if the node is not there.
+ * @property {Uint8Array} fresh Whether each node is new.
+ * @property {number[]} counts The number of nodes in each ring.
+ * @property {number} unsure The number of nodes of which it is unknown whether they are there.
  */
 
 /**
- * What the drawing keeps: how much of each node is shown on its way in or out, the ring that it was last in, where
- *   it is
- * in pixels, and for which ring that was computed.
+ * The drawing between two frames.
  * @typedef {object} Drawn
- * @property {Float32Array} shown
- * @property {Uint8Array} ring
+ * @property {Float32Array} shown How much of each node is shown, from 0 to 1, while it comes or goes.
+ * @property {Uint8Array} ring The ring that each node was last in.
  * @property {Float32Array} x
  * @property {Float32Array} y
- * @property {Uint8Array} placed
+ * @property {Uint8Array} placed The ring for which x and y were computed; 0 if they were not.
  */
 
 /**
@@ -48,55 +45,47 @@ import { DAY } from "../../text/time.js";
  */
 
 /**
- * `degree` is how many links the page has after each change; `pointed` is the node that is pointed at, `dimmed` the
- *   sector that is not dim, -1 if there is none; `wanted` the date
- * that was asked for; `asks` how often ways were asked for; `lastFrame` the time of the last frame in a row of
- *   frames, or
- * 0; `side` what the list of domains shows, and since when, in milliseconds; `learning` whether an answer about the
- *   date
- * is awaited, and has news.
+ * The state of the view.
  * @typedef {object} Scene
  * @property {Context} context
  * @property {State} state
  * @property {Neighbourhood} answer
  * @property {Unit} unit
  * @property {Around} around
- * @property {string[]} names
- * @property {number[]} captures
- * @property {number} first
- * @property {number} end
- * @property {number} wanted
+ * @property {string[]} names The names of the nodes.
+ * @property {number[]} captures The captures of the page, in seconds.
+ * @property {number} first The first second that is known.
+ * @property {number} end The last second that is known.
+ * @property {number} wanted The date that the address names.
  * @property {Dated} dated
  * @property {Drawn} drawn
- * @property {{ time: number, links: number }[]} degree
- * @property {number} pointed
- * @property {number} dimmed
+ * @property {{ time: number, links: number }[]} degree The links of the page after each change.
+ * @property {number} pointed The node that is pointed at; -1 if there is none.
+ * @property {number} dimmed The sector that is not dim; -1 if no sector is dim.
  * @property {Found} [found]
- * @property {number} asks
+ * @property {number} asks How often ways were asked for.
  * @property {boolean} isPlaying
- * @property {number} lastFrame
- * @property {{ text: string, time: number }} side
- * @property {Promise<unknown>} [learning]
+ * @property {number} lastFrame When the last frame was drawn, in milliseconds; 0 if the picture stood still.
+ * @property {{ text: string, time: number }} side What the list of domains shows, and since when, in milliseconds.
+ * @property {Promise<unknown>} [learning] The answer about the date, while it is awaited.
  * @property {Layout} [layout]
  */
 
 /**
- * The elements: areas with their canvases, the date, the button that plays time, the list of domains, the line below,
- * and where it is said that the date is outside of what is known. `redraw` draws in the next frame, and `stop` ends
- *   that.
+ * The elements of the view.
  * @typedef {object} Elements
- * @property {HTMLElement} area
+ * @property {HTMLElement} area The area of the rings.
  * @property {HTMLCanvasElement} picture
- * @property {HTMLElement} slider
+ * @property {HTMLElement} slider The area of time.
  * @property {HTMLCanvasElement} timeline
- * @property {HTMLElement} outside
+ * @property {HTMLElement} outside Says that the date is outside of what is known.
  * @property {HTMLElement} date
- * @property {HTMLElement} play
- * @property {HTMLElement} domains
- * @property {HTMLElement} readout
+ * @property {HTMLElement} play The button that plays time.
+ * @property {HTMLElement} domains The list of domains.
+ * @property {HTMLElement} readout The line below.
  * @property {ReturnType<typeof tableSwitch<TableRow>>} table
- * @property {() => void} redraw
- * @property {() => void} stop
+ * @property {() => void} redraw Draws in the next frame.
+ * @property {() => void} stop Cancels that.
  */
 
 /** @typedef {Scene & Elements} View */

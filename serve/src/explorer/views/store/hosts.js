@@ -27,8 +27,8 @@ const HEADS = [
 
 /**
  * A row, with its ground at the height `bottom`.
- * @type {(context: Pen, host: HostByYear, place: { left: number, right: number, width: number, bottom: number },
- *   theme: Theme) => void}
+ * @type {(context: Pen, host: HostByYear, place: { left: number, right: number, width: number, bottom: number }, theme:
+ *   Theme) => void}
  */
 function drawHost(context, { host, numbers: { captures } }, { left, right, width, bottom }, theme) {
   const step = (right - left) / captures.length;

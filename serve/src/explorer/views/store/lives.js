@@ -8,13 +8,15 @@ import { safe } from "../../text/names.js";
 /** @import { Pen, Theme } from "../../drawing/canvas.js" */
 /** @import { Plate } from "./plates.js" */
 
-/** A curve with its name, its colour and how thick it is. */
-/** @typedef {{ life: Lives, name: string, colour: string, thickness: number }} Curve */
+/**
+ * A curve with its name, its colour and how thick it is.
+ * @typedef {{ life: Lives, name: string, colour: string, thickness: number }} Curve
+ */
 
 /** Where the picture is, and where an age and a share are in it. */
 /**
- * @typedef {{ left: number, right: number, top: number, bottom: number, end: number, x: (age: number) => number,
- *   y: (share: number) => number }} Place
+ * @typedef {{ left: number, right: number, top: number, bottom: number, end: number, x: (age: number) => number, y:
+ *   (share: number) => number }} Place
  */
 
 /** Hosts with a curve, and links that a host's curve must stand on. */
