@@ -102,8 +102,7 @@ const optionOf = (wanted, kind, name, fact) => ({
 /** @typedef {{ wanted: State, kind: string, parts: Node[] }} Option */
 
 /**
- * The options of an answer: pages, then hosts. Who types a whole name of a domain means it rather than one of its
- * pages.
+ * The options of an answer in the order of keys: pages, the domain that was typed, and hosts.
  * @param {Suggested} answer
  * @param {string} part
  */
@@ -111,8 +110,8 @@ function optionsOf(answer, part) {
   const domain = domainOf(part, answer.hosts);
   const whole = { v: "backlinks", url: domain, match: "domain" };
   return [
-    ...(domain ? [optionOf(whole, "host", marked(domain, part), "domain, all its hosts")] : []),
     ...answer.pages.map((page) => optionOf({ url: page.url }, "page", marked(bare(page.url), part), facts(page))),
+    ...(domain ? [optionOf(whole, "host", marked(domain, part), "domain, all its hosts")] : []),
     ...answer.hosts.slice(0, HOSTS).map(({ host, urls }) => {
       const name = marked(safe(host), part.split("/")[0]);
       return optionOf({ v: "backlinks", url: host }, "host", name, many(urls, "URL"));
@@ -121,7 +120,8 @@ function optionsOf(answer, part) {
 }
 
 /**
- * Shows options below the field.
+ * Shows options below the field: the domain first, because a person who types a whole name means it rather than one of
+ * its pages.
  * @type {(field: Field, options: Option[], typed: string) => void}
  */
 function fill(field, options, typed) {
@@ -134,7 +134,10 @@ function fill(field, options, typed) {
     return { wanted, element: el("div", { ...own, onpointerdown }, ...parts) };
   });
   const nothing = `Nothing in the store has “${safe(typed)}” in its address.`;
-  const made = field.options.map(({ element }) => element);
+  const [domain, others] = [true, false].map((isDomain) =>
+    field.options.filter(({ wanted }) => Boolean(wanted.match) === isDomain).map(({ element }) => element),
+  );
+  const made = [...domain, ...others];
   field.list.replaceChildren(...(made.length ? made : [el("div", { class: "option" }, nothing)]));
   field.list.hidden = false;
   field.selected = -1;
