@@ -84,11 +84,8 @@ fn complain(problems: &[String]) {
 #[test]
 fn every_source_file_says_what_it_is() {
     let lacks = |path: &PathBuf| !read(path).starts_with("//! ") && !is_generated(path);
-    let mut problems: Vec<String> = files(&[".rs"])
-        .into_iter()
-        .filter(lacks)
-        .map(|path| format!("{}: no //! header", path.display()))
-        .collect();
+    let mut problems: Vec<String> =
+        files(&[".rs"]).into_iter().filter(lacks).map(|path| format!("{}: no //! header", path.display())).collect();
     // A module of the page for browsers says it in its first comment.
     let scripts = files(&[".js", ".ts"]).into_iter().filter(|path| !read(path).starts_with("// "));
     problems.extend(scripts.map(|path| format!("{}: no // header", path.display())));
