@@ -10,7 +10,7 @@
 //! | `text` | how times, dates, names, numbers and lines of files are written and read | |
 //! | `data` | calls to the server, and what its answers say; no elements | `text` |
 //! | `drawing` | canvases, SVG, axes and bars | `text` |
-//! | `parts` | elements that several views have: the toolbar, tables, fields, keys, files that are saved | those above |
+//! | `parts` | elements that several views have: the toolbar, tables, fields, keys; saved files | those above |
 //! | `page` | the address, the header, and which view an address opens | those above |
 //! | `views` | one view a file, with its state, drawing and panels in a folder of its name | those above |
 //! | `ahead.js` | runs first: requests the code of the view, and the answers that `page/asks.js` lists for it | all |

@@ -1,5 +1,5 @@
-// Where things are in pictures: axes and their ticks, rows of a barcode, nodes of a neighbourhood, the calendar; and what
-// is drawn as SVG. And the address.
+// Where things are in pictures: axes and their ticks, rows of a barcode, nodes of a neighbourhood, the calendar; and
+// what is drawn as SVG. And the address.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -1,4 +1,5 @@
-// What happened to links in each month, as /v1/backlinks says it, and months put together to what a picture has room for.
+// What happened to links in each month, as /v1/backlinks says it, and months put together to what a picture has room
+// for.
 
 import { DAY, MONTHS, secondsOf, year } from "../text/time.js";
 

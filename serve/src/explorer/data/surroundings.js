@@ -1,7 +1,8 @@
-// What is around a page over time, as an answer about a neighbourhood has it: which links and nodes are there at a time.
+// What is around a page over time, as an answer about a neighbourhood has it: which links and nodes are there at a
+// time.
 //
-// A link is there while it stands, and while it is unknown whether it stands. The answer about all dates says since when
-// that is unknown to this day; what was unknown at other dates only an answer about the date itself says.
+// A link is there while it stands, and while it is unknown whether it stands. The answer about all dates says since
+// when that is unknown to this day; what was unknown at other dates only an answer about the date itself says.
 
 import { DAY } from "../text/time.js";
 import { placesOf } from "./places.js";

@@ -1,5 +1,5 @@
-// A picture that stands by itself, as on a page of paper: what it is of, what it says, where it comes from, the drawing,
-// and what its marks mean.
+// A picture that stands by itself, as on a page of paper: what it is of, what it says, where it comes from, the
+// drawing, and what its marks mean.
 
 import { shifted } from "./bars.js";
 import { Svg } from "./svg.js";

@@ -1,4 +1,5 @@
-// The state of the view of dead pages: whose they are, the answer, the rows that were read, and the year that is chosen.
+// The state of the view of dead pages: whose they are, the answer, the rows that were read, and the year that is
+// chosen.
 
 import { wholeOf } from "../../page/asks.js";
 import { bare } from "../../text/names.js";

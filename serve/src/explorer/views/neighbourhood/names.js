@@ -1,4 +1,5 @@
-// Draws names of nodes where they do not touch: of the one pointed at, of a way, then of the first ring, by their places.
+// Draws names of nodes where they do not touch: of the one pointed at, of a way, then of the first ring, by their
+// places.
 
 import { fitted } from "../../text/cut.js";
 import { touch } from "./sectors.js";
