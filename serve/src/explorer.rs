@@ -2,10 +2,22 @@
 //!
 //! Server and page share only the paths below `/v1`. The page works without any other server, and its content security
 //! policy allows only this server. No address in the page begins with a slash, so that the page works below a path of a
-//! proxy. Its files are plain HTML, CSS and JavaScript modules, in `explorer/`. `views` says which view an address
-//! opens: `search`, `barcode`, `dates`, `backlinks`, `neighbourhood`, `deaths` or `store`. `ahead` runs first and
-//! requests the code of the view, and the answers that `asks` lists for it. `main` opens the view, and the other
-//! modules serve the views.
+//! proxy. Its files are plain HTML, CSS and JavaScript modules, in `explorer/`, and are served as they are. Types are
+//! comments, which `tsc` checks together with `.d.ts` files; `serve/package.json` has the commands.
+//!
+//! | folder or file | what it has | may import |
+//! |---|---|---|
+//! | `text` | how times, dates, names, numbers and lines of files are written and read | |
+//! | `data` | calls to the server, and what its answers say; no elements | `text` |
+//! | `drawing` | canvases, SVG, axes and bars | `text` |
+//! | `parts` | elements that several views have: the toolbar, tables, fields, keys; saved files | those above |
+//! | `page` | the address, the header, and which view an address opens | those above |
+//! | `views` | one view a file, with its state, drawing and panels in a folder of its name | those above |
+//! | `ahead.js` | runs first: requests the code of the view, and the answers that `page/asks.js` lists for it | all |
+//! | `main.js` | opens the view | all |
+//!
+//! A state is a value with named fields, and functions take it. `index.html` preloads all modules of the page and of
+//! its first view, the barcode.
 
 use std::sync::LazyLock;
 
@@ -22,19 +34,18 @@ const POLICY: &str = "default-src 'self'; base-uri 'none'; form-action 'self'; f
 
 /// A file of the page.
 struct File {
+    /// The path below `explorer/`.
     name: &'static str,
-    content_type: &'static str,
     bytes: &'static [u8],
-    /// The file compressed once, by zstd: a page loads 30 files at a time.
+    /// The file compressed once, by zstd: a page loads 50 files at a time.
     packed: LazyLock<Option<Vec<u8>>>,
 }
 
 macro_rules! files {
-    ($($name:literal: $content_type:literal),* $(,)?) => {
+    ($($name:literal),* $(,)?) => {
         /// The page, then its files.
         static FILES: [File; [$($name),*].len()] = [$(File {
             name: $name,
-            content_type: $content_type,
             bytes: include_bytes!(concat!("explorer/", $name)),
             packed: LazyLock::new(|| zstd::bulk::compress(include_bytes!(concat!("explorer/", $name)), 19).ok()),
         }),*];
@@ -42,49 +53,117 @@ macro_rules! files {
 }
 
 files! {
-    "index.html": "text/html; charset=utf-8",
-    "explorer.css": "text/css; charset=utf-8",
-    "views.css": "text/css; charset=utf-8",
-    "windows.css": "text/css; charset=utf-8",
-    "mark.svg": "image/svg+xml",
-    "address.js": "text/javascript; charset=utf-8",
-    "ahead.js": "text/javascript; charset=utf-8",
-    "asks.js": "text/javascript; charset=utf-8",
-    "backlinks.js": "text/javascript; charset=utf-8",
-    "barcode.js": "text/javascript; charset=utf-8",
-    "bench.js": "text/javascript; charset=utf-8",
-    "beside.js": "text/javascript; charset=utf-8",
-    "between.js": "text/javascript; charset=utf-8",
-    "captures.js": "text/javascript; charset=utf-8",
-    "data.js": "text/javascript; charset=utf-8",
-    "dates.js": "text/javascript; charset=utf-8",
-    "deaths.js": "text/javascript; charset=utf-8",
-    "dom.js": "text/javascript; charset=utf-8",
-    "drawing.js": "text/javascript; charset=utf-8",
-    "flags.js": "text/javascript; charset=utf-8",
-    "flows.js": "text/javascript; charset=utf-8",
-    "hosts.js": "text/javascript; charset=utf-8",
-    "key.js": "text/javascript; charset=utf-8",
-    "main.js": "text/javascript; charset=utf-8",
-    "names.js": "text/javascript; charset=utf-8",
-    "neighbourhood.js": "text/javascript; charset=utf-8",
-    "order.js": "text/javascript; charset=utf-8",
-    "referrers.js": "text/javascript; charset=utf-8",
-    "rings.js": "text/javascript; charset=utf-8",
-    "save.js": "text/javascript; charset=utf-8",
-    "scene.js": "text/javascript; charset=utf-8",
-    "search.js": "text/javascript; charset=utf-8",
-    "series.js": "text/javascript; charset=utf-8",
-    "source.js": "text/javascript; charset=utf-8",
-    "store.js": "text/javascript; charset=utf-8",
-    "surroundings.js": "text/javascript; charset=utf-8",
-    "table.js": "text/javascript; charset=utf-8",
-    "targets.js": "text/javascript; charset=utf-8",
-    "time.js": "text/javascript; charset=utf-8",
-    "told.js": "text/javascript; charset=utf-8",
-    "views.js": "text/javascript; charset=utf-8",
-    "ways.js": "text/javascript; charset=utf-8",
-    "years.js": "text/javascript; charset=utf-8",
+    "index.html",
+    "ahead.js",
+    "explorer.css",
+    "main.js",
+    "mark.svg",
+    "views.css",
+    "windows.css",
+    "data/barcode.js",
+    "data/beside.js",
+    "data/call.js",
+    "data/captures.js",
+    "data/flags.js",
+    "data/months.js",
+    "data/order.js",
+    "data/places.js",
+    "data/referrers.js",
+    "data/series.js",
+    "data/surroundings.js",
+    "data/targets.js",
+    "drawing/axis.js",
+    "drawing/bars.js",
+    "drawing/canvas.js",
+    "drawing/framed.js",
+    "drawing/raster.js",
+    "drawing/svg.js",
+    "drawing/years.js",
+    "page/address.js",
+    "page/asks.js",
+    "page/failed.js",
+    "page/field.js",
+    "page/strip.js",
+    "page/theme.js",
+    "page/views.js",
+    "parts/area.js",
+    "parts/between.js",
+    "parts/dom.js",
+    "parts/head.js",
+    "parts/key.js",
+    "parts/rows.js",
+    "parts/save.js",
+    "parts/source.js",
+    "parts/table.js",
+    "parts/tools.js",
+    "text/cut.js",
+    "text/dates.js",
+    "text/lines.js",
+    "text/names.js",
+    "text/numbers.js",
+    "text/time.js",
+    "views/backlinks.js",
+    "views/backlinks/bench.js",
+    "views/backlinks/chart.js",
+    "views/backlinks/hands.js",
+    "views/backlinks/hosts.js",
+    "views/backlinks/moves.js",
+    "views/backlinks/panel.js",
+    "views/backlinks/places.js",
+    "views/backlinks/rows.js",
+    "views/backlinks/scales.js",
+    "views/backlinks/state.js",
+    "views/backlinks/told.js",
+    "views/barcode.js",
+    "views/barcode/draw.js",
+    "views/barcode/hands.js",
+    "views/barcode/legend.js",
+    "views/barcode/moves.js",
+    "views/barcode/over.js",
+    "views/barcode/panel.js",
+    "views/barcode/readout.js",
+    "views/barcode/scene.js",
+    "views/barcode/state.js",
+    "views/dates.js",
+    "views/dates/calendar.js",
+    "views/dates/lists.js",
+    "views/dates/moves.js",
+    "views/dates/panel.js",
+    "views/dates/state.js",
+    "views/deaths.js",
+    "views/deaths/pages.js",
+    "views/deaths/panel.js",
+    "views/deaths/picture.js",
+    "views/deaths/state.js",
+    "views/neighbourhood.js",
+    "views/neighbourhood/hands.js",
+    "views/neighbourhood/moves.js",
+    "views/neighbourhood/names.js",
+    "views/neighbourhood/panel.js",
+    "views/neighbourhood/rings.js",
+    "views/neighbourhood/sectors.js",
+    "views/neighbourhood/state.js",
+    "views/neighbourhood/timeline.js",
+    "views/neighbourhood/ways.js",
+    "views/search.js",
+    "views/store.js",
+    "views/store/epochs.js",
+    "views/store/hosts.js",
+    "views/store/lives.js",
+    "views/store/panel.js",
+    "views/store/plates.js",
+    "views/store/totals.js",
+}
+
+impl File {
+    fn content_type(&self) -> &'static str {
+        match self.name.rsplit('.').next() {
+            Some("html") => "text/html; charset=utf-8",
+            Some("css") => "text/css; charset=utf-8",
+            Some("svg") => "image/svg+xml",
+            _ => "text/javascript; charset=utf-8",
+        }
+    }
 }
 
 /// The page, if the caller is a browser, which means that it accepts HTML. `frames` are the sources of the pages that
@@ -93,7 +172,7 @@ pub(crate) fn page(headers: &HeaderMap, frames: &str) -> Option<Response> {
     text(headers, ACCEPT).contains("text/html").then(|| answer(&FILES[0], headers, frames))
 }
 
-/// A file of the page, by its name; `None` if the file does not exist.
+/// A file of the page, by its path below `explorer/`; `None` if the file does not exist.
 pub(crate) fn file(name: &str, headers: &HeaderMap) -> Option<Response> {
     FILES[1..].iter().find(|file| file.name == name).map(|file| answer(file, headers, "'none'"))
 }
@@ -103,7 +182,7 @@ pub(crate) fn file(name: &str, headers: &HeaderMap) -> Option<Response> {
 fn answer(file: &'static File, headers: &HeaderMap, frames: &str) -> Response {
     let tag = format!("\"{:016x}\"", xxh3_64(file.bytes));
     let fields = [
-        (CONTENT_TYPE, file.content_type.to_owned()),
+        (CONTENT_TYPE, file.content_type().to_owned()),
         (CONTENT_SECURITY_POLICY, format!("{POLICY}{frames}")),
         (X_CONTENT_TYPE_OPTIONS, "nosniff".to_owned()),
         (REFERRER_POLICY, "no-referrer".to_owned()),
@@ -127,6 +206,9 @@ fn text(headers: &HeaderMap, name: HeaderName) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
+    use std::fs;
+    use std::path::Path;
 
     #[test]
     fn no_address_is_of_the_whole_host() {
@@ -139,5 +221,23 @@ mod tests {
             }
         }
         assert!(FILES[0].bytes.windows(19).any(|part| part == b"src=\"explorer/main."));
+    }
+
+    #[test]
+    fn every_file_is_served() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/explorer");
+        let (mut found, mut open) = (BTreeSet::new(), vec![root.clone()]);
+        while let Some(dir) = open.pop() {
+            for entry in fs::read_dir(dir).expect("a folder") {
+                let path = entry.expect("a file").path();
+                if path.is_dir() {
+                    open.push(path);
+                } else if !path.to_string_lossy().ends_with(".d.ts") {
+                    found.insert(path.strip_prefix(&root).expect("inside").to_string_lossy().into_owned());
+                }
+            }
+        }
+        let served: BTreeSet<String> = FILES.iter().map(|file| file.name.to_owned()).collect();
+        assert_eq!(served, found);
     }
 }

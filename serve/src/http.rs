@@ -92,6 +92,14 @@ impl Route {
     const fn open(path: &'static str, handler: fn() -> MethodRouter<Shared>) -> Self {
         Self { path, called: path, method: Method::open("v1"), is_of_epoch: false, handler }
     }
+
+    /// The same, that ends with the path of a file.
+    const fn open_below(path: &'static str, called: &'static str, handler: fn() -> MethodRouter<Shared>) -> Self {
+        let mut route = Self::open(path, handler);
+        route.called = called;
+        route.method.is_prefix = true;
+        route
+    }
 }
 
 const ROUTES: [Route; 29] = [
@@ -122,7 +130,7 @@ const ROUTES: [Route; 29] = [
     Route::before_url("/timegate/{*url}", "/timegate/", "timegate", || get(archive::memento::gate)),
     Route::open("/v1/openapi.json", || get(openapi)),
     Route::open("/v1", || get(page)),
-    Route { called: "/explorer/", ..Route::open("/explorer/{file}", || get(explorer_file)) },
+    Route::open_below("/explorer/{*file}", "/explorer/", || get(explorer_file)),
     Route::open("/", || get(root)),
 ];
 
@@ -176,7 +184,7 @@ async fn root(State(shared): State<Shared>, headers: HeaderMap) -> Response {
     response
 }
 
-/// `/explorer/{file}`.
+/// `/explorer/{*file}`.
 async fn explorer_file(Path(name): Path<String>, uri: Uri, headers: HeaderMap) -> Result<Response, Refused> {
     match explorer::file(&name, &headers) {
         Some(found) => Ok(found),
@@ -307,7 +315,7 @@ mod tests {
     #[test]
     fn the_page_names_what_is_here() {
         for route in
-            ROUTES.iter().filter(|route| !["/", "/v1", "/v1/uids/{uid}", "/explorer/{file}"].contains(&route.path))
+            ROUTES.iter().filter(|route| !["/", "/v1", "/v1/uids/{uid}", "/explorer/{*file}"].contains(&route.path))
         {
             assert!(PAGE.contains(route.path.trim_end_matches("{*url}")), "{}", route.path);
         }
@@ -317,12 +325,12 @@ mod tests {
     fn every_route_is_a_method() {
         let methods = methods(Methods::default());
         for route in &ROUTES {
-            let path = route.path.replace("{uid}", "17").replace("{file}", "main.js").replace("{*url}", "http://a/b");
+            let path = route.path.replace("{uid}", "17").replace("{*file}", "a/b.js").replace("{*url}", "http://a/b");
             let method = methods.of(&path);
             assert_eq!(method, route.method, "{path}");
             assert_eq!(
                 method.open,
-                ["/", "/v1", "/v1/openapi.json", "/explorer/{file}"].contains(&route.path),
+                ["/", "/v1", "/v1/openapi.json", "/explorer/{*file}"].contains(&route.path),
                 "{path}"
             );
         }

@@ -123,7 +123,7 @@ def check_forms(browser, api):
     for text in TIMES:
         first, last = taken(**{"from": text, "to": "0001"}), taken(**{"from": "9999-12-31T23:59:59", "to": text})
         expected = [first and seconds(first.split()[1]), last and seconds(last.split()[-1])]
-        own = page.evaluate("(text) => import('./explorer/time.js').then(({ timeOf }) => [timeOf(text) ?? null, "
+        own = page.evaluate("(text) => import('./explorer/text/dates.js').then(({ timeOf }) => [timeOf(text) ?? null, "
                             "timeOf(text, true) ?? null])", text)
         same = [(one is None) == (other is None) and (one is None or abs(one - other) <= (5 if "ago" in text or
                 "-30d" == text else 0)) for one, other in zip(own, expected)]

@@ -72,7 +72,8 @@ class Browser:
 
     def colours(self):
         """The colours that canvases and pictures take, by name."""
-        return self.page.evaluate("import(new URL('explorer/dom.js', location)).then((dom) => dom.colours())")
+        module = "import(new URL('explorer/drawing/canvas.js', location))"
+        return self.page.evaluate(f"{module}.then((canvas) => canvas.colours())")
 
     def framed(self, site):
         """Of a page of another origin: how wide its first picture is, and how many views its frame names."""

@@ -55,7 +55,7 @@ fn files(endings: &[&str]) -> Vec<PathBuf> {
             let name = path.file_name().unwrap().to_string_lossy().into_owned();
             if path.is_dir() {
                 let hidden = name.starts_with('.') && name != ".ci";
-                if !hidden && !["target", "shared"].contains(&name.as_str()) {
+                if !hidden && !["target", "shared", "node_modules"].contains(&name.as_str()) {
                     open.push(path);
                 }
             } else if endings.iter().any(|ending| name.ends_with(ending)) {
@@ -85,19 +85,18 @@ fn complain(problems: &[String]) {
 #[test]
 fn every_source_file_says_what_it_is() {
     let lacks = |path: &PathBuf| !read(path).starts_with("//! ") && !is_generated(path);
-    complain(
-        &files(&[".rs"])
-            .into_iter()
-            .filter(lacks)
-            .map(|path| format!("{}: no //! header", path.display()))
-            .collect::<Vec<_>>(),
-    );
+    let mut problems: Vec<String> =
+        files(&[".rs"]).into_iter().filter(lacks).map(|path| format!("{}: no //! header", path.display())).collect();
+    // A module of the page for browsers says it in its first comment.
+    let scripts = files(&[".js", ".ts"]).into_iter().filter(|path| !read(path).starts_with("// "));
+    problems.extend(scripts.map(|path| format!("{}: no // header", path.display())));
+    complain(&problems);
 }
 
 #[test]
 fn no_source_file_is_too_long() {
     let mut problems = Vec::new();
-    for path in files(&[".rs", ".py"]) {
+    for path in files(&[".rs", ".py", ".js", ".ts"]) {
         let lines = read(&path).lines().count();
         if lines > LINES_MAX && !is_generated(&path) {
             problems.push(format!("{}: {lines} lines, at most {LINES_MAX}", path.display()));
@@ -109,7 +108,8 @@ fn no_source_file_is_too_long() {
 #[test]
 fn lines_fit_in_a_window() {
     let mut problems = Vec::new();
-    for path in files(&[".rs", ".py", ".toml", ".md", ".proto"]).into_iter().filter(|path| !is_generated(path)) {
+    let endings = [".rs", ".py", ".js", ".ts", ".css", ".toml", ".md", ".proto"];
+    for path in files(&endings).into_iter().filter(|path| !is_generated(path)) {
         let text = read(&path);
         let long = text.lines().enumerate().filter(|(_, line)| line.chars().count() > COLUMNS_MAX);
         problems.extend(
@@ -122,7 +122,7 @@ fn lines_fit_in_a_window() {
 #[test]
 fn folders_are_small_or_hold_equals() {
     let mut counts = BTreeMap::new();
-    for path in files(&[".rs", ".py"]) {
+    for path in files(&[".rs", ".py", ".js", ".ts"]) {
         let folder = path.parent().unwrap().strip_prefix(workspace()).unwrap().to_string_lossy().into_owned();
         *counts.entry(folder).or_insert(0) += 1;
     }
@@ -290,7 +290,7 @@ fn no_file_cites_what_is_not_in_the_repository() {
     let plans = ["e plan asks", "e plan has", "e plan marks", "e plan samples", "e plan says", "e plan wants"];
     let plans = plans.map(|words| format!("th{words}"));
     let mut problems = Vec::new();
-    for path in files(&[".rs", ".md", ".toml", ".py", ".sh", ".proto", "run"]) {
+    for path in files(&[".rs", ".md", ".toml", ".py", ".js", ".ts", ".sh", ".proto", "run"]) {
         for (number, line) in read(&path).lines().enumerate() {
             let lower = line.to_lowercase();
             if documents.iter().any(|own| cites(line, own)) || plans.iter().any(|own| lower.contains(own)) {
@@ -445,7 +445,7 @@ fn no_file_knows_the_machine_it_was_written_on() {
     let traces =
         [["/wo", "rk/"], ["/ro", "ot/"], ["/ho", "me/"], ["/tm", "p/wt"], ["/Us", "ers/"]].map(|parts| parts.concat());
     let mut problems = Vec::new();
-    for path in files(&[".rs", ".md", ".toml", ".py", ".sh", "run"]) {
+    for path in files(&[".rs", ".md", ".toml", ".py", ".js", ".ts", ".json", ".sh", "run"]) {
         for (number, line) in read(&path).lines().enumerate() {
             if let Some(trace) = traces.iter().find(|trace| line.contains(trace.as_str())) {
                 problems.push(format!("{}:{}: {trace}", path.display(), number + 1));

@@ -1,14 +1,22 @@
 // Runs before the rest of the page is there: asks for the answers and for the code of the view that the address names.
 
-import { stateOf } from "./address.js";
-import { asks } from "./asks.js";
-import { call } from "./data.js";
-import { viewOf } from "./views.js";
+import { call } from "./data/call.js";
+import { stateOf } from "./page/address.js";
+import { asks } from "./page/asks.js";
+import { viewOf } from "./page/views.js";
 
-/** Asks for what a state needs. Who fails is told by the view, which asks again and gets the same answer. */
+/** @import { Path } from "./data/answers.js" */
+/** @import { State } from "./page/state.js" */
+
+/**
+ * Asks for what a state needs. Who fails is told by the view, which asks again and gets the same answer.
+ * @param {State} state
+ */
 export function askFor(state) {
   const view = viewOf(state);
-  for (const wanted of [...asks[view.id](state).map(call), view.load()]) wanted.catch(() => undefined);
+  /** @type {Promise<unknown>[]} */
+  const asked = [...asks[view.id](state).map((path) => call(/** @type {Path<unknown>} */ (path))), view.load()];
+  for (const wanted of asked) wanted.catch(() => undefined);
 }
 
 askFor(stateOf(location.search));

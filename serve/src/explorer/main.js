@@ -1,305 +1,217 @@
-// The page: which view is open, what its address says, keys, theme, and what is shown when something is not there.
+// The page: which view is open, what its address says, keys, and what is shown when something is not there.
 //
 // Every state is an address: `?v=barcode&url=...` and what the view keeps there. A view is a module that exports
-// `open(context)`, which returns an object with any of
-//   update(state)   the address changed while the view stays
-//   key(event)      a key was pressed outside of a field; true if the view took it
-//   resize()        the window or the theme changed
-//   close()         the view goes
-//   print()         elements for paper in the place of the page
-//   picture()       what is drawn, for tests
-// The context has `root` (the element to fill), `state` (the parameters of the address), `set(changes)` (changes the
-// address in place), `go(state)` (opens another state), `call(path)` (asks the server; the line in the header runs
-// meanwhile), `say(text)` (read out by screen readers), and `drawn()` (to be called when a picture is there).
+// `open(context)`; `page/state.d.ts` says what the context has, and what `open` returns.
 
-import { forget, go, link, replaceSoon, stateOf } from "./address.js";
 import { askFor } from "./ahead.js";
-import { el, dialog, isDark, notice } from "./dom.js";
-import { call, keepToken, lookForEpoch, Refused, path, whenEpochChanges } from "./data.js";
-import { bare, safe } from "./names.js";
-import { startSearch } from "./search.js";
-import { isName } from "./targets.js";
-import { FIRST, VIEWS, viewOf } from "./views.js";
+import { call, failureOf, lookForEpoch, Refused, whenEpochChanges } from "./data/call.js";
+import { forget, go, replaceSoon, stateOf } from "./page/address.js";
+import { failed } from "./page/failed.js";
+import { startSearch } from "./page/field.js";
+import { fillStrip, showKeys, stateIn } from "./page/strip.js";
+import { restoreTheme, turnTheme, watchPaper } from "./page/theme.js";
+import { FIRST, isOffered, VIEWS, viewOf } from "./page/views.js";
+import { byId, el, isIn } from "./parts/dom.js";
+import { notice } from "./parts/head.js";
+import { bare } from "./text/names.js";
 
-const root = document.getElementById("view");
-const live = document.getElementById("live");
-const busy = document.getElementById("busy");
-const field = document.getElementById("q");
+/** @import { Context, Opened, State } from "./page/state.js" */
+/** @import { Known } from "./page/views.js" */
 
-let state = {};
-let open;
-let opened = 0;
-let running = 0;
-// Epochs of the answers that the open view was made of; and the line that says that a later one is there.
-let epochs = new Set();
-let later;
+const root = byId("view");
+const live = byId("live");
+const busy = byId("busy");
+const field = /** @type {HTMLInputElement} */ (byId("q"));
 
 /** How often the page asks whether the store has a later epoch, in milliseconds. */
 const LOOK = 60_000;
+/** Milliseconds that an answer may take until the line in the header runs. */
+const SOON = 150;
+
+/**
+ * What is open: its state and its view, how many views were opened, how many answers are awaited, and the epochs of the
+ * answers that the view was made of. `later` is the line that says that the store has a later epoch.
+ * @type {{ state: State, view: Opened | undefined, opened: number, running: number, epochs: Set<number>, later:
+ *   HTMLElement | undefined }}
+ */
+const page = { state: {}, view: undefined, opened: 0, running: 0, epochs: new Set(), later: undefined };
 
 // What tests and measurements look at; `first` is the time of the first picture, in milliseconds.
-window.webstrata = { ready: false, frames: 0, first: undefined, view: undefined, picture: () => open?.picture?.() };
+/**
+ * @type {{ ready: boolean, frames: number, first: number | undefined, view: string | undefined, picture: () => unknown
+ *   }}
+ */
+const shown = { ready: false, frames: 0, first: undefined, view: undefined, picture: () => page.view?.picture?.() };
+Object.assign(window, { webstrata: shown });
 
-/** The state in which a view opens from this one; the view of the store keeps the URL for the others. */
-const stateIn = (view) => (isOffered(view) ? { v: view.id, url: state.url } : {});
-
-/** Whether a view can be opened from this state. */
-const isOffered = (view) => Boolean(state.url || view.isOfStore || view.isOfEither);
-
-/** Changes the address in place, a moment after the last change. */
+/**
+ * Changes the address in place, a moment after the last change.
+ * @param {State} changes
+ */
 function set(changes) {
-  state = { ...state, ...changes };
-  for (const [name, value] of Object.entries(state)) if (value === undefined || value === "") delete state[name];
-  replaceSoon(state);
-  if ("list" in changes) nav(viewOf(state));
+  const given = Object.entries({ ...page.state, ...changes }).filter(
+    ([, value]) => value !== undefined && value !== "",
+  );
+  page.state = Object.fromEntries(given);
+  replaceSoon(page.state);
+  if ("list" in changes) fillStrip(viewOf(page.state), page.state);
 }
 
-/** Asks the server; a line runs below the header when the answer takes its time. */
+/**
+ * Asks the server; a line runs below the header when the answer takes its time.
+ * @type {Context["call"]}
+ */
 async function asked(where) {
-  running += 1;
-  const timer = setTimeout(() => (busy.hidden = false), 150);
+  page.running += 1;
+  const timer = setTimeout(() => {
+    busy.hidden = false;
+  }, SOON);
   try {
     const answer = await call(where);
-    if (answer.epoch) epochs.add(answer.epoch);
+    const epoch = /** @type {{ epoch?: number }} */ (answer).epoch;
+    if (epoch) page.epochs.add(epoch);
     return answer;
   } finally {
     clearTimeout(timer);
-    running -= 1;
-    if (running === 0) busy.hidden = true;
+    page.running -= 1;
+    if (page.running === 0) busy.hidden = true;
   }
 }
 
-/** Says that the store has a later epoch than the open view. */
+/**
+ * Says that the store has a later epoch than the open view.
+ * @param {number} epoch
+ */
 function epochCame(epoch) {
-  later?.remove();
-  if (epochs.has(epoch)) return;
-  const again = el("button", { type: "button", text: "Show it", onclick: () => show(state) });
-  later = notice(`Epoch ${epoch} is here. This picture shows epoch ${Math.max(...epochs)}. `, again);
-  root.before(later);
+  page.later?.remove();
+  if (page.epochs.has(epoch)) return;
+  const again = el("button", { type: "button", text: "Show it", onclick: () => show(page.state) });
+  page.later = notice(`Epoch ${epoch} is here. This picture shows epoch ${Math.max(...page.epochs)}. `, again);
+  root.before(page.later);
 }
 
-/** Opens the view of a state; `isAgain` where the answers of a first attempt were of different epochs. */
-async function show(wanted, isAgain = false) {
-  forget();
-  state = wanted;
-  opened += 1;
-  const own = opened;
-  const view = viewOf(state);
-  nav(view);
+/**
+ * The header and the title of a view.
+ * @type {(view: Known, state: State) => void}
+ */
+function nameView(view, state) {
+  fillStrip(view, state);
   if (document.activeElement !== field) field.value = state.url ? bare(state.url) : "";
   const subject = state.url && !view.isOfStore ? `${bare(state.url).slice(0, 80)} – ` : "";
   document.title = view === FIRST ? "Webstrata" : `${subject}${view.word} – Webstrata`;
-  window.webstrata.ready = false;
-  epochs = new Set();
-  later?.remove();
-  const context = {
-    root,
-    state,
-    go,
-    set,
-    call: asked,
-    say: (text) => (live.textContent = text),
-    drawn: () => {
-      window.webstrata.ready = true;
-      window.webstrata.view = view.id;
-      window.webstrata.frames += 1;
-      window.webstrata.first ??= performance.now();
-    },
-    // Whether the view is still wanted when an answer comes.
-    isOpen: () => own === opened,
-  };
-  askFor(state);
+}
+
+/**
+ * What a view is given.
+ * @type {(view: Known, own: number) => Context}
+ */
+const contextOf = (view, own) => ({
+  root,
+  state: page.state,
+  go,
+  set,
+  call: asked,
+  say: (text) => {
+    live.textContent = text;
+  },
+  drawn: () => {
+    shown.ready = true;
+    shown.view = view.id;
+    shown.frames += 1;
+    shown.first ??= performance.now();
+  },
+  isOpen: () => own === page.opened,
+});
+
+/**
+ * Opens the view of a state; `isAgain` where the answers of a first attempt were of different epochs.
+ * @param {State} wanted
+ */
+async function show(wanted, isAgain = false) {
+  forget();
+  page.state = wanted;
+  page.opened += 1;
+  const view = viewOf(wanted);
+  nameView(view, wanted);
+  shown.ready = false;
+  page.epochs = new Set();
+  page.later?.remove();
+  const context = contextOf(view, page.opened);
+  askFor(wanted);
   try {
-    const module = await view.load().catch(() => {
-      throw new Refused(0, "The server does not answer.");
-    });
-    if (!context.isOpen()) return;
-    const next = await module.open(context);
-    if (!context.isOpen()) {
-      next?.close?.();
-      return;
-    }
-    open?.close?.();
-    open = next;
-    if (epochs.size > 1 && !isAgain) show(state, true);
+    await open(view, context, isAgain);
   } catch (error) {
-    if (context.isOpen()) failed(error);
+    if (context.isOpen()) fail(error);
   }
 }
 
-/** What is shown instead of a picture. */
-function failed(error) {
-  open?.close?.();
-  open = undefined;
-  const parts = [];
-  const both = /both (\S+) and (\S+) are in the store/.exec(error.message)?.slice(1);
-  const isUrl = !/\s/.test(state.url || "");
-  if (error instanceof Refused && (error.status === 404 || (error.status === 400 && !isUrl))) {
-    const near = /(\S+) is not in the store, but (\S+) is/.exec(error.message)?.[2];
-    parts.push(el("h1", { text: isUrl ? "Not in the store" : "Pages with these words in their address" }));
-    if (isUrl) parts.push(el("p", { text: `${safe(error.message)}.` }));
-    if (near) parts.push(el("p", {}, link({ ...state, url: near }, bare(near))));
-    if (isUrl && isName(state.url)) {
-      parts.push(el("p", {}, link({ v: "backlinks", url: state.url }, `Who links to all of ${safe(state.url)}`)));
-    }
-    parts.push(el("ul", { class: "list", id: "like" }));
-    offer();
-  } else if (error.status === 401) {
-    parts.push(el("h1", { text: "A token is needed" }), tokenForm(error.message));
-  } else if (both) {
-    parts.push(el("h1", { text: "Two addresses" }), el("p", { text: "The store has both. Choose one of them." }));
-    parts.push(el("ul", { class: "list" }, ...both.map((url) => el("li", {}, link({ ...state, url }, safe(url))))));
-  } else {
-    console.warn(error);
-    parts.push(
-      el("h1", { text: "The answer did not come" }),
-      el("p", { text: safe(error.message) }),
-      el("button", { type: "button", text: "Ask again", onclick: () => show(state) }),
-    );
-  }
-  root.replaceChildren(el("div", { class: "said" }, ...parts));
-  live.textContent = error.message;
-  window.webstrata.ready = true;
-  window.webstrata.view = "failed";
-}
-
-/** Asks for the token that the server wants from its callers. */
-function tokenForm(message) {
-  const given = el("input", { type: "password", class: "filter", "aria-label": "Token", autocomplete: "off" });
-  const submit = (event) => {
-    event.preventDefault();
-    keepToken(given.value.trim());
-    show(state);
-  };
-  return el(
-    "form",
-    { onsubmit: submit },
-    el("p", { text: safe(message) }),
-    given,
-    el("button", { text: "Use it" }),
-  );
-}
-
-/** Pages that are like the one that is not there. */
-async function offer() {
-  const text = state.url.replace(/^\w+:\/\//, "");
-  const fill = (lines) => document.getElementById("like")?.replaceChildren(...lines);
-  const words = text.toLowerCase().split(/\s+/);
-  const isLike = (page) => words.length < 2 || words.every((word) => page.url.toLowerCase().includes(word));
-  for (const q of words.length > 1 ? words : [text, text.split("/")[0]]) {
-    const found = await call(path("v1/suggest", { q, limit: words.length > 1 ? 100 : 6 })).catch(() => undefined);
-    const pages = found?.pages.filter(isLike) || [];
-    if (pages.length) {
-      const lines = pages.map((page) => el("li", {}, link({ v: state.v, url: page.url }, bare(page.url))));
-      fill(lines.slice(0, 20));
-      return;
-    }
-  }
-  fill([el("li", { text: "Nothing in the store has that in its address." })]);
-}
-
-function nav(view) {
-  const words = VIEWS.map((own) => {
-    // Without a URL there is nothing that these views could show.
-    if (!isOffered(own)) {
-      return el("a", { role: "link", "aria-disabled": "true", title: "Choose a URL first", text: own.word });
-    }
-    const made = link(stateIn(own), own.word);
-    if (own === view) made.setAttribute("aria-current", "page");
-    return made;
+/** @type {(view: Known, context: Context, isAgain: boolean) => Promise<void>} */
+async function open(view, context, isAgain) {
+  const module = await view.load().catch(() => {
+    throw new Refused(0, "The server does not answer.");
   });
-  const strip = document.getElementById("views");
-  strip.replaceChildren(...words);
-  // On a phone the words are a strip, which shows the current one.
-  const current = words[VIEWS.indexOf(view)];
-  if (current) strip.scrollLeft = current.offsetLeft + current.offsetWidth - strip.offsetLeft - strip.clientWidth;
+  if (!context.isOpen()) return;
+  const next = await module.open(context);
+  if (!context.isOpen()) {
+    next?.close?.();
+    return;
+  }
+  page.view?.close?.();
+  page.view = next;
+  if (page.epochs.size > 1 && !isAgain) show(page.state, true);
 }
 
-function keys() {
-  const list = [
-    ["/", "search"],
-    [`1 – ${VIEWS.length}`, "views"],
-    ["↑ ↓ PgUp PgDn Home End", "rows; PgUp and PgDn move a date by a year"],
-    ["Enter", "go there"],
-    ["+ − 0", "zoom"],
-    ["← →", "move in time, or to the next change"],
-    ["a b", "which date moves"],
-    ["k", "keep a target of backlinks, or no longer"],
-    ["Space", "play"],
-    ["t", "dark or light"],
-    ["?", "this list"],
-  ];
-  dialog(
-    "Keys",
-    el(
-      "dl",
-      {},
-      ...list.flatMap(([key, what]) => [el("dt", {}, el("kbd", { text: key })), el("dd", { text: what })]),
-    ),
-  );
+/**
+ * Shows why there is no picture.
+ * @param {unknown} error
+ */
+function fail(error) {
+  page.view?.close?.();
+  page.view = undefined;
+  root.replaceChildren(failed(error, { state: page.state, again: () => show(page.state) }));
+  live.textContent = failureOf(error).message;
+  shown.ready = true;
+  shown.view = "failed";
 }
 
-const html = document.documentElement;
+/** @param {KeyboardEvent} event */
+function pressed(event) {
+  const isTyping = isIn(event, "input, textarea, select, dialog");
+  if (isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
+  const view = VIEWS[Number(event.key) - 1];
+  if (event.key === "/") field.focus();
+  else if (event.key === "?") showKeys();
+  else if (event.key === "t") theme();
+  else if (view && isOffered(view, page.state)) go(stateIn(view, page.state));
+  else if (!page.view?.key?.(event)) return;
+  event.preventDefault();
+}
+
+const resize = () => page.view?.resize?.();
 
 function theme() {
-  html.dataset.theme = isDark() ? "light" : "dark";
-  try {
-    localStorage.setItem("theme", html.dataset.theme);
-  } catch {
-    /* A browser may keep nothing: the choice holds until the page is loaded again. */
-  }
-  open?.resize?.();
+  turnTheme();
+  resize();
 }
 
 function start() {
-  try {
-    const kept = localStorage.getItem("theme");
-    if (kept === "dark" || kept === "light") html.dataset.theme = kept;
-  } catch {
-    /* As above. */
-  }
-  document.getElementById("theme").addEventListener("click", theme);
-  document.querySelector(".mark").addEventListener("click", (event) => {
+  restoreTheme();
+  byId("theme").addEventListener("click", theme);
+  document.querySelector(".mark")?.addEventListener("click", (event) => {
     event.preventDefault();
     go({});
   });
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => open?.resize?.());
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", resize);
   addEventListener("popstate", () => show(stateOf(location.search)));
-  addEventListener("resize", () => open?.resize?.());
-  addEventListener("keydown", (event) => {
-    const typing = event.target.closest?.("input, textarea, select, dialog");
-    if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
-    const view = VIEWS[Number(event.key) - 1];
-    if (event.key === "/") field.focus();
-    else if (event.key === "?") keys();
-    else if (event.key === "t") theme();
-    else if (view && isOffered(view)) go(stateIn(view));
-    else if (!open?.key?.(event)) return;
-    event.preventDefault();
-  });
-  // Paper is white, whatever the theme.
-  let onScreen;
-  addEventListener("beforeprint", () => {
-    onScreen = html.dataset.theme;
-    html.dataset.theme = "light";
-    html.dataset.printed = "1";
-    open?.resize?.();
-    const sheet = open?.print?.();
-    if (sheet) document.body.append(el("div", { id: "sheet" }, ...sheet));
-  });
-  addEventListener("afterprint", () => {
-    document.getElementById("sheet")?.remove();
-    delete html.dataset.printed;
-    if (onScreen) html.dataset.theme = onScreen;
-    else delete html.dataset.theme;
-    open?.resize?.();
-  });
+  addEventListener("resize", resize);
+  addEventListener("keydown", pressed);
+  watchPaper(resize, () => page.view?.print?.());
   whenEpochChanges(epochCame);
   const look = () => document.visibilityState === "visible" && lookForEpoch();
   setInterval(look, LOOK);
   document.addEventListener("visibilitychange", look);
   startSearch(field, (wanted) =>
-    go({ v: VIEWS.some((view) => view.id === state.v && !view.isOfStore) ? state.v : undefined, ...wanted }),
+    go({ v: VIEWS.some((view) => view.id === page.state.v && !view.isOfStore) ? page.state.v : undefined, ...wanted }),
   );
   show(stateOf(location.search));
 }
