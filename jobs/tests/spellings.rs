@@ -73,7 +73,7 @@ fn who_asks_one_spelling_hears_of_the_others() {
     }
     for (line, what) in [
         ("links {}/store nobody.example --match surt", "no spelling of http://nobody.example/"),
-        ("links {}/store a.example --match surt --first --in", "--match surt goes with"),
+        ("links {}/store a.example --match surt --first --in", "--match surt does not go with --first"),
         ("links {}/store a.example --match near", "possible values: exact, surt"),
     ] {
         let output = run(dir.path(), line);

@@ -80,7 +80,8 @@ pub enum Ask<'a> {
     Lives(&'a [Uid]),
     /// When each page linked to a target; without stays if it never did: [`Given::Backlinks`].
     Backlinks(&'a [Uid], &'a [Range<Uid>]),
-    /// The pages of an interval that link to a target at range precision, rising: [`Given::Part`].
+    /// The pages of an interval that link to a target at range precision, rising: [`Given::Part`]. The part may go
+    /// beyond the interval.
     Sources(&'a [Range<Uid>], Range<Uid>),
     /// The hosts of URLs, whose UIDs rise: [`Given::Hosts`].
     Hosts(&'a [Uid]),
@@ -110,7 +111,7 @@ impl Ask<'_> {
     }
 }
 
-/// The answer to an [`Ask`]: one value for each of the first items, at least one. Answers are in the order of the items.
+/// The answer to an [`Ask`]: one value for each of the first items, at least one, in the order of the items.
 #[derive(Debug)]
 pub enum Given {
     /// Intervals of UIDs.
@@ -129,7 +130,7 @@ pub enum Given {
     Lives(Batch<Lifespan>, Batch<CaptureTime>),
     /// Times of links to a target.
     Backlinks(Vec<Backlink>),
-    /// A part of a list, and the UID from which the list continues; `None` if this part is the last.
+    /// A part of a list, and the UID from which on it is not known; `None` if the whole list is known.
     Part(Vec<Uid>, Option<Uid>),
     /// Stretches of items with one host: the name of the host (empty for URLs without a host), and the number of items.
     Hosts(Vec<(String, u64)>),

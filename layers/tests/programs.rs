@@ -1,5 +1,5 @@
-//! A driver of programs without files, threads and servers: a small graph in memory. However few items each answer
-//! tells about, every question has the same answer.
+//! Drives programs without files, threads and servers, over a small graph in memory. Each question has the same answer,
+//! however few items a step is about.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -17,7 +17,7 @@ use webstrata_layers::{
 const URLS: u64 = 10;
 const LAST: i64 = 7;
 
-/// What a capture shows: its links, or `None` if they are unknown, or a failure.
+/// The content of a capture.
 #[derive(Clone, Debug)]
 enum Shows {
     Links(Vec<u64>),
@@ -111,8 +111,7 @@ impl Graph {
         backlink
     }
 
-    /// The answer to a question, where each step tells about at most `most` items. `None` stands for an answer that is
-    /// too large.
+    /// The answer about at most `most` items. `None`: the answer would be too large.
     fn given(&self, ask: &Ask<'_>, most: usize) -> Option<Given> {
         fn batch<T: Clone>(items: &[Uid], most: usize, of: impl Fn(Uid) -> Vec<T>) -> Batch<T> {
             let mut lists = Batch::default();
@@ -149,8 +148,8 @@ impl Graph {
                     target.iter().any(|uids| links.iter().any(|link| uids.contains(link)))
                 };
                 let sources: Vec<Uid> = Uid::each(uids.clone()).filter(|&page| links(page)).take(most).collect();
-                let next = sources.last().filter(|_| sources.len() == most).map(|&last| last + 1);
-                Given::Part(sources, next)
+                let next = sources.last().filter(|_| sources.len() == most).map_or(uids.end, |&last| last + 1);
+                Given::Part(sources, Some(next))
             }
             Ask::Hosts(urls) => {
                 Given::Hosts(urls.iter().take(most).map(|uid| (format!("h{}.example", uid.0 / 3), 1)).collect())
@@ -220,7 +219,7 @@ proptest! {
         for most in [1, 2, 3] {
             prop_assert_eq!(&answers(most), &whole, "{} items a step", most);
         }
-        // The backlinks are those of each page of the scope.
+        // Each page of the scope has its own backlink.
         let alone = every.iter().filter(|&&page| scope.has(page)).map(|&page| (page, graph.backlink(page, target)));
         let alone: Vec<_> = alone.filter(|(_, backlink)| !backlink.stays.is_empty()).collect();
         prop_assert_eq!(&whole.0.4, &alone);

@@ -37,11 +37,9 @@ mod call;
 mod drive;
 mod hosts;
 mod links;
-mod lists;
 mod neighbourhood;
 mod pages;
 mod pinned;
-mod remembered;
 mod remote;
 mod spellings;
 mod split;
@@ -118,7 +116,7 @@ struct Shared {
     counts: Mutex<ClerkCounts>,
     /// The allowance for hedges, in tenths of a hedge, so that hedges stay a small share of all questions.
     allowance: Mutex<u32>,
-    remembered: Mutex<remembered::Remembered>,
+    remembered: Mutex<backlinks::remembered::Remembered>,
     /// The name and the cells of the server that the clerk belongs to, if any.
     local: Local,
     /// The memory of the calls of that server.
@@ -148,7 +146,7 @@ impl Clerk {
         (local, budget): ((String, Arc<dyn LocalCells>), Budget),
     ) -> Self {
         let shared = Arc::new(Shared::of(map, dialer, (Some(local), budget), None));
-        tokio::spawn(remembered::forget_retired(Arc::downgrade(&shared)));
+        tokio::spawn(backlinks::remembered::forget_retired(Arc::downgrade(&shared)));
         Self { shared, options }
     }
 

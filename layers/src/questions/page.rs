@@ -117,8 +117,8 @@ impl Program for PageLinks {
 }
 
 impl Question for PageLinks {
-    /// The links, and what is unknown as of a date: for out-links the spellings that decide, if their links are unknown;
-    /// for in-links the pages of which it is unknown whether they link. Both rise.
+    /// The links, and the pages with unknown links as of a date: for out-links the spellings that decide, for in-links
+    /// pages that may link. Both lists rise.
     type Answer = (Vec<Uid>, Vec<Uid>);
 
     fn answer(self) -> Self::Answer {

@@ -7,8 +7,8 @@
 //! The search continues from the end with fewer pages in its last step, one step at a time. A page with unknown links
 //! may link to any other page. If no way is found, there may therefore be a way over each such page that is reached
 //! from the first page ([`Ways::unknown`]). If the store has unknown links, the search then continues from the first
-//! page to find all these pages. Memory: the reached pages, bounded by [`PAGES_MAX`]. Cost: the links of all these pages. Without a way, also
-//! the links of [`DOUBTED_MAX`] pages.
+//! page to find all these pages. Memory: the reached pages, bounded by [`PAGES_MAX`]. Cost: the links of all these
+//! pages. Without a way, also the links of [`DOUBTED_MAX`] pages.
 
 use std::collections::HashMap;
 

@@ -108,8 +108,9 @@ pub trait Links {
         true
     }
 
-    /// Takes a program through its steps: answers what it asks until it asks nothing. [`answer_of`](crate::read::drive::answer_of)
-    /// gives the answer to a question. An implementation over a network answers about many items in one call.
+    /// Takes a program through its steps: answers each of its questions until it asks no more. The function
+    /// [`answer_of`](crate::read::drive::answer_of) gives the answer. An implementation over a network answers about
+    /// many items in one call.
     ///
     /// # Errors
     /// See [`Links::url`].

@@ -9,9 +9,12 @@
 //! If a page has captures in one row only, the cell of the page answers. A page with captures in several rows is
 //! fetched and joined here. Cost: each part of the sources reads all in-links of the target.
 
+pub(super) mod remembered;
+
 use std::ops::Range;
 use std::sync::Arc;
 
+use self::remembered::{TARGET_PAGES, TargetKey};
 use futures_util::future::try_join_all;
 use tonic::Status;
 use webstrata_layers::questions::backlinks::ranked;
@@ -22,11 +25,10 @@ use webstrata_layers::{
 };
 
 use super::call::{CellQuestion, other_kind};
+use super::links::lists::Lists;
 use super::links::{chosen, taken};
-use super::lists::Lists;
 use super::lock;
 use super::pinned::Pinned;
-use super::remembered::{TARGET_PAGES, TargetKey};
 use super::split::Split;
 use crate::protocol::backlinks::take_backlinks;
 use crate::protocol::proto::answer::Answer as AnswerKind;

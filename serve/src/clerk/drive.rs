@@ -101,7 +101,7 @@ impl Pinned {
             }
             Ask::Sources(target, ref uids) => {
                 let (sources, next) = self.sources_of(target, uids).await?;
-                Given::Part(sources, (next < uids.end).then_some(next))
+                Given::Part(sources, Some(next))
             }
             Ask::Hosts(urls) => Given::Hosts(self.hosts_of(&urls[..batch]).await?),
             Ask::Failing(ref uids) => {

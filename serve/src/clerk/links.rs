@@ -5,15 +5,17 @@
 //!
 //! Internally each item of a batch has its window, so that questions about different times travel in one call.
 
+pub(super) mod lists;
+
 use std::collections::HashMap;
 use std::ops::Range;
 
+use self::lists::{Lists, latest, unite};
 use tonic::Status;
 use webstrata_layers::record::precedence::Counting;
 use webstrata_layers::{Batch, Direction, Page, Precision, Sample, Sampling, Uid, Window};
 
 use super::call::other_kind;
-use super::lists::{Lists, latest, unite};
 use super::pinned::Pinned;
 use super::split::{ItemPosition, QuestionItems, Split};
 use crate::map::RowMap;

@@ -8,15 +8,15 @@ use std::sync::{Arc, Weak};
 
 use webstrata_layers::{LinkingPart, Scope, Uid};
 
-use super::{Shared, lock};
+use crate::clerk::{Shared, lock};
 
 /// The key of a target in [`Remembered`]: the store, the epoch, the UIDs and the scope.
 #[derive(PartialEq, Eq)]
-pub(super) struct TargetKey {
-    pub(super) store: String,
-    pub(super) epoch: u64,
-    pub(super) target: Vec<Range<Uid>>,
-    pub(super) scope: Scope,
+pub(in crate::clerk) struct TargetKey {
+    pub(in crate::clerk) store: String,
+    pub(in crate::clerk) epoch: u64,
+    pub(in crate::clerk) target: Vec<Range<Uid>>,
+    pub(in crate::clerk) scope: Scope,
 }
 
 /// All pages that link to a target.
@@ -25,10 +25,10 @@ type Parts = Vec<LinkingPart>;
 /// The linking pages of the targets that were asked for last, the latest target at the end. Only targets with few pages
 /// are remembered.
 #[derive(Default)]
-pub(super) struct Remembered(VecDeque<(TargetKey, Arc<Parts>)>);
+pub(in crate::clerk) struct Remembered(VecDeque<(TargetKey, Arc<Parts>)>);
 
 impl Remembered {
-    pub(super) fn get(&mut self, key: &TargetKey) -> Option<Arc<Parts>> {
+    pub(in crate::clerk) fn get(&mut self, key: &TargetKey) -> Option<Arc<Parts>> {
         let at = self.0.iter().position(|(known, _)| known == key)?;
         let entry = self.0.remove(at)?;
         let found = entry.1.clone();
@@ -36,7 +36,7 @@ impl Remembered {
         Some(found)
     }
 
-    pub(super) fn put(&mut self, key: TargetKey, parts: Arc<Parts>) {
+    pub(in crate::clerk) fn put(&mut self, key: TargetKey, parts: Arc<Parts>) {
         self.0.retain(|(known, _)| *known != key);
         self.0.push_back((key, parts));
         let pages = |entries: &VecDeque<(TargetKey, Arc<Parts>)>| {
@@ -49,7 +49,7 @@ impl Remembered {
 }
 
 /// Forgets the targets of epochs that are no longer served, whenever the map changes.
-pub(super) async fn forget_retired(clerk: Weak<Shared>) {
+pub(in crate::clerk) async fn forget_retired(clerk: Weak<Shared>) {
     let Some(mut maps) = clerk.upgrade().map(|shared| shared.map.clone()) else { return };
     while maps.changed().await.is_ok() {
         let Some(shared) = clerk.upgrade() else { return };
@@ -61,5 +61,5 @@ pub(super) async fn forget_retired(clerk: Weak<Shared>) {
 /// The most remembered targets, the most pages of one remembered target, and the most pages of all remembered targets.
 /// A page takes about 200 bytes.
 const REMEMBERED_TARGETS: usize = 32;
-pub(super) const TARGET_PAGES: usize = 1 << 14;
+pub(in crate::clerk) const TARGET_PAGES: usize = 1 << 14;
 const REMEMBERED_PAGES: usize = 1 << 17;

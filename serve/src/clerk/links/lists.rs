@@ -7,58 +7,58 @@ use tonic::Status;
 use webstrata_layers::Batch;
 use webstrata_layers::record::precedence;
 
-use super::call::other_kind;
-use super::split::{ItemPosition, bounds};
+use crate::clerk::call::other_kind;
+use crate::clerk::split::{ItemPosition, bounds};
 use crate::protocol::gaps;
 use crate::protocol::proto::LinkLists;
 
 /// The lists of one answer, by index.
-pub(super) struct Lists {
-    pub(super) links: Vec<Uid>,
+pub(in crate::clerk) struct Lists {
+    pub(in crate::clerk) links: Vec<Uid>,
     ends: Vec<usize>,
     found: Vec<bool>,
     times: Vec<i64>,
     /// The indexes in `links` of unsure sources, whose cells the clerk must ask.
-    pub(super) unsure: Vec<u32>,
+    pub(in crate::clerk) unsure: Vec<u32>,
     /// The lengths of the lists, if the question asked for counts instead of links.
-    pub(super) degrees: Vec<u64>,
+    pub(in crate::clerk) degrees: Vec<u64>,
 }
 
 impl Lists {
-    pub(super) fn of(lists: LinkLists) -> Result<Self, Status> {
+    pub(in crate::clerk) fn of(lists: LinkLists) -> Result<Self, Status> {
         let links = gaps::take(&lists.links, &lists.counts).ok_or_else(other_kind)?;
         let LinkLists { counts, found, times, unsure, degrees, .. } = lists;
         Ok(Self { links: Uid::of_numbers(links), ends: bounds(&counts), found, times, unsure, degrees })
     }
 
     /// The bounds of a list in `links`.
-    pub(super) fn bounds(&self, index: usize) -> Result<Range<usize>, Status> {
+    pub(in crate::clerk) fn bounds(&self, index: usize) -> Result<Range<usize>, Status> {
         self.ends.get(index).zip(self.ends.get(index + 1)).map(|(&start, &end)| start..end).ok_or_else(other_kind)
     }
 
-    pub(super) fn list(&self, index: usize) -> Result<&[Uid], Status> {
+    pub(in crate::clerk) fn list(&self, index: usize) -> Result<&[Uid], Status> {
         Ok(&self.links[self.bounds(index)?])
     }
 
     /// The index of the list that contains the link at an index of `links`.
-    pub(super) fn list_with(&self, index: usize) -> usize {
+    pub(in crate::clerk) fn list_with(&self, index: usize) -> usize {
         self.ends.partition_point(|&end| end <= index).saturating_sub(1)
     }
 
     /// Whether the row has captures of the page in the window of the question.
-    pub(super) fn is_found(&self, index: usize) -> bool {
+    pub(in crate::clerk) fn is_found(&self, index: usize) -> bool {
         self.found.get(index).copied().unwrap_or(false)
     }
 
     /// Whether all links of a list are sure.
-    pub(super) fn is_sure(&self, index: usize) -> Result<bool, Status> {
+    pub(in crate::clerk) fn is_sure(&self, index: usize) -> Result<bool, Status> {
         let bounds = self.bounds(index)?;
         let next = self.unsure.get(self.unsure.partition_point(|&unsure| (unsure as usize) < bounds.start));
         Ok(next.is_none_or(|&unsure| unsure as usize >= bounds.end))
     }
 
     /// Removes the links at these indexes, which must increase.
-    pub(super) fn without(&mut self, indexes: &[usize]) {
+    pub(in crate::clerk) fn without(&mut self, indexes: &[usize]) {
         if indexes.is_empty() {
             return;
         }
@@ -76,7 +76,7 @@ impl Lists {
 
 /// For links as of a time: the list of the row with the latest capture. If several rows have a capture in that second,
 /// the newest row wins.
-pub(super) fn latest<'a>(lists: &'a [Lists], positions: &[ItemPosition]) -> Result<&'a [Uid], Status> {
+pub(in crate::clerk) fn latest<'a>(lists: &'a [Lists], positions: &[ItemPosition]) -> Result<&'a [Uid], Status> {
     let mut best: Option<(i64, &ItemPosition)> = None;
     // Rows are in order, the oldest first.
     for position in positions.iter().filter(|position| lists[position.question].is_found(position.index)) {
@@ -89,7 +89,7 @@ pub(super) fn latest<'a>(lists: &'a [Lists], positions: &[ItemPosition]) -> Resu
 }
 
 /// Adds the union of the rows' lists to `links`.
-pub(super) fn unite(
+pub(in crate::clerk) fn unite(
     lists: &[Lists],
     positions: &[ItemPosition],
     buffer: &mut Vec<Uid>,
