@@ -106,7 +106,7 @@ impl Graph {
         let mut backlink =
             Backlink { targets: times_of(&self.lifespans(uid), target, &mut times), ..Backlink::default() };
         if !times.is_empty() {
-            backlink.set(self.captures(uid).into_iter(), &mut times);
+            backlink.set(self.captures(uid), &mut times);
         }
         backlink
     }

@@ -6,7 +6,7 @@
 //!
 //! ```
 //! use webstrata_cells::links::lists::Lists;
-//! use webstrata_cells::scratch::StoreScratch;
+//! use webstrata_cells::links::scratch::StoreScratch;
 //! use webstrata_codecs::codec::{encode, open};
 //! use webstrata_codecs::CodecTag;
 //!

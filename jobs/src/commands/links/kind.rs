@@ -86,8 +86,8 @@ impl Kind {
         if let Some((other, _)) = selected.next() {
             return Err(refused(format!("{selecting} does not go with {other}")));
         }
-        let given = OPTIONS.into_iter().filter(|(option, _)| is_given(option));
-        for (option, kinds) in given.filter(|(_, kinds)| !kinds.contains(&kind)) {
+        let mut given = OPTIONS.into_iter().filter(|(option, _)| is_given(option));
+        if let Some((option, kinds)) = given.find(|(_, kinds)| !kinds.contains(&kind)) {
             let with = || SELECTING.iter().filter(|(_, kind)| kinds.contains(kind)).map(|(option, _)| *option);
             return Err(refused(match selecting {
                 "" => format!("{option} goes with {}", with().collect::<Vec<_>>().join(" or ")),
