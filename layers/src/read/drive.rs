@@ -1,6 +1,6 @@
 //! Drives a program of [`mod@crate::questions`] with the answers of one graph, without servers.
 //!
-//! Memory: the answers about [`ITEMS`] pages, and what the program holds.
+//! Memory: the answers about 256 pages, and what the program holds.
 
 use super::query::Links;
 use crate::error::Error;

@@ -188,7 +188,7 @@ pub fn not_there() -> Value {
     error_of("url not in store")
 }
 
-/// The answer with links. `unknown` has the pages of which it is unknown whether they link ([`crate::Links::unknown`]).
+/// The answer with links. `unknown` has the pages of which it is unknown whether they link ([`crate::Unknown`]).
 pub fn links_of(urls: Vec<String>, way: Way, unknown: Vec<String>) -> Value {
     let mut answer = json!({"links": urls});
     put_unknown(&mut answer, way == Way::In, unknown);

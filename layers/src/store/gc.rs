@@ -1,7 +1,7 @@
 //! Garbage collection: removes epochs that are no longer wanted, and the files that only these epochs had.
 //!
 //! A collection holds the lock of the one writer. It keeps the newest epochs, as many as the caller asks for, and every
-//! older epoch on which a reader has a [`crate::location::lease`]. First it removes the manifests of all other epochs,
+//! older epoch on which a reader has a [`crate::Lease`]. First it removes the manifests of all other epochs,
 //! oldest first. It removes a manifest while no reader can take a lease on the epoch. When these removals are durable,
 //! it removes the rows, cells, translations, lists of inputs, held links, overviews and leases that belong to no
 //! remaining epoch. So no manifest ever names a file that is gone. If a collection is killed, the next collection or
