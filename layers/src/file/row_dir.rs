@@ -19,8 +19,8 @@ pub struct RowDir {
 }
 
 impl RowDir {
-    /// A row that the [`StoreWriter`](crate::StoreWriter) has begun or resumed, perhaps in another process. In S3, files wait for their
-    /// upload in `staging`, without names; in a directory, files are written in place.
+    /// A row that the [`StoreWriter`](crate::StoreWriter) has begun or resumed, perhaps in another process. In S3,
+    /// files wait for their upload in `staging`, without names; in a directory, files are written in place.
     pub fn open(location: impl Into<Location>, row: u32, staging: &Path) -> RowDir {
         RowDir {
             location: location.into(),
