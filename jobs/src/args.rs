@@ -1,5 +1,7 @@
 //! Values of the command line that several subcommands share, and the outcome of a subcommand.
 
+pub(crate) mod units;
+
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use std::borrow::Cow;

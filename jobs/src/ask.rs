@@ -1,8 +1,11 @@
 //! Opens the store of a question, and finds the UID of a URL as a person writes it.
 
+pub(crate) mod matching;
+
 use crate::args::{Usage, location};
 use anyhow::{Context, anyhow, bail};
-use clap::{Args, ValueEnum};
+use clap::Args;
+use serde::Serialize;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use webstrata_cells::Cells;
@@ -115,36 +118,19 @@ impl PartArgs {
     }
 }
 
-/// Which URLs are asked.
-#[derive(Args, Clone, Copy, Debug, Default)]
-pub(crate) struct MatchArgs {
-    /// exact: this URL. surt: all spellings of the page together: http and https, with and without
-    /// www, in any case
-    #[arg(long = "match", value_name = "WHAT", value_enum, default_value_t)]
-    pub(crate) matching: MatchArg,
-}
-
-/// Which URLs are asked.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum MatchArg {
-    /// The URL alone
-    #[default]
-    Exact,
-    /// All URLs with its urlkey (SURT)
-    Surt,
-}
-
 /// The spellings of a page in the store, with their URLs.
 ///
 /// # Errors
-/// The text is not a URL, or none of its spellings is in the store.
+/// The text is not a URL, or none of its spellings is in the store ([`NotInStore`]).
 pub(crate) fn find_page(links: &dyn Links, text: &str) -> anyhow::Result<(Vec<Uid>, Vec<String>)> {
     let meant = meant(text).map_err(|error| anyhow!("invalid URL {text:?}: {error}"))?;
     let page = Spelled::new(&meant[0], webstrata_url::surt);
     let spellings = links.spellings(&page)?;
     if spellings.is_empty() {
         let urlkey = page.urlkey();
-        bail!("no spelling of {} is in the store, neither as a page nor as the target of a link ({urlkey})", meant[0]);
+        let text =
+            format!("no spelling of {} is in the store, neither as a page nor as the target of a link", meant[0]);
+        return Err(anyhow!(NotInStore(format!("{text} ({urlkey})"))));
     }
     let urls = links.urls_of(&spellings)?;
     Ok((spellings, urls))
@@ -185,13 +171,25 @@ impl std::fmt::Display for NotInStore {
 
 impl std::error::Error for NotInStore {}
 
+/// The error for a URL without a scheme of which the store has captures under http and under https.
+#[derive(Debug)]
+pub(crate) struct Ambiguous(String);
+
+impl std::fmt::Display for Ambiguous {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} is in the store under http and under https; write the scheme, or --match surt", self.0)
+    }
+}
+
+impl std::error::Error for Ambiguous {}
+
 /// Finds a URL in the store. The URL is made canonical and loses its fragment. For a URL without a scheme, http and
 /// https are tried, and `www.`. If several of these URLs are in the store, the captured URL is taken.
 ///
 /// # Errors
 /// The URL is not in the store ([`NotInStore`], which names the same URL with another scheme, or with or without
 /// `www.`, if the store has that URL); the text is not a URL; or the text has no scheme and several of these URLs were
-/// captured.
+/// captured ([`Ambiguous`]).
 pub(crate) fn find(links: &dyn Links, text: &str) -> anyhow::Result<FoundUrl> {
     let bare = text.trim();
     let candidates = meant(text).map_err(|error| anyhow!("invalid URL {text:?}: {error}"))?;
@@ -201,7 +199,7 @@ pub(crate) fn find(links: &dyn Links, text: &str) -> anyhow::Result<FoundUrl> {
         1 => return Ok(found.remove(0)),
         _ => match captured(links, found)? {
             Some(captured) => return Ok(captured),
-            None => bail!("{bare} is in the store under http and under https; write the scheme, or --match surt"),
+            None => return Err(anyhow!(Ambiguous(bare.to_owned()))),
         },
     }
     let near = present(links, &other_spellings(&candidates))?;
@@ -263,4 +261,19 @@ pub(crate) fn unknown(links: &dyn Links, uid: Uid, direction: Direction, window:
 pub(crate) fn note(text: &str) {
     // A closed standard error is not a reason to fail.
     let _ = writeln!(io::stderr(), "note: {text}");
+}
+
+/// An answer with the number of other URLs in the store that are spellings of the same page.
+#[derive(Serialize)]
+pub(crate) struct WithSpellings<T> {
+    #[serde(flatten)]
+    pub(crate) answer: T,
+    pub(crate) other_spellings: usize,
+}
+
+/// Prints an answer as a line of JSON.
+pub(crate) fn print_json(answer: &impl Serialize, out: &mut dyn Write) -> anyhow::Result<()> {
+    serde_json::to_writer(&mut *out, answer)?;
+    out.write_all(b"\n")?;
+    Ok(())
 }

@@ -166,13 +166,13 @@ fn what_makes_no_sense_is_refused_with_a_reason() {
     for (words, code, reason) in [
         ("scc --damping 0.5", 2, "--damping is an option of pagerank only"),
         ("pagerank --damping 1.5", 2, "from 0 to 1"),
-        ("mortality --every month", 2, "omit --every"),
+        ("mortality --period month", 2, "omit --period"),
         ("growth --at 2006", 2, "growth covers all periods"),
-        ("pagerank --at 2006 --every month", 2, "cannot be used with"),
+        ("pagerank --at 2006 --period month", 2, "cannot be used with"),
         ("degrees --from 2007 --to 2006", 2, "--from is later than --to"),
         ("ranks", 2, "invalid value 'ranks'"),
         ("harmonic --memory 1M", 1, "use at least"),
-        ("wcc --every month --from 2050", 1, "no capture in this window"),
+        ("wcc --period month --from 2050", 1, "no capture in this window"),
     ] {
         let output = place.analyze(words, None).output().unwrap();
         assert_eq!(output.status.code(), Some(code), "{words}: {}", said(&output));
@@ -181,7 +181,7 @@ fn what_makes_no_sense_is_refused_with_a_reason() {
     }
     let missing = place.analyze("wcc", Some("none/values.csv")).output().unwrap();
     assert!(said(&missing).contains("none/values.csv cannot be written"), "{}", said(&missing));
-    for words in ["pagerank", "growth", "menus", "scc --every year", "mortality", "locality"] {
+    for words in ["pagerank", "growth", "menus", "scc --period year", "mortality", "locality"] {
         let output = place.analyze(words, None).output().unwrap();
         assert!(output.status.success(), "{words}: {}", said(&output));
         let text = String::from_utf8(output.stdout).unwrap();

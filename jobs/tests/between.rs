@@ -80,7 +80,7 @@ fn links_of_one_url_between_dates_and_the_first() {
         let shown = ask("http://x.example/ --in --changed 2008 2009");
         assert_eq!(lines(&shown), ["+ http://c.example/", "- http://a.example/", "- http://b.example/"], "{form}");
         let shown: Value = serde_json::from_str(&ask("http://a.example/ --changed 2009 2010 --format json")).unwrap();
-        assert_eq!([&shown["gained"], &shown["lost"], &shown["unknown"]], [&json!([]); 3], "{form}");
+        assert_eq!((&shown["changes"], shown.get("unknown")), (&json!([]), None), "{form}");
         let shown = ask("http://x.example/ --in --first --limit 3");
         let expected = [
             "first                 page",
@@ -90,11 +90,18 @@ fn links_of_one_url_between_dates_and_the_first() {
         ];
         assert_eq!(lines(&shown), expected, "{form}");
         assert!(ask("http://x.example/ --in --first --limit 0").lines().count() > 4, "{form}");
-        let shown = ask("http://x.example/ --in --first --by domain --limit 2");
+        let shown = ask("http://x.example/ --in --first --unit domain --limit 2");
         let expected = [
             "first                 domain     page",
             "2006-01-01T12:00:00Z  d.example  http://d.example/",
             "2007-06-15T12:00:00Z  a.example  http://a.example/",
+        ];
+        assert_eq!(lines(&shown), expected, "{form}");
+        let shown = ask("http://x.example/ --in --first --unit host --limit 2");
+        let expected = [
+            "first                 host           page",
+            "2006-01-01T12:00:00Z  d.example      http://d.example/",
+            "2006-02-01T12:00:00Z  www.d.example  http://www.d.example/",
         ];
         assert_eq!(lines(&shown), expected, "{form}");
     }

@@ -105,7 +105,7 @@ fn wrong_command_lines_exit_with_2() {
         "export {}/store --what nodes --format gexf --out {}/x",
         "export {}/store --what layers --out -",
         "export {}/store --names aut --format mtx --out {}/x",
-        "export {}/store --fold host --out {}/x",
+        "export {}/store --unit host --out {}/x",
         "export {}/store --what events --at 2006 --out {}/x",
         "export {}/store --from 2007 --to 2006 --out {}/x",
         "export {}/store --format webgraph --out {}/x.y",
@@ -347,7 +347,11 @@ not a question
 {"id":6,"op":"guess","url":"http://a.example/"}
 {"id":7,"op":"links","url":"http://a.example/","at":"soon"}
 {"id":8,"op":"links","url":"http://a.example/","from":"2007"}
-{"id":9,"op":"links","url":"http://a.example/","from":"2007","to":"2006"}"#;
+{"id":9,"op":"links","url":"http://a.example/","from":"2007","to":"2006"}
+{"id":10,"op":"captures","url":"a.example"}
+{"id":11,"op":"links","url":"d.example","direction":"in"}
+{"id":12,"op":"captures","url":"not-in-store.example"}
+{"id":13,"op":"captures","url":"ftp://a.example/"}"#;
     let store = dir.path().join("store");
     let mut child =
         webstrata(["query".as_ref(), store.as_os_str()]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
@@ -369,6 +373,11 @@ not a question
     assert_eq!(answers[7]["links"], serde_json::json!(["http://b.example/x", "http://c.example/"]));
     let backwards = "from 2007-01-01T00:00:00Z is later than to 2006-12-31T23:59:59Z";
     assert_eq!((&answers[8]["id"], &answers[8]["error"]), (&9.into(), &backwards.into()));
+    // Without a scheme, the URL is found as `links` finds it.
+    assert_eq!(answers[9]["captures"], answers[2]["captures"]);
+    assert!(answers[10]["links"].is_array(), "{answers:?}");
+    assert_eq!(answers[11], serde_json::json!({"id": 12, "epoch": 1, "error": "url not in store"}));
+    assert_eq!((&answers[12]["id"], answers[12]["error"].is_string()), (&13.into(), true));
 }
 
 #[test]

@@ -62,7 +62,7 @@ fn columns_of_exports_are_those_of_the_documents() {
         let columns: Vec<&str> = csv.lines().next().unwrap().split(',').collect();
         assert_eq!(shown, columns, "{what}");
     }
-    let at = text.find("webstrata fold STORE --by domain").unwrap();
+    let at = text.find("webstrata fold STORE --unit domain").unwrap();
     let shown = names(&first_cells(&text[at..], "| column | meaning |").join(" "));
     let csv = succeeds(dir.path(), "fold {}/store --out -");
     assert_eq!(shown, csv.lines().next().unwrap().split(',').collect::<Vec<_>>(), "fold");

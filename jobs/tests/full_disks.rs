@@ -175,7 +175,7 @@ fn a_full_disk_of_results() {
         "export STORE --out OUT.tsv --format networkit",
         "export STORE --out OUT --format webgraph",
         "analyze STORE degrees --out OUT.parquet",
-        "fold STORE --by prefix:1 --every month --out OUT.csv",
+        "fold STORE --unit prefix:1 --period month --out OUT.csv",
     ];
     with_own_mounts("a_full_disk_of_results", || {
         let place = tempfile::tempdir().unwrap();

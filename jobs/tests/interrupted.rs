@@ -24,7 +24,7 @@ const WRITING: [(&str, &str, bool); 21] = [
     ("watch", "watch {}/store degrees --as SIGNAL --whole --out {}/out/tables", true),
     ("analyze", "analyze {}/store pagerank --at 2007 --out {}/out/ranks.parquet", false),
     ("analyze", "analyze {}/store growth --out {}/out/growth.csv --report {}/out/report.json", false),
-    ("fold", "fold {}/store --every month --out {}/out/fold.csv", false),
+    ("fold", "fold {}/store --period month --out {}/out/fold.csv", false),
     ("sql", "sql {}/store --out {}/out/views.sql", false),
     ("overview", "overview {}/store", false),
     ("build", "build --generate hard:occurrences=200000 --out {}/out/new", false),

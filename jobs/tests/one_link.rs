@@ -154,15 +154,15 @@ fn of_server(server: &Server, at: &str) -> Vec<(String, Linking)> {
     let mut note = |path: &str, linking: Linking| said.push((path.to_owned(), linking));
     for (direction, url) in [("out", PAGE), ("in", TARGET)] {
         for matched in ["exact", "surt"] {
-            let path = format!("/v1/links?url={url}&direction={direction}&at={at}&matchType={matched}");
+            let path = format!("/v1/links?url={url}&direction={direction}&at={at}&match={matched}");
             note(&path, of_links(&get(&path), direction == "in"));
         }
-        let path = format!("/v1/links?url={url}&direction={direction}&at={at}&matchType=host");
+        let path = format!("/v1/links?url={url}&direction={direction}&at={at}&match=host");
         let items = get(&path);
         let item = items["items"].as_array().unwrap().iter().find(|item| item["url"] == url);
         note(&path, item.map_or(Linking::No, |item| of_links(item, direction == "in")));
     }
-    let path = format!("/v1/backlinks?url={TARGET}&matchType=exact&to={at}");
+    let path = format!("/v1/backlinks?url={TARGET}&match=exact&to={at}");
     let rows = get(&path);
     note(&path, rows["rows"].as_array().unwrap().first().map_or(Linking::No, |row| word(&row["links"])));
     let path = format!("/v1/neighbourhood?url={TARGET}&at={at}");

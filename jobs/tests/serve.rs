@@ -59,7 +59,7 @@ fn who_links_to_a_name_links_to_its_domain_by_every_door() {
         }
         let (status, answer) = server.get(&format!("/v1/backlinks?url={target}&limit=0")).unwrap();
         let answer: serde_json::Value = serde_json::from_str(&answer).unwrap();
-        assert_eq!((status, answer["matchType"].as_str()), (200, Some(matched)), "{target}");
+        assert_eq!((status, answer["match"].as_str()), (200, Some(matched)), "{target}");
         let rows = answer["rows"].as_array().unwrap();
         assert_eq!(rows.iter().map(|row| row["page"].as_str().unwrap()).collect::<Vec<_>>(), pages, "{target}");
     }
@@ -99,7 +99,7 @@ fn a_source_of_backlinks_means_the_same_by_every_door() {
         let mut path = format!("/v1/backlinks?url={target}&source={source}&order=key");
         if !matched.is_empty() {
             words += &format!(" --source-match {matched}");
-            path += &format!("&sourceMatch={matched}");
+            path += &format!("&source_match={matched}");
         }
         if internal {
             words += " --internal";
@@ -116,7 +116,7 @@ fn a_source_of_backlinks_means_the_same_by_every_door() {
         let answer: serde_json::Value = serde_json::from_str(&answer).unwrap();
         let rows = answer["rows"].as_array().unwrap().iter().map(|row| row["page"].as_str().unwrap());
         assert_eq!(rows.collect::<BTreeSet<_>>(), expected, "{path}");
-        assert_eq!(answer["rowsTotal"], expected.len(), "{path}");
+        assert_eq!(answer["rows_total"], expected.len(), "{path}");
         assert_eq!(answer["source"], source);
     }
     // A note explains an empty answer to the user.

@@ -24,9 +24,9 @@ const OPTIONS: [(&str, &[Named]); 6] = [
         ],
     ),
     ("links", &[("at", &["-30d"]), ("max-age", &["1y"]), ("count", &[])]),
-    ("backlinks", &[("by", &["year"]), ("internal", &[]), ("source", &["a.example"])]),
+    ("backlinks", &[("period", &["year"]), ("internal", &[]), ("source", &["a.example"])]),
     ("build", &[("memory", &["256M"]), ("links", &["redirects", "embeds"]), ("strict", &[]), ("workers", &["2"])]),
-    ("analyze", &[("every", &["year"]), ("damping", &["0.5"])]),
+    ("analyze", &[("period", &["year"]), ("damping", &["0.5"])]),
     ("update", &[("min-sources", &["3"]), ("spill", &["/tmp/a b, c"])]),
 ];
 

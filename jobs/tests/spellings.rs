@@ -43,6 +43,17 @@ fn spellings_of_a_page_are_asked_together() {
         assert_eq!(succeeds(dir.path(), "links {}/store a.example --match surt --at 2011 --count"), "2\n");
         let into = succeeds(dir.path(), "links {}/store a.example --match surt --in");
         assert_eq!(lines(&into), ["https://www.b.example/"]);
+        // Links to `http://A.example/?` are links to a spelling of the page; the own pages of the target do not count.
+        let into = succeeds(dir.path(), "backlinks {}/store http://www.a.example/ --match surt --format csv");
+        assert!(into.contains("https://www.b.example/") && into.lines().count() == 2, "{into}");
+        let of =
+            "backlinks {}/store http://both.example/ --source http://www.a.example/ --source-match surt --format csv";
+        assert_eq!(lines(&succeeds(dir.path(), of))[1..].len(), 1, "{step}");
+        let of = "backlinks {}/store both.example --source a.example --source-match surt --format csv";
+        assert_eq!(lines(&succeeds(dir.path(), of))[1..].len(), 2, "{step}");
+        // A source that is not in the store has no rows.
+        let of = "backlinks {}/store both.example --source nobody.example --source-match surt --format csv";
+        assert_eq!(lines(&succeeds(dir.path(), of)).len(), 1, "{step}");
         let captures = succeeds(dir.path(), "captures {}/store http://www.a.example/ --match surt");
         let expected =
             ["2008-01-01T12:00:00Z 200 http://a.example/", "2010-01-01T12:00:00Z 200 https://www.a.example/"];

@@ -97,8 +97,8 @@ fn a_removal_is_over_on_every_server_when_the_command_ends() {
     drop(servers.pop());
 
     let addresses: Vec<SocketAddr> = servers.iter().map(|server| server.address).collect();
-    let of_before = format!("/v1/links?url={HOST}&matchType=host&direction=in&epoch=2");
-    let current = "/v1/links?url=h1.example&matchType=host&limit=500";
+    let of_before = format!("/v1/links?url={HOST}&match=host&direction=in&epoch=2");
+    let current = "/v1/links?url=h1.example&match=host&limit=500";
     for &address in &addresses {
         for path in [&of_before[..], current] {
             let (status, body) = get(address, path).unwrap();
@@ -185,7 +185,7 @@ fn a_server_whose_new_cells_do_not_come_answers_nothing_rather_than_what_was_tak
     let output = run(dir, &format!("remove {{}}/store --host {HOST} --no-merge --wait 0.001 -w 1"));
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.code() == Some(1) && text.contains("epoch 2 is still open: process "), "{text}");
-    let ask = || get(server.address, "/v1/links?url=h1.example&matchType=host&limit=500").unwrap();
+    let ask = || get(server.address, "/v1/links?url=h1.example&match=host&limit=500").unwrap();
     let begun = Instant::now();
     while ask().0 == 200 {
         assert!(begun.elapsed() < Duration::from_secs(20), "it still answers {}", ask().1);

@@ -109,7 +109,7 @@ fn a_watch_beside_updates_and_merges_killed_and_started_again() {
     }
     let update = |batch: usize| format!("update {{}}/store {{}}/{batch}.jsonl -w 1");
     succeeds(dir, "build --out {}/store {}/0.jsonl -w 1");
-    let first = "watch {}/store degrees --out {}/tables --whole --every 0.005 -w 2";
+    let first = "watch {}/store degrees --out {}/tables --whole --interval 0.005 -w 2";
     let mut watch = Watch::start(dir, first);
     assert!(watch.line().starts_with("epoch 1: "), "the first result is that of the first epoch");
     succeeds(dir, &update(1));
@@ -119,7 +119,7 @@ fn a_watch_beside_updates_and_merges_killed_and_started_again() {
     watch.kill();
     assert!(updating.wait().unwrap().success());
     succeeds(dir, &update(3));
-    let watch = Watch::start(dir, "watch {}/store degrees --every 0.005");
+    let watch = Watch::start(dir, "watch {}/store degrees --interval 0.005");
     succeeds(dir, &update(4));
     // Killed after everything was written, or before the last epoch was written.
     let epoch = current(dir) - random.below(2);
@@ -129,7 +129,7 @@ fn a_watch_beside_updates_and_merges_killed_and_started_again() {
         thread::sleep(Duration::from_millis(1));
     }
     watch.kill();
-    let watch = Watch::start(dir, "watch {}/store degrees --every 0.005 -w 1");
+    let watch = Watch::start(dir, "watch {}/store degrees --interval 0.005 -w 1");
     succeeds(dir, "merge {}/store -w 1");
     succeeds(dir, &update(5));
     wait_for(dir, "degrees");
@@ -246,8 +246,10 @@ fn what_cannot_be_watched_is_said() {
     fails(dir, "watch {}/store degrees --as ../x", 2);
     assert!(fails(dir, "watch {}/store components --memory 1", 1).contains("use more"));
     assert!(succeeds(dir, "watch {}/store components --once --forget").is_empty());
-    succeeds(dir, "watch {}/store hosts --by domain --once");
-    assert!(fails(dir, "watch {}/store hosts --by host", 1).contains("exists with other options: hosts --by domain"));
+    succeeds(dir, "watch {}/store hosts --unit domain --once");
+    assert!(
+        fails(dir, "watch {}/store hosts --unit host", 1).contains("exists with other options: hosts --unit domain")
+    );
     assert!(fails(dir, "watch {}/store hosts --out {}", 1).contains("--forget"));
     let mut running = Watch::start(dir, "watch {}/store degrees");
     running.line();

@@ -245,7 +245,7 @@ fn the_name_of_a_file_says_how_it_is_written() {
 #[test]
 fn tables_go_to_standard_output_and_their_reports_beside() {
     let place = Place::built();
-    for line in ["fold {}/store --by host --every year", "analyze {}/store degrees", "analyze {}/store growth"] {
+    for line in ["fold {}/store --unit host --period year", "analyze {}/store degrees", "analyze {}/store growth"] {
         place.succeeds(&format!("{line} --out {{}}/x.csv -w 2"));
         for (format, said) in [("text", "epoch 1"), ("json", "\"epoch\":1")] {
             let output = place.command(&format!("{line} --out - -w 2 --format {format}")).output().unwrap();

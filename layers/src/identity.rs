@@ -11,6 +11,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 
@@ -82,11 +83,12 @@ impl<'a> Deserialize<'a> for Digest {
 /// assert_eq!((id.epoch, id.to_string().as_str()), (7, text));
 /// # Ok::<(), webstrata_layers::NotAnIdentity>(())
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct EpochId {
     /// The number of the epoch.
     pub epoch: u64,
     /// The digest of the bytes of its manifest.
+    #[schemars(with = "String")]
     pub digest: Digest,
 }
 

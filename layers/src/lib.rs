@@ -17,6 +17,7 @@
 //! | [`location`] | the location of a store: a directory or a bucket, and files that are complete or absent |
 //! | [`store`] | epochs and commits, identities, leases, garbage collection, translations of UIDs |
 //! | [`mod@questions`] | questions of several steps, as programs without input and output |
+//! | [`answers`] | answers as programs read them, with URLs and times as text |
 //! | [`read`] | answers from the files, scans, differences between epochs, checks |
 //! | [`probe`] | reads damaged bytes, for tests and fuzzing |
 //!
@@ -63,6 +64,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod answers;
 mod counted;
 mod error;
 pub mod file;
@@ -74,6 +76,7 @@ pub mod questions;
 pub mod read;
 pub mod record;
 pub mod store;
+mod word;
 
 pub use crate::counted::counted;
 pub use crate::file::entry::FileEntry;
@@ -138,3 +141,4 @@ pub use error::manifest::ManifestFlaw;
 pub use error::{Damage, Error};
 pub use location::Location;
 pub use store::{Store, StoreWriter, store_around, verify_file};
+pub use word::Word;

@@ -42,6 +42,7 @@ use crate::record::capture::lifespan::Lifespan;
 use crate::record::page::InLinks;
 use crate::record::time::{RangeLength, Window};
 use crate::record::uid::Uid;
+use crate::word::words;
 
 /// The precision of answers about in-links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +52,19 @@ pub enum Precision {
     /// The precision of the time ranges of the in-link layers: maybe too many sources, never too few.
     Range,
 }
+
+/// The direction of links, without a precision.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Way {
+    /// The links of a page.
+    #[default]
+    Out,
+    /// The pages that link to a URL, exactly.
+    In,
+}
+
+words!(Way { Out = "out", In = "in" });
+words!(Precision { Exact = "exact", Range = "range" });
 
 /// The direction of the links of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,13 +86,13 @@ pub enum Ask<'a> {
     Degrees(&'a [Uid], Direction, Window),
     /// The first links of each item in the window, at most so many, and the number of all: [`Given::Begun`].
     Begin(&'a [Uid], Direction, Window, usize),
-    /// The captures of each page, in order of time: [`Given::Captures`].
+    /// The captures of each page, in order of time; none of a URL that was never captured: [`Given::Captures`].
     Captures(&'a [Uid]),
     /// The lifespans of the links of each page, in order of links: [`Given::Lifespans`].
     Lifespans(&'a [Uid]),
     /// Both of these: [`Given::Lives`].
     Lives(&'a [Uid]),
-    /// When each page linked to a target; without stays if it never did: [`Given::Backlinks`].
+    /// When pages linked to a target: [`Given::Backlinks`].
     Backlinks(&'a [Uid], &'a [Range<Uid>]),
     /// The pages of an interval that link to a target at range precision, rising: [`Given::Part`]. The part may go
     /// beyond the interval.
@@ -128,8 +142,8 @@ pub enum Given {
     Lifespans(Batch<Lifespan>),
     /// Lifespans and captures.
     Lives(Batch<Lifespan>, Batch<CaptureTime>),
-    /// Times of links to a target.
-    Backlinks(Vec<Backlink>),
+    /// The number of pages that are answered, and those of them that ever linked.
+    Backlinks(usize, Vec<(Uid, Backlink)>),
     /// A part of a list, and the UID from which on it is not known; `None` if the whole list is known.
     Part(Vec<Uid>, Option<Uid>),
     /// Stretches of items with one host: the name of the host (empty for URLs without a host), and the number of items.

@@ -140,7 +140,9 @@ impl Graph {
                 batch(pages, most, |uid| self.captures(uid)),
             ),
             Ask::Backlinks(pages, target) => {
-                Given::Backlinks(pages.iter().take(most).map(|&page| self.backlink(page, target)).collect())
+                let pages = &pages[..pages.len().min(most)];
+                let linking = pages.iter().map(|&page| (page, self.backlink(page, target)));
+                Given::Backlinks(pages.len(), linking.filter(|(_, linking)| !linking.stays.is_empty()).collect())
             }
             Ask::Sources(target, ref uids) => {
                 let links = |page: Uid| {

@@ -87,7 +87,7 @@ def test_rows_of_commands(graph: webstrata.Graph, made: Crawl) -> None:
     linking = {page for page in made.captures if any("b.example" in url for url in made.seen(page, 0, FOREVER))}
     found = {row["page"] for row in graph.backlinks("b.example", internal=True)}
     assert found == linking
-    by_year = graph.backlinks("b.example", internal=True, by="year")
+    by_year = graph.backlinks("b.example", internal=True, period="year")
     assert sum(row["found"] + row["new"] for row in by_year) == len(linking)
     page = "http://a.example/0"
     first, second = sorted(made.captures[page])[0], 1_100_000_000 + 3000 * 86_400

@@ -4,7 +4,7 @@
 >>> webstrata.build(["crawl.warc.gz"], out="store")
 >>> graph = webstrata.open("store")
 >>> graph.links("http://example.org/", at="2008")
->>> graph.backlinks("example.org", by="year")
+>>> graph.backlinks("example.org", period="year")
 """
 
 from __future__ import annotations

@@ -145,15 +145,15 @@ class Graph:
     # ---- one question ----
 
     def backlinks(self, target: str, **options: Option) -> list[Row]:
-        """Who links to a URL, a host or a domain, and since when; with `by="month"` how many, period by period.
+        """Who links to a URL, a host or a domain, and since when; with `period="month"` how many, period by period.
 
         Options are those of `webstrata backlinks`, with _ for -.
         """
-        return self._rows("backlinks", target, **_unlimited(options, "by"))
+        return self._rows("backlinks", target, **_unlimited(options, "period"))
 
     def deaths(self, **options: Option) -> list[Row]:
-        """Pages that died, and who still links to them; with `by="year"` how many. Options: `webstrata deaths`."""
-        return self._rows("deaths", **_unlimited(options, "by"))
+        """Pages that died, and who still links to them; with `period="year"` how many. Options: `webstrata deaths`."""
+        return self._rows("deaths", **_unlimited(options, "period"))
 
     def neighbourhood(self, url: str, **options: Option) -> list[Row]:
         """The links around a page. Options: `webstrata neighbourhood`."""

@@ -12,7 +12,6 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use serde_json::{Value, json};
 use tokio::time::Instant;
 use tonic::{Code, Status};
 use tonic_types::StatusExt;
@@ -20,9 +19,9 @@ use webstrata_layers::{Batch, CaptureTime, Direction, PageLinks, Precision, Uid,
 
 use crate::clerk::{Pinned, Texts, UidInWindow};
 use crate::protocol::status::{Reason, fits_in_parts, refuse};
-use webstrata_layers::read::question::{
-    Asked, Kind, Matching, Way, captures_of, error_of, links_of, not_there, page_captures_of,
-};
+use webstrata_layers::answers::lines::Answered;
+use webstrata_layers::questions::Way;
+use webstrata_layers::read::question::{Asked, Kind, Matching};
 
 /// The largest batch, in questions.
 pub const BATCH: usize = 256;
@@ -101,7 +100,7 @@ impl Answering {
     }
 
     /// The answers to the next questions, in order: at least one if any question waits. Each error is of one question.
-    pub async fn next(&mut self) -> Vec<(Asked, Result<Value, Status>)> {
+    pub async fn next(&mut self) -> Vec<(Asked, Result<Answered, Status>)> {
         while self.found.is_empty() && !self.waiting.is_empty() {
             self.ask().await;
         }
@@ -136,7 +135,7 @@ impl Answering {
     }
 
     /// The next answers: as many as one look-up of URLs may have, and at least one.
-    async fn write(&mut self) -> Vec<(Asked, Result<Value, Status>)> {
+    async fn write(&mut self) -> Vec<(Asked, Result<Answered, Status>)> {
         let mut size = 0;
         let fitting = self.found.iter().take_while(|(_, found)| {
             size += found.links();
@@ -155,17 +154,19 @@ impl Answering {
                 (QuestionResult::Links { uids, way, unknown }, _) if uids.len() + unknown.len() > LINKS => {
                     self.long(&[&uids[..], &unknown].concat()).await.map(|mut urls| {
                         let unknown = urls.split_off(uids.len());
-                        links_of(urls, way, unknown)
+                        Answered::links(urls, way, unknown)
                     })
                 }
                 (QuestionResult::Links { uids, way, unknown }, Ok(texts)) => {
                     let urls = |uids: &[Uid]| uids.iter().map(|&uid| texts.get(uid).to_owned()).collect();
-                    Ok(links_of(urls(&uids), way, urls(&unknown)))
+                    Ok(Answered::links(urls(&uids), way, urls(&unknown)))
                 }
                 (QuestionResult::Links { .. }, Err(status)) => Err(status.clone()),
-                (QuestionResult::Captures(captures), _) => Ok(captures_of(&captures)),
-                (QuestionResult::Page { captures, urls }, _) => Ok(page_captures_of(&captures, &urls)),
-                (QuestionResult::NotThere, _) => Ok(question.question().err().map_or_else(not_there, error_of)),
+                (QuestionResult::Captures(captures), _) => Ok(Answered::captures(&captures)),
+                (QuestionResult::Page { captures, urls }, _) => Ok(Answered::captures_of_page(&captures, &urls)),
+                (QuestionResult::NotThere, _) => {
+                    Ok(question.question().err().map_or_else(Answered::not_there, Answered::error))
+                }
                 (QuestionResult::Failed(status), _) => Err(status),
             };
             answers.push((question, answer));
@@ -194,12 +195,9 @@ impl Answering {
 }
 
 /// The answer to a question that failed, in a stream of answers.
-pub fn failure_of(status: &Status) -> Value {
-    let mut answer = error_of(status.message());
-    if let Some(info) = status.get_details_error_info() {
-        answer["reason"] = json!(info.reason);
-    }
-    answer
+pub fn failure_of(status: &Status) -> Answered {
+    let reason = status.get_details_error_info().map(|info| info.reason);
+    Answered { reason, ..Answered::error(status.message()) }
 }
 
 /// Asks one batch: the results of all its questions, or the first error.

@@ -102,11 +102,11 @@ pub(crate) trait LocalCells: Send + Sync {
 /// A client of a cluster.
 #[derive(Clone)]
 pub struct Clerk {
-    shared: Arc<Shared>,
+    shared: Arc<ClerkState>,
     options: ClerkOptions,
 }
 
-struct Shared {
+struct ClerkState {
     map: watch::Receiver<Arc<Map>>,
     dialer: Dialer,
     peers: Mutex<HashMap<String, Peer>>,
@@ -134,7 +134,7 @@ impl Clerk {
     /// server answers within the deadline; INVALID_ARGUMENT for text that is not an address.
     pub async fn connect(addresses: &[String], dialer: Dialer, options: ClerkOptions) -> Result<Self, Status> {
         let (watching, map) = watching::Watching::start(addresses.to_vec(), dialer.clone(), &options).await?;
-        let shared = Shared::of(map, dialer, (None, Budget::default()), Some(watching));
+        let shared = ClerkState::of(map, dialer, (None, Budget::default()), Some(watching));
         Ok(Self { shared: Arc::new(shared), options })
     }
 
@@ -145,7 +145,7 @@ impl Clerk {
         options: ClerkOptions,
         (local, budget): ((String, Arc<dyn LocalCells>), Budget),
     ) -> Self {
-        let shared = Arc::new(Shared::of(map, dialer, (Some(local), budget), None));
+        let shared = Arc::new(ClerkState::of(map, dialer, (Some(local), budget), None));
         tokio::spawn(backlinks::remembered::forget_retired(Arc::downgrade(&shared)));
         Self { shared, options }
     }
@@ -276,7 +276,7 @@ pub(crate) type Authorized = tonic::service::interceptor::InterceptedService<Cha
 /// The name of the server that a clerk lives in, and its cells; `None` in a client.
 type Local = Option<(String, Arc<dyn LocalCells>)>;
 
-impl Shared {
+impl ClerkState {
     fn of(
         map: watch::Receiver<Arc<Map>>,
         dialer: Dialer,

@@ -289,8 +289,8 @@ def check_networkx(check, what, store, options, edges, count, harmonic, workers)
 
 def check_changes(check, site, store):
     month = 30 * 86_400
-    births, deaths, all_links = Counter(), Counter(), Counter()
-    ages, changed, added, removed, similar = [], Counter(), Counter(), Counter(), {}
+    gained, lost, all_links = Counter(), Counter(), Counter()
+    ages, changed, in_pairs_gained, in_pairs_lost, similar = [], Counter(), Counter(), Counter(), {}
     for url, captures in site.pages.items():
         times = [seconds(ts) for ts, _ in captures]
         since = {}
@@ -300,35 +300,35 @@ def check_changes(check, site, store):
             if index:
                 came, went = links - before, before - links
                 changed[url] += bool(came or went)
-                added[url] += len(came)
-                removed[url] += len(went)
+                in_pairs_gained[url] += len(came)
+                in_pairs_lost[url] += len(went)
                 shares.append(len(links & before) / len(links | before) if links | before else 1)
             for link in before - links:
-                deaths[url] += 1
+                lost[url] += 1
                 born = since.pop(link)
                 if born:
                     ages.append(((times[index] - times[born]) // month, True))
             for link in links - before:
                 since[link] = index
-                births[url] += index > 0
+                gained[url] += index > 0
         ages.extend(((times[-1] - times[born]) // month, False) for born in since.values() if born)
         all_links[url] = len(set().union(*(links for _, links in captures)))
         similar[url] = sum(shares) / len(shares) if shares else 1
     for workers in (1, 2):
         table, report = store.analyze("mortality", workers=workers)
         urls = table.column("url").to_pylist()
-        for name, want in (("links", all_links), ("births", births), ("deaths", deaths)):
+        for name, want in (("links", all_links), ("links_gained", gained), ("links_lost", lost)):
             check.same(f"mortality {name}", column(table, name), np.array([want[url] for url in urls]))
         sheet, share = report["dates"][0]["sheet"]["columns"], 1.0
         for age in range(max((age for age, _ in ages), default=-1) + 1):
             risk = sum(other >= age for other, _ in ages)
             died = sum(other == age and dead for other, dead in ages)
             share *= 1 - died / risk if risk else 1
-            check.same("links of an age", (sheet["at_risk"][age], sheet["died"][age]), (risk, died))
+            check.same("links of an age", (sheet["at_risk"][age], sheet["lost"][age]), (risk, died))
             check.close("links that survive", [sheet["surviving"][age]], [share])
         table, _ = store.analyze("churn", workers=workers)
         urls = table.column("url").to_pylist()
-        for name, want in (("changed", changed), ("added", added), ("removed", removed)):
+        for name, want in (("changed", changed), ("links_gained", in_pairs_gained), ("links_lost", in_pairs_lost)):
             check.same(f"churn {name}", column(table, name), np.array([want[url] for url in urls]))
         check.close("churn similarity", column(table, "similarity"), [similar.get(url, 1) for url in urls])
         check_growth(check, site, store, workers)
@@ -339,7 +339,7 @@ def check_growth(check, site, store, workers):
     first_url, pairs = {}, {}
     for url, captures in site.pages.items():
         months = [ts[:6] for ts, _ in captures]
-        rows[months[0]]["new_pages"] += 1
+        rows[months[0]]["first_seen_pages"] += 1
         for month in months:
             rows[month]["captures"] += 1
         for month in set(months):
@@ -350,13 +350,13 @@ def check_growth(check, site, store, workers):
             for link in links:
                 pairs.setdefault((url, link), ts)
     for ts in first_url.values():
-        rows[ts[:6]]["new_urls"] += 1
+        rows[ts[:6]]["first_seen_urls"] += 1
     for ts in pairs.values():
-        rows[ts[:6]]["new_links"] += 1
+        rows[ts[:6]]["first_seen_links"] += 1
     table, _ = store.analyze("growth", workers=workers)
     months = [period.strftime("%Y%m") for period in table.column("period").to_pylist()]
     assert months == sorted(set(months)) and set(rows) <= set(months), "growth: periods"
-    for name in ("captures", "pages", "new_pages", "new_urls", "new_links"):
+    for name in ("captures", "pages", "first_seen_pages", "first_seen_urls", "first_seen_links"):
         check.same(f"growth {name}", column(table, name), np.array([rows[month][name] for month in months]))
     for month in months[:: max(len(months) // 5, 1)]:
         want = sum(len(links) for _, links in site.at(month + "31235959"))
@@ -400,7 +400,7 @@ def check_places(check, what, store, options, pages):
 def check_every(check, what, store):
     """Many dates at once give what each gives alone."""
     for name, value in (("degrees", "in_degree"), ("pagerank", "pagerank"), ("wcc", "component")):
-        table, _ = store.analyze(name, "--every", "year", workers=2)
+        table, _ = store.analyze(name, "--period", "year", workers=2)
         at = table.column("at").to_pylist()
         for date in sorted(set(at))[:: max(len(set(at)) // 4, 1)]:
             alone, _ = store.analyze(name, "--at", date.strftime("%Y%m%d%H%M%S"))

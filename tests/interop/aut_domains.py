@@ -79,7 +79,7 @@ def main():
                    if urlsplit(dest).scheme.lower() in ("http", "https"))
     with tempfile.TemporaryDirectory() as place:
         store, table = Path(place) / "store", Path(place) / "domains.parquet"
-        fold = ["fold", store, "--by", "domain", "--every", "day", "--out", table]
+        fold = ["fold", store, "--unit", "domain", "--period", "day", "--out", table]
         for command in (["build", "--out", store, warc], fold):
             subprocess.run([args.webstrata, *map(str, command)], check=True, stdout=subprocess.DEVNULL)
         folded = pq.read_table(table).to_pylist()

@@ -147,7 +147,7 @@ def main():
 
         def compare(way, ask):
             for domain, (series, rows) in expected.items():
-                got = series_of(table(ask(domain, "--by", "month", "--format", "csv")))
+                got = series_of(table(ask(domain, "--period", "month", "--format", "csv")))
                 same(f"{way}: months of {domain}", got, series)
                 stays = {}
                 for referrer, _, _, _, _, first, last, *_ in table(ask(domain, "--format", "csv")):
@@ -170,7 +170,7 @@ def main():
             compare("server", lambda domain, *more: run(binary, "backlinks", "--server", address, domain, *more))
             base = f"http://{address}"
             for domain, (series, rows) in expected.items():
-                path = f"/v1/backlinks?url={domain}&matchType=domain"
+                path = f"/v1/backlinks?url={domain}&match=domain"
                 begun = time.perf_counter()
                 answer = get(base, path)
                 first = time.perf_counter() - begun
@@ -190,9 +190,9 @@ def main():
                     answer = get(base, more + key)
                     for row in answer["rows"]:
                         got[row["page"]] = (row["stays"][0]["first"], row["stays"][-1]["last"])
-                    if "resumeKey" not in answer:
+                    if "resume_key" not in answer:
                         break
-                    key = f"&resumeKey={answer['resumeKey']}"
+                    key = f"&resume_key={answer['resume_key']}"
                 same(f"HTTP: rows of {domain}", sorted((url, *ends) for url, ends in got.items()), rows)
                 print(
                     f"{domain}: {len(rows):,} pages in {len(series)} months; asked first {first * 1000:.0f} ms, "

@@ -58,8 +58,9 @@ def truth_of(binary, store, urls):
     for url in urls:
         command = [binary, "captures", store, url, "--format", "json"]
         answer = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
-        for at, status in zip(answer["captures"], answer["statuses"]):
-            found.append((canonicalize(url), "".join(filter(str.isdigit, at)), answer["url"], str(status)))
+        for capture in answer["captures"]:
+            at = "".join(filter(str.isdigit, capture["time"]))
+            found.append((canonicalize(url), at, capture["url"], str(capture["status"])))
     return sorted(found)
 
 

@@ -103,10 +103,11 @@ def main():
                 for name in ["mortality", "churn"]:
                     pair = [store.values(name, "--to", date) for store in (full, until)]
                     largest[name] = difference(f"{what}: {name}", *pair)
-                for options in [("analyze", "menus", "--at", date), ("analyze", "rot", "--by", "domain", "--at", date)]:
+                rot = ("analyze", "rot", "--unit", "domain", "--at", date)
+                for options in [("analyze", "menus", "--at", date), rot]:
                     check(f"{what}: {options}", *[store.rows(*options) for store in (full, until)])
                 edges = ("export", "--what", "edges", "--urls", "--at", date)
-                for options in [("fold", "--by", "host", "--to", date), edges]:
+                for options in [("fold", "--unit", "host", "--to", date), edges]:
                     check(f"{what}: {options}", *[store.rows(*options) for store in (full, until)])
                 nodes = ("export", "--what", "nodes", "--at", date)
                 nodes = [store.rows(*nodes, without=("id",)) for store in (full, until)]

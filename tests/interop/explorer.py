@@ -209,7 +209,7 @@ def check_written_dates(browser, api, url, captures):
     first, last = (time.gmtime(captures[at]["time"]).tm_year for at in (0, -1))
     write("from", first)
     for year in ((first + last) // 2, last):
-        shown, changed = write("to", year), api.get("/v1/changed", url=url, fromDate=first, toDate=year)
+        shown, changed = write("to", year), api.get("/v1/changed", url=url, from_date=first, to_date=year)
         said = page.locator(".notice").all_inner_texts()
         if changed.get("unknown"):
             if not any("links not known" in text for text in said):

@@ -19,11 +19,11 @@ def check_backlinks(browser, api, webstrata, store, domains):
             drawn = {(row["url"], run["began"], run["first"], run["last"], run["gone"])
                      for row in shown["rows"] for run in row["runs"]}
             expected = {(row["referrer"], row["began"], seconds(row["first"]), seconds(row["last"]),
-                         seconds(row["gone"]) if row["gone"] else 0) for row in table()}
+                         seconds(row["until"]) if row["until"] else 0) for row in table()}
             if drawn != expected or not drawn:
                 fail(f"stays of {unit}s that link to {domain}: {sorted(drawn ^ expected)[:3]}")
             kinds = ["standing", "unknown", "found", "new", "returned", "lost"]
-            series = [{kind: int(row[kind]) for kind in kinds} for row in table("--by", "month")]
+            series = [{kind: int(row[kind]) for kind in kinds} for row in table("--period", "month")]
             if [{kind: month[kind] for kind in kinds} for month in shown["months"]] != series:
                 fail(f"months of {domain}, {unit}")
             rows, months = rows + len(drawn), months + len(series)

@@ -241,7 +241,7 @@ def check_wider(browser, api, url):
         link.click()
         soon(browser, lambda: at(browser)["url"] == name, f"the {match} is not opened")
         shown = browser.ready("backlinks")
-        expected = api.get("/v1/backlinks", url=name, matchType=match, limit=1)["rowsTotal"]
+        expected = api.get("/v1/backlinks", url=name, match=match, limit=1)["rows_total"]
         if shown["total"] != expected:
             fail(f"the {match} {name}: {shown['total']} rows at {page.url}, expected {expected}")
     # An address without a scheme has the same host.
@@ -272,7 +272,7 @@ def check_files(browser, api, a, b):
     series = list(csv.DictReader(io.StringIO(saved(page, "Series"))))
     expected = []
     for url, match in ((a, "domain"), (b, "domain"), ("news.example", "domain"), (b, "host")):
-        answer = api.get("/v1/backlinks", url=url, matchType=match, limit=1)
+        answer = api.get("/v1/backlinks", url=url, match=match, limit=1)
         expected += [{"target": url, "match": match, "month": start[:7],
                       **{kind: str(answer[kind][place]) for kind in KINDS}}
                      for place, start in enumerate(answer["periods"])]

@@ -112,7 +112,7 @@ class Api:
         while key is not None:
             answer = self.get("/v1/lifespans", url=url, direction=direction, **key)
             spans |= {(span["link"], seconds(span["first"]), seconds(span["last"])) for span in answer["lifespans"]}
-            key = {"resumeKey": answer["resumeKey"]} if "resumeKey" in answer else None
+            key = {"resume_key": answer["resume_key"]} if "resume_key" in answer else None
         return spans
 
     def links(self, url, at):

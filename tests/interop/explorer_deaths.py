@@ -105,7 +105,7 @@ def check_deaths(make, webstrata, directory):
             browser.open(v="deaths", **state)
             page.locator(".deaths .drawn svg").wait_for()
             part = options[:2] if options and options[0] in ("--host", "--domain") else []
-            values += check_years(browser, asked(webstrata, store, "deaths", *part, "--by", "year"))
+            values += check_years(browser, asked(webstrata, store, "deaths", *part, "--period", "year"))
             order = [] if "order" in state else ["--order", "last"]
             lines = asked(webstrata, store, "deaths", *options, *order)
             while page.get_by_role("button", name="Show more").count():

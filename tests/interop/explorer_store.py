@@ -32,9 +32,9 @@ def check_store(browser, webstrata, store):
     if figures[:6] != [f"{counts[name]:,}" for name in names]:
         fail(f"figures of the store: {figures}")
     drawn, theme = 0, browser.colours()
-    for plate, colour, column in (("Links that came and went", "accent", "came"),
-                                  ("Links that came and went", "soft", "found"),
-                                  ("Links that came and went", "bar", "went")):
+    for plate, colour, column in (("Links gained and lost", "accent", "links_gained"),
+                                  ("Links gained and lost", "soft", "links_found"),
+                                  ("Links gained and lost", "bar", "links_lost")):
         numbers = [number for number in overview["all"][column] if number]
         shown = bars(page, plate, theme[colour])
         highest = max((height for _, height in shown), default=0)

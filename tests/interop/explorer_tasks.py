@@ -136,12 +136,12 @@ def first_link(hand, api, target):
     found = re.match(r"(\S+) (\d+ \w+ \d{4}) – (\d+ \w+ \d{4}), .*?(gone by (\d+ \w+ \d{4})|still there)", told)
     if not found:
         fail(f"the first link to {target} is not told: {told!r}")
-    rows = api.get("/v1/backlinks", url=target, matchType="exact", internal="true", limit=1000)["rows"]
+    rows = api.get("/v1/backlinks", url=target, match="exact", internal="true", limit=1000)["rows"]
     row = min(rows, key=lambda row: row["stays"][0]["first"])
     own = next(own for own in rows if own["page"] == found[1])
     expect(day(found[2]), seconds(row["stays"][0]["first"]) // 86400, f"the first link to {target}")
     expect(day(found[2]), seconds(own["stays"][0]["first"]) // 86400, f"the first link of {found[1]}")
-    gone = own["stays"][-1].get("gone")
+    gone = own["stays"][-1].get("until")
     expect(found[5] and day(found[5]), gone and seconds(gone) // 86400, f"whether {found[1]} still links to {target}")
 
 
@@ -175,7 +175,7 @@ def who_links(hand, api, domain, elsewhere):
     """Who links to a domain, since when, and who stopped."""
     hand.search(domain, is_host=True)
     shown = hand.browser.ready("backlinks")
-    asked = {"url": domain, "matchType": "domain"}
+    asked = {"url": domain, "match": "domain"}
     answer = api.get("/v1/backlinks", limit=200, **asked)
     if f"{shown['months'][-1]['standing']:,} page" not in hand.read(".head"):
         fail(f"how many pages still link is not said: {hand.read('.head')}")
@@ -193,7 +193,7 @@ def who_links(hand, api, domain, elsewhere):
 
 
 def last_gone(row):
-    gone = row["stays"][-1].get("gone")
+    gone = row["stays"][-1].get("until")
     return seconds(gone) // 86400 if gone else ""
 
 
@@ -295,10 +295,10 @@ def spreadsheet(hand, api):
     hand.click("radio", "everywhere")
     hand.browser.ready("backlinks")
     lines += (more := hand.lines("CSV"))
-    answer = api.get("/v1/backlinks", url=url, matchType="exact", internal="true", limit=10000)
-    stays = [(row["page"], stay["first"], stay["last"], stay.get("gone") or "", stay["began"])
+    answer = api.get("/v1/backlinks", url=url, match="exact", internal="true", limit=10000)
+    stays = [(row["page"], stay["first"], stay["last"], stay.get("until") or "", stay["began"])
              for row in answer["rows"] for stay in row["stays"]]
-    columns = ("page", "first", "last", "gone", "began")
+    columns = ("page", "first", "last", "until", "began")
     found = [tuple(line[column] for column in columns) for line in more]
     expect(found, stays, f"the CSV of backlinks of {url}")
     if any(cell[:1] in set("=+-@") for line in lines for cell in line.values() if cell):

@@ -173,13 +173,13 @@ def check_words(browser, api):
     page.wait_for_timeout(500)
     lost = browser.shown()
     answer = api.get("/v1/backlinks", url="news.example", event="lost", limit=1)
-    if len(lost["rows"]) != answer["rowsSelected"] or "event=lost" not in page.url:
-        fail(f"{len(lost['rows'])} rows that lost their link, {answer['rowsSelected']} in the API; {page.url}")
+    if len(lost["rows"]) != answer["rows_selected"] or "event=lost" not in page.url:
+        fail(f"{len(lost['rows'])} rows that lost their link, {answer['rows_selected']} in the API; {page.url}")
     browser.open(v="backlinks", url="news.example")
     page.get_by_role("button", name="source-1.example", exact=True).click()
     page.wait_for_timeout(700)
     shown = browser.ready("backlinks")
-    answer = api.get("/v1/backlinks", url="news.example", source="source-1.example", sourceMatch="host")
+    answer = api.get("/v1/backlinks", url="news.example", source="source-1.example", source_match="host")
     pages = [row["page"] for row in answer["rows"]]
     if [row["url"] for row in shown["rows"]] != pages or len(pages) != 8 or "source=source-1" not in page.url:
         fail(f"a click on a host: {len(shown['rows'])} rows, {len(pages)} in the API; {page.url}")

@@ -68,7 +68,7 @@ COMMANDS = [
     Command("parts", "full", f"export STORE {WORKS} --what events --parts --format parquet --out OUT/events", []),
     Command("graph", "full", f"export STORE {WORKS} --out OUT/edges.gexf", []),
     Command("analyze", "full", f"analyze STORE pagerank {WORKS} --out OUT/ranks.parquet", []),
-    Command("fold", "full", f"fold STORE {WORKS} --by host --every month --out OUT/hosts.csv", []),
+    Command("fold", "full", f"fold STORE {WORKS} --unit host --period month --out OUT/hosts.csv", []),
     Command("sql", "full", "sql STORE --out OUT/views.sql", []),
     Command("generate", "full", "generate uk:occurrences=3000 --out OUT/crawl.jsonl", []),
     Command("query", "full", "query STORE", []),

@@ -187,7 +187,7 @@ class Callers:
             while len(found) < self.count:
                 first = found[-1] + 1 if found else 0
                 try:
-                    for part in self.links.ListUids(self.messages.ListUidsRequest(epoch=epoch, first=first)):
+                    for part in self.links.ListUids(self.messages.ListUidsRequest(epoch=epoch, first_uid=first)):
                         found += part.uids
                         epoch = part.epoch
                     break

@@ -409,7 +409,7 @@ def watched(places, crawls):
         return os.path.join(places.work, "tables", "directory" if place == places.directory else "objects")
 
     def watch(place, *more):
-        return places.start("watch", place, "top", "--k", 20, "--out", tables(place), "--every", "0.05", *more)
+        return places.start("watch", place, "top", "--k", 20, "--out", tables(place), "--interval", "0.05", *more)
 
     def written():
         return places.keys("watches/top.json") and first_value(places.object("watches/top.json"))["epoch"]

@@ -280,7 +280,7 @@ impl Links for Raw {
             epoch: self.epoch,
             from: Some(from.max(*TIMES.start())),
             to: (to < i64::MAX).then_some(to),
-            first: uids.start.0,
+            first_uid: uids.start.0,
             ..ListUidsRequest::default()
         };
         let found = self.list(request).map_err(|status| Error::Elsewhere(Box::new(Refused(status))))?;
@@ -397,7 +397,7 @@ impl Asked for Raw {
         let stay = |stay: &proto::Stay| Stay {
             first: stay.first,
             last: stay.last,
-            gone: stay.gone,
+            until: stay.until,
             began: match stay.began() {
                 proto::Began::Found => Began::Found,
                 proto::Began::New => Began::New,

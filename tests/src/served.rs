@@ -143,8 +143,8 @@ impl Served {
             answers += 1;
             let Value::Array(own) = answer[field].take() else { panic!("{path}: no {field} in {answer}") };
             values.extend(own);
-            match answer["resumeKey"].as_str() {
-                Some(next) => key = format!("&resumeKey={next}"),
+            match answer["resume_key"].as_str() {
+                Some(next) => key = format!("&resume_key={next}"),
                 None => return (values, answers),
             }
         }
@@ -180,7 +180,7 @@ pub fn parameters(when: When) -> (String, Value) {
         When::AsOfBy(at, age, ending) => {
             add("at", at);
             if age < i64::MAX {
-                text.push_str(&format!("&maxAge={age}s"));
+                text.push_str(&format!("&max_age={age}s"));
                 fields["max_age"] = json!(format!("{age}s"));
             }
             let rule = match ending {

@@ -274,7 +274,7 @@ impl Way<'_> {
                     Began::New => "new",
                     Began::Returned => "returned",
                 };
-                let stays = backlink.stays.iter().map(|stay| (stay.first, stay.last, stay.gone, began(stay)));
+                let stays = backlink.stays.iter().map(|stay| (stay.first, stay.last, stay.until, began(stay)));
                 let page = layers.url(page).map_err(failed)?;
                 for at in [times[times.len() / 2], times[times.len() - 1]].map(When::AsOf) {
                     let links = oracle.out_links(&page, at).into_iter().any(|link| urls.contains(link));

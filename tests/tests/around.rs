@@ -381,7 +381,8 @@ async fn ways_between_pages_are_the_shortest_ones() {
             assert_eq!(unknown, doubts, "{from} {to}");
             unknown_ways += usize::from(!unknown.is_empty());
             let [from, to] = ends.map(|uid| uid.0);
-            let request = proto::GetWaysRequest { from, to, at: Some(at), limit: 1000, ..Default::default() };
+            let request =
+                proto::GetWaysRequest { uid: from, target: to, at: Some(at), limit: 1000, ..Default::default() };
             let answer = service.get_ways(Request::new(request)).await.unwrap().into_inner();
             assert_eq!(Uid::of_numbers(answer.pages), own.ways.concat());
             assert_eq!(Uid::of_numbers(answer.unknown), own.unknown);

@@ -91,7 +91,7 @@ fn asked(links: &dyn Links, question: &Question<'_>) -> Stays {
     let began = |began: Began| json!(began).as_str().unwrap().to_owned();
     let mut stays = Stays::new();
     for (page, backlink) in answer_of(links, Backlinks::new(&target, &scope)).unwrap() {
-        let all = backlink.stays.iter().map(|stay| (stay.first, stay.last, stay.gone, began(stay.began))).collect();
+        let all = backlink.stays.iter().map(|stay| (stay.first, stay.last, stay.until, began(stay.began))).collect();
         stays.insert(links.url(page).unwrap(), all);
     }
     let rows: BTreeSet<String> = ranked.rows.iter().map(|row| links.url(row.page).unwrap()).collect();
@@ -103,9 +103,9 @@ fn asked(links: &dyn Links, question: &Question<'_>) -> Stays {
 async fn over_http(served: &Served, question: &Question<'_>, right: &Stays) -> Stays {
     let (matched, url) = question.target;
     let internal = question.is_internal;
-    let mut path = format!("/v1/backlinks?url={}&matchType={}&internal={internal}", encoded(url), matched.name());
+    let mut path = format!("/v1/backlinks?url={}&match={}&internal={internal}", encoded(url), matched.name());
     if let Some((matched, source)) = question.source {
-        path += &format!("&source={}&sourceMatch={}", encoded(source), matched.name());
+        path += &format!("&source={}&source_match={}", encoded(source), matched.name());
     }
     let answer = served.get(&format!("{path}&limit=1")).await;
     let sum = |list: &Value, name: &str| -> u64 {
@@ -113,14 +113,14 @@ async fn over_http(served: &Served, question: &Question<'_>, right: &Stays) -> S
         list.as_array().unwrap().iter().map(count).sum()
     };
     let pages = right.len() as u64;
-    assert_eq!([&answer["pages"], &answer["rowsTotal"]], [&json!(pages), &json!(pages)], "{path}");
+    assert_eq!([&answer["pages"], &answer["rows_total"]], [&json!(pages), &json!(pages)], "{path}");
     assert_eq!(sum(&answer["hosts"], "pages"), pages, "{path}");
     let began: u64 = ["found", "new", "returned"].map(|name| sum(&answer[name], "")).iter().sum();
     let stays = right.values().flatten();
     assert_eq!((began, sum(&answer["lost"], "")), (stays.clone().count() as u64, ends(stays)), "{path}");
     let time = |value: &Value| value.as_str().map(|text| parse_time(text, false).unwrap());
     let stay = |stay: &Value| {
-        let [first, last, gone] = ["first", "last", "gone"].map(|name| time(&stay[name]));
+        let [first, last, gone] = ["first", "last", "until"].map(|name| time(&stay[name]));
         (first.unwrap(), last.unwrap(), gone, stay["began"].as_str().unwrap().to_owned())
     };
     let row = |row: &Value| {
@@ -159,7 +159,7 @@ async fn over_grpc(service: &LinksService, question: &Question<'_>) -> Stays {
     };
     let answer = service.get_backlinks(Request::new(request)).await.unwrap().into_inner();
     let began = |stay: &proto::Stay| stay.began().as_str_name().trim_start_matches("BEGAN_").to_lowercase();
-    let stay = |stay: &proto::Stay| (stay.first, stay.last, stay.gone, began(stay));
+    let stay = |stay: &proto::Stay| (stay.first, stay.last, stay.until, began(stay));
     answer.rows.iter().map(|row| (row.page.clone(), row.stays.iter().map(stay).collect())).collect()
 }
 
@@ -202,8 +202,8 @@ fn only_pages_of_the_source_count() {
             own += inside.len() - right.len();
         }
         runtime.block_on(async {
-            let (status, reason, message) = served.refused("/v1/backlinks?url=a.example&sourceMatch=host").await;
-            assert_eq!((status, &*reason, &*message), (400, "BAD_REQUEST", "sourceMatch: needs source"));
+            let (status, reason, message) = served.refused("/v1/backlinks?url=a.example&source_match=host").await;
+            assert_eq!((status, &*reason, &*message), (400, "BAD_REQUEST", "source_match: needs source"));
             let (status, _, message) = served.refused("/v1/backlinks?url=a.example&source=http://").await;
             assert!(status == 400 && message.starts_with("source: "), "{message}");
             let request = proto::GetBacklinksRequest { url: urls[0].to_owned(), source_match: 2, ..Default::default() };

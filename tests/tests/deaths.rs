@@ -163,13 +163,13 @@ async fn over_http(served: &Served, question: &Question, right: &[Row]) -> Vec<R
         path += &format!("&from={}&to={}", format_digits(from), format_digits(to));
     }
     if let Some(host) = &question.host {
-        path += &format!("&url={}&matchType=host", encoded(&format!("http://{host}/")));
+        path += &format!("&url={}&match=host", encoded(&format!("http://{host}/")));
     }
     if let Some(status) = question.status {
         path += &format!("&status={status}");
     }
     let answer = served.get(&format!("{path}&limit=1")).await;
-    assert_eq!(answer["rowsSelected"], json!(right.len()), "{path}");
+    assert_eq!(answer["rows_selected"], json!(right.len()), "{path}");
     let time = |value: &Value| value.as_str().map(|text| parse_time(text, false).unwrap());
     let row = |row: &Value| {
         let linkers: BTreeSet<String> = serde_json::from_value(row["linkers"].clone()).unwrap();
@@ -285,7 +285,7 @@ fn deaths_are_as_the_captures_tell() {
 async fn what_makes_no_sense_is_refused() {
     let (_dir, served) = Served::example().await;
     for (path, message) in [
-        ("/v1/deaths?matchType=host", "matchType: needs url"),
+        ("/v1/deaths?match=host", "match: needs url"),
         ("/v1/deaths?status=99", "status: \"99\" is not a number from 100 to 999"),
         ("/v1/deaths?linkers=101", "linkers: \"101\" is not a number from 0 to 100"),
     ] {
@@ -297,7 +297,7 @@ async fn what_makes_no_sense_is_refused() {
     let answer = served.get("/v1/deaths").await;
     assert_eq!(
         answer,
-        json!({"epoch": 1, "rowsTotal": 0, "rowsSelected": 0, "periods": [], "died": [],
+        json!({"epoch": 1, "rows_total": 0, "rows_selected": 0, "periods": [], "died": [],
                "replay": "https://web.archive.org/web/",
                               "returned": [], "gone": [], "statuses": [], "rows": []})
     );

@@ -80,7 +80,7 @@ fn assert_outward(oracle: &Oracle, url: &str, answer: &Value) {
 
 fn assert_inward(oracle: &Oracle, url: &str, answer: &Value) {
     let mut drawn = BTreeSet::new();
-    for ((source, runs), found) in rows(answer, 3).into_iter().zip(numbers(&answer["found"])) {
+    for ((source, runs), found) in rows(answer, 3).into_iter().zip(numbers(&answer["first_known"])) {
         // If no known capture comes before the first link, the link may be older than its first capture.
         assert_eq!(found, gone(oracle, source, Time::MIN), "{source}");
         drawn.extend(runs.into_iter().map(|run| (source, run)));

@@ -231,7 +231,7 @@ fn valid(urls: &[String], (cell, first): (CellName, Uid)) -> Vec<(&'static str, 
             proto::ListUidsRequest {
                 from: Some(0),
                 to: Some(90 * 86_400),
-                first: 2,
+                first_uid: 2,
                 limit: 9,
                 url: urls[0].clone(),
                 r#match: 3,

@@ -4,7 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 use axum::body::{Body, Bytes};
-use axum::http::{Request, StatusCode, header};
+use axum::http::{Request, header};
 use futures_util::stream::{StreamExt, unfold};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,8 +12,6 @@ use std::path::Path;
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tower::ServiceExt;
-use webstrata_analysis::overview;
-use webstrata_engine::{Progress, RunOptions};
 use webstrata_layers::record::key::key_of;
 use webstrata_layers::{RangeLength, format_time, parse_time};
 use webstrata_tests::oracle::{Ending, Oracle, When};
@@ -128,7 +126,7 @@ async fn changes_between_dates_are_those_of_the_oracle() {
         for (rule, ending) in [("end", Ending::Gone), ("ignore", Ending::None), ("all", Ending::Each)] {
             let (from, to) = (times[times.len() / 3], times[times.len() * 3 / 4]);
             let dates = [from, to].map(|at| When::AsOfBy(at, i64::MAX, ending));
-            let between = format!("fromDate={}&toDate={}&failures={rule}", format_time(from), format_time(to));
+            let between = format!("from_date={}&to_date={}&failures={rule}", format_time(from), format_time(to));
             for url in oracle.urls() {
                 let is_unknown = |page: &str| dates.iter().any(|&date| oracle.is_unknown(page, date));
                 for direction in ["out", "in"] {
@@ -205,12 +203,12 @@ async fn who_linked_first_is_as_the_oracle_says() {
 async fn dates_that_make_no_sense_are_refused() {
     let (_dir, served) = Served::example().await;
     for (query, status, message) in [
-        ("url=http://a.example/&fromDate=2006", 400, "toDate: missing"),
-        ("url=http://a.example/&fromDate=20060231&toDate=2007", 400, "fromDate: "),
-        ("url=http://a.example/&fromDate=2007&toDate=2006", 400, "fromDate: "),
-        ("url=http://a.example/&fromDate=2006&toDate=2007&resumeKey=x", 400, "resumeKey: "),
-        ("url=http://a.example/&fromDate=2006&toDate=2007&at=2006", 400, "at: "),
-        ("url=http://none.example/&fromDate=2006&toDate=2007", 404, ""),
+        ("url=http://a.example/&from_date=2006", 400, "to_date: missing"),
+        ("url=http://a.example/&from_date=20060231&to_date=2007", 400, "from_date: "),
+        ("url=http://a.example/&from_date=2007&to_date=2006", 400, "from_date: "),
+        ("url=http://a.example/&from_date=2006&to_date=2007&resume_key=x", 400, "resume_key: "),
+        ("url=http://a.example/&from_date=2006&to_date=2007&at=2006", 400, "at: "),
+        ("url=http://none.example/&from_date=2006&to_date=2007", 404, ""),
     ] {
         let refused = served.refused(&format!("/v1/changed?{query}")).await;
         assert!(refused.0 == status && refused.2.starts_with(message), "{query}: {refused:?}");
@@ -235,10 +233,8 @@ async fn compare_walks(served: &Served, oracle: &Oracle, uids: &BTreeMap<&str, u
     for when in [When::Seen(i64::MIN, i64::MAX), When::Seen(times[1], middle), When::AsOf(middle)] {
         for (direction, limit) in [("out", 1), ("out", 5), ("in", 3), ("in", 10_000)] {
             let (window, _) = parameters(when);
-            let path = format!(
-                "/v1/links?url={}&matchType={matched}&direction={direction}{window}&limit={limit}",
-                encoded(url)
-            );
+            let path =
+                format!("/v1/links?url={}&match={matched}&direction={direction}{window}&limit={limit}", encoded(url));
             let (items, answers) = served.all(&path, "items").await;
             let mut found = Walked::new();
             let mut unknown = BTreeSet::new();
@@ -281,13 +277,13 @@ async fn compare_walks(served: &Served, oracle: &Oracle, uids: &BTreeMap<&str, u
         }
     }
     let (lines, _) =
-        served.all(&format!("/v1/captures?url={}&matchType={matched}&limit=2", encoded(url)), "captures").await;
+        served.all(&format!("/v1/captures?url={}&match={matched}&limit=2", encoded(url)), "captures").await;
     let mut expected: Vec<(u64, Value)> = Vec::new();
     for url in &urls {
         let lines = oracle.captures(url).into_iter().zip(oracle.statuses(url));
         let line = |((time, known), status)| {
             let timestamp = format_time(time);
-            json!({"url": url, "timestamp": timestamp, "status": status, "known": known})
+            json!({"url": url, "time": timestamp, "status": status, "known": known})
         };
         expected.extend(lines.map(|capture| (uids[url], line(capture))));
     }
@@ -295,7 +291,7 @@ async fn compare_walks(served: &Served, oracle: &Oracle, uids: &BTreeMap<&str, u
     assert_eq!(lines, expected.into_iter().map(|(_, line)| line).collect::<Vec<_>>());
     for (window, is_in) in [("", None), ("&from=19700105&to=19700220", Some((time("19700105"), time("19700221") - 1)))]
     {
-        let path = format!("/v1/urls?url={}&matchType={matched}&limit=2{window}", encoded(url));
+        let path = format!("/v1/urls?url={}&match={matched}&limit=2{window}", encoded(url));
         let inside = |url: &&&str| {
             let within = |(from, to)| oracle.captures(url).iter().any(|(time, _)| (from..=to).contains(time));
             is_in.is_none_or(within)
@@ -326,8 +322,8 @@ async fn walks_give_everything_once_however_small_the_steps() {
     // Answers that have room for hardly one line still continue to the end.
     let paths = [
         ("/v1/urls?", 400),
-        ("/v1/captures?url=example&matchType=domain", 512),
-        ("/v1/links?url=example&matchType=domain", 900),
+        ("/v1/captures?url=example&match=domain", 512),
+        ("/v1/links?url=example&match=domain", 900),
     ];
     for (path, bytes) in paths {
         let small = Served::start(&store, bytes).await;
@@ -365,8 +361,8 @@ async fn what_is_not_understood_is_refused() {
         ("/v1/links?url=a.example&precision=exact", 400, "BAD_REQUEST", "precision: "),
         ("/v1/links?url=a.example&seed=1", 400, "BAD_REQUEST", "seed: "),
         ("/v1/links?url=a.example&count=true&sample=1", 400, "BAD_REQUEST", "count: "),
-        ("/v1/links?url=a.example&matchType=range", 400, "BAD_REQUEST", "matchType: "),
-        ("/v1/links?url=a.example&resumeKey=1.0.0.0", 400, "BAD_REQUEST", "resumeKey: "),
+        ("/v1/links?url=a.example&match=range", 400, "BAD_REQUEST", "match: "),
+        ("/v1/links?url=a.example&resume_key=1.0.0.0", 400, "BAD_REQUEST", "resume_key: "),
         ("/v1/links", 400, "BAD_REQUEST", "url: "),
         ("/v1/links?url=mailto:a@b", 404, "NOT_IN_STORE", "mailto:a@b is not in the store"),
         ("/v1/links?url=ftp://a.example/", 400, "BAD_REQUEST", "url: "),
@@ -388,7 +384,7 @@ async fn what_is_not_understood_is_refused() {
         ("/v1/uids/x", 400, "BAD_REQUEST", "uid: "),
         ("/v1/translate?uid=1&from=x", 400, "BAD_REQUEST", "from: "),
         ("/v1/translate", 400, "BAD_REQUEST", "uid: "),
-        ("/v1/urls?matchType=host", 400, "BAD_REQUEST", "matchType: "),
+        ("/v1/urls?match=host", 400, "BAD_REQUEST", "match: "),
         ("/v1/stats?url=a.example", 400, "BAD_REQUEST", "url: "),
         ("/v1/nothing", 404, "NO_SUCH_PATH", "no such path: /v1/nothing"),
         ("/v1/query", 405, "WRONG_METHOD", "GET is not allowed at /v1/query"),
@@ -454,101 +450,6 @@ async fn questions_are_answered_while_others_are_still_to_come() {
     assert_eq!(next().await, None);
 }
 
-/// The example of a parameter, as part of a query string.
-fn as_query(name: &str, example: &Value) -> String {
-    let text = |value: &Value| encoded(&value.as_str().map_or_else(|| value.to_string(), str::to_owned));
-    match example.as_array() {
-        Some(values) => values.iter().map(|value| format!("&{name}={}", text(value))).collect(),
-        None => format!("&{name}={}", text(example)),
-    }
-}
-
-/// The parameters that are times, unless they are numbers of epochs.
-const TIMES: [&str; 6] = ["from", "to", "at", "from_ts", "to_ts", "closest"];
-
-#[tokio::test(flavor = "multi_thread")]
-async fn the_description_has_examples_that_are_answered_so() {
-    let (dir, served) = Served::example().await;
-    assert_eq!(served.get("/v1/overview").await["overview"], Value::Null);
-    let run = RunOptions::new(dir.path().join("store"));
-    let found = tokio::task::spawn_blocking(move || overview(&run, &Progress::default()).unwrap().write(&run.store));
-    found.await.unwrap().unwrap();
-    let document = served.get("/v1/openapi.json").await;
-    let resolved = |value: &Value| match value["$ref"].as_str() {
-        Some(place) => document.pointer(&place[1..]).unwrap().clone(),
-        None => value.clone(),
-    };
-    for (path, operations) in document["paths"].as_object().unwrap() {
-        let (method, operation) = operations.as_object().unwrap().iter().next().unwrap();
-        let parameters: Vec<Value> = operation["parameters"].as_array().into_iter().flatten().map(resolved).collect();
-        let (mut path_now, mut required, mut optional) = (path.clone(), String::new(), vec![String::new()]);
-        let mut headers = Vec::new();
-        for parameter in &parameters {
-            let (name, example) = (parameter["name"].as_str().unwrap(), &parameter["example"]);
-            if example.is_null() {
-                assert_eq!(name, "resumeKey", "{path}: {name} has no example");
-            } else if parameter["in"] == "header" {
-                headers.push((name.to_owned(), example.as_str().unwrap().to_owned()));
-            } else if parameter["in"] == "path" {
-                let text = example.as_str().map_or_else(|| example.to_string(), str::to_owned);
-                path_now = path_now.replace(&format!("{{{name}}}"), &text);
-            } else if parameter["required"] == json!(true) {
-                required.push_str(&as_query(name, example));
-            } else {
-                let with = parameter["x-with"].as_object().into_iter().flatten();
-                let with: String = with.map(|(name, value)| as_query(name, value)).collect();
-                optional.push(with.clone() + &as_query(name, example));
-                // In every call, a limit of 0 means all, and times are written as on the command line.
-                if name == "limit" {
-                    assert!(parameter["schema"]["minimum"].as_i64().unwrap() <= 0, "{path}");
-                    optional.push(with + &as_query(name, &json!(0)));
-                } else if parameter["schema"]["type"] == "string" && TIMES.contains(&name) {
-                    for written in ["2006/01/31", "Jan 2006", "2006-01-01T00:00+0200", "yesterday", "30d ago"] {
-                        optional.push(with.clone() + &as_query(name, &json!(written)));
-                    }
-                }
-            }
-        }
-        let question = operation.pointer("/requestBody/content/application~1x-ndjson/example");
-        let question = question.and_then(Value::as_str).unwrap_or_default();
-        for optional in optional {
-            let full = format!("{path_now}?{required}{optional}").replace("?&", "?");
-            let full = full.trim_end_matches('?');
-            let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (&**name, &**value)).collect();
-            let body = Body::from(question.to_owned());
-            let (status, found, body) = served.whole(&method.to_uppercase(), full, &headers, body).await;
-            let described = &operation["responses"][status.as_str()];
-            assert!(status.as_u16() < 400 && described.is_object(), "{full}: {}", String::from_utf8_lossy(&body));
-            if status == StatusCode::FOUND {
-                assert!(found.contains_key(header::LOCATION), "{full}");
-                continue;
-            }
-            let contents = described["content"].as_object().unwrap();
-            let given = found[header::CONTENT_TYPE].to_str().unwrap().split(';').next().unwrap();
-            let (kind, content) = contents.iter().find(|(kind, _)| *kind == given).expect("a type that is described");
-            let body = match kind.as_str() {
-                "application/json" => serde_json::from_slice(&body).unwrap(),
-                _ => json!(String::from_utf8(body.to_vec()).unwrap()),
-            };
-            if let Some(fields) = resolved(&content["schema"])["properties"].as_object().filter(|_| body.is_object()) {
-                let unknown = body.as_object().unwrap().keys().find(|name| !fields.contains_key(*name));
-                assert_eq!(unknown, None, "{full}: {body}");
-                for name in resolved(&content["schema"])["required"].as_array().into_iter().flatten() {
-                    assert!(!body[name.as_str().unwrap()].is_null() || *name == "epoch", "{full}: {name} in {body}");
-                }
-            }
-            // Addresses and sizes may differ from the example.
-            let varies = ["/v1/stats", "/v1/topology", "/v1/overview"].contains(&path.as_str());
-            let is_text =
-                ["/", "/v1", "/v1/barcode.svg", "/v1/openapi.json", "/explorer/{file}"].contains(&path.as_str());
-            match content.get("example") {
-                Some(example) if optional.is_empty() && !varies => assert_eq!(example, &body, "{full}"),
-                example => assert!(example.is_some() || is_text, "{full} has no example of an answer"),
-            }
-        }
-    }
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn hubs_are_given_in_parts() {
     let dir = tempfile::tempdir().unwrap();
@@ -576,7 +477,7 @@ async fn hubs_are_given_in_parts() {
         let links = texts(&links);
         assert_eq!((links.iter().cloned().collect::<BTreeSet<_>>(), links.len()), (right.clone(), right.len()));
         assert!(answers >= right.len() / 12);
-        let (items, _) = served.all(&format!("{asked}&matchType=host"), "items").await;
+        let (items, _) = served.all(&format!("{asked}&match=host"), "items").await;
         let links: Vec<String> = items.iter().flat_map(|item| texts(item["links"].as_array().unwrap())).collect();
         assert_eq!((links.iter().cloned().collect::<BTreeSet<_>>(), links.len()), (right.clone(), right.len()));
         let counted = format!("/v1/links?url=hub.example&direction=in&precision={precision}&count=true");

@@ -120,14 +120,14 @@ async fn calls_about_a_hub_take_the_memory_of_their_answers() {
     for at_once in [1, 4] {
         for rest in [
             "unit=page&limit=200&order=last",
-            "unit=host&limit=0&by=year",
+            "unit=host&limit=0&period=year",
             "unit=domain&event=lost&from=2006&limit=1000&order=key",
         ] {
             for answer in asked(&served, &format!("{backlinks}&{rest}"), at_once).await {
                 assert_eq!(answer["pages"], pages);
                 assert_eq!((sum(&answer, "found"), sum(&answer, "lost")), (pages, pages.div_ceil(10)));
                 let selected = if rest.contains("lost") { pages.div_ceil(10) } else { pages };
-                assert_eq!(answer["rowsSelected"], selected);
+                assert_eq!(answer["rows_selected"], selected);
                 assert_eq!(answer["hosts"].as_array().unwrap().len(), 50);
             }
         }
@@ -144,9 +144,9 @@ async fn calls_about_a_hub_take_the_memory_of_their_answers() {
             asked(&served, &path, at_once).await;
         }
         for rest in ["&linkers=100", "&linkers=0&order=most"] {
-            let path = format!("/v1/deaths?url={HUB}&matchType=exact{rest}");
+            let path = format!("/v1/deaths?url={HUB}&match=exact{rest}");
             for answer in asked(&served, &path, at_once).await {
-                assert_eq!((&answer["rowsTotal"], answer["rows"][0]["status"].as_u64()), (&json!(1), Some(404)));
+                assert_eq!((&answer["rows_total"], answer["rows"][0]["status"].as_u64()), (&json!(1), Some(404)));
                 assert_eq!(answer["rows"][0]["linking"], pages - pages.div_ceil(10));
             }
         }
@@ -194,7 +194,7 @@ async fn deaths_of_many_pages_take_the_memory_of_their_answers() {
     for at_once in [1, 4] {
         for order in ["last", "most", "key"] {
             for answer in asked(&served, &format!("/v1/deaths?limit=1000&linkers=3&order={order}"), at_once).await {
-                assert_eq!((&answer["rowsTotal"], &answer["rowsSelected"]), (&json!(pages), &json!(pages)));
+                assert_eq!((&answer["rows_total"], &answer["rows_selected"]), (&json!(pages), &json!(pages)));
                 assert_eq!(answer["rows"].as_array().unwrap().len(), 1000);
                 assert_eq!(answer["gone"].as_array().unwrap().last(), Some(&json!(pages)));
             }

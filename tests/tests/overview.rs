@@ -47,18 +47,18 @@ impl Expected {
         for &(time, _, status) in &captures {
             self.count("captures", time);
             if status >= 400 {
-                self.count("failed", time);
+                self.count("failed_captures", time);
             }
             if !Ending::Gone.counts(status) {
                 continue;
             }
             match (status >= 400, was_there, is_lost) {
                 (true, true, false) => {
-                    self.count("lost", time);
+                    self.count("pages_died", time);
                     is_lost = true;
                 }
                 (false, _, true) => {
-                    self.count("returned", time);
+                    self.count("pages_returned", time);
                     is_lost = false;
                 }
                 (false, ..) => was_there = true,
@@ -71,9 +71,9 @@ impl Expected {
             let all = oracle.backlinks(&BTreeSet::from([link]));
             let Some(stays) = all.get(page) else { continue };
             self.links += 1;
-            self.count(if stays[0].3 == "found" { "found" } else { "came" }, stays[0].0);
+            self.count(if stays[0].3 == "found" { "links_found" } else { "links_gained" }, stays[0].0);
             if let Some(gone) = stays[stays.len() - 1].2 {
-                self.count("went", gone);
+                self.count("links_lost", gone);
             }
             for &(first, _, gone, _) in stays.iter().filter(|stay| stay.3 != "found") {
                 let age = (gone.unwrap_or(last) - first) / (30 * 86_400);
@@ -205,7 +205,7 @@ fn an_overview_belongs_to_its_epoch() {
         assert!(message.contains("000001.json") && message.contains("`webstrata overview STORE`"), "{message}");
     }
     let mut uneven = found;
-    uneven.all.went.push(0);
+    uneven.all.links_lost.push(0);
     uneven.write(&one).unwrap();
     let message = Overview::read(&open(&one)).unwrap_err().to_string();
     assert!(message.contains("columns are not of one length"), "{message}");

@@ -144,14 +144,14 @@ fn check_deaths(what: &str, store: &Path, oracle: &Oracle, length: RangeLength) 
         let there = oracle.urls().into_iter().filter(|page| oracle.is_alive(page, end)).count() as u64;
         let unknown = oracle.urls().into_iter().filter(|page| oracle.is_unknown(page, end)).count() as u64;
         let links = oracle.urls().into_iter().map(|page| oracle.out_links(page, end).len() as u64).sum();
-        let got = ["lost_pages", "returned_pages", "living_pages", "unknown_pages", "links"]
+        let got = ["pages_died", "pages_returned", "living_pages", "unknown_pages", "links"]
             .map(|name| counts(sheet, name)[at]);
         assert_eq!(got, [lost, back, there, unknown, links], "{what}: month {period}");
     }
     let mortality = report(store, Analysis::Mortality, Dates::One(Window::ALWAYS), 2);
     let facts: BTreeMap<&str, f64> = mortality.dates[0].facts.iter().map(|fact| (&*fact.name, fact.value)).collect();
     let sum = |at: usize| deaths.values().map(|month| month[at]).sum::<u64>() as f64;
-    assert_eq!((facts["deaths of pages"], facts["returns of pages"]), (sum(0), sum(1)), "{what}");
+    assert_eq!((facts["pages died"], facts["pages returned"]), (sum(0), sum(1)), "{what}");
 }
 
 #[test]

@@ -139,13 +139,13 @@ impl Right {
                     assert_eq!(raw.list(request.clone()).unwrap(), right, "{request:?}");
                     let first = right.get(right.len() / 2).copied().unwrap_or(Uid(3));
                     let right: Vec<Uid> = right.into_iter().filter(|&uid| uid >= first).take(2).collect();
-                    let request = ListUidsRequest { first: first.0, limit: 2, ..request };
+                    let request = ListUidsRequest { first_uid: first.0, limit: 2, ..request };
                     assert_eq!(raw.list(request.clone()).unwrap(), right, "{request:?}");
                 }
             }
         }
         assert_eq!(raw.list(ListUidsRequest::default()).unwrap(), every.collect::<Vec<_>>());
-        let nothing = ListUidsRequest { first: u64::MAX, ..ListUidsRequest::default() };
+        let nothing = ListUidsRequest { first_uid: u64::MAX, ..ListUidsRequest::default() };
         assert_eq!(raw.list(nothing).unwrap(), Vec::<Uid>::new());
         let backwards = ListUidsRequest { from: Some(late), to: Some(late - 1), ..ListUidsRequest::default() };
         refused(raw.list(backwards), Reason::BadRequest);

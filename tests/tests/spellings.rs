@@ -135,7 +135,7 @@ fn compare(name: &str, links: &dyn Links, layers: &dyn Links, oracle: &Oracle, r
     assert_eq!(links.spellings(&stranger).unwrap(), [], "{name}");
 }
 
-/// Compares over HTTP: links with `matchType`, and question lines.
+/// Compares over HTTP: links with `match=surt`, and question lines.
 async fn over_http(store: &Path, layers: &dyn Links, oracle: &Oracle, random: &mut Random) {
     let served = Served::start(store, 1 << 24).await;
     for (urlkey, uids) in pages(layers) {
@@ -145,7 +145,7 @@ async fn over_http(store: &Path, layers: &dyn Links, oracle: &Oracle, random: &m
         let (text, fields) = parameters(when);
         for (direction, expected) in [("out", page_links(oracle, &urls, when)), ("in", in_links(oracle, &urls, when))] {
             let encoded = encoded(&url);
-            let path = format!("/v1/links?url={encoded}&matchType=surt&direction={direction}&limit=3{text}");
+            let path = format!("/v1/links?url={encoded}&match=surt&direction={direction}&limit=3{text}");
             let (links, _) = served.all(&path, "links").await;
             let links: BTreeSet<String> = links.iter().map(|link| link.as_str().unwrap().to_owned()).collect();
             assert_eq!(links, expected, "{urlkey}: {path}");
@@ -155,7 +155,7 @@ async fn over_http(store: &Path, layers: &dyn Links, oracle: &Oracle, random: &m
             let links = answers[0]["links"].as_array().unwrap().iter();
             assert_eq!(links.map(|link| link.as_str().unwrap().to_owned()).collect::<BTreeSet<_>>(), expected);
         }
-        let all = served.get(&format!("/v1/links?url={}&matchType=surt", encoded(&url))).await;
+        let all = served.get(&format!("/v1/links?url={}&match=surt", encoded(&url))).await;
         let shown: Vec<&str> = all["spellings"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
         assert_eq!(shown, urls, "{urlkey}");
         let each = urls.iter().enumerate();
@@ -164,10 +164,9 @@ async fn over_http(store: &Path, layers: &dyn Links, oracle: &Oracle, random: &m
         let expected: Vec<_> = expected.into_iter().map(|(time, at)| (format_time(time), urls[at].clone())).collect();
         let times = expected.len();
         let (captures, answers) =
-            served.all(&format!("/v1/captures?url={}&matchType=surt&limit=5", encoded(&url)), "captures").await;
+            served.all(&format!("/v1/captures?url={}&match=surt&limit=5", encoded(&url)), "captures").await;
         let text = |value: &Value| value.as_str().unwrap().to_owned();
-        let captures: Vec<_> =
-            captures.iter().map(|capture| (text(&capture["timestamp"]), text(&capture["url"]))).collect();
+        let captures: Vec<_> = captures.iter().map(|capture| (text(&capture["time"]), text(&capture["url"]))).collect();
         assert_eq!(captures, expected, "{urlkey}: in order of time");
         assert_eq!(answers, times.div_ceil(5).max(1), "{urlkey}");
         let line = json!({"id": 1, "op": "captures", "url": url, "match": "surt"});
@@ -175,7 +174,7 @@ async fn over_http(store: &Path, layers: &dyn Links, oracle: &Oracle, random: &m
         assert_eq!(answers[0]["captures"].as_array().unwrap().len(), times, "{urlkey}");
         assert_eq!(answers[0]["urls"].as_array().unwrap().len(), times, "{urlkey}");
     }
-    let (code, reason, _) = served.refused("/v1/links?url=http%3A%2F%2Fnobody.example%2F&matchType=surt").await;
+    let (code, reason, _) = served.refused("/v1/links?url=http%3A%2F%2Fnobody.example%2F&match=surt").await;
     assert_eq!((code, reason.as_str()), (404, "NOT_IN_STORE"));
 }
 

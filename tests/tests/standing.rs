@@ -143,10 +143,10 @@ fn recomputed(standing: &Standing, epoch: &Reader) -> Result {
             }
             of.iter().map(|(url, name)| (of_url(url), Value::Component((*name).to_owned()))).collect()
         }
-        Standing::Hosts { by } => {
+        Standing::Hosts { unit } => {
             let part = |url: &str| {
                 let host = host_of(url).unwrap();
-                if *by == Fold::Domain { domain_of(host) } else { host }.to_owned()
+                if *unit == Fold::Domain { domain_of(host) } else { host }.to_owned()
             };
             let mut links: BTreeMap<[String; 2], u64> = BTreeMap::new();
             pairs.iter().for_each(|(page, link)| *links.entry([part(page), part(link)]).or_default() += 1);
@@ -240,8 +240,8 @@ fn all() -> Vec<Standing> {
         Standing::Top { k: 7 },
         Standing::Top { k: 10_000 },
         Standing::Components,
-        Standing::Hosts { by: Fold::Host },
-        Standing::Hosts { by: Fold::Domain },
+        Standing::Hosts { unit: Fold::Host },
+        Standing::Hosts { unit: Fold::Domain },
         newlinks("a.example", false),
         newlinks("a.example", true),
         newlinks("nowhere.example", false),

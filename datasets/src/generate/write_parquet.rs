@@ -36,7 +36,7 @@ pub fn write_parquet(out: impl Write + Send, crawl: &mut Generator) -> io::Resul
         .set_compression(Compression::ZSTD(ZstdLevel::default()))
         .set_dictionary_page_size_limit(DICTIONARY_BYTES_MAX)
         .build();
-    let mut batch = Batch { has_statuses: crawl.has_failures(), ..Batch::default() };
+    let mut batch = CaptureColumns { has_statuses: crawl.has_failures(), ..CaptureColumns::default() };
     let mut writer = ArrowWriter::try_new(out, batch.schema(), Some(properties))?;
     let (mut capture, mut captures) = (Capture::default(), 0);
     let (mut group_captures, mut group_bytes) = (0, 0);
@@ -59,7 +59,7 @@ pub fn write_parquet(out: impl Write + Send, crawl: &mut Generator) -> io::Resul
 }
 
 #[derive(Default)]
-struct Batch {
+struct CaptureColumns {
     has_statuses: bool,
     statuses: UInt16Builder,
     urls: StringBuilder,
@@ -68,7 +68,7 @@ struct Batch {
     bytes: usize,
 }
 
-impl Batch {
+impl CaptureColumns {
     fn schema(&self) -> Arc<Schema> {
         let links = DataType::List(Arc::new(Field::new_list_field(DataType::Utf8, true)));
         let status = self.has_statuses.then(|| Field::new("status", DataType::UInt16, true));

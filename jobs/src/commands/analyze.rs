@@ -1,5 +1,6 @@
 //! `webstrata analyze`: algorithms on the graph at a time, and statistics of its changes.
 
+use crate::args::units::period;
 use crate::args::{AsOfArgs, Format, FormatArgs, Outcome, Usage, interval, location, time_from, time_to, unfit};
 use crate::running::{Run, RunArgs};
 use clap::{Args, ValueEnum};
@@ -21,19 +22,19 @@ that a page links to. --nodes all adds the URLs of all other times.
 
 --out writes Parquet, CSV or Arrow, depending on the ending of the file name:
 .parquet, .csv, .csv.gz, .arrow or .feather. There is one row per node,
-with uid, url and the values. With --every, there is one row per date and node, and
-the column `at` comes first. growth writes one row per period, menus one row
+with uid, url and the values. With --period, there is one row per date and node,
+and the column `at` comes first. growth writes one row per period, menus one row
 per link of a menu. `--out -` writes CSV to standard output, and the report
 then goes to standard error. --format is the format of the report.
 
 Examples:
   webstrata analyze STORE pagerank --at 2010 --out ranks.parquet
-  webstrata analyze STORE scc --every year
+  webstrata analyze STORE scc --period year
   webstrata analyze STORE degrees --from 2006 --to 2008 --out degrees.csv
   webstrata analyze STORE mortality
-  webstrata analyze STORE rot --every year
+  webstrata analyze STORE rot --period year
   webstrata analyze STORE growth --bars
-  webstrata analyze STORE rot --at 2012 --by host --out rot.csv
+  webstrata analyze STORE rot --at 2012 --unit host --out rot.csv
   webstrata analyze STORE menus --share 0.5 --min-pages 20 --out menus.parquet";
 
 /// Arguments of `analyze`.
@@ -47,20 +48,20 @@ pub(crate) struct AnalyzeArgs {
     #[arg(value_enum)]
     pub(crate) name: Name,
     /// Graph as of this time [default: the latest]
-    #[arg(long, value_name = "T", value_parser = time_to, conflicts_with_all = ["from", "to", "every"])]
+    #[arg(long, value_name = "T", value_parser = time_to, conflicts_with_all = ["from", "to", "period"])]
     pub(crate) at: Option<i64>,
     #[command(flatten)]
     pub(crate) as_of: AsOfArgs,
-    /// Links captured at or after this time; with --every, the first date
+    /// Links captured at or after this time; with --period, the first date
     #[arg(long, value_name = "T", value_parser = time_from)]
     pub(crate) from: Option<i64>,
-    /// Links captured at or before this time; with --every, the last date
+    /// Links captured at or before this time; with --period, the last date
     #[arg(long, value_name = "T", value_parser = time_to)]
     pub(crate) to: Option<i64>,
     /// Analyze the graph at the end of every month, year, day, or N days; for growth, the length of
     /// a period
-    #[arg(long, value_name = "LENGTH")]
-    pub(crate) every: Option<RangeLength>,
+    #[arg(long, value_name = "LENGTH", value_parser = period)]
+    pub(crate) period: Option<RangeLength>,
     /// File for the values, or - for standard output
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
@@ -84,7 +85,7 @@ pub(crate) struct AnalyzeArgs {
     pub(crate) log2m: Option<u32>,
     /// rot: a row for each host, domain, or prefix:N, not for each URL
     #[arg(long, value_name = "WHAT")]
-    pub(crate) by: Option<Fold>,
+    pub(crate) unit: Option<Fold>,
     /// menus: share of the pages that must have the links together [default: 0.8]
     #[arg(long, value_name = "P", value_parser = share)]
     pub(crate) share: Option<f64>,
@@ -119,9 +120,9 @@ pub(crate) enum Name {
     Harmonic,
     /// Triangles of links, without direction
     Triangles,
-    /// Births and deaths of links, and their lifetimes
+    /// Links gained and lost, their lifetimes, and pages that died and returned
     Mortality,
-    /// Links added and removed from capture to capture
+    /// Links gained and lost from capture to capture
     Churn,
     /// Links inside hosts and domains
     Locality,
@@ -167,15 +168,15 @@ fn analysis(args: &AnalyzeArgs) -> Result<Analysis, Usage> {
         (args.tolerance.is_some() && !iterates, "--tolerance is an option of pagerank and hits only"),
         (args.log2m.is_some() && name != Name::Harmonic, "--log2m is an option of harmonic only"),
         (args.share.is_some() && name != Name::Menus, "--share is an option of menus only"),
-        (args.by.is_some() && name != Name::Rot, "--by is an option of rot only"),
+        (args.unit.is_some() && name != Name::Rot, "--unit is an option of rot only"),
         (
-            name == Name::Rot && args.every.is_none() && (args.from.is_some() || args.to.is_some()),
-            "rot is as of a time: use --at, or --every with --from and --to",
+            name == Name::Rot && args.period.is_none() && (args.from.is_some() || args.to.is_some()),
+            "rot is as of a time: use --at, or --period with --from and --to",
         ),
         (args.min_pages.is_some() && name != Name::Menus, "--min-pages is an option of menus only"),
         (
-            args.every.is_some() && matches!(name, Name::Mortality | Name::Churn),
-            "mortality and churn cover all dates together: omit --every",
+            args.period.is_some() && matches!(name, Name::Mortality | Name::Churn),
+            "mortality and churn cover all dates together: omit --period",
         ),
         (
             name == Name::Growth && (args.at.is_some() || args.from.is_some() || args.to.is_some()),
@@ -198,17 +199,17 @@ fn analysis(args: &AnalyzeArgs) -> Result<Analysis, Usage> {
         Name::Mortality => Analysis::Mortality,
         Name::Churn => Analysis::Churn,
         Name::Locality => Analysis::Locality,
-        Name::Rot => Analysis::Rot(args.by),
-        Name::Growth => Analysis::Growth(args.every.unwrap_or(RangeLength::Month)),
+        Name::Rot => Analysis::Rot(args.unit),
+        Name::Growth => Analysis::Growth(args.period.unwrap_or(RangeLength::Month)),
         Name::Menus => Analysis::Menus(args.share.unwrap_or(0.8), args.min_pages.unwrap_or(5)),
     })
 }
 
 fn dates(args: &AnalyzeArgs, analysis: Analysis) -> Result<Dates, Usage> {
     let (from, to) = interval(args.from, args.to)?;
-    args.as_of.need(args.at.is_some() || (args.every.is_some() && analysis.is_dated()))?;
+    args.as_of.need(args.at.is_some() || (args.period.is_some() && analysis.is_dated()))?;
     let (max_age, failures) = (args.as_of.max_age, args.as_of.rule());
-    Ok(match (args.every, args.at) {
+    Ok(match (args.period, args.at) {
         (Some(length), _) if analysis.is_dated() => Dates::Every { length, from, to, max_age, failures },
         (_, Some(at)) => Dates::One(args.as_of.window(at)),
         // An analysis of changes uses a whole window. Other analyses use the latest date, unless there is a window.

@@ -1,22 +1,25 @@
 //! `webstrata backlinks`: the pages, hosts or domains that link to a URL, a host or a domain, and since when.
 //!
-//! Without `--by` it prints rows: pages, hosts or domains. With `--by` it prints how many of these link in each period.
-//! Memory: the UIDs of the pages that link, and the rows that are printed.
+//! Without `--period` it prints rows: pages, hosts or domains. With `--period` it prints how many of these link in each
+//! period. Memory: the UIDs of the pages that link, and the rows that are printed.
 
+use crate::args::units::{PeriodArg, UnitArg, page_host_or_domain};
 use crate::args::{Outcome, interval, limit, time_from, time_to};
+use crate::ask::matching::{Matching, TargetArg};
 use crate::ask::{self, SourceArgs};
 use crate::table::{Column, Table};
-use anyhow::{anyhow, bail};
+use anyhow::bail;
 use clap::{Args, ValueEnum};
 use indicatif::HumanCount;
 use serde_json::json;
 use std::io::Write;
 use std::ops::Range;
+use webstrata_layers::answers::backlinks::Row;
 use webstrata_layers::{
-    Event, Linking, Links, Lookup, Match, Order, Period, RangeLength, Ranking, Referrer, Referrers, Scope, Uid, Unit,
-    answer_of, counted, format_time,
+    Event, Linking, Links, Order, Period, RangeLength, Ranking, Referrer, Referrers, Scope, Uid, Unit, answer_of,
+    counted, format_time,
 };
-use webstrata_url::{domain_of, is_name, meant};
+use webstrata_url::domain_of;
 
 const ABOUT: &str = "\
 A stay is a stretch of time in which a page links to the target. It is found if
@@ -29,15 +32,17 @@ Rows:   first and last capture with a link, a + if it links at its latest
         capture (or as of --to), a ? if that is unknown, the referrer, its
         pages or its links to the target. JSON and CSV say yes, no or unknown
         in `links`, and since when it is unknown in `unknown`
---by:   at the end of each period, how many link and of how many that is
+--period:
+        at the end of each period, how many link and of how many that is
         unknown; and in it, how many were found, new, returned, lost
 
 Examples:
   webstrata backlinks STORE example.org
   webstrata backlinks STORE example.org --unit domain --order most
-  webstrata backlinks STORE example.org --by month --format csv
+  webstrata backlinks STORE example.org --period month --format csv
   webstrata backlinks STORE example.org --lost --from 2008 --to 2008
   webstrata backlinks STORE http://example.org/news/ --match prefix
+  webstrata backlinks STORE http://example.org/ --match surt
   webstrata backlinks STORE example.org --source blog.example.com --source-match host";
 
 /// Arguments of `backlinks`.
@@ -61,74 +66,38 @@ pub(crate) struct BacklinksArgs {
     #[arg(long)]
     pub(crate) internal: bool,
     /// What is counted and listed
-    #[arg(long, value_name = "WHAT", value_enum, default_value_t)]
+    #[arg(long, value_name = "WHAT", default_value = "page", value_parser = page_host_or_domain())]
     pub(crate) unit: UnitArg,
     /// Print how many link, period by period
     #[arg(long, value_name = "PERIOD", value_enum)]
-    pub(crate) by: Option<PeriodArg>,
+    pub(crate) period: Option<PeriodArg>,
     /// Only rows that began to link, after captures without the link
-    #[arg(long, group = "event", conflicts_with = "by")]
+    #[arg(long, group = "event", conflicts_with = "period")]
     pub(crate) new: bool,
     /// Only rows that linked again
-    #[arg(long, group = "event", conflicts_with = "by")]
+    #[arg(long, group = "event", conflicts_with = "period")]
     pub(crate) returned: bool,
     /// Only rows that ceased to link
-    #[arg(long, group = "event", conflicts_with = "by")]
+    #[arg(long, group = "event", conflicts_with = "period")]
     pub(crate) lost: bool,
     /// Only rows that link as of --to
-    #[arg(long, group = "event", conflicts_with = "by")]
+    #[arg(long, group = "event", conflicts_with = "period")]
     pub(crate) standing: bool,
     /// Only rows that began or ceased to link at or after this time
-    #[arg(long, value_name = "T", value_parser = time_from, conflicts_with = "by")]
+    #[arg(long, value_name = "T", value_parser = time_from, conflicts_with = "period")]
     pub(crate) from: Option<i64>,
     /// Only rows that began or ceased to link at or before this time
-    #[arg(long, value_name = "T", value_parser = time_to, conflicts_with = "by")]
+    #[arg(long, value_name = "T", value_parser = time_to, conflicts_with = "period")]
     pub(crate) to: Option<i64>,
     /// Which rows are printed first
-    #[arg(long, value_name = "WHICH", value_enum, default_value_t, conflicts_with = "by")]
+    #[arg(long, value_name = "WHICH", value_enum, default_value_t, conflicts_with = "period")]
     pub(crate) order: OrderArg,
     /// Print at most N rows, 0 for all [default: 20 as text, else all]
-    #[arg(long, value_name = "N", value_parser = limit, conflicts_with = "by")]
+    #[arg(long, value_name = "N", value_parser = limit, conflicts_with = "period")]
     pub(crate) limit: Option<usize>,
     /// How to print the result
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
     pub(crate) format: TableFormat,
-}
-
-/// Which URLs are the target, or the source.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum TargetArg {
-    /// This URL
-    Exact,
-    /// URLs that start with it, with any scheme
-    Prefix,
-    /// URLs of its host
-    Host,
-    /// URLs of its host and of all subdomains
-    Domain,
-}
-
-impl From<TargetArg> for Match {
-    fn from(matched: TargetArg) -> Self {
-        match matched {
-            TargetArg::Exact => Self::Exact,
-            TargetArg::Prefix => Self::Prefix,
-            TargetArg::Host => Self::Host,
-            TargetArg::Domain => Self::Domain,
-        }
-    }
-}
-
-/// What a row is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum UnitArg {
-    /// A page
-    #[default]
-    Page,
-    /// A host
-    Host,
-    /// A registrable domain
-    Domain,
 }
 
 /// Which rows are printed first.
@@ -156,37 +125,6 @@ impl From<OrderArg> for Order {
     }
 }
 
-/// The length of periods.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum PeriodArg {
-    /// A day
-    Day,
-    /// A calendar month
-    Month,
-    /// A calendar year
-    Year,
-}
-
-impl PeriodArg {
-    pub(crate) fn length(self) -> RangeLength {
-        match self {
-            Self::Day => RangeLength::Days(1),
-            Self::Month => RangeLength::Month,
-            Self::Year => RangeLength::Year,
-        }
-    }
-
-    /// The name of the period that starts with a second.
-    pub(crate) fn name(self, start: i64) -> String {
-        let digits = match self {
-            Self::Day => 10,
-            Self::Month => 7,
-            Self::Year => 4,
-        };
-        format_time(start)[..digits].to_owned()
-    }
-}
-
 /// How a table is printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TableFormat {
@@ -206,18 +144,14 @@ pub(crate) fn run(args: &BacklinksArgs, out: &mut dyn Write) -> anyhow::Result<O
     };
     let links = args.source.open(ask::READ_MEMORY)?;
     let (target, scope) = target_of(&*links, args)?;
-    let unit = match args.unit {
-        UnitArg::Page => Unit::Page,
-        UnitArg::Host => Unit::Host,
-        UnitArg::Domain => Unit::Domain,
-    };
-    let period = args.by.map_or(RangeLength::Month, PeriodArg::length);
+    let unit = args.unit.of_backlinks();
+    let period = args.period.map_or(RangeLength::Month, PeriodArg::length);
     let limit = args.limit.unwrap_or(if args.format == TableFormat::Text { 20 } else { usize::MAX });
-    let limit = if args.by.is_some() { 0 } else { limit };
+    let limit = if args.period.is_some() { 0 } else { limit };
     let (event, order) = (event_of(args), args.order.into());
     let ranking = Ranking { unit, domain_of, period, event, interval, order, after: None, limit };
     let found = answer_of(&*links, Referrers::new(&target, &scope, ranking))?;
-    if let Some(period) = args.by {
+    if let Some(period) = args.period {
         print_series(&found.periods, (period, args.format), out)?;
         return Ok(Outcome::Done);
     }
@@ -254,32 +188,6 @@ fn event_of(args: &BacklinksArgs) -> Event {
         (_, _, true, _) => Event::Lost,
         (.., true) => Event::Standing,
         _ => Event::Any,
-    }
-}
-
-/// The URLs that match a text of a person.
-struct Matching {
-    matched: Match,
-    /// The URL that was meant; with [`Match::Exact`], as the store spells it.
-    url: String,
-    /// The UIDs of the matching URLs, rising.
-    uids: Vec<Range<Uid>>,
-}
-
-impl Matching {
-    /// Finds the URLs that match a text. `options` names the options for the text and for the way of matching.
-    fn of(links: &dyn Links, (text, matched): (&str, Option<TargetArg>), options: [&str; 2]) -> anyhow::Result<Self> {
-        let text = text.trim();
-        let matched = matched.map_or_else(|| Match::unsaid(is_name(text)), Match::from);
-        let url = meant(text).map_err(|error| anyhow!("invalid {} {text:?}: {error}", options[0]))?.swap_remove(0);
-        Ok(match matched.lookup(&url) {
-            Some(Lookup::Keys(prefix)) => Self { matched, url, uids: links.with_prefix(&prefix)? },
-            Some(Lookup::Url | Lookup::Spellings) => {
-                let found = ask::find(links, text)?;
-                Self { matched, url: found.url, uids: std::iter::once(found.uid..found.uid + 1).collect() }
-            }
-            None => bail!("{url} has no host name, so it needs {} exact", options[1]),
-        })
     }
 }
 
@@ -362,7 +270,7 @@ fn print_rows(
     let mut table = Table::new(columns);
     if format == TableFormat::Csv {
         csv.write_record([
-            "referrer", "page", "pages", "targets", "began", "first", "last", "gone", "links", "unknown",
+            "referrer", "page", "pages", "targets", "began", "first", "last", "until", "links", "unknown",
         ])?;
     }
     for (row, url) in rows.iter().zip(urls) {
@@ -382,24 +290,7 @@ fn print_rows(
                 table.row([day(first), day(last) + sign, HumanCount(count).to_string(), name.to_owned()]);
             }
             TableFormat::Json => {
-                let mut line = json!({"page": url, "pages": row.pages, "targets": row.backlink.targets});
-                if let Some(name) = &row.name {
-                    line["name"] = json!(name);
-                }
-                line["stays"] = stays
-                    .iter()
-                    .map(|stay| {
-                        json!({"first": format_time(stay.first), "last": format_time(stay.last),
-                               "gone": stay.gone.map(format_time), "began": stay.began})
-                    })
-                    .collect();
-                line["links"] = json!(linking);
-                if !row.backlink.unknown.is_empty() {
-                    let end = |until: i64| (until < i64::MAX).then(|| format_time(until));
-                    let interval = |&(since, until): &(i64, i64)| json!([format_time(since), end(until)]);
-                    line["unknown"] = row.backlink.unknown.iter().map(interval).collect();
-                }
-                writeln!(out, "{line}")?;
+                ask::print_json(&Row::of(row, url, to), out)?;
             }
             TableFormat::Csv => {
                 // Intervals as in ISO 8601; two dots mean an open end.
@@ -407,16 +298,15 @@ fn print_rows(
                 let interval = |&(since, until): &(i64, i64)| format!("{}/{}", format_time(since), end(until));
                 let unknown: Vec<String> = row.backlink.unknown.iter().map(interval).collect();
                 for stay in stays {
-                    let began = json!(stay.began);
                     csv.write_record([
                         name,
                         url,
                         &row.pages.to_string(),
                         &row.backlink.targets.to_string(),
-                        began.as_str().unwrap_or_default(),
+                        stay.began.name(),
                         &format_time(stay.first),
                         &format_time(stay.last),
-                        &stay.gone.map(format_time).unwrap_or_default(),
+                        &stay.until.map(format_time).unwrap_or_default(),
                         linking.name(),
                         &unknown.join(" "),
                     ])?;

@@ -1,7 +1,7 @@
 //! `webstrata build`: reads crawl files, and writes a new epoch of a store.
 
 use crate::args::{Format, FormatArgs, Outcome, location};
-use crate::commands::info::{print_counts, with_times};
+use crate::commands::info::print_counts;
 use crate::running::{Run, RunArgs, write_json};
 use clap::{Args, ValueEnum};
 use indicatif::{BinaryBytes, HumanCount};
@@ -9,6 +9,7 @@ use serde_json::json;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use webstrata_datasets::{EXAMPLES_PER_KIND_MAX, Finding, GenerateOptions, LinkKinds, Tally, URL_BYTES_MAX};
+use webstrata_layers::answers::contents::EpochCounts;
 use webstrata_layers::{Location, RangeLength, counted, format_time};
 use webstrata_pipeline::{BuildOptions, BuildReport, Error, build};
 
@@ -185,7 +186,7 @@ pub(crate) fn write_report(path: &Path, built: &Result<BuildReport, Error>, run:
         "error": error,
         "seconds": run.seconds,
         "spilled_bytes": run.spilled,
-        "counts": with_times(json!(counts)),
+        "counts": counts.as_ref().map(EpochCounts::from),
         "rejects": rejects,
         "stages": run.stages,
     });
@@ -297,7 +298,7 @@ pub(crate) fn json_of(report: &BuildReport, run: &Run, store: &Location) -> serd
         "store": store.to_string(),
         "epoch": report.epoch,
         "seconds": run.seconds,
-        "counts": with_times(json!(report.counts)),
+        "counts": EpochCounts::from(&report.counts),
         "partitions": report.partitions,
         "largest_over_mean": report.largest_over_mean,
         "spilled_bytes": run.spilled,

@@ -1,13 +1,14 @@
 //! `webstrata captures`: the times at which a page was captured.
 
 use crate::args::{Format, FormatArgs, Outcome};
-use crate::ask::{self, MatchArg, MatchArgs, SourceArgs};
+use crate::ask::matching::{MatchArg, MatchArgs};
+use crate::ask::{self, SourceArgs};
 use crate::bars;
 use clap::Args;
-use serde_json::json;
 use std::io::Write;
+use webstrata_layers::answers::captures::{Capture, Captures};
 use webstrata_layers::questions::page::captures_of_page;
-use webstrata_layers::{CaptureTime, Links, format_time};
+use webstrata_layers::{Links, format_time};
 
 /// Arguments of `captures`.
 #[derive(Args, Debug)]
@@ -39,14 +40,14 @@ pub(crate) fn run(args: &CapturesArgs, out: &mut dyn Write) -> anyhow::Result<Ou
     let captures = reader.captures(page.uid)?;
     match args.format.format {
         Format::Json => {
-            let times: Vec<_> = captures.iter().map(|capture| format_time(capture.time)).collect();
-            let unknown: Vec<_> = captures.iter().filter(|c| !c.known).map(|c| format_time(c.time)).collect();
-            let statuses: Vec<_> = captures.iter().map(|capture| capture.status.code()).collect();
-            let answer = json!({
-                "url": page.url, "epoch": reader.epoch(), "captures": times, "statuses": statuses, "unknown": unknown,
-                "other_spellings": others,
-            });
-            writeln!(out, "{answer}")?;
+            let answer = Captures {
+                epoch: reader.epoch(),
+                url: Some(page.url.clone()),
+                uid: Some(page.uid),
+                captures: captures.iter().map(|&capture| Capture::of(&page.url, capture)).collect(),
+                ..Captures::default()
+            };
+            ask::print_json(&ask::WithSpellings { answer, other_spellings: others }, out)?;
         }
         Format::Text if args.bars => {
             bars::calendar(&captures).iter().try_for_each(|line| writeln!(out, "{line}"))?;
@@ -74,13 +75,9 @@ fn of_page(links: &dyn Links, args: &CapturesArgs, out: &mut dyn Write) -> anyho
     let lists = uids.iter().map(|&uid| links.captures(uid)).collect::<Result<Vec<_>, _>>()?;
     let captures = captures_of_page(lists.iter().map(Vec::as_slice));
     if args.format.format == Format::Json {
-        let list: Vec<_> = captures
-            .iter()
-            .map(|(CaptureTime { time, known, status }, url)| {
-                json!({"url": urls[*url], "time": format_time(*time), "status": status.code(), "known": known})
-            })
-            .collect();
-        writeln!(out, "{}", json!({"spellings": urls, "epoch": links.epoch(), "captures": list}))?;
+        let captures = captures.iter().map(|(capture, url)| Capture::of(&urls[*url], *capture)).collect();
+        let answer = Captures { epoch: links.epoch(), captures, spellings: Some(urls), ..Captures::default() };
+        ask::print_json(&answer, out)?;
         return Ok(Outcome::Done);
     }
     for (capture, url) in &captures {

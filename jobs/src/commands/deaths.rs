@@ -1,20 +1,22 @@
 //! `webstrata deaths`: pages that died, the statuses that ended them, and the pages that still link to them.
 //!
-//! Without `--by` it prints deaths. With `--by` it prints the number of deaths in each period. Memory: the rows that
-//! are printed.
+//! Without `--period` it prints deaths. With `--period` it prints the number of deaths in each period. Memory: the rows
+//! that are printed.
 
+use crate::args::units::PeriodArg;
 use crate::args::{Outcome, interval, limit, time_from, time_to};
 use crate::ask::{self, PartArgs, SourceArgs};
-use crate::commands::backlinks::{PeriodArg, TableFormat};
+use crate::commands::backlinks::TableFormat;
 use crate::table::{Column, Table};
 use clap::{Args, ValueEnum};
 use indicatif::HumanCount;
 use serde_json::json;
 use std::io::Write;
+use webstrata_layers::answers::deaths::Row;
 use webstrata_layers::questions::deaths::LINKERS_MAX;
 use webstrata_layers::{
-    DeadPage, Death, DeathSearch, DeathsAsked, Linkers, Links, Order, RangeLength, Status, StillLinking, Toll, Uid,
-    answer_of, counted, format_time,
+    DeadPage, DeathSearch, DeathsAsked, Linkers, Links, Order, RangeLength, Status, StillLinking, Toll, Uid, answer_of,
+    counted, format_time,
 };
 
 /// The number of deaths that are printed together.
@@ -30,11 +32,12 @@ Rows:   when the page died, the status, the last capture before in which it was
         there, when it returned, how many pages link to it at their latest
         capture (with a ? if it is unknown whether more do), and the page. JSON
         and CSV have the number of these pages in `unknown`
---by:   how many pages died and returned in each period, and how many are gone
+--period:
+        how many pages died and returned in each period, and how many are gone
         at its end
 
 Examples:
-  webstrata deaths STORE --by year
+  webstrata deaths STORE --period year
   webstrata deaths STORE --domain example.org --from 2019 --to 2019
   webstrata deaths STORE --still --order most
   webstrata deaths STORE --still --from 2019 --to 2019 --linkers 100 --format csv";
@@ -49,27 +52,27 @@ pub(crate) struct DeathsArgs {
     pub(crate) part: PartArgs,
     /// Print how many pages died, period by period
     #[arg(long, value_name = "PERIOD", value_enum)]
-    pub(crate) by: Option<PeriodArg>,
+    pub(crate) period: Option<PeriodArg>,
     /// Only deaths at or after this time
-    #[arg(long, value_name = "T", value_parser = time_from, conflicts_with = "by")]
+    #[arg(long, value_name = "T", value_parser = time_from, conflicts_with = "period")]
     pub(crate) from: Option<i64>,
     /// Only deaths at or before this time
-    #[arg(long, value_name = "T", value_parser = time_to, conflicts_with = "by")]
+    #[arg(long, value_name = "T", value_parser = time_to, conflicts_with = "period")]
     pub(crate) to: Option<i64>,
     /// Only pages that are still gone
-    #[arg(long, conflicts_with = "by")]
+    #[arg(long, conflicts_with = "period")]
     pub(crate) still: bool,
     /// Only deaths with this status
-    #[arg(long, value_name = "CODE", value_parser = status, conflicts_with = "by")]
+    #[arg(long, value_name = "CODE", value_parser = status, conflicts_with = "period")]
     pub(crate) status: Option<Status>,
     /// Which deaths are printed first
-    #[arg(long, value_name = "WHICH", value_enum, default_value_t, conflicts_with = "by")]
+    #[arg(long, value_name = "WHICH", value_enum, default_value_t, conflicts_with = "period")]
     pub(crate) order: DeathOrder,
     /// Print at most N deaths, 0 for all [default: 20 as text, else all]
-    #[arg(long, value_name = "N", value_parser = limit, conflicts_with = "by")]
+    #[arg(long, value_name = "N", value_parser = limit, conflicts_with = "period")]
     pub(crate) limit: Option<usize>,
     /// Print so many of the pages that link to each dead page, at most 100
-    #[arg(long, value_name = "N", default_value_t = 0, conflicts_with = "by")]
+    #[arg(long, value_name = "N", default_value_t = 0, conflicts_with = "period")]
     #[arg(value_parser = clap::value_parser!(u64).range(0..=LINKERS_MAX))]
     pub(crate) linkers: u64,
     /// How to print the result
@@ -118,13 +121,13 @@ pub(crate) fn run(args: &DeathsArgs, out: &mut dyn Write) -> anyhow::Result<Outc
         interval,
         still: args.still,
         status: args.status,
-        period: args.by.map_or(RangeLength::Year, PeriodArg::length),
+        period: args.period.map_or(RangeLength::Year, PeriodArg::length),
         order,
         after: None,
-        limit: if args.by.is_some() { 0 } else { limit },
+        limit: if args.period.is_some() { 0 } else { limit },
     };
     let found = answer_of(&*links, DeathSearch::new(&pages, asked))?;
-    if let Some(period) = args.by {
+    if let Some(period) = args.period {
         print_series(&found.periods, (period, args.format), out)?;
     } else {
         print_rows(&*links, &found.rows, args, out)?;
@@ -132,7 +135,7 @@ pub(crate) fn run(args: &DeathsArgs, out: &mut dyn Write) -> anyhow::Result<Outc
     if args.format == TableFormat::Text {
         match (found.total, found.selected, found.rows.len() as u64) {
             (0, ..) => ask::note("no page of this selection died"),
-            _ if args.by.is_some() => {}
+            _ if args.period.is_some() => {}
             (total, 0, _) => ask::note(&format!("none of {} is among those asked for", counted(total, "death"))),
             (_, selected, shown) if shown < selected => {
                 ask::note(&format!("{shown} of {} are shown; --limit 0 prints all", counted(selected, "death")));
@@ -180,7 +183,7 @@ fn print_rows(links: &dyn Links, rows: &[DeadPage], args: &DeathsArgs, out: &mut
         let pages: Vec<Uid> = part.iter().map(|dead| dead.page).collect();
         let (urls, linkers) = (links.urls_of(&pages)?, answer_of(links, StillLinking::new(&pages, most))?);
         for ((dead, url), linkers) in part.iter().zip(&urls).zip(&linkers) {
-            printer.row(&dead.death, url, linkers, &links.urls_of(&linkers.pages)?)?;
+            printer.row(dead, url, linkers, &links.urls_of(&linkers.pages)?)?;
         }
     }
     printer.finish()
@@ -219,7 +222,8 @@ impl<'a> Printer<'a> {
     }
 
     /// Prints a death of a page, and the pages that link to it.
-    fn row(&mut self, death: &Death, page: &str, linkers: &Linkers, names: &[String]) -> anyhow::Result<()> {
+    fn row(&mut self, dead: &DeadPage, page: &str, linkers: &Linkers, names: &[String]) -> anyhow::Result<()> {
+        let death = &dead.death;
         let Linkers { linking, unknown, .. } = linkers;
         let (status, [died, seen]) = (death.status.code(), [death.died, death.seen].map(format_time));
         let returned = death.returned.map(format_time);
@@ -235,15 +239,8 @@ impl<'a> Printer<'a> {
                 }
             }
             Format::Json(out) => {
-                let mut line = json!({"page": page, "died": died, "status": status, "seen": seen,
-                                      "returned": returned, "linking": linking});
-                if *unknown > 0 {
-                    line["unknown"] = json!(unknown);
-                }
-                if self.names_linkers {
-                    line["linkers"] = json!(names);
-                }
-                writeln!(out, "{line}")?;
+                let names = self.names_linkers.then(|| names.to_vec());
+                ask::print_json(&Row::of(dead, page.to_owned(), linkers, names), out)?;
             }
             Format::Csv(csv) => {
                 let [status, linking, unknown] = [status.to_string(), linking.to_string(), unknown.to_string()];

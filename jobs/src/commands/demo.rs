@@ -73,7 +73,7 @@ pub(crate) fn run(args: &DemoArgs, out: &mut dyn Write) -> anyhow::Result<Outcom
         "\nTry next{}:
   webstrata demo --serve --open
   webstrata links {store} {FRONT} --at 2008
-  webstrata backlinks {store} tide-tables.example --by year
+  webstrata backlinks {store} tide-tables.example --period year
   webstrata build --out STORE YOUR-CRAWL.warc.gz",
         program().map(|path| format!(" (webstrata is {path} here)")).unwrap_or_default()
     )?;

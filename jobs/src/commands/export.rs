@@ -23,7 +23,7 @@ Records (--what), one row for each:
   events   link that appears or disappears: src, dst, timestamp, present
   nodes    URL: id, url, surt, host, domain, first_capture, last_capture,
            captures
-  hosts    two hosts (or what --fold says): src, dst, pages, links,
+  hosts    two hosts (or what --unit says): src, dst, pages, links,
            occurrences, first_seen, last_seen
   layers   page: uid, url, timestamps, known, and lifespans, a list of link,
            first, last, captures
@@ -56,7 +56,7 @@ Examples:
   webstrata export STORE --out edges.parquet
   webstrata export STORE --what nodes --out nodes.parquet
   webstrata export STORE --from 2006 --to 2006 --format gexf --out 2006.gexf
-  webstrata export STORE --what hosts --fold domain --format csv --out -
+  webstrata export STORE --what hosts --unit domain --format csv --out -
   webstrata export STORE --at 2008-06-01 --format webgraph --out graph
   webstrata export STORE --parts --format parquet --out edges";
 
@@ -94,8 +94,8 @@ pub(crate) struct ExportArgs {
     #[arg(long, value_name = "NODES", value_enum, default_value_t)]
     pub(crate) nodes: NodesArg,
     /// With --what hosts: group by host, domain or prefix:N
-    #[arg(long, value_name = "FOLD")]
-    pub(crate) fold: Option<Fold>,
+    #[arg(long, value_name = "WHAT")]
+    pub(crate) unit: Option<Fold>,
     /// Write URLs, not UIDs, in tables of edges and events
     #[arg(long)]
     pub(crate) urls: bool,
@@ -143,7 +143,7 @@ impl ExportArgs {
             target,
             window: self.at.map_or(Window::Seen { from, to }, |at| self.as_of.window(at)),
             nodes: self.nodes.into(),
-            fold: self.fold,
+            fold: self.unit,
             urls: self.urls,
             parts: self.parts,
         })

@@ -1,5 +1,6 @@
 //! `webstrata fold`: the graph of hosts, domains or paths, by year or month.
 
+use crate::args::units::period;
 use crate::args::{FormatArgs, Outcome, interval, location, time_from, time_to};
 use crate::commands::analyze::{run_shown, target};
 use crate::running::RunArgs;
@@ -10,20 +11,20 @@ use webstrata_analysis::{Analysis, AnalyzeOptions, Dates, Fold, NodeRule};
 use webstrata_layers::{Location, RangeLength, Window};
 
 const EXAMPLES: &str = "\
-Each row is one period and two hosts (or what --by says) with links from src to
-dst. Its columns are:
+Each row is one period and two hosts (or what --unit says) with links from src
+to dst. Its columns are:
   period, src, dst
   pages         pages of src that linked to dst
   links         links from a page to a URL
   captures      captures that had such a link
   occurrences   links in captures
---by domain means registrable domains, by the public suffix list. Parquet files
-record the version of the list.
+--unit domain means registrable domains, by the public suffix list. Parquet
+files record the version of the list.
 
 Examples:
-  webstrata fold STORE --by domain --every year --out domains.parquet
-  webstrata fold STORE --by host --every month --from 2006 --out hosts.csv
-  webstrata fold STORE --by prefix:1 --every year --out paths.parquet";
+  webstrata fold STORE --unit domain --period year --out domains.parquet
+  webstrata fold STORE --unit host --period month --from 2006 --out hosts.csv
+  webstrata fold STORE --unit prefix:1 --period year --out paths.parquet";
 
 /// Arguments of `fold`.
 #[derive(Args, Debug)]
@@ -34,10 +35,10 @@ pub(crate) struct FoldArgs {
     pub(crate) store: Location,
     /// Group URLs by host, domain, or prefix:N, which is the host and N directories
     #[arg(long, value_name = "WHAT", default_value = "host")]
-    pub(crate) by: Fold,
+    pub(crate) unit: Fold,
     /// Length of a period: year, month, day, or a number of days
-    #[arg(long, value_name = "LENGTH", default_value = "year")]
-    pub(crate) every: RangeLength,
+    #[arg(long, value_name = "LENGTH", default_value = "year", value_parser = period)]
+    pub(crate) period: RangeLength,
     /// Captures at or after this time
     #[arg(long, value_name = "T", value_parser = time_from)]
     pub(crate) from: Option<i64>,
@@ -58,7 +59,7 @@ pub(crate) fn run(args: &FoldArgs, out: &mut dyn Write) -> anyhow::Result<Outcom
     let (from, to) = interval(args.from, args.to)?;
     let options = AnalyzeOptions {
         run: args.run.options(&args.store)?,
-        analysis: Analysis::Folded(args.by, args.every),
+        analysis: Analysis::Folded(args.unit, args.period),
         dates: Dates::One(Window::Seen { from, to }),
         out: args.out.as_deref().map(target).transpose()?,
         nodes: NodeRule::All,

@@ -6,6 +6,7 @@ use indicatif::{BinaryBytes, HumanCount};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
+use webstrata_layers::answers::contents::EpochCounts;
 use webstrata_layers::{Counts, Layer, Location, Manifest, Store, format_time};
 
 const ABOUT: &str = "\
@@ -50,7 +51,7 @@ fn layers(manifest: &Manifest) -> BTreeMap<Layer, (u64, u64)> {
 }
 
 /// Replaces times by text in JSON that is or contains counts.
-pub(crate) fn with_times(mut value: Value) -> Value {
+fn with_times(mut value: Value) -> Value {
     fn say(value: &mut Value) {
         match value {
             Value::Array(items) => items.iter_mut().for_each(say),
@@ -67,13 +68,6 @@ pub(crate) fn with_times(mut value: Value) -> Value {
     }
     say(&mut value);
     value
-}
-
-/// The counts of an epoch as JSON, and whether they are exact.
-pub(crate) fn counts_of(manifest: &Manifest) -> Value {
-    let mut counts = with_times(json!(manifest.counts));
-    counts["exact"] = json!(manifest.counts_are_exact());
-    counts
 }
 
 /// The words after a number that is a sum over rows.
@@ -136,7 +130,7 @@ fn print_json(manifest: &Manifest, args: &InfoArgs, out: &mut dyn Write) -> anyh
         "format": manifest.format,
         "epoch": manifest.epoch,
         "in_range": manifest.in_range.to_string(),
-        "counts": counts_of(manifest),
+        "counts": EpochCounts::of(manifest),
         "rows": with_times(json!(manifest.rows)),
         "layers": layers,
         "provenance": manifest.provenance,

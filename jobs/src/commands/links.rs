@@ -5,21 +5,26 @@
 mod kind;
 
 use self::kind::Kind;
+use crate::args::units::{UnitArg, page_host_or_domain};
 use crate::args::{AsOfArgs, Format, FormatArgs, Outcome, interval, limit, time_from, time_to};
-use crate::ask::{self, FoundUrl, MatchArg, MatchArgs, SourceArgs};
+use crate::ask::matching::{MatchArg, MatchArgs};
+use crate::ask::{self, FoundUrl, SourceArgs};
 use crate::bars::{self, Axis, Bar};
 use crate::table::{Column, Table};
-use clap::{Args, ValueEnum};
-use serde_json::{Value, json};
+use clap::Args;
 use std::cmp::Reverse;
 use std::collections::HashSet;
 use std::io::Write;
-use webstrata_analysis::Fold;
-use webstrata_layers::read::question::put_unknown;
+use webstrata_layers::answers::Time;
+use webstrata_layers::answers::links::{
+    self as answers, About, ChangedLink, DeadLink, DeadLinks, FirstLink, LinkLifespan, List, UnknownLinks,
+};
+use webstrata_layers::questions::Way;
+use webstrata_layers::questions::changed::LinkChange;
 use webstrata_layers::record::capture::{deciding, ended_by, gone_after, telling};
 use webstrata_layers::{
-    AsOf, Backlinks, CaptureTime, Changed, Direction, First, Lifespan, Links, PageLinks, Precision, Sample, Sampling,
-    Scope, Stay, Uid, Window, answer_of, counted, format_time,
+    AsOf, Backlinks, Changed, Direction, First, Lifespan, Links, Match, PageLinks, Precision, Sample, Sampling, Scope,
+    Stay, Uid, Window, answer_of, counted, format_time,
 };
 
 const EXAMPLES: &str = "\
@@ -37,7 +42,7 @@ Examples:
   webstrata links STORE http://example.org/ --bars
   webstrata links STORE http://example.org/ --dead --at 2012
   webstrata links STORE http://example.org/ --changed 2008 2010
-  webstrata links STORE http://example.org/ --in --first --by domain --limit 10
+  webstrata links STORE example.org --in --first --unit domain --limit 10
   webstrata links STORE http://example.org/ --in --sample 100
   webstrata links --server 127.0.0.1:7400 http://example.org/";
 
@@ -84,9 +89,9 @@ pub(crate) struct LinksArgs {
     /// with the link
     #[arg(long)]
     pub(crate) first: bool,
-    /// With --first: one line per page, or per domain (the first page of each)
-    #[arg(long, value_enum, value_name = "WHAT")]
-    pub(crate) by: Option<By>,
+    /// With --first: one line per page, or per host or domain (the first page of each)
+    #[arg(long, value_name = "WHAT", value_parser = page_host_or_domain())]
+    pub(crate) unit: Option<UnitArg>,
     /// With --first or --bars: print at most N lines, 0 for all
     #[arg(long, value_name = "N", value_parser = limit)]
     pub(crate) limit: Option<usize>,
@@ -107,15 +112,6 @@ pub(crate) struct LinksArgs {
     pub(crate) seed: Option<u64>,
     #[command(flatten)]
     pub(crate) format: FormatArgs,
-}
-
-/// Of what `--first` prints a line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum By {
-    /// A page
-    Page,
-    /// A registrable domain
-    Domain,
 }
 
 pub(crate) fn run(args: &LinksArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
@@ -163,15 +159,12 @@ fn print_page(links: &dyn Links, args: &LinksArgs, window: Window, out: &mut dyn
     let (spellings, urls) = ask::find_page(links, &args.url)?;
     let (uids, unknown) = answer_of(links, PageLinks::new(&spellings, direction(args), window))?;
     if args.format.format == Format::Json {
-        let mut answer = json!({"spellings": urls});
-        put_times(&mut answer, links, args);
-        match args.count {
-            true => answer["count"] = json!(uids.len()),
-            false => answer["links"] = json!(links.urls_of(&uids)?),
-        }
-        put_unknown(&mut answer, args.inward, links.urls_of(&unknown)?);
-        writeln!(out, "{answer}")?;
-        return Ok(());
+        let about = About { matching: Some(Match::Surt), spellings: Some(urls), ..about(links, args, window) };
+        let list = match args.count {
+            true => List::counted(uids.len() as u64, UnknownLinks::counted(args.way(), unknown.len())),
+            false => list_of(links, args, &uids, &unknown)?,
+        };
+        return ask::print_json(&answers::Links { about, list, items: None, resume_key: None }, out);
     }
     if args.count {
         writeln!(out, "{}", uids.len())?;
@@ -205,6 +198,12 @@ fn note_unknown(links: &dyn Links, is_inward: bool, unknown: &[Uid], is_empty: b
     Ok(())
 }
 
+impl LinksArgs {
+    fn way(&self) -> Way {
+        if self.inward { Way::In } else { Way::Out }
+    }
+}
+
 fn direction(args: &LinksArgs) -> Direction {
     match (args.inward, args.range_precision) {
         (false, _) => Direction::Out,
@@ -225,11 +224,10 @@ fn print_links(
     if args.count {
         let count = links.degree(found.uid, direction, window)?;
         if args.format.format == Format::Json {
-            let mut answer = header(links, args, found);
-            answer["count"] = json!(count);
             let unknown = ask::unknown(links, found.uid, direction, window)?;
-            put_unknown(&mut answer, args.inward, links.urls_of(&unknown)?);
-            writeln!(out, "{answer}")?;
+            let list = List::counted(count as u64, UnknownLinks::counted(args.way(), unknown.len()));
+            let about = about_url(links, args, window, found);
+            ask::print_json(&answers::Links { about, list, items: None, resume_key: None }, out)?;
         } else {
             writeln!(out, "{count}")?;
         }
@@ -241,13 +239,11 @@ fn print_links(
         Sample { count, sampling, seed: sampling.seed(args.seed) }.draw(found.uid, &mut uids);
     }
     if args.format.format == Format::Json {
-        let urls = links.urls_of(&uids)?;
-        let mut answer = header(links, args, found);
-        answer["links"] = json!(urls);
-        answer["other_spellings"] = json!(ask::count_others(links, found)?);
         let unknown = ask::unknown(links, found.uid, direction, window)?;
-        put_unknown(&mut answer, args.inward, links.urls_of(&unknown)?);
-        writeln!(out, "{answer}")?;
+        let (about, list) = (about_url(links, args, window, found), list_of(links, args, &uids, &unknown)?);
+        let answer = answers::Links { about, list, items: None, resume_key: None };
+        let other_spellings = ask::count_others(links, found)?;
+        ask::print_json(&ask::WithSpellings { answer, other_spellings }, out)?;
     } else {
         for url in links.urls_of(&uids)? {
             writeln!(out, "{url}")?;
@@ -262,16 +258,24 @@ fn print_changed(links: &dyn Links, args: &LinksArgs, found: &FoundUrl, out: &mu
     let dates = args.as_of.dates(from, to)?;
     let question = Changed::new(&[found.uid], args.inward, dates);
     let changed = answer_of(links, question)?.pop().unwrap_or_default();
-    let [gained, lost] = [links.urls_of(&changed.gained)?, links.urls_of(&changed.lost)?];
     if args.format.format == Format::Json {
-        let mut answer = header(links, args, found);
-        answer["changed"] = json!(dates.map(|date| format_time(date.time)));
-        answer["gained"] = json!(gained);
-        answer["lost"] = json!(lost);
-        answer["unknown"] = json!(links.urls_of(&changed.unknown)?);
-        writeln!(out, "{answer}")?;
-        return Ok(());
+        let (uids, changes): (Vec<Uid>, Vec<LinkChange>) = changed.changes(args.inward).into_iter().unzip();
+        let changes = links.urls_of(&uids)?.into_iter().zip(changes);
+        let [from, to] = dates.map(|date| Time(date.time));
+        let answer = answers::Changed {
+            epoch: links.epoch(),
+            url: found.url.clone(),
+            uid: found.uid,
+            direction: args.way(),
+            from_date: from,
+            to_date: to,
+            unknown: (!args.inward && !changed.unknown.is_empty()).then_some(true),
+            changes: changes.map(|(link, change)| ChangedLink { link, change }).collect(),
+            resume_key: None,
+        };
+        return ask::print_json(&answer, out);
     }
+    let [gained, lost] = [links.urls_of(&changed.gained)?, links.urls_of(&changed.lost)?];
     for (mark, urls) in [('+', gained), ('-', lost)] {
         for url in urls {
             writeln!(out, "{mark} {url}")?;
@@ -296,7 +300,7 @@ fn print_bars(links: &dyn Links, args: &LinksArgs, found: &FoundUrl, out: &mut d
     let mut rows: Vec<(Uid, Vec<Bar>)> = Vec::new();
     if args.inward {
         let one = found.uid..found.uid + 1;
-        let bars = |stay: &Stay| Bar { first: stay.first, last: stay.last, gone: stay.gone };
+        let bars = |stay: &Stay| Bar { first: stay.first, last: stay.last, gone: stay.until };
         let backlinks = answer_of(links, Backlinks::new(std::slice::from_ref(&one), &Scope::default()))?.into_iter();
         rows.extend(backlinks.map(|(page, backlink)| (page, backlink.stays.iter().map(bars).collect())));
     } else {
@@ -338,32 +342,33 @@ fn print_bars(links: &dyn Links, args: &LinksArgs, found: &FoundUrl, out: &mut d
 
 /// Prints the pages that linked first, oldest first.
 fn print_first(links: &dyn Links, args: &LinksArgs, found: &FoundUrl, out: &mut dyn Write) -> anyhow::Result<()> {
-    let mut firsts = answer_of(links, First::new(&[found.uid]))?.pop().unwrap_or_default().into_iter();
-    let domain = (args.by == Some(By::Domain)).then(|| Column::word("domain"));
-    let columns = std::iter::once(Column::word("first")).chain(domain).chain([Column::rest("page")]);
+    let firsts = answer_of(links, First::new(&[found.uid]))?.pop().unwrap_or_default();
+    let pages = firsts.len();
+    let mut firsts = firsts.into_iter();
+    let (unit, fold) = args.unit.map_or(("", None), |unit| (unit.name(), unit.fold()));
+    let group = fold.map(|_| Column::word(unit));
+    let columns = std::iter::once(Column::word("first")).chain(group).chain([Column::rest("page")]);
     let mut table = Table::new(columns);
     let (mut list, mut seen) = (Vec::new(), HashSet::new());
     for _ in 0..args.limit.unwrap_or(usize::MAX) {
-        // The first page of the next domain, or the next page.
+        // The first page of the next host or domain, or the next page.
         let next = firsts.by_ref().map(|(first, source)| {
             let url = links.url(source)?;
-            let domain = (args.by == Some(By::Domain)).then(|| Fold::Domain.name_of(&url).into_owned());
-            anyhow::Ok((format_time(first), url, domain))
+            let group = fold.map(|fold| fold.name_of(&url).into_owned());
+            anyhow::Ok((first, url, group))
         });
-        let is_new = |(.., domain): &(_, _, Option<String>)| domain.clone().is_none_or(|domain| seen.insert(domain));
-        let Some((first, url, domain)) = find_ok(next, is_new)? else { break };
-        match (args.format.format, domain) {
-            (Format::Json, Some(domain)) => list.push(json!({"first": first, "page": url, "domain": domain})),
-            (Format::Json, None) => list.push(json!({"first": first, "page": url})),
-            (Format::Text, Some(domain)) => table.row([first, domain, url]),
-            (Format::Text, None) => table.row([first, url]),
+        let is_new = |(.., group): &(_, _, Option<String>)| group.clone().is_none_or(|group| seen.insert(group));
+        let Some((first, url, group)) = find_ok(next, is_new)? else { break };
+        match (args.format.format, group) {
+            (Format::Json, name) => list.push(FirstLink { first: Time(first), page: url, name }),
+            (Format::Text, Some(group)) => table.row([format_time(first), group, url]),
+            (Format::Text, None) => table.row([format_time(first), url]),
         }
     }
     table.print(out)?;
     if args.format.format == Format::Json {
-        let mut answer = header(links, args, found);
-        answer["first"] = Value::Array(list);
-        writeln!(out, "{answer}")?;
+        let (epoch, url, uid) = (links.epoch(), found.url.clone(), found.uid);
+        ask::print_json(&answers::First { epoch, url, uid, pages, first: list, resume_key: None }, out)?;
     } else if table.is_empty() {
         note_unknown(links, args.inward, &[], true)?;
     }
@@ -407,21 +412,22 @@ fn print_dead(
         }
     }
     let urls = links.urls_of(&dead.iter().map(|dead| dead.0).collect::<Vec<_>>())?;
-    let said = |capture: CaptureTime| (capture.status.code(), format_time(capture.time));
-    let dead = urls.iter().zip(&dead).map(|(url, &(_, first, last))| (url, said(first), said(last)));
+    let dead = urls.into_iter().zip(&dead);
     if args.format.format == Format::Json {
-        let mut answer = header(links, args, found);
-        let dead = dead.map(|(url, (status, since), (last_status, last))| {
-            json!({"url": url, "status": status, "since": since, "last_status": last_status, "last": last})
+        let dead = dead.map(|(url, &(_, first, last))| DeadLink {
+            url,
+            status: first.status.code(),
+            since: Time(first.time),
+            last_status: last.status.code(),
+            last: Time(last.time),
         });
-        answer["dead"] = dead.collect();
-        answer["links"] = json!(uids.len());
-        answer["unknown_links"] = json!(unknown);
-        writeln!(out, "{answer}")?;
-        return Ok(());
+        let (about, dead) = (about_url(links, args, window, found), dead.collect());
+        return ask::print_json(&DeadLinks { about, dead, links: uids.len(), unknown_links: unknown }, out);
     }
     let mut table = Table::new([Column::word("status"), Column::word("since"), Column::rest("link")]);
-    dead.for_each(|(url, (status, since), _)| table.row([status.to_string(), since, url.clone()]));
+    dead.for_each(|(url, (_, first, _))| {
+        table.row([first.status.code().to_string(), format_time(first.time), url]);
+    });
     table.print(out)?;
     if table.is_empty() {
         ask::note("no link of the page is known to be dead at that time");
@@ -451,36 +457,32 @@ fn print_lifespans(links: &dyn Links, args: &LinksArgs, found: &FoundUrl, out: &
     let mut list = Vec::new();
     let urls = links.urls_of(&lifespans.iter().map(|lifespan| lifespan.link).collect::<Vec<_>>())?;
     for (lifespan, url) in lifespans.into_iter().zip(urls) {
-        let (first, last) = (format_time(lifespan.first), format_time(lifespan.last));
         if args.format.format == Format::Json {
-            list.push(json!({"link": url, "first": first, "last": last}));
+            list.push(LinkLifespan::of(url, &lifespan));
         } else {
-            table.row([first, last, url]);
+            table.row([format_time(lifespan.first), format_time(lifespan.last), url]);
         }
     }
     table.print(out)?;
     if args.format.format == Format::Json {
-        let mut answer = header(links, args, found);
-        answer["lifespans"] = Value::Array(list);
-        writeln!(out, "{answer}")?;
+        let about = about_url(links, args, Window::Seen { from, to }, found);
+        ask::print_json(&answers::Lifespans { about, lifespans: list, resume_key: None }, out)?;
     }
     Ok(table.is_empty())
 }
 
-fn header(links: &dyn Links, args: &LinksArgs, found: &FoundUrl) -> Value {
-    let mut answer = json!({"url": found.url});
-    put_times(&mut answer, links, args);
-    answer
+/// The question, for an answer in JSON.
+fn about(links: &dyn Links, args: &LinksArgs, window: Window) -> About {
+    About::of(links.epoch(), args.way(), window)
 }
 
-/// Adds the epoch, the direction and the times to an answer.
-fn put_times(answer: &mut Value, links: &dyn Links, args: &LinksArgs) {
-    (answer["epoch"], answer["direction"]) = (json!(links.epoch()), json!(if args.inward { "in" } else { "out" }));
-    for (name, time) in [("from", args.from), ("to", args.to), ("at", args.at)] {
-        if let Some(time) = time {
-            answer[name] = json!(format_time(time));
-        }
-    }
+/// The same about one URL.
+fn about_url(links: &dyn Links, args: &LinksArgs, window: Window, found: &FoundUrl) -> About {
+    about(links, args, window).url(found.url.clone(), found.uid)
+}
+
+fn list_of(links: &dyn Links, args: &LinksArgs, uids: &[Uid], unknown: &[Uid]) -> anyhow::Result<List> {
+    Ok(List::of(links.urls_of(uids)?, UnknownLinks::of(args.way(), links.urls_of(unknown)?)))
 }
 
 /// Notes why an answer about the links of a page may be empty.

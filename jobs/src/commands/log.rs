@@ -2,11 +2,11 @@
 
 use crate::args::{Format, FormatArgs, Outcome, location};
 use crate::ask::note;
-use crate::commands::info::counts_of;
 use crate::table::{Column, Table};
 use clap::Args;
 use serde_json::json;
 use std::io::Write;
+use webstrata_layers::answers::contents::EpochCounts;
 use webstrata_layers::store::log::{Committed, log};
 use webstrata_layers::{InputRecord, Location, Manifest, Origin, Store, format_time, read_inputs};
 
@@ -62,7 +62,7 @@ pub(crate) fn run(args: &LogArgs, out: &mut dyn Write) -> anyhow::Result<Outcome
                 "id": id,
                 "inputs": inputs_of(&manifest),
                 "rows": rows,
-                "counts": counts_of(&manifest),
+                "counts": EpochCounts::of(&manifest),
                 "provenance": manifest.provenance,
             });
             writeln!(out, "{value}")?;

@@ -2,12 +2,13 @@
 
 use crate::args::{Format, FormatArgs, Outcome, location};
 use crate::commands::build::{findings, left_out, print_tally};
-use crate::commands::info::{print_counts, with_times};
+use crate::commands::info::print_counts;
 use crate::running::{Run, RunArgs, write_json};
 use clap::Args;
 use indicatif::HumanCount;
 use serde_json::json;
 use std::io::Write;
+use webstrata_layers::answers::contents::EpochCounts;
 use webstrata_layers::{Location, Store, counted};
 use webstrata_pipeline::{MergeOptions, MergeReport, merge, scheduled};
 
@@ -115,7 +116,7 @@ fn print_json(report: &MergeReport, run: &Run, store: &Location, out: &mut dyn W
         "epoch": report.epoch,
         "rows_merged": report.rows,
         "seconds": run.seconds,
-        "counts": with_times(json!(report.counts)),
+        "counts": EpochCounts::from(&report.counts),
         "partitions": report.partitions,
         "urls_dropped": report.dropped,
         "findings": findings(&report.tally),

@@ -3,17 +3,16 @@
 //!
 //! Memory: the links of the pages next to the page, and the URLs of everything that is found.
 
+use crate::args::units::UnitArg;
 use crate::args::{Outcome, limit, time_to};
 use crate::ask::{self, SourceArgs};
 use crate::commands::backlinks::TableFormat;
 use crate::table::{Column, Table};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use indicatif::HumanCount;
 use serde_json::json;
 use std::io::Write;
-use webstrata_layers::{
-    Folding, Grain, Linking, NeighbourhoodQuestion, NeighbourhoodSearch, answer_of, counted, format_time,
-};
+use webstrata_layers::{Folding, Linking, NeighbourhoodQuestion, NeighbourhoodSearch, answer_of, counted, format_time};
 use webstrata_url::domain_of;
 
 const ABOUT: &str = "\
@@ -50,7 +49,7 @@ pub(crate) struct NeighbourhoodArgs {
     pub(crate) hops: u8,
     /// What a node is
     #[arg(long, value_name = "WHAT", value_enum, default_value_t)]
-    pub(crate) unit: NodeArg,
+    pub(crate) unit: UnitArg,
     /// If there are more than N nodes, take directories, hosts or domains: the finest with at most N
     #[arg(long, value_name = "N", value_parser = limit)]
     pub(crate) fold: Option<usize>,
@@ -60,31 +59,6 @@ pub(crate) struct NeighbourhoodArgs {
     /// How to print the result
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
     pub(crate) format: TableFormat,
-}
-
-/// What a node is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum NodeArg {
-    /// A URL
-    #[default]
-    Page,
-    /// A host with the first step of the path
-    Directory,
-    /// A host
-    Host,
-    /// A registrable domain
-    Domain,
-}
-
-impl NodeArg {
-    fn grain(self) -> Grain {
-        match self {
-            Self::Page => Grain::Page,
-            Self::Directory => Grain::Directory,
-            Self::Host => Grain::Host,
-            Self::Domain => Grain::Domain,
-        }
-    }
 }
 
 pub(crate) fn run(args: &NeighbourhoodArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {

@@ -1,18 +1,17 @@
 //! `webstrata overview`: the contents of a store by year and by host, computed once an epoch and kept with the store.
 
 use crate::args::{Format, FormatArgs, Outcome, location};
-use crate::ask::note;
+use crate::ask::{self, note};
 use crate::bars::Axis;
-use crate::commands::info::counts_of;
 use crate::running::RunArgs;
 use crate::table::{Column, Table};
 use clap::Args;
 use indicatif::HumanCount;
-use serde_json::json;
 use std::io::Write;
 use webstrata_analysis::{Error, overview};
 use webstrata_engine::{Progress, RunOptions};
 use webstrata_layers::Error as StoreError;
+use webstrata_layers::answers::contents::{Contents, EpochCounts};
 use webstrata_layers::store::overview::{Lives, Numbers, Overview};
 use webstrata_layers::{Location, Manifest, RangeLength, Store, counted, format_time};
 
@@ -20,8 +19,8 @@ const ABOUT: &str = "\
 The overview of an epoch has captures, pages, URLs and links by year, for the
 whole store and for the 50 hosts with the most captures; how long links live
 (Kaplan-Meier, by age in months of 30 days); and the domains that are linked to
-most. A link is found at the first capture of its page, came at a later one, and
-went at the first capture that has it no more, if none has it later.
+most. A link is found at the first capture of its page, gained at a later one,
+and lost at the first capture that has it no more, if none has it later.
 
 The overview is in STORE/overviews. Servers show it. `webstrata cells` writes it
 too. This command computes it if it is missing.
@@ -60,8 +59,8 @@ pub(crate) fn run(args: &OverviewArgs, out: &mut dyn Write) -> anyhow::Result<Ou
         note(&format!("the overview is not kept: {error}"));
     }
     if args.format.format == Format::Json {
-        let counts = counts_of(store.manifest());
-        writeln!(out, "{}", json!({"epoch": store.manifest().epoch, "counts": counts, "overview": found}))?;
+        let (epoch, counts) = (store.manifest().epoch, EpochCounts::of(store.manifest()));
+        ask::print_json(&Contents { epoch, counts, epochs: Vec::new(), overview: Some(found) }, out)?;
         return Ok(Outcome::Done);
     }
     print(&args.store, store.manifest(), &found, out)?;
@@ -122,12 +121,12 @@ fn print(store: &Location, manifest: &Manifest, found: &Overview, out: &mut dyn 
 fn print_years(all: &Numbers, (first, last): (i64, i64), out: &mut dyn Write) -> anyhow::Result<()> {
     let columns = all.columns().map(|(name, column)| {
         // A page may be captured in many years, so the numbers of pages do not add up.
-        let (word, number) = match name {
-            "pages" => ("at most", column.iter().max().copied().unwrap_or(0)),
-            _ => ("", column.iter().sum()),
+        let (name, number) = match name {
+            "pages" => ("pages, at most".to_owned(), column.iter().max().copied().unwrap_or(0)),
+            "urls" => ("URLs".to_owned(), column.iter().sum()),
+            name => (name.replace('_', " "), column.iter().sum()),
         };
-        let name = if name == "urls" { "URLs" } else { name };
-        (format!("{:<9}{:>8}{:>15}", name, word, HumanCount(number).to_string()), number, column)
+        (format!("{name:<15}{:>17}", HumanCount(number).to_string()), number, column)
     });
     let shown: Vec<_> = columns.iter().filter(|(_, number, _)| *number > 0).collect();
     let axis = Axis::of_terminal((first, last), shown.iter().map(|(name, _, _)| &**name));
@@ -152,11 +151,11 @@ fn print_lives(lives: &Lives, out: &mut dyn Write) -> anyhow::Result<()> {
     let years = |age: u64| age as f64 * AGE_DAYS / 365.25;
     match (lives.median(), lives.age.last().zip(lives.surviving.last())) {
         (Some(age), _) => {
-            writeln!(out, "\nof {born} that came, half are gone after {:.1} years", years(age))?;
+            writeln!(out, "\nof {born} that were gained, half are gone after {:.1} years", years(age))?;
         }
         (None, Some((&age, share))) => {
             let share = 100.0 * share;
-            writeln!(out, "\nof {born} that came, {share:.0} % live on after {:.1} years", years(age))?;
+            writeln!(out, "\nof {born} that were gained, {share:.0} % live on after {:.1} years", years(age))?;
         }
         (None, None) => {}
     }

@@ -7,18 +7,18 @@
 //! only if a store or a stream cannot be read, or if servers fail.
 
 use crate::args::{Outcome, size};
-use crate::ask::{self, SourceArgs};
+use crate::ask::{self, Ambiguous, NotInStore, SourceArgs};
 use clap::Args;
 use serde_json::Value;
 use std::io::{self, BufRead, BufReader, Read, Write};
+use webstrata_layers::answers::lines::Answered;
+use webstrata_layers::questions::Way;
 use webstrata_layers::questions::page::captures_of_page;
-use webstrata_layers::read::question::{
-    Asked, Kind, Matching, Way, captures_of, error_of, links_of, not_there, page_captures_of,
-};
+use webstrata_layers::read::question::{Asked, Kind, Matching};
 use webstrata_layers::{Direction, Links, PageLinks, Precision, Spelled, answer_of};
 use webstrata_serve::answering::{Answering, BATCH, Long};
 use webstrata_serve::clerk::{Refused, Remote};
-use webstrata_url::canonical;
+use webstrata_url::{canonical, meant};
 
 const FORMS: &str = r#"Each input line is one query:
   {"id", "op": "links", "url", "direction": "out"|"in", "from", "to"}
@@ -28,7 +28,8 @@ const FORMS: &str = r#"Each input line is one query:
         "failures" ("end", "ignore", "all") may be omitted
   {"id", "op": "captures", "url"}
         times of the captures of a page
-With "match": "surt", a query asks all spellings of the page together.
+With "match": "surt", a query asks all spellings of the page together. For a
+"url" without a scheme, http and https are tried, as `webstrata links` does.
 Each output line is one answer, in the same order:
   {"id", "links": [URL, ...]}   {"id", "captures": [TIME, ...]}
   {"id", "error": TEXT}         {"line": NUMBER, "error": TEXT}
@@ -53,43 +54,51 @@ pub(crate) struct QueryArgs {
 }
 
 pub(crate) fn run(args: &QueryArgs, questions: impl Read, out: &mut dyn Write) -> anyhow::Result<Outcome> {
-    let mut lines = Lines { input: BufReader::with_capacity(1 << 16, questions), line: Vec::new(), number: 0 };
     match args.source.servers()? {
-        Some(servers) => of_servers(&servers, &mut lines, out)?,
-        None => of_store(&*args.source.open(args.memory)?, &mut lines, out)?,
+        Some(servers) => of_servers(&servers, &mut Lines::new(&servers, questions), out)?,
+        None => {
+            let links = args.source.open(args.memory)?;
+            of_store(&*links, &mut Lines::new(&*links, questions), out)?;
+        }
     }
     Ok(Outcome::Done)
 }
 
 /// The lines of the input. Empty lines are counted and passed over.
-struct Lines<R> {
+struct Lines<'a, R> {
+    /// Finds URLs without a scheme.
+    links: &'a dyn Links,
     input: BufReader<R>,
     line: Vec<u8>,
     number: u64,
 }
 
-enum Line {
+enum NextLine {
     Asked(Asked),
     Empty,
     End,
 }
 
-impl<R: Read> Lines<R> {
+impl<'a, R: Read> Lines<'a, R> {
+    fn new(links: &'a dyn Links, input: R) -> Self {
+        Self { links, input: BufReader::with_capacity(1 << 16, input), line: Vec::new(), number: 0 }
+    }
+
     /// Waits for the next question; `None` at the end of the input.
-    fn next(&mut self) -> io::Result<Option<Asked>> {
+    fn next(&mut self) -> anyhow::Result<Option<Asked>> {
         loop {
             match self.read()? {
-                Line::Asked(question) => return Ok(Some(question)),
-                Line::Empty => {}
-                Line::End => return Ok(None),
+                NextLine::Asked(question) => return Ok(Some(question)),
+                NextLine::Empty => {}
+                NextLine::End => return Ok(None),
             }
         }
     }
 
     /// The next question, if it has already arrived.
-    fn next_buffered(&mut self) -> io::Result<Option<Asked>> {
+    fn next_buffered(&mut self) -> anyhow::Result<Option<Asked>> {
         while self.input.buffer().contains(&b'\n') {
-            if let Line::Asked(question) = self.read()? {
+            if let NextLine::Asked(question) = self.read()? {
                 return Ok(Some(question));
             }
         }
@@ -98,7 +107,7 @@ impl<R: Read> Lines<R> {
 
     /// The next question. Before a wait, the answers are flushed, because the caller may wait for an answer before it
     /// sends the next question or the rest of a line.
-    fn next_after(&mut self, out: &mut dyn Write) -> io::Result<Option<Asked>> {
+    fn next_after(&mut self, out: &mut dyn Write) -> anyhow::Result<Option<Asked>> {
         if let Some(question) = self.next_buffered()? {
             return Ok(Some(question));
         }
@@ -107,26 +116,49 @@ impl<R: Read> Lines<R> {
     }
 
     /// Reads one line.
-    fn read(&mut self) -> io::Result<Line> {
+    fn read(&mut self) -> anyhow::Result<NextLine> {
         self.line.clear();
         if self.input.read_until(b'\n', &mut self.line)? == 0 {
-            return Ok(Line::End);
+            return Ok(NextLine::End);
         }
         self.number += 1;
-        let is_empty = self.line.trim_ascii().is_empty();
-        let question = || Asked::of(self.number, &self.line, |url| canonical(None, url).ok());
-        Ok(if is_empty { Line::Empty } else { Line::Asked(question()) })
+        if self.line.trim_ascii().is_empty() {
+            return Ok(NextLine::Empty);
+        }
+        let question = Asked::of(self.number, &self.line, |url| canonical(None, url).ok());
+        Ok(NextLine::Asked(if question.question().is_err() { self.completed(question)? } else { question }))
+    }
+
+    /// A question whose URL has no scheme, as a question about the URL that `webstrata links` finds. Any other question
+    /// keeps its error.
+    fn completed(&self, question: Asked) -> anyhow::Result<Asked> {
+        let line: Option<Value> = serde_json::from_slice(&self.line).ok();
+        let Some(text) = line.as_ref().and_then(|line| line["url"].as_str()) else { return Ok(question) };
+        let Ok(candidates) = meant(text) else { return Ok(question) };
+        let about = |url: &str| Asked::of(self.number, &self.line, |_| Some(url.to_owned()));
+        let first = about(&candidates[0]);
+        if first.question().is_err() || first.matching() == Matching::Surt {
+            return Ok(first);
+        }
+        match ask::find(self.links, text) {
+            Ok(found) => Ok(about(&found.url)),
+            Err(error) if error.is::<NotInStore>() => Ok(first),
+            Err(error) if error.is::<Ambiguous>() => Ok(first.with_error(format!(
+                "{text} is in the store under http and under https; write the scheme, or \"match\": \"surt\""
+            ))),
+            Err(error) => Err(error),
+        }
     }
 }
 
-fn of_store<R: Read>(links: &dyn Links, lines: &mut Lines<R>, out: &mut dyn Write) -> anyhow::Result<()> {
+fn of_store<R: Read>(links: &dyn Links, lines: &mut Lines<'_, R>, out: &mut dyn Write) -> anyhow::Result<()> {
     while let Some(question) = lines.next_after(out)? {
         write(out, &question.line(links.epoch(), answer(links, &question)?))?;
     }
     Ok(())
 }
 
-fn of_servers<R: Read>(servers: &Remote, lines: &mut Lines<R>, out: &mut dyn Write) -> anyhow::Result<()> {
+fn of_servers<R: Read>(servers: &Remote, lines: &mut Lines<'_, R>, out: &mut dyn Write) -> anyhow::Result<()> {
     let mut answering = Answering::new(servers.pinned().clone(), Long::Whole);
     while let Some(first) = lines.next_after(out)? {
         answering.push(first);
@@ -147,46 +179,46 @@ fn of_servers<R: Read>(servers: &Remote, lines: &mut Lines<R>, out: &mut dyn Wri
     Ok(())
 }
 
-fn write(out: &mut dyn Write, line: &Value) -> io::Result<()> {
+fn write(out: &mut dyn Write, line: &Answered) -> io::Result<()> {
     serde_json::to_writer(&mut *out, line)?;
     out.write_all(b"\n")
 }
 
 /// The answer without its id. Returns an error only if the store cannot be read.
-fn answer(links: &dyn Links, question: &Asked) -> anyhow::Result<Value> {
+fn answer(links: &dyn Links, question: &Asked) -> anyhow::Result<Answered> {
     let (kind, url) = match question.question() {
         Ok(kind_and_url) => kind_and_url,
-        Err(error) => return Ok(error_of(error)),
+        Err(error) => return Ok(Answered::error(error)),
     };
     if question.matching() == Matching::Surt {
         return answer_of_page(links, kind, url);
     }
-    let Some(uid) = links.uid(url)? else { return Ok(not_there()) };
+    let Some(uid) = links.uid(url)? else { return Ok(Answered::not_there()) };
     let (direction, window) = match kind {
-        Kind::Captures => return Ok(captures_of(&links.captures(uid)?)),
+        Kind::Captures => return Ok(Answered::captures(&links.captures(uid)?)),
         Kind::Links(direction, window) => (direction, window),
     };
     let found = links.links(uid, way_of(direction), window)?;
     let unknown = ask::unknown(links, uid, way_of(direction), window)?;
-    Ok(links_of(links.urls_of(&found)?, direction, links.urls_of(&unknown)?))
+    Ok(Answered::links(links.urls_of(&found)?, direction, links.urls_of(&unknown)?))
 }
 
 /// The answer about all spellings of a page.
-fn answer_of_page(links: &dyn Links, kind: Kind, url: &str) -> anyhow::Result<Value> {
+fn answer_of_page(links: &dyn Links, kind: Kind, url: &str) -> anyhow::Result<Answered> {
     let found = links.spellings(&Spelled::new(url, webstrata_url::surt))?;
     if found.is_empty() {
-        return Ok(not_there());
+        return Ok(Answered::not_there());
     }
     let (way, window) = match kind {
         Kind::Captures => {
             let lists = found.iter().map(|&uid| links.captures(uid)).collect::<Result<Vec<_>, _>>()?;
             let captures = captures_of_page(lists.iter().map(Vec::as_slice));
-            return Ok(page_captures_of(&captures, &links.urls_of(&found)?));
+            return Ok(Answered::captures_of_page(&captures, &links.urls_of(&found)?));
         }
         Kind::Links(way, window) => (way, window),
     };
     let (uids, unknown) = answer_of(links, PageLinks::new(&found, way_of(way), window))?;
-    Ok(links_of(links.urls_of(&uids)?, way, links.urls_of(&unknown)?))
+    Ok(Answered::links(links.urls_of(&uids)?, way, links.urls_of(&unknown)?))
 }
 
 fn way_of(way: Way) -> Direction {

@@ -28,7 +28,7 @@ Results, from the latest capture of each page whose links are known:
   top         the --k most linked URLs, and further URLs with as many links as
               the last of them
   components  for each URL with links, the URL that names its component
-  hosts       links between hosts, or as --by says
+  hosts       links between hosts, or as --unit says
   newlinks    links to --host or --domain that no earlier capture had
 
 watch first writes the whole result. For each later epoch it writes the rows
@@ -63,8 +63,8 @@ pub(crate) struct WatchArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     k: Option<u64>,
     /// hosts: group by host, domain or prefix:N [default: host]
-    #[arg(long, value_name = "FOLD")]
-    by: Option<Fold>,
+    #[arg(long, value_name = "WHAT")]
+    unit: Option<Fold>,
     /// newlinks: links to URLs of this host
     #[arg(long, value_name = "HOST", conflicts_with = "domain")]
     host: Option<String>,
@@ -97,7 +97,7 @@ pub(crate) struct WatchArgs {
     forget: bool,
     /// Seconds between checks for a new epoch
     #[arg(long, value_name = "SECONDS", default_value_t = 2.0, value_parser = seconds)]
-    every: f64,
+    interval: f64,
     /// Worker threads [default: number of processors]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     workers: Option<u16>,
@@ -163,7 +163,7 @@ pub(crate) fn run(args: &WatchArgs, out: &mut dyn Write) -> anyhow::Result<Outco
         until: args.until_epoch,
         once: args.once,
         whole: registration.whole,
-        every: Duration::from_secs_f64(args.every),
+        every: Duration::from_secs_f64(args.interval),
         workers: args.workers.map_or_else(processors, usize::from),
         memory_max: args.memory,
     };
@@ -191,10 +191,10 @@ pub(crate) fn run(args: &WatchArgs, out: &mut dyn Write) -> anyhow::Result<Outco
 
 /// The result for a name and options; `None` for a name that must be registered.
 fn standing(name: &str, args: &WatchArgs) -> anyhow::Result<Option<Standing>> {
-    let allowed = |k: bool, by: bool, host: bool| {
+    let allowed = |k: bool, unit: bool, host: bool| {
         let has_host = args.host.is_some() || args.domain.is_some();
-        if (args.k.is_some() && !k) || (args.by.is_some() && !by) || (has_host && !host) {
-            return Err(Usage("--k is an option of top, --by of hosts, --host and --domain of newlinks".into()));
+        if (args.k.is_some() && !k) || (args.unit.is_some() && !unit) || (has_host && !host) {
+            return Err(Usage("--k is an option of top, --unit of hosts, --host and --domain of newlinks".into()));
         }
         Ok(())
     };
@@ -209,7 +209,7 @@ fn standing(name: &str, args: &WatchArgs) -> anyhow::Result<Option<Standing>> {
         }
         "hosts" => {
             allowed(false, true, false)?;
-            Standing::Hosts { by: args.by.unwrap_or(Fold::Host) }
+            Standing::Hosts { unit: args.unit.unwrap_or(Fold::Host) }
         }
         "newlinks" => {
             allowed(false, false, true)?;
@@ -241,7 +241,7 @@ fn settled(
         })?;
         return Ok(Registration { standing, out, whole: args.whole, epoch: None });
     };
-    let has_options = args.k.is_some() || args.by.is_some() || args.host.is_some() || args.domain.is_some();
+    let has_options = args.k.is_some() || args.unit.is_some() || args.host.is_some() || args.domain.is_some();
     let is_same = requested.is_none_or(|requested| {
         requested == known.standing || (!has_options && requested.kind() == known.standing.kind())
     });

@@ -4,8 +4,8 @@ use crate::args::{Format, FormatArgs, Outcome, time_to};
 use crate::ask::{self, SourceArgs};
 use clap::Args;
 use indicatif::HumanCount;
-use serde_json::json;
 use std::io::Write;
+use webstrata_layers::answers::around::Ways;
 use webstrata_layers::questions::ways::{LINKS, LINKS_MAX, WAYS, WAYS_MAX};
 use webstrata_layers::read::question::limited;
 use webstrata_layers::{AsOf, Uid, WaySearch, answer_of, counted};
@@ -58,13 +58,18 @@ pub(crate) fn run(args: &WaysArgs, out: &mut dyn Write) -> anyhow::Result<Outcom
     let shown = found.ways.iter().map(urls).collect::<Result<Vec<_>, _>>()?;
     let unknown = links.urls_of(&found.unknown[..found.unknown.len().min(limit)])?;
     if args.format.format == Format::Json {
-        let answer = json!({"url": from.url, "target": to.url, "links": found.links, "is_cut": found.is_cut,
-                            "ways": shown, "epoch": links.epoch()});
-        let mut answer = answer;
-        if !unknown.is_empty() {
-            (answer["unknown"], answer["unknown_pages"]) = (json!(unknown), json!(found.unknown.len()));
-        }
-        writeln!(out, "{answer}")?;
+        let has_unknown = !unknown.is_empty();
+        let answer = Ways {
+            epoch: links.epoch(),
+            url: from.url.clone(),
+            target: to.url.clone(),
+            links: found.links,
+            is_cut: found.is_cut,
+            ways: shown,
+            unknown: has_unknown.then(|| unknown.clone()),
+            unknown_pages: has_unknown.then_some(found.unknown.len()),
+        };
+        ask::print_json(&answer, out)?;
     } else {
         let texts: Vec<String> = shown.iter().map(|way| way.join("\n") + "\n").collect();
         write!(out, "{}", texts.join("\n"))?;

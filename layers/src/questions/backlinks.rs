@@ -97,9 +97,9 @@ impl Walk {
                 }
                 Vec::new()
             }
-            (Given::Backlinks(backlinks), Some(rows)) => {
-                let pages = rows[row].sources.done(backlinks.len()).iter().copied().zip(backlinks);
-                pages.filter(|(_, backlink)| !backlink.stays.is_empty()).collect()
+            (Given::Backlinks(pages, linking), Some(rows)) => {
+                rows[row].sources.done(pages);
+                linking
             }
             _ => Vec::new(),
         }
@@ -116,12 +116,14 @@ pub struct Backlinks {
     walk: Walk,
     row: usize,
     pages: Vec<LinkingPage>,
+    /// The bytes of `pages`.
+    held: usize,
 }
 
 impl Backlinks {
     /// Asks about the URLs of these UIDs.
     pub fn new(target: &[Range<Uid>], scope: &Scope) -> Self {
-        Self { walk: Walk::new(target.to_vec(), scope.clone()), row: 0, pages: Vec::new() }
+        Self { walk: Walk::new(target.to_vec(), scope.clone()), row: 0, pages: Vec::new(), held: 0 }
     }
 }
 
@@ -134,12 +136,14 @@ impl Program for Backlinks {
     }
 
     fn take(&mut self, given: Given) {
-        self.pages.extend(self.walk.take(self.row, given));
+        let linking = self.walk.take(self.row, given);
+        let bytes = |(_, backlink): &LinkingPage| size_of::<LinkingPage>() + size_of_val(&*backlink.stays);
+        self.held += linking.iter().map(bytes).sum::<usize>();
+        self.pages.extend(linking);
     }
 
     fn bytes(&self) -> usize {
-        let stays = |(_, backlink): &LinkingPage| size_of::<LinkingPage>() + size_of_val(&*backlink.stays);
-        self.walk.bytes() + self.pages.iter().map(stays).sum::<usize>()
+        self.walk.bytes() + self.held
     }
 }
 

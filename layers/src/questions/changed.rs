@@ -10,6 +10,7 @@ use super::{Ask, Direction, Facts, Given, Precision, Program, Question, Rest};
 use crate::record::capture::is_unknown;
 use crate::record::time::{AsOf, Window};
 use crate::record::uid::{Uid, in_order};
+use crate::word::words;
 
 /// The out-links or in-links of one URL that differ between two dates.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -21,6 +22,32 @@ pub struct ChangedLinks {
     /// Pages with unknown links at one of the dates, rising: for out-links, the page itself; for in-links, pages that
     /// link to the URL at the other date.
     pub unknown: Vec<Uid>,
+}
+
+/// How a link differs between two dates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinkChange {
+    /// It is there at the second date only.
+    Gained,
+    /// It is there at the first date only.
+    Lost,
+    /// It is there at one date, and unknown at the other.
+    Unknown,
+}
+
+words!(LinkChange { Gained = "gained", Lost = "lost", Unknown = "unknown" });
+
+impl ChangedLinks {
+    /// The changes in order of UIDs. For out-links no change is unknown: the links of a page are unknown together.
+    pub fn changes(&self, is_inward: bool) -> Vec<(Uid, LinkChange)> {
+        let unknown = if is_inward { &self.unknown[..] } else { &[] };
+        let lists =
+            [(&self.gained[..], LinkChange::Gained), (&self.lost, LinkChange::Lost), (unknown, LinkChange::Unknown)];
+        let mut changes: Vec<(Uid, LinkChange)> =
+            lists.iter().flat_map(|&(links, change)| links.iter().map(move |&link| (link, change))).collect();
+        changes.sort_unstable_by_key(|&(link, _)| link);
+        changes
+    }
 }
 
 impl ChangedLinks {

@@ -261,6 +261,8 @@ pub struct StillLinking {
     /// The number of pages of which this is unknown, for the next pages of the answer.
     unknown: Step,
     linkers: Vec<Linkers>,
+    /// The number of pages that `linkers` names.
+    named: usize,
 }
 
 #[derive(Debug)]
@@ -273,7 +275,7 @@ impl StillLinking {
     /// Asks about pages, and names the first `most` linking pages of each.
     pub fn new(pages: &[Uid], most: usize) -> Self {
         let (pages, unknown) = (Rest::of(pages.to_vec()), Step::Has(VecDeque::new()));
-        Self { most, pages, unknown, linkers: Vec::new() }
+        Self { most, pages, unknown, linkers: Vec::new(), named: 0 }
     }
 }
 
@@ -309,6 +311,7 @@ impl Program for StillLinking {
             (Step::Has(counts), Given::Begun(lists, linking)) => {
                 self.pages.done(lists.len());
                 for ((pages, linking), unknown) in lists.iter().zip(linking).zip(counts.drain(..lists.len())) {
+                    self.named += pages.len();
                     self.linkers.push(Linkers { linking, unknown, pages: pages.to_vec() });
                 }
             }
@@ -318,8 +321,7 @@ impl Program for StillLinking {
 
     fn bytes(&self) -> usize {
         let inner = if let Step::Asks(program) = &self.unknown { program.bytes() } else { 0 };
-        let named: usize = self.linkers.iter().map(|linkers| linkers.pages.len()).sum();
-        inner + size_of::<Uid>() * named + size_of_val(&*self.linkers)
+        inner + size_of::<Uid>() * self.named + size_of_val(&*self.linkers)
     }
 }
 

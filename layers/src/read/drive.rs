@@ -15,7 +15,7 @@ use crate::record::uid::{Uid, in_order};
 /// The most items about which one answer tells, so that the answers stay in the caches of a processor.
 const ITEMS: usize = 256;
 /// The most items of answers that are moved into the program: backlinks and hosts.
-const MOVED: usize = 4096;
+const MOVED: usize = 1024;
 /// The number of UIDs that are searched for failures in one step.
 const STEP: u64 = 1 << 16;
 
@@ -81,17 +81,20 @@ fn given<L: Links + ?Sized>(links: &L, ask: Ask<'_>) -> Result<Given, Error> {
         Ask::Lives(pages) => Given::Lives(lifespans_of(pages)?, captures_of(pages)?),
         Ask::Backlinks(pages, target) => {
             let (mut lifespans, mut captures, mut times) = (Vec::new(), Vec::new(), Vec::new());
-            let backlink = |&page: &Uid| {
+            let pages = &pages[..pages.len().min(MOVED)];
+            let mut linking = Vec::with_capacity(pages.len());
+            for &page in pages {
                 links.lifespans_into(page, &mut lifespans)?;
                 let targets = times_of(&lifespans, target, &mut times);
-                let mut backlink = Backlink { targets, ..Backlink::default() };
                 if !times.is_empty() {
                     links.captures_into(page, &mut captures)?;
+                    let mut backlink = Backlink { targets, ..Backlink::default() };
                     backlink.set(captures.iter().copied(), &mut times);
+                    linking.push((page, backlink));
                 }
-                Ok(backlink)
-            };
-            Given::Backlinks(pages.iter().take(MOVED).map(backlink).collect::<Result<_, Error>>()?)
+            }
+            linking.retain(|(_, backlink)| !backlink.stays.is_empty());
+            Given::Backlinks(pages.len(), linking)
         }
         Ask::Sources(target, uids) => {
             let (mut sources, mut linking) = (Vec::new(), Vec::new());
@@ -103,11 +106,15 @@ fn given<L: Links + ?Sized>(links: &L, ask: Ask<'_>) -> Result<Given, Error> {
         }
         Ask::Hosts(urls) => {
             let urls = links.urls_of(&urls[..urls.len().min(MOVED)])?;
-            let host = |url: &String| {
-                let host = host_of(url).filter(|host| host_prefix(host).is_some());
-                (host.unwrap_or_default().to_owned(), 1)
-            };
-            Given::Hosts(urls.iter().map(host).collect())
+            let mut hosts: Vec<(String, u64)> = Vec::new();
+            for url in &urls {
+                let host = host_of(url).filter(|host| host_prefix(host).is_some()).unwrap_or_default();
+                match hosts.last_mut() {
+                    Some((known, pages)) if known == host => *pages += 1,
+                    _ => hosts.push((host.to_owned(), 1)),
+                }
+            }
+            Given::Hosts(hosts)
         }
         Ask::Failing(uids) => {
             let end = uids.end.min(uids.start.saturating_add(STEP));

@@ -2,12 +2,16 @@
 //!
 //! A line that is not a question, or a question that cannot be answered, gets an answer with the error.
 
-use crate::record::capture::CaptureTime;
-use crate::record::status::{Failures, Status};
-use crate::record::time::text::{parse_age, parse_time};
-use crate::record::time::{AsOf, Window, format_time, interval};
+use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
+
+use crate::answers::lines::Answered;
+use crate::questions::Way;
+use crate::record::status::Failures;
+use crate::record::time::text::{parse_age, parse_time};
+use crate::record::time::{AsOf, Window, interval};
+use crate::word::words;
 
 /// The `limit` of a question, for all interfaces: the most items of an answer. 0 selects `all`, the most that one
 /// answer can hold.
@@ -15,8 +19,8 @@ pub const fn limited(limit: u64, all: u64) -> u64 {
     if limit == 0 { all } else { limit }
 }
 
-/// One question, as written in a line.
-#[derive(Debug, Deserialize)]
+/// One question, as written in a line. A line has at most 65,536 bytes. Unknown fields are refused.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Question {
     /// Returned with the answer; null if it is missing.
@@ -39,14 +43,13 @@ pub struct Question {
     pub max_age: Option<String>,
     /// With `at`: which failures count: `end` (the default), `ignore` or `all`.
     pub failures: Option<String>,
-    /// Whether the question is about the URL alone, or about all spellings of its page.
+    /// Whether the question is about the URL alone, or about all spellings of its page (surt).
     #[serde(default, rename = "match")]
     pub matching: Matching,
 }
 
-/// Which URLs a question is about; as text `exact`, `surt`.
-#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Hash)]
-#[serde(rename_all = "lowercase")]
+/// Which URLs a question is about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Matching {
     /// Only the URL.
     #[default]
@@ -56,8 +59,7 @@ pub enum Matching {
 }
 
 /// The operation of a question.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Hash)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Op {
     /// The links of a page, or the pages that link to a URL.
     Links,
@@ -65,16 +67,8 @@ pub enum Op {
     Captures,
 }
 
-/// The direction of the links.
-#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Hash)]
-#[serde(rename_all = "lowercase")]
-pub enum Way {
-    /// The links of the page.
-    #[default]
-    Out,
-    /// The pages that link to the URL, exactly.
-    In,
-}
+words!(Matching { Exact = "exact", Surt = "surt" });
+words!(Op { Links = "links", Captures = "captures" });
 
 impl Question {
     /// The window of time of the question.
@@ -115,11 +109,19 @@ pub enum Kind {
     Captures,
 }
 
+/// What identifies the answer to a line.
+#[derive(Clone, Debug, PartialEq)]
+enum Name {
+    /// The id of the question.
+    Id(Value),
+    /// The number of the line.
+    Line(u64),
+}
+
 /// A line as a question, or as an error.
 #[derive(Clone, Debug)]
 pub struct Asked {
-    /// The name and value that identify the answer: `id`, or `line` with the number of the line.
-    name: (&'static str, Value),
+    name: Name,
     question: Result<(Kind, String), String>,
     matching: Matching,
 }
@@ -129,12 +131,12 @@ impl Asked {
     pub fn of(number: u64, text: &[u8], canonical: impl Fn(&str) -> Option<String>) -> Self {
         match serde_json::from_slice::<Question>(text) {
             Ok(mut question) => {
-                let name = ("id", question.id.take());
+                let name = Name::Id(question.id.take());
                 Self { name, matching: question.matching, question: kind(&question, canonical) }
             }
             Err(error) => {
                 let id = serde_json::from_slice::<Value>(text).ok().and_then(|value| value.get("id").cloned());
-                let name = id.map_or_else(|| ("line", json!(number)), |id| ("id", id));
+                let name = id.map_or(Name::Line(number), Name::Id);
                 let question = Err(format!("not a question: {error}"));
                 Self { name, question, matching: Matching::Exact }
             }
@@ -143,7 +145,13 @@ impl Asked {
 
     /// A line that cannot be read as a question, with an error.
     pub fn refused(number: u64, error: String) -> Self {
-        Self { name: ("line", json!(number)), question: Err(error), matching: Matching::Exact }
+        Self { name: Name::Line(number), question: Err(error), matching: Matching::Exact }
+    }
+
+    /// The same line, with an error.
+    #[must_use]
+    pub fn with_error(self, error: String) -> Self {
+        Self { question: Err(error), ..self }
     }
 
     /// The kind of the question, and its URL.
@@ -160,11 +168,11 @@ impl Asked {
     }
 
     /// The line of the answer: `answer` with the identification and the epoch.
-    pub fn line(&self, epoch: u64, mut answer: Value) -> Value {
-        let (name, value) = &self.name;
-        answer[*name] = value.clone();
-        answer["epoch"] = json!(epoch);
-        answer
+    pub fn line(&self, epoch: u64, answer: Answered) -> Answered {
+        match &self.name {
+            Name::Id(id) => Answered { id: Some(id.clone()), epoch, ..answer },
+            Name::Line(line) => Answered { line: Some(*line), epoch, ..answer },
+        }
     }
 }
 
@@ -178,56 +186,10 @@ fn kind(question: &Question, canonical: impl Fn(&str) -> Option<String>) -> Resu
     Ok((kind, url))
 }
 
-/// The answer with an error.
-pub fn error_of(error: &str) -> Value {
-    json!({"error": error})
-}
-
-/// The answer about a URL that is not in the store.
-pub fn not_there() -> Value {
-    error_of("url not in store")
-}
-
-/// The answer with links. `unknown` has the pages of which it is unknown whether they link ([`crate::Unknown`]).
-pub fn links_of(urls: Vec<String>, way: Way, unknown: Vec<String>) -> Value {
-    let mut answer = json!({"links": urls});
-    put_unknown(&mut answer, way == Way::In, unknown);
-    answer
-}
-
-/// Adds unknown links to an answer, if there are any: for in-links, the pages of which it is unknown whether they link;
-/// for out-links, `true`.
-pub fn put_unknown(answer: &mut Value, is_inward: bool, pages: Vec<String>) {
-    if !pages.is_empty() {
-        answer["unknown"] = if is_inward { json!(pages) } else { json!(true) };
-    }
-}
-
-/// The answer with captures.
-pub fn captures_of(captures: &[CaptureTime]) -> Value {
-    let times =
-        |known: &[CaptureTime]| -> Vec<String> { known.iter().map(|capture| format_time(capture.time)).collect() };
-    let unknown: Vec<CaptureTime> = captures.iter().copied().filter(|capture| !capture.known).collect();
-    let mut answer = json!({"captures": times(captures)});
-    if !unknown.is_empty() {
-        answer["unknown"] = json!(times(&unknown));
-    }
-    if captures.iter().any(|capture| capture.status != Status::OK) {
-        answer["statuses"] = json!(captures.iter().map(|capture| capture.status.code()).collect::<Vec<_>>());
-    }
-    answer
-}
-
-/// The answer with the captures of all spellings of a page. Each capture has its URL, given as an index in `urls`.
-pub fn page_captures_of(captures: &[(CaptureTime, usize)], urls: &[String]) -> Value {
-    let mut answer = captures_of(&captures.iter().map(|(capture, _)| *capture).collect::<Vec<_>>());
-    answer["urls"] = json!(captures.iter().map(|(_, url)| &urls[*url]).collect::<Vec<_>>());
-    answer
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     fn asked(text: &str) -> Asked {
         Asked::of(7, text.as_bytes(), |url| url.starts_with("http://").then(|| url.to_lowercase()))
@@ -237,42 +199,36 @@ mod tests {
     fn a_line_is_a_question_or_says_what_is_wrong() {
         let own = asked(r#"{"id": [1], "op": "links", "url": "http://A.example/", "direction": "in", "at": "2006"}"#);
         let at = parse_time("20061231235959", true).unwrap();
-        assert_eq!(own.name, ("id", json!([1])));
+        assert_eq!(own.name, Name::Id(json!([1])));
         assert_eq!(own.question(), Ok((Kind::Links(Way::In, Window::as_of(at)), "http://a.example/")));
-        let unknown = |way| links_of(vec![], way, vec!["http://b.example/".to_owned()]);
-        assert_eq!(own.line(3, unknown(Way::Out)), json!({"id": [1], "epoch": 3, "links": [], "unknown": true}));
-        assert_eq!(unknown(Way::In), json!({"links": [], "unknown": ["http://b.example/"]}));
+        let line = own.line(3, Answered::links(vec![], Way::In, vec![]));
+        assert_eq!(serde_json::to_value(line).unwrap(), json!({"id": [1], "epoch": 3, "links": []}));
         let own = asked(r#"{"op": "captures", "url": "http://a.example/"}"#);
-        assert_eq!((own.name.clone(), own.question().unwrap().0), (("id", Value::Null), Kind::Captures));
+        assert_eq!((own.name.clone(), own.question().unwrap().0), (Name::Id(Value::Null), Kind::Captures));
         for (text, name, error) in [
-            ("{", ("line", json!(7)), "not a question"),
-            (r#"{"id": 3, "op": "link"}"#, ("id", json!(3)), "not a question"),
+            ("{", Name::Line(7), "not a question"),
+            (r#"{"id": 3, "op": "link"}"#, Name::Id(json!(3)), "not a question"),
             (
                 r#"{"id": 3, "op": "links", "url": "http://a/", "form": "2006"}"#,
-                ("id", json!(3)),
+                Name::Id(json!(3)),
                 "not a question: unknown field `form`",
             ),
-            (r#"{"id": 3, "op": "links", "url": "http://a/", "from": "206"}"#, ("id", json!(3)), "not a time: \"206\""),
+            (
+                r#"{"id": 3, "op": "links", "url": "http://a/", "from": "206"}"#,
+                Name::Id(json!(3)),
+                "not a time: \"206\"",
+            ),
             (
                 r#"{"id": 3, "op": "links", "url": "http://a/", "from": "2006", "at": "2006"}"#,
-                ("id", json!(3)),
+                Name::Id(json!(3)),
                 "\"at\" goes",
             ),
-            (r#"{"id": 3, "op": "links", "url": "ftp://a/"}"#, ("id", json!(3)), "not an http or https URL"),
+            (r#"{"id": 3, "op": "links", "url": "ftp://a/"}"#, Name::Id(json!(3)), "not an http or https URL"),
         ] {
             let own = asked(text);
             assert_eq!(own.name, name, "{text}");
             assert!(own.question().is_err_and(|own| own.starts_with(error)), "{text}: {:?}", own.question());
         }
-        assert_eq!(Asked::refused(3, "too long".into()).line(1, error_of("too long"))["line"], json!(3));
-    }
-
-    #[test]
-    fn captures_with_unknown_links_are_named() {
-        let capture = |time, known| CaptureTime { time, known, status: Status::OK };
-        let captures = [capture(0, true), capture(10, false)];
-        let times = ["1970-01-01T00:00:00Z", "1970-01-01T00:00:10Z"];
-        assert_eq!(captures_of(&captures), json!({"captures": times, "unknown": [times[1]]}));
-        assert_eq!(captures_of(&captures[..1]), json!({"captures": [times[0]]}));
+        assert_eq!(Asked::refused(3, "too long".into()).line(1, Answered::error("too long")).line, Some(3));
     }
 }

@@ -28,10 +28,10 @@ pub mod united;
 use crate::record::capture::{CaptureTime, Linking};
 use crate::record::status::Failures;
 use crate::record::time::RangeLength;
+use crate::word::words;
 
 /// How a stay began.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Began {
     /// The stay began with the first capture of the page with known links: the link may be older.
     Found,
@@ -41,6 +41,8 @@ pub enum Began {
     Returned,
 }
 
+words!(Began { Found = "found", New = "new", Returned = "returned" });
+
 /// A stretch of time in which a page linked to the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Stay {
@@ -49,7 +51,7 @@ pub struct Stay {
     /// The time of the last capture that links.
     pub last: i64,
     /// The time of the first later capture that does not link; `None` if the store has none.
-    pub gone: Option<i64>,
+    pub until: Option<i64>,
     /// How the stay began.
     pub began: Began,
 }
@@ -104,7 +106,7 @@ impl Backlink {
             match &mut open {
                 Some(stay) if links => stay.last = time,
                 Some(stay) => {
-                    self.stays.push(Stay { gone: Some(time), ..*stay });
+                    self.stays.push(Stay { until: Some(time), ..*stay });
                     open = None;
                 }
                 None if links => {
@@ -113,7 +115,7 @@ impl Backlink {
                         (true, true) => Began::New,
                         (true, false) => Began::Returned,
                     };
-                    open = Some(Stay { first: time, last: time, gone: None, began });
+                    open = Some(Stay { first: time, last: time, until: None, began });
                 }
                 None => {}
             }
@@ -133,7 +135,7 @@ impl Backlink {
         if self.unknown.iter().any(|&(since, until)| (since..=until).contains(&time)) {
             return Linking::Unknown;
         }
-        let is_there = |stay: &Stay| stay.first <= time && stay.gone.is_none_or(|gone| time < gone);
+        let is_there = |stay: &Stay| stay.first <= time && stay.until.is_none_or(|until| time < until);
         if self.stays.iter().any(is_there) { Linking::Yes } else { Linking::No }
     }
 
@@ -142,7 +144,7 @@ impl Backlink {
     fn each_standing(&self, mut visit: impl FnMut(i64, i64)) {
         let mut unknown = &self.unknown[..];
         for stay in &self.stays {
-            let (mut first, end) = (stay.first, stay.gone.unwrap_or(i64::MAX));
+            let (mut first, end) = (stay.first, stay.until.unwrap_or(i64::MAX));
             unknown = &unknown[unknown.partition_point(|&(_, until)| until < first)..];
             for &(since, until) in unknown.iter().take_while(|(since, _)| *since < end) {
                 if first < since {
@@ -202,8 +204,8 @@ impl Series {
                 Began::New => period.new += 1,
                 Began::Returned => period.returned += 1,
             }
-            if let Some(gone) = stay.gone {
-                self.at(gone).0.lost += 1;
+            if let Some(until) = stay.until {
+                self.at(until).0.lost += 1;
             }
         }
         backlink.each_standing(|first, end| self.stretch(0, (first, end)));

@@ -10,7 +10,7 @@ pub mod lifespan;
 
 use crate::record::status::{self, Failures, Status, StatusChange};
 use crate::record::time::{AsOf, Window};
-use serde::Serialize;
+use crate::word::words;
 
 /// A capture of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,8 +37,7 @@ pub fn deciding(captures: &[CaptureTime], as_of: AsOf) -> Option<CaptureTime> {
 }
 
 /// Whether a page links to a URL as of a time. All questions with a time use this answer, in both directions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Linking {
     /// Yes: the capture that decides has the link.
     Yes,
@@ -57,16 +56,9 @@ impl Linking {
             _ => Linking::No,
         }
     }
-
-    /// The text of the answer.
-    pub fn name(self) -> &'static str {
-        match self {
-            Linking::Yes => "yes",
-            Linking::No => "no",
-            Linking::Unknown => "unknown",
-        }
-    }
 }
+
+words!(Linking { Yes = "yes", No = "no", Unknown = "unknown" });
 
 /// Whether the links of a page are unknown as of a time.
 pub fn is_unknown(captures: &[CaptureTime], as_of: AsOf) -> bool {

@@ -19,6 +19,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::word::{Word, words};
+
 /// The status code of an HTTP response, 100 to 999; or [`Status::REMOVED`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Status(u16);
@@ -105,23 +107,15 @@ impl Failures {
             Failures::Ignore => !status.is_failure(),
         }
     }
-
-    /// The text of the rule.
-    pub fn name(self) -> &'static str {
-        match self {
-            Failures::End => "end",
-            Failures::Ignore => "ignore",
-            Failures::All => "all",
-        }
-    }
 }
+
+words!(Failures { End = "end", Ignore = "ignore", All = "all" });
 
 impl FromStr for Failures {
     type Err = FailuresError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let all = [Failures::End, Failures::Ignore, Failures::All];
-        all.into_iter().find(|rule| rule.name() == text).ok_or_else(|| FailuresError { text: text.to_owned() })
+        Self::of_word(text).ok_or_else(|| FailuresError { text: text.to_owned() })
     }
 }
 

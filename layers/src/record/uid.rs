@@ -9,6 +9,7 @@ use std::num::ParseIntError;
 use std::ops::{Add, AddAssign, Range, Sub};
 use std::str::FromStr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
@@ -33,6 +34,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes};
     Ord,
     Hash,
     Serialize,
+    JsonSchema,
     Deserialize,
     FromBytes,
     IntoBytes,

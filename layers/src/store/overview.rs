@@ -11,6 +11,7 @@
 //!
 //! Years are in UTC. All columns of a [`Numbers`] have one entry for each year, from [`Overview::first_year`] on.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
@@ -25,8 +26,8 @@ pub(crate) fn overview_name(epoch: u64) -> String {
 }
 
 /// The contents of an epoch in numbers.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "OverviewByYear")]
 pub struct Overview {
     /// The epoch.
     pub of: EpochId,
@@ -45,8 +46,8 @@ pub struct Overview {
 }
 
 /// A host of an [`Overview`].
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "HostByYear")]
 pub struct HostOverview {
     /// The name of the host.
     pub host: String,
@@ -61,7 +62,8 @@ pub struct HostOverview {
 }
 
 /// A domain that is linked to.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "LinkedDomain")]
 pub struct Linked {
     /// The registrable domain.
     pub domain: String,
@@ -72,28 +74,29 @@ pub struct Linked {
 /// Numbers by year.
 ///
 /// A *link* is a pair of a page and a URL. It was *found* if the first capture of its page with known links has it,
-/// else it *came* at the first capture that has it. It *went* at the first capture that lacks it, if no later capture
-/// has it. So each link came or was found once, and went at most once.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// else it was *gained* at the first capture that has it. It was *lost* at the first capture that lacks it, if no later
+/// capture has it. So each link was found or gained once, and lost at most once.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "NumbersByYear")]
 pub struct Numbers {
     /// Captures.
     pub captures: Vec<u64>,
     /// Captures with a status of 400 or above.
-    pub failed: Vec<u64>,
+    pub failed_captures: Vec<u64>,
     /// Pages that were captured.
     pub pages: Vec<u64>,
     /// URLs that were captured or linked to for the first time.
     pub urls: Vec<u64>,
     /// Links that were found.
-    pub found: Vec<u64>,
-    /// Links that came.
-    pub came: Vec<u64>,
-    /// Links that went for good.
-    pub went: Vec<u64>,
-    /// Pages that a failure ended.
-    pub lost: Vec<u64>,
-    /// Pages that were there again.
-    pub returned: Vec<u64>,
+    pub links_found: Vec<u64>,
+    /// Links that were gained.
+    pub links_gained: Vec<u64>,
+    /// Links that were lost for good.
+    pub links_lost: Vec<u64>,
+    /// Pages that died: a failure ended them.
+    pub pages_died: Vec<u64>,
+    /// Pages that returned.
+    pub pages_returned: Vec<u64>,
 }
 
 impl Numbers {
@@ -101,14 +104,14 @@ impl Numbers {
     pub fn columns(&self) -> [(&'static str, &[u64]); 9] {
         [
             ("captures", &self.captures),
-            ("failed", &self.failed),
+            ("failed_captures", &self.failed_captures),
             ("pages", &self.pages),
             ("urls", &self.urls),
-            ("found", &self.found),
-            ("came", &self.came),
-            ("went", &self.went),
-            ("lost", &self.lost),
-            ("returned", &self.returned),
+            ("links_found", &self.links_found),
+            ("links_gained", &self.links_gained),
+            ("links_lost", &self.links_lost),
+            ("pages_died", &self.pages_died),
+            ("pages_returned", &self.pages_returned),
         ]
     }
 
@@ -125,8 +128,17 @@ impl Numbers {
     }
 
     fn columns_mut(&mut self) -> [&mut Vec<u64>; 9] {
-        let Self { captures, failed, pages, urls, found, came, went, lost, returned } = self;
-        [captures, failed, pages, urls, found, came, went, lost, returned]
+        [
+            &mut self.captures,
+            &mut self.failed_captures,
+            &mut self.pages,
+            &mut self.urls,
+            &mut self.links_found,
+            &mut self.links_gained,
+            &mut self.links_lost,
+            &mut self.pages_died,
+            &mut self.pages_returned,
+        ]
     }
 }
 
@@ -136,8 +148,7 @@ impl Numbers {
 ///
 /// Three columns with an entry for each age at which links went. The last entry is for the greatest age, also if no
 /// link went then, and shows how long links were watched.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Lives {
     /// Ages in months of 30 days, rising.
     pub age: Vec<u64>,

@@ -106,7 +106,7 @@ pub enum Analysis {
     Triangles,
     /// Links that appear and disappear, by page, and how long they live.
     Mortality,
-    /// Links added and removed from capture to capture.
+    /// Links gained and lost from capture to capture.
     Churn,
     /// Links inside the host and the domain of their page.
     Locality,
@@ -143,7 +143,8 @@ impl Analysis {
         }
     }
 
-    /// Whether the analysis is about the graph at one date. Such an analysis can run at many dates.
+    /// Whether the analysis is about the graph at one date. Such an analysis can run at many dates. No result depends
+    /// on captures after its date.
     pub fn is_dated(&self) -> bool {
         !matches!(self, Analysis::Mortality | Analysis::Churn | Analysis::Growth(_) | Analysis::Folded(..))
     }
@@ -225,13 +226,13 @@ pub struct AnalyzeOptions {
 }
 
 /// Everything that one worker works with.
-pub(crate) struct Ground<'a> {
+pub(crate) struct AnalysisContext<'a> {
     worker: &'a mut Worker,
     job: &'a Job,
     store: &'a Reader,
     /// The UIDs of each worker.
     ranges: &'a [Range<Uid>],
-    shared: &'a Shared,
+    shared: &'a ProcessState,
     nodes: NodeRule,
     /// The number of analyses that were done before.
     round: usize,
@@ -240,7 +241,7 @@ pub(crate) struct Ground<'a> {
 
 /// The state that the workers of a process share.
 #[derive(Default)]
-struct Shared {
+struct ProcessState {
     sets: Mutex<Option<(usize, Arc<UnionFind>)>>,
     groups: Mutex<Vec<(Fold, Arc<UrlGroups>)>>,
 }
@@ -248,7 +249,7 @@ struct Shared {
 /// The number of pages between two checks for a request to stop.
 const STRIDE: u64 = 1024;
 
-impl Ground<'_> {
+impl AnalysisContext<'_> {
     /// Returns the UIDs of this worker.
     fn my_uids(&self) -> Range<Uid> {
         self.ranges[self.worker.index()].clone()
@@ -372,7 +373,8 @@ pub fn analyze(
         _ => None,
     };
     let AnalyzeOptions { analysis, nodes, .. } = *options;
-    let plan = Plan { job: job.clone(), reader, ranges, dates, nodes, analysis, output, shared: Shared::default() };
+    let plan =
+        Plan { job: job.clone(), reader, ranges, dates, nodes, analysis, output, shared: ProcessState::default() };
     let identity = format!("{epoch} {analysis:?} {:?} {nodes:?}", options.dates);
     let done = work_together(run, &job, options.analysis.name(), &identity, move |worker| plan.work(worker));
     done.map_err(Error::without_state)
@@ -448,18 +450,18 @@ impl TimedGraph {
 
 impl DateGraph {
     /// Returns the nodes of the graph. With `with_gone`, pages that are gone are nodes, too.
-    fn nodes(&self, ground: &mut Ground<'_>, with_gone: bool) -> Result<SharedNodes, Stopped> {
-        let first = ground.my_uids().start;
+    fn nodes(&self, context: &mut AnalysisContext<'_>, with_gone: bool) -> Result<SharedNodes, Stopped> {
+        let first = context.my_uids().start;
         let uid = |page: u32| first + u64::from(page);
         match self {
             Self::Uids(graph) => {
                 let pages = graph.alive.iter().copied().map(uid);
-                SharedNodes::of(ground, pages, graph.links.iter().copied())
+                SharedNodes::of(context, pages, graph.links.iter().copied())
             }
             Self::Mirrors(Slice { graph, mirrors }) => {
                 let marked = graph.marked.iter().filter(|_| with_gone).map(|mark| mark.0);
                 let pages = graph.alive.iter().copied().chain(marked).map(uid);
-                SharedNodes::of(ground, pages, graph.links.iter().map(|link| mirrors.uids[link.index()]))
+                SharedNodes::of(context, pages, graph.links.iter().map(|link| mirrors.uids[link.index()]))
             }
         }
     }
@@ -475,7 +477,7 @@ struct Plan {
     analysis: Analysis,
     /// Present in process 0 only.
     output: Option<Mutex<Option<Output>>>,
-    shared: Shared,
+    shared: ProcessState,
 }
 
 impl Plan {
@@ -486,25 +488,27 @@ impl Plan {
         let reports = index.is_multiple_of(job.workers());
         let stage = self.analysis.name();
         let (ranges, shared, nodes) = (&self.ranges, &self.shared, self.nodes);
-        let mut ground = Ground { worker, job, store, ranges, shared, nodes, round: 0, stage };
+        let mut context = AnalysisContext { worker, job, store, ranges, shared, nodes, round: 0, stage };
         if reports {
             let pages = store.store().manifest().counts.pages;
             job.progress().enter("read", pages * job.workers() as u64 / self.ranges.len() as u64);
         }
         let windows: Vec<Window> = self.dates.iter().map(|date| date.1).collect();
         let mut surveyed = match (self.analysis, &windows[..]) {
-            (Analysis::Mortality, [window, ..]) => Some(mortality::mortality(&mut ground, *window)?),
-            (Analysis::Churn, [window, ..]) => Some(churn::churn(&mut ground, *window)?),
-            (Analysis::Growth(length), _) => Some(growth::growth(&mut ground, length)?),
-            (Analysis::Folded(fold, length), [window, ..]) => Some(folded::folded(&mut ground, fold, length, *window)?),
+            (Analysis::Mortality, [window, ..]) => Some(mortality::mortality(&mut context, *window)?),
+            (Analysis::Churn, [window, ..]) => Some(churn::churn(&mut context, *window)?),
+            (Analysis::Growth(length), _) => Some(growth::growth(&mut context, length)?),
+            (Analysis::Folded(fold, length), [window, ..]) => {
+                Some(folded::folded(&mut context, fold, length, *window)?)
+            }
             _ => None,
         };
         let mut timed = match surveyed {
             Some(_) => None,
-            None if self.analysis.walks() => Some(TimedGraph::Uids(adjacency::read(&ground, &windows)?)),
+            None if self.analysis.walks() => Some(TimedGraph::Uids(adjacency::read(&context, &windows)?)),
             None => {
-                let timed = adjacency::read(&ground, &windows)?;
-                Some(TimedGraph::Mirrors(TimedSlice::of(&mut ground, timed)?))
+                let timed = adjacency::read(&context, &windows)?;
+                Some(TimedGraph::Mirrors(TimedSlice::of(&mut context, timed)?))
             }
         };
         if reports {
@@ -516,7 +520,7 @@ impl Plan {
         let mut report = AnalyzeReport::new(store, self.analysis);
         let mut warm: Option<Vec<f64>> = None;
         for (date, (at, _)) in self.dates.iter().enumerate() {
-            ground.round = date;
+            context.round = date;
             let graph = match (&timed, date + 1 == self.dates.len()) {
                 (Some(_), true) => timed.take().map(|timed| timed.into_at(date)),
                 (Some(timed), false) => Some(timed.at(date)),
@@ -525,12 +529,12 @@ impl Plan {
             let found = match (surveyed.take(), graph) {
                 (Some(found), _) => found,
                 (None, Some(graph)) => {
-                    let nodes = graph.nodes(&mut ground, matches!(self.analysis, Analysis::Rot(_)))?;
-                    self.at_date(&mut ground, graph, &nodes, &mut warm)?.of_nodes(nodes)
+                    let nodes = graph.nodes(&mut context, matches!(self.analysis, Analysis::Rot(_)))?;
+                    self.at_date(&mut context, graph, &nodes, &mut warm)?.of_nodes(nodes)
                 }
                 (None, None) => break,
             };
-            let found = found.gathered(&mut ground)?;
+            let found = found.gathered(&mut context)?;
             if index == 0 {
                 job.check(report.add(store, *at, &found))?;
                 if let Some(output) = &mut output {
@@ -545,14 +549,14 @@ impl Plan {
             job.progress().leave();
         }
         let report = (index == 0).then_some(report);
-        let reports = gather(ground.worker, job, None, &report)?;
+        let reports = gather(context.worker, job, None, &report)?;
         reports.into_iter().flatten().next().ok_or(Stopped)
     }
 
     /// Runs the algorithm on the graph of one date. PageRank begins with the ranks of the date before.
     fn at_date(
         &self,
-        ground: &mut Ground<'_>,
+        context: &mut AnalysisContext<'_>,
         graph: DateGraph,
         nodes: &SharedNodes,
         warm: &mut Option<Vec<f64>>,
@@ -561,31 +565,31 @@ impl Plan {
             DateGraph::Mirrors(slice) => slice,
             DateGraph::Uids(graph) => {
                 return match self.analysis {
-                    Analysis::Wcc => wcc::wcc(ground, &graph, nodes),
-                    Analysis::Triangles => triangles::triangles(ground, graph, nodes),
-                    Analysis::Menus(share, pages) => menus::menus(ground, &graph, share, pages),
-                    Analysis::Scc => scc::scc(ground, graph, nodes),
-                    _ => ground.job.check(Err(Error::Internal("an analysis without a computation over UIDs"))),
+                    Analysis::Wcc => wcc::wcc(context, &graph, nodes),
+                    Analysis::Triangles => triangles::triangles(context, graph, nodes),
+                    Analysis::Menus(share, pages) => menus::menus(context, &graph, share, pages),
+                    Analysis::Scc => scc::scc(context, graph, nodes),
+                    _ => context.job.check(Err(Error::Internal("an analysis without a computation over UIDs"))),
                 };
             }
         };
         let slice = &slice;
         match self.analysis {
             Analysis::PageRank(damping, iterations) => {
-                let found = pagerank::pagerank(ground, slice, nodes, damping, iterations, warm.take())?;
+                let found = pagerank::pagerank(context, slice, nodes, damping, iterations, warm.take())?;
                 if let (Some((_, Values::Reals(ranks))), true) = (found.columns.first(), self.dates.len() > 1) {
                     *warm = Some(ranks.clone());
                 }
                 Ok(found)
             }
             // Hubs of an earlier date would hide a part of the graph that was not there then and has become dominant.
-            Analysis::Hits(iterations) => hits::hits(ground, slice, iterations),
-            Analysis::Salsa => salsa::salsa(ground, slice),
-            Analysis::Harmonic(bits) => harmonic::harmonic(ground, slice, bits),
-            Analysis::Locality => locality::locality(ground, slice),
-            Analysis::Rot(fold) => rot::rot(ground, slice, fold),
-            Analysis::Degrees => degrees::degrees(ground, slice),
-            _ => ground.job.check(Err(Error::Internal("an analysis without a computation over links"))),
+            Analysis::Hits(iterations) => hits::hits(context, slice, iterations),
+            Analysis::Salsa => salsa::salsa(context, slice),
+            Analysis::Harmonic(bits) => harmonic::harmonic(context, slice, bits),
+            Analysis::Locality => locality::locality(context, slice),
+            Analysis::Rot(fold) => rot::rot(context, slice, fold),
+            Analysis::Degrees => degrees::degrees(context, slice),
+            _ => context.job.check(Err(Error::Internal("an analysis without a computation over links"))),
         }
     }
 }

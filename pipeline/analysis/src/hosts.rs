@@ -40,7 +40,7 @@ pub enum Fold {
 
 /// A text that names no fold.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is nothing to fold by; write host, domain or prefix:N")]
+#[error("not a unit: {0:?}; write host, domain or prefix:N")]
 pub struct FoldError(String);
 
 impl Fold {

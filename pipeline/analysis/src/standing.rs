@@ -61,7 +61,7 @@ pub enum Standing {
     Hosts {
         /// The rule that folds URLs.
         #[serde(with = "fold_text")]
-        by: Fold,
+        unit: Fold,
     },
     /// Links to a host that no earlier capture had.
     NewLinks {
@@ -107,7 +107,7 @@ impl fmt::Display for Standing {
         match self {
             Standing::Degrees | Standing::Components => Ok(()),
             Standing::Top { k } => write!(f, " --k {k}"),
-            Standing::Hosts { by } => write!(f, " --by {by}"),
+            Standing::Hosts { unit } => write!(f, " --unit {unit}"),
             Standing::NewLinks { host, subdomains: false } => write!(f, " --host {host}"),
             Standing::NewLinks { host, subdomains: true } => write!(f, " --domain {host}"),
         }

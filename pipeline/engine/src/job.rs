@@ -16,9 +16,9 @@ pub struct Stopped;
 
 /// The shared data of a job; see the head of this file. A handle, cheap to clone.
 #[derive(Clone)]
-pub struct Job(Arc<Shared>);
+pub struct Job(Arc<JobState>);
 
-struct Shared {
+struct JobState {
     error: Mutex<Option<Error>>,
     failed: OnceLock<()>,
     /// The error of a process of the cluster whose connection has ended, and the time from which on the error counts.
@@ -35,7 +35,7 @@ struct Shared {
 impl Job {
     /// `memory_max` is the memory for all `workers` of this process together, in bytes.
     pub fn new(workers: usize, memory_max: usize, scratch: Scratch, progress: Progress) -> Self {
-        Job(Arc::new(Shared {
+        Job(Arc::new(JobState {
             error: Mutex::default(),
             failed: OnceLock::new(),
             gone: Mutex::default(),

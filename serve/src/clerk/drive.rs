@@ -97,7 +97,8 @@ impl Pinned {
             Ask::Backlinks(pages, target) => {
                 let batches = pages[..batch].chunks(batch.div_ceil(BATCHES));
                 let backlinks = try_join_all(batches.map(|pages| self.backlinks_of(pages, target))).await?;
-                Given::Backlinks(backlinks.into_iter().flatten().collect())
+                let linking = pages.iter().copied().zip(backlinks.into_iter().flatten());
+                Given::Backlinks(batch, linking.filter(|(_, backlink)| !backlink.stays.is_empty()).collect())
             }
             Ask::Sources(target, ref uids) => {
                 let (sources, next) = self.sources_of(target, uids).await?;

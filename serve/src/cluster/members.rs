@@ -276,11 +276,11 @@ impl Transport for OverCells {
     async fn open(&self, _: SocketAddr) -> anyhow::Result<Box<dyn Socket>> {
         let receiver = self.receiver.lock().unwrap_or_else(PoisonError::into_inner).take();
         let receiver = receiver.ok_or_else(|| anyhow::anyhow!("the gossip socket is already open"))?;
-        Ok(Box::new(Line { seal: self.seal, sending: self.sending.clone(), receiver, peers: BTreeMap::new() }))
+        Ok(Box::new(GossipLine { seal: self.seal, sending: self.sending.clone(), receiver, peers: BTreeMap::new() }))
     }
 }
 
-struct Line {
+struct GossipLine {
     seal: Seal,
     sending: Sending,
     receiver: mpsc::Receiver<(SocketAddr, ChitchatMessage)>,
@@ -289,7 +289,7 @@ struct Line {
 }
 
 #[tonic::async_trait]
-impl Socket for Line {
+impl Socket for GossipLine {
     async fn send(&mut self, to: SocketAddr, message: ChitchatMessage) -> anyhow::Result<()> {
         let message = self.seal.close(&message);
         self.peers.retain(|_, peer| !peer.is_closed());

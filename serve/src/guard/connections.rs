@@ -31,10 +31,10 @@ pub struct ConnectionLimits {
 
 /// The open connections of a server. Clones share them.
 #[derive(Clone, Default)]
-pub struct Connections(Arc<Shared>);
+pub struct Connections(Arc<Counted>);
 
 #[derive(Default)]
-struct Shared {
+struct Counted {
     open: Mutex<Open>,
     refused: AtomicU64,
     closed_idle: AtomicU64,
@@ -44,7 +44,7 @@ struct Shared {
 struct Open {
     next: u64,
     /// The connections by number.
-    lines: HashMap<u64, (Origin, Arc<Line>)>,
+    lines: HashMap<u64, (Origin, Arc<Connection>)>,
     /// The number of connections of each caller.
     of: HashMap<Origin, usize>,
     /// Whether all connections are cut, now and in future.
@@ -98,7 +98,7 @@ impl Connections {
     /// Closes connections that have been idle for this long.
     pub fn close_idle(&self, after: Duration) {
         let mut open = self.lock();
-        let stale = |line: &Line| line.is_idle() && line.since().elapsed() >= after;
+        let stale = |line: &Connection| line.is_idle() && line.since().elapsed() >= after;
         let idle = open.lines.iter().filter(|(_, (_, line))| stale(line));
         let idle: Vec<u64> = idle.map(|(number, _)| *number).collect();
         idle.into_iter().for_each(|number| self.close(&mut open, number));
@@ -123,7 +123,7 @@ impl Connections {
         }
         let number = open.next;
         open.next += 1;
-        let line = Arc::new(Line::default());
+        let line = Arc::new(Connection::default());
         open.lines.insert(number, (origin, Arc::clone(&line)));
         *open.of.entry(origin).or_default() += 1;
         Some(Seat { number, line, connections: self.clone() })
@@ -146,7 +146,7 @@ impl Connections {
 /// A connection's membership among the open ones, until it is dropped.
 pub(crate) struct Seat {
     number: u64,
-    pub(crate) line: Arc<Line>,
+    pub(crate) line: Arc<Connection>,
     connections: Connections,
 }
 
@@ -158,7 +158,7 @@ impl Drop for Seat {
 
 /// The state of a connection: whether it is cut, and its calls.
 #[derive(Debug)]
-pub(crate) struct Line {
+pub(crate) struct Connection {
     cut: AtomicBool,
     task: AtomicWaker,
     calls: AtomicUsize,
@@ -168,14 +168,14 @@ pub(crate) struct Line {
     used: AtomicBool,
 }
 
-impl Default for Line {
+impl Default for Connection {
     fn default() -> Self {
         let (cut, task, calls) = (AtomicBool::default(), AtomicWaker::new(), AtomicUsize::default());
         Self { cut, task, calls, opened: Instant::now(), last: AtomicU64::default(), used: AtomicBool::default() }
     }
 }
 
-impl Line {
+impl Connection {
     /// Whether the connection is cut. If not, a later cut wakes the task.
     pub(crate) fn is_cut(&self, task: &std::task::Waker) -> bool {
         // Registered first, so that no cut is missed.
@@ -210,7 +210,7 @@ impl Line {
 }
 
 /// A call of a connection, until it is dropped.
-pub(crate) struct Busy(Arc<Line>);
+pub(crate) struct Busy(Arc<Connection>);
 
 impl Drop for Busy {
     fn drop(&mut self) {

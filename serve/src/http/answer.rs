@@ -18,9 +18,6 @@ use crate::shared::Shared;
 
 pub(in crate::http) mod walk;
 
-/// The default and the largest `limit`, in values.
-const LIMIT: u64 = 10_000;
-const LIMIT_MAX: u64 = 1_000_000;
 /// Values whose URLs are looked up in one batch.
 const BATCH: usize = 4096;
 /// Bytes of memory for each counted byte: the values, and their text in JSON.
@@ -72,7 +69,7 @@ impl<V> Answer<V> {
     /// # Errors
     /// BAD_REQUEST if `limit` is invalid.
     pub(in crate::http) fn of(shared: &Shared, params: &Params, start: &Start) -> Result<Self, Status> {
-        let limit = params.limit(LIMIT, LIMIT_MAX)?;
+        let limit = params.limit()?;
         let bytes = shared.bounds.values.saturating_mul(size_of::<u64>());
         Ok(Self::sized(start.position.unwrap_or_default(), limit, bytes))
     }
@@ -158,7 +155,7 @@ impl<V> Answer<V> {
             }
             let first = if uid == self.begin.uid { self.begin.sent } else { 0 };
             if first > values.len() {
-                return Err(bad("resumeKey: not copied from an earlier answer"));
+                return Err(bad("resume_key: not copied from an earlier answer"));
             }
             let end = values.len().min(first.saturating_add(self.values_left));
             self.values_left -= end - first;

@@ -22,14 +22,17 @@ use std::collections::{BTreeMap, HashSet};
 
 use axum::Json;
 use axum::extract::{RawQuery, State};
-use serde_json::{Value as Shown, json};
 use tonic::Status;
+use webstrata_layers::answers::barcode as answers;
+use webstrata_layers::questions::Way;
 use webstrata_layers::record::capture::{gone_after, telling};
 use webstrata_layers::record::join::with_sources;
 use webstrata_layers::{CaptureTime, Direction, InLinks, Lifespan, Precision, RangeLength, Uid, Window, format_digits};
 
-use super::links::is_inward;
+use super::describe::{Call, call};
 use super::question::address::find;
+use super::question::parameter::{Parameter, number};
+use super::question::parameters::{DIRECTION, EPOCH, URL};
 use super::question::params::Params;
 use super::{Refused, pinned};
 use crate::clerk::Pinned;
@@ -38,11 +41,20 @@ use crate::shared::Shared;
 
 pub(super) mod svg;
 
-pub(super) const BARCODE: &[&str] = &["url", "direction", "limit", "epoch"];
+const LIMIT: Parameter = number(
+    "limit",
+    "The most rows in the answer. Rows whose runs are longest in all are kept. 0: as many as one answer may have.",
+    0,
+    100_000,
+)
+.default(5_000)
+.example(&["100"]);
+pub(super) const BARCODE: Call = call::<answers::Barcode>(
+    "barcode",
+    "When each link of a page was there, or each page that links to a URL, in columns for pictures.",
+    &[URL, DIRECTION, LIMIT, EPOCH],
+);
 
-/// The default and the largest `limit`, in rows.
-const LIMIT: u64 = 5000;
-const LIMIT_MAX: u64 = 100_000;
 /// The number of pages per batch of questions for lifespans.
 const SOURCES: usize = 1000;
 
@@ -55,15 +67,13 @@ struct Rest {
 }
 
 impl Rest {
-    fn shown(&self) -> Shown {
-        if self.links == 0 {
-            return Shown::Null;
-        }
+    fn shown(&self) -> Option<answers::Rest> {
         let month = |(start, links): (&i64, &u64)| {
             let digits = format_digits(*start);
-            json!([format!("{}-{}", &digits[..4], &digits[4..6]), links])
+            (format!("{}-{}", &digits[..4], &digits[4..6]), *links)
         };
-        json!({"links": self.links, "months": self.months.iter().map(month).collect::<Vec<_>>()})
+        let months = || self.months.iter().map(month).collect();
+        (self.links > 0).then(|| answers::Rest { links: self.links, months: months() })
     }
 }
 
@@ -97,7 +107,7 @@ struct Barcode {
 
 impl Barcode {
     async fn of(pinned: &Pinned, params: &Params, limit: usize) -> Result<Self, Status> {
-        let is_inward = is_inward(params)?;
+        let is_inward = params.word::<Way>("direction")? == Way::In;
         let (url, uid) = find(pinned, params.required("url")?).await?;
         let captures = pinned.captures(&[uid]).await?.into_values();
         let mut found = Vec::new();
@@ -111,26 +121,32 @@ impl Barcode {
 }
 
 /// `/v1/barcode`.
-pub(super) async fn barcode(State(shared): State<Shared>, RawQuery(query): RawQuery) -> Result<Json<Shown>, Refused> {
-    let params = Params::of(query.as_deref(), BARCODE, &[])?;
-    let limit = params.limit(LIMIT, LIMIT_MAX)?;
-    let pinned = pinned(&shared, params.number("epoch", 1..=u64::MAX)?.unwrap_or(0)).await?;
+pub(super) async fn barcode(
+    State(shared): State<Shared>,
+    RawQuery(query): RawQuery,
+) -> Result<Json<answers::Barcode>, Refused> {
+    let params = Params::of(query.as_deref(), BARCODE.parameters)?;
+    let limit = params.limit()?;
+    let pinned = pinned(&shared, params.epoch()?).await?;
     let Barcode { url, uid, is_inward, captures, rows, rest, found } = Barcode::of(&pinned, &params, limit).await?;
     let mut before = 0;
     let differences = captures.iter().map(|capture| capture.time - std::mem::replace(&mut before, capture.time));
-    let mut shown = json!({
-        "epoch": pinned.epoch(), "url": url, "uid": uid, "direction": if is_inward { "in" } else { "out" },
-        "captures": differences.collect::<Vec<_>>(),
-        "unknown": places(&captures, |capture| !capture.known).collect::<Vec<_>>(),
-        "statuses": statuses(&captures),
-        "replay": shared.http.replay,
-        "links": pinned.urls(&rows.links).await?,
-        "counts": rows.counts, "runs": rows.runs, "rest": rest.shown(),
-    });
-    if is_inward {
-        shown["found"] = json!(found);
-    }
-    Ok(Json(shown))
+    let captured = differences.collect();
+    Ok(Json(answers::Barcode {
+        epoch: pinned.epoch(),
+        url,
+        uid,
+        direction: if is_inward { Way::In } else { Way::Out },
+        captures: captured,
+        unknown: places(&captures, |capture| !capture.known).collect(),
+        statuses: statuses(&captures),
+        replay: shared.http.replay.clone(),
+        links: pinned.urls(&rows.links).await?,
+        first_known: is_inward.then_some(found),
+        counts: rows.counts,
+        runs: rows.runs,
+        rest: rest.shown(),
+    }))
 }
 
 fn places(captures: &[CaptureTime], select: impl Fn(&CaptureTime) -> bool) -> impl Iterator<Item = usize> {

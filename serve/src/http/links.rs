@@ -9,47 +9,46 @@
 
 use axum::Json;
 use axum::extract::{RawQuery, State};
-use serde_json::{Value as Shown, json};
 use tonic::Status;
+use webstrata_layers::answers::links::{self as answers, About, Item, LinkLifespan, List, UnknownLinks};
+use webstrata_layers::questions::Way;
 use webstrata_layers::{
-    AsOf, Batch, Direction, Failures, Lifespan, Match, PageLinks, Precision, Sample, Sampling, Uid, Unknown, Window,
-    format_time,
+    AsOf, Batch, Direction, Lifespan, Match, PageLinks, Precision, Sample, Sampling, Uid, Unknown, Window,
 };
 
 use super::answer::walk::Walk;
 use super::answer::{Answer, Value};
+use super::describe::{Call, call};
 use super::question::address::{find, spellings_of};
-use super::question::matching::{Matching, matched};
+use super::question::matching::Matching;
+use super::question::parameters::{
+    AT, COUNT, DIRECTION, EPOCH, FAILURES, FROM, LIMIT, MATCH, MAX_AGE, PRECISION, RANDOM, RESUME_KEY, SAMPLE, SEED,
+    TO, URL,
+};
 use super::question::params::Params;
 use super::question::resume::Start;
 use super::{Refused, pinned, resume_key};
 use crate::clerk::{Pinned, UidInWindow};
 use crate::protocol::status::{bad, fits_in_parts};
 use crate::shared::Shared;
-use webstrata_layers::read::question::put_unknown;
 
-pub(super) const LINKS: &[&str] = &[
-    "url",
-    "direction",
-    "precision",
-    "from",
-    "to",
-    "at",
-    "maxAge",
-    "failures",
-    "count",
-    "sample",
-    "random",
-    "seed",
-    "limit",
-    "resumeKey",
-    "epoch",
-    "matchType",
-];
-pub(super) const LIFESPANS: &[&str] = &["url", "direction", "from", "to", "limit", "resumeKey", "epoch"];
+pub(super) const LINKS: Call = call::<answers::Links>(
+    "links",
+    "Links of a page, or pages that link to a URL, at a time.",
+    &[
+        URL, DIRECTION, PRECISION, FROM, TO, AT, MAX_AGE, FAILURES, COUNT, SAMPLE, RANDOM, SEED, LIMIT, RESUME_KEY,
+        EPOCH, MATCH,
+    ],
+);
+pub(super) const LIFESPANS: Call = call::<answers::Lifespans>(
+    "lifespans",
+    "Lifespans of the links of a page, or to a URL: the first and the last capture of each run that has the link.",
+    &[URL, DIRECTION, FROM, TO, LIMIT, RESUME_KEY, EPOCH],
+);
 
-/// The largest number of links in a sample.
-const SAMPLE_MAX: u64 = 1_000_000;
+pub(super) mod changed;
+pub(super) mod first;
+
 /// The number of sources per batch of questions for lifespans.
 const SOURCES: usize = 1000;
 /// The number of pages that link to a URL and are held together. Reading each part of the list reads the whole list.
@@ -124,31 +123,30 @@ impl Value for Count {
 }
 
 impl Value for Lifespan {
-    type Shown = Shown;
+    type Shown = LinkLifespan;
 
     fn uid(self) -> Option<Uid> {
         Some(self.link)
     }
 
-    fn show(self, url: &str) -> Shown {
-        json!({"link": url, "first": format_time(self.first), "last": format_time(self.last)})
+    fn show(self, url: &str) -> LinkLifespan {
+        LinkLifespan::of(url.to_owned(), &self)
     }
 }
 
 impl LinkQuestion {
     /// A random sample without a seed gets a seed, which `start` keeps for the next page.
     fn of(params: &Params, start: &mut Start) -> Result<Self, Status> {
-        let inward = is_inward(params)?;
-        let precision = params.choice("precision", [("exact", Precision::Exact), ("range", Precision::Range)])?;
-        let direction = match (inward, params.get("precision")?) {
-            (true, _) => Direction::In(precision),
-            (false, None) => Direction::Out,
-            (false, Some(_)) => return Err(bad("precision: needs direction=in")),
+        let precision = params.word::<Precision>("precision")?;
+        let direction = match (params.word::<Way>("direction")?, params.get("precision")?) {
+            (Way::In, _) => Direction::In(precision),
+            (Way::Out, None) => Direction::Out,
+            (Way::Out, Some(_)) => return Err(bad("precision: needs direction=in")),
         };
         let count = params.flag("count")?;
-        let sample = params.number("sample", 1..=SAMPLE_MAX)?;
+        let sample = params.number("sample")?;
         let random = params.flag("random")?;
-        let seed = params.number("seed", 0..=u64::MAX)?;
+        let seed = params.number("seed")?;
         for (name, is_set) in [("random", random), ("seed", seed.is_some())] {
             if is_set && sample.is_none() {
                 return Err(bad(format!("{name}: needs sample")));
@@ -225,15 +223,13 @@ impl LinkQuestion {
         spellings: &[Uid],
         start: &Start,
         answer: &mut Answer<LinkShown>,
-        shown: &mut Shown,
-    ) -> Result<(), Status> {
+    ) -> Result<List, Status> {
         let question = PageLinks::new(spellings, self.direction, self.window);
         let (mut links, mut unknown) = pinned.answer(question).await?;
         match self.form {
             AnswerForm::Count => {
-                shown["count"] = json!(links.len());
-                self.put_count(shown, unknown.len());
-                return Ok(());
+                let unknown = UnknownLinks::counted(self.way(), unknown.len());
+                return Ok(List::counted(links.len() as u64, unknown));
             }
             AnswerForm::Sample(sample) => sample.draw(spellings.first().copied().unwrap_or_default(), &mut links),
             AnswerForm::All => {}
@@ -242,21 +238,17 @@ impl LinkQuestion {
         links.retain(|&link| link >= first);
         unknown.retain(|&page| page >= first);
         add_each(pinned, &Link::all(&links, &unknown), answer).await?;
-        self.put_links(shown, std::mem::take(&mut answer.items).into_iter().flat_map(|item| item.values).collect());
-        Ok(())
+        Ok(self.list(std::mem::take(&mut answer.items).into_iter().flat_map(|item| item.values).collect()))
     }
 
-    /// Adds the number of unknown pages to an answer that is a count.
-    fn put_count(&self, shown: &mut Shown, unknown: usize) {
-        if unknown > 0 {
-            shown["unknown"] = if self.direction == Direction::Out { json!(true) } else { json!(unknown) };
-        }
+    fn way(&self) -> Way {
+        if self.direction == Direction::Out { Way::Out } else { Way::In }
     }
 
-    fn put_links(&self, shown: &mut Shown, links: Vec<LinkShown>) {
+    fn list(&self, links: Vec<LinkShown>) -> List {
         let (unknown, links): (Vec<_>, Vec<_>) = links.into_iter().partition(|link| link.is_unknown);
-        shown["links"] = links.into_iter().map(|link| link.url).collect();
-        put_unknown(shown, self.direction != Direction::Out, unknown.into_iter().map(|link| link.url).collect());
+        let unknown = UnknownLinks::of(self.way(), unknown.into_iter().map(|link| link.url).collect());
+        List::of(links.into_iter().map(|link| link.url).collect(), unknown)
     }
 
     async fn counts(&self, pinned: &Pinned, uids: &[Uid]) -> Result<Batch<Count>, Status> {
@@ -273,69 +265,50 @@ impl LinkQuestion {
         pinned.answer(Unknown::in_windows(&items, self.direction, links)).await
     }
 
-    fn header(&self, pinned: &Pinned) -> Shown {
-        let direction = if self.direction == Direction::Out { "out" } else { "in" };
-        let mut header = json!({"epoch": pinned.epoch(), "direction": direction});
-        let (from, to, at) = match self.window {
-            Window::Seen { from, to } => (Some(from).filter(|&from| from > i64::MIN), Some(to), None),
-            Window::AsOf(as_of) => {
-                if as_of.since > i64::MIN {
-                    header["since"] = json!(format_time(as_of.since));
-                }
-                if as_of.failures != Failures::default() {
-                    header["failures"] = json!(as_of.failures.name());
-                }
-                (None, None, Some(as_of.time))
-            }
-        };
-        for (name, time) in [("from", from), ("to", to.filter(|&to| to < i64::MAX)), ("at", at)] {
-            if let Some(time) = time {
-                header[name] = json!(format_time(time));
-            }
-        }
-        header
+    fn about(&self, pinned: &Pinned) -> About {
+        About::of(pinned.epoch(), self.way(), self.window)
     }
 }
 
-pub(super) fn is_inward(params: &Params) -> Result<bool, Status> {
-    params.choice("direction", [("out", false), ("in", true)])
-}
-
 /// `/v1/links`.
-pub(super) async fn links(State(shared): State<Shared>, RawQuery(query): RawQuery) -> Result<Json<Shown>, Refused> {
-    let params = Params::of(query.as_deref(), LINKS, &[])?;
+pub(super) async fn links(
+    State(shared): State<Shared>,
+    RawQuery(query): RawQuery,
+) -> Result<Json<answers::Links>, Refused> {
+    let params = Params::of(query.as_deref(), LINKS.parameters)?;
     let mut start = Start::of(shared.cluster.store(), "/v1/links", &params)?;
     let question = LinkQuestion::of(&params, &mut start)?;
-    let matched = matched(&params, "matchType", Match::Exact)?;
+    let matched = params.word::<Match>("match")?;
     let url = params.required("url")?;
     let mut answer = Answer::of(&shared, &params, &start)?;
     let mut counts = Answer::of(&shared, &params, &start)?;
     let pinned = pinned(&shared, start.epoch).await?;
-    let mut shown = question.header(&pinned);
+    let mut about = question.about(&pinned);
+    let shown = |about, list, items, next_page| {
+        Ok(Json(answers::Links { about, list, items, resume_key: resume_key(&start, &pinned, next_page) }))
+    };
     if matched == Match::Exact {
         let (url, uid) = find(&pinned, url).await?;
-        (shown["url"], shown["uid"]) = (json!(url), json!(uid));
+        let about = about.url(url, uid);
         if let AnswerForm::Count = question.form {
             let counted = pinned.degrees(&[uid], question.direction, question.window).await?;
-            shown["count"] = json!(counted.first());
-            question.put_count(&mut shown, question.unknown(&pinned, &[uid], None).await?.values().len());
-            return Ok(Json(shown));
+            let unknown = question.unknown(&pinned, &[uid], None).await?.values().len();
+            let unknown = UnknownLinks::counted(question.way(), unknown);
+            return shown(about, List::counted(counted.first().copied().unwrap_or(0), unknown), None, None);
         }
         match question.form {
             AnswerForm::All => question.add_links(&pinned, uid, &start, &mut answer).await?,
             _ => answer.add(&pinned, &[uid], &question.links(&pinned, &[uid]).await?).await?,
         }
-        question.put_links(&mut shown, answer.items.into_iter().flat_map(|item| item.values).collect());
-        resume_key(&mut shown, &start, &pinned, answer.next_page);
-        return Ok(Json(shown));
+        let list = question.list(answer.items.into_iter().flat_map(|item| item.values).collect());
+        return shown(about, list, None, answer.next_page);
     }
-    shown["matchType"] = json!(matched.name());
+    about.matching = Some(matched);
     if matched == Match::Surt {
         let spellings = spellings_of(&pinned, url).await?;
-        shown["spellings"] = json!(pinned.urls(&spellings).await?);
-        question.add_page(&pinned, &spellings, &start, &mut answer, &mut shown).await?;
-        resume_key(&mut shown, &start, &pinned, answer.next_page);
-        return Ok(Json(shown));
+        about.spellings = Some(pinned.urls(&spellings).await?);
+        let list = question.add_page(&pinned, &spellings, &start, &mut answer).await?;
+        return shown(about, list, None, answer.next_page);
     }
     let Matching { uids, .. } = Matching::of(&pinned, matched, ("url", url)).await?;
     let mut walk = Walk::new(pinned.clone(), uids, question.interval(), start.first_uid());
@@ -343,11 +316,13 @@ pub(super) async fn links(State(shared): State<Shared>, RawQuery(query): RawQuer
         while let Some(uids) = walk.next(&mut counts).await? {
             counts.add(&pinned, &uids, &question.counts(&pinned, &uids).await?).await?;
         }
-        let item =
-            |item: super::answer::Item<u64>| json!({"url": item.url, "uid": item.uid, "count": item.values.first()});
-        shown["items"] = counts.items.into_iter().map(item).collect();
-        resume_key(&mut shown, &start, &pinned, counts.next_page);
-        return Ok(Json(shown));
+        let item = |item: super::answer::Item<u64>| Item {
+            url: item.url,
+            uid: item.uid,
+            list: List::counted(item.values.first().copied().unwrap_or(0), None),
+        };
+        let items = counts.items.into_iter().map(item).collect();
+        return shown(about, List::default(), Some(items), counts.next_page);
     }
     while let Some(uids) = walk.next(&mut answer).await? {
         match question.links(&pinned, &uids).await {
@@ -356,14 +331,10 @@ pub(super) async fn links(State(shared): State<Shared>, RawQuery(query): RawQuer
             Err(status) => return Err(status.into()),
         }
     }
-    let item = |item: super::answer::Item<LinkShown>| {
-        let mut shown = json!({"url": item.url, "uid": item.uid});
-        question.put_links(&mut shown, item.values);
-        shown
-    };
-    shown["items"] = answer.items.into_iter().map(item).collect();
-    resume_key(&mut shown, &start, &pinned, answer.next_page);
-    Ok(Json(shown))
+    let item =
+        |item: super::answer::Item<LinkShown>| Item { url: item.url, uid: item.uid, list: question.list(item.values) };
+    let items = answer.items.into_iter().map(item).collect();
+    shown(about, List::default(), Some(items), answer.next_page)
 }
 
 /// Adds links to an answer, each as a separate value.
@@ -374,9 +345,12 @@ async fn add_each(pinned: &Pinned, links: &[Link], answer: &mut Answer<LinkShown
 }
 
 /// `/v1/lifespans`.
-pub(super) async fn lifespans(State(shared): State<Shared>, RawQuery(query): RawQuery) -> Result<Json<Shown>, Refused> {
-    let params = Params::of(query.as_deref(), LIFESPANS, &[])?;
-    let inward = is_inward(&params)?;
+pub(super) async fn lifespans(
+    State(shared): State<Shared>,
+    RawQuery(query): RawQuery,
+) -> Result<Json<answers::Lifespans>, Refused> {
+    let params = Params::of(query.as_deref(), LIFESPANS.parameters)?;
+    let inward = params.word::<Way>("direction")? == Way::In;
     let start = Start::of(shared.cluster.store(), "/v1/lifespans", &params)?;
     let (from, to) = params.interval()?.unwrap_or((i64::MIN, i64::MAX));
     let url = params.required("url")?;
@@ -420,9 +394,7 @@ pub(super) async fn lifespans(State(shared): State<Shared>, RawQuery(query): Raw
         lifespans.push(&found.values().iter().copied().filter(is_in_window).collect::<Vec<_>>());
         answer.add(&pinned, &[uid], &lifespans).await?;
     }
-    let mut shown = question.header(&pinned);
-    (shown["url"], shown["uid"]) = (json!(url), json!(uid));
-    shown["lifespans"] = answer.items.into_iter().flat_map(|item| item.values).collect();
-    resume_key(&mut shown, &start, &pinned, answer.next_page);
-    Ok(Json(shown))
+    let lifespans = answer.items.into_iter().flat_map(|item| item.values).collect();
+    let resume_key = resume_key(&start, &pinned, answer.next_page);
+    Ok(Json(answers::Lifespans { about: question.about(&pinned).url(url, uid), lifespans, resume_key }))
 }

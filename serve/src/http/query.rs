@@ -20,6 +20,8 @@ use futures_util::stream::{StreamExt, TryStreamExt, unfold};
 use futures_util::{FutureExt, Stream};
 
 use self::lines::{LINE_MAX, Line, Lines};
+use super::describe::{Answer as Form, Call};
+use super::question::parameters::EPOCH;
 use super::question::params::Params;
 use super::{Refused, pinned};
 use crate::answering::{Answering, BATCH, Long, failure_of};
@@ -29,7 +31,14 @@ use webstrata_url::canonical;
 
 pub(super) mod lines;
 
-pub(super) const QUERY: &[&str] = &["epoch"];
+pub(super) const QUERY: Call = Call {
+    id: "query",
+    summary: "Many questions, one JSON line each. Answers are lines in the same order and of one epoch, sent as they \
+        are found.",
+    about: None,
+    parameters: &[EPOCH],
+    answer: Form::Lines,
+};
 
 /// `/v1/query`.
 pub(super) async fn query(
@@ -37,8 +46,8 @@ pub(super) async fn query(
     RawQuery(query): RawQuery,
     request: Request,
 ) -> Result<Response, Refused> {
-    let params = Params::of(query.as_deref(), QUERY, &[])?;
-    let pinned = pinned(&shared, params.number("epoch", 1..=u64::MAX)?.unwrap_or(0)).await?;
+    let params = Params::of(query.as_deref(), QUERY.parameters)?;
+    let pinned = pinned(&shared, params.epoch()?).await?;
     let body = request.into_body().into_data_stream().map_err(axum::Error::into_inner);
     let long = Long::Refused { bytes_max: shared.bounds.values.saturating_mul(size_of::<u64>()) };
     let answers =
@@ -75,7 +84,9 @@ impl Answers {
         let mut out = Vec::new();
         for (question, answer) in &answers {
             let answer = answer.as_ref().map_or_else(failure_of, Clone::clone);
-            out.extend_from_slice(question.line(self.answering.epoch(), answer).to_string().as_bytes());
+            if let Err(error) = serde_json::to_writer(&mut out, &question.line(self.answering.epoch(), answer)) {
+                return Some(Err(error.into()));
+            }
             out.push(b'\n');
         }
         (!answers.is_empty()).then_some(Ok(out))
@@ -112,7 +123,8 @@ fn question_of(line: Line) -> Asked {
 mod tests {
     use super::*;
     use webstrata_layers::Window;
-    use webstrata_layers::read::question::{Kind, Way};
+    use webstrata_layers::questions::Way;
+    use webstrata_layers::read::question::Kind;
 
     #[test]
     fn lines_are_read_as_the_command_line_reads_them() {

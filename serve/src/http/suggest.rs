@@ -12,50 +12,64 @@ use std::ops::Range;
 
 use axum::Json;
 use axum::extract::{RawQuery, State};
-use serde_json::{Value as Shown, json};
 use tonic::Status;
+use webstrata_layers::answers::Time;
+use webstrata_layers::answers::names::{Suggested, SuggestedHost, SuggestedPage};
 use webstrata_layers::record::key;
-use webstrata_layers::{CaptureTime, Direction, Precision, Uid, Window, format_time};
+use webstrata_layers::{CaptureTime, Direction, Precision, Uid, Window};
 
+use super::describe::{Call, call};
+use super::question::parameter::{Parameter, number, text};
+use super::question::parameters::EPOCH;
 use super::question::params::Params;
 use super::{Refused, pinned};
 use crate::clerk::Pinned;
 use crate::shared::Shared;
 
-pub(super) const SUGGEST: &[&str] = &["q", "limit", "epoch"];
+const Q: Parameter =
+    text("q", "The text; without it, the pages with the most captures and the hosts with the most URLs.")
+        .example(&["a.exa"]);
+const LIMIT: Parameter =
+    number("limit", "The most pages, and the most hosts, in the answer. 0: as many as one answer may have.", 0, 100)
+        .default(9)
+        .example(&["5"]);
+pub(super) const SUGGEST: Call = call::<Suggested>(
+    "suggest",
+    "URLs and hosts to offer for a URL, a host, or a part of one; captured pages first.",
+    &[Q, LIMIT, EPOCH],
+);
 
-/// The default and the largest `limit`, in pages and in hosts.
-const LIMIT: u64 = 9;
-const LIMIT_MAX: u64 = 100;
 /// The largest number of URLs that are checked for captures.
 const LOOK: u64 = 1 << 14;
 
 /// `/v1/suggest`.
-pub(super) async fn suggest(State(shared): State<Shared>, RawQuery(query): RawQuery) -> Result<Json<Shown>, Refused> {
-    let params = Params::of(query.as_deref(), SUGGEST, &[])?;
-    let limit = params.limit(LIMIT, LIMIT_MAX)?;
+pub(super) async fn suggest(
+    State(shared): State<Shared>,
+    RawQuery(query): RawQuery,
+) -> Result<Json<Suggested>, Refused> {
+    let params = Params::of(query.as_deref(), SUGGEST.parameters)?;
+    let limit = params.limit()?;
     // An empty text is a valid question here; other parameters refuse it.
     let text = params.all("q").next().unwrap_or_default().trim();
-    let pinned = pinned(&shared, params.number("epoch", 1..=u64::MAX)?.unwrap_or(0)).await?;
+    let pinned = pinned(&shared, params.epoch()?).await?;
     let hosts = pinned.hosts(host_part(text), u32::try_from(limit).unwrap_or(u32::MAX)).await?;
     let pages =
         if text.is_empty() { pinned.busiest(limit).await? } else { pages(&pinned, text, &hosts, limit).await? };
     let uids: Vec<Uid> = pages.iter().map(|(uid, _)| *uid).collect();
     let urls = pinned.urls(&uids).await?;
     let in_links = pinned.degrees(&uids, Direction::In(Precision::Exact), Window::ALWAYS).await?;
-    let page = |(((_, captures), url), in_links): ((&(Uid, Vec<CaptureTime>), &String), u64)| {
-        let mut shown = json!({"url": url, "captures": captures.len(), "inlinks": in_links});
-        if let (Some(first), Some(last)) = (captures.first(), captures.last()) {
-            (shown["first"], shown["last"]) = (json!(format_time(first.time)), json!(format_time(last.time)));
-        }
-        shown
+    let page = |(((_, captures), url), inlinks): ((&(Uid, Vec<CaptureTime>), String), u64)| SuggestedPage {
+        url,
+        captures: captures.len(),
+        inlinks,
+        first: captures.first().map(|capture| Time(capture.time)),
+        last: captures.last().map(|capture| Time(capture.time)),
     };
-    let hosts: Vec<Shown> = hosts.iter().map(|(host, urls)| json!({"host": host, "urls": urls})).collect();
-    Ok(Json(json!({
-        "epoch": pinned.epoch(),
-        "pages": pages.iter().zip(&urls).zip(in_links).map(page).collect::<Vec<_>>(),
-        "hosts": hosts,
-    })))
+    Ok(Json(Suggested {
+        epoch: pinned.epoch(),
+        pages: pages.iter().zip(urls).zip(in_links).map(page).collect(),
+        hosts: hosts.into_iter().map(|(host, urls)| SuggestedHost { host, urls }).collect(),
+    }))
 }
 
 /// The part of a text that may be part of a host name.

@@ -28,7 +28,7 @@ pub(crate) fn put_backlink(lists: &mut BacklinkLists, at: u32, backlink: &Backli
     for stay in &backlink.stays {
         lists.firsts.push(stay.first);
         lists.lasts.push(stay.last);
-        lists.gone_after.push(stay.gone.map_or(0, |gone| gone.abs_diff(stay.last)));
+        lists.gone_after.push(stay.until.map_or(0, |until| until.abs_diff(stay.last)));
         lists.began.push(began_to(stay.began).into());
     }
     for &(first, last) in &backlink.unknown {
@@ -51,8 +51,8 @@ pub(crate) fn take_backlinks(lists: &BacklinkLists) -> Option<Vec<Backlink>> {
     for (&count, &targets) in stay_counts.iter().zip(targets) {
         let end = at + count as usize;
         let stay = |at: usize| {
-            let gone = (gone_after[at] > 0).then(|| lasts[at].saturating_add_unsigned(gone_after[at]));
-            Some(Stay { first: firsts[at], last: lasts[at], gone, began: began_of(began[at])? })
+            let until = (gone_after[at] > 0).then(|| lasts[at].saturating_add_unsigned(gone_after[at]));
+            Some(Stay { first: firsts[at], last: lasts[at], until, began: began_of(began[at])? })
         };
         let stays = (at..end).map(stay).collect::<Option<_>>()?;
         backlinks.push(Backlink { stays, unknown: Vec::new(), targets });
@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn backlinks_come_back() {
-        let stay = |first, last, gone, began| Stay { first, last, gone, began };
+        let stay = |first, last, until, began| Stay { first, last, until, began };
         let backlinks = [
             Backlink::default(),
             Backlink {

@@ -1,4 +1,4 @@
-//! Resume tokens: where a partial answer continues. HTTP calls a token `resumeKey`, gRPC calls it `page_token`.
+//! Resume tokens: where a partial answer continues. HTTP calls a token `resume_key`, gRPC calls it `page_token`.
 //!
 //! A token is opaque text in hexadecimal digits: the epoch, a position in the answer, and the fingerprint of the
 //! question. Epochs never change, so a token always gives exactly the rest of its answer, even after a newer epoch is

@@ -1,5 +1,8 @@
 //! How calls fail: gRPC statuses with a machine-readable reason. The head of `webstrata.proto` lists the reasons.
 
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use tonic::{Code, Status};
 use tonic_types::StatusExt;
 use webstrata_layers::Error as LayersError;
@@ -7,109 +10,92 @@ use webstrata_layers::Error as LayersError;
 use crate::protocol::refusal::{DOMAIN, refusal};
 use webstrata_cells::Error;
 
-/// Why a call failed. Every gRPC client understands the code; clients of Webstrata also read the reason.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reason {
+/// Makes [`Reason`] of lines with a description, a name, and the gRPC code.
+macro_rules! reasons {
+    ($(#[doc = $about:literal] $reason:ident = $name:literal, $code:ident;)+) => {
+        /// Why a call failed. Every gRPC client understands the code; clients of Webstrata also read the reason.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Reason {
+            $(#[doc = $about] $reason),+
+        }
+
+        impl Reason {
+            /// All reasons.
+            pub const ALL: [Self; [$($name),+].len()] = [$(Self::$reason),+];
+
+            /// The name of the reason in messages.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$reason => $name),+
+                }
+            }
+
+            /// What the reason means, in one sentence.
+            pub fn about(self) -> &'static str {
+                let about = match self {
+                    $(Self::$reason => $about),+
+                };
+                about.trim_start()
+            }
+
+            /// The gRPC code of the reason.
+            pub fn code(self) -> Code {
+                match self {
+                    $(Self::$reason => Code::$code),+
+                }
+            }
+        }
+    };
+}
+
+reasons! {
     /// The request is invalid.
-    BadRequest,
+    BadRequest = "BAD_REQUEST", InvalidArgument;
     /// The epoch does not have the UID.
-    UnknownUid,
+    UnknownUid = "UNKNOWN_UID", InvalidArgument;
     /// The epoch does not have the URL.
-    NotInStore,
+    NotInStore = "NOT_IN_STORE", NotFound;
     /// The HTTP path does not exist.
-    NoSuchPath,
+    NoSuchPath = "NO_SUCH_PATH", NotFound;
     /// The HTTP path does not allow the method.
-    WrongMethod,
+    WrongMethod = "WRONG_METHOD", Unimplemented;
     /// The epoch is no longer served.
-    EpochRetired,
+    EpochRetired = "EPOCH_RETIRED", FailedPrecondition;
     /// The epoch is not served yet.
-    EpochUnknown,
+    EpochUnknown = "EPOCH_UNKNOWN", FailedPrecondition;
     /// UIDs of the epoch cannot be translated.
-    NoTranslation,
+    NoTranslation = "NO_TRANSLATION", FailedPrecondition;
     /// The server serves another store than the caller expects.
-    OtherStore,
-    /// The request has too many items.
-    BatchTooLarge,
-    /// The answer would have too many values.
-    AnswerTooLarge,
-    /// Too many calls run and wait.
-    Overloaded,
+    OtherStore = "OTHER_STORE", FailedPrecondition;
+    /// The request has too many items: ask for fewer, because a repeat fails again.
+    BatchTooLarge = "BATCH_TOO_LARGE", OutOfRange;
+    /// The answer would have too many values: ask for less, because a repeat fails again.
+    AnswerTooLarge = "ANSWER_TOO_LARGE", OutOfRange;
+    /// Too many calls run and wait, or other calls hold the memory: repeat later.
+    Overloaded = "OVERLOADED", ResourceExhausted;
     /// The call has no valid bearer token.
-    BadToken,
+    BadToken = "BAD_TOKEN", Unauthenticated;
     /// The call names a host that is not this server's.
-    OtherHost,
-    /// No epoch is ready, or no server answers for a cell.
-    NotReady,
-    /// The server does not have the cell.
-    CellNotHere,
+    OtherHost = "OTHER_HOST", PermissionDenied;
+    /// No epoch is ready, or no server answers for a cell: repeat later.
+    NotReady = "NOT_READY", Unavailable;
+    /// The server does not have the cell: repeat later.
+    CellNotHere = "CELL_NOT_HERE", Unavailable;
     /// A cell, a layer or another file of the store is damaged.
-    Damaged,
+    Damaged = "DAMAGED", DataLoss;
+}
+
+impl JsonSchema for Reason {
+    fn schema_name() -> Cow<'static, str> {
+        "Reason".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string", "description": "Why a call failed.", "enum": Self::ALL.map(Self::name)})
+    }
 }
 
 impl Reason {
-    /// All reasons.
-    pub const ALL: [Self; 17] = [
-        Self::BadRequest,
-        Self::UnknownUid,
-        Self::NotInStore,
-        Self::NoSuchPath,
-        Self::WrongMethod,
-        Self::EpochRetired,
-        Self::EpochUnknown,
-        Self::NoTranslation,
-        Self::OtherStore,
-        Self::BatchTooLarge,
-        Self::AnswerTooLarge,
-        Self::Overloaded,
-        Self::BadToken,
-        Self::OtherHost,
-        Self::NotReady,
-        Self::CellNotHere,
-        Self::Damaged,
-    ];
-
-    /// The name of the reason in messages.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::BadRequest => "BAD_REQUEST",
-            Self::UnknownUid => "UNKNOWN_UID",
-            Self::NotInStore => "NOT_IN_STORE",
-            Self::NoSuchPath => "NO_SUCH_PATH",
-            Self::WrongMethod => "WRONG_METHOD",
-            Self::EpochRetired => "EPOCH_RETIRED",
-            Self::EpochUnknown => "EPOCH_UNKNOWN",
-            Self::NoTranslation => "NO_TRANSLATION",
-            Self::OtherStore => "OTHER_STORE",
-            Self::BatchTooLarge => "BATCH_TOO_LARGE",
-            Self::AnswerTooLarge => "ANSWER_TOO_LARGE",
-            Self::Overloaded => "OVERLOADED",
-            Self::BadToken => "BAD_TOKEN",
-            Self::OtherHost => "OTHER_HOST",
-            Self::NotReady => "NOT_READY",
-            Self::CellNotHere => "CELL_NOT_HERE",
-            Self::Damaged => "DAMAGED",
-        }
-    }
-
-    /// The gRPC code of the reason.
-    pub fn code(self) -> Code {
-        match self {
-            Self::BadRequest | Self::UnknownUid => Code::InvalidArgument,
-            Self::NotInStore | Self::NoSuchPath => Code::NotFound,
-            Self::WrongMethod => Code::Unimplemented,
-            Self::EpochRetired | Self::EpochUnknown | Self::NoTranslation | Self::OtherStore => {
-                Code::FailedPrecondition
-            }
-            // A repeat cannot succeed, so this is not a code after which clients and proxies repeat a call.
-            Self::BatchTooLarge | Self::AnswerTooLarge => Code::OutOfRange,
-            Self::Overloaded => Code::ResourceExhausted,
-            Self::BadToken => Code::Unauthenticated,
-            Self::OtherHost => Code::PermissionDenied,
-            Self::NotReady | Self::CellNotHere => Code::Unavailable,
-            Self::Damaged => Code::DataLoss,
-        }
-    }
-
     /// The reason in the status of a server; `None` for the status of a proxy or a transport.
     pub fn of(status: &Status) -> Option<Self> {
         let info = status.get_details_error_info().filter(|info| info.domain == DOMAIN)?;

@@ -103,17 +103,17 @@ pub(super) async fn neighbourhood(
 
 /// The ways that a request asks for.
 pub(super) async fn ways(pinned: &Pinned, request: &proto::GetWaysRequest) -> Result<proto::GetWaysResponse, Status> {
-    if request.links_max > LINKS_MAX.into() {
-        return Err(bad(format!("links_max: {} is above {LINKS_MAX}", request.links_max)));
+    if request.hops > LINKS_MAX.into() {
+        return Err(bad(format!("hops: {} is above {LINKS_MAX}", request.hops)));
     }
-    let ends = (Uid(request.from), Uid(request.to));
+    let ends = (Uid(request.uid), Uid(request.target));
     let as_of = AsOf::new(request.at.unwrap_or(i64::MAX));
     if u64::from(request.limit) > WAYS_MAX {
         return Err(bad(format!("limit: {} is above {WAYS_MAX}", request.limit)));
     }
-    let links_max = if request.links_max == 0 { LINKS.into() } else { request.links_max as usize };
+    let hops = if request.hops == 0 { LINKS.into() } else { request.hops as usize };
     let limit = limit_of(request.limit, WAYS_MAX);
-    let found = pinned.answer(WaySearch::new(ends, as_of, links_max, limit)).await?;
+    let found = pinned.answer(WaySearch::new(ends, as_of, hops, limit)).await?;
     Ok(proto::GetWaysResponse {
         epoch: pinned.epoch(),
         links: found.links.and_then(|links| u32::try_from(links).ok()),

@@ -47,7 +47,7 @@ async fn backlink_question(pinned: &Pinned, request: &proto::GetBacklinksRequest
     let unit = unit_of(request.unit)?;
     let event = match asked::Event::try_from(request.event).map_err(|_| none("event", request.event))? {
         asked::Event::Any => Event::Any,
-        asked::Event::Came => Event::Came,
+        asked::Event::Gained => Event::Gained,
         asked::Event::New => Event::New,
         asked::Event::Returned => Event::Returned,
         asked::Event::Lost => Event::Lost,
@@ -86,7 +86,7 @@ fn referrer((row, page): (Referrer, String)) -> proto::Referrer {
     let stay = |stay: &Stay| proto::Stay {
         first: stay.first,
         last: stay.last,
-        gone: stay.gone,
+        until: stay.until,
         began: began_to(stay.began).into(),
     };
     let unknown =

@@ -445,7 +445,7 @@ async fn list(
 ) -> Result<(), Status> {
     let mut allowed = if request.limit == 0 { u64::MAX } else { request.limit };
     for uids in uid_intervals {
-        let mut rest = uids.start.max(Uid(request.first))..uids.end;
+        let mut rest = uids.start.max(Uid(request.first_uid))..uids.end;
         while !rest.is_empty() && allowed > 0 {
             let (mut uids, after) = match interval {
                 Some(interval) => pinned.captured(rest, interval).await?,

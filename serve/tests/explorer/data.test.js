@@ -62,7 +62,7 @@ test("runs of links have times, and how they began and ended", () => {
 });
 
 test("runs of in-links are times", () => {
-  const answer = { ...OUT, direction: /** @type {const} */ ("in"), counts: [1, 2], found: [10, 5] };
+  const answer = { ...OUT, direction: /** @type {const} */ ("in"), counts: [1, 2], first_known: [10, 5] };
   const { rows, outward } = barcode({ ...answer, runs: [10, 20, 30, 6, 7, 8, 9, 9, 0] });
   assert.ok(!outward);
   assert.deepEqual(
@@ -200,7 +200,7 @@ test("what an address says of rows is a question to the server", () => {
   );
   const parameters = new URLSearchParams(asked.split("?")[1]);
   assert.deepEqual(Object.fromEntries(parameters), {
-    ...{ from: "2008", url: "a.example", matchType: "domain", unit: "host", internal: "true", order: "first" },
+    ...{ from: "2008", url: "a.example", match: "domain", unit: "host", internal: "true", order: "first" },
     ...{ event: "lost", limit: "7" },
   });
   assert.ok(!question({ url: "a", match: "exact" }, choice, { from: "soon", to: "" }).includes("from"));
@@ -208,7 +208,7 @@ test("what an address says of rows is a question to the server", () => {
 
 /** @param {string} page @param {[string, string, string?][]} stays */
 const referrer = (page, stays) =>
-  rowOf({ page, targets: 1, stays: stays.map(([first, last, gone]) => ({ first, last, gone, began: "new" })) });
+  rowOf({ page, targets: 1, stays: stays.map(([first, last, until]) => ({ first, last, until, began: "new" })) });
 
 test("rows of two targets are one list, in which each referrer stands once", () => {
   const a = [

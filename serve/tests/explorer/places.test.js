@@ -141,11 +141,11 @@ test("the chart of backlinks leaves room for its columns", () => {
  * @type {Neighbourhood}
  */
 const AROUND = {
-  ...{ epoch: 1, url: "http://x.example/", unit: "page", centre: 0, leftOut: 0, unread: 0, urls: [] },
+  ...{ epoch: 1, url: "http://x.example/", unit: "page", centre: 0, left_out: 0, unread: 0, urls: [] },
   nodes: ["http://x.example/", "http://a.example/", "http://b.example/", "http://c.example/"],
   domains: ["x.example", "a.example", "b.example", "c.example"],
   domain: [0, 1, 2, 3],
-  notCaptured: [3],
+  not_captured: [3],
   links: {
     ...{ source: [0, 0, 2], target: [1, 2, 3] },
     ...{ from: [DAY, 2 * DAY, 2 * DAY], until: [3 * DAY, null, null], unknown: [null, null, 4 * DAY] },
@@ -186,7 +186,7 @@ test("sectors share the circle, and each node is in that of its domain", () => {
   const domains = ["home.example", ...Array.from({ length: 30 }, (_, place) => `d${place}.example`)];
   const others = nodes.map((_, place) => place).slice(1);
   const { sectors, sectorOf, angle, radius } = surroundings({
-    ...{ ...AROUND, nodes, domains, notCaptured: [] },
+    ...{ ...AROUND, nodes, domains, not_captured: [] },
     domain: nodes.map((_, place) => (place ? 1 + (((place - 1) * (place - 1)) % 30) : 0)),
     links: { source: others.map(() => 0), target: others, from: others.map(() => 0), until: others.map(() => null) },
   });

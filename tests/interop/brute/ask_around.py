@@ -121,7 +121,7 @@ def over_http(world, question):
     got = world.json("/v1/neighbourhood", asked | ({"at": question["at"][0]} if question["at"] else {}))
     if json_of(got):
         return NOT_IN_STORE
-    assert got["nodes"][got["centre"]] == question["url"] and not got["leftOut"] and not got["unread"], got
+    assert got["nodes"][got["centre"]] == question["url"] and not got["left_out"] and not got["unread"], got
     links = got["links"]
     return in_columns(
         got["nodes"], links["source"], links["target"], links["from"], links["until"], links.get("unknown"), question
@@ -232,7 +232,7 @@ def ways_http(world, question):
     )
     if json_of(got):
         return NOT_IN_STORE
-    return ways_shown(world, question, got["ways"], all_unknown(world, question, got, "unknownPages"))
+    return ways_shown(world, question, got["ways"], all_unknown(world, question, got, "unknown_pages"))
 
 
 def ways_grpc(world, question):
@@ -240,10 +240,10 @@ def ways_grpc(world, question):
         return NOT_IN_STORE
     got = world.grpc.GetWays(
         world.pb.GetWaysRequest(
-            **{"from": world.uids[question["url"]]},
-            to=world.uids[question["target"]],
+            uid=world.uids[question["url"]],
+            target=world.uids[question["target"]],
             at=question["at"][1] if question["at"] else None,
-            links_max=question["hops"] or 0,
+            hops=question["hops"] or 0,
             limit=question["limit"] or 10
         )
     )
@@ -294,7 +294,7 @@ def uids_command(world, question):
 
 
 def uids_http(world, question):
-    asked = {} if question["match"] == "all" else {"url": question["url"], "matchType": question["match"]}
+    asked = {} if question["match"] == "all" else {"url": question["url"], "match": question["match"]}
     parts = world.pages("/v1/urls", asked | fields(question["window"]), question["limit"])
     if json_of(parts[0]):
         return NOT_IN_STORE if question["match"] == "exact" else []

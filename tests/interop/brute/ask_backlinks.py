@@ -9,7 +9,7 @@ from brute.ask_pages import stamp
 from brute.model import FOREVER, below, domain, host, iso, matches, moment, second
 from brute.question import NOT_IN_STORE, Kind, a_time, a_url, forever, json_of, refused, rpc
 
-EVENTS = ["any", "came", "new", "returned", "lost", "standing"]
+EVENTS = ["any", "gained", "new", "returned", "lost", "standing"]
 UNITS = ["page", "host", "domain"]
 MATCHES = ["exact", "prefix", "host", "domain"]
 ORDERS = ["first", "last", "most", "key"]
@@ -27,7 +27,7 @@ def make(rng, world):
         "internal": rng.random() < 0.5,
         "unit": rng.choice(UNITS),
         "by": rng.choice(["day", "month", "year"]),
-        "event": rng.choice(["any", "any", "new", "returned", "lost", "standing", "came"]),
+        "event": rng.choice(["any", "any", "new", "returned", "lost", "standing", "gained"]),
         "order": rng.choice(ORDERS),
         "limit": rng.choice([None, None, 1, 2]),
     }
@@ -146,7 +146,7 @@ def has_event(row, event, first, last):
     if event == "standing":
         return state(row, last) == "yes"
     for stay in row["stays"]:
-        came = within(stay["first"]) and (event in ("any", "came") or stay["began"] == event)
+        came = within(stay["first"]) and (event in ("any", "gained") or stay["began"] == event)
         if came or (event in ("any", "lost") and within(stay["gone"])):
             return True
     return False
@@ -244,7 +244,8 @@ def flags(question):
     return found
 
 
-def shaped(row, question):
+def shaped(row, end):
+    """A row of an answer, in which `end` names the first capture without the link."""
     page = [row["page"]] if row.get("page") else []
     return {
         "page": page,
@@ -253,7 +254,7 @@ def shaped(row, question):
         "targets": row["targets"],
         "links": row["links"],
         "unknown": [tuple(u) for u in row.get("unknown", [])],
-        "stays": [(s["first"], s["last"], s["gone"], s["began"]) for s in row["stays"]],
+        "stays": [(s["first"], s["last"], s[end], s["began"]) for s in row["stays"]],
     }
 
 
@@ -276,11 +277,11 @@ def sort_rows(world, question, rows):
 
 def command(at_server):
     def ask(world, question):
-        event = {"any": [], "came": []}.get(question["event"], ["--" + question["event"]])
+        event = {"any": [], "gained": []}.get(question["event"], ["--" + question["event"]])
         done = world.command(at_server, "backlinks", question["url"], *flags(question), *event, "--format", "json")
         if refused(done):
             return NOT_IN_STORE
-        rows = [shaped(json.loads(line), question) for line in done[1].splitlines()]
+        rows = [shaped(json.loads(line), "until") for line in done[1].splitlines()]
         return {"rows": sort_rows(world, question, rows)}
 
     return ask
@@ -295,7 +296,7 @@ def by_command(at_server):
     def ask(world, question):
         plain = {**question, "from": None, "to": None}
         done = world.command(
-            at_server, "backlinks", question["url"], *flags(plain), "--by", question["by"], "--format", "csv"
+            at_server, "backlinks", question["url"], *flags(plain), "--period", question["by"], "--format", "csv"
         )
         if refused(done):
             return NOT_IN_STORE
@@ -323,21 +324,21 @@ def ordered(question, rows):
 def over_http(world, question):
     asked = {
         "url": question["url"],
-        "matchType": question["match"],
+        "match": question["match"],
         "unit": question["unit"],
         "event": question["event"],
         "internal": str(question["internal"]).lower(),
         "order": question["order"],
-        "by": "month" if question["by"] == "day" else question["by"],
+        "period": "month" if question["by"] == "day" else question["by"],
     }
     asked |= {end: question[end][0] for end in ("from", "to") if question[end]}
     if question["source"]:
-        asked |= {"source": question["source"], "sourceMatch": question["source_match"]}
+        asked |= {"source": question["source"], "source_match": question["source_match"]}
     parts = world.pages("/v1/backlinks", asked, question["limit"])
     if json_of(parts[0]):
         return NOT_IN_STORE
     one = parts[0]
-    rows = [shaped(row, question) for part in parts for row in part["rows"]]
+    rows = [shaped(row, "until") for part in parts for row in part["rows"]]
     ordered(question, rows)
     days = [second((day.replace("-", "") + "0101")[:8] + "000000") for day in one["periods"]]
     columns = [one[name] for name in ("standing", "unknown", "found", "new", "returned", "lost")]
@@ -346,8 +347,8 @@ def over_http(world, question):
     return {
         "rows": sort_rows(world, question, rows),
         "pages": one["pages"],
-        "total": one["rowsTotal"],
-        "selected": one["rowsSelected"],
+        "total": one["rows_total"],
+        "selected": one["rows_selected"],
         "periods": list(zip(days, *columns, strict=True)),
         "hosts": sorted(hosts),
         "targets": one["targets"],
@@ -390,7 +391,7 @@ def over_grpc(world, question):
             {
                 "first": s.first,
                 "last": s.last,
-                "gone": s.gone if s.HasField("gone") else None,
+                "gone": s.until if s.HasField("until") else None,
                 "began": ["found", "new", "returned"][s.began],
             }
             for s in row.stays

@@ -84,7 +84,7 @@ def query_fields(question):
         "op": "links",
         "url": question["url"],
         "direction": question["direction"],
-        **fields(question["window"], "max_age"),
+        **fields(question["window"]),
     }
 
 
@@ -328,7 +328,7 @@ def matching_http(world, question):
     asked = {
         "url": question["url"],
         "direction": question["direction"],
-        "matchType": question["match"],
+        "match": question["match"],
         **fields(question["window"]),
     }
     items, order = {}, []
@@ -408,7 +408,7 @@ def spellings_http(world, question):
     asked = {
         "url": question["url"],
         "direction": question["direction"],
-        "matchType": "surt",
+        "match": "surt",
         **fields(question["window"]),
     }
     parts = world.pages("/v1/links", asked, question["limit"])

@@ -75,8 +75,9 @@ def command(at_server):
         done = world.command(at_server, "captures", question["url"], "--format", "json")
         if refused(done):
             return NOT_IN_STORE
-        got = json.loads(done[1])
-        return three(got["captures"], got["statuses"], got["unknown"])
+        got = json.loads(done[1])["captures"]
+        assert {own["url"] for own in got} <= {question["url"]}, got
+        return [(own["time"], own["status"], own["known"]) for own in got]
 
     return ask
 
@@ -128,11 +129,11 @@ def spellings_query(world, question):
 
 
 def over_http(world, question):
-    asked = {"url": question["url"], "matchType": question["match"], **fields(question["window"])}
+    asked = {"url": question["url"], "match": question["match"], **fields(question["window"])}
     parts = world.pages("/v1/captures", asked, question["limit"])
     if json_of(parts[0]):
         return NOT_IN_STORE if question["match"] in ("exact", "surt") else []
-    got = [(c["url"], c["timestamp"], c["status"], c["known"]) for part in parts for c in part["captures"]]
+    got = [(c["url"], c["time"], c["status"], c["known"]) for part in parts for c in part["captures"]]
     order = [c[1] if question["match"] == "surt" else (world.uids[c[0]], c[1]) for c in got]
     assert order == sorted(order), f"out of order: {got}"
     if question["limit"]:
@@ -273,11 +274,20 @@ def changed_command(at_server):
         if refused(done):
             return NOT_IN_STORE
         got = json.loads(done[1])
-        assert got["changed"] == [iso(at) for _, at in question["dates"]], got
-        unknown = [question["url"]] if got["unknown"] is True else got["unknown"] or []
-        return {"gained": sorted(got["gained"]), "lost": sorted(got["lost"]), "unknown": sorted(unknown)}
+        assert [got["from_date"], got["to_date"]] == [iso(at) for _, at in question["dates"]], got
+        return changes_of(world, question, [got])
 
     return ask
+
+
+def changes_of(world, question, parts):
+    """The changes of an answer in parts, by kind."""
+    changes = [c for part in parts for c in part["changes"]]
+    in_order(world, [c["link"] for c in changes])
+    found = {name: sorted(c["link"] for c in changes if c["change"] == name) for name in ("gained", "lost", "unknown")}
+    if question["direction"] == "out":
+        found["unknown"] = [question["url"]] if any(part.get("unknown") for part in parts) else []
+    return found
 
 
 def changed_http(world, question):
@@ -285,20 +295,13 @@ def changed_http(world, question):
         "url": question["url"],
         "direction": question["direction"],
         "failures": question["failures"],
-        "fromDate": question["dates"][0][0],
-        "toDate": question["dates"][1][0],
+        "from_date": question["dates"][0][0],
+        "to_date": question["dates"][1][0],
     }
     if question["age"]:
-        asked["maxAge"] = question["age"][0]
+        asked["max_age"] = question["age"][0]
     parts = world.pages("/v1/changed", asked, question["limit"])
-    if json_of(parts[0]):
-        return NOT_IN_STORE
-    changes = [c for part in parts for c in part["changes"]]
-    in_order(world, [c["link"] for c in changes])
-    found = {name: sorted(c["link"] for c in changes if c["change"] == name) for name in ("gained", "lost", "unknown")}
-    if question["direction"] == "out":
-        found["unknown"] = [question["url"]] if any(part.get("unknown") for part in parts) else []
-    return found
+    return NOT_IN_STORE if json_of(parts[0]) else changes_of(world, question, parts)
 
 
 def changed_grpc(world, question):
@@ -334,7 +337,7 @@ def changed_grpc(world, question):
 
 def make_first(rng, world):
     url = a_url(rng, world)
-    return url and {"url": url, "limit": rng.choice([None, 1, 2]), "by": rng.choice(["page", "domain"])}
+    return url and {"url": url, "limit": rng.choice([None, 1, 2]), "unit": rng.choice(["page", "host", "domain"])}
 
 
 def firsts(world, url):
@@ -346,14 +349,18 @@ def firsts(world, url):
     return [(time, page) for time, _, page in sorted(found)]
 
 
+def group_of(unit):
+    return host if unit == "host" else lambda url: domain(host(url))
+
+
 def expect_first(world, question, face):
     if not is_there(world, question["url"]):
         return NOT_IN_STORE
     found = firsts(world, question["url"])
     if face in ("command", "server"):
-        if question["by"] == "domain":
-            seen = set()
-            found = [(t, p) for t, p in found if domain(host(p)) not in seen and not seen.add(domain(host(p)))]
+        if question["unit"] != "page":
+            seen, group = set(), group_of(question["unit"])
+            found = [(t, p) for t, p in found if group(p) not in seen and not seen.add(group(p))]
         return found[: question["limit"]]
     return found[: question["limit"]] if face == "grpc" else found
 
@@ -362,12 +369,14 @@ def first_command(at_server):
     def ask(world, question):
         limit = ["--limit", str(question["limit"])] if question["limit"] else []
         done = world.command(
-            at_server, "links", question["url"], "--in", "--first", "--by", question["by"], *limit, "--format", "json"
+            at_server, "links", question["url"], "--in", "--first", "--unit", question["unit"], *limit,
+            "--format", "json",
         )
         if refused(done):
             return NOT_IN_STORE
         got = json.loads(done[1])["first"]
-        assert all(g.get("domain", domain(host(g["page"]))) == domain(host(g["page"])) for g in got), got
+        unit = question["unit"]
+        assert unit == "page" or all(g["name"] == group_of(unit)(g["page"]) for g in got), got
         return [(g["first"], g["page"]) for g in got]
 
     return ask
@@ -473,7 +482,7 @@ def expect_barcode(world, question, face):
         "bars": {link: runs for link, runs in bars.items() if runs},
     }
     if question["direction"] == "in":
-        found["found"] = {page: model.telling(page)[0].ts for page in found["bars"]}
+        found["first_known"] = {page: model.telling(page)[0].ts for page in found["bars"]}
     return found
 
 
@@ -506,7 +515,7 @@ def barcode_http(world, question):
         "bars": bars,
     }
     if question["direction"] == "in":
-        found["found"] = dict(zip(got["links"], got["found"], strict=True))
+        found["first_known"] = dict(zip(got["links"], got["first_known"], strict=True))
     return found
 
 

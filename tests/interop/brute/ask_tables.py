@@ -204,7 +204,7 @@ def hosts(world, question):
         "export",
         "--what",
         "hosts",
-        "--fold",
+        "--unit",
         question["fold"],
         "--format",
         "csv",
@@ -250,9 +250,9 @@ def fold(world, question):
     rows = table(
         world,
         "fold",
-        "--by",
+        "--unit",
         question["fold"],
-        "--every",
+        "--period",
         question["every"],
         "--out",
         "-",
@@ -339,7 +339,7 @@ def turns(model, page):
     states, found = [(c.ts, c.status < 400) for c in model.captures(page) if c.tells() is not None], []
     for i, ((_, was), (ts, now)) in enumerate(zip(states, states[1:])):
         if was and not now:
-            found.append((ts, "lost"))
+            found.append((ts, "died"))
         elif now and not was and any(good for _, good in states[:i]):
             found.append((ts, "returned"))
     return found
@@ -362,9 +362,9 @@ def expect_growth(world, question, face):
     while at <= end:
         after = next_start(at, by)
         inside = lambda t: at <= t < after
-        lost = returned = 0
+        died = returned = 0
         for ts, name in (turn for page in model.pages for turn in turns(model, page)):
-            lost += inside(ts) and name == "lost"
+            died += inside(ts) and name == "died"
             returned += inside(ts) and name == "returned"
         latest = {page: model.deciding(model.captures(page), after - 1) for page in model.pages}
         living = [c for c in latest.values() if c and c.status < 400]
@@ -373,11 +373,11 @@ def expect_growth(world, question, face):
                 "period": iso(at),
                 "captures": sum(inside(c.ts) for c in captures),
                 "pages": len({c.url for c in captures if inside(c.ts)}),
-                "new_pages": sum(inside(min(model.pages[page])) for page in model.pages),
-                "new_urls": sum(map(inside, first_of.values())),
-                "new_links": sum(map(inside, link_of.values())),
-                "lost_pages": lost,
-                "returned_pages": returned,
+                "first_seen_pages": sum(inside(min(model.pages[page])) for page in model.pages),
+                "first_seen_urls": sum(map(inside, first_of.values())),
+                "first_seen_links": sum(map(inside, link_of.values())),
+                "pages_died": died,
+                "pages_returned": returned,
                 "living_pages": len(living),
                 "unknown_pages": sum(c.links is None for c in living),
                 "links": sum(len(c.links or ()) for c in living),
@@ -388,7 +388,7 @@ def expect_growth(world, question, face):
 
 
 def growth(world, question):
-    rows = table(world, "analyze", "growth", "--every", question["every"], "--out", "-")
+    rows = table(world, "analyze", "growth", "--period", question["every"], "--out", "-")
     if not world.model.is_whole:
         # Rows that are not merged span the times of captures that were removed.
         times = {row["period"] for row in expect_growth(world, question, "command")}
@@ -427,7 +427,17 @@ def counts(world, question, command="info"):
     return got
 
 
-YEARLY = ("captures", "failed", "pages", "urls", "found", "came", "went", "lost", "returned")
+YEARLY = (
+    "captures",
+    "failed_captures",
+    "pages",
+    "urls",
+    "links_found",
+    "links_gained",
+    "links_lost",
+    "pages_died",
+    "pages_returned",
+)
 
 
 def expect_overview(world, question, face):
@@ -443,7 +453,7 @@ def expect_overview(world, question, face):
     for capture in captures:
         add("captures", capture.ts)
         if capture.status >= 400:
-            add("failed", capture.ts)
+            add("failed_captures", capture.ts)
         for url in {capture.url} | set(capture.links or ()):
             first_of[url] = min(first_of.get(url, FOREVER), capture.ts)
     for page in model.pages:
@@ -452,17 +462,18 @@ def expect_overview(world, question, face):
         known = model.telling(page)
         for link in {u for c in known for u in c.links}:
             first = min(c.ts for c in known if link in c.links)
-            add("found" if first == known[0].ts else "came", first)
+            add("links_found" if first == known[0].ts else "links_gained", first)
             if model.stays(page, {link})[-1]["gone"] is not None:
-                add("went", model.stays(page, {link})[-1]["gone"])
+                add("links_lost", model.stays(page, {link})[-1]["gone"])
         for ts, name in turns(model, page):
-            add(name, ts)
+            add("pages_returned" if name == "returned" else "pages_died", ts)
     for ts in first_of.values():
         add("urls", ts)
     domains = {}
     for page, link in {(c.url, u) for c in captures for u in c.links or ()}:
         domains[domain(host(link))] = domains.get(domain(host(link)), 0) + 1
-    return {"firstYear": min(years), "hostsCaptured": len({host(p) for p in model.pages}), "domains": domains, **found}
+    hosts = len({host(p) for p in model.pages})
+    return {"first_year": min(years), "hosts_captured": hosts, "domains": domains, **found}
 
 
 def overview(world, question):
@@ -472,8 +483,8 @@ def overview(world, question):
     if not world.model.pages:
         return None
     return {
-        "firstYear": got["firstYear"],
-        "hostsCaptured": got["hostsCaptured"],
+        "first_year": got["first_year"],
+        "hosts_captured": got["hosts_captured"],
         "domains": {d["domain"]: d["links"] for d in got["domains"]},
         **{name: got["all"][name] for name in YEARLY},
     }

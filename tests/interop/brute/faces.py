@@ -198,14 +198,14 @@ class World:
         return answer if status == 200 else {"failed": answer["error"]["reason"]}
 
     def pages(self, path, fields, limit):
-        """All answers of a question that goes on by resumeKey."""
+        """All answers of a question that goes on by resume_key."""
         fields, answers = dict(fields, **({"limit": limit} if limit else {})), []
         while True:
             answer = self.json(path, fields)
             answers.append(answer)
-            if "resumeKey" not in answer or len(answers) > 5000:
+            if "resume_key" not in answer or len(answers) > 5000:
                 return answers
-            fields["resumeKey"] = answer["resumeKey"]
+            fields["resume_key"] = answer["resume_key"]
 
     def close(self):
         for lines in self.lines.values():

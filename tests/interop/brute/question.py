@@ -79,8 +79,8 @@ def options(window):
     return [part for name, (text, _) in window.items() for part in (names.get(name, "--" + name), text)]
 
 
-def fields(window, age="maxAge"):
-    return {age if name == "age" else name: text for name, (text, _) in window.items()}
+def fields(window):
+    return {"max_age" if name == "age" else name: text for name, (text, _) in window.items()}
 
 
 def rpc_window(world, window):

@@ -99,7 +99,7 @@ def check_backlinks(browser, tally, reference, question):
     expected = [(name, str(pages), str(targets), stay[3], said(stay[0]), said(stay[1]), said(stay[2]),
                  "lost" if stay[2] else end_of(every[name]))
                 for name, (pages, targets, stays, _, _) in chosen.items() for stay in stays]
-    columns = ("referrer", "pages", "targets", "began", "first", "last", "gone", "end")
+    columns = ("referrer", "pages", "targets", "began", "first", "last", "until", "end")
     for kind in ("CSV", "JSON"):
         tally.same(f"backlinks, {kind}", where,
                    [tuple(str(line[name]) for name in columns) for line in saved(browser, kind)], expected)
@@ -176,7 +176,7 @@ def check_beside(browser, tally, reference, one, other):
                [(row["url"], row["who"] or "a", side, stays(runs)) for row in shown["rows"]
                 for side, runs in halves(row).items()],
                [(name, who[name], side, rows[name][2]) for side, rows in zip("AB", parts) for name in rows])
-    columns = ("who", "referrer", "pages", "targets", "began", "first", "last", "gone", "end")
+    columns = ("who", "referrer", "pages", "targets", "began", "first", "last", "until", "end")
     expected = [(who[name], name, str(pages), str(targets), stay[3], *map(said, stay[:3]),
                  "lost" if stay[2] else end_of(rows[name]))
                 for rows in parts for name, (pages, targets, own, _, _) in rows.items() for stay in own]

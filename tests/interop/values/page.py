@@ -42,7 +42,7 @@ def check_barcode(browser, tally, reference, url, direction):
         tally.rows("sentences of a barcode", where, [text_of(browser, ".read p")], [sentence])
     lines = saved(browser, "CSV")
     tally.same(view + ", CSV", where,
-               [tuple(line[name] for name in ("url", "first", "last", "gone", "began")) for line in lines],
+               [tuple(line[name] for name in ("url", "first", "last", "until", "began")) for line in lines],
                [(link, *map(said, stay[:3]), stay[3]) for link, stays in expected.items() for stay in stays])
     check_bars(browser, tally, view + ", SVG", where,
                [[stay[:2] for stay in expected.get(row["url"], ())] for row in shown["rows"]])

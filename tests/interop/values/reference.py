@@ -66,10 +66,8 @@ class Command:
         if url not in self.pages():
             return []
         (answer,) = self.lines("captures", url)
-        unknown = set(answer["unknown"])
-        statuses = answer["statuses"] or [200] * len(answer["captures"])
-        return [(seconds(time), status, shows(status, time not in unknown))
-                for time, status in zip(answer["captures"], statuses, strict=True)]
+        return [(seconds(own["time"]), own["status"], shows(own["status"], own["known"]))
+                for own in answer["captures"]]
 
     def telling(self, url):
         return [time for time, _, shown in self.captures(url) if shown in ("links", "gone")]

@@ -2,9 +2,9 @@
 from explorer_store import bars
 from values.words import bare, many, month, saved, text_of
 
-PLATES = (("Links that came and went", "accent", "came"), ("Links that came and went", "soft", "found"),
-          ("Links that came and went", "bar", "went"), ("Pages that were lost", "accent", "returned"),
-          ("Pages that were lost", "bar", "lost"))
+PLATES = (("Links gained and lost", "accent", "links_gained"), ("Links gained and lost", "soft", "links_found"),
+          ("Links gained and lost", "bar", "links_lost"), ("Pages that died", "accent", "pages_returned"),
+          ("Pages that died", "bar", "pages_died"))
 
 
 def check_store(browser, tally, reference):
@@ -19,7 +19,7 @@ def check_store(browser, tally, reference):
                [f"{counts[name]:,}" for name in names])
     columns = [name for name in overview["all"] if isinstance(overview["all"][name], list)]
     years = lambda host, numbers: [
-        (str(overview["firstYear"] + at), host, *(str(numbers[name][at]) for name in sorted(columns)))
+        (str(overview["first_year"] + at), host, *(str(numbers[name][at]) for name in sorted(columns)))
         for at in range(len(numbers["captures"]))]
     expected = years("", overview["all"])
     expected += [line for host in overview["hosts"] for line in years(host["host"], host["numbers"])]
@@ -28,7 +28,7 @@ def check_store(browser, tally, reference):
     theme = browser.colours()
     for plate, colour, column in PLATES:
         numbers = [number for number in overview["all"][column] if number]
-        if plate == "Pages that were lost" and not any(overview["all"]["lost"]):
+        if plate == "Pages that died" and not any(overview["all"]["pages_died"]):
             continue
         drawn = [height for _, height in bars(page, plate, theme[colour])]
         highest = max(drawn, default=0)

@@ -9,7 +9,7 @@ use std::io::Write;
 
 use indicatif::HumanCount;
 use webstrata_analysis::{AnalyzeOptions, AnalyzeReport, DateReport, Sheet, SheetColumn, Target, Top};
-use webstrata_layers::{counted, format_time};
+use webstrata_layers::{RangeLength, counted, format_time};
 
 use crate::bars::{self, Axis};
 use crate::running::Run;
@@ -196,7 +196,10 @@ fn cell(column: &SheetColumn, row: usize) -> String {
         SheetColumn::Counts(values) => HumanCount(values[row]).to_string(),
         SheetColumn::Urls(uids) => HumanCount(uids[row].0).to_string(),
         SheetColumn::Reals(values) => number(values[row]),
-        SheetColumn::Times(values) => format_time(values[row]).chars().take(10).collect(),
+        SheetColumn::Times(values) => {
+            let is_monthly = values.iter().all(|&time| RangeLength::Month.start(time) == time);
+            format_time(values[row]).chars().take(if is_monthly { 7 } else { 10 }).collect()
+        }
         SheetColumn::Texts(values) => values[row].clone(),
     }
 }

@@ -2,7 +2,7 @@
 
 use super::LinksArgs;
 use crate::args::Usage;
-use crate::ask::MatchArg;
+use crate::ask::matching::MatchArg;
 
 /// A kind of answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +50,7 @@ const OPTIONS: [(&str, &[Kind]); 13] = [
     ("--match surt", &[Links, Count]),
     ("--seed", &[Sample]),
     ("--random", &[Sample]),
-    ("--by", &[First]),
+    ("--unit", &[First]),
     ("--limit", &[First, Bars]),
     ("--format json", &[Links, Count, Sample, Lifespans, Dead, Changed, First]),
 ];
@@ -76,7 +76,7 @@ impl Kind {
             "--match surt" => args.spelled.matching == MatchArg::Surt,
             "--seed" => args.seed.is_some(),
             "--random" => args.random,
-            "--by" => args.by.is_some(),
+            "--unit" => args.unit.is_some(),
             "--limit" => args.limit.is_some(),
             "--format json" => args.format.format == crate::args::Format::Json,
             _ => false,
@@ -138,7 +138,7 @@ mod tests {
             "--from" | "--to" | "--at" => " 2009",
             "--max-age" => " 1y",
             "--failures" => " all",
-            "--by" => " domain",
+            "--unit" => " domain",
             _ => "",
         };
         format!("{option}{value}")

@@ -6,6 +6,7 @@ use super::top::{Place, rising};
 use crate::record::backlink::{Backlink, Began};
 use crate::record::capture::Linking;
 use crate::record::uid::Uid;
+use crate::word::words;
 
 /// The most rows of one answer over a network.
 pub const ROWS_MAX: u64 = 10_000;
@@ -22,25 +23,16 @@ pub enum Unit {
     Domain,
 }
 
-impl Unit {
-    /// The name of the unit.
-    pub fn name(self) -> &'static str {
-        match self {
-            Unit::Page => "page",
-            Unit::Host => "host",
-            Unit::Domain => "domain",
-        }
-    }
-}
+words!(Unit { Page = "page", Host = "host", Domain = "domain" });
 
 /// The event that selects rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Event {
-    /// Any: the row came or went. Without bounds of the interval, this selects all rows.
+    /// Any: the row was gained or lost. Without bounds of the interval, this selects all rows.
     #[default]
     Any,
     /// The row was found, new or returned.
-    Came,
+    Gained,
     /// The row was new.
     New,
     /// The row returned.
@@ -51,19 +43,14 @@ pub enum Event {
     Standing,
 }
 
-impl Event {
-    /// The events with their names.
-    pub fn words() -> [(&'static str, Event); 6] {
-        [
-            ("any", Event::Any),
-            ("came", Event::Came),
-            ("new", Event::New),
-            ("returned", Event::Returned),
-            ("lost", Event::Lost),
-            ("standing", Event::Standing),
-        ]
-    }
-}
+words!(Event {
+    Any = "any",
+    Gained = "gained",
+    New = "new",
+    Returned = "returned",
+    Lost = "lost",
+    Standing = "standing",
+});
 
 /// The order of rows, with the same default for all interfaces. Equal rows are ordered by their first link, then by
 /// UID.
@@ -80,12 +67,9 @@ pub enum Order {
     Key,
 }
 
-impl Order {
-    /// The orders with their names.
-    pub fn words() -> [(&'static str, Order); 4] {
-        [("first", Order::First), ("last", Order::Last), ("most", Order::Most), ("key", Order::Key)]
-    }
+words!(Order { First = "first", Last = "last", Most = "most", Key = "key" });
 
+impl Order {
     /// The place of a row.
     pub fn place(self, row: &Referrer) -> Place {
         let Referrer { page, pages, backlink, .. } = row;
@@ -126,10 +110,10 @@ impl Referrer {
             let stays = self.backlink.stays.iter();
             stays.filter(|stay| word.is_none_or(|word| stay.began == word)).any(|stay| within(stay.first))
         };
-        let lost = || self.backlink.stays.iter().any(|stay| stay.gone.is_some_and(within));
+        let lost = || self.backlink.stays.iter().any(|stay| stay.until.is_some_and(within));
         match event {
             Event::Any => began(None) || lost(),
-            Event::Came => began(None),
+            Event::Gained => began(None),
             Event::New => began(Some(Began::New)),
             Event::Returned => began(Some(Began::Returned)),
             Event::Lost => lost(),

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use crate::record::key::host_of;
+use crate::word::words;
 
 /// The kind of a node, from the finest to the coarsest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -19,20 +20,9 @@ pub enum Grain {
     Domain,
 }
 
+words!(Grain { Page = "page", Directory = "directory", Host = "host", Domain = "domain" });
+
 impl Grain {
-    /// All grains.
-    pub const ALL: [Self; 4] = [Self::Page, Self::Directory, Self::Host, Self::Domain];
-
-    /// The name of the grain.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Page => "page",
-            Self::Directory => "directory",
-            Self::Host => "host",
-            Self::Domain => "domain",
-        }
-    }
-
     /// The node of a URL. A URL without a host is a node by itself.
     pub fn node_of(self, url: &str, domain_of: fn(&str) -> &str) -> &str {
         let Some(host) = host_of(url).filter(|_| self != Self::Page) else { return url };

@@ -69,7 +69,7 @@ proptest! {
         let said = |time: i64| captures.iter().find(|capture| capture.0 == time).map(|capture| capture.1);
         for (number, stay) in backlink.stays.iter().enumerate() {
             prop_assert_eq!((said(stay.first), said(stay.last)), (Some(Says::Links), Some(Says::Links)));
-            let within = |time: i64| stay.first <= time && stay.gone.is_none_or(|gone| time < gone);
+            let within = |time: i64| stay.first <= time && stay.until.is_none_or(|until| time < until);
             let last = captures.iter().rfind(|&&(time, says)| within(time) && says == Says::Links);
             prop_assert_eq!(last.map(|capture| capture.0), Some(stay.last));
             let tells = |says: Says| says != Says::Unknown && says != Says::ServerFails;
@@ -90,9 +90,9 @@ proptest! {
             let expected = [Linking::Yes, Linking::Unknown].into_iter().find(|state| each.contains(state));
             prop_assert_eq!(united.links_at(time), expected.unwrap_or(Linking::No), "at {}", time);
         }
-        prop_assert!(united.stays.windows(2).all(|two| two[0].gone.is_some_and(|gone| gone < two[1].first)));
+        prop_assert!(united.stays.windows(2).all(|two| two[0].until.is_some_and(|until| until < two[1].first)));
         prop_assert!(united.stays.iter().skip(1).all(|stay| stay.began == Began::Returned));
-        let is_in_order = |stay: &Stay| stay.first <= stay.last && stay.gone.is_none_or(|gone| stay.last < gone);
+        let is_in_order = |stay: &Stay| stay.first <= stay.last && stay.until.is_none_or(|until| stay.last < until);
         prop_assert!(united.stays.iter().all(is_in_order));
         if let [one] = &backlinks[..] {
             prop_assert_eq!(&united, one);
@@ -114,7 +114,7 @@ proptest! {
             let count = |state| pages.iter().filter(|captures| links_at(captures, end) == state).count() as u64;
             prop_assert_eq!((period.standing, period.unknown), (count(Linking::Yes), count(Linking::Unknown)));
             let after = before + period.found + period.new + period.returned - period.lost;
-            let is_in_stay = |stay: &Stay| stay.first <= end && stay.gone.is_none_or(|gone| end < gone);
+            let is_in_stay = |stay: &Stay| stay.first <= end && stay.until.is_none_or(|until| end < until);
             let in_stays = pages.iter().filter(|captures| backlink_of(captures).stays.iter().any(is_in_stay)).count();
             prop_assert_eq!(in_stays as u64, after);
             before = after;

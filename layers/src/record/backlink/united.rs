@@ -32,7 +32,7 @@ impl United {
             if self.first.is_none_or(|first| (stay.first, stay.began) < first) {
                 self.first = Some((stay.first, stay.began));
             }
-            insert(&mut self.stays, stay.first, (stay.gone.unwrap_or(i64::MAX), stay.last));
+            insert(&mut self.stays, stay.first, (stay.until.unwrap_or(i64::MAX), stay.last));
         }
         page.each_standing(|first, end| insert(&mut self.standing, first, (end, first)));
         for &(since, until) in &page.unknown {
@@ -47,8 +47,8 @@ impl United {
         let mut united = Backlink { targets: self.targets, ..Backlink::default() };
         for (&first, &(end, last)) in &self.stays {
             let began = if united.stays.is_empty() { self.first.map(|first| first.1) } else { None };
-            let gone = (end < i64::MAX).then_some(end);
-            united.stays.push(Stay { first, last, gone, began: began.unwrap_or(Began::Returned) });
+            let until = (end < i64::MAX).then_some(end);
+            united.stays.push(Stay { first, last, until, began: began.unwrap_or(Began::Returned) });
         }
         for (&since, &(end, _)) in &self.unknown {
             let mut from = since;

@@ -3,6 +3,7 @@
 //! A pure rule on texts. It says how to find the URLs that match; the caller looks them up.
 
 use super::{domain_prefix, host_of, host_prefix, url_prefix};
+use crate::word::words;
 
 /// Which URLs match a URL.
 ///
@@ -40,22 +41,9 @@ pub enum Lookup {
     Keys(Vec<u8>),
 }
 
+words!(Match { Exact = "exact", Surt = "surt", Prefix = "prefix", Host = "host", Domain = "domain" });
+
 impl Match {
-    /// All options.
-    pub const ALL: [Self; 5] = [Self::Exact, Self::Surt, Self::Prefix, Self::Host, Self::Domain];
-
-    /// The text of the option.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Exact => "exact",
-            Self::Surt => "surt",
-            Self::Prefix => "prefix",
-            Self::Host => "host",
-            Self::Domain => "domain",
-        }
-    }
-
     /// The default for a question about backlinks: the domain for a name without a path, else the URL.
     #[must_use]
     pub fn unsaid(is_name: bool) -> Self {

@@ -144,7 +144,7 @@ impl Manifest {
 }
 
 /// How an epoch follows from the epoch before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Origin {
     /// Built from scratch: UIDs are unrelated to UIDs of earlier epochs.

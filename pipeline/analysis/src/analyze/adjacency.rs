@@ -7,7 +7,7 @@
 //! Memory: 4 bytes per link and 12 per page. With several dates, each entry takes 4 bytes more, and a link or a page
 //! has one entry for each stretch of dates in which it is there. URLs are numbered by 32 bits.
 
-use super::Ground;
+use super::AnalysisContext;
 use std::ops::Range;
 use webstrata_engine::Stopped;
 use webstrata_layers::record::presence;
@@ -60,17 +60,17 @@ pub(super) fn low(number: u64) -> u32 {
 }
 
 /// Reads the links of this worker's pages in these windows.
-pub(super) fn read(ground: &Ground<'_>, windows: &[Window]) -> Result<Timed, Stopped> {
-    let uids = ground.my_uids();
+pub(super) fn read(context: &AnalysisContext<'_>, windows: &[Window]) -> Result<Timed, Stopped> {
+    let uids = context.my_uids();
     // An estimate of the number of links: an equal share of all links of the store.
-    let share = ground.store.store().manifest().counts.links / ground.ranges.len() as u64;
+    let share = context.store.store().manifest().counts.links / context.ranges.len() as u64;
     let links = Vec::with_capacity(usize::try_from(share).unwrap_or(0));
     let (pages, starts, dates, dates_all) = (Vec::new(), vec![0], Vec::new(), windows.len());
     let (alive, alive_dates, marked, marked_dates) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let first = uids.start;
     let mut timed = Timed { uids, pages, starts, links, dates, dates_all, alive, alive_dates, marked, marked_dates };
     let mut page_links = Vec::new();
-    ground.each_page(|page| {
+    context.each_page(|page| {
         match windows {
             [window] => {
                 page.links_in(*window, &mut page_links);

@@ -2,15 +2,15 @@
 //! pass over the links.
 
 use super::slice::Slice;
-use super::{Found, Ground};
+use super::{AnalysisContext, Found};
 use webstrata_engine::Stopped;
 
-pub(super) fn degrees(ground: &mut Ground<'_>, slice: &Slice) -> Result<Found, Stopped> {
-    let into = in_degrees(ground, slice)?;
+pub(super) fn degrees(context: &mut AnalysisContext<'_>, slice: &Slice) -> Result<Found, Stopped> {
+    let into = in_degrees(context, slice)?;
     Ok(Found::of_worker().with("in_degree", into).with("out_degree", slice.graph.out_degrees()))
 }
 
 /// Returns the number of pages that link to each URL of this worker.
-pub(super) fn in_degrees(ground: &mut Ground<'_>, slice: &Slice) -> Result<Vec<u64>, Stopped> {
-    slice.push(ground, 0, |_, _| 1, |a: u64, b| a + b)
+pub(super) fn in_degrees(context: &mut AnalysisContext<'_>, slice: &Slice) -> Result<Vec<u64>, Stopped> {
+    slice.push(context, 0, |_, _| 1, |a: u64, b| a + b)
 }

@@ -3,7 +3,7 @@
 //! Every worker calls the same functions in the same order. A message from a worker to itself is not copied, and a
 //! single worker exchanges nothing. Memory: the messages sent and received.
 
-use super::Ground;
+use super::AnalysisContext;
 use std::cell::RefCell;
 use std::rc::Rc;
 use webstrata_engine::{Error as JobError, Stopped, shuffle, wire};
@@ -12,8 +12,8 @@ use webstrata_engine::{Error as JobError, Stopped, shuffle, wire};
 const PIECE: usize = 60 << 10;
 
 /// Sends `outgoing[k]` to worker `k`. Returns the bytes that each worker sent to this one, by worker.
-pub(super) fn exchange(ground: &mut Ground<'_>, mut outgoing: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, Stopped> {
-    let (index, peers) = (ground.worker.index(), ground.worker.peers());
+pub(super) fn exchange(context: &mut AnalysisContext<'_>, mut outgoing: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, Stopped> {
+    let (index, peers) = (context.worker.index(), context.worker.peers());
     let my_bytes = std::mem::take(&mut outgoing[index]);
     let mut received: Vec<Vec<u8>> = vec![Vec::new(); peers];
     if peers > 1 {
@@ -21,9 +21,9 @@ pub(super) fn exchange(ground: &mut Ground<'_>, mut outgoing: Vec<Vec<u8>>) -> R
         let collect = Rc::clone(&messages);
         let (mut to, mut at) = (0, 0);
         shuffle(
-            ground.worker,
-            ground.job,
-            ground.stage,
+            context.worker,
+            context.job,
+            context.stage,
             move |outbox| {
                 while to < peers && at == outgoing[to].len() {
                     outgoing[to] = Vec::new();
@@ -60,9 +60,9 @@ pub(super) fn exchange(ground: &mut Ground<'_>, mut outgoing: Vec<Vec<u8>>) -> R
 
 /// Sums each of the numbers over all workers. The sums are the same on every worker, because they are added in the
 /// order of workers.
-pub(super) fn sums<const N: usize>(ground: &mut Ground<'_>, values: [f64; N]) -> Result<[f64; N], Stopped> {
-    let peers = ground.worker.peers();
-    let received = exchange(ground, vec![to_bytes(&values); peers])?;
+pub(super) fn sums<const N: usize>(context: &mut AnalysisContext<'_>, values: [f64; N]) -> Result<[f64; N], Stopped> {
+    let peers = context.worker.peers();
+    let received = exchange(context, vec![to_bytes(&values); peers])?;
     let mut sums = [0.0; N];
     for bytes in &received {
         let numbers: Vec<f64> = from_bytes(bytes);

@@ -18,7 +18,7 @@
 
 use super::exchange::{Number, exchange};
 use super::survey::{History, each};
-use super::{Fact, Found, Ground, Sheet, SheetColumn};
+use super::{AnalysisContext, Fact, Found, Sheet, SheetColumn};
 use crate::hosts::Fold;
 use std::collections::{HashMap, HashSet};
 use webstrata_engine::Stopped;
@@ -30,16 +30,16 @@ type Pair = (i64, u32, u32);
 type Weights = [u64; 4];
 
 pub(super) fn folded(
-    ground: &mut Ground<'_>,
+    context: &mut AnalysisContext<'_>,
     fold: Fold,
     length: RangeLength,
     window: Window,
 ) -> Result<Found, Stopped> {
-    let groups = ground.groups(fold)?;
+    let groups = context.groups(fold)?;
     let mut pairs: HashMap<Pair, Weights> = HashMap::new();
     let (mut near_page, mut near_link) = (0, 0);
     let mut stretches: Vec<GroupStretch> = Vec::new();
-    each(ground, window, |_, page: &Page, history: &History| {
+    each(context, window, |_, page: &Page, history: &History| {
         if history.stretches.is_empty() {
             return Ok(());
         }
@@ -54,8 +54,8 @@ pub(super) fn folded(
         add_page(source, &history.times, length, &mut stretches, &mut pairs);
         Ok(())
     })?;
-    let all = gather(ground, pairs)?;
-    if ground.worker.index() > 0 {
+    let all = gather(context, pairs)?;
+    if context.worker.index() > 0 {
         return Ok(Found::of_all());
     }
     let mut rows: Vec<(Pair, Weights)> = all.into_iter().collect();
@@ -130,10 +130,13 @@ fn add_page(
 }
 
 /// Adds up the counts of all workers, at worker 0.
-fn gather(ground: &mut Ground<'_>, my_pairs: HashMap<Pair, Weights>) -> Result<HashMap<Pair, Weights>, Stopped> {
-    let mut outgoing = vec![Vec::new(); ground.worker.peers()];
+fn gather(
+    context: &mut AnalysisContext<'_>,
+    my_pairs: HashMap<Pair, Weights>,
+) -> Result<HashMap<Pair, Weights>, Stopped> {
+    let mut outgoing = vec![Vec::new(); context.worker.peers()];
     let mut all = my_pairs;
-    if ground.worker.index() > 0 {
+    if context.worker.index() > 0 {
         for ((period, source, target), weights) in all.drain() {
             period.put(&mut outgoing[0]);
             source.put(&mut outgoing[0]);
@@ -141,7 +144,7 @@ fn gather(ground: &mut Ground<'_>, my_pairs: HashMap<Pair, Weights>) -> Result<H
             weights.into_iter().for_each(|weight| weight.put(&mut outgoing[0]));
         }
     }
-    for bytes in exchange(ground, outgoing)? {
+    for bytes in exchange(context, outgoing)? {
         let mut rest = &bytes[..];
         while !rest.is_empty() {
             let pair = (i64::take(&mut rest), u32::take(&mut rest), u32::take(&mut rest));

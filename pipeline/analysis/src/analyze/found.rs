@@ -3,7 +3,7 @@
 //! Each worker has the values of its URLs until worker 0 gathers them. Memory: 8 bytes per URL and column.
 
 use super::shared_nodes::SharedNodes;
-use super::{Fact, Ground, Sheet};
+use super::{AnalysisContext, Fact, Sheet};
 use crate::nodes::Nodes;
 use webstrata_engine::Stopped;
 
@@ -73,13 +73,13 @@ impl Found {
     }
 
     /// Brings the columns of all workers to worker 0.
-    pub(super) fn gathered(mut self, ground: &mut Ground<'_>) -> Result<Self, Stopped> {
+    pub(super) fn gathered(mut self, context: &mut AnalysisContext<'_>) -> Result<Self, Stopped> {
         if !self.of_all {
             let mut columns = Vec::new();
             for (name, values) in std::mem::take(&mut self.columns) {
                 let all = match values {
-                    Values::Counts(counts) => ground.gather(&counts)?.map(Values::Counts),
-                    Values::Reals(reals) => ground.gather(&reals)?.map(Values::Reals),
+                    Values::Counts(counts) => context.gather(&counts)?.map(Values::Counts),
+                    Values::Reals(reals) => context.gather(&reals)?.map(Values::Reals),
                 };
                 columns.extend(all.map(|all| (name, all)));
             }

@@ -1,10 +1,11 @@
-//! `growth`: the size of an archive by period: captures, pages, URLs and links, the new ones and the present ones. Also
-//! the pages that were lost (a failure ended them), that returned, and that are there at the end of the period.
+//! `growth`: the size of an archive by period: captures, pages, URLs and links, those seen for the first time and those
+//! present. Also the pages that died, that returned, and that are there at the end of the period.
 //!
-//! A link (a pair of a page and a URL) is new in the period of the first known capture that has the link. At the end of
-//! a period, links and living pages are those of the graph as of its last second. As in all answers as of a time, the
-//! latest capture that counts decides ([`deciding`]). While the links of that capture are unknown, the page counts as
-//! an unknown page, and none of its links is counted. A URL is new when it is first captured or first linked.
+//! A link (a pair of a page and a URL) is first seen in the first known capture that has the link. A URL
+//! is first seen when it is first captured or first linked. At the end of a period, links and living pages are those of
+//! the graph as of its last second. As in all answers as of a time, the latest capture that counts decides
+//! ([`deciding`]). While the links of that capture are unknown, the page counts as an unknown page, and none of its
+//! links is counted.
 //!
 //! The result has one row for each period from the first capture to the last. `when_first_known` returns when each URL
 //! was first known. Passes over the pages: two. Memory: 4 bytes per link and 24 per URL.
@@ -14,7 +15,7 @@
 use super::adjacency;
 use super::slice::TimedSlice;
 use super::survey::{History, each, fates};
-use super::{Found, Ground, Sheet, SheetColumn};
+use super::{AnalysisContext, Found, Sheet, SheetColumn};
 use webstrata_engine::Stopped;
 use webstrata_layers::record::capture::fate::Fate;
 use webstrata_layers::{CaptureTime, Failures, Page, RangeLength, Window};
@@ -24,42 +25,42 @@ use webstrata_layers::{CaptureTime, Failures, Page, RangeLength, Window};
 const COLUMNS: [&str; 10] = [
     "captures",
     "pages",
-    "new_pages",
-    "new_urls",
-    "new_links",
-    "lost_pages",
-    "returned_pages",
+    "first_seen_pages",
+    "first_seen_urls",
+    "first_seen_links",
+    "pages_died",
+    "pages_returned",
     "living_pages",
     "unknown_pages",
     "links",
 ];
 const CAPTURES: usize = 0;
 const PAGES: usize = 1;
-const NEW_PAGES: usize = 2;
-const NEW_URLS: usize = 3;
-const NEW_LINKS: usize = 4;
-const LOST: usize = 5;
+const FIRST_SEEN_PAGES: usize = 2;
+const FIRST_SEEN_URLS: usize = 3;
+const FIRST_SEEN_LINKS: usize = 4;
+const DIED: usize = 5;
 const RETURNED: usize = 6;
 const LIVING: usize = 7;
 const UNKNOWN: usize = 8;
 const LINKS: usize = 9;
 
-pub(super) fn growth(ground: &mut Ground<'_>, length: RangeLength) -> Result<Found, Stopped> {
-    let counts = ground.store.store().manifest().counts;
+pub(super) fn growth(context: &mut AnalysisContext<'_>, length: RangeLength) -> Result<Found, Stopped> {
+    let counts = context.store.store().manifest().counts;
     let starts = counts.periods(length);
     let period = |time: i64| starts.partition_point(|&start| start <= time).saturating_sub(1);
     let mut sums = vec![[0i64; COLUMNS.len()]; starts.len()];
-    let first_known = when_first_known(ground, |page, history| {
+    let first_known = when_first_known(context, |page, history| {
         let periods = page.timestamps.iter().map(|&time| period(time));
         let mut before = None;
         for period in periods {
             sums[period][CAPTURES] += 1;
             sums[period][PAGES] += i64::from(before.replace(period) != Some(period));
         }
-        sums[period(page.timestamps[0])][NEW_PAGES] += 1;
+        sums[period(page.timestamps[0])][FIRST_SEEN_PAGES] += 1;
         for (time, fate) in fates(page) {
             let sums = &mut sums[period(time)];
-            sums[LOST] += i64::from(matches!(fate, Fate::Died { .. }));
+            sums[DIED] += i64::from(matches!(fate, Fate::Died { .. }));
             sums[RETURNED] += i64::from(fate == Fate::Returned);
             sums[LIVING] += if matches!(fate, Fate::Died { .. }) { -1 } else { 1 };
         }
@@ -73,7 +74,7 @@ pub(super) fn growth(ground: &mut Ground<'_>, length: RangeLength) -> Result<Fou
         let mut last = None;
         for stretch in &history.stretches {
             let time = history.times[stretch.first];
-            sums[period(time)][NEW_LINKS] += i64::from(last.replace(stretch.link) != Some(stretch.link));
+            sums[period(time)][FIRST_SEEN_LINKS] += i64::from(last.replace(stretch.link) != Some(stretch.link));
             sums[period(time)][LINKS] += 1;
             // If the links are unknown after a capture of the stretch, the link ends there. The link is counted again
             // from the next capture that tells, if that capture has the link.
@@ -92,13 +93,13 @@ pub(super) fn growth(ground: &mut Ground<'_>, length: RangeLength) -> Result<Fou
         }
     })?;
     for &time in first_known.iter().filter(|&&time| time < i64::MAX) {
-        sums[period(time)][NEW_URLS] += 1;
+        sums[period(time)][FIRST_SEEN_URLS] += 1;
     }
     let mut all = vec![[0i64; COLUMNS.len()]; starts.len()];
-    for worker_sums in ground.gather_values(&sums)? {
+    for worker_sums in context.gather_values(&sums)? {
         all.iter_mut().zip(worker_sums).for_each(|(sum, added)| (0..COLUMNS.len()).for_each(|at| sum[at] += added[at]));
     }
-    let sheet = (ground.worker.index() == 0).then(|| sheet(starts, all));
+    let sheet = (context.worker.index() == 0).then(|| sheet(starts, all));
     Ok(Found::of_worker().with_sheet(sheet))
 }
 
@@ -123,28 +124,28 @@ fn unknown_after(page: &Page, history: &History) -> Vec<(usize, i64)> {
 /// Visits each page of this worker, and returns when each of its URLs was first captured or linked to. The time is
 /// `i64::MAX` for a URL that was never captured and that no known capture links to.
 pub(super) fn when_first_known(
-    ground: &mut Ground<'_>,
+    context: &mut AnalysisContext<'_>,
     mut visit: impl FnMut(&Page, &History),
 ) -> Result<Vec<i64>, Stopped> {
-    let slice = TimedSlice::of(ground, adjacency::read(ground, &[Window::ALWAYS])?)?.into_at(0);
+    let slice = TimedSlice::of(context, adjacency::read(context, &[Window::ALWAYS])?)?.into_at(0);
     let mut first_linked = vec![i64::MAX; slice.mirrors.uids.len()];
     let mut first_known = vec![i64::MAX; slice.graph.urls()];
     // The slice has exactly the pages with links, in the same order, and their links in the same order.
     let mut linked = 0;
-    each(ground, Window::ALWAYS, |index, page, history| {
+    each(context, Window::ALWAYS, |index, page, history| {
         first_known[index] = page.timestamps[0];
         let links = if page.links.is_empty() { &[] } else { slice.graph.links_of(linked) };
         linked += usize::from(!page.links.is_empty());
         // Each link of a page is in a known capture, so each link has a stretch.
-        let births = history.stretches.chunk_by(|one, next| one.link == next.link);
-        for (stretches, mirror) in births.zip(links) {
+        let by_link = history.stretches.chunk_by(|one, next| one.link == next.link);
+        for (stretches, mirror) in by_link.zip(links) {
             let first = &mut first_linked[mirror.index()];
             *first = (*first).min(history.times[stretches[0].first]);
         }
         visit(page, history);
         Ok(())
     })?;
-    let linked = slice.settle(ground, &first_linked, i64::MAX, i64::min)?;
+    let linked = slice.settle(context, &first_linked, i64::MAX, i64::min)?;
     first_known.iter_mut().zip(linked).for_each(|(first, linked)| *first = (*first).min(linked));
     Ok(first_known)
 }

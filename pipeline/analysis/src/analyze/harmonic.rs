@@ -16,21 +16,21 @@
 use super::adjacency::low;
 use super::exchange::{Number, exchange, sums};
 use super::slice::Slice;
-use super::{Fact, Found, Ground};
+use super::{AnalysisContext, Fact, Found};
 use crate::Error;
 use webstrata_engine::Stopped;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Returns the sums of 1 / d for this worker's URLs, from counters with 2^`bits` registers.
-pub(super) fn harmonic(ground: &mut Ground<'_>, slice: &Slice, bits: u32) -> Result<Found, Stopped> {
+pub(super) fn harmonic(context: &mut AnalysisContext<'_>, slice: &Slice, bits: u32) -> Result<Found, Stopped> {
     let registers = 1usize << bits;
     let mut counters = vec![0u8; slice.graph.urls() * registers];
-    let begun = each_url(ground, |index, url| {
+    let begun = each_url(context, |index, url| {
         let hash = xxh3_64(url.as_bytes());
         let register = usize::try_from(hash >> (64 - bits)).unwrap_or(0);
         counters[index * registers + register] = rank(hash << bits, bits);
     });
-    ground.job.check(begun)?;
+    context.job.check(begun)?;
     let one = estimate(&counters[..registers.min(counters.len())]);
     let mut counts = vec![one; slice.graph.urls()];
     let mut sums_of = vec![0.0; slice.graph.urls()];
@@ -38,7 +38,7 @@ pub(super) fn harmonic(ground: &mut Ground<'_>, slice: &Slice, bits: u32) -> Res
     let mut distance = 0u32;
     loop {
         distance += 1;
-        let reached = push(ground, slice, &counters, &changed, registers)?;
+        let reached = push(context, slice, &counters, &changed, registers)?;
         changed.fill(false);
         for (from, bytes) in reached.iter().enumerate() {
             for piece in bytes.chunks_exact(4 + registers) {
@@ -55,7 +55,7 @@ pub(super) fn harmonic(ground: &mut Ground<'_>, slice: &Slice, bits: u32) -> Res
             counts[index] = count;
             moved += 1.0;
         }
-        if sums(ground, [moved])?[0] == 0.0 {
+        if sums(context, [moved])?[0] == 0.0 {
             break;
         }
     }
@@ -71,7 +71,7 @@ pub(super) fn harmonic(ground: &mut Ground<'_>, slice: &Slice, bits: u32) -> Res
 /// received bytes, by worker: for each mirror, its index among the mirrors of the sender at this worker, and the
 /// counter.
 fn push(
-    ground: &mut Ground<'_>,
+    context: &mut AnalysisContext<'_>,
     slice: &Slice,
     counters: &[u8],
     changed: &[bool],
@@ -99,7 +99,7 @@ fn push(
     });
     let outgoing = outgoing.collect();
     drop(joined);
-    exchange(ground, outgoing)
+    exchange(context, outgoing)
 }
 
 /// Raises each register to the register of another counter. Returns whether a register rose.
@@ -118,10 +118,10 @@ fn rank(rest: u64, bits: u32) -> u8 {
 }
 
 /// Calls `visit` with each URL of this worker and its index among them.
-fn each_url(ground: &Ground<'_>, mut visit: impl FnMut(usize, &str)) -> Result<(), Error> {
-    let uids = ground.my_uids();
-    for row in 0..ground.store.rows() {
-        let mut urls = ground.store.row_urls(row, uids.clone(), false);
+fn each_url(context: &AnalysisContext<'_>, mut visit: impl FnMut(usize, &str)) -> Result<(), Error> {
+    let uids = context.my_uids();
+    for row in 0..context.store.rows() {
+        let mut urls = context.store.row_urls(row, uids.clone(), false);
         while let Some((uid, url, _)) = urls.next_url()? {
             visit(usize::try_from(uid - uids.start).unwrap_or(usize::MAX), url);
         }

@@ -6,40 +6,40 @@
 
 use super::exchange::sums;
 use super::slice::Slice;
-use super::{Fact, Found, Ground, Iterations};
+use super::{AnalysisContext, Fact, Found, Iterations};
 use webstrata_engine::Stopped;
 
 /// Returns the hub and authority values of this worker's URLs.
-pub(super) fn hits(ground: &mut Ground<'_>, slice: &Slice, iterations: Iterations) -> Result<Found, Stopped> {
+pub(super) fn hits(context: &mut AnalysisContext<'_>, slice: &Slice, iterations: Iterations) -> Result<Found, Stopped> {
     let mut hubs = vec![1.0; slice.graph.urls()];
-    let mut authorities = authorities_of(ground, slice, &hubs)?;
+    let mut authorities = authorities_of(context, slice, &hubs)?;
     let (mut done, mut delta) = (0, f64::INFINITY);
     while done < iterations.most && delta > iterations.tolerance {
-        let seen = slice.pull(ground, &authorities)?;
+        let seen = slice.pull(context, &authorities)?;
         let mut next = vec![0.0; slice.graph.urls()];
         for (at, &page) in slice.graph.pages.iter().enumerate() {
             next[page as usize] = slice.graph.links_of(at).iter().map(|&link| seen[link.index()]).sum();
         }
-        scale(ground, &mut next)?;
+        scale(context, &mut next)?;
         let moved: f64 = next.iter().zip(&hubs).map(|(new, old)| (new - old).abs()).sum();
         hubs = next;
-        [delta] = sums(ground, [moved])?;
-        authorities = authorities_of(ground, slice, &hubs)?;
+        [delta] = sums(context, [moved])?;
+        authorities = authorities_of(context, slice, &hubs)?;
         done += 1;
     }
     let facts = vec![Fact::new("iterations", done as f64), Fact::new("last change", delta)];
     Ok(Found::of_worker().with("authority", authorities).with("hub", hubs).and(facts))
 }
 
-fn authorities_of(ground: &mut Ground<'_>, slice: &Slice, hubs: &[f64]) -> Result<Vec<f64>, Stopped> {
-    let mut authorities = slice.push(ground, 0.0, |_, page| hubs[page as usize], |a, b| a + b)?;
-    scale(ground, &mut authorities)?;
+fn authorities_of(context: &mut AnalysisContext<'_>, slice: &Slice, hubs: &[f64]) -> Result<Vec<f64>, Stopped> {
+    let mut authorities = slice.push(context, 0.0, |_, page| hubs[page as usize], |a, b| a + b)?;
+    scale(context, &mut authorities)?;
     Ok(authorities)
 }
 
 /// Scales the values of all workers so that their sum is 1, unless all values are 0.
-fn scale(ground: &mut Ground<'_>, values: &mut [f64]) -> Result<(), Stopped> {
-    let [sum] = sums(ground, [values.iter().sum()])?;
+fn scale(context: &mut AnalysisContext<'_>, values: &mut [f64]) -> Result<(), Stopped> {
+    let [sum] = sums(context, [values.iter().sum()])?;
     if sum > 0.0 {
         values.iter_mut().for_each(|value| *value /= sum);
     }

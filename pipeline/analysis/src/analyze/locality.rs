@@ -5,13 +5,13 @@
 
 use super::exchange::sums;
 use super::slice::Slice;
-use super::{Fact, Found, Ground};
+use super::{AnalysisContext, Fact, Found};
 use crate::hosts::{Fold, UrlGroups};
 use webstrata_engine::Stopped;
 use webstrata_layers::Uid;
 
-pub(super) fn locality(ground: &mut Ground<'_>, slice: &Slice) -> Result<Found, Stopped> {
-    let groups = [ground.groups(Fold::Host)?, ground.groups(Fold::Domain)?];
+pub(super) fn locality(context: &mut AnalysisContext<'_>, slice: &Slice) -> Result<Found, Stopped> {
+    let groups = [context.groups(Fold::Host)?, context.groups(Fold::Domain)?];
     let mirrors = groups.each_ref().map(|groups| of_mirrors(groups, slice));
     let mut inside = [0; 2].map(|_| vec![0u64; slice.graph.urls()]);
     let mut near = [0; 2];
@@ -23,7 +23,7 @@ pub(super) fn locality(ground: &mut Ground<'_>, slice: &Slice) -> Result<Found, 
         }
     }
     let totals = inside.each_ref().map(|counts| counts.iter().sum::<u64>() as f64);
-    let [links, in_host, in_domain] = sums(ground, [slice.graph.links.len() as f64, totals[0], totals[1]])?;
+    let [links, in_host, in_domain] = sums(context, [slice.graph.links.len() as f64, totals[0], totals[1]])?;
     let share = |inside: f64| if links > 0.0 { inside / links } else { 0.0 };
     let facts = vec![
         Fact::new("links", links),

@@ -12,7 +12,7 @@
 
 use super::adjacency::{Adjacency, low};
 use super::exchange::{Number, exchange};
-use super::{Fact, Found, Ground, Sheet, SheetColumn};
+use super::{AnalysisContext, Fact, Found, Sheet, SheetColumn};
 use crate::Error;
 use std::collections::{BTreeMap, HashMap};
 use webstrata_engine::Stopped;
@@ -29,10 +29,15 @@ struct Directory {
     links: HashMap<u32, PageSet>,
 }
 
-pub(super) fn menus(ground: &mut Ground<'_>, graph: &Adjacency, share: f64, pages_min: u64) -> Result<Found, Stopped> {
-    let my_directories = read(ground, graph);
-    let my_directories = ground.job.check(my_directories)?;
-    let directories = share_out(ground, my_directories)?;
+pub(super) fn menus(
+    context: &mut AnalysisContext<'_>,
+    graph: &Adjacency,
+    share: f64,
+    pages_min: u64,
+) -> Result<Found, Stopped> {
+    let my_directories = read(context, graph);
+    let my_directories = context.job.check(my_directories)?;
+    let directories = share_out(context, my_directories)?;
     let mut found: Vec<(String, u64, Vec<Menu>)> = Vec::new();
     for (name, directory) in directories.into_iter().filter(|(_, directory)| directory.pages >= pages_min.max(2)) {
         let menus = menus_of(&directory, share);
@@ -40,8 +45,8 @@ pub(super) fn menus(ground: &mut Ground<'_>, graph: &Adjacency, share: f64, page
             found.push((name, directory.pages, menus));
         }
     }
-    let mut all: Vec<_> = ground.gather_values(&found)?.into_iter().flatten().collect();
-    if ground.worker.index() > 0 {
+    let mut all: Vec<_> = context.gather_values(&found)?.into_iter().flatten().collect();
+    if context.worker.index() > 0 {
         return Ok(Found::of_all());
     }
     all.sort_unstable();
@@ -54,11 +59,11 @@ pub(super) fn menus(ground: &mut Ground<'_>, graph: &Adjacency, share: f64, page
 type Menu = (u32, Vec<u32>);
 
 /// Reads the directories of this worker's pages.
-fn read(ground: &Ground<'_>, graph: &Adjacency) -> Result<BTreeMap<String, Directory>, Error> {
+fn read(context: &AnalysisContext<'_>, graph: &Adjacency) -> Result<BTreeMap<String, Directory>, Error> {
     let mut directories: BTreeMap<String, Directory> = BTreeMap::new();
     let mut next = 0;
-    for row in 0..ground.store.rows() {
-        let mut urls = ground.store.row_urls(row, graph.uids.clone(), false);
+    for row in 0..context.store.rows() {
+        let mut urls = context.store.row_urls(row, graph.uids.clone(), false);
         while let Some((uid, url, _)) = urls.next_url()? {
             let page_index = low(uid - graph.uids.start);
             if graph.pages.get(next) != Some(&page_index) {
@@ -67,7 +72,7 @@ fn read(ground: &Ground<'_>, graph: &Adjacency) -> Result<BTreeMap<String, Direc
             let path = url.find(['?', '#']).map_or(url, |end| &url[..end]);
             let name = path.rfind('/').map_or(path, |slash| &path[..=slash]);
             if !directories.contains_key(name) {
-                ground.job.go_on()?;
+                context.job.go_on()?;
                 directories.insert(name.to_owned(), Directory::default());
             }
             if let Some(directory) = directories.get_mut(name) {
@@ -86,16 +91,16 @@ fn read(ground: &Ground<'_>, graph: &Adjacency) -> Result<BTreeMap<String, Direc
 
 /// Brings all data about a directory to one of the workers.
 fn share_out(
-    ground: &mut Ground<'_>,
+    context: &mut AnalysisContext<'_>,
     mut directories: BTreeMap<String, Directory>,
 ) -> Result<BTreeMap<String, Directory>, Stopped> {
-    let peers = ground.worker.peers();
+    let peers = context.worker.peers();
     if peers == 1 {
         return Ok(directories);
     }
     let mut outgoing = vec![Vec::new(); peers];
     let to = |name: &str| usize::try_from(xxh3_64(name.as_bytes()) % peers as u64).unwrap_or(0);
-    let index = ground.worker.index();
+    let index = context.worker.index();
     directories.retain(|name, directory| {
         let to = to(name);
         if to == index {
@@ -113,7 +118,7 @@ fn share_out(
         }
         false
     });
-    for bytes in exchange(ground, outgoing)? {
+    for bytes in exchange(context, outgoing)? {
         let mut rest = &bytes[..];
         while !rest.is_empty() {
             let length = u32::take(&mut rest) as usize;

@@ -7,7 +7,7 @@
 use super::exchange::exchange;
 use super::growth::when_first_known;
 use super::survey::{History, fates};
-use super::{Ground, NodeRule, Shared, fits, from_bytes, to_bytes};
+use super::{AnalysisContext, NodeRule, ProcessState, fits, from_bytes, to_bytes};
 use crate::Error;
 use crate::hosts::Fold;
 use serde::{Deserialize, Serialize};
@@ -128,7 +128,7 @@ pub fn overview(run: &RunOptions, progress: &Progress) -> Result<Overview, Error
     let job = run.job(progress)?;
     let reader = Arc::new(Reader::new(store, 32 << 20).for_scans(run.workers.max(1)));
     let ranges = reader.ranges(run.workers.max(1) * run.processes())?;
-    let (own_job, shared) = (job.clone(), Shared::default());
+    let (own_job, shared) = (job.clone(), ProcessState::default());
     let done = work_together(run, &job, "overview", &id.to_string(), move |worker| {
         let (job, store, ranges, shared) = (&own_job, &*reader, &ranges, &shared);
         let reports = worker.index().is_multiple_of(job.workers());
@@ -138,8 +138,8 @@ pub fn overview(run: &RunOptions, progress: &Progress) -> Result<Overview, Error
             job.progress().enter("overview", 2 * pages * job.workers() as u64 / ranges.len() as u64);
         }
         let nodes = NodeRule::All;
-        let mut ground = Ground { worker, job, store, ranges, shared, nodes, round: 0, stage: "overview" };
-        let found = find(&mut ground)?;
+        let mut context = AnalysisContext { worker, job, store, ranges, shared, nodes, round: 0, stage: "overview" };
+        let found = find(&mut context)?;
         if reports {
             job.progress().leave();
         }
@@ -150,21 +150,21 @@ pub fn overview(run: &RunOptions, progress: &Progress) -> Result<Overview, Error
 }
 
 /// Returns the overview in worker 0, and `None` in the others.
-fn find(ground: &mut Ground<'_>) -> Result<Option<Overview>, Stopped> {
-    let counts = ground.store.store().manifest().counts;
+fn find(context: &mut AnalysisContext<'_>) -> Result<Option<Overview>, Stopped> {
+    let counts = context.store.store().manifest().counts;
     let starts = counts.periods(RangeLength::Year);
     let year = |time: i64| starts.partition_point(|&start| start <= time).saturating_sub(1);
-    let hosts = ground.groups(Fold::Host)?;
+    let hosts = context.groups(Fold::Host)?;
     let (mut of_hosts, mut linked) = (HashMap::<u32, Sums>::new(), vec![0u64; hosts.len()]);
     let (mut near, mut linked_near) = (0, 0);
-    let first_known = when_first_known(ground, |page, history| {
+    let first_known = when_first_known(context, |page, history| {
         let sums = of_hosts.entry(hosts.of(page.uid, &mut near)).or_default();
         sums.add_page(page, history, year);
         for &link in &page.links {
             linked[hosts.of(link, &mut linked_near) as usize] += 1;
         }
     })?;
-    for (uid, &time) in (ground.my_uids().start.0..).zip(&first_known).filter(|(_, time)| **time < i64::MAX) {
+    for (uid, &time) in (context.my_uids().start.0..).zip(&first_known).filter(|(_, time)| **time < i64::MAX) {
         let host = hosts.of(Uid(uid), &mut near);
         of_hosts.entry(host).or_default().count(year(time), Column::Urls);
     }
@@ -175,23 +175,23 @@ fn find(ground: &mut Ground<'_>) -> Result<Option<Overview>, Stopped> {
     for (&host, sums) in &of_hosts {
         captures[host as usize] = sums.years.values().map(|row| row[Column::Captures as usize]).sum();
     }
-    let captures = sum_of_workers(ground, &captures)?;
-    let linked = sum_of_workers(ground, &linked)?;
+    let captures = sum_of_workers(context, &captures)?;
+    let linked = sum_of_workers(context, &linked)?;
     let mut most: Vec<u32> = (0u32..).zip(&captures).filter(|(_, count)| **count > 0).map(|(host, _)| host).collect();
     let hosts_captured = most.len() as u64;
     most.sort_unstable_by_key(|&host| (Reverse(captures[host as usize]), hosts.name(host)));
     most.truncate(HOSTS);
     // Only worker 0 knows the sums.
-    let most = from_first(ground, &most)?;
+    let most = from_first(context, &most)?;
     let shown: Vec<(u32, Sums)> = most.iter().filter_map(|host| of_hosts.remove_entry(host)).collect();
     drop(of_hosts);
     let mut of_shown: HashMap<u32, Sums> = HashMap::new();
     let mut whole = Sums::default();
-    for (worker_all, worker_shown) in ground.gather_values(&(all, shown))? {
+    for (worker_all, worker_shown) in context.gather_values(&(all, shown))? {
         whole.add(&worker_all);
         worker_shown.iter().for_each(|(host, sums)| of_shown.entry(*host).or_default().add(sums));
     }
-    if ground.worker.index() > 0 {
+    if context.worker.index() > 0 {
         return Ok(None);
     }
     let mut domains: HashMap<&str, u64> = HashMap::new();
@@ -213,7 +213,7 @@ fn find(ground: &mut Ground<'_>) -> Result<Option<Overview>, Stopped> {
         })
     };
     Ok(Some(Overview {
-        of: ground.store.store().id(),
+        of: context.store.store().id(),
         first_year: starts.first().and_then(|&start| format_time(start).get(..4)?.parse().ok()).unwrap_or(0),
         all: whole.numbers(starts.len()),
         lives: whole.lives(),
@@ -224,8 +224,8 @@ fn find(ground: &mut Ground<'_>) -> Result<Option<Overview>, Stopped> {
 }
 
 /// Adds up the numbers of all workers, index by index. Worker 0 gets the sums, and the others get zeros.
-fn sum_of_workers(ground: &mut Ground<'_>, numbers: &[u64]) -> Result<Vec<u64>, Stopped> {
-    let gathered = ground.gather(numbers)?.unwrap_or_default();
+fn sum_of_workers(context: &mut AnalysisContext<'_>, numbers: &[u64]) -> Result<Vec<u64>, Stopped> {
+    let gathered = context.gather(numbers)?.unwrap_or_default();
     let mut sums = vec![0; numbers.len()];
     for of_worker in gathered.chunks(numbers.len().max(1)) {
         sums.iter_mut().zip(of_worker).for_each(|(sum, number)| *sum += number);
@@ -234,8 +234,8 @@ fn sum_of_workers(ground: &mut Ground<'_>, numbers: &[u64]) -> Result<Vec<u64>, 
 }
 
 /// Sends numbers of worker 0 to all workers.
-fn from_first(ground: &mut Ground<'_>, numbers: &[u32]) -> Result<Vec<u32>, Stopped> {
-    let (index, peers) = (ground.worker.index(), ground.worker.peers());
+fn from_first(context: &mut AnalysisContext<'_>, numbers: &[u32]) -> Result<Vec<u32>, Stopped> {
+    let (index, peers) = (context.worker.index(), context.worker.peers());
     let bytes = if index == 0 { to_bytes(numbers) } else { Vec::new() };
-    Ok(from_bytes(&exchange(ground, vec![bytes; peers])?[0]))
+    Ok(from_bytes(&exchange(context, vec![bytes; peers])?[0]))
 }

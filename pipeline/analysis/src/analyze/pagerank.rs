@@ -8,13 +8,13 @@
 use super::exchange::sums;
 use super::shared_nodes::SharedNodes;
 use super::slice::Slice;
-use super::{Fact, Found, Ground, Iterations};
+use super::{AnalysisContext, Fact, Found, Iterations};
 use webstrata_engine::Stopped;
 
 /// Returns the ranks of this worker's URLs. The iteration begins with the ranks in `start`, if given. A URL that is not
 /// a node has rank 0.
 pub(super) fn pagerank(
-    ground: &mut Ground<'_>,
+    context: &mut AnalysisContext<'_>,
     slice: &Slice,
     nodes: &SharedNodes,
     damping: f64,
@@ -25,22 +25,22 @@ pub(super) fn pagerank(
     let is_node: Vec<bool> = (0..slice.graph.urls()).map(|index| nodes.holds(first, index)).collect();
     let mut ranks = start.unwrap_or_else(|| vec![1.0; slice.graph.urls()]);
     ranks.iter_mut().zip(&is_node).filter(|(_, is_node)| !**is_node).for_each(|(rank, _)| *rank = 0.0);
-    let [sum] = sums(ground, [ranks.iter().sum()])?;
+    let [sum] = sums(context, [ranks.iter().sum()])?;
     // It is possible that no node of the earlier date is left.
     let scale = if sum > 0.0 { 1.0 / sum } else { 0.0 };
     ranks.iter_mut().for_each(|rank| *rank *= scale);
-    let [mut stranded] = sums(ground, [without_links(slice, &ranks)])?;
+    let [mut stranded] = sums(context, [without_links(slice, &ranks)])?;
     let (mut done, mut delta) = (0, f64::INFINITY);
     while done < iterations.most && delta > iterations.tolerance {
         let rank = |at: usize, page: u32| ranks[page as usize] / slice.graph.links_of(at).len() as f64;
-        let mut next = slice.push(ground, 0.0, rank, |a, b| a + b)?;
+        let mut next = slice.push(context, 0.0, rank, |a, b| a + b)?;
         let everywhere = (1.0 - damping + damping * stranded) / count;
         for (rank, &is_node) in next.iter_mut().zip(&is_node) {
             *rank = if is_node { damping * *rank + everywhere } else { 0.0 };
         }
         let moved: f64 = next.iter().zip(&ranks).map(|(new, old)| (new - old).abs()).sum();
         ranks = next;
-        [delta, stranded] = sums(ground, [moved, without_links(slice, &ranks)])?;
+        [delta, stranded] = sums(context, [moved, without_links(slice, &ranks)])?;
         done += 1;
     }
     let facts = vec![Fact::new("iterations", done as f64), Fact::new("last change", delta)];

@@ -24,7 +24,7 @@
 use super::exchange::{Number, exchange, sums};
 use super::found::Found;
 use super::slice::Slice;
-use super::{Fact, Ground, Sheet, SheetColumn};
+use super::{AnalysisContext, Fact, Sheet, SheetColumn};
 use crate::hosts::{Fold, UrlGroups};
 use std::collections::BTreeMap;
 use webstrata_engine::Stopped;
@@ -50,7 +50,7 @@ const THERE: u32 = 1;
 const FAILED: u32 = 2;
 
 /// Counts the dead links of each URL. With `fold`, returns one row for each group of URLs instead.
-pub(super) fn rot(ground: &mut Ground<'_>, slice: &Slice, fold: Option<Fold>) -> Result<Found, Stopped> {
+pub(super) fn rot(context: &mut AnalysisContext<'_>, slice: &Slice, fold: Option<Fold>) -> Result<Found, Stopped> {
     let graph = &slice.graph;
     let mut of_url = vec![NOT_CAPTURED; graph.urls()];
     let mut counts: Vec<Counts> = vec![[0; COLUMNS.len()]; graph.urls()];
@@ -68,7 +68,7 @@ pub(super) fn rot(ground: &mut Ground<'_>, slice: &Slice, fold: Option<Fold>) ->
             PageState::Missing => (of_url[page], counts[page][MISSING]) = (FAILED, 1),
         }
     }
-    let of_mirrors = slice.pull(ground, &of_url)?;
+    let of_mirrors = slice.pull(context, &of_url)?;
     for (at, &page) in graph.pages.iter().enumerate() {
         let links = graph.links_of(at);
         let lead_to = |what: u32| links.iter().filter(|link| of_mirrors[link.index()] == what).count() as u64;
@@ -79,22 +79,22 @@ pub(super) fn rot(ground: &mut Ground<'_>, slice: &Slice, fold: Option<Fold>) ->
         page_counts[LINKING] = 1;
         page_counts[BROKEN] = u64::from(page_counts[DEAD] > 0);
     }
-    let hosts = ground.groups(Fold::Host)?;
-    let by_host = gather(ground, &hosts, &counts)?;
+    let hosts = context.groups(Fold::Host)?;
+    let by_host = gather(context, &hosts, &counts)?;
     let has_page = |counts: &&Counts| counts[PAGES] > 0;
     let is_gone = |counts: &&Counts| counts[GONE] > 0 && counts[GONE] + counts[MISSING] == counts[PAGES];
     let host_counts = [by_host.values().filter(has_page).count(), by_host.values().filter(is_gone).count()];
     let [hosts_all, hosts_gone] = host_counts.map(|count| count as f64);
     let sum = |column: usize| counts.iter().map(|counts| counts[column]).sum::<u64>() as f64;
-    let all = sums(ground, std::array::from_fn::<f64, { COLUMNS.len() }, _>(sum))?;
+    let all = sums(context, std::array::from_fn::<f64, { COLUMNS.len() }, _>(sum))?;
     let fact = |column: usize| Fact::new(&COLUMNS[column].replace('_', " "), all[column]);
     let mut facts: Vec<Fact> = [PAGES, GONE, MISSING, BACK].map(fact).into();
     facts.extend([Fact::new("hosts", hosts_all), Fact::new("hosts gone", hosts_gone)]);
     facts.extend([LINKS, DEAD, UNKNOWN, LINKING, BROKEN].map(fact));
     if let Some(fold) = fold {
-        let groups = ground.groups(fold)?;
-        let by_group = if fold == Fold::Host { by_host } else { gather(ground, &groups, &counts)? };
-        let sheet = (ground.worker.index() == 0).then(|| sheet(fold, &groups, &by_group));
+        let groups = context.groups(fold)?;
+        let by_group = if fold == Fold::Host { by_host } else { gather(context, &groups, &counts)? };
+        let sheet = (context.worker.index() == 0).then(|| sheet(fold, &groups, &by_group));
         return Ok(Found::of_worker().and(facts).with_sheet(sheet));
     }
     let column = |column: usize| counts.iter().map(|counts| counts[column]).collect::<Vec<u64>>();
@@ -108,21 +108,25 @@ pub(super) fn rot(ground: &mut Ground<'_>, slice: &Slice, fold: Option<Fold>) ->
 }
 
 /// Sums the counts of all workers by group, at worker 0. The result has only groups with a page.
-fn gather(ground: &mut Ground<'_>, groups: &UrlGroups, counts: &[Counts]) -> Result<BTreeMap<u32, Counts>, Stopped> {
-    let (first, mut near) = (ground.my_uids().start, 0);
+fn gather(
+    context: &mut AnalysisContext<'_>,
+    groups: &UrlGroups,
+    counts: &[Counts],
+) -> Result<BTreeMap<u32, Counts>, Stopped> {
+    let (first, mut near) = (context.my_uids().start, 0);
     let mut all: BTreeMap<u32, Counts> = BTreeMap::new();
     for (uid, counts) in Uid::each(first..first + counts.len() as u64).zip(counts).filter(|(_, of)| of[PAGES] > 0) {
         let sums = all.entry(groups.of(uid, &mut near)).or_default();
         sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
     }
-    let mut outgoing = vec![Vec::new(); ground.worker.peers()];
-    if ground.worker.index() > 0 {
+    let mut outgoing = vec![Vec::new(); context.worker.peers()];
+    if context.worker.index() > 0 {
         for (group, counts) in std::mem::take(&mut all) {
             group.put(&mut outgoing[0]);
             counts.into_iter().for_each(|count| count.put(&mut outgoing[0]));
         }
     }
-    for bytes in exchange(ground, outgoing)? {
+    for bytes in exchange(context, outgoing)? {
         let mut rest = &bytes[..];
         while !rest.is_empty() {
             let sums = all.entry(u32::take(&mut rest)).or_default();

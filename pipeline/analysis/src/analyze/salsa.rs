@@ -11,11 +11,11 @@
 
 use super::degrees::in_degrees;
 use super::slice::Slice;
-use super::{Fact, Found, Ground};
+use super::{AnalysisContext, Fact, Found};
 use webstrata_engine::Stopped;
 
-pub(super) fn salsa(ground: &mut Ground<'_>, slice: &Slice) -> Result<Found, Stopped> {
-    let sets = ground.union_find();
+pub(super) fn salsa(context: &mut AnalysisContext<'_>, slice: &Slice) -> Result<Found, Stopped> {
+    let sets = context.union_find();
     let mut first = vec![u32::MAX; slice.graph.urls()];
     for (at, &page) in slice.graph.pages.iter().enumerate() {
         let mut links = slice.graph.links_of(at).iter().map(|&link| slice.mirrors.uids[link.index()]);
@@ -23,11 +23,11 @@ pub(super) fn salsa(ground: &mut Ground<'_>, slice: &Slice) -> Result<Found, Sto
         first[page as usize] = least;
         links.for_each(|link| sets.join(least, link));
     }
-    let into = in_degrees(ground, slice)?;
-    sets.unite(ground)?;
-    let into = ground.gather(&into)?;
-    let out = ground.gather(&slice.graph.out_degrees())?;
-    let first = ground.gather(&first)?;
+    let into = in_degrees(context, slice)?;
+    sets.unite(context)?;
+    let into = context.gather(&into)?;
+    let out = context.gather(&slice.graph.out_degrees())?;
+    let first = context.gather(&first)?;
     let (Some(into), Some(out), Some(first)) = (into, out, first) else { return Ok(Found::of_all()) };
     let labels = sets.labels();
     // By component: the number of links, of authorities and of hubs.

@@ -10,12 +10,12 @@ use super::adjacency::Adjacency;
 use super::shared_nodes::SharedNodes;
 use super::wcc::components;
 use super::whole::WholeGraph;
-use super::{Found, Ground};
+use super::{AnalysisContext, Found};
 use crate::Error;
 use webstrata_engine::Stopped;
 
-pub(super) fn scc(ground: &mut Ground<'_>, graph: Adjacency, nodes: &SharedNodes) -> Result<Found, Stopped> {
-    let graph = WholeGraph::gather(ground, graph)?;
+pub(super) fn scc(context: &mut AnalysisContext<'_>, graph: Adjacency, nodes: &SharedNodes) -> Result<Found, Stopped> {
+    let graph = WholeGraph::gather(context, graph)?;
     let Some((graph, nodes)) = graph.zip(nodes.all.as_ref()) else { return Ok(Found::of_all()) };
     let urls = u32::try_from(graph.urls()).unwrap_or(u32::MAX);
     let mut read = 0u32;
@@ -23,11 +23,11 @@ pub(super) fn scc(ground: &mut Ground<'_>, graph: Adjacency, nodes: &SharedNodes
         links.extend_from_slice(graph.of(uid));
         read += 1;
         if read.is_multiple_of(STRIDE) {
-            ground.job.go_on()?;
+            context.job.go_on()?;
         }
         Ok(())
     };
-    let numbers = ground.job.check(strongly_connected(urls, links_of))?;
+    let numbers = context.job.check(strongly_connected(urls, links_of))?;
     drop(graph);
     Ok(components(named_by_least(&numbers), nodes))
 }

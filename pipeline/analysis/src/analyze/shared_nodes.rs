@@ -5,7 +5,7 @@
 //! bits.
 
 use super::exchange::{exchange, from_bytes, sums, to_bytes};
-use super::{Ground, NodeRule};
+use super::{AnalysisContext, NodeRule};
 use crate::nodes::Nodes;
 use webstrata_engine::Stopped;
 use webstrata_layers::{Links, Uid};
@@ -24,34 +24,34 @@ impl SharedNodes {
     /// Returns the nodes: these pages of this worker and the URLs that these links lead to, or all URLs if the rule
     /// says so.
     pub(super) fn of(
-        ground: &mut Ground<'_>,
+        context: &mut AnalysisContext<'_>,
         alive: impl Iterator<Item = Uid>,
         links: impl Iterator<Item = u32>,
     ) -> Result<Self, Stopped> {
-        let my_uids = ground.my_uids();
-        if ground.nodes == NodeRule::All {
-            return Self::shared(ground, Nodes::all(&my_uids));
+        let my_uids = context.my_uids();
+        if context.nodes == NodeRule::All {
+            return Self::shared(context, Nodes::all(&my_uids));
         }
-        let mut linked = Nodes::none(&Uid::below(ground.store.urls()));
+        let mut linked = Nodes::none(&Uid::below(context.store.urls()));
         links.for_each(|link| linked.insert(Uid(link.into())));
-        let outgoing = ground.ranges.iter().map(|uids| to_bytes(linked.words_of(uids))).collect();
+        let outgoing = context.ranges.iter().map(|uids| to_bytes(linked.words_of(uids))).collect();
         drop(linked);
         let mut mine = Nodes::none(&my_uids);
         alive.for_each(|uid| mine.insert(uid));
-        for bytes in exchange(ground, outgoing)? {
+        for bytes in exchange(context, outgoing)? {
             mine.unite(my_uids.start, &from_bytes::<u64>(&bytes));
         }
-        Self::shared(ground, mine)
+        Self::shared(context, mine)
     }
 
-    fn shared(ground: &mut Ground<'_>, mine: Nodes) -> Result<Self, Stopped> {
-        let [count] = sums(ground, [mine.len() as f64])?;
-        let mut outgoing = vec![Vec::new(); ground.worker.peers()];
-        outgoing[0] = to_bytes(mine.words_of(&ground.my_uids()));
-        let received = exchange(ground, outgoing)?;
-        let all = (ground.worker.index() == 0).then(|| {
-            let mut all = Nodes::none(&Uid::below(ground.store.urls()));
-            for (uids, bytes) in ground.ranges.iter().zip(&received) {
+    fn shared(context: &mut AnalysisContext<'_>, mine: Nodes) -> Result<Self, Stopped> {
+        let [count] = sums(context, [mine.len() as f64])?;
+        let mut outgoing = vec![Vec::new(); context.worker.peers()];
+        outgoing[0] = to_bytes(mine.words_of(&context.my_uids()));
+        let received = exchange(context, outgoing)?;
+        let all = (context.worker.index() == 0).then(|| {
+            let mut all = Nodes::none(&Uid::below(context.store.urls()));
+            for (uids, bytes) in context.ranges.iter().zip(&received) {
                 all.unite(uids.start, &from_bytes::<u64>(bytes));
             }
             all

@@ -6,7 +6,7 @@
 //! never sends one value per link. The mirrors cover all dates, so workers agree on them once. Memory: 8 bytes per
 //! mirror, and 1.5 bits per URL of the store while mirrors are found.
 
-use super::Ground;
+use super::AnalysisContext;
 use super::adjacency::{Adjacency, Timed, low};
 use super::exchange::{Number, exchange, from_bytes, to_bytes};
 use std::ops::Range;
@@ -52,19 +52,19 @@ pub(super) struct Mirrors {
 impl Mirrors {
     /// Finds the mirrors of links that are given as UIDs. Returns the mirror of each link, in the same order and
     /// memory.
-    pub(super) fn of(ground: &mut Ground<'_>, links: Vec<u32>) -> Result<(Vec<Mirror>, Arc<Self>), Stopped> {
-        let (links, uids) = ranked(links, ground.store.urls());
+    pub(super) fn of(context: &mut AnalysisContext<'_>, links: Vec<u32>) -> Result<(Vec<Mirror>, Arc<Self>), Stopped> {
+        let (links, uids) = ranked(links, context.store.urls());
         let cut = |range: &Range<Uid>| uids.partition_point(|&uid| u64::from(uid) < range.start.0);
-        let mut cuts: Vec<usize> = ground.ranges.iter().map(cut).collect();
+        let mut cuts: Vec<usize> = context.ranges.iter().map(cut).collect();
         cuts.push(uids.len());
         // Each worker receives the list of its URLs that have mirrors here.
-        let first = |peer: usize| ground.ranges[peer].start.0;
+        let first = |peer: usize| context.ranges[peer].start.0;
         let outgoing = (0..cuts.len() - 1).map(|peer| {
             let indexes = uids[cuts[peer]..cuts[peer + 1]].iter().map(|&uid| low(u64::from(uid) - first(peer)));
             to_bytes(&indexes.collect::<Vec<u32>>())
         });
         let outgoing = outgoing.collect();
-        let requested = exchange(ground, outgoing)?.iter().map(|bytes| from_bytes(bytes)).collect();
+        let requested = exchange(context, outgoing)?.iter().map(|bytes| from_bytes(bytes)).collect();
         Ok((links, Arc::new(Self { uids, cuts, requested })))
     }
 }
@@ -95,8 +95,8 @@ fn ranked(links: Vec<u32>, urls: u64) -> (Vec<Mirror>, Vec<u32>) {
 
 impl TimedSlice {
     /// Finds the mirrors of all links.
-    pub(super) fn of(ground: &mut Ground<'_>, timed: Timed) -> Result<Self, Stopped> {
-        let (timed, mirrors) = timed.with_links(|links| Mirrors::of(ground, links))?;
+    pub(super) fn of(context: &mut AnalysisContext<'_>, timed: Timed) -> Result<Self, Stopped> {
+        let (timed, mirrors) = timed.with_links(|links| Mirrors::of(context, links))?;
         Ok(Self { timed, mirrors })
     }
 
@@ -116,7 +116,7 @@ impl Slice {
     /// reached the URL, or `zero` if no value did.
     pub(super) fn push<T: Number>(
         &self,
-        ground: &mut Ground<'_>,
+        context: &mut AnalysisContext<'_>,
         zero: T,
         of_page: impl Fn(usize, u32) -> T,
         join: impl Fn(T, T) -> T,
@@ -130,14 +130,14 @@ impl Slice {
                 *sum = join(*sum, value);
             }
         }
-        self.settle(ground, &sums, zero, join)
+        self.settle(context, &sums, zero, join)
     }
 
     /// Sends the value of each mirror to the worker that owns its URL. Returns, for each URL of this worker, the join
     /// of the values of its mirrors, or `zero` if the URL has no mirror.
     pub(super) fn settle<T: Number>(
         &self,
-        ground: &mut Ground<'_>,
+        context: &mut AnalysisContext<'_>,
         values: &[T],
         zero: T,
         join: impl Fn(T, T) -> T,
@@ -150,13 +150,13 @@ impl Slice {
                 *all = join(*all, value);
             }
         };
-        let index = ground.worker.index();
+        let index = context.worker.index();
         let outgoing = mirrors.cuts.windows(2).enumerate().map(|(peer, cut)| {
             let peer_values = &values[cut[0]..cut[1]];
             if peer == index { Vec::new() } else { to_bytes(peer_values) }
         });
         let outgoing = outgoing.collect();
-        for (peer, bytes) in exchange(ground, outgoing)?.into_iter().enumerate() {
+        for (peer, bytes) in exchange(context, outgoing)?.into_iter().enumerate() {
             let indexes = &mirrors.requested[peer];
             if peer == index {
                 let my_values = &values[mirrors.cuts[index]..mirrors.cuts[index + 1]];
@@ -169,9 +169,9 @@ impl Slice {
     }
 
     /// Returns the value of each mirror. `values` has the values of the URLs of this worker.
-    pub(super) fn pull<T: Number>(&self, ground: &mut Ground<'_>, values: &[T]) -> Result<Vec<T>, Stopped> {
+    pub(super) fn pull<T: Number>(&self, context: &mut AnalysisContext<'_>, values: &[T]) -> Result<Vec<T>, Stopped> {
         let mirrors = &*self.mirrors;
-        let index = ground.worker.index();
+        let index = context.worker.index();
         let of =
             |indexes: &[u32]| indexes.iter().map(|&index_of_url| values[index_of_url as usize]).collect::<Vec<T>>();
         let outgoing = mirrors
@@ -181,7 +181,7 @@ impl Slice {
             .map(|(peer, indexes)| if peer == index { Vec::new() } else { to_bytes(&of(indexes)) });
         let outgoing = outgoing.collect();
         let mut all = Vec::with_capacity(mirrors.uids.len());
-        for (peer, bytes) in exchange(ground, outgoing)?.into_iter().enumerate() {
+        for (peer, bytes) in exchange(context, outgoing)?.into_iter().enumerate() {
             if peer == index {
                 all.extend(of(&mirrors.requested[peer]));
             } else {

@@ -5,7 +5,7 @@
 //! was there all the time. Failures of the server are passed over, too. A failure that ends the page is a capture
 //! without links. Memory: a page.
 
-use super::Ground;
+use super::AnalysisContext;
 use crate::Error;
 use crate::stretches::{captures_selected, for_each_link};
 use webstrata_engine::Stopped;
@@ -71,13 +71,13 @@ pub(super) fn fates(page: &Page) -> Vec<(i64, Fate)> {
 /// Calls `visit` with each page of this worker: its index among the URLs of the worker, the page, and its history in
 /// the window.
 pub(super) fn each(
-    ground: &mut Ground<'_>,
+    context: &mut AnalysisContext<'_>,
     window: Window,
     mut visit: impl FnMut(usize, &Page, &History) -> Result<(), Error>,
 ) -> Result<(), Stopped> {
-    let first = ground.my_uids().start;
+    let first = context.my_uids().start;
     let mut history = History::default();
-    ground.each_page(|page| {
+    context.each_page(|page| {
         history.set(page, window)?;
         visit(usize::try_from(page.uid - first).unwrap_or(usize::MAX), page, &history)
     })

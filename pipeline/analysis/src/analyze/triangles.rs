@@ -9,18 +9,22 @@
 use super::adjacency::Adjacency;
 use super::shared_nodes::SharedNodes;
 use super::whole::WholeGraph;
-use super::{Fact, Found, Ground};
+use super::{AnalysisContext, Fact, Found};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use webstrata_engine::{Job, Stopped};
 
-pub(super) fn triangles(ground: &mut Ground<'_>, graph: Adjacency, nodes: &SharedNodes) -> Result<Found, Stopped> {
-    let Some(directed) = WholeGraph::gather(ground, graph)? else { return Ok(Found::of_all()) };
+pub(super) fn triangles(
+    context: &mut AnalysisContext<'_>,
+    graph: Adjacency,
+    nodes: &SharedNodes,
+) -> Result<Found, Stopped> {
+    let Some(directed) = WholeGraph::gather(context, graph)? else { return Ok(Found::of_all()) };
     let edges = directed.undirected();
     drop(directed);
     let rank = |uid: u32| (edges.of(uid).len(), uid);
     let greater = edges.only(|uid, other| rank(other) > rank(uid));
-    let counts = count(&greater, ground.job);
-    ground.job.check(ground.job.go_on())?;
+    let counts = count(&greater, context.job);
+    context.job.check(context.job.go_on())?;
     let degree = |uid: u32| edges.of(uid).len() as u64;
     let clustering = (0u32..).zip(&counts).map(|(uid, &count)| {
         let pairs = degree(uid) * degree(uid).saturating_sub(1) / 2;

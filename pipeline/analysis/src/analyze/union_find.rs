@@ -4,7 +4,7 @@
 //! concurrently without locks: a thread replaces a root only by a lesser URL, and only if it is still a root. Memory: 4
 //! bytes for each URL of the store, in each process. Cost: a few steps per join.
 
-use super::Ground;
+use super::AnalysisContext;
 use super::exchange::{Number, exchange};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use webstrata_engine::Stopped;
@@ -50,12 +50,12 @@ impl UnionFind {
 
     /// Brings the joins of other processes to worker 0, which then has all joins. All workers call this function when
     /// they have made their joins. No worker may read the sets before this call.
-    pub(super) fn unite(&self, ground: &mut Ground<'_>) -> Result<(), Stopped> {
+    pub(super) fn unite(&self, context: &mut AnalysisContext<'_>) -> Result<(), Stopped> {
         // After this call, no worker changes the sets any more.
-        ground.wait()?;
-        let (index, peers) = (ground.worker.index(), ground.worker.peers());
+        context.wait()?;
+        let (index, peers) = (context.worker.index(), context.worker.peers());
         let mut outgoing = vec![Vec::new(); peers];
-        if index > 0 && index.is_multiple_of(ground.job.workers()) {
+        if index > 0 && index.is_multiple_of(context.job.workers()) {
             for (uid, parent) in (0u32..).zip(&self.0) {
                 let parent = parent.load(Relaxed);
                 if parent != uid {
@@ -64,7 +64,7 @@ impl UnionFind {
                 }
             }
         }
-        for bytes in exchange(ground, outgoing)? {
+        for bytes in exchange(context, outgoing)? {
             let mut rest = &bytes[..];
             while !rest.is_empty() {
                 let (uid, parent) = (u32::take(&mut rest), u32::take(&mut rest));

@@ -5,17 +5,17 @@
 
 use super::adjacency::Adjacency;
 use super::shared_nodes::SharedNodes;
-use super::{Fact, Found, Ground, sizes};
+use super::{AnalysisContext, Fact, Found, sizes};
 use crate::nodes::Nodes;
 use webstrata_engine::Stopped;
 use webstrata_layers::Uid;
 
-pub(super) fn wcc(ground: &mut Ground<'_>, graph: &Adjacency, nodes: &SharedNodes) -> Result<Found, Stopped> {
-    let sets = ground.union_find();
+pub(super) fn wcc(context: &mut AnalysisContext<'_>, graph: &Adjacency, nodes: &SharedNodes) -> Result<Found, Stopped> {
+    let sets = context.union_find();
     for at in 0..graph.pages.len() {
         graph.links_of(at).iter().for_each(|&link| sets.join(graph.uid(at), link));
     }
-    sets.unite(ground)?;
+    sets.unite(context)?;
     Ok(nodes.all.as_ref().map_or_else(Found::of_all, |nodes| components(sets.labels(), nodes)))
 }
 

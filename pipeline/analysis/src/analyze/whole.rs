@@ -2,7 +2,7 @@
 //!
 //! Worker 0 gets the links of all workers. Memory there: 4 bytes per link and 8 per URL of the store.
 
-use super::Ground;
+use super::AnalysisContext;
 use super::adjacency::{Adjacency, low};
 use super::exchange::{Number, exchange};
 use crate::Error;
@@ -18,8 +18,8 @@ pub(super) struct WholeGraph {
 
 impl WholeGraph {
     /// Gathers the links of all workers at worker 0. The other workers get `None`.
-    pub(super) fn gather(ground: &mut Ground<'_>, graph: Adjacency) -> Result<Option<Self>, Stopped> {
-        let (index, peers) = (ground.worker.index(), ground.worker.peers());
+    pub(super) fn gather(context: &mut AnalysisContext<'_>, graph: Adjacency) -> Result<Option<Self>, Stopped> {
+        let (index, peers) = (context.worker.index(), context.worker.peers());
         let mut outgoing = vec![Vec::new(); peers];
         if index > 0 {
             let out = &mut outgoing[0];
@@ -31,12 +31,12 @@ impl WholeGraph {
                 links.iter().for_each(|&link| link.put(out));
             }
         }
-        let received = exchange(ground, outgoing)?;
+        let received = exchange(context, outgoing)?;
         if index > 0 {
             return Ok(None);
         }
         // Worker 0 has the lowest UIDs, so the links of other workers follow its links.
-        let urls = usize::try_from(ground.store.urls()).unwrap_or(usize::MAX);
+        let urls = usize::try_from(context.store.urls()).unwrap_or(usize::MAX);
         let mut starts = Vec::with_capacity(urls + 1);
         for (at, &start) in graph.starts.iter().take(graph.pages.len()).enumerate() {
             starts.resize(graph.uid(at) as usize + 1, start as u64);
@@ -48,7 +48,7 @@ impl WholeGraph {
             while !rest.is_empty() {
                 let (page, count) = (u32::take(&mut rest), u32::take(&mut rest) as usize);
                 let Some((link_bytes, after)) = rest.split_at_checked(4 * count) else {
-                    ground.job.check(Err(Error::Internal("links of a page that end too early")))?;
+                    context.job.check(Err(Error::Internal("links of a page that end too early")))?;
                     break;
                 };
                 gathered.begin(page as usize);

@@ -25,7 +25,7 @@ use webstrata_layers::Uid;
 
 /// Rows that are not written yet, by column.
 #[derive(Default)]
-struct Batch {
+struct EdgeColumns {
     src: Vec<Uid>,
     dst: Vec<Uid>,
     first: Vec<i64>,
@@ -35,7 +35,7 @@ struct Batch {
     intervals: Vec<String>,
 }
 
-impl Batch {
+impl EdgeColumns {
     fn columns(&self, ends: &Ends<'_>, names: Names, rows: Range<usize>) -> Vec<ArrayRef> {
         let [src, dst] = [&self.src, &self.dst].map(|uids| ends.column(&uids[rows.clone()]));
         let numbers = |column: &[u32]| Arc::new(UInt32Array::from(column[rows.clone()].to_vec())) as ArrayRef;
@@ -86,7 +86,7 @@ pub(super) fn write(export: &Export<'_>, stream: &mut Stream) -> Result<ExportRe
     let mut ends = Ends::new(export);
     let rows_max = ends.batch(export);
     let mut table = create(export, stream, fields(names, &ends.data_type()))?;
-    let mut batch = Batch::default();
+    let mut batch = EdgeColumns::default();
     export.pages("edges", |page| {
         let captures = number(captures_telling(page, window));
         for_each_link(page, window, |link, stretches| {

@@ -23,14 +23,14 @@ use std::sync::Arc;
 use webstrata_layers::{AsOf, Links, Uid, Window};
 
 #[derive(Default)]
-struct Batch {
+struct EventColumns {
     src: Vec<Uid>,
     dst: Vec<Uid>,
     time: Vec<i64>,
     present: Vec<bool>,
 }
 
-impl Batch {
+impl EventColumns {
     fn write(&mut self, table: &mut TableWriter<'_>, ends: &mut Ends<'_>) -> Result<(), Error> {
         ends.load(self.src.iter().chain(&self.dst))?;
         for start in (0..self.src.len()).step_by(CHUNK) {
@@ -39,7 +39,7 @@ impl Batch {
             let time = times(self.time[rows.clone()].iter().copied().map(Some));
             table.write(vec![src, dst, time, Arc::new(BooleanArray::from(self.present[rows].to_vec()))])?;
         }
-        *self = Batch::default();
+        *self = EventColumns::default();
         Ok(())
     }
 }
@@ -55,7 +55,7 @@ pub(super) fn write(export: &Export<'_>, stream: &mut Stream) -> Result<ExportRe
         Window::Seen { from, to } => (from, to),
         Window::AsOf(AsOf { time, .. }) => (time, time),
     };
-    let mut batch = Batch::default();
+    let mut batch = EventColumns::default();
     export.pages("events", |page| {
         for_each_link(page, Window::ALWAYS, |link, stretches| {
             for &(first, last) in stretches {

@@ -26,7 +26,7 @@ use webstrata_layers::{Links, Page, Uid};
 use webstrata_url::domain_of;
 
 #[derive(Default)]
-struct Batch {
+struct NodeColumns {
     ids: Vec<Uid>,
     urls: StringBuilder,
     surts: StringBuilder,
@@ -37,9 +37,9 @@ struct Batch {
     times: Vec<Option<(i64, i64)>>,
 }
 
-impl Batch {
+impl NodeColumns {
     fn write(&mut self, table: &mut TableWriter<'_>, names: Names) -> Result<(), Error> {
-        let Batch { ids, mut urls, mut surts, mut hosts, mut domains, captures, times: lifetimes } =
+        let NodeColumns { ids, mut urls, mut surts, mut hosts, mut domains, captures, times: lifetimes } =
             std::mem::take(self);
         if ids.is_empty() {
             return Ok(());
@@ -87,7 +87,7 @@ pub(super) fn write(export: &Export<'_>, stream: &mut Stream) -> Result<ExportRe
     let mut pages = export.reader.pages(export.uids());
     let mut page = Page::default();
     let mut has_page = pages.read(&mut page)?;
-    let mut batch = Batch::default();
+    let mut batch = NodeColumns::default();
     export.urls("nodes", true, |uid, url, surt| {
         let mut captures = 0..0;
         let mut lifetime = None;

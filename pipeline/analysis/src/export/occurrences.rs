@@ -21,13 +21,13 @@ use std::sync::Arc;
 use webstrata_layers::{Links, Uid, format_digits};
 
 #[derive(Default)]
-struct Batch {
+struct OccurrenceColumns {
     src: Vec<Uid>,
     dest: Vec<Uid>,
     time: Vec<i64>,
 }
 
-impl Batch {
+impl OccurrenceColumns {
     fn write(&mut self, table: &mut TableWriter<'_>, ends: &mut Ends<'_>) -> Result<(), Error> {
         ends.load(self.src.iter().chain(&self.dest))?;
         for start in (0..self.src.len()).step_by(CHUNK) {
@@ -36,7 +36,7 @@ impl Batch {
             let [src, dest] = [&self.src, &self.dest].map(|uids| ends.column(&uids[rows.clone()]));
             table.write(vec![Arc::new(StringArray::from_iter_values(dates)), src, dest])?;
         }
-        *self = Batch::default();
+        *self = OccurrenceColumns::default();
         Ok(())
     }
 }
@@ -49,7 +49,7 @@ pub(super) fn write(export: &Export<'_>, stream: &mut Stream) -> Result<ExportRe
     let mut table = create(export, stream, fields)?;
     let mut ends = Ends::Urls(Texts::new(export.reader));
     let rows_max = ends.batch(export);
-    let (mut batch, mut links) = (Batch::default(), Vec::<(Uid, Vec<Stretch>)>::new());
+    let (mut batch, mut links) = (OccurrenceColumns::default(), Vec::<(Uid, Vec<Stretch>)>::new());
     export.pages("edges", |page| {
         links.clear();
         for_each_link(page, window, |link, stretches| {

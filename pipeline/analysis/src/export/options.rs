@@ -216,8 +216,8 @@ pub enum Unfit {
     /// URLs instead of UIDs for records without UIDs to replace.
     #[error("URLs in place of UIDs are for tables of edges and of events")]
     Urls,
-    /// A fold for records that are not hosts.
-    #[error("only hosts are folded")]
+    /// A unit for records that are not hosts.
+    #[error("only hosts have a unit")]
     Fold,
     /// A single moment for events.
     #[error("events lie between captures: give a time from and to, not one moment")]

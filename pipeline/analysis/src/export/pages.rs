@@ -32,7 +32,7 @@ use webstrata_layers::{Links, Page, Uid};
 const ELEMENTS: usize = 1 << 18;
 
 #[derive(Default)]
-struct Batch {
+struct PageColumns {
     uids: Vec<Uid>,
     urls: StringBuilder,
     /// The number of captures of each page, and the data of all captures.
@@ -48,7 +48,7 @@ struct Batch {
     captures_with: Vec<u32>,
 }
 
-impl Batch {
+impl PageColumns {
     fn write(&mut self, table: &mut TableWriter<'_>) -> Result<(), Error> {
         let mut batch = std::mem::take(self);
         if batch.uids.is_empty() {
@@ -108,7 +108,7 @@ pub(super) fn write(export: &Export<'_>, stream: &mut Stream) -> Result<ExportRe
     let mut pages = export.reader.pages(export.uids());
     let (mut page, mut next) = (Page::default(), Page::default());
     let mut has_next = pages.read(&mut next)?;
-    let mut batch = Batch::default();
+    let mut batch = PageColumns::default();
     export.urls("layers", false, |uid, url, _| {
         if !has_next || next.uid != uid {
             return Ok(());

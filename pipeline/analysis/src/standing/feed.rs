@@ -76,8 +76,8 @@ impl Feed {
         let about = match standing {
             Standing::Degrees | Standing::Top { .. } => About::Nothing,
             Standing::Components => About::Labels(labels),
-            Standing::Hosts { by } => {
-                About::Hosts(Hosts { fold: *by, names: Vec::new(), numbers: HashMap::new(), of: Vec::new() })
+            Standing::Hosts { unit } => {
+                About::Hosts(Hosts { fold: *unit, names: Vec::new(), numbers: HashMap::new(), of: Vec::new() })
             }
             Standing::NewLinks { host, subdomains } => {
                 let prefix = if *subdomains { domain_prefix(host) } else { host_prefix(host) };

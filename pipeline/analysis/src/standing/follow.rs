@@ -152,7 +152,7 @@ pub fn follow<E: From<Error>>(
     let workers = options.workers.max(1);
     let job = Job::new(workers, options.memory_max, Scratch::temporary(&std::env::temp_dir()), progress.clone());
     let (events, received) = sync_channel(EVENTS);
-    let shared = Shared {
+    let shared = FollowState {
         options: options.clone(),
         job: job.clone(),
         events: Mutex::new(Some(events)),
@@ -176,7 +176,7 @@ pub fn follow<E: From<Error>>(
 }
 
 /// The state that the workers share.
-struct Shared {
+struct FollowState {
     options: FollowOptions,
     job: Job,
     /// The worker that leads takes the sender.
@@ -186,7 +186,7 @@ struct Shared {
 }
 
 /// Runs all the work of one worker.
-fn run(worker: &mut Worker, shared: &Shared) -> Result<(), Stopped> {
+fn run(worker: &mut Worker, shared: &FollowState) -> Result<(), Stopped> {
     let job = &shared.job;
     let standing = &shared.options.standing;
     let circuit = Circuit::build(worker, standing, Arc::clone(&shared.labels), Arc::clone(&shared.outbox));
@@ -223,7 +223,7 @@ struct Change {
 struct Leader<'a> {
     worker: &'a mut Worker,
     circuit: Circuit,
-    shared: &'a Shared,
+    shared: &'a FollowState,
     events: SyncSender<Event>,
     /// The number of pairs that were fed.
     pairs_given: u64,
@@ -233,7 +233,7 @@ struct Leader<'a> {
 
 impl Leader<'_> {
     fn lead(mut self) -> Result<(), Error> {
-        let Shared { options, job, .. } = self.shared;
+        let FollowState { options, job, .. } = self.shared;
         let mut began = Instant::now();
         let store = match options.start {
             Start::Now => Store::open(&options.store)?,

@@ -8,7 +8,7 @@ use std::sync::{Arc, Weak};
 
 use webstrata_layers::{LinkingPart, Scope, Uid};
 
-use crate::clerk::{Shared, lock};
+use crate::clerk::{ClerkState, lock};
 
 /// The key of a target in [`Remembered`]: the store, the epoch, the UIDs and the scope.
 #[derive(PartialEq, Eq)]
@@ -49,7 +49,7 @@ impl Remembered {
 }
 
 /// Forgets the targets of epochs that are no longer served, whenever the map changes.
-pub(in crate::clerk) async fn forget_retired(clerk: Weak<Shared>) {
+pub(in crate::clerk) async fn forget_retired(clerk: Weak<ClerkState>) {
     let Some(mut maps) = clerk.upgrade().map(|shared| shared.map.clone()) else { return };
     while maps.changed().await.is_ok() {
         let Some(shared) = clerk.upgrade() else { return };

@@ -1,5 +1,6 @@
-// The answers of the server that the page reads, and of each the fields that it uses: types for the checks, after the
-// schemas in src/http/openapi.json. A time is text as in ISO 8601, in UTC. `epoch` names the store that answers.
+// The answers of the server that the page reads, and of each the fields that it uses: types for the checks. A test
+// holds them to the description of the service, which has a schema of each name. A time is text as in ISO 8601, in UTC.
+// `epoch` names the store that answers.
 
 export interface Barcode {
   epoch: number;
@@ -15,10 +16,10 @@ export interface Barcode {
   replay: string;
   links: string[];
   /** In-links: when the first capture of each page was that tells; 0 if none does. */
-  found?: number[];
+  first_known?: number[];
   /** Runs of each link. */
   counts: number[];
-  /** Out-links: places between runs, and lengths less one. In-links: first, last, gone. */
+  /** Out-links: places between runs, and lengths less one. In-links: first, last, until. */
   runs: number[];
   rest?: { links: number; months: [string, number][] } | null;
 }
@@ -26,7 +27,7 @@ export interface Barcode {
 export interface Stay {
   first: string;
   last: string;
-  gone?: string;
+  until?: string;
   began: string;
 }
 
@@ -40,7 +41,7 @@ export interface BacklinksRow {
   unknown?: [string, string | null][];
 }
 
-export interface Host {
+export interface ReferringHost {
   host: string;
   pages: number;
   standing: number;
@@ -50,8 +51,8 @@ export interface Host {
 export interface Backlinks {
   epoch: number;
   pages: number;
-  rowsTotal: number;
-  rowsSelected: number;
+  rows_total: number;
+  rows_selected: number;
   periods: string[];
   standing: number[];
   unknown: number[];
@@ -59,9 +60,9 @@ export interface Backlinks {
   new: number[];
   returned: number[];
   lost: number[];
-  hosts: Host[];
+  hosts: ReferringHost[];
   rows: BacklinksRow[];
-  resumeKey?: string;
+  resume_key?: string;
 }
 
 export interface DeadPage {
@@ -77,7 +78,7 @@ export interface DeadPage {
 
 export interface Deaths {
   epoch: number;
-  rowsSelected: number;
+  rows_selected: number;
   periods: string[];
   died: number[];
   returned: number[];
@@ -85,7 +86,7 @@ export interface Deaths {
   statuses: { status: number; died: number }[];
   replay: string;
   rows: DeadPage[];
-  resumeKey?: string;
+  resume_key?: string;
 }
 
 export interface SuggestedPage {
@@ -123,17 +124,17 @@ export interface Neighbourhood {
   domains: string[];
   /** The place of the domain of each node. */
   domain: number[];
-  notCaptured?: number[];
+  not_captured?: number[];
   /** URLs of each node that is not a page. */
   urls: number[];
-  leftOut: number;
+  left_out: number;
   unread: number;
 }
 
 export interface Ways {
   epoch: number;
   links?: number | null;
-  isCut: boolean;
+  is_cut: boolean;
   unknown?: string[];
   ways: string[][];
 }
@@ -141,20 +142,20 @@ export interface Ways {
 /** A number a year. */
 export interface NumbersByYear {
   captures: number[];
-  failed: number[];
+  failed_captures: number[];
   pages: number[];
   urls: number[];
-  found: number[];
-  came: number[];
-  went: number[];
-  lost: number[];
-  returned: number[];
+  links_found: number[];
+  links_gained: number[];
+  links_lost: number[];
+  pages_died: number[];
+  pages_returned: number[];
 }
 
 export interface Lives {
   /** Months of 30 days. */
   age: number[];
-  atRisk: number[];
+  at_risk: number[];
   surviving: number[];
 }
 
@@ -167,15 +168,15 @@ export interface HostByYear {
 }
 
 export interface OverviewByYear {
-  firstYear: number;
+  first_year: number;
   all: NumbersByYear;
   lives: Lives;
-  hostsCaptured: number;
+  hosts_captured: number;
   hosts: HostByYear[];
   domains: { domain: string; links: number }[];
 }
 
-export interface Epoch {
+export interface CommittedEpoch {
   epoch: number;
   committed: string;
   origin: string;
@@ -189,18 +190,18 @@ export interface Overview {
     urls: number;
     pages: number;
     captures: number;
-    unknownCaptures: number;
+    unknown_captures: number;
     links: number;
     exact: boolean;
     occurrences: number;
-    from: string | null;
-    to: string | null;
+    first_time: string | null;
+    last_time: string | null;
   };
-  epochs: Epoch[];
+  epochs: CommittedEpoch[];
   overview?: OverviewByYear | null;
 }
 
-export interface Counts {
+export interface CellCounts {
   urls: number;
   links: number;
   bytes: number;
@@ -208,8 +209,8 @@ export interface Counts {
 
 export interface Stats {
   epoch: number;
-  total: Counts;
-  servers: { server: string; cells: number; counts: Counts }[];
+  total: CellCounts;
+  servers: { server: string; cells: number; counts: CellCounts }[];
 }
 
 export interface Topology {

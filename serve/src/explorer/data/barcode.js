@@ -134,13 +134,13 @@ function outwardRuns(answer, captures) {
  * The runs of in-links, which are times.
  * @param {Barcode} answer
  */
-function inwardRuns({ counts, runs, found }) {
+function inwardRuns({ counts, runs, first_known: firstKnown }) {
   let at = 0;
   return counts.map((count, row) =>
     Array.from({ length: count }, (_, run) => {
       const [first, last, gone] = runs.slice(at, at + 3);
       at += 3;
-      return { from: 0, to: 0, first, last, gone, goneAt: -1, began: began(first === found?.[row], run) };
+      return { from: 0, to: 0, first, last, gone, goneAt: -1, began: began(first === firstKnown?.[row], run) };
     }),
   );
 }

@@ -54,7 +54,7 @@ import { targetIn } from "./targets.js";
 
 /**
  * A question, to which more can be added.
- * @typedef {(more?: { limit?: number, resumeKey?: string }) => Path<Backlinks>} Ask
+ * @typedef {(more?: { limit?: number, resume_key?: string }) => Path<Backlinks>} Ask
  */
 
 /** Rows of a first answer, and of one in which a text is looked for: the most that the server gives at once. */
@@ -105,19 +105,19 @@ export function choiceOf(state) {
  * @param {Target} target
  * @param {Choice} choice
  * @param {Partial<When>} when
- * @param {{ limit?: number, resumeKey?: string }} more
+ * @param {{ limit?: number, resume_key?: string }} more
  */
 export function question({ url, match }, { unit, internal, order, source, event }, { from, to, span }, more = {}) {
   return path("v1/backlinks", {
     from: span && from,
     to: span && to,
     url,
-    matchType: match,
+    match,
     unit,
     internal: internal ? "true" : undefined,
     order,
     source,
-    sourceMatch: source ? "host" : undefined,
+    source_match: source ? "host" : undefined,
     event: event === "any" ? undefined : event,
     limit: ROWS,
     ...more,
@@ -133,7 +133,7 @@ export function rowOf(row) {
   const runs = row.stays.map((stay) => ({
     first: secondsOf(stay.first),
     last: secondsOf(stay.last),
-    gone: secondsOf(stay.gone),
+    gone: secondsOf(stay.until),
     began: stay.began,
   }));
   return {
@@ -190,15 +190,15 @@ export async function allRows(call, ask, tell) {
   let resumeKey;
   do {
     /** @type {Backlinks} */
-    const answer = await call(ask({ limit: ROWS_MAX, resumeKey }));
+    const answer = await call(ask({ limit: ROWS_MAX, resume_key: resumeKey }));
     for (const row of answer.rows) rows.push(rowOf(row));
-    resumeKey = answer.resumeKey;
-    tell(rows.length, answer.rowsSelected);
+    resumeKey = answer.resume_key;
+    tell(rows.length, answer.rows_selected);
   } while (resumeKey);
   return rows;
 }
 
-export const COLUMNS = ["referrer", "page", "pages", "targets", "began", "first", "last", "gone", "end"];
+export const COLUMNS = ["referrer", "page", "pages", "targets", "began", "first", "last", "until", "end"];
 
 /**
  * Rows as lines of a file, one for each stay.
@@ -214,7 +214,7 @@ export const linesOf = (rows) =>
       began: run.began,
       first: iso(run.first),
       last: iso(run.last),
-      gone: iso(run.gone),
+      until: iso(run.gone),
       end: run.gone ? "lost" : endOfRow(row),
     })),
   );

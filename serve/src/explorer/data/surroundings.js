@@ -56,7 +56,7 @@ export function surroundings(answer) {
   };
   for (const [at, time] of (answer.links.unknown || []).entries()) links.unknown[at] = time ?? Infinity;
   const isCaptured = new Uint8Array(size).fill(1);
-  for (const place of answer.notCaptured || []) isCaptured[place] = 0;
+  for (const place of answer.not_captured || []) isCaptured[place] = 0;
   const isNear = new Uint8Array(size);
   for (let at = 0; at < links.from.length; at += 1) {
     if (links.source[at] === centre) isNear[links.target[at]] = 1;

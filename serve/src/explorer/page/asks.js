@@ -67,7 +67,7 @@ export function deathsPath(state, more = {}) {
   const { match, name } = wholeOf(state);
   return path("v1/deaths", {
     url: match === "store" ? undefined : name,
-    matchType: match === "store" ? undefined : match,
+    match: match === "store" ? undefined : match,
     from: state.from,
     to: state.to,
     still: state.still === "1" ? "true" : undefined,

@@ -102,8 +102,8 @@ function shown({ state, sides, marks, rows, isWhole, when, layout, from, to }) {
     })),
     otherMonths: b?.months,
     isWhole,
-    selected: a.answer.rowsSelected,
-    total: a.answer.rowsTotal,
+    selected: a.answer.rows_selected,
+    total: a.answer.rows_total,
     span: when.span,
     layout: { ...layout, from, to },
   };

@@ -47,7 +47,7 @@ async function choose(view, year) {
   view.rows = found.rows;
   fill(view);
   tell(view, chosenPlace(view));
-  context.say(`${next || "all years"}: ${many(found.rowsSelected, "death")}`);
+  context.say(`${next || "all years"}: ${many(found.rows_selected, "death")}`);
   context.drawn();
 }
 

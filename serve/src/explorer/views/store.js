@@ -1,4 +1,4 @@
-// The whole store: what it holds, links that came and went, how long they live, hosts by year, domains, epochs and
+// The whole store: what it holds, links gained and lost, how long they live, hosts by year, domains, epochs and
 // servers.
 //
 // Each plate draws itself with the calls of a canvas, into SVG: what is shown is what is saved. Numbers are text.

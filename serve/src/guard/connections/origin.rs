@@ -11,7 +11,7 @@ use std::sync::Arc;
 use axum::http::Extensions;
 use tonic::transport::server::TlsConnectInfo;
 
-use crate::guard::connections::Line;
+use crate::guard::connections::Connection;
 
 /// The bits of an IPv6 address that name a network.
 const NETWORK: u128 = !0 << 64;
@@ -54,7 +54,7 @@ pub struct Link {
     /// The address of the caller.
     pub(crate) remote: Option<SocketAddr>,
     /// The state of the connection.
-    pub(crate) line: Arc<Line>,
+    pub(crate) line: Arc<Connection>,
 }
 
 impl Link {

@@ -32,6 +32,8 @@ use listing::Listing;
 use parameters::{Asked, Dialect};
 use source::Reach;
 
+pub(in crate::http) use parameters::CDX;
+
 mod field;
 mod listing;
 mod nearest;

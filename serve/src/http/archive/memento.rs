@@ -12,13 +12,41 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri};
 use axum::response::{AppendHeaders, IntoResponse, Response};
 use tonic::Status;
 
+use crate::http::describe::{Answer, Call, text_call};
 use crate::http::question::address::{meant, spellings_of};
 use crate::http::question::home::{VARIES, home};
+use crate::http::question::parameter::{Parameter, text};
 use crate::http::question::params::decoded;
 use crate::http::{Refused, pinned};
 use crate::memento::{Memento, TimeMap, time_of_http_date};
 use crate::protocol::status::{Reason, bad, refuse};
 use crate::shared::Shared;
+
+const PAGE: Parameter = text("url", "The URL of the page, with its query, as it is. Any spelling of the page will do.")
+    .in_path()
+    .example(&["http://a.example/"]);
+const DATE: Parameter = text("Accept-Datetime", "The date; without it, the last capture is meant.")
+    .in_header()
+    .example(&["Thu, 01 Jun 2006 00:00:00 GMT"]);
+pub(in crate::http) const LINK_FORMAT: Call = text_call(
+    "timemapLink",
+    "The captures of a page as a Memento TimeMap (RFC 7089).",
+    &[PAGE],
+    &["application/link-format"],
+);
+pub(in crate::http) const JSON: Call = text_call(
+    "timemapJson",
+    "The captures of a page as a TimeMap in the JSON of MemGator.",
+    &[PAGE],
+    &["application/json"],
+);
+pub(in crate::http) const GATE: Call = Call {
+    id: "timegate",
+    summary: "Redirects to the capture of a page that is nearest to a date (RFC 7089).",
+    about: Some("Link names the page, its TimeMap, and its first and last capture."),
+    parameters: &[PAGE, DATE],
+    answer: Answer::Elsewhere,
+};
 
 const ACCEPT_DATETIME: HeaderName = HeaderName::from_static("accept-datetime");
 

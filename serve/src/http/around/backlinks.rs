@@ -10,59 +10,104 @@ use std::ops::Range;
 
 use axum::Json;
 use axum::extract::{RawQuery, State};
-use serde_json::{Value as Shown, json};
 use tonic::Status;
+use webstrata_layers::answers::Day;
+use webstrata_layers::answers::backlinks as answers;
 use webstrata_layers::questions::backlinks::referrers::ROWS_MAX;
-use webstrata_layers::{
-    Backlink, Event, Match, Order, Period, RangeLength, Ranking, Referrer, ReferringHost, Stay, Uid, Unit, format_time,
-};
+use webstrata_layers::{Event, Match, Order, Ranking, Uid, Unit};
 use webstrata_url::{domain_of, is_name};
 
 use crate::clerk::{BacklinkAnswer, BacklinkQuestion, Pinned};
+use crate::http::describe::{Call, call};
 use crate::http::question::matching::{Matching, matched};
+use crate::http::question::parameter::{Parameter, flag, number, text, words, words_of};
+use crate::http::question::parameters::{EPOCH, FROM, MATCH_OF_TARGET, PERIODS, RESUME_KEY, TO, URL};
 use crate::http::question::params::Params;
 use crate::http::question::resume::Start;
 use crate::http::{Refused, pinned};
 use crate::protocol::status::{Reason, bad};
 use crate::shared::Shared;
 
-pub(in crate::http) const BACKLINKS: &[&str] = &[
-    "url",
-    "matchType",
+const SOURCE: Parameter = text(
     "source",
-    "sourceMatch",
+    "Only pages that match this URL count: rows, hosts, periods and totals are as if the store had no others. If no \
+        page matches, the answer has no rows.",
+)
+.example(&["b.example"]);
+const SOURCE_MATCH: Parameter = words(
+    "source_match",
+    "Only with source: which pages match it. Values and default are those of match.",
+    words_of::<Match>,
+)
+.unsaid()
+.example(&["host"])
+.with(&[("source", "b.example")]);
+const INTERNAL: Parameter = flag(
     "internal",
-    "unit",
-    "by",
+    "Whether pages count that are of the host of the URL, or that match themselves. Pages of the source do not count \
+        without it if they are such pages.",
+);
+const UNIT: Parameter =
+    words("unit", "What a row is, and what the periods count. Domains are registrable domains.", words_of::<Unit>)
+        .example(&["host"]);
+const PERIOD: Parameter =
+    words("period", "The length of the periods.", || PERIODS.map(|(name, _)| name).to_vec()).example(&["year"]);
+const EVENT: Parameter = words(
     "event",
-    "from",
-    "to",
+    "Only rows with such an event between from and to. any: they were gained or lost. gained: found, new or \
+        returned. standing: they link at the end.",
+    words_of::<Event>,
+)
+.example(&["lost"]);
+const ORDER: Parameter = words(
     "order",
-    "limit",
-    "resumeKey",
-    "epoch",
-];
-
-/// The default `limit`, in rows.
-const LIMIT: u64 = 200;
+    "first: who linked first comes first. last: who linked last. most: whoever has the most pages, or links to the \
+        most URLs. key: in the order of the store.",
+    words_of::<Order>,
+)
+.example(&["most"]);
+const LIMIT: Parameter =
+    number("limit", "The most rows in the answer. 0: as many as one answer may have.", 0, ROWS_MAX)
+        .default(200)
+        .example(&["1"]);
+pub(in crate::http) const BACKLINKS: Call = call::<answers::Backlinks>(
+    "backlinks",
+    "Who links to a URL, a host or a domain, how many over time, and since when.",
+    &[
+        URL,
+        MATCH_OF_TARGET,
+        SOURCE,
+        SOURCE_MATCH,
+        INTERNAL,
+        UNIT,
+        PERIOD,
+        EVENT,
+        FROM,
+        TO,
+        ORDER,
+        LIMIT,
+        RESUME_KEY,
+        EPOCH,
+    ],
+);
 
 /// `/v1/backlinks`.
 pub(in crate::http) async fn backlinks(
     State(shared): State<Shared>,
     RawQuery(query): RawQuery,
-) -> Result<Json<Shown>, Refused> {
-    let params = Params::of(query.as_deref(), BACKLINKS, &[])?;
+) -> Result<Json<answers::Backlinks>, Refused> {
+    let params = Params::of(query.as_deref(), BACKLINKS.parameters)?;
     let start = Start::of(shared.cluster.store(), "/v1/backlinks", &params)?;
     let url = params.required("url")?;
-    let matching = matched(&params, "matchType", Match::unsaid(is_name(url)))?;
+    let matching = matched(&params, "match", Match::unsaid(is_name(url)))?;
     let source = source_of(&params)?;
     let internal = params.flag("internal")?;
-    let unit = params.choice("unit", [Unit::Page, Unit::Host, Unit::Domain].map(|unit| (unit.name(), unit)))?;
-    let period = params.choice("by", [("month", RangeLength::Month), ("year", RangeLength::Year)])?;
-    let event = params.choice("event", Event::words())?;
-    let order = params.choice("order", Order::words())?;
+    let unit = params.word::<Unit>("unit")?;
+    let period = params.choice("period", PERIODS)?;
+    let event = params.word::<Event>("event")?;
+    let order = params.word::<Order>("order")?;
     let interval = params.interval()?.unwrap_or((i64::MIN, i64::MAX));
-    let limit = params.limit(LIMIT, ROWS_MAX)?;
+    let limit = params.limit()?;
     let pinned = pinned(&shared, start.epoch).await?;
     let Matching { url: spelled, uids: target } = Matching::of(&pinned, matching, ("url", url)).await?;
     if target.is_empty() {
@@ -78,36 +123,37 @@ pub(in crate::http) async fn backlinks(
     let ranking = Ranking { unit, domain_of, period, event, interval, order, after: start.place(), limit };
     let question = BacklinkQuestion { target, scope, ranking };
     let BacklinkAnswer { ranked: answer, urls } = pinned.who_links(question).await?;
-    let column = |of: fn(&Period) -> u64| answer.periods.iter().map(|(_, period)| of(period)).collect::<Vec<_>>();
-    let mut shown = json!({
-        "epoch": pinned.epoch(), "url": url, "matchType": matching.name(), "unit": unit.name(),
-        "targets": targets, "pages": answer.pages, "rowsTotal": answer.total, "rowsSelected": answer.selected,
-        "periods": answer.periods.iter().map(|(start, _)| format_time(*start)[..10].to_owned()).collect::<Vec<_>>(),
-        "standing": column(|period| period.standing), "unknown": column(|period| period.unknown),
-        "found": column(|period| period.found), "new": column(|period| period.new),
-        "returned": column(|period| period.returned), "lost": column(|period| period.lost),
-        "hosts": answer.hosts.iter().map(host_shown).collect::<Vec<_>>(),
-        "rows": answer.rows.iter().zip(&urls).map(|row| row_shown(row, interval.1)).collect::<Vec<_>>(),
-    });
-    if let Some((source, matching)) = source {
-        (shown["source"], shown["sourceMatch"]) = (json!(source), json!(matching.name()));
-    }
-    if let Some(last) = answer.rows.last().filter(|_| answer.left > 0) {
-        shown["resumeKey"] = json!(start.key_after(pinned.epoch(), order.place(last)));
-    }
-    Ok(Json(shown))
+    let resume_key = answer.rows.last().filter(|_| answer.left > 0);
+    let resume_key = resume_key.map(|last| start.key_after(pinned.epoch(), order.place(last)));
+    Ok(Json(answers::Backlinks {
+        epoch: pinned.epoch(),
+        url: url.to_owned(),
+        matching,
+        source: source.map(|(source, _)| source.to_owned()),
+        source_match: source.map(|(_, matching)| matching),
+        unit,
+        targets,
+        pages: answer.pages,
+        rows_total: answer.total,
+        rows_selected: answer.selected,
+        periods: answer.periods.iter().map(|(start, _)| Day(*start)).collect(),
+        columns: answers::Columns::of(&answer.periods),
+        hosts: answer.hosts.iter().map(answers::Host::of).collect(),
+        rows: answer.rows.iter().zip(&urls).map(|(row, url)| answers::Row::of(row, url, interval.1)).collect(),
+        resume_key,
+    }))
 }
 
 /// The source, and how URLs match it.
 fn source_of(params: &Params) -> Result<Option<(&str, Match)>, Status> {
     let Some(source) = params.get("source")? else {
-        return match params.get("sourceMatch")? {
-            Some(_) => Err(bad("sourceMatch: needs source")),
+        return match params.get("source_match")? {
+            Some(_) => Err(bad("source_match: needs source")),
             None => Ok(None),
         };
     };
     webstrata_url::meant(source).map_err(|error| bad(format!("source: {source:?}: {error}")))?;
-    Ok(Some((source, matched(params, "sourceMatch", Match::unsaid(is_name(source)))?)))
+    Ok(Some((source, matched(params, "source_match", Match::unsaid(is_name(source)))?)))
 }
 
 /// The UIDs of the pages that count. Empty if no URL of the store matches the source.
@@ -116,28 +162,4 @@ async fn uids_of_source(pinned: &Pinned, (source, matching): (&str, Match)) -> R
         Err(status) if Reason::of(&status) == Some(Reason::NotInStore) => Ok(Vec::new()),
         found => Ok(found?.uids),
     }
-}
-
-fn host_shown(host: &ReferringHost) -> Shown {
-    json!({"host": host.host, "pages": host.pages, "standing": host.standing, "first": format_time(host.first)})
-}
-
-/// A row with the URL of its page, and whether the page links as of a time.
-fn row_shown((row, url): (&Referrer, &String), to: i64) -> Shown {
-    let Backlink { stays, unknown, targets } = &row.backlink;
-    let stay = |stay: &Stay| {
-        json!({"first": format_time(stay.first), "last": format_time(stay.last), "gone": stay.gone.map(format_time),
-               "began": stay.began})
-    };
-    let interval =
-        |&(first, last): &(i64, i64)| json!([format_time(first), (last < i64::MAX).then(|| format_time(last))]);
-    let mut shown = json!({"page": url, "uid": row.page, "targets": targets, "links": row.backlink.links_at(to),
-                           "stays": stays.iter().map(stay).collect::<Vec<_>>()});
-    if let Some(name) = &row.name {
-        (shown["name"], shown["pages"]) = (json!(name), json!(row.pages));
-    }
-    if !unknown.is_empty() {
-        shown["unknown"] = unknown.iter().map(interval).collect();
-    }
-    shown
 }

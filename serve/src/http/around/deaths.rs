@@ -7,48 +7,94 @@
 
 use axum::Json;
 use axum::extract::{RawQuery, State};
-use serde_json::{Value as Shown, json};
+use webstrata_layers::answers::Day;
+use webstrata_layers::answers::deaths as answers;
 use webstrata_layers::questions::deaths::{LINKERS_MAX, ROWS_MAX, rows_max};
 use webstrata_layers::{
-    DeadPage, DeathSearch, DeathsAsked, Linkers, Match, Order, RangeLength, Status as Code, StillLinking, Toll, Uid,
-    format_time,
+    DeadPage, DeathSearch, DeathsAsked, Linkers, Match, Order, RangeLength, Status as Code, StillLinking, Uid,
 };
 use webstrata_url::is_name;
 
 use crate::clerk::Texts;
+use crate::http::describe::{Call, call};
 use crate::http::question::matching::{Matching, matched};
+use crate::http::question::parameter::{Parameter, flag, number, text, words, words_of};
+use crate::http::question::parameters::{EPOCH, FROM, MATCH_OF_TARGET, RESUME_KEY, TO};
 use crate::http::question::params::Params;
 use crate::http::question::resume::Start;
 use crate::http::{Refused, pinned};
 use crate::protocol::status::bad;
 use crate::shared::Shared;
 
-pub(in crate::http) const DEATHS: &[&str] =
-    &["url", "matchType", "still", "status", "by", "from", "to", "order", "limit", "linkers", "resumeKey", "epoch"];
+/// The lengths of periods, by name.
+const PERIODS: [(&str, RangeLength); 3] =
+    [("year", RangeLength::Year), ("month", RangeLength::Month), ("day", RangeLength::Days(1))];
 
-/// The default `limit`, in rows.
-const LIMIT: u64 = 100;
+const URL: Parameter =
+    text("url", "Only pages that match this URL. Without it all pages of the store.").example(&["http://a.example/"]);
+const PERIOD: Parameter =
+    words("period", "The length of the periods.", || PERIODS.map(|(name, _)| name).to_vec()).example(&["month"]);
+const STILL: Parameter = flag("still", "Whether only pages count that have not returned.");
+const STATUS: Parameter = number("status", "Only deaths with this status.", 100, 999).example(&["404"]);
+const ORDER: Parameter = words(
+    "order",
+    "first: what died first comes first. last: what died last. most: to what most pages link. key: in the order of \
+        the store.",
+    words_of::<Order>,
+)
+.example(&["most"]);
+const LIMIT: Parameter = number(
+    "limit",
+    "The most rows in the answer. 0: as many as one answer may have. An answer names at most 100,000 pages, so with \
+        linkers it may have fewer rows.",
+    0,
+    ROWS_MAX,
+)
+.default(100)
+.example(&["1"]);
+const LINKERS: Parameter =
+    number("linkers", "Names so many of the pages that link to each page at their latest capture.", 0, LINKERS_MAX)
+        .default(0)
+        .example(&["3"]);
+pub(in crate::http) const DEATHS: Call = call::<answers::Deaths>(
+    "deaths",
+    "Pages that died, with the statuses that ended them, and how many pages still link to them.",
+    &[
+        URL,
+        MATCH_OF_TARGET.with(&[("url", "a.example")]),
+        STILL,
+        STATUS,
+        PERIOD,
+        FROM,
+        TO,
+        ORDER,
+        LIMIT,
+        LINKERS,
+        RESUME_KEY,
+        EPOCH,
+    ],
+);
 
 /// `/v1/deaths`.
 pub(in crate::http) async fn deaths(
     State(shared): State<Shared>,
     RawQuery(query): RawQuery,
-) -> Result<Json<Shown>, Refused> {
-    let params = Params::of(query.as_deref(), DEATHS, &[])?;
+) -> Result<Json<answers::Deaths>, Refused> {
+    let params = Params::of(query.as_deref(), DEATHS.parameters)?;
     let start = Start::of(shared.cluster.store(), "/v1/deaths", &params)?;
     let url = params.get("url")?;
-    if url.is_none() && params.get("matchType")?.is_some() {
-        return Err(bad("matchType: needs url").into());
+    if url.is_none() && params.get("match")?.is_some() {
+        return Err(bad("match: needs url").into());
     }
-    let matching = matched(&params, "matchType", Match::unsaid(url.is_some_and(is_name)))?;
+    let matching = matched(&params, "match", Match::unsaid(url.is_some_and(is_name)))?;
     let still = params.flag("still")?;
-    let code = params.number("status", 100..=999)?;
+    let code = params.number("status")?;
     let status = code.and_then(|code| Code::new(u16::try_from(code).ok()?));
-    let period = params.choice("by", [("year", RangeLength::Year), ("month", RangeLength::Month)])?;
-    let order = params.choice("order", Order::words())?;
+    let period = params.choice("period", PERIODS)?;
+    let order = params.word::<Order>("order")?;
     let interval = params.interval()?.unwrap_or((i64::MIN, i64::MAX));
-    let linkers_max = usize::try_from(params.number("linkers", 0..=LINKERS_MAX)?.unwrap_or(0)).unwrap_or(usize::MAX);
-    let limit = rows_max(params.limit(LIMIT, ROWS_MAX)?, linkers_max);
+    let linkers_max = usize::try_from(params.number("linkers")?.unwrap_or(0)).unwrap_or(usize::MAX);
+    let limit = rows_max(params.limit()?, linkers_max);
     let pinned = pinned(&shared, start.epoch).await?;
     let pages = match url {
         None => std::iter::once(Uid(0)..Uid(pinned.len())).collect(),
@@ -63,34 +109,24 @@ pub(in crate::http) async fn deaths(
     let linkers = pinned.answer(StillLinking::new(&dead, linkers_max)).await?;
     let named = deaths.rows.iter().map(|dead| dead.page).chain(linkers.iter().flat_map(|row| row.pages.clone()));
     let texts = Texts::of(&pinned, named.collect()).await?;
-    let column = |of: fn(&Toll) -> u64| deaths.periods.iter().map(|(_, toll)| of(toll)).collect::<Vec<_>>();
-    let row = |(DeadPage { page, death }, linkers): (&DeadPage, &Linkers)| {
-        let mut row = json!({
-            "page": texts.get(*page), "uid": page, "died": format_time(death.died), "status": death.status.code(),
-            "seen": format_time(death.seen), "returned": death.returned.map(format_time), "linking": linkers.linking,
-        });
-        if linkers.unknown > 0 {
-            row["unknown"] = json!(linkers.unknown);
-        }
-        if linkers_max > 0 {
-            row["linkers"] = linkers.pages.iter().map(|&page| texts.get(page)).collect();
-        }
-        row
+    let row = |(dead, linkers): (&DeadPage, &Linkers)| {
+        let text = |uid: Uid| texts.get(uid).to_owned();
+        let names = (linkers_max > 0).then(|| linkers.pages.iter().map(|&page| text(page)).collect());
+        answers::Row::of(dead, text(dead.page), linkers, names)
     };
-    let mut shown = json!({
-        "epoch": pinned.epoch(), "rowsTotal": deaths.total, "rowsSelected": deaths.selected,
-        "periods": deaths.periods.iter().map(|(start, _)| format_time(*start)[..10].to_owned()).collect::<Vec<_>>(),
-        "died": column(|toll| toll.died), "returned": column(|toll| toll.returned), "gone": column(|toll| toll.gone),
-        "statuses": deaths.statuses.iter().map(|(status, died)| json!({"status": status.code(), "died": died}))
-            .collect::<Vec<_>>(),
-        "replay": shared.http.replay,
-        "rows": deaths.rows.iter().zip(&linkers).map(row).collect::<Vec<_>>(),
-    });
-    if let Some(url) = url {
-        (shown["url"], shown["matchType"]) = (json!(url), json!(matching.name()));
-    }
-    if let Some((last, linkers)) = deaths.rows.last().zip(linkers.last()).filter(|_| deaths.left > 0) {
-        shown["resumeKey"] = json!(start.key_after(pinned.epoch(), asked.place(last, linkers.linking)));
-    }
-    Ok(Json(shown))
+    let status = |&(status, died): &(Code, u64)| answers::StatusCount { status: status.code(), died };
+    let last = deaths.rows.last().zip(linkers.last()).filter(|_| deaths.left > 0);
+    Ok(Json(answers::Deaths {
+        epoch: pinned.epoch(),
+        url: url.map(ToOwned::to_owned),
+        matching: url.map(|_| matching),
+        rows_total: deaths.total,
+        rows_selected: deaths.selected,
+        periods: deaths.periods.iter().map(|(start, _)| Day(*start)).collect(),
+        columns: answers::Columns::of(&deaths.periods),
+        statuses: deaths.statuses.iter().map(status).collect(),
+        replay: shared.http.replay.clone(),
+        rows: deaths.rows.iter().zip(&linkers).map(row).collect(),
+        resume_key: last.map(|(last, linkers)| start.key_after(pinned.epoch(), asked.place(last, linkers.linking))),
+    }))
 }

@@ -6,71 +6,70 @@
 
 use axum::Json;
 use axum::extract::{RawQuery, State};
-use axum::response::{IntoResponse, Response};
-use serde::Serialize;
+use webstrata_layers::answers::around as answers;
 use webstrata_layers::questions::neighbourhood::NODES_MAX;
 use webstrata_layers::questions::neighbourhood::folding::Groups;
 use webstrata_layers::record::key::host_of;
-use webstrata_layers::{Grain, NeighbourhoodQuestion, Uid};
+use webstrata_layers::{Grain, NeighbourhoodQuestion};
 use webstrata_url::domain_of;
 
+use crate::http::describe::{Call, call};
 use crate::http::question::address::find;
+use crate::http::question::parameter::{Parameter, number, text, words, words_of};
+use crate::http::question::parameters::EPOCH;
 use crate::http::question::params::Params;
 use crate::http::{Refused, pinned};
 use crate::shared::Shared;
 
-pub(in crate::http) const NEIGHBOURHOOD: &[&str] = &["url", "hops", "unit", "fold", "at", "limit", "epoch"];
-
-/// The default `limit`, in nodes.
-const LIMIT: u64 = 10_000;
-
-/// The answer. It may have a hundred thousand links, so it is written without a tree of values.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Shown<'a> {
-    epoch: u64,
-    url: String,
-    uid: Uid,
-    unit: &'static str,
-    hops: u8,
-    centre: usize,
-    nodes: Vec<&'a str>,
-    links: Columns,
-    domains: &'a [String],
-    domain: &'a [usize],
-    #[serde(skip_serializing_if = "Option::is_none")]
-    not_captured: Option<Vec<usize>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    urls: Option<Vec<usize>>,
-    left_out: usize,
-    unread: usize,
-}
-
-/// Links in columns.
-#[derive(Serialize)]
-struct Columns {
-    source: Vec<usize>,
-    target: Vec<usize>,
-    from: Vec<i64>,
-    until: Vec<Option<i64>>,
-    /// The time since which it is unknown whether the link is there. Left out if that is known for all links.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    unknown: Option<Vec<Option<i64>>>,
-}
+const PAGE: Parameter = text("url", "The page. Without a scheme, the one that the store has is meant.")
+    .required()
+    .example(&["http://a.example/"]);
+const UNIT: Parameter = words(
+    "unit",
+    "What a node is: a page, a directory (a host with the first step of the path), a host or a registrable domain.",
+    words_of::<Grain>,
+)
+.example(&["host"]);
+const FOLD: Parameter = number(
+    "fold",
+    "If the unit has more nodes than this, a coarser one: the finest with at most so many, or domains.",
+    1,
+    NODES_MAX,
+)
+.example(&["300"]);
+const AT: Parameter =
+    text("at", "Only links that stand at this time, or of which that is unknown; a short time means its last second.")
+        .example(&["20060515"]);
+const LIMIT: Parameter = number("limit", "Nodes, at most. 0: as many as one answer may have.", 0, NODES_MAX)
+    .default(10_000)
+    .example(&["100"]);
+const HOPS: Parameter = number("hops", "Rings around the page.", 1, 2).default(2).example(&["1"]);
+pub(in crate::http) const NEIGHBOURHOOD: Call = Call {
+    about: Some(
+        "Of more nodes than limit allows, the longest-lived are kept; those next to the page have at most half of the \
+            room if hops is 2. Between directories, hosts or domains, a link of another page counts while that page \
+            has a link with the page asked for.",
+    ),
+    ..call::<answers::Neighbourhood>(
+        "neighbourhood",
+        "What is around a page: what it links to or what links to it, what those link to, and when.",
+        &[PAGE, HOPS, UNIT, FOLD, AT, LIMIT, EPOCH],
+    )
+};
 
 /// `/v1/neighbourhood`.
 pub(in crate::http) async fn neighbourhood(
     State(shared): State<Shared>,
     RawQuery(query): RawQuery,
-) -> Result<Response, Refused> {
-    let params = Params::of(query.as_deref(), NEIGHBOURHOOD, &[])?;
+) -> Result<Json<answers::Neighbourhood>, Refused> {
+    let params = Params::of(query.as_deref(), NEIGHBOURHOOD.parameters)?;
     let url = params.required("url")?;
-    let is_wide = params.choice("hops", [("2", true), ("1", false)])?;
-    let unit = params.choice("unit", Grain::ALL.map(|grain| (grain.name(), grain)))?;
-    let fold = params.number("fold", 1..=NODES_MAX)?.map(|most| usize::try_from(most).unwrap_or(usize::MAX));
+    let is_wide = params.number("hops")? == Some(2);
+    let unit = params.word::<Grain>("unit")?;
+    let fold = params.number("fold")?.map(|most| usize::try_from(most).unwrap_or(usize::MAX));
     let at = params.time("at", true)?;
-    let limit = params.limit(LIMIT, NODES_MAX)?;
-    let pinned = pinned(&shared, params.number("epoch", 1..=u64::MAX)?.unwrap_or(0)).await?;
+    let limit = params.limit()?;
+    let pinned = pinned(&shared, params.epoch()?).await?;
     let (url, uid) = find(&pinned, url).await?;
     let found = pinned.neighbourhood(NeighbourhoodQuestion { centre: uid, is_wide, at, limit }, unit, fold).await?;
     let unit = found.grain;
@@ -86,31 +85,20 @@ pub(in crate::http) async fn neighbourhood(
     }
     let is_page = unit == Grain::Page;
     let missing = || found.nodes.iter().enumerate().filter(|(_, node)| !node.is_captured).map(|(place, _)| place);
-    Ok(Json(Shown {
+    Ok(Json(answers::Neighbourhood {
         epoch: pinned.epoch(),
         url,
         uid,
-        unit: unit.name(),
+        unit,
         hops: if is_wide { 2 } else { 1 },
         centre: found.centre,
         not_captured: is_page.then(|| missing().collect()),
         urls: (!is_page).then(|| found.nodes.iter().map(|node| node.urls).collect()),
-        nodes: found.nodes.iter().map(|node| node.name.as_str()).collect(),
-        links: Columns {
-            source: found.edges.iter().map(|edge| edge.source).collect(),
-            target: found.edges.iter().map(|edge| edge.target).collect(),
-            from: found.edges.iter().map(|edge| edge.from).collect(),
-            until: found.edges.iter().map(|edge| edge.until).collect(),
-            unknown: found
-                .edges
-                .iter()
-                .any(|edge| edge.unknown.is_some())
-                .then(|| found.edges.iter().map(|edge| edge.unknown).collect()),
-        },
-        domains: &domains.names,
-        domain: &domains.of,
+        links: answers::Edges::of(&found.edges),
+        domains: domains.names,
+        domain: domains.of,
         left_out: found.left_out,
         unread: found.unread,
-    })
-    .into_response())
+        nodes: found.nodes.into_iter().map(|node| node.name).collect(),
+    }))
 }

@@ -24,18 +24,31 @@ use webstrata_layers::record::key::host_of;
 use webstrata_layers::{Error, Links, RangeLength, Uid, counted, format_time};
 
 use super::{Barcode, Refused, outward_rows, pinned};
+use crate::http::describe::{Call, text_call};
 use crate::http::question::home;
+use crate::http::question::parameter::{Parameter, number};
+use crate::http::question::parameters::{DIRECTION, EPOCH, URL};
 use crate::http::question::params::Params;
 use crate::shared::Shared;
 
-pub(in crate::http) const BARCODE_SVG: &[&str] = &["url", "direction", "limit", "width", "epoch"];
+const LIMIT: Parameter = number(
+    "limit",
+    "The most rows in the picture. Rows whose runs are longest in all are kept. 0: as many as one picture may have.",
+    0,
+    500,
+)
+.default(40)
+.example(&["10"]);
+const WIDTH: Parameter = number("width", "The width in pixels. The height follows from the rows.", 320, 4_000)
+    .default(960)
+    .example(&["640"]);
+pub(in crate::http) const PICTURE: Call = text_call(
+    "barcodePicture",
+    "The times of the links of a page, or of the pages that link to it, as a picture (SVG) to be quoted elsewhere.",
+    &[URL, DIRECTION, LIMIT, WIDTH, EPOCH],
+    &["image/svg+xml"],
+);
 
-/// The default and the largest number of rows.
-const ROWS: u64 = 40;
-const ROWS_MAX: u64 = 500;
-/// The default and the allowed widths in pixels.
-const WIDTH: u64 = 960;
-const WIDTHS: std::ops::RangeInclusive<u64> = 320..=4000;
 /// Pixels: the margin, the height above the rows, the height of a row, and the height of its bar.
 const MARGIN: f64 = 20.0;
 const HEAD: f64 = 92.0;
@@ -63,10 +76,9 @@ pub(in crate::http) async fn svg(
     uri: Uri,
     headers: HeaderMap,
 ) -> Result<Response, Refused> {
-    let params = Params::of(query.as_deref(), BARCODE_SVG, &[])?;
-    let limit = params.limit(ROWS, ROWS_MAX)?;
-    let width = params.number("width", WIDTHS)?.unwrap_or(WIDTH);
-    let pinned = pinned(&shared, params.number("epoch", 1..=u64::MAX)?.unwrap_or(0)).await?;
+    let params = Params::of(query.as_deref(), PICTURE.parameters)?;
+    let (limit, width) = (params.limit()?, params.number("width")?.unwrap_or_default());
+    let pinned = pinned(&shared, params.epoch()?).await?;
     let barcode = Barcode::of(&pinned, &params, limit).await?;
     let names = pinned.urls(&barcode.rows.links).await?;
     let address = format!("{} · epoch {}", home::home(&shared, &uri, &headers)?, pinned.epoch());

@@ -1,4 +1,4 @@
-//! `matchType`, `sourceMatch`: the URLs that match a URL as a person writes it.
+//! `match`, `source_match`: the URLs that match a URL as a person writes it.
 
 use std::ops::Range;
 
@@ -14,7 +14,7 @@ pub(in crate::http) fn matched(params: &Params, name: &str, default: Match) -> R
     if params.get(name)?.is_none() {
         return Ok(default);
     }
-    params.choice(name, Match::ALL.map(|word| (word.name(), word)))
+    params.word(name)
 }
 
 /// The URLs that match a URL.

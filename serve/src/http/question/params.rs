@@ -6,44 +6,48 @@
 use std::ops::RangeInclusive;
 
 use tonic::Status;
+use webstrata_layers::Word;
 use webstrata_layers::read::question::limited;
 use webstrata_layers::record::time::text::counts_from_now;
 use webstrata_layers::{AsOf, Failures, Window, interval, parse_age, parse_time};
 
+use super::parameter::{Parameter, Shape};
 use crate::http::caching::of_clock;
 use crate::protocol::resume::Fingerprint;
 use crate::protocol::status::bad;
 
 /// Parameters that choose a page of the answer and are not part of the question.
-const OF_PAGES: [&str; 3] = ["epoch", "limit", "resumeKey"];
+const OF_PAGES: [&str; 4] = ["epoch", "limit", "resume_key", "resumeKey"];
 
 /// The parameters of a question.
 #[derive(Debug)]
 pub(in crate::http) struct Params {
+    known: &'static [Parameter],
     pairs: Vec<(&'static str, String)>,
 }
 
 impl Params {
-    /// Parses the query of a path that knows these parameters. The parameters in `repeats` may be given several times.
-    pub(in crate::http) fn of(query: Option<&str>, known: &[&'static str], repeats: &[&str]) -> Result<Self, Status> {
+    /// Parses the query of a path that knows these parameters.
+    pub(in crate::http) fn of(query: Option<&str>, known: &'static [Parameter]) -> Result<Self, Status> {
         let mut pairs: Vec<(&'static str, String)> = Vec::new();
         for pair in query.unwrap_or_default().split('&').filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             let name = decoded(name).ok_or_else(|| bad(format!("{name}: the parameter name is not UTF-8")))?;
-            let Some(parameter) = known.iter().find(|known| **known == name) else {
-                let hint = if known.contains(&"url") { "; write an & inside a URL as %26" } else { "" };
-                let all = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+            let Some(parameter) = known.iter().find(|known| known.name == name) else {
+                let names: Vec<&str> = known.iter().map(|known| known.name).collect();
+                let hint = if names.contains(&"url") { "; write an & inside a URL as %26" } else { "" };
+                let all = if known.is_empty() { "none".to_owned() } else { names.join(", ") };
                 return Err(bad(format!("{name}: unknown parameter (expected: {all}){hint}")));
             };
             let Some(value) = decoded(value) else {
                 return Err(bad(format!("{name}: the value is not UTF-8; write a percent sign as %25")));
             };
-            if !repeats.contains(parameter) && pairs.iter().any(|(other, _)| other == parameter) {
+            if !parameter.repeats && pairs.iter().any(|(other, _)| *other == parameter.name) {
                 return Err(bad(format!("{name}: given more than once")));
             }
-            pairs.push((parameter, value));
+            pairs.push((parameter.name, value));
         }
-        Ok(Self { pairs })
+        Ok(Self { known, pairs })
     }
 
     /// The parameters that have a value.
@@ -53,6 +57,11 @@ impl Params {
         self
     }
 
+    /// Whether the path has the parameter.
+    pub(in crate::http) fn knows(&self, name: &str) -> bool {
+        self.known.iter().any(|known| known.name == name)
+    }
+
     /// The values of a parameter that may be given several times.
     pub(in crate::http) fn all(&self, name: &str) -> impl Iterator<Item = &str> {
         self.pairs.iter().filter(move |(known, _)| *known == name).map(|(_, value)| value.as_str())
@@ -60,6 +69,7 @@ impl Params {
 
     /// The value of a parameter, if it is given. An empty value is refused.
     pub(in crate::http) fn get(&self, name: &str) -> Result<Option<&str>, Status> {
+        debug_assert!(self.knows(name), "{name} is not in the table of the path");
         match self.all(name).next() {
             Some("") => Err(bad(format!("{name}: empty; give a value or leave it out"))),
             value => Ok(value),
@@ -85,20 +95,45 @@ impl Params {
         })
     }
 
+    /// A word of a type; the first word is the default.
+    pub(in crate::http) fn word<T: Word>(&self, name: &str) -> Result<T, Status> {
+        let Some(value) = self.get(name)? else { return Ok(T::VALUES[0]) };
+        T::of_word(value).ok_or_else(|| {
+            let words = T::VALUES.iter().map(|value| value.word()).collect::<Vec<_>>().join(" or ");
+            bad(format!("{name}: unknown value {value:?} (expected {words})"))
+        })
+    }
+
     /// `true` or `false` (the default).
     pub(in crate::http) fn flag(&self, name: &str) -> Result<bool, Status> {
         self.choice(name, [("false", false), ("true", true)])
     }
 
-    /// A whole number.
-    pub(in crate::http) fn number(&self, name: &str, bounds: RangeInclusive<u64>) -> Result<Option<u64>, Status> {
-        self.get(name)?.map(|text| number(name, text, &bounds)).transpose()
+    /// A whole number in the bounds of its parameter; without one, the default of the parameter.
+    pub(in crate::http) fn number(&self, name: &str) -> Result<Option<u64>, Status> {
+        let (bounds, default) = self.bounds(name);
+        self.get(name)?.map(|text| number(name, text, &bounds)).transpose().map(|given| given.or(default))
     }
 
-    /// `limit`: at most `most`. 0 means all that one answer has room for: the largest number allowed.
-    pub(in crate::http) fn limit(&self, default: u64, most: u64) -> Result<usize, Status> {
-        let limit = limited(self.number("limit", 0..=most)?.unwrap_or(default), most);
+    /// `limit`. 0 means all that one answer has room for: the largest number allowed.
+    pub(in crate::http) fn limit(&self) -> Result<usize, Status> {
+        let most = *self.bounds("limit").0.end();
+        let limit = limited(self.number("limit")?.unwrap_or(most), most);
         Ok(usize::try_from(limit).unwrap_or(usize::MAX))
+    }
+
+    /// `epoch`; 0 if it is not given: the current epoch.
+    pub(in crate::http) fn epoch(&self) -> Result<u64, Status> {
+        Ok(self.number("epoch")?.unwrap_or(0))
+    }
+
+    /// The bounds and the default of a number.
+    fn bounds(&self, name: &str) -> (RangeInclusive<u64>, Option<u64>) {
+        let shape = self.known.iter().find(|known| known.name == name).map(|known| known.shape);
+        match shape {
+            Some(Shape::Number { least, most, default }) => (least..=most, default),
+            _ => (0..=u64::MAX, None),
+        }
     }
 
     /// Several whole numbers.
@@ -115,11 +150,11 @@ impl Params {
         interval(from, to).map(Some).map_err(|error| bad(error.to_string()))
     }
 
-    /// The window of `from` and `to`, or of `at`, `maxAge` and `failures`.
+    /// The window of `from` and `to`, or of `at`, `max_age` and `failures`.
     pub(in crate::http) fn window(&self) -> Result<Window, Status> {
         let (interval, at) = (self.interval()?, self.time("at", true)?);
         let (age, failures) = self.counting()?;
-        for name in ["maxAge", "failures"] {
+        for name in ["max_age", "failures"] {
             if at.is_none() && self.get(name)?.is_some() {
                 return Err(bad(format!("{name}: needs at")));
             }
@@ -132,22 +167,22 @@ impl Params {
         }
     }
 
-    /// The dates `fromDate` and `toDate`, with `maxAge` and `failures`; a short date means its last second.
+    /// The dates `from_date` and `to_date`, with `max_age` and `failures`; a short date means its last second.
     pub(in crate::http) fn dates(&self) -> Result<[AsOf; 2], Status> {
         let date = |name| self.time(name, true)?.ok_or_else(|| bad(format!("{name}: missing (required)")));
-        let (from, to) = (date("fromDate")?, date("toDate")?);
-        interval(Some(from), Some(to)).map_err(|error| bad(format!("fromDate: {error}")))?;
+        let (from, to) = (date("from_date")?, date("to_date")?);
+        interval(Some(from), Some(to)).map_err(|error| bad(format!("from_date: {error}")))?;
         let (age, failures) = self.counting()?;
         Ok([from, to].map(|time| AsOf { failures, ..AsOf::new(time).within(age) }))
     }
 
-    /// `maxAge` and `failures`: which captures count as of a time.
+    /// `max_age` and `failures`: which captures count as of a time.
     fn counting(&self) -> Result<(Option<i64>, Failures), Status> {
-        let age = self.get("maxAge")?.map(|text| {
-            parse_age(text).ok_or_else(|| bad(format!("maxAge: not an age: {text:?} (expected as 12h, 30d, 4w or 2y)")))
+        let age = self.get("max_age")?.map(|text| {
+            parse_age(text)
+                .ok_or_else(|| bad(format!("max_age: not an age: {text:?} (expected as 12h, 30d, 4w or 2y)")))
         });
-        let rules = [Failures::End, Failures::Ignore, Failures::All].map(|rule| (rule.name(), rule));
-        Ok((age.transpose()?, self.choice("failures", rules)?))
+        Ok((age.transpose()?, self.word::<Failures>("failures")?))
     }
 
     /// A time. A short time means its first second, or with `end` its last second.
@@ -216,11 +251,26 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const KNOWN: &[&str] =
-        &["url", "from", "to", "at", "maxAge", "failures", "limit", "count", "direction", "epoch", "uid"];
+    use super::super::parameter::number as number_of;
+    use super::super::parameters::{AT, COUNT, DIRECTION, EPOCH, FAILURES, FROM, MAX_AGE, TO, UIDS, URL};
+    use webstrata_layers::questions::Way;
+
+    const KNOWN: &[Parameter] = &[
+        URL,
+        FROM,
+        TO,
+        AT,
+        MAX_AGE,
+        FAILURES,
+        number_of("limit", "", 0, 1000).default(3),
+        COUNT,
+        DIRECTION,
+        EPOCH,
+        UIDS,
+    ];
 
     fn params(query: &str) -> Result<Params, Status> {
-        Params::of(Some(query), KNOWN, &["uid"])
+        Params::of(Some(query), KNOWN)
     }
 
     fn message<T: std::fmt::Debug>(result: Result<T, Status>) -> String {
@@ -240,20 +290,17 @@ mod tests {
             assert!(message(params(query)).starts_with(name), "{query}");
         }
         let given = params("limit=1001&from=2006&to=2005&at=20061&count=yes&direction=up&url=").unwrap();
-        assert!(message(given.number("limit", 1..=1000)).starts_with("limit: \"1001\" is not a number from 1 to 1000"));
+        assert!(message(given.number("limit")).starts_with("limit: \"1001\" is not a number from 0 to 1000"));
         assert!(message(given.window()).starts_with("from 2006"));
         assert!(message(given.time("at", true)).starts_with("at: "));
         assert!(message(given.flag("count")).starts_with("count: "));
-        let direction = given.choice("direction", [("out", 0), ("in", 1)]);
+        let direction = given.word::<Way>("direction");
         assert_eq!(message(direction), "direction: unknown value \"up\" (expected out or in)");
         assert_eq!(message(given.required("url")), "url: empty; give a value or leave it out");
         assert_eq!(message(params("").unwrap().required("url")), "url: missing (required)");
         assert!(message(params("at=2006&to=2007").unwrap().window()).starts_with("at: "));
         for number in ["", "-1", "+1", "1.0", "18446744073709551616"] {
-            assert!(
-                message(params(&format!("limit={number}")).unwrap().number("limit", 0..=u64::MAX))
-                    .starts_with("limit: ")
-            );
+            assert!(message(params(&format!("limit={number}")).unwrap().number("limit")).starts_with("limit: "));
         }
     }
 
@@ -264,11 +311,10 @@ mod tests {
                 .unwrap();
         assert_eq!(given.required("url").unwrap(), "http://a.example/?x=1&y");
         assert_eq!(given.numbers("uid").unwrap(), [1, 2]);
-        assert_eq!(given.number("limit", 1..=5).unwrap(), Some(5));
-        assert_eq!(given.number("epoch", 1..=5).unwrap(), None);
-        assert_eq!((given.limit(3, 9).unwrap(), params("").unwrap().limit(3, 9).unwrap()), (5, 3));
-        assert_eq!(params("limit=0").unwrap().limit(3, 9).unwrap(), 9);
-        assert!(message(given.limit(3, 4)).starts_with("limit: \"5\" is not a number from 0 to 4"));
+        assert_eq!(given.number("limit").unwrap(), Some(5));
+        assert_eq!(given.number("epoch").unwrap(), None);
+        assert_eq!((given.limit().unwrap(), params("").unwrap().limit().unwrap()), (5, 3));
+        assert_eq!(params("limit=0").unwrap().limit().unwrap(), 1000);
         let from = parse_time("20060501123456", false).unwrap();
         assert_eq!(given.window().unwrap(), Window::Seen { from, to: i64::MAX });
         let written = "url=http://a/x+y%2Bz%2b%2zé=+&at=2006";
@@ -278,7 +324,7 @@ mod tests {
             params("at=2006").unwrap().window().unwrap(),
             Window::as_of(parse_time("20061231235959", true).unwrap())
         );
-        assert_eq!(Params::of(None, &[], &[]).unwrap().fingerprint("/"), params("").unwrap().fingerprint("/"));
+        assert_eq!(Params::of(None, &[]).unwrap().fingerprint("/"), params("").unwrap().fingerprint("/"));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! `resumeKey`: the position where the next page of an HTTP answer begins, and the seed of a random sample.
+//! `resume_key`: the position where the next page of an HTTP answer begins, and the seed of a random sample.
 //! [`crate::protocol::resume`] defines the content of a key, and when a key is refused.
 
 use tonic::Status;
@@ -28,14 +28,15 @@ pub(in crate::http) struct Start {
 }
 
 impl Start {
-    /// Reads `epoch` and `resumeKey`.
+    /// Reads `epoch` and `resume_key`, which `/cdx` calls `resumeKey` like other CDX servers.
     pub(in crate::http) fn of(store: &str, path: &str, params: &Params) -> Result<Self, Status> {
         let question = params.fingerprint(path).of_store(store);
-        let epoch = params.number("epoch", 1..=u64::MAX)?.unwrap_or(0);
-        let Some(key) = params.get("resumeKey")? else {
+        let epoch = params.epoch()?;
+        let name = if params.knows("resumeKey") { "resumeKey" } else { "resume_key" };
+        let Some(key) = params.get(name)? else {
             return Ok(Self { epoch, position: None, seed: None, question });
         };
-        let (epoch, [uid, sent, seed]) = resumed("resumeKey", key, question, epoch)?;
+        let (epoch, [uid, sent, seed]) = resumed(name, key, question, epoch)?;
         let position = PagePosition { uid: Uid(uid), sent: usize::try_from(sent).unwrap_or(usize::MAX) };
         Ok(Self { epoch, position: Some(position), seed: Some(seed), question })
     }
@@ -64,26 +65,28 @@ impl Start {
 
 #[cfg(test)]
 mod tests {
+    use super::super::parameter::Parameter;
+    use super::super::parameters::{EPOCH, LIMIT, RESUME_KEY, URL};
     use super::*;
     use crate::protocol::status::Reason;
 
-    const KNOWN: &[&str] = &["url", "limit", "epoch", "resumeKey"];
+    const KNOWN: &[Parameter] = &[URL, LIMIT, EPOCH, RESUME_KEY];
 
     fn start(query: &str) -> Result<Start, Status> {
-        Start::of("a store", "/v1/links", &Params::of(Some(query), KNOWN, &[])?)
+        Start::of("a store", "/v1/links", &Params::of(Some(query), KNOWN)?)
     }
 
     #[test]
     fn keys_are_of_one_question_and_one_epoch() {
         let position = PagePosition { uid: Uid(17), sent: 3 };
         let key = start("url=a&limit=1").unwrap().key(7, position);
-        let again = start(&format!("url=a&limit=2&resumeKey={key}")).unwrap();
+        let again = start(&format!("url=a&limit=2&resume_key={key}")).unwrap();
         assert_eq!((again.epoch, again.position), (7, Some(position)));
-        assert_eq!(start(&format!("url=a&epoch=7&resumeKey={key}")).unwrap(), again);
-        for other in [format!("url=b&resumeKey={key}"), format!("url=a&epoch=8&resumeKey={key}")] {
+        assert_eq!(start(&format!("url=a&epoch=7&resume_key={key}")).unwrap(), again);
+        for other in [format!("url=b&resume_key={key}"), format!("url=a&epoch=8&resume_key={key}")] {
             assert_eq!(Reason::of(&start(&other).unwrap_err()), Some(Reason::BadRequest), "{other}");
         }
-        let status = start("url=a&resumeKey=x").unwrap_err();
-        assert!(status.message().starts_with("resumeKey: "), "{status}");
+        let status = start("url=a&resume_key=x").unwrap_err();
+        assert!(status.message().starts_with("resume_key: "), "{status}");
     }
 }

@@ -353,7 +353,7 @@ pub mod get_backlinks_request {
     pub enum Event {
         Any = 0,
         /// Found, new or returned.
-        Came = 1,
+        Gained = 1,
         New = 2,
         Returned = 3,
         Lost = 4,
@@ -368,7 +368,7 @@ pub mod get_backlinks_request {
         pub fn as_str_name(&self) -> &'static str {
             match self {
                 Self::Any => "EVENT_ANY",
-                Self::Came => "EVENT_CAME",
+                Self::Gained => "EVENT_GAINED",
                 Self::New => "EVENT_NEW",
                 Self::Returned => "EVENT_RETURNED",
                 Self::Lost => "EVENT_LOST",
@@ -379,7 +379,7 @@ pub mod get_backlinks_request {
         pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
             match value {
                 "EVENT_ANY" => Some(Self::Any),
-                "EVENT_CAME" => Some(Self::Came),
+                "EVENT_GAINED" => Some(Self::Gained),
                 "EVENT_NEW" => Some(Self::New),
                 "EVENT_RETURNED" => Some(Self::Returned),
                 "EVENT_LOST" => Some(Self::Lost),
@@ -586,15 +586,15 @@ pub struct GetWaysRequest {
     pub epoch: u64,
     /// The first page and the last one.
     #[prost(uint64, tag = "2")]
-    pub from: u64,
+    pub uid: u64,
     #[prost(uint64, tag = "3")]
-    pub to: u64,
+    pub target: u64,
     /// Absent: to this day.
     #[prost(int64, optional, tag = "4")]
     pub at: ::core::option::Option<i64>,
     /// Most links of a way; 0: 6, at most 20.
     #[prost(uint32, tag = "5")]
-    pub links_max: u32,
+    pub hops: u32,
     /// Most ways, at most 1,000; 0: 1,000.
     #[prost(uint32, tag = "6")]
     pub limit: u32,
@@ -748,7 +748,7 @@ pub struct Stay {
     #[prost(int64, tag = "2")]
     pub last: i64,
     #[prost(int64, optional, tag = "3")]
-    pub gone: ::core::option::Option<i64>,
+    pub until: ::core::option::Option<i64>,
     #[prost(enumeration = "Began", tag = "4")]
     pub began: i32,
 }
@@ -773,7 +773,7 @@ pub struct ListUidsRequest {
     pub to: ::core::option::Option<i64>,
     /// The first UID to list.
     #[prost(uint64, tag = "4")]
-    pub first: u64,
+    pub first_uid: u64,
     /// Most UIDs in the answer; 0: all.
     #[prost(uint64, tag = "5")]
     pub limit: u64,

@@ -28,8 +28,8 @@ fn ranking(unit: Unit, order: Order) -> Ranking {
 fn rows() -> impl Strategy<Value = Vec<Vec<(usize, Stay)>>> {
     let began = prop::sample::select(vec![Began::Found, Began::New]);
     let stay = (0..40_i64, 1..9_i64, any::<bool>(), began).prop_map(|(first, length, is_lost, began)| {
-        let gone = is_lost.then_some(first + length);
-        Stay { first, last: first + length / 2, gone, began }
+        let until = is_lost.then_some(first + length);
+        Stay { first, last: first + length / 2, until, began }
     });
     let row = prop::collection::vec((0..NAMES.len(), stay), 0..12).prop_map(|mut row| {
         row.sort_by_key(|page| page.0);
@@ -61,7 +61,7 @@ proptest! {
     #[test]
     fn rows_are_those_of_all_pages_at_once(rows in rows(), step in 1..5_usize, limit in 0..9_usize) {
         for unit in [Unit::Page, Unit::Host, Unit::Domain] {
-            for (_, order) in Order::words() {
+            for order in Order::ALL {
                 let mut groups: BTreeMap<String, Vec<(Uid, Backlink)>> = BTreeMap::new();
                 for (row, pages) in rows.iter().enumerate() {
                     for (at, &(host, stay)) in pages.iter().enumerate() {
@@ -116,7 +116,7 @@ proptest! {
 
 #[test]
 fn rows_with_an_event_are_selected() {
-    let stay = |first, gone| Stay { first, last: first, gone, began: Began::New };
+    let stay = |first, until| Stay { first, last: first, until, began: Began::New };
     let rows = [vec![(1, stay(50, Some(60))), (1, stay(10, Some(20))), (4, stay(15, None)), (5, stay(30, None))]];
     let with = |event, interval| {
         let ranking = Ranking { event, interval, ..ranking(Unit::Host, Order::First) };
@@ -124,7 +124,7 @@ fn rows_with_an_event_are_selected() {
     };
     assert_eq!(with(Event::Any, (i64::MIN, i64::MAX)), 3);
     assert_eq!((with(Event::Returned, (50, 50)), with(Event::New, (50, 50))), (1, 0));
-    assert_eq!((with(Event::Lost, (0, 30)), with(Event::Came, (0, 30)), with(Event::Standing, (0, 55))), (1, 3, 3));
+    assert_eq!((with(Event::Lost, (0, 30)), with(Event::Gained, (0, 30)), with(Event::Standing, (0, 55))), (1, 3, 3));
     let hosts = tallied(ranking(Unit::Page, Order::First), &rows, 1).hosts;
     let first = ReferringHost { host: "example.com".to_owned(), pages: 2, standing: 0, first: 10 };
     assert_eq!((hosts.len(), &hosts[0]), (3, &first));
@@ -138,7 +138,7 @@ fn memory_is_for_the_rows_that_are_asked_for() {
         let mut largest = 0;
         for number in 0..100_000_i64 {
             for row in 0..2 {
-                let stay = Stay { first: number, last: number, gone: None, began: Began::New };
+                let stay = Stay { first: number, last: number, until: None, began: Began::New };
                 let page = (Uid(200_000 * row as u64 + number.unsigned_abs()), backlink(stay));
                 // Each page has its own host.
                 tally.feed(row, [page], [(format!("h{number:09}.example"), 1)]);

@@ -213,13 +213,13 @@ fn differ(old: &[usize], new: &[usize]) -> (Vec<u64>, Vec<usize>) {
 struct Record<'a> {
     /// The place of the source.
     at: usize,
-    reference: Option<Shared<'a>>,
+    reference: Option<CommonRuns<'a>>,
     /// The links that are not shared.
     rest: Cow<'a, [usize]>,
 }
 
 /// The links that a list shares with its reference.
-struct Shared<'a> {
+struct CommonRuns<'a> {
     /// The signed distance to the reference.
     distance: i64,
     old: &'a [usize],
@@ -236,13 +236,13 @@ impl<'a> Record<'a> {
     fn shared(at: usize, list: &[usize], other: usize, old: &'a [usize], as_runs: impl Fn(&[u64]) -> bool) -> Self {
         let (runs, rest) = differ(old, list);
         let as_runs = as_runs(&runs);
-        let shared = Shared { distance: other as i64 - at as i64, old, runs, as_runs };
+        let shared = CommonRuns { distance: other as i64 - at as i64, old, runs, as_runs };
         Self { at, reference: Some(shared), rest: Cow::Owned(rest) }
     }
 
     fn give(&self, inner: bool, sink: &mut impl Sink) {
         sink.number(Kind::Reference, self.reference.as_ref().map_or(0, |shared| fold(shared.distance)));
-        if let Some(Shared { old, runs, as_runs, .. }) = &self.reference {
+        if let Some(CommonRuns { old, runs, as_runs, .. }) = &self.reference {
             sink.bits(u64::from(*as_runs), 1);
             if *as_runs {
                 sink.number(Kind::RunCount, runs.len() as u64);

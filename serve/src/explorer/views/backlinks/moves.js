@@ -46,7 +46,7 @@ export function say({ readout }, text) {
 export async function readAll(view) {
   const read = [];
   for (const { answer, ask } of view.sides) {
-    const isHere = answer.rowsSelected === answer.rows.length;
+    const isHere = answer.rows_selected === answer.rows.length;
     const tell = (/** @type {number} */ rows, /** @type {number} */ of) =>
       say(view, `${count(rows)} of ${count(of)} rows are read.`);
     read.push(isHere ? answer.rows.map(rowOf) : await allRows(view.context.call, ask, tell));
@@ -104,7 +104,7 @@ export function tellWho(view) {
     context.set({ who: value === "any" ? undefined : value });
     showRows(view);
   };
-  const selected = sides.reduce((sum, { answer }) => sum + answer.rowsSelected, 0);
+  const selected = sides.reduce((sum, { answer }) => sum + answer.rows_selected, 0);
   const read = `Read all ${count(selected)} rows to see who links to both`;
   who.replaceChildren(isWhole ? chooser("Link to", words, choice.who, choose) : act(read, () => readThem(view)));
 }

@@ -144,7 +144,7 @@ function sourceOf({ state, choice, when, sides }) {
   const selected = (choice.event === "any" ? "" : ` --${choice.event}`) + side("from") + side("to");
   const commands = sides.flatMap(({ target }) => {
     const command = `webstrata backlinks STORE ${quoted(target.url)}${optionsOf(choice, target)}`;
-    return [`${command}${selected} --limit 0`, `${command} --by month`];
+    return [`${command}${selected} --limit 0`, `${command} --period month`];
   });
   return [
     ["On the command line, the rows and the chart:", ...commands],

@@ -159,7 +159,7 @@ export const isUnited = ({ sides, isWhole }) => sides.length > 1 && isWhole;
  * @type {(scene: Scene, read?: Row[][]) => void}
  */
 export function take(scene, read = scene.sides.map(({ answer }) => answer.rows.map(rowOf))) {
-  scene.isWhole = scene.sides.every(({ answer }, at) => answer.rowsSelected === read[at].length);
+  scene.isWhole = scene.sides.every(({ answer }, at) => answer.rows_selected === read[at].length);
   scene.all = isUnited(scene) ? united(read[0], read[1], scene.choice.order) : read[0];
 }
 
@@ -175,7 +175,7 @@ export async function askRows(scene) {
   const askAll = (/** @type {Parameters<Ask>[0]} */ more) =>
     Promise.all(sides.map(({ ask }) => context.call(ask(more))));
   let next = await askAll(undefined);
-  const isPart = next.some((answer) => answer.rowsSelected > answer.rows.length);
+  const isPart = next.some((answer) => answer.rows_selected > answer.rows.length);
   if (choice.text && isPart) next = await askAll({ limit: ROWS_MAX });
   if (!context.isOpen() || own !== scene.asks) return undefined;
   if (sides.every((side, at) => side.answer === next[at])) return false;

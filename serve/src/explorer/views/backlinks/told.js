@@ -20,7 +20,7 @@ const KINDS = ["found", "new", "returned", "lost"];
  * @param {Side} side
  * @param {Choice} choice
  */
-export function factsOf({ answer: { rowsTotal }, months }, { unit, source }) {
+export function factsOf({ answer, months }, { unit, source }) {
   const last = months[months.length - 1];
   const whose = source ? ` of ${safe(source)}` : "";
   if (!last) return [`no ${unit}${whose} links`];
@@ -30,7 +30,7 @@ export function factsOf({ answer: { rowsTotal }, months }, { unit, source }) {
   return [
     el("b", { text: count(standing) }),
     ` ${unit}${standing === 1 ? "" : "s"}${whose} link${standing === 1 ? "s" : ""} at the latest capture, `,
-    el("b", { text: count(rowsTotal - standing - unknown) }),
+    el("b", { text: count(answer.rows_total - standing - unknown) }),
     ` did before${unknown ? `, of ${count(unknown)} it is unknown` : ""}; since ${month(since.time)}`,
   ];
 }
@@ -40,9 +40,9 @@ export function factsOf({ answer: { rowsTotal }, months }, { unit, source }) {
  * @param {string} name
  * @param {Side} side
  */
-export function shortFacts(name, { answer: { rowsTotal }, months }) {
+export function shortFacts(name, { answer, months }) {
   const standing = months[months.length - 1]?.standing ?? 0;
-  return `${name}: ${count(standing)} of ${count(rowsTotal)} link at the latest capture`;
+  return `${name}: ${count(standing)} of ${count(answer.rows_total)} link at the latest capture`;
 }
 
 /** @param {Row} row */
@@ -116,7 +116,7 @@ function chosenWords({ choice: { event, text }, when: { span } }) {
 export function toldRows(scene) {
   const { all, sides } = scene;
   const { kind, dated, having } = chosenWords(scene);
-  const { rowsSelected, rowsTotal } = sides[0].answer;
+  const { rows_selected: rowsSelected, rows_total: rowsTotal } = sides[0].answer;
   const [selected, total] = isUnited(scene) ? [all.length, all.length] : [rowsSelected, rowsTotal];
   const shown = scene.rows.length;
   if (selected > all.length) {

@@ -26,7 +26,7 @@ import { load, orderOf } from "./state.js";
 /** Rows on a sheet of paper, and the most sheets. */
 const SHEET = 28;
 const SHEETS = 40;
-const COLUMNS = ["url", "first", "last", "gone", "began"];
+const COLUMNS = ["url", "first", "last", "until", "began"];
 
 /**
  * How many captures there are, and from when to when.
@@ -120,7 +120,7 @@ async function saveRows(view) {
   await load(view);
   if (!view.context.isOpen()) return;
   const lines = orderOf(view).rows.flatMap(({ url, runs }) =>
-    runs.map(({ first, last, gone, began }) => ({ url, first: iso(first), last: iso(last), gone: iso(gone), began })),
+    runs.map(({ first, last, gone, began }) => ({ url, first: iso(first), last: iso(last), until: iso(gone), began })),
   );
   saveLines(COLUMNS, lines, "csv", nameFor(view.data.url));
 }

@@ -96,7 +96,7 @@ function sourceOf(view) {
   const { a, b } = addressIn(view);
   return [
     ["On the command line:", `webstrata links STORE ${quoted(url)} --changed ${a} ${b}`],
-    ["Over HTTP:", curl(path("v1/changed", { url, fromDate: a, toDate: b }))],
+    ["Over HTTP:", curl(path("v1/changed", { url, from_date: a, to_date: b }))],
   ];
 }
 

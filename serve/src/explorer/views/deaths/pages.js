@@ -80,7 +80,7 @@ async function toggle({ context }, line, row, button) {
     button.setAttribute("aria-expanded", "false");
     return;
   }
-  const where = deathsPath({ url: row.page }, { url: row.page, matchType: "exact", limit: 1, linkers: LINKERS });
+  const where = deathsPath({ url: row.page }, { url: row.page, match: "exact", limit: 1, linkers: LINKERS });
   const found = await context.call(where);
   if (!context.isOpen() || linkersAfter(line)) return;
   line.after(linkersOf(row, found.rows[0]?.linkers || []));
@@ -111,9 +111,9 @@ export function fill(view) {
  */
 export function fillFoot(view) {
   const { answer, rows, foot } = view;
-  const isPart = answer.resumeKey !== undefined;
+  const isPart = answer.resume_key !== undefined;
   const statuses = answer.statuses.map(({ status, died }) => `${count(died)} with status ${status}`).join(", ");
-  const shown = `${isPart ? `${count(rows.length)} of ` : ""}${many(answer.rowsSelected, "death")}`;
+  const shown = `${isPart ? `${count(rows.length)} of ` : ""}${many(answer.rows_selected, "death")}`;
   foot.replaceChildren(
     rows.length ? shown : "No death",
     answer.statuses.length > 1 ? `: ${statuses}. ` : ". ",
@@ -128,9 +128,9 @@ export function fillFoot(view) {
 async function showMore(view) {
   const { context, state, body } = view;
   const own = view.asks;
-  const found = await context.call(deathsPath(state, { resumeKey: view.answer.resumeKey }));
+  const found = await context.call(deathsPath(state, { resume_key: view.answer.resume_key }));
   if (!context.isOpen() || own !== view.asks) return;
-  view.answer = { ...view.answer, resumeKey: found.resumeKey };
+  view.answer = { ...view.answer, resume_key: found.resume_key };
   view.rows = [...view.rows, ...found.rows];
   body.append(...found.rows.map((row) => lineOf(view, row)));
   fillFoot(view);

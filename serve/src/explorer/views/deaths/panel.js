@@ -116,10 +116,10 @@ async function readAll({ context, state, foot }) {
   let resumeKey;
   do {
     /** @type {Deaths} */
-    const found = await context.call(deathsPath(state, { limit: FILE_ROWS, linkers: LINKERS, resumeKey }));
+    const found = await context.call(deathsPath(state, { limit: FILE_ROWS, linkers: LINKERS, resume_key: resumeKey }));
     all.push(...found.rows);
-    resumeKey = found.resumeKey;
-    foot.textContent = `${count(all.length)} of ${count(found.rowsSelected)} are read.`;
+    resumeKey = found.resume_key;
+    foot.textContent = `${count(all.length)} of ${count(found.rows_selected)} are read.`;
   } while (resumeKey && context.isOpen());
   return all;
 }
@@ -151,7 +151,7 @@ function sourceOf({ state, whole }) {
   return [
     [
       "On the command line, the rows with the pages that link, and the chart:",
-      `${rows}\nwebstrata deaths STORE${part} --by year`,
+      `${rows}\nwebstrata deaths STORE${part} --period year`,
     ],
     ["Over HTTP:", curl(deathsPath(state, { linkers: LINKERS }))],
   ];

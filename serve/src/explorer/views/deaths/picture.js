@@ -87,9 +87,9 @@ export function alone(view, title) {
   const { answer, rows, state } = view;
   const theme = colours();
   const shown = rows.slice(0, LISTED);
-  const left = answer.rowsSelected - shown.length;
-  const of = left > 0 ? `; the first ${shown.length} of ${count(answer.rowsSelected)} are listed` : "";
-  const facts = `${state.from ? `${state.from}: ` : ""}${many(answer.rowsSelected, "death")}${of}`;
+  const left = answer.rows_selected - shown.length;
+  const of = left > 0 ? `; the first ${shown.length} of ${count(answer.rows_selected)} are listed` : "";
+  const facts = `${state.from ? `${state.from}: ` : ""}${many(answer.rows_selected, "death")}${of}`;
   return framed({ title, facts, key: KEY }, [WIDE, HEIGHT + 32 + shown.length * LINE], theme, (context) => {
     drawYears(context, view, WIDE, theme);
     for (const [at, row] of shown.entries()) drawRow(context, row, HEIGHT + 24 + at * LINE, theme);

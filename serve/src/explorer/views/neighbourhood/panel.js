@@ -160,8 +160,8 @@ export function tell(view) {
     );
     return;
   }
-  const all = count(around.size + answer.leftOut);
-  const shown = answer.leftOut ? ` Shown: the ${count(around.size)} of ${all} that were there longest.` : "";
+  const all = count(around.size + answer.left_out);
+  const shown = answer.left_out ? ` Shown: the ${count(around.size)} of ${all} that were there longest.` : "";
   const unread = answer.unread ? ` The links of ${many(answer.unread, "page")} at one step were not read.` : "";
   readout.textContent = `${numbersOf(view)}.${shown}${unread}`;
 }

@@ -178,7 +178,7 @@ export function inOrder({ around: { angle }, dated: { ring } }) {
  * @type {(scene: Scene) => string}
  */
 export function numbersOf({ answer, around, dated: { counts, unsure } }) {
-  const of = answer.leftOut ? ` of the ${count(around.size)} nodes shown` : "";
+  const of = answer.left_out ? ` of the ${count(around.size)} nodes shown` : "";
   const unknown = unsure ? `, of ${count(unsure)} it is unknown` : "";
   return `${count(counts[1])}${of} at one step, ${count(counts[2])} at two${unknown}`;
 }

@@ -41,7 +41,7 @@ export function waysText({ found, state, dated }) {
   if (found.unknown) {
     return `Unknown whether there is a way to ${to} on ${on}: it may go over ${safe(found.unknown[0])}.`;
   }
-  const most = found.isCut ? " of 6 links or fewer" : "";
+  const most = found.is_cut ? " of 6 links or fewer" : "";
   if (found.links === null || found.links === undefined) return `No way to ${to}${most} on ${on}.`;
   return `${many(found.links, "link")} to ${to} on ${on}`;
 }

@@ -3,7 +3,7 @@
 import { text } from "../../drawing/years.js";
 import { count } from "../../text/numbers.js";
 
-/** @import { Epoch } from "../../data/answers.js" */
+/** @import { CommittedEpoch } from "../../data/answers.js" */
 /** @import { Pen, Theme } from "../../drawing/canvas.js" */
 /** @import { Plate } from "./plates.js" */
 
@@ -12,18 +12,18 @@ const LINE = 18;
 
 /**
  * Whether an epoch wrote a row: the one before it, if there is one, lacks it.
- * @type {(epoch: Epoch, before: Epoch | undefined, row: number) => boolean}
+ * @type {(epoch: CommittedEpoch, before: CommittedEpoch | undefined, row: number) => boolean}
  */
 const isWritten = (epoch, before, row) =>
   before ? !before.rows.some((other) => other.row === row) : epoch.origin === "built";
 
-/** @type {(context: Pen, epoch: Epoch, x: number, isNarrow: boolean, theme: Theme) => void} */
+/** @type {(context: Pen, epoch: CommittedEpoch, x: number, isNarrow: boolean, theme: Theme) => void} */
 function drawTexts(context, { epoch, origin }, x, isNarrow, theme) {
   text(context, theme, isNarrow ? String(epoch) : `epoch ${epoch}`, x, 12, { colour: theme.ink });
   if (!isNarrow) text(context, theme, origin, x, 26, { colour: origin === "merged" ? theme.accent : theme.ink2 });
 }
 
-/** @type {(epochs: Epoch[]) => Plate} */
+/** @type {(epochs: CommittedEpoch[]) => Plate} */
 export function epochsPlate(epochs) {
   const shown = [...epochs].reverse();
   const numbers = new Set(shown.flatMap((epoch) => epoch.rows.map((row) => row.row)));

@@ -52,7 +52,7 @@ const lineOf = ({ host, numbers, pages, links }) =>
   );
 
 /** @type {(overview: OverviewByYear) => Plate} */
-export function hostsPlate({ hosts, hostsCaptured, firstYear }) {
+export function hostsPlate({ hosts, hosts_captured: hostsCaptured, first_year: firstYear }) {
   const shown = hosts.slice(0, HOSTS);
   const height = 24 + shown.length * LINE;
   const some = ` The ${shown.length} of ${count(hostsCaptured)} with the most captures.`;

@@ -111,7 +111,7 @@ function drawNames(context, place, curves, theme) {
 
 /** @type {(lives: Lives, hosts: HostByYear[], theme: Theme) => Curve[]} */
 function curvesOf(lives, hosts, theme) {
-  const own = hosts.filter((host) => (host.lives.atRisk[0] || 0) >= BORN).slice(0, CURVES);
+  const own = hosts.filter((host) => (host.lives.at_risk[0] || 0) >= BORN).slice(0, CURVES);
   const curves = [
     { life: lives, name: "all links", colour: theme.accent, thickness: 2 },
     ...own.map((host) => ({

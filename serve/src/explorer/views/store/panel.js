@@ -43,7 +43,9 @@ const date = (time) => day(secondsOf(time));
 /** @type {(root: HTMLElement, answer: Overview, plates: Plate[]) => HTMLElement} */
 export function heading(root, { counts, epochs, epoch, overview }, plates) {
   const [last] = epochs;
-  const dates = counts.from ? `; captures from ${date(counts.from)} to ${date(counts.to)}` : "; no captures";
+  const dates = counts.first_time
+    ? `; captures from ${date(counts.first_time)} to ${date(counts.last_time)}`
+    : "; no captures";
   const committed = last ? `committed ${date(last.committed)}` : "";
   return el(
     "div",
@@ -75,7 +77,7 @@ export function figures(counts, stats) {
     [count(counts.captures), `captures${word}`],
     [count(counts.links), `links, page to URL${word}`],
     [count(counts.occurrences), `links in captures${word}`],
-    [count(counts.unknownCaptures), `captures whose links are not known${word}`],
+    [count(counts.unknown_captures), `captures whose links are not known${word}`],
     [bytes(stats.total.bytes), "of memory, in cells"],
   ];
   const pairs = all.map(([number, name]) => el("div", {}, el("dd", { text: number }), el("dt", { text: name })));
@@ -131,7 +133,7 @@ export function servers(stats, topology) {
  * Saves the numbers of each year, of the whole store and of each host.
  * @type {(overview: OverviewByYear) => void}
  */
-function saveYears({ all, hosts, firstYear }) {
+function saveYears({ all, hosts, first_year: firstYear }) {
   const columns = /** @type {(keyof NumbersByYear)[]} */ (Object.keys(all)).filter((name) => Array.isArray(all[name]));
   /** @type {(host: string, numbers: NumbersByYear) => Record<string, unknown>[]} */
   const linesOf = (host, numbers) =>

@@ -26,36 +26,37 @@ import { domainsPlate, urlsPlate } from "./totals.js";
  * @returns {Plate[]}
  */
 export function platesOf(overview) {
-  const { all, lives, hosts, domains, firstYear } = overview;
+  const { all, lives, hosts, domains, first_year: firstYear } = overview;
   if (!all.captures.length) return [];
   return [
-    cameAndWent(all, firstYear),
+    gainedAndLost(all, firstYear),
     livesPlate(lives, hosts),
     hostsPlate(overview),
     urlsPlate(all, firstYear),
-    ...(sum(all.lost) ? [rot(all, firstYear)] : []),
+    ...(sum(all.pages_died) ? [rot(all, firstYear)] : []),
     ...(domains.length ? [domainsPlate(domains)] : []),
   ];
 }
 
 /** @type {(all: NumbersByYear, first: number) => Plate} */
-function cameAndWent(all, first) {
+function gainedAndLost(all, first) {
   const height = 200;
   return {
-    title: "Links that came and went",
+    title: "Links gained and lost",
     said:
       "Above, links that a page had not before; pale, those of the first capture of their page. Below, links that " +
-      `went for good. ${count(sum(all.came))} came, ${count(sum(all.found))} were found, ${count(sum(all.went))} went.`,
+      `were lost for good. ${count(sum(all.links_gained))} were gained, ${count(sum(all.links_found))} were found, ` +
+      `${count(sum(all.links_lost))} were lost.`,
     height,
     draw: (context, width, theme) =>
       yearFlows(context, theme, width, {
         first,
         up: [
-          { values: all.came, colour: "accent" },
-          { values: all.found, colour: "soft" },
+          { values: all.links_gained, colour: "accent" },
+          { values: all.links_found, colour: "soft" },
         ],
-        down: { values: all.went },
-        words: ["came", "went"],
+        down: { values: all.links_lost },
+        words: ["gained", "lost"],
         height,
       }),
   };
@@ -65,18 +66,18 @@ function cameAndWent(all, first) {
 function rot(all, first) {
   const height = 150;
   return {
-    title: "Pages that were lost",
+    title: "Pages that died",
     said:
       "Below, pages that a failure (404, 410 and the like) ended; above, those that were there again. " +
-      `${count(sum(all.lost))} were lost, ${count(sum(all.returned))} returned.`,
+      `${count(sum(all.pages_died))} died, ${count(sum(all.pages_returned))} returned.`,
     more: link({ v: "deaths" }, "Which pages, and who still links to them"),
     height,
     draw: (context, width, theme) =>
       yearFlows(context, theme, width, {
         first,
-        up: [{ values: all.returned, colour: "accent" }],
-        down: { values: all.lost },
-        words: ["back", "lost"],
+        up: [{ values: all.pages_returned, colour: "accent" }],
+        down: { values: all.pages_died },
+        words: ["back", "died"],
         height,
       }),
   };

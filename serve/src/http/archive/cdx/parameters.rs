@@ -13,79 +13,183 @@ use super::field::{FIELDS, Field};
 use super::selection::{Collapse, Filter};
 use super::shape::{Column, Shape};
 use super::source::Reach;
+use crate::http::describe::{Answer, Call};
+use crate::http::question::parameter::{Parameter, flag, number, signed, text, texts, words};
+use crate::http::question::parameters::EPOCH;
 use crate::http::question::params::Params;
 use crate::http::question::resume::Start;
 use crate::protocol::status::bad;
 
-/// How a parameter is treated.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Use {
-    /// The parameter is read.
-    Read,
-    /// The parameter has no effect here, whatever its value.
-    Ignored,
-    /// The parameter asks for columns or lines that no store has. It is refused unless its value means no.
-    Lacking,
+const RESUME: Parameter = text(
+    "resumeKey",
+    "The resume key that followed the previous answer, which is opaque. Repeat all other parameters; only limit may \
+        differ.",
+);
+const URL: Parameter =
+    text("url", "The URL of the page, in any spelling; example.org/* means its prefix, *.example.org its domain.")
+        .required()
+        .example(&["a.example"]);
+const MATCH_TYPE: Parameter = words(
+    "matchType",
+    "Whose captures: those of the page, of URLs that begin with it, of its host, of its domain, or of it and all \
+        URLs after it in the order of keys. A host is meant with and without www.",
+    || vec!["exact", "prefix", "host", "domain", "range"],
+)
+.example(&["domain"]);
+const FROM: Parameter =
+    text("from", "The first second of captures. Nothing lies in an interval that ends before it begins.")
+        .example(&["2006"]);
+const FROM_TS: Parameter = text("from_ts", "Another name for from.").example(&["2006"]);
+const TO: Parameter = text("to", "The last second of captures.").example(&["200606"]);
+const CLOSEST: Parameter = text("closest", "A time, to sort by how near captures are to it.").example(&["20060515"]);
+const SORT: Parameter = words(
+    "sort",
+    "default: in order of time; reverse: from the end; closest: those nearest to closest first, which is the default \
+        with closest. For several pages, closest needs limit, and reverse cannot be combined with collapse.",
+    || vec!["default", "closest", "reverse"],
+)
+.unsaid()
+.example(&["closest"]);
+const REVERSE: Parameter = text("reverse", "Another name for sort=reverse.").example(&["false"]);
+const LIMIT: Parameter = signed(
+    "limit",
+    "Lines, at most; 0: all. A negative number asks for the last lines.",
+    -(LIMITS[1] as i64),
+    LIMITS[0],
+)
+.example(&["10"]);
+const OFFSET: Parameter = number("offset", "Lines to leave out before the first.", 0, u64::MAX).example(&["0"]);
+const FILTER: Parameter = texts(
+    "filter",
+    "Only lines whose field matches a regular expression, as statuscode:2..; with ! before it, lines whose field \
+        does not match; with ~ before it, lines whose field contains the text. In the dialect of pywb: status:20 \
+        contains the text, =status:200 is it, ~status:2.. matches from the beginning. Repeat it for more filters.",
+)
+.example(&["!statuscode:404", "original:.*"]);
+const COLLAPSE: Parameter = texts(
+    "collapse",
+    "Of adjacent lines with the same field, only the first: a field, or a field and how many of its characters are \
+        compared. Repeat it for more fields.",
+)
+.example(&["timestamp:4"]);
+const COLLAPSE_TIME: Parameter = number(
+    "collapseTime",
+    "Of adjacent lines with the same status and so many equal digits of the time, only the first.",
+    1,
+    14,
+)
+.example(&["4"]);
+const FL: Parameter = text(
+    "fl",
+    "The fields of a line, between commas, by the names of the Internet Archive or of pywb. Fields of other indexes, \
+        such as offset, are -.",
+)
+.example(&["timestamp,original"]);
+const FIELDS_BY_NAME: Parameter =
+    text("fields", "The same, in the dialect of pywb.").example(&["url,timestamp"]).with(&[("output", "json")]);
+const OUTPUT: Parameter = words(
+    "output",
+    "Lines of text; one JSON array with an array for each line, of which the first has the names of the fields, or \
+        in the dialect of pywb a JSON object a line; CDXJ; or the captures as mementos in link format.",
+    || vec!["text", "json", "cdxj", "link"],
+)
+.example(&["cdxj"]);
+const PAGE: Parameter = number(
+    "page",
+    "Only the captures of one page of the URLs that match; the first is 0. A page may be empty; one after the last \
+        is refused.",
+    0,
+    u64::MAX,
+)
+.example(&["0"]);
+const PAGE_SIZE: Parameter =
+    number("pageSize", "Blocks of 3,000 URLs in a page.", 1, 1_000_000).default(BLOCKS).example(&["50"]);
+const SHOW_NUM_PAGES: Parameter =
+    flag("showNumPages", "Only the number of pages; in the dialect of pywb an object with pages, pageSize and blocks.");
+const SHOW_RESUME_KEY: Parameter =
+    flag("showResumeKey", "Whether an answer that the limit ends is followed by an empty line and a resume key.");
+const GZIP: Parameter =
+    flag("gzip", "Without effect; Accept-Encoding says how an answer is compressed.").example(&["false"]).repeated();
+const RESOLVE_REVISITS: Parameter =
+    flag("resolveRevisits", "Without effect; revisits were resolved when the store was built.").repeated();
+const FAST_LATEST: Parameter = flag("fastLatest", "Without effect.").repeated();
+const ALLOW_FUZZY: Parameter =
+    flag("allowFuzzy", "Without effect, but for the dialect, which is that of pywb.").example(&["false"]).repeated();
+const CRAWL: Parameter = text("crawl", "Without effect; a store is one collection.").example(&["all"]).repeated();
+
+/// A parameter that asks for columns or lines that no store has. It is refused unless its value means no.
+const fn lacking(name: &'static str) -> Parameter {
+    flag(name, "Refused unless false: a store has no such lines.").example(&["false"])
 }
 
-/// All parameters.
-const TABLE: [(&str, Use); 32] = [
-    ("url", Use::Read),
-    ("matchType", Use::Read),
-    ("from", Use::Read),
-    ("from_ts", Use::Read),
-    ("to", Use::Read),
-    ("closest", Use::Read),
-    ("sort", Use::Read),
-    ("reverse", Use::Read),
-    ("limit", Use::Read),
-    ("offset", Use::Read),
-    ("filter", Use::Read),
-    ("collapse", Use::Read),
-    ("collapseTime", Use::Read),
-    ("fl", Use::Read),
-    ("fields", Use::Read),
-    ("output", Use::Read),
-    ("page", Use::Read),
-    ("pageSize", Use::Read),
-    ("showNumPages", Use::Read),
-    ("showResumeKey", Use::Read),
-    ("resumeKey", Use::Read),
-    ("epoch", Use::Read),
-    // Accept-Encoding selects the compression of an answer.
-    ("gzip", Use::Ignored),
-    // Since the store was built, revisits have the links of the captures that they refer to.
-    ("resolveRevisits", Use::Ignored),
-    // The same as the last lines, only faster.
-    ("fastLatest", Use::Ignored),
-    // Captures of other URLs are not captures of this URL.
-    ("allowFuzzy", Use::Ignored),
-    // A store is one collection.
-    ("crawl", Use::Ignored),
-    ("showPagedIndex", Use::Lacking),
-    ("showDupeCount", Use::Lacking),
-    ("showSkipCount", Use::Lacking),
-    ("showGroupCount", Use::Lacking),
-    ("lastSkipTimestamp", Use::Lacking),
+/// All parameters. Some have no effect here: `gzip`, since Accept-Encoding selects the compression of an answer;
+/// `resolveRevisits`, since revisits had the links of the captures that they refer to when the store was built;
+/// `fastLatest`, since it only asks for speed; `allowFuzzy`, since captures of other URLs are not captures of this one;
+/// `crawl`, since a store is one collection.
+const PARAMETERS: &[Parameter] = &[
+    URL,
+    MATCH_TYPE,
+    FROM,
+    FROM_TS,
+    TO,
+    CLOSEST,
+    SORT,
+    REVERSE,
+    LIMIT,
+    OFFSET,
+    FILTER,
+    COLLAPSE,
+    COLLAPSE_TIME,
+    FL,
+    FIELDS_BY_NAME,
+    OUTPUT,
+    PAGE,
+    PAGE_SIZE,
+    SHOW_NUM_PAGES,
+    SHOW_RESUME_KEY,
+    RESUME,
+    EPOCH,
+    GZIP,
+    RESOLVE_REVISITS,
+    FAST_LATEST,
+    ALLOW_FUZZY,
+    CRAWL,
+    lacking("showPagedIndex"),
+    lacking("showDupeCount"),
+    lacking("showSkipCount"),
+    lacking("showGroupCount"),
+    lacking("lastSkipTimestamp"),
 ];
 
-const NAMES: [&str; TABLE.len()] = {
-    let mut names = [""; TABLE.len()];
-    let mut index = 0;
-    while index < TABLE.len() {
-        names[index] = TABLE[index].0;
-        index += 1;
-    }
-    names
-};
+/// The parameters that are refused unless their value means no.
+const LACKING: [&str; 5] = ["showPagedIndex", "showDupeCount", "showSkipCount", "showGroupCount", "lastSkipTimestamp"];
 
-/// The names of all parameters.
-pub(in crate::http) const CDX: &[&str] = &NAMES;
+pub(in crate::http) const CDX: Call = Call {
+    id: "cdx",
+    summary: "Captures, as a CDX server lists them.",
+    about: Some(
+        "A line has the fields urlkey, timestamp, original, mimetype, statuscode, digest and length; mimetype, \
+            digest and length are -, since a store has links and not records. Captures of a page are in order of \
+            time, those of several pages in order of UIDs. Without limit all captures are listed. A URL that is \
+            not in the store has no captures. The dialect is that of pywb if the question has fields, from_ts, \
+            collapseTime, allowFuzzy or output=cdxj, a field named url, mime or status, or a filter that begins \
+            with =, != or !~; else it is that of the Internet Archive. In the shapes of pywb, an answer without \
+            captures is 404.",
+    ),
+    parameters: PARAMETERS,
+    answer: Answer::Text(&[
+        "text/plain",
+        "text/x-ndjson",
+        "text/x-cdxj",
+        "application/link-format",
+        "application/json",
+    ]),
+};
 
 /// The largest `limit`, and the largest `limit` for lines that are kept until all lines are known.
 const LIMITS: [u64; 2] = [1_000_000_000, 100_000];
 /// The default number of blocks in a page.
-const PAGE_SIZE: u64 = 50;
+const BLOCKS: u64 = 50;
 
 /// The server that the client was written for. It is pywb if the question has `fields`, `from_ts`, `collapseTime` or
 /// `allowFuzzy`, the output `cdxj`, a field by a name that only pywb has (`url`, `mime`, `status`), or a filter that
@@ -130,7 +234,7 @@ impl Order {
     fn of(params: &Params) -> Result<Self, Status> {
         let closest = params.time("closest", false)?;
         let nearest = closest.map_or(Self::Stored, Self::Nearest);
-        if flag(params, "reverse") {
+        if is_set(params, "reverse") {
             return Ok(Self::Reverse);
         }
         match params.get("sort")? {
@@ -194,11 +298,9 @@ impl Asked {
     /// # Errors
     /// BAD_REQUEST for parameters that are not understood, and for questions that cannot be answered.
     pub(super) fn of(store: &str, query: Option<&str>) -> Result<Self, Status> {
-        let ignored = TABLE.iter().filter(|(_, own)| *own == Use::Ignored).map(|(name, _)| *name);
-        let repeated: Vec<&str> = ignored.chain(["filter", "collapse"]).collect();
-        let params = Params::of(query, CDX, &repeated)?.without_empty();
-        for (name, _) in TABLE.iter().filter(|(_, own)| *own == Use::Lacking) {
-            if flag(&params, name) {
+        let params = Params::of(query, PARAMETERS)?.without_empty();
+        for name in LACKING {
+            if is_set(&params, name) {
                 return Err(bad(format!("{name}: a store has no such lines; leave it out")));
             }
         }
@@ -206,7 +308,7 @@ impl Asked {
         let (reach, url) = Reach::of(&params)?;
         let filters = params.all("filter").map(|text| Filter::parse(text, dialect)).collect::<Result<_, _>>()?;
         let mut collapses = params.all("collapse").map(Collapse::parse).collect::<Result<Vec<_>, _>>()?;
-        let length = params.number("collapseTime", 1..=14)?.and_then(|length| usize::try_from(length).ok());
+        let length = params.number("collapseTime")?.and_then(|length| usize::try_from(length).ok());
         collapses.extend(length.map(Collapse::of_time));
         let asked = Self {
             dialect,
@@ -215,15 +317,15 @@ impl Asked {
             interval: interval(&params)?,
             order: Order::of(&params)?,
             limit: Limit::of(&params)?,
-            offset: params.number("offset", 0..=u64::MAX)?.unwrap_or(0),
+            offset: params.number("offset")?.unwrap_or(0),
             filters,
             collapses,
             columns: columns(&params, dialect)?,
             shape: shape(&params, dialect)?,
-            page: params.number("page", 0..=u64::MAX)?,
-            page_size: params.number("pageSize", 1..=1_000_000)?.unwrap_or(PAGE_SIZE),
-            shows_pages: flag(&params, "showNumPages"),
-            shows_key: flag(&params, "showResumeKey"),
+            page: params.number("page")?,
+            page_size: params.number("pageSize")?.unwrap_or(BLOCKS),
+            shows_pages: is_set(&params, "showNumPages"),
+            shows_key: is_set(&params, "showResumeKey"),
             start: Start::of(store, "/cdx", &params)?,
         };
         asked.checked()
@@ -266,7 +368,7 @@ impl Asked {
 }
 
 /// Whether a parameter is given and its value does not mean no, as in pywb.
-fn flag(params: &Params, name: &str) -> bool {
+fn is_set(params: &Params, name: &str) -> bool {
     let is_no = |text: &str| ["0", "false", "f", "off", "no"].contains(&text.to_ascii_lowercase().as_str());
     params.all(name).next().is_some_and(|text| !is_no(text))
 }
