@@ -160,8 +160,9 @@ def two_years(hand, webstrata, store, elsewhere):
     counts = {kind: int(number.replace(",", "")) for number, kind in
               re.findall(r"([\d,]+) (lost|kept|gained)", hand.read(".share"))}
     for kind in ("lost", "gained"):
-        expect(sorted(line["url"] for line in lines if line["change"] == kind), sorted(answer[kind]), kind)
-        expect(counts.get(kind, 0), len(answer[kind]), f"the number of links {kind}")
+        links = sorted(change["link"] for change in answer["changes"] if change["change"] == kind)
+        expect(sorted(line["url"] for line in lines if line["change"] == kind), links, kind)
+        expect(counts.get(kind, 0), len(links), f"the number of links {kind}")
     sent(hand, elsewhere)
     # By keys: a year back and forth with B, which was moved last.
     before = hand.browser.shown()["b"]
