@@ -94,7 +94,8 @@ def test_rows_of_commands(graph: webstrata.Graph, made: Crawl) -> None:
     changed = graph.changed(page, digits(first), digits(second))
     before, after = made.at(page, first), made.at(page, second)
     if before is not None and after is not None:
-        assert (set(changed["gained"]), set(changed["lost"])) == (after - before, before - after)
+        assert {(change["change"], change["link"]) for change in changed["changes"]} == (
+            {("gained", link) for link in after - before} | {("lost", link) for link in before - after})
     assert {row["source"] for row in graph.neighbourhood(page, hops=1)} >= {page}
     page, link = next((page, min(links)) for page in made.captures for links in [made.at(page, FOREVER)] if links)
     assert graph.ways(page, link)["ways"] == [[page, link]]
