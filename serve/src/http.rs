@@ -21,7 +21,8 @@ use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, any, get, post};
 use axum::{Json, Router};
-use serde_json::json;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
 use tonic::Status;
 use tower_http::compression::CompressionLayer;
 
@@ -207,10 +208,15 @@ async fn explorer_file(Path(name): Path<String>, uri: Uri, headers: HeaderMap) -
 
 /// The description, with the address of this server. Without it, programs take the paths as paths of the whole host.
 async fn openapi(State(shared): State<Shared>, uri: Uri, headers: HeaderMap) -> Result<Response, Refused> {
+    #[derive(Serialize)]
+    struct Described {
+        servers: Value,
+        #[serde(flatten)]
+        document: &'static Map<String, Value>,
+    }
     let servers = json!([{"url": question::home::home(&shared, &uri, &headers)?}]);
-    let mut document = describe::DOCUMENT.clone();
-    document.insert("servers".to_owned(), servers);
-    Ok(([(VARY, question::home::VARIES)], Json(document)).into_response())
+    let described = Described { servers, document: &describe::DOCUMENT };
+    Ok(([(VARY, question::home::VARIES)], Json(described)).into_response())
 }
 
 async fn nothing_there(uri: Uri) -> Refused {

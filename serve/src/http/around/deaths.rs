@@ -19,16 +19,18 @@ use crate::clerk::Texts;
 use crate::http::describe::{Call, call};
 use crate::http::question::matching::{Matching, matched};
 use crate::http::question::parameter::{Parameter, flag, number, text, words, words_of};
-use crate::http::question::parameters::{EPOCH, FROM, MATCH_OF_TARGET, RESUME_KEY, TO};
+use crate::http::question::parameters::{self, EPOCH, FROM, MATCH_OF_TARGET, RESUME_KEY, TO};
 use crate::http::question::params::Params;
 use crate::http::question::resume::Start;
 use crate::http::{Refused, pinned};
 use crate::protocol::status::bad;
 use crate::shared::Shared;
 
-/// The lengths of periods, by name.
-const PERIODS: [(&str, RangeLength); 3] =
-    [("year", RangeLength::Year), ("month", RangeLength::Month), ("day", RangeLength::Days(1))];
+/// The lengths of periods, the year first: pages die more rarely than links.
+const PERIODS: [(&str, RangeLength); 3] = {
+    let [month, year, day] = parameters::PERIODS;
+    [year, month, day]
+};
 
 const URL: Parameter =
     text("url", "Only pages that match this URL. Without it all pages of the store.").example(&["http://a.example/"]);
