@@ -126,9 +126,9 @@ impl Map {
 impl Graph {
     /// An epoch with these rows, oldest first.
     pub fn of(epoch: u64, urls: u64, in_range: RangeLength, rows: Vec<Arc<RowMap>>) -> Self {
-        let overlaps = Overlaps::of(&rows.iter().map(|row| row.times).collect::<Vec<_>>());
-        let has_failures = rows.iter().any(|row| row.has_failures);
         let removes = rows.iter().any(|row| row.removes);
+        let overlaps = Overlaps::of(&rows.iter().map(|row| row.times).collect::<Vec<_>>(), removes);
+        let has_failures = rows.iter().any(|row| row.has_failures);
         let has_unknown = rows.iter().any(|row| row.has_unknown);
         Self { epoch, urls, in_range, rows, overlaps, has_failures, removes, has_unknown }
     }

@@ -253,7 +253,7 @@ pub trait Links {
         let mut sources = Vec::new();
         sources_in(&record, self.in_range(), window, &mut sources);
         if precision == Precision::Exact {
-            keep_linking(self, &mut sources, uid, window)?;
+            keep_linking(&mut sources, |source| self.has_link(source, uid, window))?;
         }
         Ok(sources)
     }
@@ -317,17 +317,15 @@ pub(crate) fn sources_in(record: &InLinks, length: RangeLength, window: Window, 
     presence::visit_in(&record.changes, record.sources.len(), stretch.as_slice(), present);
 }
 
-/// Keeps only the sources that have the link in the window.
-pub(crate) fn keep_linking<L: Links + ?Sized>(
-    links: &L,
-    sources: &mut Vec<Uid>,
-    link: Uid,
-    window: Window,
-) -> Result<(), Error> {
+/// Keeps only the sources for which `has_link` is true.
+///
+/// # Errors
+/// The first error of `has_link`.
+pub fn keep_linking<E>(sources: &mut Vec<Uid>, mut has_link: impl FnMut(Uid) -> Result<bool, E>) -> Result<(), E> {
     let mut failed = None;
     sources.retain(|&source| {
         failed.is_none()
-            && links.has_link(source, link, window).unwrap_or_else(|error| {
+            && has_link(source).unwrap_or_else(|error| {
                 failed = Some(error);
                 false
             })

@@ -23,15 +23,16 @@ use crate::questions::Precision;
 use crate::read::blocks::{Block, Cache, TimesBlock, UrlBlock, View};
 use crate::read::cached::{BlockId, Cached, Kind};
 use crate::read::query::{Links, keep_linking, sources_in, still_linking};
+use crate::read::several::{PageInRow, PageInRows, RowCaptures};
 use crate::read::spellings::Spelled;
-use crate::record::capture::{CaptureTime, Captures};
+use crate::record::capture::CaptureTime;
 use crate::record::form;
 use crate::record::join;
 use crate::record::join::without_removed;
 use crate::record::key::{key, key_after};
 use crate::record::page::evidence::Evidence;
 use crate::record::page::{Flaw, InLinks, Page};
-use crate::record::precedence::{self, stretches};
+use crate::record::precedence::{self, Overlaps};
 use crate::record::presence;
 use crate::record::time::{RangeLength, Window};
 use crate::record::uid::Uid;
@@ -49,6 +50,8 @@ pub struct Reader {
     urls: u64,
     /// Whether some row takes out captures or links of older rows.
     removes: bool,
+    /// The times in which rows may replace captures of each other.
+    overlaps: Overlaps,
     cache: Mutex<Cache<BlockId, Cached>>,
 }
 
@@ -96,7 +99,8 @@ impl Reader {
             rows.push(Row { partitions: row_partitions, with_urls, end_uid: row.end_uid(), times });
         }
         let (urls, removes) = (manifest.counts.urls, manifest.removes());
-        Self { store, partitions, rows, urls, removes, cache: Mutex::new(Cache::new(memory_max)) }
+        let overlaps = Overlaps::of(&rows.iter().map(|row: &Row| row.times).collect::<Vec<_>>(), removes);
+        Self { store, partitions, rows, overlaps, urls, removes, cache: Mutex::new(Cache::new(memory_max)) }
     }
 
     /// Returns the same reader, set up for `threads` threads that each ask UID after UID. It keeps the blocks that
@@ -445,24 +449,14 @@ impl Links for Reader {
 
     fn page(&self, uid: Uid) -> Result<Option<Arc<Page>>, Error> {
         let records = self.records_of(Kind::Out, uid)?;
-        let mut pages = records.iter().map(|record| self.page_of_record(record));
-        let Some(first) = pages.next().transpose()? else { return Ok(None) };
-        if records.len() == 1 {
-            return Ok(without_removed(first, &mut Evidence::default()).map(Arc::new));
-        }
-        let pages = std::iter::once(Ok(first)).chain(pages).collect::<Result<Vec<_>, _>>()?;
-        Ok(join::pages(&pages.iter().collect::<Vec<_>>()).map(|joined| Arc::new(joined.page)))
+        let pages = records.iter().map(|record| self.page_of_record(record)).collect::<Result<_, _>>()?;
+        Ok(join::page_of_rows(pages).map(Arc::new))
     }
 
     fn in_record(&self, uid: Uid) -> Result<Option<Arc<InLinks>>, Error> {
         let records = self.records_of(Kind::In, uid)?;
         let decode = |record| self.decode(Kind::In, record, |view| view.in_links());
-        let mut records = records.iter().map(decode).collect::<Result<Vec<_>, _>>()?;
-        let joined = match records.len() {
-            0 | 1 => records.pop(),
-            _ => join::in_links(&records.iter().collect::<Vec<_>>()),
-        };
-        let joined = match joined {
+        let joined = match join::in_links_of_rows(records.iter().map(decode).collect::<Result<_, _>>()?) {
             Some(joined) if self.removes => {
                 still_linking(&joined, |source| self.has_link(source, uid, Window::ALWAYS))?
             }
@@ -533,22 +527,14 @@ impl Links for Reader {
         Ok(())
     }
 
-    /// Takes the links from the captures that count in each row; joins no page.
     fn out_links(&self, uid: Uid, window: Window) -> Result<Vec<Uid>, Error> {
-        let records = self.pages_in(uid, window)?;
-        let rows = captures_of(&records);
-        let mut links = Vec::new();
-        for (at, record) in records.iter().enumerate() {
-            let stretches: Vec<_> = stretches(&rows, at, window).collect();
-            if !stretches.is_empty() {
-                self.page_of_record(record)?.links_within(&stretches, &mut links);
-            }
-        }
-        rising(&mut links);
+        let (mut of_row, mut links) = (Vec::new(), Vec::new());
+        self.page_in_rows(uid, window, |page| page.links_into(window, &mut (), (&mut of_row, &mut links)))?;
         Ok(links)
     }
 
-    /// Takes the sources from the record of each row; joins no record.
+    /// Takes the sources from the record of each row; joins no record. The records know time ranges, so the captures of
+    /// each source are checked for an exact answer.
     fn in_links(&self, uid: Uid, window: Window, precision: Precision) -> Result<Vec<Uid>, Error> {
         let exact = precision == Precision::Exact;
         let mut sources = Vec::new();
@@ -557,31 +543,75 @@ impl Links for Reader {
             sources_in(&record, self.in_range(), window, &mut sources);
         }
         rising(&mut sources);
-        if exact {
-            keep_linking(self, &mut sources, uid, window)?;
-        } else if self.removes {
-            // The ranges cannot express that a row takes a link out.
-            keep_linking(self, &mut sources, uid, Window::ALWAYS)?;
+        if let Some(window) = if exact { Some(window) } else { self.overlaps.checked(window, false) } {
+            keep_linking(&mut sources, |source| self.has_link(source, uid, window))?;
         }
         Ok(sources)
     }
 
-    /// Looks only at captures in the window, the newest row first. Of a page, only the changes of the link are decoded.
     fn has_link(&self, uid: Uid, link: Uid, window: Window) -> Result<bool, Error> {
-        let records = self.pages_in(uid, window)?;
-        let rows = captures_of(&records);
-        for (at, record @ (_, block, row)) in records.iter().enumerate().rev() {
-            let Ok(number) = block.view(*row).links.binary_search(&link) else { continue };
-            let mut stretches = stretches(&rows, at, window).peekable();
-            if stretches.peek().is_none() {
-                continue;
-            }
-            let changes = self.decode(Kind::Out, record, |view| view.changes_of(number))?;
-            if stretches.any(|(first, last)| presence::any_in(&changes, first, last)) {
-                return Ok(true);
-            }
+        self.page_in_rows(uid, window, |page| page.has_link(link, window, &mut ()))
+    }
+}
+
+impl Reader {
+    /// Asks the records of a page that may decide about the window.
+    fn page_in_rows<T>(
+        &self,
+        uid: Uid,
+        window: Window,
+        ask: impl FnOnce(PageInRows<'_, RowRecord<'_>>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let pages: Vec<_> =
+            self.pages_in(uid, window)?.into_iter().map(|record| RowRecord { reader: self, record }).collect();
+        ask(PageInRows { pages: &pages, overlaps: &self.overlaps })
+    }
+}
+
+/// The record of a page in one row. Only what a question needs is decoded.
+struct RowRecord<'a> {
+    reader: &'a Reader,
+    record: RecordRef,
+}
+
+impl RowRecord<'_> {
+    fn view(&self) -> View<'_> {
+        let (_, block, row) = &self.record;
+        block.view(*row)
+    }
+}
+
+impl PageInRow for RowRecord<'_> {
+    type Scratch = ();
+
+    fn has_statuses(&self) -> bool {
+        !self.view().captures().statuses.is_empty()
+    }
+
+    fn captures(&self, _: Window, _: bool, (): &mut ()) -> Result<RowCaptures<'_>, Error> {
+        Ok(RowCaptures::Held(self.view().captures()))
+    }
+
+    fn links_in(&self, windows: &[Window], (): &mut (), links: &mut Vec<Uid>) -> Result<(), Error> {
+        let captures = self.view().captures();
+        let stretches: Vec<_> = windows.iter().filter_map(|&window| captures.selected(window)).collect();
+        links.clear();
+        if !stretches.is_empty() {
+            self.reader.page_of_record(&self.record)?.links_within(&stretches, links);
         }
-        Ok(false)
+        Ok(())
+    }
+
+    /// Decodes only the changes of the link.
+    fn has_link_in(&self, link: Uid, windows: &[Window], (): &mut ()) -> Result<bool, Error> {
+        let (view, captures) = (self.view(), self.view().captures());
+        let Ok(number) = view.links.binary_search(&link) else { return Ok(false) };
+        let mut stretches = windows.iter().filter_map(|&window| captures.selected(window)).peekable();
+        if stretches.peek().is_none() {
+            return Ok(false);
+        }
+        let changes = self.reader.decode(Kind::Out, &self.record, |view| view.changes_of(number))?;
+        Ok(stretches.any(|(first, last)| presence::any_in(&changes, first, last)))
     }
 }
 
@@ -591,9 +621,4 @@ fn rising(values: &mut Vec<Uid>) {
         values.sort_unstable();
         values.dedup();
     }
-}
-
-/// The captures of each record.
-fn captures_of(records: &[RecordRef]) -> Vec<Captures<'_>> {
-    records.iter().map(|(_, block, row)| block.view(*row).captures()).collect()
 }

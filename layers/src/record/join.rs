@@ -188,6 +188,14 @@ pub fn pages(pages: &[&Page]) -> Option<Joined> {
     without_removed(page, &mut Evidence::default()).map(|page| Joined { page, replaced })
 }
 
+/// The page that all rows have together, given the page of each row, the oldest row first. `None` as for [`pages`].
+pub fn page_of_rows(mut pages: Vec<Page>) -> Option<Page> {
+    match pages.len() {
+        0 | 1 => pages.pop().and_then(|page| without_removed(page, &mut Evidence::default())),
+        _ => self::pages(&pages.iter().collect::<Vec<_>>()).map(|joined| joined.page),
+    }
+}
+
 /// As [`pages`], for some of the rows. Removed captures stay, so that they hide captures of older rows. `None` if there
 /// is no page, or if the joined page has more than `max_values` links and changes together.
 pub fn pages_within(pages: &[&Page], max_values: usize) -> Option<Joined> {
@@ -233,6 +241,14 @@ pub fn in_links(records: &[&InLinks]) -> Option<InLinks> {
     Some(joined)
 }
 
+/// The in-links that several records of one URL have together; `None` if there are no records.
+pub fn in_links_of_rows(mut records: Vec<InLinks>) -> Option<InLinks> {
+    match records.len() {
+        0 | 1 => records.pop(),
+        _ => in_links(&records.iter().collect::<Vec<_>>()),
+    }
+}
+
 /// The in-links of the next URL in a stream of records. Several consecutive records may be of one URL. `ahead` holds a
 /// record that was read already and is of the URL after that.
 pub(crate) fn next_in_links<E>(
@@ -248,7 +264,7 @@ pub(crate) fn next_in_links<E>(
         }
         records.push(record);
     }
-    Ok(if records.len() == 1 { records.pop() } else { in_links(&records.iter().collect::<Vec<_>>()) })
+    Ok(in_links_of_rows(records))
 }
 
 /// Joins the evidence of a page, as [`pages_within`] joins pages. If a capture is not a revisit in one row, it is not a

@@ -5,8 +5,8 @@
 //! the links of the newer capture are unknown.
 //!
 //! Input: the captures that each row has of one page, the oldest row first ([`Captures`]). Output: the captures of all
-//! rows in order of time ([`for_each_time`], [`merge`]), or the captures of one row that count in a window
-//! ([`stretches`]). Links are not read. Cost: one pass over the captures. The cost of `stretches` is one pass over the
+//! rows in order of time ([`for_each_time`], [`merge`]), or the windows about which each row is asked alone
+//! ([`windows`]). Links are not read. Cost: one pass over the captures. The cost of `windows` is one pass over the
 //! row's captures in the window that lie among the captures of a newer row.
 
 use std::ops::Range;
@@ -16,39 +16,29 @@ use crate::record::status::{self, Status};
 use crate::record::time::{AsOf, Window};
 use crate::record::uid::Uid;
 
-/// Which captures of a row in a window count. Only captures that are not blank are meant.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Counting {
-    /// No capture counts, or the row has no capture in the window.
-    None,
-    /// All captures count: the answer of this row alone about the window is valid.
-    All,
-    /// Some captures count, given as stretches: the times of the first and the last capture of each stretch.
-    Some(Vec<(i64, i64)>),
-}
-
-/// Which captures of one of the rows count in a window. The caller may leave captures outside the window out of `rows`.
-/// If the window is as of a time and no row has a change of status, each row needs only its latest capture up to then.
-pub fn counting(rows: &[Captures<'_>], row: usize, window: Window) -> Counting {
+/// The windows about which one of the rows is asked alone. The answers of all rows together are the answer about
+/// `window`. No window: the row has nothing that counts. `[window]`: all captures of the row in the window count.
+/// Otherwise, the stretches of captures that count. Captures that the row has outside of the window may be left out of
+/// `rows`. If the window is as of a time and no row has a change of status, each row needs only its latest capture up
+/// to then.
+pub fn windows(rows: &[Captures<'_>], row: usize, window: Window) -> Vec<Window> {
     let stretches: Vec<_> = stretches(rows, row, window).collect();
     match stretches[..] {
-        [] => Counting::None,
-        [only] if rows[row].selected(window) == Some(only) => Counting::All,
+        [] => Vec::new(),
+        [only] if rows[row].selected(window) == Some(only) => vec![window],
         _ => {
             let time = |at: u32| rows[row].times[at as usize];
-            Counting::Some(stretches.into_iter().map(|(first, last)| (time(first), time(last))).collect())
+            stretches.into_iter().map(|(first, last)| Window::Seen { from: time(first), to: time(last) }).collect()
         }
     }
 }
 
-/// Whether no row replaces a capture of an older row in a closed interval; blank captures of the older row do not
-/// matter. Then the answer of each row alone about the interval is valid.
-pub fn all_count(rows: &[Captures<'_>], from: i64, to: i64) -> bool {
-    let window = Window::Seen { from, to };
-    (0..rows.len()).all(|row| match counting(rows, row, window) {
-        Counting::All => true,
-        Counting::None => rows[row].selected(window).is_none(),
-        Counting::Some(_) => false,
+/// Whether no row replaces a capture of an older row in the window; blank captures of the older row do not matter. Then
+/// the answer of each row alone about the window is valid.
+pub fn all_count(rows: &[Captures<'_>], window: Window) -> bool {
+    (0..rows.len()).all(|row| match windows(rows, row, window)[..] {
+        [] => rows[row].selected(window).is_none(),
+        ref windows => windows == [window],
     })
 }
 
@@ -57,18 +47,20 @@ pub fn all_count(rows: &[Captures<'_>], from: i64, to: i64) -> bool {
 #[derive(Clone, Debug, Default)]
 pub struct Overlaps {
     rows: usize,
+    /// Whether a row takes out content of older rows.
+    removes: bool,
     /// The first and the last second of each interval in which two rows have captures.
     times: Vec<(i64, i64)>,
 }
 
 impl Overlaps {
     /// The overlaps of rows, given the first and the last second of each. A row with a first second above its last has
-    /// no captures.
-    pub fn of(rows: &[(i64, i64)]) -> Self {
+    /// no captures. `removes`: whether a row takes out content of older rows.
+    pub fn of(rows: &[(i64, i64)], removes: bool) -> Self {
         let both = |one: (i64, i64), other: (i64, i64)| (one.0.max(other.0), one.1.min(other.1));
         let pairs =
             rows.iter().enumerate().flat_map(|(at, &row)| rows[..at].iter().map(move |&older| both(older, row)));
-        Self { rows: rows.len(), times: pairs.filter(|(first, last)| first <= last).collect() }
+        Self { rows: rows.len(), removes, times: pairs.filter(|(first, last)| first <= last).collect() }
     }
 
     /// Whether the answer of each row about the window is valid, except for captures that a newer row replaces. As of a
@@ -85,6 +77,14 @@ impl Overlaps {
             Window::Seen { from, to } => self.times.iter().all(|&(first, last)| last < from || to < first),
             Window::AsOf(_) => self.rows < 2,
         }
+    }
+
+    /// The window in which each source of in-links is asked whether it links, given the sources that the rows have
+    /// together; `None` if all sources are right. `is_exact`: the rows answered for the window as exactly as
+    /// [`Overlaps::each_row_decides`] allows; otherwise they answered for its time ranges, which cannot record that a
+    /// row takes a link out.
+    pub fn checked(&self, window: Window, is_exact: bool) -> Option<Window> {
+        if is_exact { (!self.none_in(window)).then_some(window) } else { self.removes.then_some(Window::ALWAYS) }
     }
 }
 
@@ -147,7 +147,7 @@ pub fn merge(captures: &mut Vec<CaptureTime>) {
 /// The captures of one of the rows that count in a window, as rising stretches of indexes. A stretch is given by its
 /// first and its last capture, which are not blank. A blank capture between them carries the bits of the capture
 /// before.
-pub fn stretches<'a>(rows: &[Captures<'a>], row: usize, window: Window) -> Stretches<'a> {
+fn stretches<'a>(rows: &[Captures<'a>], row: usize, window: Window) -> Stretches<'a> {
     let captures = rows[row];
     let newer = &rows[row + 1..];
     let none = Stretches { captures, unvisited: 0..0, newer: Vec::new() };
@@ -198,7 +198,7 @@ fn between(times: &[i64], from: i64, to: i64) -> Range<usize> {
 
 /// The stretches that [`stretches`] returns.
 #[derive(Clone, Debug)]
-pub struct Stretches<'a> {
+struct Stretches<'a> {
     captures: Captures<'a>,
     /// The captures in the window that were not looked at yet.
     unvisited: Range<usize>,
@@ -257,14 +257,33 @@ mod tests {
     use crate::record::join;
     use crate::record::join::tests::{Plain, page_of, plain};
     use crate::record::page::Page;
+    use crate::record::status::{Failures, push_status};
     use proptest::prelude::*;
 
     fn window() -> impl Strategy<Value = Window> {
+        let failures = prop_oneof![Just(Failures::End), Just(Failures::Ignore), Just(Failures::All)];
         prop_oneof![
             (-1i64..31, -1i64..31).prop_map(|(from, to)| Window::Seen { from, to }),
+            (-1i64..31, -1i64..31, failures).prop_map(|(time, since, failures)| Window::AsOf(AsOf {
+                time,
+                since,
+                failures
+            })),
             (-1i64..31).prop_map(Window::as_of),
             Just(Window::ALWAYS),
         ]
+    }
+
+    /// The page of these captures. Captures without links have the statuses one after the other.
+    fn page_with(plain: &Plain, codes: &[u16]) -> Page {
+        let mut page = page_of(plain);
+        let mut codes = codes.iter().cycle();
+        for (capture, links) in (0..).zip(plain.values()) {
+            let code = if links.is_none() { codes.next() } else { None };
+            let status = code.and_then(|&code| Status::stored(code)).unwrap_or(Status::OK);
+            push_status(&mut page.statuses, capture, status);
+        }
+        page
     }
 
     /// The captures of each page.
@@ -273,24 +292,28 @@ mod tests {
     }
 
     proptest! {
-        /// Compares with the join of the pages of all rows, which is slow and needs no stretches.
+        /// Compares with the join of the pages of all rows, which is slow and asks no row alone.
         #[test]
         fn a_look_at_each_row_finds_what_the_joined_page_has(
             rows in proptest::collection::vec(plain(), 1..5),
+            codes in proptest::collection::vec(prop_oneof![Just(200u16), Just(404), Just(503), Just(0)], 1..6),
             window in window(),
         ) {
-            let pages: Vec<Page> = rows.iter().map(page_of).collect();
-            let joined = join::pages(&pages.iter().collect::<Vec<_>>()).unwrap().page;
+            let pages: Vec<Page> = rows.iter().map(|row| page_with(row, &codes)).collect();
+            let joined = join::pages(&pages.iter().collect::<Vec<_>>()).map(|joined| joined.page).unwrap_or_default();
             let captures = captures(&pages);
-            let said = |row: usize| stretches(&captures, row, window).collect::<Vec<_>>();
+            let asked = || (0..pages.len()).flat_map(|row| {
+                windows(&captures, row, window).into_iter().map(move |window| (row, window))
+            });
             for link in 0..13 {
-                let found = (0..pages.len()).any(|row| pages[row].has_link_within(Uid(link), said(row)));
+                let found = asked().any(|(row, window)| pages[row].has_link(Uid(link), window));
                 prop_assert_eq!(found, joined.has_link(Uid(link), window), "link {}", link);
             }
-            let mut links = Vec::new();
-            (0..pages.len()).for_each(|row| pages[row].links_within(&said(row), &mut links));
-            links.sort_unstable();
-            links.dedup();
+            let (mut of_row, mut links) = (Vec::new(), Vec::new());
+            for (row, window) in asked() {
+                pages[row].links_in(window, &mut of_row);
+                unite(&mut links, &of_row);
+            }
             let mut expected = Vec::new();
             joined.links_in(window, &mut expected);
             prop_assert_eq!(links, expected);
@@ -309,19 +332,23 @@ mod tests {
                 let known = own.iter().filter(|(time, links)| (from..=to).contains(*time) && links.is_some());
                 let expected = known.clone().count();
                 let left = known.filter(|(time, _)| !replaced(row, time)).count();
-                match counting(&captures, row, window) {
-                    Counting::None => prop_assert_eq!(left, 0),
-                    Counting::All => prop_assert!(left == expected && left > 0),
-                    Counting::Some(stretches) => {
+                let windows = windows(&captures, row, window);
+                match windows[..] {
+                    [] => prop_assert_eq!(left, 0),
+                    [only] if only == window => prop_assert!(left == expected && left > 0),
+                    _ => {
                         prop_assert!(left > 0 && left < expected);
-                        let counts = |time: &i64| stretches.iter().any(|(first, last)| (first..=last).contains(&time));
+                        let counts = |time: &i64| {
+                            let of_time = Captures { times: &[*time], ..Captures::default() };
+                            windows.iter().any(|&window| of_time.selected(window).is_some())
+                        };
                         let known = own.iter().filter(|(_, links)| links.is_some()).map(|(time, _)| time);
                         let expected: Vec<_> =
                             known.clone().filter(|time| (from..=to).contains(*time) && !replaced(row, time)).collect();
                         prop_assert_eq!(known.filter(|time| counts(time)).collect::<Vec<_>>(), expected);
                     }
                 }
-                if all_count(&captures, from, to) {
+                if all_count(&captures, window) {
                     prop_assert_eq!(left, expected);
                 }
             }

@@ -1,10 +1,8 @@
 //! All cells of an epoch: answers to questions about links, from memory.
 //!
 //! [`Cells`] give the same answers as the layers. If one row has the records of a URL, one cell answers. Otherwise the
-//! records of the rows are joined: links of a window and in-links are unions over the rows, and the latest capture is
-//! in one row. A newer row's capture may replace an older row's capture of the same second
-//! ([`webstrata_layers::record::precedence`]). Captures are compared only where the times of rows overlap, and a page
-//! is decoded only if some of its captures count and others do not. Threads share cells freely.
+//! records of the rows are joined ([`webstrata_layers::read::several`]). Captures are compared only where the times of
+//! rows overlap, and a page is decoded only if its captures count in several stretches. Threads share cells freely.
 
 pub mod cell;
 pub mod row;
@@ -15,14 +13,14 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use webstrata_layers::key;
-use webstrata_layers::read::query::still_linking;
-use webstrata_layers::record::capture::{Captures, CapturesBuf};
-use webstrata_layers::record::join::{self, without_removed};
-use webstrata_layers::record::precedence::{self, Counting, Overlaps, unite};
+use webstrata_layers::read::query::{keep_linking, still_linking};
+use webstrata_layers::read::several::{PageInRow, PageInRows, RowCaptures};
+use webstrata_layers::record::join;
+use webstrata_layers::record::precedence::{self, Overlaps, unite};
 use webstrata_layers::record::uid::in_order;
 use webstrata_layers::{
-    AsOf, CaptureTime, Direction, Error as LayersError, Evidence, InLinks, Lease, Lifespan, Links, Page, Precision,
-    RangeLength, Spelled, Store, Uid, Window, lifespans_of,
+    AsOf, CaptureTime, Direction, Error as LayersError, InLinks, Lease, Lifespan, Links, Page, Precision, RangeLength,
+    Spelled, Store, Uid, Window, lifespans_of,
 };
 
 use crate::cells::cell::Cell;
@@ -77,14 +75,13 @@ impl Cells {
             }
             rows.push(row);
         }
-        let cells = Self::of(manifest.epoch, manifest.in_range, manifest.counts.urls, rows);
-        let (removes, has_unknown) = (manifest.removes(), manifest.counts.has_unknown());
-        Ok(Some(Self { _lease: store.lease().cloned(), removes, has_unknown, ..cells }))
+        let cells = Self::of((manifest.epoch, manifest.in_range, manifest.counts.urls), rows, manifest.removes());
+        Ok(Some(Self { _lease: store.lease().cloned(), has_unknown: manifest.counts.has_unknown(), ..cells }))
     }
 
-    fn of(epoch: u64, in_range: RangeLength, urls: u64, rows: Vec<Row>) -> Self {
-        let overlaps = Overlaps::of(&rows.iter().map(Row::times).collect::<Vec<_>>());
-        Self { epoch, in_range, urls, rows, overlaps, removes: false, has_unknown: true, _lease: None }
+    fn of((epoch, in_range, urls): (u64, RangeLength, u64), rows: Vec<Row>, removes: bool) -> Self {
+        let overlaps = Overlaps::of(&rows.iter().map(Row::times).collect::<Vec<_>>(), removes);
+        Self { epoch, in_range, urls, rows, overlaps, removes, has_unknown: true, _lease: None }
     }
 
     /// Opens one cell alone, from an image in memory. Fuzzing uses this function.
@@ -95,7 +92,7 @@ impl Cells {
         let label = image.label;
         let end = label.end_record.max(label.first_uid + label.urls).0;
         let row = Row::alone(Cell::of(path.to_owned(), image, encoding)?);
-        Ok(Self::of(0, label.in_range, end, vec![row]))
+        Ok(Self::of((0, label.in_range, end), vec![row], false))
     }
 
     /// The cells, row by row, in order of UIDs.
@@ -160,43 +157,13 @@ impl Cells {
         match self.pages_of(uid, |row| row.overlaps(window))? {
             Pages::None => links.clear(),
             Pages::One(NodeRef { cell, node }) => cell.window(node, window, scratch, links)?,
-            Pages::Several(records) => {
-                let all = self.captures_of(&records, window, scratch)?;
-                let all = views(&all);
-                links.clear();
-                for (at, NodeRef { cell, node }) in records.into_iter().enumerate() {
-                    match counting_of(&all, at, window) {
-                        Counting::None => continue,
-                        Counting::All => cell.window(node, window, scratch, of_row)?,
-                        Counting::Some(times) => {
-                            of_row.clear();
-                            if let Some(page) = cell.page(node)? {
-                                page.links_within(&stretches_of(&page, &times), of_row);
-                            }
-                        }
-                    }
-                    unite(links, of_row);
-                }
-            }
+            Pages::Several(pages) => self.in_rows(&pages).links_into(window, scratch, (of_row, links))?,
         }
         Ok(())
     }
 
-    /// The captures of a page that may count, by row. Empty if no capture of one row can replace a capture of another
-    /// row in the window.
-    fn captures_of(
-        &self,
-        records: &[NodeRef<'_>],
-        window: Window,
-        scratch: &mut Scratch,
-    ) -> Result<Vec<CapturesBuf>, LayersError> {
-        match window {
-            Window::Seen { .. } if self.overlaps.none_in(window) => Ok(Vec::new()),
-            _ => {
-                let has_statuses = records.iter().any(|record| record.cell.has_statuses());
-                records.iter().map(|record| selected_captures(record, window, has_statuses, scratch)).collect()
-            }
-        }
+    fn in_rows<'a>(&'a self, pages: &'a [NodeRef<'a>]) -> PageInRows<'a, NodeRef<'a>> {
+        PageInRows { pages, overlaps: &self.overlaps }
     }
 
     /// Whether a page has a link in the window.
@@ -204,10 +171,7 @@ impl Cells {
         match self.pages_of(uid, |row| row.overlaps(window))? {
             Pages::None => Ok(false),
             Pages::One(NodeRef { cell, node }) => cell.has_link(node, link, window, scratch),
-            Pages::Several(records) => {
-                let all = self.captures_of(&records, window, scratch)?;
-                has_link_among(&records, &views(&all), link, window, scratch)
-            }
+            Pages::Several(pages) => self.in_rows(&pages).has_link(link, window, scratch),
         }
     }
 
@@ -218,12 +182,7 @@ impl Cells {
             Pages::None => Ok(false),
             Pages::One(_) if matches!(window, Window::Seen { .. }) => Ok(true),
             Pages::One(NodeRef { cell, node }) => cell.has_link(node, link, window, scratch),
-            Pages::Several(records) => {
-                let all = self.captures_of(&records, window, scratch)?;
-                let all = views(&all);
-                let all_count = matches!(window, Window::Seen { from, to } if precedence::all_count(&all, from, to));
-                Ok(all_count || has_link_among(&records, &all, link, window, scratch)?)
-            }
+            Pages::Several(pages) => self.in_rows(&pages).still_has_link(link, window, scratch),
         }
     }
 
@@ -250,103 +209,73 @@ impl Cells {
                 unite(sources, of_row);
             }
         }
-        let checked = match exact {
-            true if self.overlaps.none_in(window) => None,
-            true => Some(window),
-            // The ranges of a row cannot express that the row takes a link out.
-            false => self.removes.then_some(Window::ALWAYS),
-        };
-        if let Some(window) = checked {
-            let mut failed = None;
-            sources.retain(|&source| {
-                failed.is_none()
-                    && self.still_links(source, uid, window, scratch).unwrap_or_else(|error| {
-                        failed = Some(error);
-                        false
-                    })
-            });
-            failed.map_or(Ok(()), Err)?;
+        if let Some(window) = self.overlaps.checked(window, exact) {
+            keep_linking(sources, |source| self.still_links(source, uid, window, scratch))?;
         }
         Ok(())
     }
 }
 
-/// The captures of a page in a row that may decide what a window shows. As of a time, only the latest capture may
-/// decide if no capture has a status.
-fn selected_captures(
-    record: &NodeRef<'_>,
-    window: Window,
-    has_statuses: bool,
-    scratch: &mut Scratch,
-) -> Result<CapturesBuf, LayersError> {
-    let mut captures = std::mem::take(&mut scratch.captures);
-    record.cell.captures(record.node, scratch, &mut captures)?;
-    let until = |time: i64| captures.partition_point(|capture| capture.time <= time);
-    let selected = match window {
-        Window::AsOf(AsOf { time, .. }) => {
-            let end = until(time);
-            captures[if has_statuses { 0 } else { end.saturating_sub(1) }..end].iter().copied().collect()
-        }
-        Window::Seen { from, to } => {
-            let first = captures.partition_point(|capture| capture.time < from);
-            captures[first..until(to).max(first)].iter().copied().collect()
-        }
-    };
-    scratch.captures = captures;
-    Ok(selected)
-}
+impl PageInRow for NodeRef<'_> {
+    type Scratch = Scratch;
 
-/// The stretches of captures of a page between pairs of times.
-fn stretches_of(page: &Page, times: &[(i64, i64)]) -> Vec<(u32, u32)> {
-    let stretch = |&(from, to)| page.captures().selected(Window::Seen { from, to });
-    times.iter().filter_map(stretch).collect()
-}
-
-fn views(all: &[CapturesBuf]) -> Vec<Captures<'_>> {
-    all.iter().map(CapturesBuf::view).collect()
-}
-
-/// The captures that count of the row at `at`. All count if `all` is empty.
-fn counting_of(all: &[Captures<'_>], at: usize, window: Window) -> Counting {
-    if all.is_empty() { Counting::All } else { precedence::counting(all, at, window) }
-}
-
-/// Whether a page has a link in the window, given its record and its captures in each row. Asks the newest row first.
-fn has_link_among(
-    records: &[NodeRef<'_>],
-    all: &[Captures<'_>],
-    link: Uid,
-    window: Window,
-    scratch: &mut Scratch,
-) -> Result<bool, LayersError> {
-    for (at, NodeRef { cell, node }) in records.iter().enumerate().rev() {
-        let counting = counting_of(all, at, window);
-        // As of a time, the row alone may answer from another capture than the one that counts.
-        let tells = matches!(window, Window::Seen { .. }) || counting == Counting::All;
-        if counting == Counting::None || (tells && !cell.has_link(*node, link, window, scratch)?) {
-            continue;
-        }
-        let has = match counting {
-            Counting::Some(times) => {
-                cell.page(*node)?.is_some_and(|page| page.has_link_within(link, stretches_of(&page, &times)))
-            }
-            _ => true,
-        };
-        if has {
-            return Ok(true);
-        }
+    fn has_statuses(&self) -> bool {
+        self.cell.has_statuses()
     }
-    Ok(false)
+
+    fn captures(
+        &self,
+        window: Window,
+        has_statuses: bool,
+        scratch: &mut Scratch,
+    ) -> Result<RowCaptures<'_>, LayersError> {
+        let mut captures = std::mem::take(&mut scratch.captures);
+        self.cell.captures(self.node, scratch, &mut captures)?;
+        let until = |time: i64| captures.partition_point(|capture| capture.time <= time);
+        let selected = match window {
+            Window::AsOf(AsOf { time, .. }) => {
+                let end = until(time);
+                if has_statuses { 0..end } else { end.saturating_sub(1)..end }
+            }
+            Window::Seen { from, to } => {
+                let first = captures.partition_point(|capture| capture.time < from);
+                first..until(to).max(first)
+            }
+        };
+        let copied = captures[selected].iter().copied().collect();
+        scratch.captures = captures;
+        Ok(RowCaptures::Copied(copied))
+    }
+
+    fn links_in(&self, windows: &[Window], scratch: &mut Scratch, links: &mut Vec<Uid>) -> Result<(), LayersError> {
+        if let &[window] = windows {
+            return self.cell.window(self.node, window, scratch, links);
+        }
+        links.clear();
+        if let Some(page) = self.cell.page(self.node)? {
+            page.links_within(&stretches_of(&page, windows), links);
+        }
+        Ok(())
+    }
+
+    fn has_link_in(&self, link: Uid, windows: &[Window], scratch: &mut Scratch) -> Result<bool, LayersError> {
+        if let &[window] = windows {
+            return self.cell.has_link(self.node, link, window, scratch);
+        }
+        let page = self.cell.page(self.node)?;
+        Ok(page.is_some_and(|page| page.has_link_within(link, stretches_of(&page, windows))))
+    }
+}
+
+/// The stretches of captures of a page that the windows select.
+fn stretches_of(page: &Page, windows: &[Window]) -> Vec<(u32, u32)> {
+    windows.iter().filter_map(|&window| page.captures().selected(window)).collect()
 }
 
 /// Joins the pages of these records into one page.
 fn joined(records: &[NodeRef<'_>]) -> Result<Option<Page>, LayersError> {
     let pages = records.iter().filter_map(|record| record.cell.page(record.node).transpose());
-    let mut pages = pages.collect::<Result<Vec<_>, _>>()?;
-    if pages.len() < 2 {
-        return Ok(pages.pop().and_then(|page| without_removed(page, &mut Evidence::default())));
-    }
-    Ok(join::pages(&pages.iter().collect::<Vec<_>>()).map(|joined| joined.page))
+    Ok(join::page_of_rows(pages.collect::<Result<_, _>>()?))
 }
 
 impl Links for Cells {
@@ -402,11 +331,7 @@ impl Links for Cells {
                 records.extend(cell.in_record(node)?);
             }
         }
-        let joined = match records.len() {
-            0 | 1 => records.pop(),
-            _ => join::in_links(&records.iter().collect::<Vec<_>>()),
-        };
-        let joined = match joined {
+        let joined = match join::in_links_of_rows(records) {
             Some(joined) if self.removes => {
                 still_linking(&joined, |source| self.has_link(source, uid, Window::ALWAYS))?
             }

@@ -1,18 +1,19 @@
-//! Questions about links. The clerk joins the answers of several rows about one page as [`webstrata_cells::Cells`] does
-//! in memory. The links of a window, and in-links, are the union over the rows. The links as of a time come from the
-//! row with the latest capture. If a capture in a newer row may replace one in an older row, the captures of the rows
-//! are compared ([`webstrata_layers::record::precedence`]). Whole pages are fetched only if a capture was replaced.
+//! Questions about links. The clerk joins the answers of several rows about one page as
+//! [`webstrata_layers::read::several`] does where the rows are at hand, but in batches: it asks all rows first. If a
+//! capture in a newer row may replace one in an older row, it then asks for captures, and asks the rows again about the
+//! windows that [`webstrata_layers::record::precedence`] gives. Without failures, the links as of a time come from the
+//! row with the latest capture, which the first answer names.
 //!
 //! Internally each item of a batch has its window, so that questions about different times travel in one call.
 
 pub(super) mod lists;
+mod parts;
 
 use std::collections::HashMap;
 use std::ops::Range;
 
 use self::lists::{Lists, latest, unite};
 use tonic::Status;
-use webstrata_layers::record::precedence::Counting;
 use webstrata_layers::{Batch, Direction, Page, Precision, Sample, Sampling, Uid, Window};
 
 use super::call::other_kind;
@@ -237,53 +238,30 @@ impl Pinned {
         let items: Vec<UidInWindow> = pairs.iter().map(|&(page, _, window)| (page, window)).collect();
         let split = self.split_in_windows(&items, RowMap::overlaps)?;
         let answers = self.ask(&split.cell_questions(|question| pairs_of(pairs, question))).await?;
-        // The answer of a row is final, unless captures in another row may replace captures in this row.
-        let mut has = vec![false; pairs.len()];
-        let mut unsure: Vec<(usize, Vec<usize>)> = Vec::new();
-        for (item, positions) in split.by_item(pairs.len()) {
+        let mut rows_with_link = Vec::with_capacity(pairs.len());
+        for (_, positions) in split.by_item(pairs.len()) {
             let mut rows = Vec::new();
             for position in positions {
                 if truth_of(&answers, position)? {
                     rows.push(split.questions[position.question].row);
                 }
             }
-            has[item] = !rows.is_empty();
-            // As of a time, a row may decide by a capture that another row has replaced by a failure or has taken out.
-            let is_open = has[item] || (self.graph.has_failures && matches!(items[item].1, Window::AsOf(_)));
-            if is_open && positions.len() > 1 && !self.graph.overlaps.none_in(items[item].1) {
-                unsure.push((item, rows));
-            }
+            rows_with_link.push(rows);
         }
-        let captures = self.captures_by_row(&distinct(unsure.iter().map(|&(item, _)| items[item].0))).await?;
-        // `undecided`: items for which only some captures of a row count in the window. `alone`: items that are decided
-        // by another capture than the latest one of its row. The row is asked about this capture alone.
-        let (mut undecided, mut alone) = (Vec::new(), (Split::of(&self.graph), Vec::new(), Vec::new()));
-        for (item, rows) in unsure {
-            let (page, window) = items[item];
-            let counting =
-                |row: usize| captures.get(&page).map_or(Counting::None, |captures| captures.counting(row, window));
-            let counting: Vec<Counting> = rows.into_iter().map(counting).collect();
-            has[item] = counting.contains(&Counting::All);
-            if let (false, Window::AsOf(as_of)) = (has[item], window) {
-                let Some((row, time)) = captures.get(&page).and_then(|captures| captures.deciding(as_of)) else {
-                    continue;
-                };
-                let cell = self.graph.rows[row].cell_of(page).ok_or_else(other_kind)?;
-                let window = Window::Seen { from: time, to: time };
-                alone.0.add_in(row, cell, window, alone.1.len());
-                alone.1.push((page, pairs[item].1, window));
-                alone.2.push(item);
-            } else if !has[item] && counting.iter().any(|count| matches!(count, Counting::Some(_))) {
-                undecided.push(item);
-            }
+        let parts = self.parts(&items, &split, |item, _| !rows_with_link[item].is_empty()).await?;
+        let mut has: Vec<bool> =
+            (0..pairs.len()).map(|item| rows_with_link[item].iter().any(|&row| parts.is_valid(item, row))).collect();
+        // In an interval, a row without the link has it in no part.
+        let asked = parts.asked(|item, row| {
+            !has[item] && (matches!(items[item].1, Window::AsOf(_)) || rows_with_link[item].contains(&row))
+        });
+        let part_pairs: Vec<_> = asked.items.iter().map(|&(item, (page, part))| (page, pairs[item].1, part)).collect();
+        let answers = self.ask(&asked.split.cell_questions(|question| pairs_of(&part_pairs, question))).await?;
+        for position in &asked.split.positions {
+            has[asked.items[position.item].0] |= truth_of(&answers, position)?;
         }
-        let (split, alone, of_item) = alone;
-        let answers = self.ask(&split.cell_questions(|question| pairs_of(&alone, question))).await?;
-        for position in &split.positions {
-            has[of_item[position.item]] |= truth_of(&answers, position)?;
-        }
-        let pages = self.pages_by_uid(undecided.iter().map(|&item| items[item].0)).await?;
-        for item in undecided {
+        let pages = self.pages_by_uid(asked.whole.iter().map(|&item| items[item].0)).await?;
+        for item in asked.whole {
             let (page, link, window) = pairs[item];
             has[item] = pages.get(&page).is_some_and(|page| page.has_link(link, window));
         }
@@ -299,39 +277,40 @@ impl Pinned {
     async fn out_links(&self, items: &[UidInWindow]) -> Result<Batch<Uid>, Status> {
         let split = self.split_in_windows(items, RowMap::overlaps)?;
         let lists = self.ask_links(items, &split, |_| Direction::Out, |_| {}).await?;
-        // Items with pages whose captures in one row may replace captures in another row.
-        let mut several = Vec::new();
-        for (item, positions) in split.by_item(items.len()) {
-            let found = positions.iter().filter(|position| lists[position.question].is_found(position.index));
-            let is_open = match items[item].1 {
-                window @ Window::Seen { .. } => !self.graph.overlaps.none_in(window) && found.count() > 1,
-                // Another row may replace the latest capture that counts in a row by a failure.
-                Window::AsOf(_) => self.graph.has_failures && positions.len() > 1,
-            };
-            if is_open {
-                several.push(item);
-            }
+        let found = |positions: &[ItemPosition]| {
+            positions.iter().filter(|position| lists[position.question].is_found(position.index)).count()
+        };
+        let parts = self
+            .parts(items, &split, |item, positions| {
+                matches!(items[item].1, Window::Seen { .. }) && found(positions) > 1
+            })
+            .await?;
+        let asked = parts.asked(|_, _| true);
+        let part_items: Vec<UidInWindow> = asked.items.iter().map(|&(_, item)| item).collect();
+        let part_lists = self.ask_links(&part_items, &asked.split, |_| Direction::Out, |_| {}).await?;
+        let mut of_parts: HashMap<usize, Vec<ItemPosition>> = HashMap::new();
+        for &position in &asked.split.positions {
+            of_parts.entry(asked.items[position.item].0).or_default().push(position);
         }
-        let captures = self.captures_by_row(&distinct(several.iter().map(|&item| items[item].0))).await?;
-        several.retain(|&item| {
-            let (page, window) = items[item];
-            captures.get(&page).is_some_and(|captures| !captures.all_count(window))
-        });
-        let pages = self.pages_by_uid(several.iter().map(|&item| items[item].0)).await?;
-        let mut several = several.into_iter().peekable();
+        let pages = self.pages_by_uid(asked.whole.iter().map(|&item| items[item].0)).await?;
+        let mut whole = asked.whole.iter().copied().peekable();
         let mut links = Batch::default();
         let mut page_links = Vec::new();
         for (item, positions) in split.by_item(items.len()) {
             let (page, window) = items[item];
-            if several.next_if_eq(&item).is_some() {
-                page_links.clear();
+            page_links.clear();
+            if whole.next_if_eq(&item).is_some() {
                 pages.get(&page).iter().for_each(|page| page.links_in(window, &mut page_links));
-                links.push(&page_links);
+            } else if parts.are_compared(item) {
+                let is_valid = |position: &&ItemPosition| parts.is_valid(item, split.questions[position.question].row);
+                unite(&lists, positions.iter().filter(is_valid), &mut page_links)?;
+                unite(&part_lists, of_parts.get(&item).into_iter().flatten(), &mut page_links)?;
             } else if let Window::AsOf(_) = window {
-                links.push(latest(&lists, positions)?);
+                page_links.extend_from_slice(latest(&lists, positions)?);
             } else {
-                unite(&lists, positions, &mut page_links, &mut links)?;
+                unite(&lists, positions, &mut page_links)?;
             }
+            links.push(&page_links);
         }
         Ok(links)
     }
@@ -359,7 +338,9 @@ impl Pinned {
         let mut links = Batch::default();
         let mut sources = Vec::new();
         for (_, positions) in split.by_item(items.len()) {
-            unite(&lists, positions, &mut sources, &mut links)?;
+            sources.clear();
+            unite(&lists, positions, &mut sources)?;
+            links.push(&sources);
         }
         if let Some(next) = next {
             let mut complete = links.into_values();
@@ -367,14 +348,12 @@ impl Pinned {
             links = Batch::default();
             links.push(&complete);
         }
-        // Time ranges cannot record that a row takes a link out.
-        let is_sure = |window: Window| if exact { self.graph.overlaps.none_in(window) } else { !self.graph.removes };
-        let checked = |window: Window| if exact { window } else { Window::ALWAYS };
+        let checked = |window: Window| self.graph.overlaps.checked(window, exact);
         let (mut pairs, mut holds) = (Vec::new(), Vec::new());
         for (item, &(uid, window)) in items.iter().enumerate() {
-            let list = if is_sure(window) { &[][..] } else { links.get(item) };
-            for &source in list {
-                pairs.push((source, uid, checked(window)));
+            let Some(window) = checked(window) else { continue };
+            for &source in links.get(item) {
+                pairs.push((source, uid, window));
                 if pairs.len() == PAIRS {
                     holds.append(&mut self.has_links_in_windows(&pairs).await?);
                     pairs.clear();
@@ -391,7 +370,9 @@ impl Pinned {
         let mut sure = Batch::default();
         for (&(_, window), all_sources) in items.iter().zip(links.iter()) {
             sources.clear();
-            sources.extend(all_sources.iter().copied().filter(|_| is_sure(window) || holds.next().unwrap_or(false)));
+            sources.extend(
+                all_sources.iter().copied().filter(|_| checked(window).is_none() || holds.next().unwrap_or(false)),
+            );
             sure.push(&sources);
         }
         Ok((sure, next))
@@ -465,8 +446,7 @@ impl Pinned {
     pub(super) fn single(&self, uids: &[Uid], direction: Direction, window: Window) -> (Vec<bool>, Split<'_>) {
         let by_range = direction == Direction::In(Precision::Range);
         // Another row may have a later capture of a source, without the link.
-        let is_checked = direction == Direction::In(Precision::Exact) || by_range && self.graph.removes;
-        let alone = !is_checked || self.graph.overlaps.none_in(window);
+        let alone = direction == Direction::Out || self.graph.overlaps.checked(window, !by_range).is_none();
         let is_asked = |row: &RowMap| if by_range { !window.is_empty() } else { row.overlaps(window) };
         let rows: Vec<_> = self.graph.rows.iter().enumerate().filter(|(_, row)| is_asked(row)).collect();
         let mut split = Split::of(&self.graph);

@@ -3,14 +3,12 @@
 use std::collections::HashMap;
 
 use tonic::Status;
-use webstrata_layers::record::capture::{Captures, CapturesBuf};
+use webstrata_layers::record::capture::CapturesBuf;
 use webstrata_layers::record::join;
-use webstrata_layers::record::join::{with_sources, without_removed};
-use webstrata_layers::record::precedence::{self, Counting};
+use webstrata_layers::record::join::with_sources;
+use webstrata_layers::record::precedence;
 use webstrata_layers::record::status::{self, StatusChange};
-use webstrata_layers::{
-    AsOf, Batch, CaptureTime, Change, Direction, Evidence, InLinks, Lifespan, Page, Uid, Window, lifespans_of,
-};
+use webstrata_layers::{Batch, CaptureTime, Change, Direction, InLinks, Lifespan, Page, Uid, Window, lifespans_of};
 
 use super::call::{CellQuestion, other_kind};
 use super::links::{chosen, taken};
@@ -119,11 +117,7 @@ impl Pinned {
                 row_pages
                     .extend(page_of(uids[item], lists[position.question].get(position.index).ok_or_else(other_kind)?)?);
             }
-            let joined = match row_pages.len() {
-                0 | 1 => row_pages.pop().and_then(|page| without_removed(page, &mut Evidence::default())),
-                _ => join::pages(&row_pages.iter().collect::<Vec<_>>()).map(|joined| joined.page),
-            };
-            pages.push(joined);
+            pages.push(join::page_of_rows(row_pages));
         }
         Ok(pages)
     }
@@ -172,10 +166,7 @@ impl Pinned {
                     lists[position.question].get(position.index).ok_or_else(other_kind)?,
                 )?);
             }
-            records.push(match row_records.len() {
-                0 | 1 => row_records.pop(),
-                _ => join::in_links(&row_records.iter().collect::<Vec<_>>()),
-            });
+            records.push(join::in_links_of_rows(row_records));
         }
         if self.graph.removes { self.still_linking(records).await } else { Ok(records) }
     }
@@ -197,27 +188,11 @@ impl Pinned {
 pub(super) struct RowCaptures(Vec<(usize, CapturesBuf)>);
 
 impl RowCaptures {
-    /// Which captures of a row count in a window.
-    pub(super) fn counting(&self, row: usize, window: Window) -> Counting {
-        let index = self.0.iter().position(|&(known, _)| known == row);
-        index.map_or(Counting::None, |index| precedence::counting(&self.views(), index, window))
-    }
-
-    /// The row and the time of the capture that decides as of a time. `None` if there is no such capture, or if the row
-    /// alone chooses the same capture.
-    pub(super) fn deciding(&self, as_of: AsOf) -> Option<(usize, i64)> {
-        let views = self.views();
-        let (index, at) = precedence::deciding(&views, as_of)?;
-        (views[index].deciding(as_of) != Some(at)).then(|| (self.0[index].0, views[index].times[at as usize]))
-    }
-
-    /// Whether all captures of all rows in an interval count.
-    pub(super) fn all_count(&self, window: Window) -> bool {
-        matches!(window, Window::Seen { from, to } if precedence::all_count(&self.views(), from, to))
-    }
-
-    fn views(&self) -> Vec<Captures<'_>> {
-        self.0.iter().map(|(_, captures)| captures.view()).collect()
+    /// The windows about which each row is asked alone ([`precedence::windows`]).
+    pub(super) fn windows(&self, window: Window) -> Vec<(usize, Vec<Window>)> {
+        let views: Vec<_> = self.0.iter().map(|(_, captures)| captures.view()).collect();
+        let windows = |(at, (row, _)): (usize, &(usize, _))| (*row, precedence::windows(&views, at, window));
+        self.0.iter().enumerate().map(windows).collect()
     }
 }
 

@@ -4,7 +4,6 @@ use std::ops::Range;
 use webstrata_layers::Uid;
 
 use tonic::Status;
-use webstrata_layers::Batch;
 use webstrata_layers::record::precedence;
 
 use crate::clerk::call::other_kind;
@@ -88,21 +87,14 @@ pub(in crate::clerk) fn latest<'a>(lists: &'a [Lists], positions: &[ItemPosition
     best.map_or(Ok(&[][..]), |(_, position)| lists[position.question].list(position.index))
 }
 
-/// Adds the union of the rows' lists to `links`.
-pub(in crate::clerk) fn unite(
+/// Adds the lists at these positions to the rising UIDs of `links`.
+pub(in crate::clerk) fn unite<'a>(
     lists: &[Lists],
-    positions: &[ItemPosition],
-    buffer: &mut Vec<Uid>,
-    links: &mut Batch<Uid>,
+    positions: impl IntoIterator<Item = &'a ItemPosition>,
+    links: &mut Vec<Uid>,
 ) -> Result<(), Status> {
-    if let [position] = positions {
-        links.push(lists[position.question].list(position.index)?);
-        return Ok(());
-    }
-    buffer.clear();
     for position in positions {
-        precedence::unite(buffer, lists[position.question].list(position.index)?);
+        precedence::unite(links, lists[position.question].list(position.index)?);
     }
-    links.push(buffer);
     Ok(())
 }
