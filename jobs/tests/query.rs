@@ -113,6 +113,24 @@ fn servers_answer_many_questions_as_the_store_does_in_the_same_order() {
 }
 
 #[test]
+fn a_line_that_is_too_long_has_an_error_and_the_next_line_an_answer() {
+    let dir = built(&crawl());
+    let long = format!(r#"{{"op":"links","url":"http://a.org/{}"}}"#, "x".repeat(65_536));
+    let path = dir.path().join("questions");
+    fs::write(&path, format!("{long}\n{{\"op\":\"captures\",\"url\":\"http://nowhere.example/\"}}\n{long}")).unwrap();
+    let server = serve(dir.path());
+    for source in ["{}/store", &format!("--server {}", server.address)] {
+        let mut command = command(dir.path(), &format!("query {source}"));
+        let output = command.stdin(fs::File::open(&path).unwrap()).output().unwrap();
+        let answers: Vec<serde_json::Value> =
+            String::from_utf8(output.stdout).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let told: Vec<_> = answers.iter().map(|answer| (&answer["line"], answer["error"].as_str().unwrap())).collect();
+        let long = "the line is longer than 65536 bytes";
+        assert_eq!(told, [(&1.into(), long), (&().into(), "url not in store"), (&3.into(), long)]);
+    }
+}
+
+#[test]
 fn a_program_can_ask_servers_one_question_after_another() {
     let dir = built(&crawl());
     let server = serve(dir.path());

@@ -10,17 +10,18 @@ use crate::args::{Outcome, size};
 use crate::ask::{self, Ambiguous, NotInStore, SourceArgs};
 use clap::Args;
 use serde_json::Value;
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
 use webstrata_layers::answers::lines::Answered;
 use webstrata_layers::questions::Way;
 use webstrata_layers::questions::page::captures_of_page;
+use webstrata_layers::read::question::lines::{Line, Lines};
 use webstrata_layers::read::question::{Asked, Kind, Matching};
 use webstrata_layers::{Direction, Links, PageLinks, Precision, Spelled, answer_of};
 use webstrata_serve::answering::{Answering, BATCH, Long};
 use webstrata_serve::clerk::{Refused, Remote};
 use webstrata_url::{canonical, meant};
 
-const FORMS: &str = r#"Each input line is one query:
+const FORMS: &str = r#"Each input line is one query, of 65,536 bytes at most:
   {"id", "op": "links", "url", "direction": "out"|"in", "from", "to"}
         links of captures in [from, to]; "from" and "to" may be omitted
   {"id", "op": "links", "url", "direction": "out"|"in", "at", "max_age", "failures"}
@@ -55,54 +56,57 @@ pub(crate) struct QueryArgs {
 
 pub(crate) fn run(args: &QueryArgs, questions: impl Read, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     match args.source.servers()? {
-        Some(servers) => of_servers(&servers, &mut Lines::new(&servers, questions), out)?,
+        Some(servers) => of_servers(&servers, &mut Questions::new(&servers, questions), out)?,
         None => {
             let links = args.source.open(args.memory)?;
-            of_store(&*links, &mut Lines::new(&*links, questions), out)?;
+            of_store(&*links, &mut Questions::new(&*links, questions), out)?;
         }
     }
     Ok(Outcome::Done)
 }
 
-/// The lines of the input. Empty lines are counted and passed over.
-struct Lines<'a, R> {
+/// The questions of the input.
+struct Questions<'a, R> {
     /// Finds URLs without a scheme.
     links: &'a dyn Links,
     input: BufReader<R>,
-    line: Vec<u8>,
-    number: u64,
+    has_ended: bool,
+    lines: Lines,
 }
 
-enum NextLine {
-    Asked(Asked),
-    Empty,
-    End,
-}
-
-impl<'a, R: Read> Lines<'a, R> {
+impl<'a, R: Read> Questions<'a, R> {
     fn new(links: &'a dyn Links, input: R) -> Self {
-        Self { links, input: BufReader::with_capacity(1 << 16, input), line: Vec::new(), number: 0 }
+        let input = BufReader::with_capacity(1 << 16, input);
+        Self { links, input, has_ended: false, lines: Lines::default() }
     }
 
     /// Waits for the next question; `None` at the end of the input.
     fn next(&mut self) -> anyhow::Result<Option<Asked>> {
         loop {
-            match self.read()? {
-                NextLine::Asked(question) => return Ok(Some(question)),
-                NextLine::Empty => {}
-                NextLine::End => return Ok(None),
+            if let Some(question) = self.next_buffered()? {
+                return Ok(Some(question));
             }
+            if self.has_ended {
+                return Ok(None);
+            }
+            let text = match self.input.fill_buf() {
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                text => text?,
+            };
+            self.has_ended = text.is_empty();
+            if self.has_ended {
+                self.lines.finish();
+            } else {
+                self.lines.take_in(text);
+            }
+            let bytes = text.len();
+            self.input.consume(bytes);
         }
     }
 
     /// The next question, if it has already arrived.
     fn next_buffered(&mut self) -> anyhow::Result<Option<Asked>> {
-        while self.input.buffer().contains(&b'\n') {
-            if let NextLine::Asked(question) = self.read()? {
-                return Ok(Some(question));
-            }
-        }
-        Ok(None)
+        self.lines.take(1).pop().map(|line| self.question(&line)).transpose()
     }
 
     /// The next question. Before a wait, the answers are flushed, because the caller may wait for an answer before it
@@ -115,27 +119,18 @@ impl<'a, R: Read> Lines<'a, R> {
         self.next()
     }
 
-    /// Reads one line.
-    fn read(&mut self) -> anyhow::Result<NextLine> {
-        self.line.clear();
-        if self.input.read_until(b'\n', &mut self.line)? == 0 {
-            return Ok(NextLine::End);
-        }
-        self.number += 1;
-        if self.line.trim_ascii().is_empty() {
-            return Ok(NextLine::Empty);
-        }
-        let question = Asked::of(self.number, &self.line, |url| canonical(None, url).ok());
-        Ok(NextLine::Asked(if question.question().is_err() { self.completed(question)? } else { question }))
+    fn question(&self, line: &Line) -> anyhow::Result<Asked> {
+        let question = Asked::of(line, |url| canonical(None, url).ok());
+        if question.question().is_err() { self.completed(question, line) } else { Ok(question) }
     }
 
     /// A question whose URL has no scheme, as a question about the URL that `webstrata links` finds. Any other question
     /// keeps its error.
-    fn completed(&self, question: Asked) -> anyhow::Result<Asked> {
-        let line: Option<Value> = serde_json::from_slice(&self.line).ok();
-        let Some(text) = line.as_ref().and_then(|line| line["url"].as_str()) else { return Ok(question) };
+    fn completed(&self, question: Asked, line: &Line) -> anyhow::Result<Asked> {
+        let fields: Option<Value> = line.text.as_ref().and_then(|text| serde_json::from_slice(text).ok());
+        let Some(text) = fields.as_ref().and_then(|fields| fields["url"].as_str()) else { return Ok(question) };
         let Ok(candidates) = meant(text) else { return Ok(question) };
-        let about = |url: &str| Asked::of(self.number, &self.line, |_| Some(url.to_owned()));
+        let about = |url: &str| Asked::of(line, |_| Some(url.to_owned()));
         let first = about(&candidates[0]);
         if first.question().is_err() || first.matching() == Matching::Surt {
             return Ok(first);
@@ -151,20 +146,20 @@ impl<'a, R: Read> Lines<'a, R> {
     }
 }
 
-fn of_store<R: Read>(links: &dyn Links, lines: &mut Lines<'_, R>, out: &mut dyn Write) -> anyhow::Result<()> {
-    while let Some(question) = lines.next_after(out)? {
+fn of_store<R: Read>(links: &dyn Links, questions: &mut Questions<'_, R>, out: &mut dyn Write) -> anyhow::Result<()> {
+    while let Some(question) = questions.next_after(out)? {
         write(out, &question.line(links.epoch(), answer(links, &question)?))?;
     }
     Ok(())
 }
 
-fn of_servers<R: Read>(servers: &Remote, lines: &mut Lines<'_, R>, out: &mut dyn Write) -> anyhow::Result<()> {
+fn of_servers<R: Read>(servers: &Remote, questions: &mut Questions<'_, R>, out: &mut dyn Write) -> anyhow::Result<()> {
     let mut answering = Answering::new(servers.pinned().clone(), Long::Whole);
-    while let Some(first) = lines.next_after(out)? {
+    while let Some(first) = questions.next_after(out)? {
         answering.push(first);
         let mut waiting = 1;
         while waiting < BATCH {
-            let Some(question) = lines.next_buffered()? else { break };
+            let Some(question) = questions.next_buffered()? else { break };
             answering.push(question);
             waiting += 1;
         }

@@ -2,12 +2,15 @@
 //!
 //! A line that is not a question, or a question that cannot be answered, gets an answer with the error.
 
+pub mod lines;
+
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::answers::lines::Answered;
 use crate::questions::Way;
+use crate::read::question::lines::{Line, QUESTION_BYTES_MAX};
 use crate::record::status::Failures;
 use crate::record::time::text::{parse_age, parse_time};
 use crate::record::time::{AsOf, Window, interval};
@@ -128,7 +131,12 @@ pub struct Asked {
 
 impl Asked {
     /// Parses a line. `canonical` returns the canonical text of a URL, which stores use.
-    pub fn of(number: u64, text: &[u8], canonical: impl Fn(&str) -> Option<String>) -> Self {
+    pub fn of(line: &Line, canonical: impl Fn(&str) -> Option<String>) -> Self {
+        let number = line.number;
+        let Some(text) = &line.text else {
+            let question = Err(format!("the line is longer than {QUESTION_BYTES_MAX} bytes"));
+            return Self { name: Name::Line(number), question, matching: Matching::Exact };
+        };
         match serde_json::from_slice::<Question>(text) {
             Ok(mut question) => {
                 let name = Name::Id(question.id.take());
@@ -141,11 +149,6 @@ impl Asked {
                 Self { name, question, matching: Matching::Exact }
             }
         }
-    }
-
-    /// A line that cannot be read as a question, with an error.
-    pub fn refused(number: u64, error: String) -> Self {
-        Self { name: Name::Line(number), question: Err(error), matching: Matching::Exact }
     }
 
     /// The same line, with an error.
@@ -192,7 +195,8 @@ mod tests {
     use serde_json::json;
 
     fn asked(text: &str) -> Asked {
-        Asked::of(7, text.as_bytes(), |url| url.starts_with("http://").then(|| url.to_lowercase()))
+        let line = Line { number: 7, text: Some(text.as_bytes().to_vec()) };
+        Asked::of(&line, |url| url.starts_with("http://").then(|| url.to_lowercase()))
     }
 
     #[test]
@@ -229,6 +233,8 @@ mod tests {
             assert_eq!(own.name, name, "{text}");
             assert!(own.question().is_err_and(|own| own.starts_with(error)), "{text}: {:?}", own.question());
         }
-        assert_eq!(Asked::refused(3, "too long".into()).line(1, Answered::error("too long")).line, Some(3));
+        let long = Asked::of(&Line { number: 3, text: None }, |_| None);
+        assert_eq!(long.question(), Err("the line is longer than 65536 bytes"));
+        assert_eq!(long.line(1, Answered::error("too long")).line, Some(3));
     }
 }

@@ -19,7 +19,6 @@ use axum::response::{IntoResponse, Response};
 use futures_util::stream::{StreamExt, TryStreamExt, unfold};
 use futures_util::{FutureExt, Stream};
 
-use self::lines::{LINE_MAX, Line, Lines};
 use super::describe::{Answer as Form, Call};
 use super::question::parameters::EPOCH;
 use super::question::params::Params;
@@ -27,9 +26,8 @@ use super::{Refused, pinned};
 use crate::answering::{Answering, BATCH, Long, failure_of};
 use crate::shared::Shared;
 use webstrata_layers::read::question::Asked;
+use webstrata_layers::read::question::lines::{Line, Lines};
 use webstrata_url::canonical;
-
-pub(super) mod lines;
 
 pub(super) const QUERY: Call = Call {
     id: "query",
@@ -73,7 +71,7 @@ impl Answers {
         let mut answers = self.answering.next().await;
         if answers.is_empty() {
             match self.read().await {
-                Ok(lines) => lines.into_iter().for_each(|line| self.answering.push(question_of(line))),
+                Ok(lines) => lines.into_iter().for_each(|line| self.answering.push(question_of(&line))),
                 Err(error) => {
                     self.body = None;
                     return Some(Err(error));
@@ -112,11 +110,8 @@ impl Answers {
     }
 }
 
-fn question_of(line: Line) -> Asked {
-    match line.text {
-        Some(text) => Asked::of(line.number, &text, |url| canonical(None, url).ok()),
-        None => Asked::refused(line.number, format!("the line is longer than {LINE_MAX} bytes")),
-    }
+fn question_of(line: &Line) -> Asked {
+    Asked::of(line, |url| canonical(None, url).ok())
 }
 
 #[cfg(test)]
@@ -128,10 +123,8 @@ mod tests {
 
     #[test]
     fn lines_are_read_as_the_command_line_reads_them() {
-        let own = question_of(Line { number: 3, text: None });
-        assert_eq!(own.question(), Err("the line is longer than 65536 bytes"));
         let text = br#"{"op": "links", "url": "HTTP://A.example#x"}"#.to_vec();
-        let own = question_of(Line { number: 3, text: Some(text) });
+        let own = question_of(&Line { number: 3, text: Some(text) });
         assert_eq!(own.question(), Ok((Kind::Links(Way::Out, Window::ALWAYS), "http://a.example/")));
     }
 }

@@ -1,24 +1,24 @@
-//! Cuts a body that arrives in pieces into lines. Memory: the complete lines, and [`LINE_MAX`] bytes of the incomplete
-//! line.
+//! Cuts text that arrives in pieces into lines of questions. Memory: the complete lines, and [`QUESTION_BYTES_MAX`]
+//! bytes of the incomplete line.
 
 use std::collections::VecDeque;
 use std::mem::take;
 
-/// The largest size of a line in bytes.
-pub(in crate::http) const LINE_MAX: usize = 65_536;
+/// The largest size of the line of a question in bytes.
+pub const QUESTION_BYTES_MAX: usize = 65_536;
 
 /// A complete line.
 #[derive(Debug, PartialEq, Eq)]
-pub(in crate::http) struct Line {
+pub struct Line {
     /// The number of the line, from 1.
-    pub(in crate::http) number: u64,
+    pub number: u64,
     /// The text; `None` if the line was too long.
-    pub(in crate::http) text: Option<Vec<u8>>,
+    pub text: Option<Vec<u8>>,
 }
 
 /// Cuts a body into lines. Empty lines are counted and skipped.
 #[derive(Default)]
-pub(in crate::http) struct Lines {
+pub struct Lines {
     open: Vec<u8>,
     is_too_long: bool,
     number: u64,
@@ -27,10 +27,10 @@ pub(in crate::http) struct Lines {
 
 impl Lines {
     /// Adds the next piece of the body.
-    pub(in crate::http) fn take_in(&mut self, bytes: &[u8]) {
+    pub fn take_in(&mut self, bytes: &[u8]) {
         for piece in bytes.split_inclusive(|&byte| byte == b'\n') {
             let (text, is_end) = piece.strip_suffix(b"\n").map_or((piece, false), |text| (text, true));
-            self.is_too_long |= self.open.len() + text.len() > LINE_MAX;
+            self.is_too_long |= self.open.len() + text.len() > QUESTION_BYTES_MAX;
             if self.is_too_long {
                 self.open.clear();
             } else {
@@ -43,16 +43,17 @@ impl Lines {
     }
 
     /// The number of complete lines.
-    pub(in crate::http) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.complete.len()
     }
 
-    pub(in crate::http) fn is_empty(&self) -> bool {
+    /// Whether there are no complete lines.
+    pub fn is_empty(&self) -> bool {
         self.complete.is_empty()
     }
 
     /// Removes and returns the first complete lines, at most `lines_max`.
-    pub(in crate::http) fn take(&mut self, lines_max: usize) -> Vec<Line> {
+    pub fn take(&mut self, lines_max: usize) -> Vec<Line> {
         let count = self.complete.len().min(lines_max);
         self.complete.drain(..count).collect()
     }
@@ -67,7 +68,7 @@ impl Lines {
     }
 
     /// Ends the body: text after the last line end is a line.
-    pub(in crate::http) fn finish(&mut self) {
+    pub fn finish(&mut self) {
         if self.is_too_long || !self.open.is_empty() {
             self.end();
         }
@@ -88,7 +89,7 @@ mod tests {
 
     #[test]
     fn long_lines_are_passed_over() {
-        let (most, more) = (vec![b'x'; LINE_MAX], vec![b'x'; LINE_MAX + 1]);
+        let (most, more) = (vec![b'x'; QUESTION_BYTES_MAX], vec![b'x'; QUESTION_BYTES_MAX + 1]);
         let body = [&most[..], b"\n\n", &more, b"\n \r\na\r\n", &more].concat();
         let long = |number| Line { number, text: None };
         let told = |number, text: &[u8]| Line { number, text: Some(text.to_vec()) };
