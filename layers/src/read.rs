@@ -6,17 +6,17 @@
 //! [`diff`] compares two epochs, and [`between`] compares two dates. [`spellings`] finds all URLs of one page.
 //! [`check`] proves that a store keeps its promises.
 
-pub mod between;
+pub(crate) mod between;
 pub(crate) mod blocks;
 pub(crate) mod cached;
-pub mod check;
-pub mod dates;
-pub mod diff;
-pub mod drive;
-pub mod pages;
-pub mod query;
+pub(crate) mod check;
+pub(crate) mod dates;
+pub(crate) mod diff;
+pub(crate) mod drive;
+pub(crate) mod pages;
+pub(crate) mod query;
 pub mod question;
 pub(crate) mod reader;
 pub mod rows;
 pub mod scan;
-pub mod spellings;
+pub(crate) mod spellings;

@@ -7,17 +7,17 @@
 //! has windows and ranges, and [`sample`] draws some of many links. [`backlink`] tells when a page linked to a target.
 //! [`batch`] holds many answers.
 
-pub mod backlink;
-pub mod batch;
+pub(crate) mod backlink;
+pub(crate) mod batch;
 pub mod capture;
 pub mod form;
 pub mod join;
 pub mod key;
-pub mod page;
+pub(crate) mod page;
 pub mod precedence;
 pub mod presence;
-pub mod removal;
-pub mod sample;
-pub mod status;
-pub mod time;
-pub mod uid;
+pub(crate) mod removal;
+pub(crate) mod sample;
+pub(crate) mod status;
+pub(crate) mod time;
+pub(crate) mod uid;

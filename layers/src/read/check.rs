@@ -39,7 +39,7 @@ use crate::store::{Store, epochs, read_manifest};
 pub use coverage::Unread;
 
 /// The number of problems that are kept with their place; further problems are only counted.
-pub const PROBLEMS_MAX: usize = 1000;
+pub(crate) const PROBLEMS_MAX: usize = 1000;
 
 /// The result of a check.
 #[derive(Debug, Default)]

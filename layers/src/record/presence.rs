@@ -17,34 +17,11 @@
 //! each bit of the matrix takes 0.158, and the plain matrix 0.19 to 0.21. Answers come from the changes without
 //! unpacking a matrix.
 
+pub(crate) mod change;
+
 use std::ops::Range;
 
-/// A place in the matrix where presence changes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Change {
-    /// Index of the link in the page's list of links.
-    pub link: u32,
-    /// Index of the capture in the page's list of timestamps.
-    pub capture: u32,
-}
-
-/// A flaw of coded changes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum PresenceError {
-    /// The bytes end inside a number, or a number is longer than 64 bits.
-    #[error("the change list ends inside a number or overflows")]
-    Broken,
-    /// A change is outside the matrix, or a link has changes in both halves.
-    #[error("a change at place {place} for {links} links and {captures} captures")]
-    Outside {
-        /// The place found.
-        place: u64,
-        /// The number of links of the page.
-        links: usize,
-        /// The number of captures of the page.
-        captures: usize,
-    },
-}
+pub(crate) use self::change::{Change, PresenceError};
 
 /// Appends the coded form of sorted changes of a page with `captures` captures to `out`.
 ///
@@ -94,7 +71,11 @@ fn low_seven_bits(number: u64) -> u8 {
 ///
 /// # Errors
 /// Broken numbers, and places outside the matrix or in both halves of a link.
-pub fn decoded(bytes: &[u8], links: usize, captures: usize) -> impl Iterator<Item = Result<Change, PresenceError>> {
+pub(crate) fn decoded(
+    bytes: &[u8],
+    links: usize,
+    captures: usize,
+) -> impl Iterator<Item = Result<Change, PresenceError>> {
     Decoding {
         rest: bytes.iter(),
         next: Some(0),
@@ -215,7 +196,12 @@ pub fn any_in(changes: &[Change], first: u32, last: u32) -> bool {
 ///
 /// A blank capture counts as if it had the links of the capture before. Callers that must not count it begin and end
 /// stretches at captures that are not blank. Cost: one pass over the changes.
-pub fn visit_in(changes: &[Change], links: usize, stretches: &[(u32, u32)], mut visit: impl FnMut(Range<usize>)) {
+pub(crate) fn visit_in(
+    changes: &[Change],
+    links: usize,
+    stretches: &[(u32, u32)],
+    mut visit: impl FnMut(Range<usize>),
+) {
     if stretches.is_empty() {
         return;
     }

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::record::status::Failures;
 
-pub mod text;
+pub(crate) mod text;
 
 /// The seconds of a day.
 const DAY: i64 = 86_400;

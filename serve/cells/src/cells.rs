@@ -14,15 +14,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use webstrata_layers::key;
-use webstrata_layers::read::query::still_linking;
-use webstrata_layers::record::capture::{Captures, CapturesBuf};
 use webstrata_layers::record::join::{self, without_removed};
+use webstrata_layers::record::key::key;
 use webstrata_layers::record::precedence::{self, Counting, Overlaps, unite};
-use webstrata_layers::record::uid::in_order;
 use webstrata_layers::{
-    AsOf, CaptureTime, Direction, Error as LayersError, Evidence, InLinks, Lease, Lifespan, Links, Page, Precision,
-    RangeLength, Spelled, Store, Uid, Window, lifespans_of,
+    AsOf, CaptureTime, Captures, CapturesBuf, Direction, Error as LayersError, Evidence, InLinks, Lease, Lifespan,
+    Links, Page, Precision, RangeLength, Spelled, Store, Uid, Window, in_order, lifespans_of, still_linking,
 };
 
 use crate::cells::cell::Cell;

@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 
 use tonic::Status;
-use webstrata_layers::record::capture::{Captures, CapturesBuf};
+use webstrata_layers as status;
 use webstrata_layers::record::join;
 use webstrata_layers::record::join::{with_sources, without_removed};
 use webstrata_layers::record::precedence::{self, Counting};
-use webstrata_layers::record::status::{self, StatusChange};
 use webstrata_layers::{
-    AsOf, Batch, CaptureTime, Change, Direction, Evidence, InLinks, Lifespan, Page, Uid, Window, lifespans_of,
+    AsOf, Batch, CaptureTime, Captures, CapturesBuf, Change, Direction, Evidence, InLinks, Lifespan, Page,
+    StatusChange, Uid, Window, lifespans_of,
 };
 
 use super::call::{CellQuestion, other_kind};

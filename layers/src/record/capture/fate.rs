@@ -29,8 +29,8 @@ pub enum Fate {
 /// The death of a page, and its return.
 ///
 /// ```
-/// use webstrata_layers::record::capture::fate::deaths;
-/// use webstrata_layers::{CaptureTime, Death, Status};
+/// use webstrata_layers::record::capture::fate::{Death, deaths};
+/// use webstrata_layers::{CaptureTime, Status};
 ///
 /// let gone = Status::new(404).expect("a status");
 /// let capture = |time, status| CaptureTime { time, known: true, status };
