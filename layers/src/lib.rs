@@ -129,7 +129,7 @@ pub use crate::record::sample::{Sample, Sampling};
 pub use crate::record::status::{Failures, FailuresError, Status, StatusChange, push_status, status_stretches};
 pub use crate::record::time::text::{TIME_FORMS, TimeError, counts_from_now, parse_age, parse_time};
 pub use crate::record::time::{
-    AsOf, RangeLength, RangeLengthError, TIMES, Window, WindowError, as_of, format_digits, format_time, interval,
+    AsOf, RangeLength, RangeLengthError, TIMES, Window, WindowError, format_digits, format_time, interval,
 };
 pub use crate::record::uid::{Uid, in_order};
 pub use crate::store::inputs::{InputRecord, read_inputs, write_inputs};

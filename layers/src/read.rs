@@ -1,10 +1,10 @@
 //! Answers from the files of a store.
 //!
-//! [`query`] has the questions about one URL ([`query::Links`]), [`mod@drive`] answers the questions of several steps,
-//! and [`question`] has their form as lines of JSON. `reader` answers the questions from decoded `blocks`. [`scan`]
-//! streams the records of a partition, [`rows`] the records of a row, and [`pages`] the records of all rows together.
-//! [`diff`] compares two epochs, and [`between`] compares two dates. [`spellings`] finds all URLs of one page.
-//! [`check`] proves that a store keeps its promises.
+//! `query` has the questions about one URL ([`Links`](crate::Links)), `drive` answers the questions of several steps
+//! ([`answer_of`](crate::answer_of)), and [`question`] has their form as lines of JSON. `reader` answers the questions
+//! from decoded `blocks`. [`scan`] streams the records of a partition, [`rows`] the records of a row, and `pages` the
+//! records of all rows together. `diff` compares two epochs, and `between` compares two dates. `spellings` finds all
+//! URLs of one page. `check` proves that a store keeps its promises.
 
 pub(crate) mod between;
 pub(crate) mod blocks;

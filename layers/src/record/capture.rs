@@ -2,7 +2,7 @@
 //! selects.
 //!
 //! A capture is *blank* if the presence matrix says nothing of it: its links are unknown, or it is a failure, which has
-//! no links ([`crate::record::status`]). A question about an interval passes over blank captures. As of a time, the
+//! no links ([`Status`](crate::Status)). A question about an interval passes over blank captures. As of a time, the
 //! latest capture that counts decides. If this capture is blank, no links are known.
 
 pub(crate) mod captures;

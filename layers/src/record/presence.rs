@@ -27,21 +27,7 @@ pub(crate) use self::change::{Change, PresenceError};
 ///
 /// The changes must be in order, and every link must be in some capture (see [`crate::Page::flaw`]). Other changes give
 /// bytes that [`decode`] rejects or misreads.
-///
-/// ```
-/// use webstrata_layers::Change;
-/// use webstrata_layers::record::presence::{decode, encode};
-///
-/// let changes = [Change { link: 0, capture: 2 }, Change { link: 5, capture: 1 }];
-/// let (mut bytes, mut decoded) = (Vec::new(), Vec::new());
-/// encode(&changes, 3, &mut bytes);
-/// decode(&bytes, 6, 3, &mut decoded)?;
-/// assert_eq!((decoded.as_slice(), bytes.len()), (&changes[..], 2));
-/// // A place outside the matrix is an error.
-/// assert!(decode(&bytes, 1, 3, &mut Vec::new()).is_err());
-/// # Ok::<(), webstrata_layers::PresenceError>(())
-/// ```
-pub fn encode(changes: &[Change], captures: usize, out: &mut Vec<u8>) {
+pub(crate) fn encode(changes: &[Change], captures: usize, out: &mut Vec<u8>) {
     let half = (captures as u64).saturating_sub(1);
     let mut next = 0u64;
     for (link, link_changes) in by_link(changes) {
@@ -171,7 +157,7 @@ fn read_gap(first: u8, rest: &mut std::slice::Iter<'_, u8>) -> Option<u64> {
 ///
 /// # Errors
 /// As [`decoded`]; `out` then holds the changes before the error.
-pub fn decode(bytes: &[u8], links: usize, captures: usize, out: &mut Vec<Change>) -> Result<(), PresenceError> {
+pub(crate) fn decode(bytes: &[u8], links: usize, captures: usize, out: &mut Vec<Change>) -> Result<(), PresenceError> {
     for change in decoded(bytes, links, captures) {
         out.push(change?);
     }
@@ -215,7 +201,7 @@ pub(crate) fn visit_in(
     visit(next..links);
 }
 
-/// The links that are present in at least one of the captures `first..=last`, as indexes; see [`visit_in`].
+/// The links that are present in at least one of the captures `first..=last`, as indexes; see `visit_in`.
 pub fn in_any(changes: &[Change], links: usize, first: u32, last: u32) -> Vec<u32> {
     let mut found = Vec::with_capacity(links);
     let number = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);

@@ -150,7 +150,7 @@ pub struct NewEpoch {
 /// An epoch: everything that a reader needs to find and check its files.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
-    /// Version of the format, see [`FORMAT`].
+    /// The version of the format ([`mod@crate::format`]).
     pub format: u32,
     /// The number of the epoch.
     pub epoch: u64,

@@ -35,7 +35,8 @@ pub enum Linking {
 }
 
 impl Linking {
-    /// The answer, given the capture that decides ([`deciding`](super::deciding)), and whether that capture is known to have the link.
+    /// The answer, given the capture that decides ([`deciding`](super::deciding)), and whether that capture is known to
+    /// have the link.
     pub fn of(decides: Option<CaptureTime>, has_link: bool) -> Self {
         match decides {
             Some(capture) if !capture.known => Linking::Unknown,

@@ -3,7 +3,7 @@
 //! A page *dies* at the first failure that ends it ([`Failures::End`]) after a capture in which it was there. The page
 //! has *returned* at the next capture in which it is there. Captures that say nothing of the page, such as outages, are
 //! passed over. A page that was never there cannot die. As of a time, a page is gone if its last event is a death, and
-//! back if it has returned ([`super::PageState`]).
+//! back if it has returned ([`PageState`](crate::PageState)).
 //!
 //! Times are seconds, UTC. Cost: linear in the captures.
 

@@ -1,8 +1,8 @@
 //! Times and ages as people write them: one parser for the command line, lines of `query`, HTTP, and all later
 //! interfaces.
 //!
-//! [`TIME_FORMS`] lists the forms; the book has the same list. A form names a second or a whole span (a year, a month, a
-//! day). A question takes the first or the last second of a span. A time without an offset is in UTC. Words are
+//! [`TIME_FORMS`] lists the forms; the book has the same list. A form names a second or a whole span (a year, a month,
+//! a day). A question takes the first or the last second of a span. A time without an offset is in UTC. Words are
 //! English, in upper or lower case.
 
 use std::time::{SystemTime, UNIX_EPOCH};
