@@ -11,9 +11,10 @@ use std::path::PathBuf;
 use webstrata_cells::Cells;
 use webstrata_cells::image::Residence;
 use webstrata_codecs::ENCODINGS;
-use webstrata_layers::read::spellings::only_captured;
 use webstrata_layers::record::key::{domain_prefix, host_prefix, url_prefix};
-use webstrata_layers::{Direction, Links, Location, Reader, Spelled, Store, Uid, Unknown, Window, answer_of};
+use webstrata_layers::{
+    Direction, Links, Location, Reader, Spelled, Store, Uid, Unknown, Window, answer_of, only_captured,
+};
 use webstrata_serve::clerk::{ClerkOptions, Remote};
 use webstrata_serve::dial::Dialer;
 use webstrata_serve::guard::security::{Security, SecurityOptions};

@@ -20,7 +20,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
 use std::thread;
-use webstrata_layers::record::time::text::FORMS;
+use webstrata_layers::TIME_FORMS;
 
 /// The command that the test cannot run, because the command builds this program.
 const LEFT_TO_THE_READER: [&str; 1] = ["cargo install --path jobs --locked"];
@@ -270,7 +270,7 @@ fn the_book_has_every_form_of_a_time() {
         let forms: Vec<String> = forms.iter().map(|form| format!("`{form}`")).collect();
         format!("| {} | {meaning} |", forms.join(", "))
     };
-    let expected: Vec<String> = FORMS.iter().map(row).collect();
+    let expected: Vec<String> = TIME_FORMS.iter().map(row).collect();
     assert_eq!(rows_below(&document("docs/book/basics.md"), "| written | names |"), expected);
 }
 

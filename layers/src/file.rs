@@ -13,7 +13,7 @@ pub(crate) mod outlinks;
 pub(crate) mod parquet;
 pub(crate) mod records;
 pub(crate) mod row_dir;
-pub mod schema;
+pub(crate) mod schema;
 pub(crate) mod side;
 pub(crate) mod uids;
 pub(crate) mod url;

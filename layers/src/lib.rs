@@ -12,14 +12,16 @@
 //!
 //! | folder | contents |
 //! |---|---|
-//! | [`record`] | pages, presence of links, the union of several rows, keys, times |
-//! | [`file`](mod@file) | schemas, and one writer a file |
-//! | [`location`] | the location of a store: a directory or a bucket, and files that are complete or absent |
-//! | [`store`] | epochs and commits, identities, leases, garbage collection, translations of UIDs |
-//! | [`mod@questions`] | questions of several steps, as programs without input and output |
+//! | [`record`] | captures, presence of links, the union of several rows, keys |
+//! | [`read`] | scans of partitions and rows, and questions as lines of JSON |
 //! | [`answers`] | answers as programs read them, with URLs and times as text |
-//! | [`read`] | answers from the files, scans, differences between epochs, checks |
+//! | [`overview`], [`held`] | files of a store beside its layers: an overview of the graph, and links that wait |
+//! | [`log`](mod@log), [`gc`], [`beside`] | the epochs of a store, the removal of old ones, and files of no row |
+//! | [`regular`] | files that must be regular files |
 //! | [`probe`] | reads damaged bytes, for tests and fuzzing |
+//!
+//! Everything else has one path, at the root: the [`Store`] and its [`Location`], the writers of layers, the [`Reader`]
+//! and its [`Links`], and the questions of several steps, as programs without input and output ([`Program`]).
 //!
 //! # Example
 //!
@@ -67,15 +69,15 @@
 pub mod answers;
 mod counted;
 mod error;
-pub mod file;
+pub(crate) mod file;
 pub mod format;
 mod identity;
-pub mod location;
+pub(crate) mod location;
 pub mod probe;
-pub mod questions;
+pub(crate) mod questions;
 pub mod read;
 pub mod record;
-pub mod store;
+pub(crate) mod store;
 mod word;
 
 pub use crate::counted::counted;
@@ -94,43 +96,42 @@ pub use crate::questions::backlinks::scope::Scope;
 pub use crate::questions::backlinks::tally::{Ranked, Ranking};
 pub use crate::questions::backlinks::top::Place;
 pub use crate::questions::backlinks::{Backlinks, LinkingPage, LinkingPart, Referrers};
-pub use crate::questions::changed::{Changed, ChangedLinks};
+pub use crate::questions::changed::{Changed, ChangedLinks, LinkChange};
 pub use crate::questions::deaths::{DeadPage, DeathSearch, Deaths, DeathsAsked, Linkers, StillLinking, Toll};
 pub use crate::questions::first::First;
-pub use crate::questions::neighbourhood::folding::{Folding, Grain};
-pub use crate::questions::neighbourhood::network::Network;
+pub use crate::questions::neighbourhood::folding::{Folding, Grain, Groups};
+pub use crate::questions::neighbourhood::network::{Neighbourhood, Network};
 pub use crate::questions::neighbourhood::{Edge, NeighbourhoodQuestion, NeighbourhoodSearch};
-pub use crate::questions::page::PageLinks;
+pub use crate::questions::page::{PageLinks, captures_of_page};
 pub use crate::questions::unknown::Unknown;
 pub use crate::questions::ways::{WaySearch, Ways};
-pub use crate::questions::{Ask, Direction, Facts, Given, Precision, Program, Question};
+pub use crate::questions::{Ask, Direction, Facts, Given, Precision, Program, Question, Way};
 pub use crate::read::between::Between;
 pub use crate::read::check::{CheckReport, Unread, check, check_all};
 pub use crate::read::dates::{DateChanges, PageBetween, PageChange};
 pub use crate::read::diff::{CaptureChange, ChangedCapture, ChangedPage, Changes, Diff};
 pub use crate::read::drive::answer_of;
-pub use crate::read::query::Links;
+pub use crate::read::pages::Pages;
+pub use crate::read::query::{Links, keep_linking, still_linking};
 pub use crate::read::reader::Reader;
-pub use crate::read::spellings::Spelled;
+pub use crate::read::spellings::{KeyOrder, Spelled, only_captured};
 pub use crate::record::backlink::{Backlink, Began, Period, Series, Stay};
 pub use crate::record::batch::Batch;
-pub use crate::record::capture::fate::Death;
-pub use crate::record::capture::lifespan::{Lifespan, lifespans_of};
-pub use crate::record::capture::{CaptureTime, Captures, Linking, PageState};
+pub use crate::record::capture::captures::{CaptureTime, Captures, CapturesBuf, Linking, PageState};
+pub use crate::record::capture::lifespan::{Lifespan, lifespans_of, times_of};
 pub use crate::record::key::matching::{Lookup, Match};
-pub use crate::record::key::{key, url_of_key};
 pub use crate::record::page::counts::Counts;
 pub use crate::record::page::evidence::{Evidence, Revisit};
 pub use crate::record::page::{Flaw, InLinks, Page};
-pub use crate::record::presence::{Change, PresenceError};
+pub use crate::record::presence::change::{Change, PresenceError};
 pub use crate::record::removal::{KeyHash, NotAHost, Removal, RemovalRule, Removals, RemovedAs, SelectedBy, Selection};
 pub use crate::record::sample::{Sample, Sampling};
-pub use crate::record::status::{Failures, Status};
-pub use crate::record::time::text::{TimeError, parse_age, parse_time};
+pub use crate::record::status::{Failures, FailuresError, Status, StatusChange, push_status, status_stretches};
+pub use crate::record::time::text::{TIME_FORMS, TimeError, counts_from_now, parse_age, parse_time};
 pub use crate::record::time::{
-    AsOf, RangeLength, TIMES, Window, WindowError, as_of, format_digits, format_time, interval,
+    AsOf, RangeLength, RangeLengthError, TIMES, Window, WindowError, format_digits, format_time, interval,
 };
-pub use crate::record::uid::Uid;
+pub use crate::record::uid::{Uid, in_order};
 pub use crate::store::inputs::{InputRecord, read_inputs, write_inputs};
 pub use crate::store::manifest::history::{Origin, PastEpoch, TranslationEntry};
 pub use crate::store::manifest::{InputsEntry, Manifest, NewEpoch, PartitionEntry, Provenance, RowEntry};
@@ -139,6 +140,6 @@ pub use crate::store::sealed::Sealed;
 pub use crate::store::translation::{Translation, TranslationWriter, Translations};
 pub use error::manifest::ManifestFlaw;
 pub use error::{Damage, Error};
-pub use location::Location;
-pub use store::{Store, StoreWriter, store_around, verify_file};
+pub use location::{Location, regular};
+pub use store::{Store, StoreWriter, beside, gc, held, log, overview, store_around, verify_file};
 pub use word::Word;

@@ -18,7 +18,7 @@ pub(crate) mod body;
 #[cfg(feature = "s3")]
 mod bucket;
 pub(crate) mod directory;
-pub mod draft;
+pub(crate) mod draft;
 pub(crate) mod lease;
 pub(crate) mod names;
 pub mod regular;

@@ -23,14 +23,14 @@
 //! | [`ways`] | the shortest paths of links between two pages |
 //! | [`deaths`] | which pages died, and which pages still link to them |
 
-pub mod backlinks;
-pub mod changed;
-pub mod deaths;
-pub mod first;
-pub mod neighbourhood;
-pub mod page;
-pub mod unknown;
-pub mod ways;
+pub(crate) mod backlinks;
+pub(crate) mod changed;
+pub(crate) mod deaths;
+pub(crate) mod first;
+pub(crate) mod neighbourhood;
+pub(crate) mod page;
+pub(crate) mod unknown;
+pub(crate) mod ways;
 
 use std::ops::Range;
 use std::sync::Arc;

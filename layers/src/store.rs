@@ -18,11 +18,11 @@ pub mod gc;
 pub mod held;
 pub(crate) mod inputs;
 pub mod log;
-pub mod manifest;
-pub mod notes;
+pub(crate) mod manifest;
+pub(crate) mod notes;
 pub mod overview;
 pub(crate) mod sealed;
-pub mod translation;
+pub(crate) mod translation;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

@@ -5,7 +5,7 @@
 mod small_store;
 
 use small_store::{Captures, Model, links};
-use webstrata_layers::store::overview::{Lives, Numbers, Overview};
+use webstrata_layers::overview::{Lives, Numbers, Overview};
 use webstrata_layers::*;
 
 const MONTH: i64 = 30 * 86_400;

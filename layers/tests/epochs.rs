@@ -13,8 +13,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use places::places;
 use plain_rows::*;
-use webstrata_layers::store::gc::{Collected, collect, foretell};
-use webstrata_layers::store::log::log;
+use webstrata_layers::gc::{Collected, collect, foretell};
+use webstrata_layers::log::log;
 use webstrata_layers::*;
 
 /// Epochs 1 to 5. Rows: 1; 1 2; 1 3 (2 merged); 1 3 4; 5 (all merged).

@@ -187,7 +187,7 @@ fn notes_are_written_by_who_holds_them_and_are_no_part_of_the_store() {
         drop(notes.hold("top").unwrap());
         // Writers, collections and checks ignore notes.
         model().write(place, 1);
-        store::gc::collect(place, "gc", 1).unwrap();
+        gc::collect(place, "gc", 1).unwrap();
         assert!(check(place).unwrap().is_sound());
         assert_eq!(notes.names().unwrap(), ["all"]);
     }

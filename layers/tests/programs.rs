@@ -5,12 +5,11 @@
 
 use proptest::prelude::*;
 use std::ops::Range;
-use webstrata_layers::record::capture::lifespan::{lifespans_of, times_of};
-use webstrata_layers::record::status::{Status, push_status};
 use webstrata_layers::{
     AsOf, Ask, Backlink, Backlinks, Batch, CaptureTime, Change, Changed, DeathSearch, DeathsAsked, Direction, Event,
     Facts, First, Given, Lifespan, NeighbourhoodQuestion, NeighbourhoodSearch, Order, Page, PageLinks, Precision,
-    Question, RangeLength, Ranking, Referrers, Scope, StillLinking, Uid, Unit, Unknown, WaySearch, Window,
+    Question, RangeLength, Ranking, Referrers, Scope, Status, StillLinking, Uid, Unit, Unknown, WaySearch, Window,
+    lifespans_of, push_status, times_of,
 };
 
 /// The number of URLs; the first half is one row, the second half another.

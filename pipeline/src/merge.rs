@@ -38,7 +38,7 @@ use webstrata_engine::{
     Committing, Context, Error as JobError, Identity, JobStage, JobState, Progress, RunOptions, Runs, Scratch, Stopped,
     Work, wire,
 };
-use webstrata_layers::store::held::HeldEntry;
+use webstrata_layers::held::HeldEntry;
 use webstrata_layers::{
     Counts, Effort, FileEntry, NewEpoch, Provenance, Reader, RowEntry, Store, TranslationWriter, Uid,
 };

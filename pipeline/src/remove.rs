@@ -38,14 +38,13 @@ use webstrata_engine::{
     Collector, Committing, Context, Error as JobError, Identity, JobStage, JobState, Outbox, Progress, RunOptions,
     Runs, Sorted, Sorter, Stopped, Work, shuffle, wire,
 };
+use webstrata_layers::held::HeldEntry;
 use webstrata_layers::record::form::{self, link_of};
 use webstrata_layers::record::join::{Contribution, Weave};
 use webstrata_layers::record::presence;
-use webstrata_layers::record::status::push_status;
-use webstrata_layers::store::held::HeldEntry;
 use webstrata_layers::{
     Effort, Evidence, FileEntry, Links, NewEpoch, Page, Precision, Provenance, Reader, Removal, Revisit, Status, Uid,
-    UrlWriter, Window,
+    UrlWriter, Window, push_status,
 };
 
 /// The options of a removal.

@@ -7,8 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use webstrata_engine::{Progress, RunOptions};
-use webstrata_layers::read::check;
-use webstrata_layers::{Links, Reader, Removal, RemovedAs, Selection, Store, Window};
+use webstrata_layers::{Links, Reader, Removal, RemovedAs, Selection, Store, Window, check};
 use webstrata_pipeline::{BuildOptions, BuildReport, Error, MergeOptions, RemoveOptions, build, merge, remove};
 
 /// A capture: page, second, links.
@@ -68,7 +67,7 @@ fn merged(store: &Path, rows: Option<usize>) {
 }
 
 fn sound(store: &Path) {
-    let checked = check::check(store).unwrap();
+    let checked = check(store).unwrap();
     assert!(checked.is_sound(), "{:?}", checked.problems);
 }
 

@@ -19,8 +19,8 @@ use webstrata_layers::{Batch, CaptureTime, Direction, PageLinks, Precision, Uid,
 
 use crate::clerk::{Pinned, Texts, UidInWindow};
 use crate::protocol::status::{Reason, fits_in_parts, refuse};
+use webstrata_layers::Way;
 use webstrata_layers::answers::lines::Answered;
-use webstrata_layers::questions::Way;
 use webstrata_layers::read::question::{Asked, Kind, Matching};
 
 /// The largest batch, in questions.

@@ -11,9 +11,8 @@ use std::sync::Arc;
 use tonic::Status;
 use webstrata_layers::record::capture::deciding;
 use webstrata_layers::record::key;
-use webstrata_layers::record::uid::in_order;
 use webstrata_layers::{
-    Backlink, CaptureTime, Direction as LinkDirection, Lifespan, Spelled, Uid, Window as TimeWindow,
+    Backlink, CaptureTime, Direction as LinkDirection, Lifespan, Spelled, Uid, Window as TimeWindow, in_order,
 };
 
 use crate::guard::limits::Bounds;

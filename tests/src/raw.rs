@@ -12,10 +12,9 @@ use std::sync::Arc;
 use tokio::runtime::Runtime;
 use tonic::transport::Channel;
 use tonic::{Response, Status};
-use webstrata_layers::record::status::{self, push_status};
 use webstrata_layers::{
     AsOf, Backlink, Began, CaptureTime, Change, ChangedLinks, Direction, Error, InLinks, Lifespan, LinkingPage, Links,
-    Page, Precision, RangeLength, Sample, Sampling, Spelled, Stay, TIMES, Uid, Window,
+    Page, Precision, RangeLength, Sample, Sampling, Spelled, Stay, TIMES, Uid, Window, push_status,
 };
 use webstrata_serve::clerk::Refused;
 use webstrata_serve::protocol::proto::links_client::LinksClient;
@@ -244,7 +243,7 @@ impl Links for Raw {
             CaptureTime {
                 time,
                 known: !answer.unknown.contains(&at),
-                status: status::Status::new(code).expect("a status"),
+                status: webstrata_layers::Status::new(code).expect("a status"),
             }
         };
         *captures = (0..).zip(&answer.times).map(capture).collect();

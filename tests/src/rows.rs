@@ -11,10 +11,9 @@ use crate::oracle::{Oracle, Time, Url};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use webstrata_layers::record::key::key_of;
-use webstrata_layers::record::status::{Status, push_status};
 use webstrata_layers::{
     Change, Counts, Evidence, InLinks, InlinksWriter, NewEpoch, OutlinksWriter, Page, PartitionEntry, Provenance,
-    RangeLength, RowEntry, StoreWriter, Uid, UrlWriter,
+    RangeLength, RowEntry, Status, StoreWriter, Uid, UrlWriter, push_status,
 };
 
 /// The content of a capture in a row. `L` is the type of a link.

@@ -14,9 +14,8 @@ use webstrata_codecs::CodecTag;
 use webstrata_codecs::ENCODINGS;
 use webstrata_datasets::LinkKinds;
 use webstrata_engine::Progress;
-use webstrata_layers::key;
-use webstrata_layers::read::check;
-use webstrata_layers::{Direction, Links, Precision, RangeLength, Store, Uid, Window};
+use webstrata_layers::record::key::key;
+use webstrata_layers::{Direction, Links, Precision, RangeLength, Store, Uid, Window, check};
 use webstrata_pipeline::build;
 use webstrata_tests::crawls::{Crawl, Random, Size};
 use webstrata_tests::rows::{Rows, Shape};
@@ -76,7 +75,7 @@ fn cells_of_several_rows_answer_as_the_oracle_and_the_layers() {
         let partitions = if random.once_in(2) { 1 } else { 2 + u32::try_from(random.below(3)).unwrap() };
         let in_range = if random.once_in(2) { RangeLength::Month } else { RangeLength::Days(10) };
         rows.write(&store, partitions, in_range);
-        let checked = check::check(&store).unwrap();
+        let checked = check(&store).unwrap();
         assert!(checked.is_sound(), "{:?}", checked.problems);
         // A third of the seeds test the encodings one by one. The other seeds test strata.
         let other = CodecTag::ALL[usize::try_from(seed / 3).unwrap()];

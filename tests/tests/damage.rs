@@ -29,7 +29,7 @@ use webstrata_cells::{Cells, url_store};
 use webstrata_codecs::CodecTag;
 use webstrata_codecs::ENCODINGS;
 use webstrata_engine::Progress;
-use webstrata_layers::store::overview::Overview;
+use webstrata_layers::overview::Overview;
 use webstrata_layers::{CaptureTime, InputRecord, Lifespan, Precision, Translations, check_all, read_inputs};
 use webstrata_layers::{Error, InLinks, Links, Page, Reader, Store, Uid, Window};
 use webstrata_pipeline::{MergeOptions, build, merge};

@@ -12,8 +12,7 @@ use std::path::Path;
 use webstrata_codecs::CodecTag;
 use webstrata_datasets::LinkKinds;
 use webstrata_engine::Progress;
-use webstrata_layers::read::check;
-use webstrata_layers::{Links, Removal, RemovedAs, Selection, Store, Uid};
+use webstrata_layers::{Links, Removal, RemovedAs, Selection, Store, Uid, check};
 use webstrata_pipeline::{MergeOptions, RemoveOptions, Removed, build, merge, remove};
 use webstrata_tests::crawls::{Crawl, Random, Size, url};
 use webstrata_tests::number;
@@ -90,7 +89,7 @@ fn merge_rows(store: &Path, rows: Option<usize>, workers: usize) {
 }
 
 fn sound(store: &Path) {
-    let checked = check::check(store).unwrap();
+    let checked = check(store).unwrap();
     assert!(checked.is_sound(), "{:?}", checked.problems);
 }
 

@@ -8,8 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use webstrata_datasets::{Base, Interner, LinkKinds, URL_BYTES};
 use webstrata_engine::Progress;
-use webstrata_layers::read::check;
-use webstrata_layers::{Links, Precision, Removal, RemovedAs, Selection, Store, Window, format_digits};
+use webstrata_layers::{Links, Precision, Removal, RemovedAs, Selection, Store, Window, check, format_digits};
 use webstrata_pipeline::{BuildReport, MergeOptions, RemoveOptions, build, remove};
 use webstrata_tests::crawls::Random;
 use webstrata_tests::number;
@@ -226,7 +225,7 @@ fn add_with(store: &Path, inputs: Vec<PathBuf>, workers: usize, partition_urls: 
     options.min_sources = Some(min_sources);
     let report = build(&options, &Progress::default()).unwrap();
     assert_eq!(report.tally.damaged(), 0, "{:?}", report.tally);
-    let checked = check::check(store).unwrap();
+    let checked = check(store).unwrap();
     assert!(checked.is_sound(), "{:?}", checked.problems);
     report
 }
@@ -236,7 +235,7 @@ fn merge(store: &Path, rows: Option<usize>, workers: usize, partition_urls: u64)
     run.workers = workers;
     let options = MergeOptions { run, rows, partition_urls: Some(partition_urls) };
     webstrata_pipeline::merge(&options, &Progress::default()).unwrap();
-    let checked = check::check(store).unwrap();
+    let checked = check(store).unwrap();
     assert!(checked.is_sound(), "{:?}", checked.problems);
 }
 

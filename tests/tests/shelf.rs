@@ -11,8 +11,7 @@ use webstrata_cells::image::{Residence, label::path_of};
 use webstrata_cells::{Error, Node, Shelf, url_store};
 use webstrata_codecs::CodecTag;
 use webstrata_codecs::ENCODINGS;
-use webstrata_layers::store::manifest::{PartitionEntry, RowEntry};
-use webstrata_layers::{Links, RangeLength, Reader, Store, Uid};
+use webstrata_layers::{Links, PartitionEntry, RangeLength, Reader, RowEntry, Store, Uid};
 use webstrata_tests::rows::{Rows, Shape};
 
 fn options(codec: CodecTag) -> Options {

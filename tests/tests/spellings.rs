@@ -9,9 +9,9 @@ use std::fs;
 use std::path::Path;
 use webstrata_codecs::CodecTag;
 use webstrata_engine::Progress;
-use webstrata_layers::questions::page::captures_of_page;
 use webstrata_layers::{
-    Direction, Links, PageLinks, Precision, RangeLength, Spelled, Uid, answer_of, format_time, parse_time,
+    Direction, Links, PageLinks, Precision, RangeLength, Spelled, Uid, answer_of, captures_of_page, format_time,
+    parse_time,
 };
 use webstrata_pipeline::{MergeOptions, build, merge};
 use webstrata_tests::clusters::{Cluster, Shape};

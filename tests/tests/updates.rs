@@ -9,10 +9,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use webstrata_datasets::LinkKinds;
 use webstrata_engine::Progress;
-use webstrata_layers::read::check;
 use webstrata_layers::{
     Counts, Evidence, InLinks, InlinksWriter, Links, NewEpoch, OutlinksWriter, Page, PartitionEntry, Precision,
-    Provenance, RangeLength, Reader, RowEntry, Store, StoreWriter, Translations, Uid, UrlWriter, Window,
+    Provenance, RangeLength, Reader, RowEntry, Store, StoreWriter, Translations, Uid, UrlWriter, Window, check,
 };
 use webstrata_pipeline::{BuildReport, MergeOptions, MergeReport, build};
 use webstrata_tests::crawls::{Crawl, Random, Size};
@@ -30,7 +29,7 @@ fn add(store: &Path, input: PathBuf, workers: usize, partition_urls: u64) -> Bui
     options.partition_urls = (!options.update).then_some(partition_urls);
     let report = build(&options, &Progress::default()).unwrap();
     assert_eq!(report.tally.damaged(), 0, "{:?}", report.tally);
-    let checked = check::check(store).unwrap();
+    let checked = check(store).unwrap();
     assert!(checked.is_sound(), "{:?}", checked.problems);
     report
 }
@@ -41,7 +40,7 @@ fn merge(store: &Path, rows: Option<usize>, workers: usize) -> MergeReport {
     run.workers = workers;
     let options = MergeOptions { run, rows, partition_urls: None };
     let report = webstrata_pipeline::merge(&options, &Progress::default()).unwrap();
-    let checked = check::check(store).unwrap();
+    let checked = check(store).unwrap();
     assert!(checked.is_sound(), "{:?}", checked.problems);
     report
 }

@@ -7,8 +7,7 @@ use crate::bars;
 use clap::Args;
 use std::io::Write;
 use webstrata_layers::answers::captures::{Capture, Captures};
-use webstrata_layers::questions::page::captures_of_page;
-use webstrata_layers::{Links, format_time};
+use webstrata_layers::{Links, captures_of_page, format_time};
 
 /// Arguments of `captures`.
 #[derive(Args, Debug)]

@@ -13,7 +13,6 @@ use indicatif::HumanCount;
 use serde_json::json;
 use std::io::Write;
 use webstrata_layers::answers::deaths::Row;
-use webstrata_layers::questions::deaths::LINKERS_MAX;
 use webstrata_layers::{
     DeadPage, DeathSearch, DeathsAsked, Linkers, Links, Order, RangeLength, Status, StillLinking, Toll, Uid, answer_of,
     counted, format_time,
@@ -73,7 +72,7 @@ pub(crate) struct DeathsArgs {
     pub(crate) limit: Option<usize>,
     /// Print so many of the pages that link to each dead page, at most 100
     #[arg(long, value_name = "N", default_value_t = 0, conflicts_with = "period")]
-    #[arg(value_parser = clap::value_parser!(u64).range(0..=LINKERS_MAX))]
+    #[arg(value_parser = clap::value_parser!(u64).range(0..=DeathSearch::LINKERS_MAX))]
     pub(crate) linkers: u64,
     /// How to print the result
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]

@@ -6,7 +6,7 @@ use indicatif::BinaryBytes;
 use serde_json::json;
 use std::io::Write;
 use webstrata_layers::Location;
-use webstrata_layers::store::gc::{Collected, collect, foretell};
+use webstrata_layers::gc::{Collected, collect, foretell};
 
 const ABOUT: &str = "\
 gc keeps the newest epochs, and older epochs that a reader has open. It removes

@@ -19,12 +19,10 @@ use webstrata_layers::answers::Time;
 use webstrata_layers::answers::links::{
     self as answers, About, ChangedLink, DeadLink, DeadLinks, FirstLink, LinkLifespan, List, UnknownLinks,
 };
-use webstrata_layers::questions::Way;
-use webstrata_layers::questions::changed::LinkChange;
 use webstrata_layers::record::capture::{deciding, ended_by, gone_after, telling};
 use webstrata_layers::{
-    AsOf, Backlinks, Changed, Direction, First, Lifespan, Links, Match, PageLinks, Precision, Sample, Sampling, Scope,
-    Stay, Uid, Window, answer_of, counted, format_time,
+    AsOf, Backlinks, Changed, Direction, First, Lifespan, LinkChange, Links, Match, PageLinks, Precision, Sample,
+    Sampling, Scope, Stay, Uid, Way, Window, answer_of, counted, format_time,
 };
 
 const EXAMPLES: &str = "\

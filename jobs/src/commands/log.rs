@@ -7,7 +7,7 @@ use clap::Args;
 use serde_json::json;
 use std::io::Write;
 use webstrata_layers::answers::contents::EpochCounts;
-use webstrata_layers::store::log::{Committed, log};
+use webstrata_layers::log::{Committed, log};
 use webstrata_layers::{InputRecord, Location, Manifest, Origin, Store, format_time, read_inputs};
 
 const ABOUT: &str = "\

@@ -12,7 +12,7 @@ use webstrata_analysis::{Error, overview};
 use webstrata_engine::{Progress, RunOptions};
 use webstrata_layers::Error as StoreError;
 use webstrata_layers::answers::contents::{Contents, EpochCounts};
-use webstrata_layers::store::overview::{Lives, Numbers, Overview};
+use webstrata_layers::overview::{Lives, Numbers, Overview};
 use webstrata_layers::{Location, Manifest, RangeLength, Store, counted, format_time};
 
 const ABOUT: &str = "\

@@ -14,7 +14,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use webstrata_engine::{Error as JobError, RunOptions};
-use webstrata_layers::store::gc::{collect, holders};
+use webstrata_layers::gc::{collect, holders};
 use webstrata_layers::{Error as StoreError, Location, Removal, RemovalRule, RemovedAs, Selection, Store, format_time};
 use webstrata_pipeline::{Error, MergeOptions, RemoveOptions, RemoveReport, Removed, remove};
 use webstrata_url::canonical;

@@ -18,12 +18,12 @@ use std::io::{self, Write};
 use std::path::Path;
 use webstrata_cells::disk::check::for_each_url;
 use webstrata_codecs::ENCODINGS;
+use webstrata_layers::beside::{for_each_small_file, of_no_row};
 use webstrata_layers::counted;
+use webstrata_layers::held::HeldFile;
+use webstrata_layers::log::log;
 use webstrata_layers::read::scan;
 use webstrata_layers::record::key::{key, key_of};
-use webstrata_layers::store::beside::{for_each_small_file, of_no_row};
-use webstrata_layers::store::held::HeldFile;
-use webstrata_layers::store::log::log;
 use webstrata_layers::{
     Layer, Links, Location, Precision, Reader, Removal, RemovalRule, Removals, RowEntry, Selection, Store, TIMES, Uid,
     Window,

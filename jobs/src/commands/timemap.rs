@@ -8,7 +8,7 @@ use crate::ask::{self, SourceArgs};
 use anyhow::bail;
 use clap::{Args, ValueEnum};
 use std::io::Write;
-use webstrata_layers::questions::page::captures_of_page;
+use webstrata_layers::captures_of_page;
 use webstrata_serve::memento::TimeMap;
 use webstrata_url::meant;
 

@@ -6,7 +6,6 @@ use clap::Args;
 use indicatif::HumanCount;
 use std::io::Write;
 use webstrata_layers::answers::around::Ways;
-use webstrata_layers::questions::ways::{LINKS, LINKS_MAX, WAYS, WAYS_MAX};
 use webstrata_layers::read::question::limited;
 use webstrata_layers::{AsOf, Uid, WaySearch, answer_of, counted};
 
@@ -34,12 +33,12 @@ pub(crate) struct WaysArgs {
     #[arg(long, value_name = "T", value_parser = time_to)]
     pub(crate) at: Option<i64>,
     /// Most links of a way
-    #[arg(long, value_name = "N", default_value_t = LINKS)]
-    #[arg(value_parser = clap::value_parser!(u8).range(1..=i64::from(LINKS_MAX)))]
+    #[arg(long, value_name = "N", default_value_t = WaySearch::LINKS)]
+    #[arg(value_parser = clap::value_parser!(u8).range(1..=i64::from(WaySearch::LINKS_MAX)))]
     pub(crate) hops: u8,
     /// Print at most N ways, 0 for all, at most 1000
-    #[arg(long, value_name = "N", default_value_t = WAYS)]
-    #[arg(value_parser = clap::value_parser!(u64).range(0..=WAYS_MAX))]
+    #[arg(long, value_name = "N", default_value_t = WaySearch::WAYS)]
+    #[arg(value_parser = clap::value_parser!(u64).range(0..=WaySearch::WAYS_MAX))]
     pub(crate) limit: u64,
     #[command(flatten)]
     pub(crate) format: FormatArgs,
@@ -50,7 +49,7 @@ pub(crate) fn run(args: &WaysArgs, out: &mut dyn Write) -> anyhow::Result<Outcom
     let [from, to] = [&args.url, &args.target].map(|url| ask::find(&*links, url));
     let (from, to) = (from?, to?);
     let as_of = AsOf::new(args.at.unwrap_or(i64::MAX));
-    let limit = usize::try_from(limited(args.limit, WAYS_MAX))?;
+    let limit = usize::try_from(limited(args.limit, WaySearch::WAYS_MAX))?;
     let ends = (from.uid, to.uid);
     let search = WaySearch::new(ends, as_of, usize::from(args.hops), limit);
     let found = answer_of(&*links, search)?;

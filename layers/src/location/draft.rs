@@ -85,6 +85,33 @@ enum Kind {
 }
 
 impl Draft {
+    /// Removes the drafts in a directory that no writer holds any more.
+    ///
+    /// # Errors
+    /// If the directory cannot be read.
+    pub fn clear(directory: &Path) -> io::Result<()> {
+        // The drafts inside the draft of a directory were begun with the directory, perhaps by other machines.
+        if has_ending(directory) {
+            return Ok(());
+        }
+        for entry in fs::read_dir(directory)? {
+            let path = entry?.path();
+            if !has_ending(&path) {
+                continue;
+            }
+            let is_directory = fs::symlink_metadata(&path).is_ok_and(|found| found.is_dir());
+            let lock = if is_directory { path.join(LOCK) } else { path.clone() };
+            // The lock is held until the draft is gone. Another process that clears may be first, and drafts of other
+            // users may not be writable.
+            if let Ok(held) = regular::open_with(&lock, File::options().write(true).create(is_directory))
+                && held.try_lock().is_ok()
+            {
+                let _ = if is_directory { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
+            }
+        }
+        Ok(())
+    }
+
     /// Begins a file, and removes drafts of killed writers in its directory.
     ///
     /// # Errors
@@ -113,7 +140,7 @@ impl Draft {
 
     /// Begins a file that will replace the target.
     fn over(target: PathBuf) -> io::Result<Self> {
-        clear(directory_of(&target))?;
+        Self::clear(directory_of(&target))?;
         loop {
             let path = beside(&target, &format!(".{}-{}", process::id(), BEGUN.fetch_add(1, Ordering::Relaxed)));
             let made = begun(&path, || File::options().read(true).write(true).create_new(true).open(&path));
@@ -137,7 +164,7 @@ impl Draft {
         if target.file_name().is_none() || fs::symlink_metadata(target).is_ok() {
             return Err(ErrorKind::AlreadyExists.into());
         }
-        clear(directory_of(target))?;
+        Self::clear(directory_of(target))?;
         let path = Self::directory_of(target);
         loop {
             match begun(&path, || fs::create_dir(&path)) {
@@ -263,33 +290,6 @@ pub(crate) fn is_of(name: &str, place: &str) -> bool {
     own.is_some_and(|own| own.starts_with('.'))
 }
 
-/// Removes the drafts in a directory that no writer holds any more.
-///
-/// # Errors
-/// If the directory cannot be read.
-pub fn clear(directory: &Path) -> io::Result<()> {
-    // The drafts inside the draft of a directory were begun with the directory, perhaps by other machines.
-    if has_ending(directory) {
-        return Ok(());
-    }
-    for entry in fs::read_dir(directory)? {
-        let path = entry?.path();
-        if !has_ending(&path) {
-            continue;
-        }
-        let is_directory = fs::symlink_metadata(&path).is_ok_and(|found| found.is_dir());
-        let lock = if is_directory { path.join(LOCK) } else { path.clone() };
-        // The lock is held until the draft is gone. Another process that clears may be first, and drafts of other users
-        // may not be writable.
-        if let Ok(held) = regular::open_with(&lock, File::options().write(true).create(is_directory))
-            && held.try_lock().is_ok()
-        {
-            let _ = if is_directory { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
-        }
-    }
-    Ok(())
-}
-
 /// Locks a new file and returns whether the file still exists: another writer that clears may have removed it. If this
 /// cannot be known, it is an error, because a caller that tried again forever would fill the directory.
 fn is_locked(file: &File, path: &Path) -> io::Result<bool> {
@@ -375,7 +375,7 @@ mod tests {
         let held = Draft::create(&at("file")).unwrap();
         assert_eq!(names(directory.path()).len(), others.len() + 1);
         let next = (Draft::create(&at("file")).unwrap(), Draft::directory(&at("parts")).unwrap());
-        clear(directory.path()).unwrap();
+        Draft::clear(directory.path()).unwrap();
         assert!(held.path().exists() && next.0.path().exists() && next.1.path().exists());
         drop((held, next));
         assert_eq!(names(directory.path()), others);

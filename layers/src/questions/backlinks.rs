@@ -9,10 +9,10 @@
 //! URLs apart, because the count joins the hosts of several rows. Memory: the pages of one part, and the rows of the
 //! answer, however many pages link.
 
-pub mod referrers;
-pub mod scope;
-pub mod tally;
-pub mod top;
+pub(crate) mod referrers;
+pub(crate) mod scope;
+pub(crate) mod tally;
+pub(crate) mod top;
 
 use std::ops::Range;
 
@@ -180,6 +180,9 @@ pub struct Referrers {
 }
 
 impl Referrers {
+    /// The most rows of one answer over a network.
+    pub const ROWS_MAX: u64 = 10_000;
+
     /// Asks about the URLs of these UIDs.
     pub fn new(target: &[Range<Uid>], scope: &Scope, ranking: Ranking) -> Self {
         let (walk, part) = (Walk::new(target.to_vec(), scope.clone()), LinkingPart::default());
@@ -197,6 +200,16 @@ impl Referrers {
         self.kept.take()
     }
 
+    /// The answer from pages that an earlier question kept, for a store with `rows` rows of URLs.
+    pub fn ranked(ranking: Ranking, rows: usize, kept: &[LinkingPart]) -> Ranked {
+        let mut tally = Tally::new(ranking, rows);
+        for LinkingPart { row, pages, hosts } in kept {
+            tally.feed(*row, pages.iter().cloned(), hosts.iter().cloned());
+        }
+        (0..rows).for_each(|row| tally.feed(row, [], []));
+        tally.finish()
+    }
+
     /// Hands the pages of the last part to the count.
     fn feed(&mut self) {
         let LinkingPart { row, pages, hosts } = std::mem::take(&mut self.part);
@@ -210,16 +223,6 @@ impl Referrers {
             tally.feed(row, pages, hosts);
         }
     }
-}
-
-/// The answer to [`Referrers`] from pages that an earlier question kept, for a store with `rows` rows of URLs.
-pub fn ranked(ranking: Ranking, rows: usize, kept: &[LinkingPart]) -> Ranked {
-    let mut tally = Tally::new(ranking, rows);
-    for LinkingPart { row, pages, hosts } in kept {
-        tally.feed(*row, pages.iter().cloned(), hosts.iter().cloned());
-    }
-    (0..rows).for_each(|row| tally.feed(row, [], []));
-    tally.finish()
 }
 
 impl Program for Referrers {

@@ -23,24 +23,14 @@ use crate::record::status::Status;
 use crate::record::time::{AsOf, RangeLength, Window};
 use crate::record::uid::Uid;
 
-/// The most rows of one answer over a network; [`LINKERS_MAX`] is the most linking pages that it names for a row.
-pub const ROWS_MAX: u64 = 10_000;
-/// See [`ROWS_MAX`].
-pub const LINKERS_MAX: u64 = 100;
 /// The most pages that one answer names.
 const NAMES_MAX: usize = 100_000;
 /// The most pages whose linking pages are asked for together.
 const PAGES: usize = 1000;
 /// To this day: as of the latest captures.
-pub const TODAY: AsOf = AsOf::new(i64::MAX);
+const TODAY: AsOf = AsOf::new(i64::MAX);
 /// The direction of pages that link; each page is checked.
-pub const LINKERS: Direction = Direction::In(Precision::Exact);
-
-/// The most rows of an answer of at most `limit` rows, each with `linkers` linking pages.
-#[must_use]
-pub fn rows_max(limit: usize, linkers: usize) -> usize {
-    limit.min(NAMES_MAX / (1 + linkers))
-}
+const LINKERS: Direction = Direction::In(Precision::Exact);
 
 /// A question about pages that died.
 #[derive(Clone, Copy, Debug)]
@@ -150,6 +140,17 @@ pub struct DeathSearch {
 }
 
 impl DeathSearch {
+    /// The most rows of one answer over a network.
+    pub const ROWS_MAX: u64 = 10_000;
+    /// The most linking pages that such an answer names for a row.
+    pub const LINKERS_MAX: u64 = 100;
+
+    /// The most rows of an answer of at most `limit` rows, each with `linkers` linking pages.
+    #[must_use]
+    pub fn rows_max(limit: usize, linkers: usize) -> usize {
+        limit.min(NAMES_MAX / (1 + linkers))
+    }
+
     /// Asks about pages in intervals of UIDs.
     pub fn new(pages: &[Range<Uid>], asked: DeathsAsked) -> Self {
         Self {

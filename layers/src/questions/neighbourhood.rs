@@ -20,8 +20,8 @@
 //!
 //! [`is_unknown`]: crate::record::capture::is_unknown
 
-pub mod folding;
-pub mod network;
+pub(crate) mod folding;
+pub(crate) mod network;
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -39,11 +39,8 @@ use crate::record::page::InLinks;
 use crate::record::time::{AsOf, RangeLength, Window};
 use crate::record::uid::{Uid, in_order};
 
-/// The most nodes of an answer that is sent over a network.
-pub const NODES_MAX: u64 = 100_000;
-
 /// The most links that are read. The remaining pages of the first ring are not read.
-pub const LINKS_MAX: usize = 1 << 19;
+const LINKS_MAX: usize = 1 << 19;
 
 /// The question for a neighbourhood.
 #[derive(Clone, Copy, Debug)]
@@ -113,7 +110,7 @@ impl<N> Edge<N> {
 
 /// A neighbourhood that is being gathered.
 #[derive(Clone, Debug)]
-pub struct Surroundings {
+pub(crate) struct Surroundings {
     question: NeighbourhoodQuestion,
     near: Vec<Uid>,
     left_out: usize,
@@ -123,7 +120,7 @@ pub struct Surroundings {
 
 impl Surroundings {
     /// Starts from the lifespans and captures of the centre, and the pages that link to it.
-    pub fn new(question: NeighbourhoodQuestion, own: (&[Lifespan], &[CaptureTime]), sources: Sources) -> Self {
+    pub(crate) fn new(question: NeighbourhoodQuestion, own: (&[Lifespan], &[CaptureTime]), sources: Sources) -> Self {
         let Sources { pages, left_out } = sources;
         let mut found = Self { question, near: Vec::new(), left_out, edges: Vec::new(), unread: 0 };
         found.add(question.centre, own.0, own.1);
@@ -146,12 +143,12 @@ impl Surroundings {
     }
 
     /// The pages of the first ring, the longest-lived first. The caller adds their lifespans and captures.
-    pub fn near(&self) -> &[Uid] {
+    pub(crate) fn near(&self) -> &[Uid] {
         &self.near
     }
 
     /// Adds the links of a page.
-    pub fn add(&mut self, page: Uid, lifespans: &[Lifespan], captures: &[CaptureTime]) {
+    pub(crate) fn add(&mut self, page: Uid, lifespans: &[Lifespan], captures: &[CaptureTime]) {
         let question = self.question;
         let (telling, unknown) = (telling(captures), question.unknown_since(captures));
         let edge = |run: &Lifespan, unknown| {
@@ -172,18 +169,18 @@ impl Surroundings {
     }
 
     /// Whether the caller should add no further pages.
-    pub fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.edges.len() >= LINKS_MAX
     }
 
     /// Records that this number of pages of the first ring was not added.
-    pub fn skip(&mut self, pages: usize) {
+    pub(crate) fn skip(&mut self, pages: usize) {
         self.unread += pages;
     }
 
     /// Returns the links of the centre and of the pages of the first ring. A record of in-links may name a page that
     /// does not link to the centre; the links of such a page do not count.
-    pub fn finish(mut self) -> Network {
+    pub(crate) fn finish(mut self) -> Network {
         let centre = self.question.centre;
         let ends = self.edges.iter().filter_map(|edge| match (edge.source == centre, edge.target == centre) {
             (true, _) => Some(edge.target),
@@ -204,14 +201,19 @@ impl Surroundings {
 
 /// Pages that link to a URL, each with the rough total time of its link.
 #[derive(Clone, Debug, Default)]
-pub struct Sources {
+pub(crate) struct Sources {
     pages: Vec<(i64, Uid)>,
     left_out: usize,
 }
 
 impl Sources {
     /// The longest-lived sources in a record of in-links. `links` restricts the sources (rising; `None` for all).
-    pub fn of(record: &InLinks, in_range: RangeLength, links: Option<&[Uid]>, question: NeighbourhoodQuestion) -> Self {
+    pub(crate) fn of(
+        record: &InLinks,
+        in_range: RangeLength,
+        links: Option<&[Uid]>,
+        question: NeighbourhoodQuestion,
+    ) -> Self {
         let lives = record.lives(in_range);
         let is_asked = |page: &Uid| links.is_none_or(|links| links.binary_search(page).is_ok());
         let pages = lives.into_iter().zip(record.sources.iter().copied()).filter(|(_, page)| is_asked(page)).collect();
@@ -221,7 +223,7 @@ impl Sources {
     }
 
     /// Adds a source, given its backlink, and keeps the longest-lived sources. So a hub is read source by source.
-    pub fn add(&mut self, page: Uid, backlink: &Backlink, question: NeighbourhoodQuestion) {
+    pub(crate) fn add(&mut self, page: Uid, backlink: &Backlink, question: NeighbourhoodQuestion) {
         if question.at.is_some_and(|at| backlink.links_at(at) == Linking::No) {
             return;
         }
@@ -233,7 +235,7 @@ impl Sources {
     }
 
     /// Drops the sources for which there is no room.
-    pub fn cut(&mut self, question: NeighbourhoodQuestion) {
+    pub(crate) fn cut(&mut self, question: NeighbourhoodQuestion) {
         let Self { pages, left_out } = self;
         pages.sort_unstable_by_key(|&(life, page)| (Reverse(life), page));
         *left_out += pages.len().saturating_sub(question.near_max());
@@ -270,6 +272,9 @@ enum Step {
 }
 
 impl NeighbourhoodSearch {
+    /// The most nodes of an answer that is sent over a network.
+    pub const NODES_MAX: u64 = 100_000;
+
     /// Asks about a page.
     pub fn new(question: NeighbourhoodQuestion) -> Self {
         let in_range = RangeLength::Month;

@@ -21,7 +21,7 @@ pub fn captures_of_page<'a>(captures: impl IntoIterator<Item = &'a [CaptureTime]
 
 /// The spellings whose captures decide as of a time, and whether their links are unknown. These are the spellings with
 /// the latest capture that counts. If several captures are in one second, failures do not count beside other captures.
-pub fn deciding<'a>(captures: impl IntoIterator<Item = &'a [CaptureTime]>, as_of: AsOf) -> (Vec<usize>, bool) {
+pub(crate) fn deciding<'a>(captures: impl IntoIterator<Item = &'a [CaptureTime]>, as_of: AsOf) -> (Vec<usize>, bool) {
     let of_each = captures.into_iter().enumerate();
     let decide: Vec<(usize, CaptureTime)> =
         of_each.filter_map(|(spelling, list)| Some((spelling, capture::deciding(list, as_of)?))).collect();

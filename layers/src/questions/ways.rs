@@ -19,17 +19,9 @@ use crate::record::time::{AsOf, Window};
 use crate::record::uid::{Uid, in_order};
 
 /// The search is cut off when both ends have reached more than this number of pages.
-pub const PAGES_MAX: usize = 1 << 18;
+const PAGES_MAX: usize = 1 << 18;
 /// The most pages that are reached from the first page to find pages with unknown links.
-pub const DOUBTED_MAX: usize = 1 << 14;
-/// The most links of a way, unless the question sets a number. [`LINKS_MAX`] is the greatest number that it may set.
-pub const LINKS: u8 = 6;
-/// See [`LINKS`].
-pub const LINKS_MAX: u8 = 20;
-/// The most ways of an answer, unless the question sets a number.
-pub const WAYS: u64 = 10;
-/// The most ways of one answer.
-pub const WAYS_MAX: u64 = 1000;
+const DOUBTED_MAX: usize = 1 << 14;
 
 /// The ways between two pages.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -134,6 +126,15 @@ pub struct WaySearch {
 }
 
 impl WaySearch {
+    /// The most links of a way, unless the question sets a number.
+    pub const LINKS: u8 = 6;
+    /// The greatest number of links that a question may set.
+    pub const LINKS_MAX: u8 = 20;
+    /// The most ways of an answer, unless the question sets a number.
+    pub const WAYS: u64 = 10;
+    /// The most ways of one answer.
+    pub const WAYS_MAX: u64 = 1000;
+
     /// Asks for ways as of a time, at most `count`, of at most `links_max` links.
     pub fn new((from, to): (Uid, Uid), as_of: AsOf, links_max: usize, count: usize) -> Self {
         Self {

@@ -3,8 +3,8 @@
 //! Reads the current epoch, or all epochs that are present. First compares all files with their checksums. Then reads
 //! the layers of each partition side by side, a row group at a time. Always reads every manifest and every sealed file
 //! (overviews, watches). A row that several epochs share is read once. Memory: one row group of a side, the names of
-//! files, and the first [`PROBLEMS_MAX`] problems; for a store in S3, also the files of one partition. Passes: each
-//! file is read twice. The report also lists unread files (`coverage`).
+//! files, and the first [`CheckReport::PROBLEMS_MAX`] problems; for a store in S3, also the files of one partition.
+//! Passes: each file is read twice. The report also lists unread files (`coverage`).
 //!
 //! In-links are compared with out-links without a join. Both sides must give the same set of (source, link, range)
 //! triples, each once. The sets are compared by the sum of the hashes of their members and by their size.
@@ -38,9 +38,6 @@ use crate::store::{Store, epochs, read_manifest};
 
 pub use coverage::Unread;
 
-/// The number of problems that are kept with their place; further problems are only counted.
-pub const PROBLEMS_MAX: usize = 1000;
-
 /// The result of a check.
 #[derive(Debug, Default)]
 pub struct CheckReport {
@@ -56,13 +53,16 @@ pub struct CheckReport {
     pub epochs: Vec<u64>,
     /// The files that were not read.
     pub unread: Unread,
-    /// The problems, each with file and row; at most [`PROBLEMS_MAX`].
+    /// The problems, each with file and row; at most [`Self::PROBLEMS_MAX`].
     pub problems: Vec<Error>,
     /// The number of all problems.
     pub problems_found: u64,
 }
 
 impl CheckReport {
+    /// The number of problems that are kept with their place; further problems are only counted.
+    pub const PROBLEMS_MAX: usize = 1000;
+
     /// Whether there is no problem.
     pub fn is_sound(&self) -> bool {
         self.problems_found == 0
@@ -70,7 +70,7 @@ impl CheckReport {
 
     fn problem(&mut self, problem: Error) {
         self.problems_found += 1;
-        if self.problems.len() < PROBLEMS_MAX {
+        if self.problems.len() < Self::PROBLEMS_MAX {
             self.problems.push(problem);
         }
     }

@@ -32,7 +32,7 @@ pub fn answer_of<Q: Question>(links: &(impl Links + ?Sized), mut question: Q) ->
 ///
 /// # Errors
 /// See [`answer_of`].
-pub fn drive<L: Links + ?Sized>(links: &L, program: &mut dyn Program) -> Result<(), Error> {
+pub(crate) fn drive<L: Links + ?Sized>(links: &L, program: &mut dyn Program) -> Result<(), Error> {
     let facts = Facts { has_unknown: links.has_unknown(), in_range: links.in_range() };
     while let Some(ask) = program.asks(facts) {
         let given = given(links, ask)?;

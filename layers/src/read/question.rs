@@ -57,7 +57,7 @@ pub enum Matching {
     /// Only the URL.
     #[default]
     Exact,
-    /// The URLs with the same urlkey, as one page ([`crate::read::spellings`]).
+    /// The URLs with the same urlkey, as one page ([`Spelled`](crate::Spelled)).
     Surt,
 }
 

@@ -5,7 +5,7 @@
 //! Cost: captures are read only if a newer row may replace a capture in the window.
 
 use crate::error::Error;
-use crate::record::capture::{Captures, CapturesBuf};
+use crate::record::capture::captures::{Captures, CapturesBuf};
 use crate::record::precedence::{self, Overlaps, unite};
 use crate::record::time::Window;
 use crate::record::uid::Uid;

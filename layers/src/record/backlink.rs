@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-pub mod united;
+pub(crate) mod united;
 
 use crate::record::capture::{CaptureTime, Linking};
 use crate::record::status::Failures;

@@ -358,7 +358,7 @@ pub fn with_sources(record: &InLinks, mut stays: impl FnMut(Uid) -> bool) -> Opt
 }
 
 /// Whether a capture of the page is removed.
-pub fn has_removed(page: &Page) -> bool {
+pub(crate) fn has_removed(page: &Page) -> bool {
     page.statuses.iter().any(|change| change.status == Status::REMOVED)
 }
 
@@ -393,7 +393,7 @@ pub fn one_capture<'a>(
 
 /// The status of a record itself. A revisit has its status from the capture that it refers to, so it counts as
 /// [`Status::OK`].
-pub fn own_status(revisit: Option<&Revisit>, status: Status) -> Status {
+pub(crate) fn own_status(revisit: Option<&Revisit>, status: Status) -> Status {
     if revisit.is_some() { Status::OK } else { status }
 }
 

@@ -25,7 +25,7 @@
 //!
 //! Source: Sort-friendly URI Reordering Transform (SURT) of the web archives. Unlike SURT, keys never merge URLs.
 
-pub mod matching;
+pub(crate) mod matching;
 
 /// Ends the key of an http URL.
 const HTTP: u8 = 0x01;
@@ -41,7 +41,7 @@ const MOVED: u8 = 0x10;
 /// Writes the key of a URL to `out`, which is cleared first.
 ///
 /// ```
-/// use webstrata_layers::{key, url_of_key};
+/// use webstrata_layers::record::key::{key, url_of_key};
 ///
 /// let mut keys = ["http://www.example.org/b", "http://example.com/", "http://example.org/a"].map(|url| {
 ///     let mut out = Vec::new();

@@ -17,54 +17,17 @@
 //! each bit of the matrix takes 0.158, and the plain matrix 0.19 to 0.21. Answers come from the changes without
 //! unpacking a matrix.
 
+pub(crate) mod change;
+
 use std::ops::Range;
 
-/// A place in the matrix where presence changes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Change {
-    /// Index of the link in the page's list of links.
-    pub link: u32,
-    /// Index of the capture in the page's list of timestamps.
-    pub capture: u32,
-}
-
-/// A flaw of coded changes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum PresenceError {
-    /// The bytes end inside a number, or a number is longer than 64 bits.
-    #[error("the change list ends inside a number or overflows")]
-    Broken,
-    /// A change is outside the matrix, or a link has changes in both halves.
-    #[error("a change at place {place} for {links} links and {captures} captures")]
-    Outside {
-        /// The place found.
-        place: u64,
-        /// The number of links of the page.
-        links: usize,
-        /// The number of captures of the page.
-        captures: usize,
-    },
-}
+pub(crate) use self::change::{Change, PresenceError};
 
 /// Appends the coded form of sorted changes of a page with `captures` captures to `out`.
 ///
 /// The changes must be in order, and every link must be in some capture (see [`crate::Page::flaw`]). Other changes give
 /// bytes that [`decode`] rejects or misreads.
-///
-/// ```
-/// use webstrata_layers::Change;
-/// use webstrata_layers::record::presence::{decode, encode};
-///
-/// let changes = [Change { link: 0, capture: 2 }, Change { link: 5, capture: 1 }];
-/// let (mut bytes, mut decoded) = (Vec::new(), Vec::new());
-/// encode(&changes, 3, &mut bytes);
-/// decode(&bytes, 6, 3, &mut decoded)?;
-/// assert_eq!((decoded.as_slice(), bytes.len()), (&changes[..], 2));
-/// // A place outside the matrix is an error.
-/// assert!(decode(&bytes, 1, 3, &mut Vec::new()).is_err());
-/// # Ok::<(), webstrata_layers::PresenceError>(())
-/// ```
-pub fn encode(changes: &[Change], captures: usize, out: &mut Vec<u8>) {
+pub(crate) fn encode(changes: &[Change], captures: usize, out: &mut Vec<u8>) {
     let half = (captures as u64).saturating_sub(1);
     let mut next = 0u64;
     for (link, link_changes) in by_link(changes) {
@@ -94,7 +57,11 @@ fn low_seven_bits(number: u64) -> u8 {
 ///
 /// # Errors
 /// Broken numbers, and places outside the matrix or in both halves of a link.
-pub fn decoded(bytes: &[u8], links: usize, captures: usize) -> impl Iterator<Item = Result<Change, PresenceError>> {
+pub(crate) fn decoded(
+    bytes: &[u8],
+    links: usize,
+    captures: usize,
+) -> impl Iterator<Item = Result<Change, PresenceError>> {
     Decoding {
         rest: bytes.iter(),
         next: Some(0),
@@ -190,7 +157,7 @@ fn read_gap(first: u8, rest: &mut std::slice::Iter<'_, u8>) -> Option<u64> {
 ///
 /// # Errors
 /// As [`decoded`]; `out` then holds the changes before the error.
-pub fn decode(bytes: &[u8], links: usize, captures: usize, out: &mut Vec<Change>) -> Result<(), PresenceError> {
+pub(crate) fn decode(bytes: &[u8], links: usize, captures: usize, out: &mut Vec<Change>) -> Result<(), PresenceError> {
     for change in decoded(bytes, links, captures) {
         out.push(change?);
     }
@@ -215,7 +182,12 @@ pub fn any_in(changes: &[Change], first: u32, last: u32) -> bool {
 ///
 /// A blank capture counts as if it had the links of the capture before. Callers that must not count it begin and end
 /// stretches at captures that are not blank. Cost: one pass over the changes.
-pub fn visit_in(changes: &[Change], links: usize, stretches: &[(u32, u32)], mut visit: impl FnMut(Range<usize>)) {
+pub(crate) fn visit_in(
+    changes: &[Change],
+    links: usize,
+    stretches: &[(u32, u32)],
+    mut visit: impl FnMut(Range<usize>),
+) {
     if stretches.is_empty() {
         return;
     }
@@ -229,7 +201,7 @@ pub fn visit_in(changes: &[Change], links: usize, stretches: &[(u32, u32)], mut 
     visit(next..links);
 }
 
-/// The links that are present in at least one of the captures `first..=last`, as indexes; see [`visit_in`].
+/// The links that are present in at least one of the captures `first..=last`, as indexes; see `visit_in`.
 pub fn in_any(changes: &[Change], links: usize, first: u32, last: u32) -> Vec<u32> {
     let mut found = Vec::with_capacity(links);
     let number = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);

@@ -265,7 +265,8 @@ impl Selection {
 /// Rules of one store, ready to be looked up.
 ///
 /// ```
-/// use webstrata_layers::{Removal, RemovedAs, Removals, Selection, key};
+/// use webstrata_layers::{Removal, Removals, RemovedAs, Selection};
+/// use webstrata_layers::record::key::key;
 ///
 /// let rule = Removal {
 ///     select: Selection::Host("www.example.org".to_owned()),

@@ -133,7 +133,7 @@ impl fmt::Display for Status {
 
 /// The status of a capture. `changes` must rise in captures.
 #[inline]
-pub fn status_at(changes: &[StatusChange], capture: u32) -> Status {
+pub(crate) fn status_at(changes: &[StatusChange], capture: u32) -> Status {
     let next = changes.partition_point(|change| change.capture <= capture);
     next.checked_sub(1).map_or(Status::OK, |at| changes[at].status)
 }
@@ -147,7 +147,7 @@ pub fn push_status(changes: &mut Vec<StatusChange>, capture: u32, status: Status
 
 /// The stretches of consecutive captures with one status, in order, each as its first capture, the capture after its
 /// last, and its status. The captures before the first change, which have [`Status::OK`], are left out.
-pub fn stretches(changes: &[StatusChange], captures: u32) -> impl Iterator<Item = (u32, u32, Status)> + '_ {
+pub fn status_stretches(changes: &[StatusChange], captures: u32) -> impl Iterator<Item = (u32, u32, Status)> + '_ {
     (0..).zip(changes).map(move |(at, change): (usize, _)| {
         let end = changes.get(at + 1).map_or(captures, |next| next.capture);
         (change.capture, end, change.status)
@@ -155,13 +155,13 @@ pub fn stretches(changes: &[StatusChange], captures: u32) -> impl Iterator<Item 
 }
 
 /// The captures that are failures, rising.
-pub fn failures(changes: &[StatusChange], captures: u32) -> impl Iterator<Item = u32> + '_ {
-    stretches(changes, captures).filter(|stretch| stretch.2.is_failure()).flat_map(|(first, end, _)| first..end)
+pub(crate) fn failures(changes: &[StatusChange], captures: u32) -> impl Iterator<Item = u32> + '_ {
+    status_stretches(changes, captures).filter(|stretch| stretch.2.is_failure()).flat_map(|(first, end, _)| first..end)
 }
 
 /// The latest of the captures below `end` that counts under `rule`.
 #[inline]
-pub fn latest(changes: &[StatusChange], end: usize, rule: Failures) -> Option<usize> {
+pub(crate) fn latest(changes: &[StatusChange], end: usize, rule: Failures) -> Option<usize> {
     let mut at = end.checked_sub(1)?;
     let mut rest = changes;
     loop {

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::record::status::Failures;
 
-pub mod text;
+pub(crate) mod text;
 
 /// The seconds of a day.
 const DAY: i64 = 86_400;
@@ -132,7 +132,7 @@ pub fn interval(from: Option<i64>, to: Option<i64>) -> Result<(i64, i64), Window
 ///
 /// # Errors
 /// A second outside of [`TIMES`].
-pub fn as_of(time: i64) -> Result<Window, WindowError> {
+pub(crate) fn as_of(time: i64) -> Result<Window, WindowError> {
     if TIMES.contains(&time) { Ok(Window::as_of(time)) } else { Err(WindowError::OutOfRange { time }) }
 }
 

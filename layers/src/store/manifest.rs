@@ -26,7 +26,7 @@ use crate::store::held::HeldEntry;
 use crate::store::manifest::history::{PastEpoch, TranslationEntry};
 
 /// The newest format that this version reads, and the format that it writes.
-pub const FORMAT: u32 = 4;
+pub(crate) const FORMAT: u32 = 4;
 
 /// One partition of a row: a slice of the key order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -150,7 +150,7 @@ pub struct NewEpoch {
 /// An epoch: everything that a reader needs to find and check its files.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
-    /// Version of the format, see [`FORMAT`].
+    /// The version of the format ([`mod@crate::format`]).
     pub format: u32,
     /// The number of the epoch.
     pub epoch: u64,

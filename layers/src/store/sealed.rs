@@ -21,9 +21,9 @@ const DIGITS: usize = 32;
 /// The kinds of sealed files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sealed {
-    /// Overviews of epochs; see [`crate::store::overview`].
+    /// Overviews of epochs; see [`crate::overview`].
     Overviews,
-    /// The states of watches; see [`crate::store::notes`].
+    /// The states of watches; see [`Notes`](crate::Notes).
     Watches,
 }
 

@@ -7,7 +7,7 @@
 //!
 //! A time window selects captures, and only the content of these captures is written. Nodes are the URLs that are there
 //! in the window ([`crate::nodes`]). Formats that number nodes number only these nodes. UIDs are valid in the epoch
-//! that was read, and a merge changes them ([`webstrata_layers::store::translation`]).
+//! that was read, and a merge changes them ([`webstrata_layers::Translations`]).
 //!
 //! Memory: a row group of each row and a batch of records. Exports that write URLs for UIDs also take at most
 //! `memory_max` for decoded URLs. The head of each format's file states further memory. One thread writes a file. All

@@ -82,8 +82,7 @@ pub(crate) fn captures_selected(page: &Page, window: Window) -> Range<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use webstrata_layers::record::status::StatusChange;
-    use webstrata_layers::{Change, Status};
+    use webstrata_layers::{Change, Status, StatusChange};
 
     /// A page with captures 0 to 5, where the links of 0 and 3 are unknown. Link 7 is in captures 1, 2 and 5, link 9 in
     /// all.

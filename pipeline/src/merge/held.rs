@@ -1,7 +1,7 @@
 //! Stage 5 of a merge: writes the held links, if the merge adds to them.
 //!
 //! After removed data is gone, a URL may have too few sources. A merge of all rows then takes the URL out of the
-//! layers, and holds its links from then on ([`webstrata_layers::store::held`]). If there is no such URL, the files of
+//! layers, and holds its links from then on ([`webstrata_layers::held`]). If there is no such URL, the files of
 //! held links stay: they name URLs, and no merge changes URLs.
 //!
 //! Record: key = key of the page, key of the target, form; payload = length of the page's key, times: as in
@@ -18,9 +18,9 @@ use std::sync::Arc;
 use timely::worker::Worker;
 use webstrata_datasets::Fingerprint;
 use webstrata_engine::{Context, Job, Sorted, Sorter, Stopped, gather};
+use webstrata_layers::held::{HeldEntry, HeldFile, OF_REVISITS};
 use webstrata_layers::record::form::{form_of, link_of};
 use webstrata_layers::record::key::key_of;
-use webstrata_layers::store::held::{HeldEntry, HeldFile, OF_REVISITS};
 use webstrata_layers::{Evidence, Links, Page, Reader, Uid};
 
 /// The links of pages that this worker must hold.

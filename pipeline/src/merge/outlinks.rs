@@ -32,9 +32,10 @@ use webstrata_layers::read::rows::RowPages;
 use webstrata_layers::record::form::{self, link_of};
 use webstrata_layers::record::join::Joined;
 use webstrata_layers::record::join::without_removed;
-use webstrata_layers::record::status::push_status;
 use webstrata_layers::record::{join, precedence};
-use webstrata_layers::{Error as LayersError, Evidence, Flaw, Links, OutlinksWriter, Page, Reader, Status, Uid};
+use webstrata_layers::{
+    Error as LayersError, Evidence, Flaw, Links, OutlinksWriter, Page, Reader, Status, Uid, push_status,
+};
 
 impl Replacing<'_> {
     /// Replaces all old UIDs of a page with new UIDs; `uid` is the new UID of the page.

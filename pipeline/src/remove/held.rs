@@ -1,4 +1,4 @@
-//! Takes removed data out of the held links ([`webstrata_layers::store::held`]): links of captures that are removed,
+//! Takes removed data out of the held links ([`webstrata_layers::held`]): links of captures that are removed,
 //! and links to URLs that are removed. Rows keep removed data until a merge, but these files are written again at once,
 //! without this data.
 //!
@@ -9,8 +9,8 @@ use crate::Error;
 use crate::stages::held::{HeldRecords, write};
 use timely::worker::Worker;
 use webstrata_engine::{Context, Job, Stopped, gather};
+use webstrata_layers::held::{HeldEntry, HeldFile, HeldLink, OF_REVISITS};
 use webstrata_layers::record::key::key;
-use webstrata_layers::store::held::{HeldEntry, HeldFile, HeldLink, OF_REVISITS};
 use webstrata_layers::{Links, Reader, Removal};
 
 /// Returns the new files of this worker, if rules touch held links; `None` if the files of the store stay.

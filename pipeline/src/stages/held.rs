@@ -1,5 +1,5 @@
 //! Stage 8, only with `--min-sources`: writes the links that are left out to the files of held links
-//! ([`webstrata_layers::store::held`]), from which the next update brings them back.
+//! ([`webstrata_layers::held`]), from which the next update brings them back.
 //!
 //! `outlinks` has taken these links out of the pages. The links go to the workers that have the texts of their targets.
 //! With these texts, the links then go to the files, by range of the page's key. The number of files follows from the
@@ -20,9 +20,10 @@ use crate::stages::partition::{Boundaries, Sample, Weights, join_sample};
 use crate::stages::state::BuildState;
 use timely::worker::Worker;
 use webstrata_engine::{Collector, Context, Job, Outbox, RunReader, Sorted, Sorter, Stopped, shuffle, wire};
+use webstrata_layers::RowDir;
+use webstrata_layers::held::{HeldEntry, HeldWriter, OF_REVISITS};
 use webstrata_layers::record::form::{form_of, link_of};
-use webstrata_layers::store::held::{HeldEntry, HeldWriter, OF_REVISITS};
-use webstrata_layers::{RowDir, url_of_key};
+use webstrata_layers::record::key::url_of_key;
 use xxhash_rust::xxh3::xxh3_128;
 
 /// The approximate number of pages in a file.

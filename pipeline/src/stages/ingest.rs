@@ -145,7 +145,7 @@ impl RecordMaker {
         let RecordMaker { interner, urls, sample, key, kept_out, .. } = self;
         let mut pushed = Ok(());
         let found = interner.intern(base, text, &mut |Fingerprint(fingerprint), url| {
-            webstrata_layers::key(url, key);
+            webstrata_layers::record::key::key(url, key);
             // If a removal selects this URL, the URL may not belong to the store: the way in which it is named decides.
             if kept_out.is_named(fingerprint, key) {
                 return;
@@ -251,7 +251,7 @@ impl RecordMaker {
             && let Ok(url) = canonical(None, url)
         {
             let mut key = Vec::new();
-            webstrata_layers::key(&url, &mut key);
+            webstrata_layers::record::key::key(&url, &mut key);
             self.name(page, &key, outbox);
         }
     }

@@ -13,8 +13,7 @@ use crate::stages::records::read_starts;
 use crate::stages::state::BuildState;
 use timely::worker::Worker;
 use webstrata_engine::{Context, Sorted, Stopped, wire};
-use webstrata_layers::record::presence::Change;
-use webstrata_layers::{InLinks, InlinksWriter, Uid};
+use webstrata_layers::{Change, InLinks, InlinksWriter, Uid};
 
 /// The approximate number of values of a full record of in-links.
 const VALUES_MAX: usize = 1 << 20;

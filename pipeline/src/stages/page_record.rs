@@ -12,9 +12,7 @@
 
 use crate::stages::records::{form_of, without_form};
 use webstrata_engine::wire;
-use webstrata_layers::record::presence::Change;
-use webstrata_layers::record::status::StatusChange;
-use webstrata_layers::{Evidence, Page, Revisit, Status, Uid};
+use webstrata_layers::{Change, Evidence, Page, Revisit, Status, StatusChange, Uid};
 
 /// The place of a link among the links of all revisits of a page. Records have places until UIDs are assigned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

@@ -18,8 +18,7 @@ use std::sync::Arc;
 use timely::worker::Worker;
 use webstrata_engine::{Collector, Context, Outbox, RunReader, Sorted, Sorter, Stopped, shuffle, wire};
 use webstrata_layers::record::form::formed;
-use webstrata_layers::record::presence::Change;
-use webstrata_layers::{Evidence, Page, Reader, Revisit, RowDir, Uid};
+use webstrata_layers::{Change, Evidence, Page, Reader, Revisit, RowDir, Uid};
 
 /// The parts of the budget, in percent. Answers may still be in memory while page records are sorted.
 const ANSWERS_PERCENT: usize = 45;

@@ -1,7 +1,7 @@
 //! The state of a worker of a build or an update after each stage.
 
 use serde::{Deserialize, Serialize};
-use webstrata_layers::store::held::HeldEntry;
+use webstrata_layers::held::HeldEntry;
 use webstrata_layers::{FileEntry, InputRecord};
 
 use crate::row::RowState;

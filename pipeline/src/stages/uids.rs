@@ -30,7 +30,8 @@ use webstrata_engine::{
     wire::{self, for_each},
 };
 use webstrata_layers::read::rows::UrlCursor;
-use webstrata_layers::{FileEntry, Links, Reader, RowDir, Uid, UrlWriter, url_of_key};
+use webstrata_layers::record::key::url_of_key;
+use webstrata_layers::{FileEntry, Links, Reader, RowDir, Uid, UrlWriter};
 
 /// Sends a sorted, distinct copy of `urls` to the workers of their ranges.
 fn by_range(worker: &mut Worker, job: &Job, urls: &Runs, boundaries: &Boundaries) -> Result<Sorter, Stopped> {

@@ -12,15 +12,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use webstrata_layers::key;
-use webstrata_layers::read::query::{keep_linking, still_linking};
 use webstrata_layers::read::several::{PageInRow, PageInRows, RowCaptures};
 use webstrata_layers::record::join;
+use webstrata_layers::record::key::key;
 use webstrata_layers::record::precedence::{self, Overlaps, unite};
-use webstrata_layers::record::uid::in_order;
 use webstrata_layers::{
     AsOf, CaptureTime, Direction, Error as LayersError, InLinks, Lease, Lifespan, Links, Page, Precision, RangeLength,
-    Spelled, Store, Uid, Window, lifespans_of,
+    Spelled, Store, Uid, Window, in_order, keep_linking, lifespans_of, still_linking,
 };
 
 use crate::cells::cell::Cell;

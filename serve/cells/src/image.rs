@@ -27,8 +27,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::path::Path;
 
 use bytes::Bytes;
-use webstrata_layers::location::regular;
-use webstrata_layers::{Draft, InLinks, Page, Uid};
+use webstrata_layers::{Draft, InLinks, Page, Uid, regular};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::error::Error;

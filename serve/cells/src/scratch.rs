@@ -7,8 +7,7 @@
 use std::cell::Cell;
 use std::ops::Range;
 
-use webstrata_layers::record::status::StatusChange;
-use webstrata_layers::{CaptureTime, Lifespan, Uid};
+use webstrata_layers::{CaptureTime, Lifespan, StatusChange, Uid};
 
 use crate::links::scratch::{StoreScratch, bytes_of};
 use crate::numbers::Number;

@@ -26,7 +26,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use bytes::Bytes;
-use webstrata_layers::record::status::{Status, StatusChange};
+use webstrata_layers::{Status, StatusChange};
 
 use crate::coding::sections::{Sections, push_words};
 use crate::error::Damage;

@@ -39,7 +39,7 @@ fn main() {
     let mut key = Vec::new();
     let mut keys: Vec<Vec<u8>> = Vec::new();
     for url in &urls {
-        webstrata_layers::key(url, &mut key);
+        webstrata_layers::record::key::key(url, &mut key);
         keys.push(key.clone());
     }
     keys.sort_unstable();

@@ -21,7 +21,7 @@ mod shapes;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use webstrata_layers::key;
+use webstrata_layers::record::key::key;
 use webstrata_layers::{CaptureTime, InLinks, Links, Page, Status, Uid, Window};
 
 use plain::{Capture, Plain, RANGE, in_links_of, lifespans, links_in, page_of, union};

@@ -1,5 +1,5 @@
 //! Backlinks: the pages that link to a target, when they did, and their hosts, asked of cells.
-//! [`webstrata_layers::questions::backlinks`] has the question and its steps.
+//! `questions::backlinks` of `webstrata_layers` has the question and its steps.
 //!
 //! ```text
 //! UIDs of the target --[cells of the target]--> pages that link
@@ -17,11 +17,9 @@ use std::sync::Arc;
 use self::remembered::{TARGET_PAGES, TargetKey};
 use futures_util::future::try_join_all;
 use tonic::Status;
-use webstrata_layers::questions::backlinks::ranked;
-use webstrata_layers::record::capture::lifespan::times_of;
-use webstrata_layers::record::uid::in_order;
 use webstrata_layers::{
-    Backlink, Direction, Match, Question, Ranked, Ranking, Referrer, Referrers, Scope, Uid, Window, lifespans_of,
+    Backlink, Direction, Match, Question, Ranked, Ranking, Referrer, Referrers, Scope, Uid, Window, in_order,
+    lifespans_of, times_of,
 };
 
 use super::call::{CellQuestion, other_kind};
@@ -95,7 +93,7 @@ impl Pinned {
         // People ask about one target in many ways, and an epoch never changes.
         let known = lock(&self.clerk.shared.remembered).get(&key);
         let ranked = if let Some(parts) = known {
-            ranked(ranking, self.graph.rows.len(), &parts)
+            Referrers::ranked(ranking, self.graph.rows.len(), &parts)
         } else {
             self.drive(&mut asked).await?;
             if let Some(parts) = asked.kept() {

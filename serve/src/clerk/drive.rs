@@ -1,4 +1,4 @@
-//! Drives a program of [`mod@webstrata_layers::questions`] with the answers of servers.
+//! Drives a [`webstrata_layers::Program`] with the answers of servers.
 //!
 //! All that a question needs of a network stands here, once: batches, smaller batches if an answer would be too large,
 //! and the memory of the call. Retries and hedges are in [`super::call`]. Memory, charged to the call: what the program

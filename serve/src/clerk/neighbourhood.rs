@@ -1,5 +1,5 @@
 //! The neighbourhood of a page as a graph of pages, directories, hosts or domains
-//! ([`webstrata_layers::questions::neighbourhood`] has the question and its steps).
+//! (`questions::neighbourhood` of `webstrata_layers` has the question and its steps).
 
 use tonic::Status;
 use webstrata_layers::{Edge, Folding, Grain, NeighbourhoodQuestion, NeighbourhoodSearch, Uid};

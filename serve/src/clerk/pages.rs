@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 
 use tonic::Status;
-use webstrata_layers::record::capture::CapturesBuf;
 use webstrata_layers::record::join;
 use webstrata_layers::record::join::with_sources;
 use webstrata_layers::record::precedence;
-use webstrata_layers::record::status::{self, StatusChange};
-use webstrata_layers::{Batch, CaptureTime, Change, Direction, InLinks, Lifespan, Page, Uid, Window, lifespans_of};
+use webstrata_layers::{
+    Batch, CaptureTime, CapturesBuf, Change, Direction, InLinks, Lifespan, Page, Status as CaptureStatus, StatusChange,
+    Uid, Window, lifespans_of,
+};
 
 use super::call::{CellQuestion, other_kind};
 use super::links::{chosen, taken};
@@ -208,8 +209,8 @@ fn captures_of<'a>(
         lists.unknown[lists.unknown.partition_point(|&index| (index as usize) < start)..].iter().peekable();
     Ok((start..).zip(times).map(move |(index, &time)| {
         let known = unknown.next_if(|&&next| next as usize == index).is_none();
-        let status = lists.statuses.get(index).and_then(|&code| status::Status::stored(u16::try_from(code).ok()?));
-        CaptureTime { time, known, status: status.unwrap_or(status::Status::OK) }
+        let status = lists.statuses.get(index).and_then(|&code| CaptureStatus::stored(u16::try_from(code).ok()?));
+        CaptureTime { time, known, status: status.unwrap_or(CaptureStatus::OK) }
     }))
 }
 
@@ -237,7 +238,7 @@ fn page_of(uid: Uid, page: &crate::protocol::proto::Page) -> Result<Option<Page>
     }
     let changes = page.change_links.iter().zip(&page.change_captures);
     let statuses = page.status_captures.iter().zip(&page.statuses).map(|(&capture, &code)| {
-        let status = u16::try_from(code).ok().and_then(status::Status::stored);
+        let status = u16::try_from(code).ok().and_then(CaptureStatus::stored);
         let wrong = || Status::internal(format!("the server sent the status {code} for UID {uid}"));
         Ok(StatusChange { capture, status: status.ok_or_else(wrong)? })
     });

@@ -1,9 +1,7 @@
-//! Questions about all spellings of one page ([`webstrata_layers::read::spellings`] has the rules).
+//! Questions about all spellings of one page (`read::spellings` of `webstrata_layers` has the rules).
 
 use tonic::Status;
-use webstrata_layers::questions::page::captures_of_page;
-use webstrata_layers::record::uid::in_order;
-use webstrata_layers::{CaptureTime, Spelled, Uid};
+use webstrata_layers::{CaptureTime, Spelled, Uid, captures_of_page, in_order};
 
 use super::call::other_kind;
 use super::pinned::Pinned;

@@ -3,9 +3,8 @@
 
 use std::ops::Range;
 use tonic::Status;
-use webstrata_layers::record::key::key_of;
-use webstrata_layers::record::uid::in_order;
-use webstrata_layers::{CaptureTime, Lookup, Match, Uid, Window, key};
+use webstrata_layers::record::key::{key, key_of};
+use webstrata_layers::{CaptureTime, Lookup, Match, Uid, Window, in_order};
 
 use super::call::other_kind;
 use super::links::chosen;

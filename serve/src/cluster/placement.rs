@@ -14,7 +14,7 @@
 
 use std::cmp::Reverse;
 
-use webstrata_layers::store::manifest::PartitionEntry;
+use webstrata_layers::PartitionEntry;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// A cell to place.

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
-use webstrata_layers::store::log::log;
+use webstrata_layers::log::log;
 use webstrata_layers::{Error, Store};
 
 use super::{Cluster, State, blocking};

@@ -24,10 +24,11 @@ use axum::Json;
 use axum::extract::{RawQuery, State};
 use tonic::Status;
 use webstrata_layers::answers::barcode as answers;
-use webstrata_layers::questions::Way;
 use webstrata_layers::record::capture::{gone_after, telling};
 use webstrata_layers::record::join::with_sources;
-use webstrata_layers::{CaptureTime, Direction, InLinks, Lifespan, Precision, RangeLength, Uid, Window, format_digits};
+use webstrata_layers::{
+    CaptureTime, Direction, InLinks, Lifespan, Precision, RangeLength, Uid, Way, Window, format_digits,
+};
 
 use super::describe::{Call, call};
 use super::question::address::find;

@@ -11,9 +11,8 @@ use axum::Json;
 use axum::extract::{RawQuery, State};
 use tonic::Status;
 use webstrata_layers::answers::links::{self as answers, About, Item, LinkLifespan, List, UnknownLinks};
-use webstrata_layers::questions::Way;
 use webstrata_layers::{
-    AsOf, Batch, Direction, Lifespan, Match, PageLinks, Precision, Sample, Sampling, Uid, Unknown, Window,
+    AsOf, Batch, Direction, Lifespan, Match, PageLinks, Precision, Sample, Sampling, Uid, Unknown, Way, Window,
 };
 
 use super::answer::walk::Walk;

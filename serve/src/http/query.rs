@@ -117,9 +117,8 @@ fn question_of(line: &Line) -> Asked {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use webstrata_layers::Window;
-    use webstrata_layers::questions::Way;
     use webstrata_layers::read::question::Kind;
+    use webstrata_layers::{Way, Window};
 
     #[test]
     fn lines_are_read_as_the_command_line_reads_them() {

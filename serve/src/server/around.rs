@@ -2,10 +2,10 @@
 //! requests share.
 
 use tonic::Status;
-use webstrata_layers::questions::neighbourhood::NODES_MAX;
-use webstrata_layers::questions::ways::{LINKS, LINKS_MAX, WAYS_MAX};
 use webstrata_layers::read::question::limited;
-use webstrata_layers::{AsOf, Edge, Grain, NeighbourhoodQuestion, Order, RangeLength, Uid, Unit, WaySearch, interval};
+use webstrata_layers::{
+    AsOf, Edge, Grain, NeighbourhoodQuestion, NeighbourhoodSearch, Order, RangeLength, Uid, Unit, WaySearch, interval,
+};
 
 use crate::clerk::{NeighbourhoodAnswer, Pinned};
 use crate::protocol::proto;
@@ -70,7 +70,7 @@ pub(super) async fn neighbourhood(
         Asked::Domain => Grain::Domain,
     };
     let nodes_max = usize::try_from(request.fold).ok().filter(|&most| most > 0);
-    let limit = limit_of(request.limit, NODES_MAX);
+    let limit = limit_of(request.limit, NeighbourhoodSearch::NODES_MAX);
     let near = NeighbourhoodQuestion { centre: Uid(request.uid), is_wide: !request.narrow, at: request.at, limit };
     let found = pinned.neighbourhood(near, grain, nodes_max).await?;
     let NeighbourhoodAnswer { grain, nodes, centre, edges, left_out, unread } = found;
@@ -103,16 +103,16 @@ pub(super) async fn neighbourhood(
 
 /// The ways that a request asks for.
 pub(super) async fn ways(pinned: &Pinned, request: &proto::GetWaysRequest) -> Result<proto::GetWaysResponse, Status> {
-    if request.hops > LINKS_MAX.into() {
-        return Err(bad(format!("hops: {} is above {LINKS_MAX}", request.hops)));
+    if request.hops > WaySearch::LINKS_MAX.into() {
+        return Err(bad(format!("hops: {} is above {}", request.hops, WaySearch::LINKS_MAX)));
     }
     let ends = (Uid(request.uid), Uid(request.target));
     let as_of = AsOf::new(request.at.unwrap_or(i64::MAX));
-    if u64::from(request.limit) > WAYS_MAX {
-        return Err(bad(format!("limit: {} is above {WAYS_MAX}", request.limit)));
+    if u64::from(request.limit) > WaySearch::WAYS_MAX {
+        return Err(bad(format!("limit: {} is above {}", request.limit, WaySearch::WAYS_MAX)));
     }
-    let hops = if request.hops == 0 { LINKS.into() } else { request.hops as usize };
-    let limit = limit_of(request.limit, WAYS_MAX);
+    let hops = if request.hops == 0 { WaySearch::LINKS.into() } else { request.hops as usize };
+    let limit = limit_of(request.limit, WaySearch::WAYS_MAX);
     let found = pinned.answer(WaySearch::new(ends, as_of, hops, limit)).await?;
     Ok(proto::GetWaysResponse {
         epoch: pinned.epoch(),

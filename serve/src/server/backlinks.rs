@@ -1,8 +1,7 @@
 //! The call that lists the pages that link to a target, with the times of the links.
 
 use tonic::Status;
-use webstrata_layers::questions::backlinks::referrers::ROWS_MAX;
-use webstrata_layers::{Event, Match, Period, Ranking, Referrer, ReferringHost, Stay};
+use webstrata_layers::{Event, Match, Period, Ranking, Referrer, Referrers, ReferringHost, Stay};
 use webstrata_url::domain_of;
 
 use super::around::{interval_of, limit_of, none, order_of, period_of, unit_of};
@@ -70,7 +69,7 @@ async fn backlink_question(pinned: &Pinned, request: &proto::GetBacklinksRequest
     };
     let scope = pinned.scope((matched, &request.url, &target), request.internal, within).await?;
     // The answer also ranks the rows that `offset` skips. HTTP continues an answer by keys instead.
-    let limit = limit_of(request.limit, ROWS_MAX);
+    let limit = limit_of(request.limit, Referrers::ROWS_MAX);
     let limit = limit.saturating_add(usize::try_from(request.offset).unwrap_or(usize::MAX));
     let ranking = Ranking { unit, domain_of, period, event, interval, order, after: None, limit };
     Ok(BacklinkQuestion { target, scope, ranking })

@@ -159,7 +159,7 @@ impl Cells for CellsService {
 
 /// Sends a file in chunks, until the file ends or the receiver is gone.
 fn send_file(path: &std::path::Path, sender: &mpsc::Sender<Result<FetchResponse, Status>>) -> io::Result<()> {
-    let mut file = webstrata_layers::location::regular::open(path)?;
+    let mut file = webstrata_layers::regular::open(path)?;
     loop {
         let mut chunk = Vec::with_capacity(CHUNK);
         Read::by_ref(&mut file).take(CHUNK as u64).read_to_end(&mut chunk)?;

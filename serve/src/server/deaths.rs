@@ -1,7 +1,6 @@
 //! The call that lists the pages that died, and the pages that still link to them.
 
 use tonic::Status;
-use webstrata_layers::questions::deaths::{LINKERS_MAX, ROWS_MAX, rows_max};
 use webstrata_layers::{DeadPage, DeathSearch, DeathsAsked, Linkers, Status as Code, StillLinking, Toll, Uid};
 
 use super::around::{interval_of, limit_of, order_of, period_of};
@@ -20,8 +19,8 @@ pub(super) async fn deaths(
         0 => None,
         code => Some(u16::try_from(code).ok().and_then(Code::new).ok_or_else(|| bad(format!("status: {code}")))?),
     };
-    if u64::from(request.linkers) > LINKERS_MAX {
-        return Err(bad(format!("linkers: {} is above {LINKERS_MAX}", request.linkers)));
+    if u64::from(request.linkers) > DeathSearch::LINKERS_MAX {
+        return Err(bad(format!("linkers: {} is above {}", request.linkers, DeathSearch::LINKERS_MAX)));
     }
     let interval = interval_of(request.from, request.to)?;
     let matched = match_of(request.r#match)?;
@@ -34,7 +33,8 @@ pub(super) async fn deaths(
     }
     let skipped = usize::try_from(request.offset).unwrap_or(usize::MAX);
     let linkers_max = request.linkers as usize;
-    let limit = rows_max(limit_of(request.limit, ROWS_MAX), linkers_max).saturating_add(skipped);
+    let limit =
+        DeathSearch::rows_max(limit_of(request.limit, DeathSearch::ROWS_MAX), linkers_max).saturating_add(skipped);
     let period = period_of(request.period)?;
     let asked = DeathsAsked { interval, still: request.still, status, period, order, after: None, limit };
     let deaths = pinned.answer(DeathSearch::new(&pages, asked)).await?;

@@ -8,9 +8,6 @@ use crate::record::capture::Linking;
 use crate::record::uid::Uid;
 use crate::word::words;
 
-/// The most rows of one answer over a network.
-pub const ROWS_MAX: u64 = 10_000;
-
 /// The unit that is counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Unit {

@@ -96,7 +96,7 @@ struct Group {
 type HostPlace = (Reverse<u64>, i64, String, u64);
 
 /// The count so far.
-pub struct Tally {
+pub(crate) struct Tally {
     ranking: Ranking,
     feeds: Vec<Feed>,
     /// The host of the last page, with the beginning of the keys of its URLs.
@@ -114,7 +114,7 @@ pub struct Tally {
 
 impl Tally {
     /// An empty count, for the pages of `rows` rows of a store.
-    pub fn new(ranking: Ranking, rows: usize) -> Self {
+    pub(crate) fn new(ranking: Ranking, rows: usize) -> Self {
         Self {
             feeds: std::iter::repeat_with(Feed::default).take(rows).collect(),
             host: None,
@@ -129,13 +129,13 @@ impl Tally {
     }
 
     /// The row whose next pages are needed; `None` if no page is left.
-    pub fn needs(&self) -> Option<usize> {
+    pub(crate) fn needs(&self) -> Option<usize> {
         self.feeds.iter().position(|feed| !feed.has_ended && feed.stretches.is_empty())
     }
 
     /// Adds the next pages of a row, in order of UIDs, and their hosts. A host is given for consecutive pages: its name
     /// (empty for URLs without a host) and the number of pages. A call without pages ends the row.
-    pub fn feed(
+    pub(crate) fn feed(
         &mut self,
         row: usize,
         pages: impl IntoIterator<Item = (Uid, Backlink)>,
@@ -171,7 +171,7 @@ impl Tally {
 
     /// The answer. All rows must have ended.
     #[must_use]
-    pub fn finish(mut self) -> Ranked {
+    pub(crate) fn finish(mut self) -> Ranked {
         self.leave(|_| true);
         self.leave_host();
         let Self { hosts, rows, series, mut answer, .. } = self;
@@ -182,7 +182,7 @@ impl Tally {
     }
 
     /// Approximate bytes of memory.
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.bytes + self.groups.iter().map(|group| group.united.bytes()).sum::<usize>()
     }
 

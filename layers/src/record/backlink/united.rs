@@ -12,7 +12,7 @@ use super::{Backlink, Began, Stay};
 
 /// The union of the pages that were added so far.
 #[derive(Clone, Debug, Default)]
-pub struct United {
+pub(crate) struct United {
     /// Intervals with a page in a stay, by first second. The value is the second after the interval, and the last
     /// capture that links in it.
     stays: BTreeMap<i64, (i64, i64)>,
@@ -26,7 +26,7 @@ pub struct United {
 
 impl United {
     /// Adds a page.
-    pub fn add(&mut self, page: &Backlink) {
+    pub(crate) fn add(&mut self, page: &Backlink) {
         self.targets = self.targets.max(page.targets);
         for stay in &page.stays {
             if self.first.is_none_or(|first| (stay.first, stay.began) < first) {
@@ -43,7 +43,7 @@ impl United {
     /// The stays of all pages together. The first stay began as it did for the page that began it, and all others have
     /// returned. `targets` is the largest number of any page.
     #[must_use]
-    pub fn backlink(&self) -> Backlink {
+    pub(crate) fn backlink(&self) -> Backlink {
         let mut united = Backlink { targets: self.targets, ..Backlink::default() };
         for (&first, &(end, last)) in &self.stays {
             let began = if united.stays.is_empty() { self.first.map(|first| first.1) } else { None };
@@ -65,7 +65,7 @@ impl United {
     }
 
     /// The memory in bytes, approximately.
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         size_of::<Self>() + 40 * (self.stays.len() + self.standing.len() + self.unknown.len())
     }
 }

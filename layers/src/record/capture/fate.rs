@@ -3,7 +3,7 @@
 //! A page *dies* at the first failure that ends it ([`Failures::End`]) after a capture in which it was there. The page
 //! has *returned* at the next capture in which it is there. Captures that say nothing of the page, such as outages, are
 //! passed over. A page that was never there cannot die. As of a time, a page is gone if its last event is a death, and
-//! back if it has returned ([`super::PageState`]).
+//! back if it has returned ([`PageState`](crate::PageState)).
 //!
 //! Times are seconds, UTC. Cost: linear in the captures.
 
@@ -29,8 +29,8 @@ pub enum Fate {
 /// The death of a page, and its return.
 ///
 /// ```
-/// use webstrata_layers::record::capture::fate::deaths;
-/// use webstrata_layers::{CaptureTime, Death, Status};
+/// use webstrata_layers::record::capture::fate::{Death, deaths};
+/// use webstrata_layers::{CaptureTime, Status};
 ///
 /// let gone = Status::new(404).expect("a status");
 /// let capture = |time, status| CaptureTime { time, known: true, status };

@@ -1,8 +1,8 @@
 //! Times and ages as people write them: one parser for the command line, lines of `query`, HTTP, and all later
 //! interfaces.
 //!
-//! [`FORMS`] lists the forms; the book has the same list. A form names a second or a whole span (a year, a month, a
-//! day). A question takes the first or the last second of a span. A time without an offset is in UTC. Words are
+//! [`TIME_FORMS`] lists the forms; the book has the same list. A form names a second or a whole span (a year, a month,
+//! a day). A question takes the first or the last second of a span. A time without an offset is in UTC. Words are
 //! English, in upper or lower case.
 
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -12,7 +12,7 @@ use chrono::{Datelike, NaiveDate};
 use super::{DAY, TIMES};
 
 /// The forms of a time: examples, and their meaning.
-pub const FORMS: [(&[&str], &str); 9] = [
+pub const TIME_FORMS: [(&[&str], &str); 9] = [
     (&["2008"], "a year"),
     (&["2008-06", "2008/06", "200806", "June 2008", "Jun 2008"], "a month"),
     (&["2008-06-01", "2008/06/01", "20080601", "1 June 2008", "June 1, 2008"], "a day"),
@@ -77,7 +77,7 @@ enum Written {
     Day(i64),
 }
 
-/// Parses a time in one of the [`FORMS`].
+/// Parses a time in one of the [`TIME_FORMS`].
 ///
 /// If the text names a span (a year, month, day, hour or minute), returns its last second with `end`, else its first.
 ///
@@ -383,7 +383,7 @@ mod tests {
 
     #[test]
     fn every_form_that_is_listed_is_read() {
-        for (form, _) in FORMS.iter().flat_map(|(forms, meaning)| forms.iter().map(move |form| (form, meaning))) {
+        for (form, _) in TIME_FORMS.iter().flat_map(|(forms, meaning)| forms.iter().map(move |form| (form, meaning))) {
             let times = [false, true].map(|end| parse_time(form, end).unwrap_or_else(|error| panic!("{error}")));
             assert!(times[0] <= times[1], "{form}");
             assert_eq!(counts_from_now(form), !form.contains("2008"), "{form}");

@@ -11,7 +11,7 @@ use super::AnalysisContext;
 use std::ops::Range;
 use webstrata_engine::Stopped;
 use webstrata_layers::record::presence;
-use webstrata_layers::{Page, PageState, Uid, Window};
+use webstrata_layers::{Change, Page, PageState, Uid, Window};
 
 /// The first and the last date of a stretch.
 type Dates = (u16, u16);
@@ -119,7 +119,7 @@ impl Timed {
             return;
         }
         let captures = u32::try_from(page.timestamps.len()).unwrap_or(u32::MAX);
-        let mut changes_by_link: Vec<&[presence::Change]> = vec![&[]; page.links.len()];
+        let mut changes_by_link: Vec<&[Change]> = vec![&[]; page.links.len()];
         for (link, changes) in presence::by_link(&page.changes) {
             changes_by_link[link as usize] = changes;
         }

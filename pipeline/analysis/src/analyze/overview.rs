@@ -15,8 +15,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use webstrata_engine::{Progress, RunOptions, Stopped, gather, work_together};
+use webstrata_layers::overview::{HostOverview, Linked, Lives, Numbers, Overview};
 use webstrata_layers::record::capture::fate::Fate;
-use webstrata_layers::store::overview::{HostOverview, Linked, Lives, Numbers, Overview};
 use webstrata_layers::{Page, RangeLength, Reader, Store, Uid, format_time};
 use webstrata_url::domain_of;
 

@@ -27,8 +27,7 @@ use arrow_schema::{DataType, Field};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use webstrata_layers::EpochId;
-use webstrata_layers::location::draft;
+use webstrata_layers::{Draft, EpochId};
 
 /// Writes events to files.
 pub struct Tables {
@@ -55,7 +54,7 @@ impl Tables {
     pub fn open(directory: &Path, name: &str, standing: &Standing) -> Result<Self, Error> {
         let failed = |source| Error::Output { path: directory.to_owned(), source };
         outside_stores(directory)?;
-        fs::create_dir_all(directory).and_then(|()| draft::clear(directory)).map_err(failed)?;
+        fs::create_dir_all(directory).and_then(|()| Draft::clear(directory)).map_err(failed)?;
         Ok(Self { directory: directory.to_owned(), name: name.to_owned(), standing: standing.clone(), open: None })
     }
 

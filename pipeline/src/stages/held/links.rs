@@ -12,8 +12,8 @@
 
 use webstrata_engine::wire;
 use webstrata_layers::Uid;
+use webstrata_layers::held::OF_REVISITS;
 use webstrata_layers::record::form::{formed, link_of};
-use webstrata_layers::store::held::OF_REVISITS;
 
 /// The bit of held numbers. No store has this many URLs, and forms take higher bits.
 const HELD: u64 = 1 << 55;
@@ -43,7 +43,7 @@ pub(crate) struct HeldLink {
     pub(crate) link: Uid,
     /// Whether the link is in records of revisits.
     pub(crate) of_revisits: bool,
-    /// The times at which the link is there, as in [`webstrata_layers::store::held`].
+    /// The times at which the link is there, as in [`webstrata_layers::held`].
     pub(crate) times: Vec<i64>,
 }
 

@@ -6,8 +6,8 @@
 use crate::stages::held::links::HeldLink;
 use std::collections::BTreeMap;
 use webstrata_layers::record::form::each_link;
-use webstrata_layers::record::presence::{Change, intervals};
-use webstrata_layers::{Evidence, Page, Uid};
+use webstrata_layers::record::presence::intervals;
+use webstrata_layers::{Change, Evidence, Page, Uid};
 
 /// Returns the captures of a page with known links.
 fn known(page: &Page) -> Vec<u32> {

@@ -1,4 +1,4 @@
-//! Brings the held links of the store ([`webstrata_layers::store::held`]) back, so that they are judged again together
+//! Brings the held links of the store ([`webstrata_layers::held`]) back, so that they are judged again together
 //! with the inputs. Each link gives the URL records of its page and its target, a record with the key of the page, and
 //! a record of the link. The last two records travel with the captures of the page.
 //!
@@ -11,7 +11,7 @@ use timely::worker::Worker;
 use webstrata_datasets::Fingerprint;
 use webstrata_engine::{Collector, Outbox, shuffle, wire};
 use webstrata_layers::Location;
-use webstrata_layers::store::held::{HeldEntry, HeldFile, HeldLink};
+use webstrata_layers::held::{HeldEntry, HeldFile, HeldLink};
 
 /// The number of links that are sent at once.
 const LINKS: usize = 1 << 10;
@@ -44,12 +44,12 @@ impl RecordMaker {
         let HeldLink { page, link, form, times } = held;
         let [page_fingerprint, link_fingerprint] = [page, link].map(|url| without_form(Fingerprint::of(url).0));
         let mut key = Vec::new();
-        webstrata_layers::key(page, &mut key);
+        webstrata_layers::record::key::key(page, &mut key);
         if self.names.as_mut().is_some_and(|names| names.is_new(page_fingerprint)) {
             self.name(page_fingerprint, &key, outbox);
             self.urls.push(&key, &page_fingerprint.to_be_bytes())?;
         }
-        webstrata_layers::key(link, &mut key);
+        webstrata_layers::record::key::key(link, &mut key);
         self.urls.push(&key, &link_fingerprint.to_be_bytes())?;
         let mut record = vec![kind::HELD];
         write_record(&mut record, link_fingerprint, *form, times);

@@ -41,9 +41,9 @@ use webstrata_engine::{
     Collector, Context, Error as JobError, Job, Outbox, Run, RunReader, RunWriter, Sorted, Sorter, Stopped, gather,
     shuffle, wire,
 };
+use webstrata_layers::held::{HeldLink, HeldPages};
 use webstrata_layers::record::form::{form_of, link_of};
 use webstrata_layers::record::presence;
-use webstrata_layers::store::held::{HeldLink, HeldPages};
 use webstrata_layers::{Error as LayersError, Evidence, Flaw, Links, Page, Reader, Status, Uid};
 use webstrata_url::canonical;
 use xxhash_rust::xxh3::xxh3_128;

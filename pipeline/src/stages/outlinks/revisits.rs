@@ -17,9 +17,8 @@
 use crate::stages::large_pages::{self, VALUES_MAX};
 use std::collections::HashMap;
 use webstrata_layers::record::join::{self, Contribution, Weave};
-use webstrata_layers::record::status::push_status;
 use webstrata_layers::record::{form, precedence, presence};
-use webstrata_layers::{Evidence, Page, Revisit, Status, Uid};
+use webstrata_layers::{Evidence, Page, Revisit, Status, Uid, push_status};
 
 /// The captures that a page adds to a store.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -299,7 +298,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use std::collections::{BTreeMap, BTreeSet};
-    use webstrata_layers::record::presence::Change;
+    use webstrata_layers::Change;
 
     /// A capture: its time and digest, and its links or its reference.
     #[derive(Clone, Debug)]

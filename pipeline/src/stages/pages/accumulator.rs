@@ -31,9 +31,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use webstrata_engine::{Scratch, wire};
 use webstrata_layers::record::join::counted;
-use webstrata_layers::record::presence::Change;
-use webstrata_layers::record::status::{StatusChange, push_status};
-use webstrata_layers::{Evidence, Revisit, Status};
+use webstrata_layers::{Change, Evidence, Revisit, Status, StatusChange, push_status};
 
 /// The approximate size of an entry of the small tables, in bytes.
 const SMALL_BYTES: usize = 64;

@@ -13,13 +13,10 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use webstrata_layers::read::spellings::{KeyOrder, Spelled};
 use webstrata_layers::record::capture::deciding;
-use webstrata_layers::record::capture::lifespan::times_of;
-use webstrata_layers::record::status;
-use webstrata_layers::store::manifest::{PartitionEntry, RowEntry};
 use webstrata_layers::{
-    Backlink, CaptureTime, Error as LayersError, InLinks, Lifespan, Page, Store, Uid, Window, lifespans_of,
+    Backlink, CaptureTime, Error as LayersError, InLinks, KeyOrder, Lifespan, Page, PartitionEntry, RowEntry, Spelled,
+    Store, Uid, Window, lifespans_of, status_stretches, times_of,
 };
 
 use crate::error::{Damage, Error};
@@ -256,7 +253,7 @@ impl Cell {
     fn captures_of(&self, node: Node, scratch: &mut Scratch, captures: &mut Vec<CaptureTime>) -> Result<(), Damage> {
         self.forward.captures(node, &mut scratch.store, captures)?;
         let count = u32::try_from(captures.len()).unwrap_or(u32::MAX);
-        for (first, end, status) in status::stretches(&scratch.statuses, count) {
+        for (first, end, status) in status_stretches(&scratch.statuses, count) {
             for capture in captures.get_mut(first as usize..end as usize).unwrap_or_default() {
                 capture.status = status;
                 capture.known |= status.is_failure();

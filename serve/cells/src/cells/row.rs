@@ -12,8 +12,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use webstrata_layers::record::time::AsOf;
-use webstrata_layers::{CaptureTime, Error as LayersError, Precision, RowEntry, Uid, Window};
+use webstrata_layers::{AsOf, CaptureTime, Error as LayersError, Precision, RowEntry, Uid, Window};
 
 use crate::cells::cell::Cell;
 use crate::error::{Away, Error};

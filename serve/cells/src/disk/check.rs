@@ -9,8 +9,7 @@ use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::path::Path;
 
-use webstrata_layers::store::manifest::{PartitionEntry, RowEntry};
-use webstrata_layers::{Store, Uid};
+use webstrata_layers::{PartitionEntry, RowEntry, Store, Uid};
 
 use crate::cells::cell::{Cell, Content};
 use crate::error::Error;

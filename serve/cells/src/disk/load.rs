@@ -19,10 +19,9 @@ use std::cell::{Cell, RefCell};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use webstrata_layers::key;
 use webstrata_layers::read::scan;
-use webstrata_layers::store::manifest::{PartitionEntry, RowEntry};
-use webstrata_layers::{Draft, Layer, Store, Uid};
+use webstrata_layers::record::key::key;
+use webstrata_layers::{Draft, Layer, PartitionEntry, RowEntry, Store, Uid};
 
 use crate::cells::cell::{self, Content};
 use crate::error::Error;
@@ -222,8 +221,7 @@ mod tests {
     use super::*;
     use crate::links::encoding::STRATA;
     use crate::numbers::{Node, Number};
-    use webstrata_layers::record::status::{Status, StatusChange};
-    use webstrata_layers::{InLinks, Page, RangeLength};
+    use webstrata_layers::{InLinks, Page, RangeLength, Status, StatusChange};
 
     /// The sections of a cell with one page that links to itself, and its content.
     fn made() -> ([Vec<u8>; SECTIONS], Content) {

@@ -14,9 +14,7 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use webstrata_layers::location::{draft, regular};
-use webstrata_layers::store::manifest::{PartitionEntry, RowEntry};
-use webstrata_layers::{Draft, Store};
+use webstrata_layers::{Draft, PartitionEntry, RowEntry, Store, regular};
 
 use crate::cells::cell::Cell;
 use crate::disk::load::{self, Options};
@@ -63,7 +61,7 @@ impl Shelf {
             Err(std::fs::TryLockError::Error(error)) => return Err(failed(error)),
         }
         for row in rows_in(&directory).map_err(failed)? {
-            draft::clear(&row).map_err(failed)?;
+            Draft::clear(&row).map_err(failed)?;
             match std::fs::remove_dir(&row) {
                 Err(error) if error.kind() != ErrorKind::DirectoryNotEmpty => return Err(failed(error)),
                 _ => {}

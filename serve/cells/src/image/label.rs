@@ -2,8 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use webstrata_layers::store::manifest::{PartitionEntry, RowEntry};
-use webstrata_layers::{Layer, RangeLength, Store, Uid};
+use webstrata_layers::{Layer, PartitionEntry, RangeLength, RowEntry, Store, Uid};
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::error::Error;

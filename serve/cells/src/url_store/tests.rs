@@ -4,8 +4,7 @@ use super::*;
 use crate::bench::Random;
 use crate::error::UrlsError;
 use proptest::prelude::*;
-use webstrata_layers::key;
-use webstrata_layers::url_of_key;
+use webstrata_layers::record::key::{key, url_of_key};
 
 fn image(keys: &[Vec<u8>], options: Options) -> Vec<u8> {
     encode::<UrlsError>(|each| keys.iter().try_for_each(|key| each(key)), options).unwrap()

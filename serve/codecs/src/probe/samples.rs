@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use webstrata_layers::key;
+use webstrata_layers::record::key::key;
 use webstrata_layers::{Change, InLinks, Page, RangeLength, Uid};
 
 use crate::codec::{self, CodecTag};

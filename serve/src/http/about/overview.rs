@@ -8,8 +8,8 @@ use axum::Json;
 use axum::extract::{RawQuery, State};
 use tonic::Status;
 use webstrata_layers::answers::contents::{CommittedEpoch, Contents, EpochCounts};
-use webstrata_layers::store::log::{Committed, log};
-use webstrata_layers::store::overview::Overview;
+use webstrata_layers::log::{Committed, log};
+use webstrata_layers::overview::Overview;
 use webstrata_layers::{Error, Store};
 
 use crate::cluster::blocking;

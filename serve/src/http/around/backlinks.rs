@@ -1,5 +1,5 @@
 //! `/v1/backlinks`: the pages that link to a URL, a host or a domain, and since when.
-//! [`webstrata_layers::record::backlink`] has the rule.
+//! `record::backlink` of `webstrata_layers` has the rule.
 //!
 //! The series counts all rows; the table has the rows with an event in an interval, up to `limit`. Periods are columns,
 //! so that a picture of many years is small. With `source`, the answer is as if the store had no other pages. Cost: the
@@ -13,8 +13,7 @@ use axum::extract::{RawQuery, State};
 use tonic::Status;
 use webstrata_layers::answers::Day;
 use webstrata_layers::answers::backlinks as answers;
-use webstrata_layers::questions::backlinks::referrers::ROWS_MAX;
-use webstrata_layers::{Event, Match, Order, Ranking, Uid, Unit};
+use webstrata_layers::{Event, Match, Order, Ranking, Referrers, Uid, Unit};
 use webstrata_url::{domain_of, is_name};
 
 use crate::clerk::{BacklinkAnswer, BacklinkQuestion, Pinned};
@@ -67,7 +66,7 @@ const ORDER: Parameter = words(
 )
 .example(&["most"]);
 const LIMIT: Parameter =
-    number("limit", "The most rows in the answer. 0: as many as one answer may have.", 0, ROWS_MAX)
+    number("limit", "The most rows in the answer. 0: as many as one answer may have.", 0, Referrers::ROWS_MAX)
         .default(200)
         .example(&["1"]);
 pub(in crate::http) const BACKLINKS: Call = call::<answers::Backlinks>(

@@ -9,7 +9,6 @@ use axum::Json;
 use axum::extract::{RawQuery, State};
 use webstrata_layers::answers::Day;
 use webstrata_layers::answers::deaths as answers;
-use webstrata_layers::questions::deaths::{LINKERS_MAX, ROWS_MAX, rows_max};
 use webstrata_layers::{
     DeadPage, DeathSearch, DeathsAsked, Linkers, Match, Order, RangeLength, Status as Code, StillLinking, Uid,
 };
@@ -50,14 +49,18 @@ const LIMIT: Parameter = number(
     "The most rows in the answer. 0: as many as one answer may have. An answer names at most 100,000 pages, so with \
         linkers it may have fewer rows.",
     0,
-    ROWS_MAX,
+    DeathSearch::ROWS_MAX,
 )
 .default(100)
 .example(&["1"]);
-const LINKERS: Parameter =
-    number("linkers", "Names so many of the pages that link to each page at their latest capture.", 0, LINKERS_MAX)
-        .default(0)
-        .example(&["3"]);
+const LINKERS: Parameter = number(
+    "linkers",
+    "Names so many of the pages that link to each page at their latest capture.",
+    0,
+    DeathSearch::LINKERS_MAX,
+)
+.default(0)
+.example(&["3"]);
 pub(in crate::http) const DEATHS: Call = call::<answers::Deaths>(
     "deaths",
     "Pages that died, with the statuses that ended them, and how many pages still link to them.",
@@ -96,7 +99,7 @@ pub(in crate::http) async fn deaths(
     let order = params.word::<Order>("order")?;
     let interval = params.interval()?.unwrap_or((i64::MIN, i64::MAX));
     let linkers_max = usize::try_from(params.number("linkers")?.unwrap_or(0)).unwrap_or(usize::MAX);
-    let limit = rows_max(params.limit()?, linkers_max);
+    let limit = DeathSearch::rows_max(params.limit()?, linkers_max);
     let pinned = pinned(&shared, start.epoch).await?;
     let pages = match url {
         None => std::iter::once(Uid(0)..Uid(pinned.len())).collect(),

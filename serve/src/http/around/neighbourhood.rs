@@ -1,4 +1,4 @@
-//! `/v1/neighbourhood`: the pages around a page over time ([`webstrata_layers::questions::neighbourhood`] has the
+//! `/v1/neighbourhood`: the pages around a page over time (`questions::neighbourhood` of `webstrata_layers` has the
 //! rule).
 //!
 //! Links are columns with indexes into `nodes`, so that a picture for all dates is one small answer. Links of a node to
@@ -7,10 +7,8 @@
 use axum::Json;
 use axum::extract::{RawQuery, State};
 use webstrata_layers::answers::around as answers;
-use webstrata_layers::questions::neighbourhood::NODES_MAX;
-use webstrata_layers::questions::neighbourhood::folding::Groups;
 use webstrata_layers::record::key::host_of;
-use webstrata_layers::{Grain, NeighbourhoodQuestion};
+use webstrata_layers::{Grain, Groups, NeighbourhoodQuestion, NeighbourhoodSearch};
 use webstrata_url::domain_of;
 
 use crate::http::describe::{Call, call};
@@ -34,15 +32,16 @@ const FOLD: Parameter = number(
     "fold",
     "If the unit has more nodes than this, a coarser one: the finest with at most so many, or domains.",
     1,
-    NODES_MAX,
+    NeighbourhoodSearch::NODES_MAX,
 )
 .example(&["300"]);
 const AT: Parameter =
     text("at", "Only links that stand at this time, or of which that is unknown; a short time means its last second.")
         .example(&["20060515"]);
-const LIMIT: Parameter = number("limit", "Nodes, at most. 0: as many as one answer may have.", 0, NODES_MAX)
-    .default(10_000)
-    .example(&["100"]);
+const LIMIT: Parameter =
+    number("limit", "Nodes, at most. 0: as many as one answer may have.", 0, NeighbourhoodSearch::NODES_MAX)
+        .default(10_000)
+        .example(&["100"]);
 const HOPS: Parameter = number("hops", "Rings around the page.", 1, 2).default(2).example(&["1"]);
 pub(in crate::http) const NEIGHBOURHOOD: Call = Call {
     about: Some(

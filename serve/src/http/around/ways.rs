@@ -3,7 +3,6 @@
 use axum::Json;
 use axum::extract::{RawQuery, State};
 use webstrata_layers::answers::around as answers;
-use webstrata_layers::questions::ways::{LINKS, LINKS_MAX, WAYS as WAYS_SHOWN, WAYS_MAX};
 use webstrata_layers::{AsOf, Uid, WaySearch};
 
 use crate::clerk::Texts;
@@ -21,10 +20,11 @@ const PAGE: Parameter = text("url", "The page. Without a scheme, the one that th
 const TARGET: Parameter = text("target", "The page at the end.").required().example(&["http://b.example/"]);
 const AT: Parameter =
     text("at", "Only links that stand at this time; a short time means its last second.").example(&["20060515"]);
-const HOPS: Parameter =
-    number("hops", "Links of a way, at most.", 1, LINKS_MAX as u64).default(LINKS as u64).example(&["2"]);
-const LIMIT: Parameter = number("limit", "Ways, at most. 0: as many as one answer may have.", 0, WAYS_MAX)
-    .default(WAYS_SHOWN)
+const HOPS: Parameter = number("hops", "Links of a way, at most.", 1, WaySearch::LINKS_MAX as u64)
+    .default(WaySearch::LINKS as u64)
+    .example(&["2"]);
+const LIMIT: Parameter = number("limit", "Ways, at most. 0: as many as one answer may have.", 0, WaySearch::WAYS_MAX)
+    .default(WaySearch::WAYS)
     .example(&["1"]);
 pub(in crate::http) const WAYS: Call = call::<answers::Ways>(
     "ways",
@@ -40,7 +40,7 @@ pub(in crate::http) async fn ways(
     let params = Params::of(query.as_deref(), WAYS.parameters)?;
     let (url, target) = (params.required("url")?, params.required("target")?);
     let at = params.time("at", true)?.unwrap_or(i64::MAX);
-    let hops = params.number("hops")?.unwrap_or(LINKS.into());
+    let hops = params.number("hops")?.unwrap_or(WaySearch::LINKS.into());
     let (hops, limit) = (usize::try_from(hops).unwrap_or(usize::MAX), params.limit()?);
     let pinned = pinned(&shared, params.epoch()?).await?;
     let ((url, from), (target, to)) = tokio::try_join!(find(&pinned, url), find(&pinned, target))?;

@@ -1,5 +1,5 @@
 //! `/v1/changed`: links of a page that were gained and lost between two dates, or pages that began or ceased to link to
-//! a URL. [`webstrata_layers::questions::changed`] has the rule.
+//! a URL. `questions::changed` of `webstrata_layers` has the rule.
 //!
 //! Changes are in order of the UID of the link, each once. Cost: for each part of the answer, the links at both dates;
 //! with in-links, the captures of the sources in the answer. Memory: the UIDs of both dates, and one batch.
@@ -8,9 +8,7 @@ use axum::Json;
 use axum::extract::{RawQuery, State};
 use webstrata_layers::answers::Time;
 use webstrata_layers::answers::links::{self as answers, ChangedLink};
-use webstrata_layers::questions::Way;
-use webstrata_layers::questions::changed::LinkChange;
-use webstrata_layers::{Batch, Changed, Failures, Uid};
+use webstrata_layers::{Batch, Changed, Failures, LinkChange, Uid, Way};
 
 use crate::http::answer::{Answer, Value};
 use crate::http::describe::{Call, call};

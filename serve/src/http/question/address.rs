@@ -3,8 +3,7 @@
 //! these URLs.
 
 use tonic::Status;
-use webstrata_layers::Uid;
-use webstrata_layers::read::spellings::only_captured;
+use webstrata_layers::{Uid, only_captured};
 use webstrata_url::other_spellings;
 
 use crate::clerk::Pinned;

@@ -1,7 +1,6 @@
 //! The parameters that several paths have.
 
-use webstrata_layers::questions::Way;
-use webstrata_layers::{Failures, Match, Precision, RangeLength};
+use webstrata_layers::{Failures, Match, Precision, RangeLength, Way};
 
 use super::parameter::{Parameter, flag, number, numbers, text, texts, words, words_of};
 

@@ -6,10 +6,9 @@
 use std::ops::RangeInclusive;
 
 use tonic::Status;
-use webstrata_layers::Word;
 use webstrata_layers::read::question::limited;
-use webstrata_layers::record::time::text::counts_from_now;
 use webstrata_layers::{AsOf, Failures, Window, interval, parse_age, parse_time};
+use webstrata_layers::{Word, counts_from_now};
 
 use super::parameter::{Parameter, Shape};
 use crate::http::caching::of_clock;
@@ -253,7 +252,7 @@ mod tests {
 
     use super::super::parameter::number as number_of;
     use super::super::parameters::{AT, COUNT, DIRECTION, EPOCH, FAILURES, FROM, MAX_AGE, TO, UIDS, URL};
-    use webstrata_layers::questions::Way;
+    use webstrata_layers::Way;
 
     const KNOWN: &[Parameter] = &[
         URL,

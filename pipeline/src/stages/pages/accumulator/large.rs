@@ -12,7 +12,7 @@ use crate::Error;
 use crate::stages::ingest::known_links::hash_of;
 use crate::stages::pages::accumulator::AccumulatedPage;
 use webstrata_engine::{Scratch, Sorter, wire};
-use webstrata_layers::record::presence::Change;
+use webstrata_layers::Change;
 
 /// The links of a page on disk, with captures by number; see the head of this file.
 pub(crate) struct LargeAccumulator {

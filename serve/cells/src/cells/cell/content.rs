@@ -5,9 +5,7 @@
 //! Memory: one record. Cost: a decode of the whole cell.
 
 use webstrata_layers::read::scan;
-use webstrata_layers::record::status::StatusChange;
-use webstrata_layers::store::manifest::PartitionEntry;
-use webstrata_layers::{Change, InLinks, Page, Store, Uid};
+use webstrata_layers::{Change, InLinks, Page, PartitionEntry, StatusChange, Store, Uid};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::Cell;
