@@ -10,6 +10,8 @@
 //!
 //! Every long call lets other threads of Python run, and ends soon after Ctrl-C.
 
+#![cfg(feature = "extension")]
+
 mod command;
 mod failed;
 mod graph;

@@ -31,7 +31,7 @@ const EQUALS: [(&str, &str); 6] = [
     ("tests/tests", "a file for each promise of the whole"),
 ];
 /// The crates of the workspace that each crate may import: only crates below it.
-const BELOW: [(&str, &[&str]); 11] = [
+const BELOW: [(&str, &[&str]); 12] = [
     ("datasets/url", &[]),
     ("datasets", &["url"]),
     ("layers", &[]),
@@ -42,6 +42,7 @@ const BELOW: [(&str, &[&str]); 11] = [
     ("serve/codecs", &["cells", "layers"]),
     ("serve", &["cells", "layers", "url"]),
     ("jobs", &["analysis", "cells", "codecs", "datasets", "engine", "layers", "pipeline", "serve", "url"]),
+    ("python", &["engine", "layers", "tests"]),
     ("tests", &["analysis", "cells", "codecs", "datasets", "engine", "layers", "pipeline", "serve", "url"]),
 ];
 
