@@ -414,7 +414,8 @@ def watched(places, crawls):
         return places.start("watch", place, "top", "--k", 20, "--out", tables(place), "--interval", "0.05", *more)
 
     def written():
-        return places.keys("watches/top.json") and first_value(places.object("watches/top.json"))["epoch"]
+        last = places.keys("watches/top.json") and first_value(places.object("watches/top.json"))["epoch"]
+        return last and last["epoch"]
 
     for place in (places.directory, places.objects_at):
         places.build(place, crawls[0])
