@@ -23,16 +23,16 @@
 //!
 //! A line gives one link, from `via` to its URL. The letter `L` is a link of a page, and `R` is a redirect of `via`
 //! (`Location` or meta refresh). `E`, `I`, `P`, `M`, `S` and `X` are no links of pages. With `via`, the reader gives
-//! these links to the last capture of `via` that the log has before the line: a crawler finds a link in a page that it
-//! has just fetched. The time of the line itself would be wrong. It would make a capture that nobody made, with one
+//! these links to the last capture of `via` before the line that is a page or a redirect: a crawler finds a link in what
+//! it has just fetched. The time of the line itself would be wrong. It would make a capture that nobody made, with one
 //! link only, so that every link would seem to end with the next one. A link is therefore one more capture of `via`
 //! with the time and the status of its own line. The captures of one URL and second are joined later, with all links.
 //!
 //! The links of a log are a spanning forest: a URL is in the log once, with the first page that linked to it. All other
 //! links to the URL are missing. A page from which nothing was found first has unknown links.
 //!
-//! Links from pages that are not in the log before the line count as [`Finding::UnusedLinks`]. So do the links of
-//! duplicates, whose original may have more links in the WARC files.
+//! Links count as [`Finding::UnusedLinks`] if the log has no page or redirect of `via` before the line, or if that is a
+//! duplicate. The original of a duplicate may have more links in the WARC files.
 //!
 //! Damage: lines with fewer than 10 columns, statuses that are no numbers, times that are no dates.
 //!
