@@ -22,8 +22,8 @@
 //! | `N` | key | not used: a key has lost the case and the scheme of its URL |
 //!
 //! A URL or a key may have spaces. Words that are too many belong to the key if they are before the time, else to the
-//! URL. Damage: lines with other numbers of words, times and statuses that are no numbers. Sources: the sources of pywb
-//! (`warcserver/index/cdxobject.py`), OutbackCDX, and NetarchiveSuite.
+//! URL. Damage: lines with other numbers of words, and words in the place of a time or a status that cannot be read.
+//! Sources: the code of pywb (`warcserver/index/cdxobject.py`), OutbackCDX, and NetarchiveSuite.
 
 use super::entry::{Damage, Entry, Form, IndexReader, Words};
 use super::{is_netarchive_cdx, status_or_none};

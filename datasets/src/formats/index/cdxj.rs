@@ -4,16 +4,17 @@
 //! |---|---|---|
 //! | URL | `url`, `u`, `original`, `original_uri` | required: the key has lost the case and the scheme of its URL |
 //! | time | second word; in an object alone `timestamp`, `ts`, `t` | 14 digits, or 17 with milliseconds |
-//! | type | `mime`, `mimetype`, `mime_type`, `m` | `mime-detected` if there is no other |
+//! | type | `mime`, `mimetype`, `mime_type`, `m` | otherwise `mime-detected` |
 //! | status | `status`, `statuscode`, `status_code`, `s` | text or number |
 //! | digest | `digest`, `d` | |
 //! | redirect | `redirect` | the target, as Common Crawl writes it |
 //!
-//! The names are those of pywb, cdxj-indexer, warcio.js, Common Crawl, ipwb and OutbackCDX. Other fields are passed
-//! over. The first of several names with a text counts. Lines that begin with `!` or `@` are about the file.
+//! pywb, cdxj-indexer, warcio.js, Common Crawl, ipwb and OutbackCDX write these names. The reader passes over other
+//! fields. If an object has several names of a field, the first one with a text counts. Lines that begin with `!` or
+//! `@` describe the file.
 //!
-//! Damage: lines without an object or with a broken object ([`Finding::BadJson`]), and times that are no dates. Old
-//! files of ipwb have no URLs. [`super::kind`] names such a file, and no reader reads it.
+//! Damage: lines without an object or with a broken object ([`Finding::BadJson`]), and bad dates. Old files of ipwb
+//! have no URLs. [`super::kind`] recognizes such a file, and the file is not read.
 
 use super::entry::{Damage, Entry, Form, IndexReader, known, short};
 use super::is_digits;

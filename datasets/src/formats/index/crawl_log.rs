@@ -22,11 +22,13 @@
 //! # Links
 //!
 //! A line gives one link, from `via` to its URL. The letter `L` is a link of a page, and `R` is a redirect of `via`
-//! (`Location` or meta refresh). `E`, `I`, `P`, `M`, `S` and `X` are no links of pages. With `via`, the reader gives
-//! these links to the last capture of `via` before the line that is a page or a redirect: a crawler finds a link in what
-//! it has just fetched. The time of the line itself would be wrong. It would make a capture that nobody made, with one
-//! link only, so that every link would seem to end with the next one. A link is therefore one more capture of `via`
-//! with the time and the status of its own line. The captures of one URL and second are joined later, with all links.
+//! (`Location` or meta refresh). The reader leaves out all other letters: embeds, guesses from scripts, forms.
+//!
+//! With [`LinkKinds::via`], a link belongs to the last page or redirect at `via` before the line, because a crawler
+//! finds links in pages that the crawler has just fetched. The reader returns the link as one more capture of `via`,
+//! with the time and the status of the line of `via`. The pipeline joins the captures of a URL in one second, and keeps
+//! all their links. The time of the line with the link would be wrong: nobody captured `via` then, and each such capture
+//! would end the links of the capture before.
 //!
 //! The links of a log are a spanning forest: a URL is in the log once, with the first page that linked to it. All other
 //! links to the URL are missing. A page from which nothing was found first has unknown links.
@@ -34,7 +36,7 @@
 //! Links count as [`Finding::UnusedLinks`] if the log has no page or redirect of `via` before the line, or if that is a
 //! duplicate. The original of a duplicate may have more links in the WARC files.
 //!
-//! Damage: lines with fewer than 10 columns, statuses that are no numbers, times that are no dates.
+//! Damage: lines with fewer than 10 columns, and columns in the place of a status or a time that cannot be read.
 //!
 //! Memory: with `via`, the times of up to twice [`TABLE_PAGES_MAX`] pages, 50 MiB. The pages before them are forgotten.
 //! Source: `UriProcessingFormatter.java` and `Hop.java` of Heritrix 3.
@@ -138,7 +140,7 @@ fn annotation<'a>(annotations: &'a str, begin: &str) -> Option<&'a str> {
     }
 }
 
-/// The most pages of one of the two tables: as many as 2^20 places hold, of 25 bytes each.
+/// The most pages in one of the two tables. Such a table has 2^20 places with 25 bytes each.
 const TABLE_PAGES_MAX: usize = (1 << 20) / 8 * 7;
 
 /// The links from pages before to URLs of the log.
@@ -148,7 +150,7 @@ struct ViaLinks {
     pages: HashMap<u64, Page>,
     /// The pages before them.
     older: HashMap<u64, Page>,
-    /// The link of the line at hand: its page, with the URLs of both.
+    /// The page with the link of the line at hand. The URLs of the page and of the link follow.
     next: Option<Page>,
     from: String,
     to: String,

@@ -1,13 +1,13 @@
-//! What the line of an index says of one capture, the same for every form of index.
+//! Turns the fields of an index line into a capture, by one rule for all forms of indexes.
 //!
-//! A form ([`Form`]) finds the fields of a line. This module decides what the fields mean:
+//! A form ([`Form`]) finds the fields of a line. This module decides their meaning:
 //!
 //! | line | result |
 //! |---|---|
 //! | URL `dns:`, `filedesc:`, `warcinfo:`; type `warc/KIND` except `warc/revisit` | no capture, counted by its kind |
 //! | type `warc/revisit` | a revisit; a status of the line decides as in [`crate::capture::meaning`] |
-//! | status 200 or none, and a type that is not HTML | no capture: [`Finding::NotHtml`] |
-//! | status 200 or none, and HTML or no type | a capture; its links are unknown |
+//! | status 200 or unknown, and a type that is not HTML | no capture: [`Finding::NotHtml`] |
+//! | status 200 or unknown, and HTML or no type | a capture; its links are unknown |
 //! | any other final status | a capture without links, except the target of a redirect |
 //! | any other status | no capture: [`Finding::OtherStatus`] |
 //!
@@ -25,7 +25,7 @@ use crate::{Capture, CaptureReader, Digest, Error, Finding, Revisit, Tally};
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// The fields of a line, as they are spelt. A field that is empty or `-` is unknown.
+/// The fields of a line, in the spelling of the line. A field that is empty or `-` is unknown.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Entry<'a> {
     pub(super) url: Cow<'a, str>,
@@ -44,7 +44,7 @@ pub(super) type Damage = (Finding, String);
 
 /// A form of index lines.
 pub(super) trait Form: Send {
-    /// How a line counts whose fields are missing or cannot be understood.
+    /// The finding for a line if a field is missing or cannot be understood.
     const DAMAGE: Finding;
 
     /// Finds the fields of a line that is not blank; `None` if the line is about the file.
@@ -112,7 +112,7 @@ impl Entry<'_> {
     /// The status as a number; `None` if it is unknown.
     ///
     /// # Errors
-    /// The text is no number.
+    /// The text is not a number.
     pub(super) fn code(&self) -> Result<Option<i64>, String> {
         let code = |text: &str| text.parse().map_err(|_| format!("status: {}", short(text)));
         known(&self.status).map(code).transpose()
