@@ -2,7 +2,7 @@
 //!
 //! - Records of crawlers: `warc`, `arc` and `wat`, which share `record`, `http` and the rules of `document`.
 //! - Tables of captures or links: `jsonl`, `links_file`, `aut_csv`, `lga`, `tables`.
-//! - Files that are recognized and not read: `index`.
+//! - Indexes and logs that say which captures there are, and not their links: `index`.
 
 pub(crate) mod arc;
 pub(crate) mod aut_csv;

@@ -15,7 +15,7 @@ use webstrata_url::canonical;
 
 use crate::{Base, Capture, Fingerprint, Form, Interner, LinkKinds, Tally, URL_BYTES, reader};
 
-const ALL_KINDS: LinkKinds = LinkKinds { anchors: true, redirects: true, embeds: true, outlinks: true };
+const ALL_KINDS: LinkKinds = LinkKinds { anchors: true, redirects: true, embeds: true, outlinks: true, via: true };
 
 /// Reads bytes as a crawl file, in the format and with the compression that they show. Returns the number of links.
 ///

@@ -9,10 +9,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use crate::files::compressed::{Lines, Notes, Text};
+use crate::files::compressed::{Lines, MemberLines, Notes, Text};
 use crate::files::hashed::{DigestCell, Hashed};
 use crate::formats::arc::ArcReader;
 use crate::formats::document::Documents;
+use crate::formats::index::{cdx, cdxj, crawl_log};
 use crate::formats::warc::WarcReader;
 use crate::generate::Generator;
 use crate::input::{Input, InputSplit};
@@ -55,11 +56,13 @@ pub struct LinkKinds {
     pub embeds: bool,
     /// Heritrix `outlink:` lines of `metadata` records.
     pub outlinks: bool,
+    /// Pages of a Heritrix crawl log, each to the URLs that were found first there: one link for each URL of the log.
+    pub via: bool,
 }
 
 impl Default for LinkKinds {
     fn default() -> Self {
-        LinkKinds { anchors: true, redirects: false, embeds: false, outlinks: false }
+        LinkKinds { anchors: true, redirects: false, embeds: false, outlinks: false, via: false }
     }
 }
 
@@ -284,6 +287,9 @@ pub(crate) fn read(
         Format::Lga => crate::formats::lga::open(Box::new(Lines(text)), path),
         Format::AutCsv => crate::formats::aut_csv::open(Box::new(Lines(text)), path),
         Format::LinksFile => crate::formats::links_file::open(Box::new(Lines(text)), path),
+        Format::Cdx => cdx::open(Box::new(MemberLines::new(text)), path, kinds.redirects),
+        Format::Cdxj => cdxj::open(Box::new(MemberLines::new(text)), path, kinds.redirects),
+        Format::CrawlLog => crawl_log::open(Box::new(MemberLines::new(text)), path, kinds),
         Format::NotRead(finding, detail) => {
             Box::new(NotRead { path: path.to_owned(), report: Some((finding, detail)) })
         }

@@ -41,7 +41,7 @@ pub enum Finding {
     BadPageUrl,
     /// A file that may hold captures, in a form that is not read.
     UnreadFile,
-    /// A file that lists captures without links: CDX, CDXJ, a crawl log.
+    /// A file about captures that gives none: a ZipNum index, a list of pages, a crawl log of Browsertrix.
     IndexFile,
     /// A file that is not a crawl file.
     OtherFile,
@@ -49,7 +49,8 @@ pub enum Finding {
     OtherRecord,
     /// A retrieval without a final status. Final statuses are 200 to 999.
     OtherStatus,
-    /// A capture with links that do not count: its status is not 200, or it is a revisit.
+    /// A capture with links that do not count: its status is not 200, or it is a revisit. In a crawl log, a link from a
+    /// page that is not in the log before the link.
     UnusedLinks,
     /// A document that is not HTML.
     NotHtml,

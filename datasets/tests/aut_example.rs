@@ -14,7 +14,7 @@ use shared::shared;
 use url::Url;
 use webstrata_datasets::{Capture, LinkKinds};
 
-const OUTLINKS: LinkKinds = LinkKinds { anchors: false, redirects: false, embeds: false, outlinks: true };
+const OUTLINKS: LinkKinds = LinkKinds { anchors: false, redirects: false, embeds: false, outlinks: true, via: false };
 
 /// The http(s) link without its fragment.
 #[cfg(test)]

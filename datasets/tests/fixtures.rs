@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use reading::read_all;
 use webstrata_datasets::{Capture, Content, Finding, LinkKinds, Profile, Tally};
 
-const ALL: LinkKinds = LinkKinds { anchors: true, redirects: true, embeds: true, outlinks: true };
+const ALL: LinkKinds = LinkKinds { anchors: true, redirects: true, embeds: true, outlinks: true, via: true };
 const START: i64 = 1_577_836_800; // 2020-01-01
 
 #[cfg(test)]

@@ -50,7 +50,7 @@ fn other_files_count_once() {
         ("zip", b"PK\x03\x04rest", Finding::OtherFile),
         ("wacz", b"PK\x03\x04 archive/data.warc.gz", Finding::UnreadFile),
         ("gz", b"\x1f\x8b", Finding::OtherFile),
-        ("cdx", b" CDX N b a\n", Finding::IndexFile),
+        ("idx", b"com,example)/ 20140127171200\tpart\t0\t275\t1\n", Finding::IndexFile),
     ] {
         let path = top.join(name);
         std::fs::write(&path, bytes).unwrap();

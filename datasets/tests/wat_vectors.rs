@@ -10,7 +10,7 @@ use reading::read_all;
 use shared::shared;
 use webstrata_datasets::LinkKinds;
 
-const ALL: LinkKinds = LinkKinds { anchors: true, redirects: true, embeds: true, outlinks: true };
+const ALL: LinkKinds = LinkKinds { anchors: true, redirects: true, embeds: true, outlinks: true, via: true };
 const ANCHORS: [&str; 4] = ["A@/href", "AREA@/href", "FRAME@/src", "IFRAME@/src"];
 
 #[test]

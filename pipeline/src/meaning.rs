@@ -120,8 +120,9 @@ impl Meaning {
 
 /// Returns the names on the command line of the kinds that count; `none` if no kind counts.
 fn names(kinds: LinkKinds) -> Vec<&'static str> {
-    let LinkKinds { anchors, redirects, embeds, outlinks } = kinds;
-    let all = [("anchors", anchors), ("redirects", redirects), ("embeds", embeds), ("outlinks", outlinks)];
+    let LinkKinds { anchors, redirects, embeds, outlinks, via } = kinds;
+    let all =
+        [("anchors", anchors), ("redirects", redirects), ("embeds", embeds), ("outlinks", outlinks), ("via", via)];
     let names: Vec<_> = all.into_iter().filter(|(_, counts)| *counts).map(|(name, _)| name).collect();
     if names.is_empty() { vec!["none"] } else { names }
 }
@@ -133,6 +134,7 @@ fn kinds_of(text: &str) -> Option<LinkKinds> {
         redirects: has("redirects"),
         embeds: has("embeds"),
         outlinks: has("outlinks"),
+        via: has("via"),
     };
     (names(kinds).join(",") == text).then_some(kinds)
 }
@@ -142,11 +144,12 @@ mod tests {
     use super::*;
 
     fn all_kinds() -> impl Iterator<Item = LinkKinds> {
-        (0..16).map(|bits| LinkKinds {
+        (0..32).map(|bits| LinkKinds {
             anchors: bits & 1 != 0,
             redirects: bits & 2 != 0,
             embeds: bits & 4 != 0,
             outlinks: bits & 8 != 0,
+            via: bits & 16 != 0,
         })
     }
 

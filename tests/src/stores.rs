@@ -373,7 +373,7 @@ pub fn store_with_removal(store: &Path, seed: u64) -> Oracle {
         fs::write(&input, lines.join("\n") + "\n").expect("a store");
         let mut options = options(store, vec![input.clone()]);
         options.update = store.exists();
-        let redirects = LinkKinds { anchors: true, redirects: true, embeds: false, outlinks: false };
+        let redirects = LinkKinds { anchors: true, redirects: true, embeds: false, outlinks: false, via: false };
         options.kinds = (!options.update).then_some(redirects);
         options.partition_urls = (!options.update).then_some(30);
         build(&options, &Progress::default()).expect("a store");

@@ -94,7 +94,7 @@ fn sound(store: &Path) {
 }
 
 /// Captures of redirects have one link, which is the target of the redirect.
-const REDIRECTS: LinkKinds = LinkKinds { anchors: true, redirects: true, embeds: false, outlinks: false };
+const REDIRECTS: LinkKinds = LinkKinds { anchors: true, redirects: true, embeds: false, outlinks: false, via: false };
 
 fn add(store: &Path, lines: &str, workers: usize, with_removed: bool) {
     let path = store.with_file_name("lines.jsonl");

@@ -7,7 +7,7 @@
 //! Damage: if a member cannot be decoded, the reader notes the offset, keeps the text decoded so far, and continues at
 //! the next plausible member header. The text has a *break* at this position: [`Text::fill_buf`] returns nothing until
 //! the caller calls [`Text::resume`]. A record that the damage cuts off therefore does not swallow the next record.
-//! [`Lines`] reads across breaks.
+//! [`Lines`] and [`MemberLines`] read across breaks.
 //!
 //! Time: linear. Input of a broken member is decoded a second time, up to the file's size so far plus
 //! [`KEPT_BYTES_MAX`] in total ([`Text::broken`]).
@@ -111,6 +111,8 @@ pub(crate) struct Text {
     notes: Notes,
     /// Bytes of input that were looked at again after damage.
     looked_again: u64,
+    /// Whether the file is in the blocked form of gzip (BGZF), whose members end anywhere in the text.
+    is_blocked: bool,
 }
 
 impl Text {
@@ -132,6 +134,7 @@ impl Text {
             breaks: VecDeque::new(),
             notes: Notes::default(),
             looked_again: 0,
+            is_blocked: false,
         };
         text.need(4)?;
         let head = text.unread_input();
@@ -161,6 +164,18 @@ impl Text {
             Some(&(position, offset)) => (offset, self.position.saturating_sub(position)),
             None => (0, self.position),
         }
+    }
+
+    /// Whether a gzip member begins at the next byte, and the number of bytes up to the next member, as far as the text
+    /// is decoded. Members of a blocked file and zstd frames do not end at lines, so that there are none. Forgets
+    /// earlier members.
+    fn member(&mut self) -> (bool, usize) {
+        if self.is_blocked || !matches!(self.coding, Coding::Gzip { .. }) {
+            return (false, usize::MAX);
+        }
+        let is_begun = self.offsets().1 == 0;
+        let next = self.members.get(1).map(|&(position, _)| position - self.position);
+        (is_begun, next.and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(usize::MAX))
     }
 
     /// The next `len` bytes or more; fewer only before a break or the end.
@@ -349,6 +364,51 @@ impl BufRead for Lines {
 
     fn consume(&mut self, len: usize) {
         self.0.consume(len);
+    }
+}
+
+/// As [`Lines`], for indexes: the end of a gzip member ends a line, too. The last line of a ZipNum block may lack its
+/// line feed. Where a member ends inside a line, [`BufRead::fill_buf`] returns nothing once, as at an end, and goes on.
+pub(crate) struct MemberLines {
+    text: Text,
+    /// The byte before the next one.
+    last: u8,
+    /// Whether the end of the line before the next byte was shown.
+    is_ended: bool,
+}
+
+impl MemberLines {
+    pub(crate) fn new(text: Text) -> Self {
+        MemberLines { text, last: b'\n', is_ended: false }
+    }
+}
+
+impl Read for MemberLines {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let len = self.fill_buf()?.read(bytes)?;
+        self.consume(len);
+        Ok(len)
+    }
+}
+
+impl BufRead for MemberLines {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        while self.text.fill_buf()?.is_empty() && self.text.resume() {}
+        let (is_begun, bytes) = self.text.member();
+        if is_begun && self.last != b'\n' && !self.is_ended {
+            self.is_ended = true;
+            return Ok(&[]);
+        }
+        let text = self.text.fill_buf()?;
+        Ok(&text[..text.len().min(bytes)])
+    }
+
+    fn consume(&mut self, len: usize) {
+        if let Some(&last) = len.checked_sub(1).and_then(|last| self.text.out.get(self.text.start + last)) {
+            self.last = last;
+            self.is_ended = false;
+        }
+        self.text.consume(len);
     }
 }
 

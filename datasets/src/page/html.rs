@@ -331,7 +331,7 @@ pub(crate) fn trim(value: &str) -> &str {
 mod tests {
     use super::*;
 
-    const ALL: LinkKinds = LinkKinds { anchors: true, redirects: true, embeds: true, outlinks: false };
+    const ALL: LinkKinds = LinkKinds { anchors: true, redirects: true, embeds: true, outlinks: false, via: false };
 
     fn found(document: &str, kinds: LinkKinds, xhtml: bool) -> (Vec<String>, String) {
         let mut capture = Capture::default();

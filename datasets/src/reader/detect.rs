@@ -6,6 +6,7 @@
 
 use crate::Finding;
 use crate::files::head::Head;
+use crate::formats::index::Kind;
 use crate::formats::{arc, aut_csv, index, jsonl, lga, links_file, warc};
 use memchr::memmem;
 
@@ -23,6 +24,10 @@ pub(crate) enum Format {
     AutCsv,
     /// Links as text.
     LinksFile,
+    Cdx,
+    Cdxj,
+    /// A crawl log of Heritrix.
+    CrawlLog,
     /// A file that is not read: how it counts, and a description.
     NotRead(Finding, &'static str),
 }
@@ -41,7 +46,12 @@ pub(crate) fn format(head: &[u8]) -> Format {
         return Format::NotRead(finding, name);
     }
     if let Some(kind) = index::kind(&head) {
-        return Format::NotRead(Finding::IndexFile, kind);
+        return match kind {
+            Kind::Cdx => Format::Cdx,
+            Kind::Cdxj => Format::Cdxj,
+            Kind::CrawlLog => Format::CrawlLog,
+            Kind::NotRead(name) => Format::NotRead(Finding::IndexFile, name),
+        };
     }
     let readers: [(IsOwn, Format); 6] = [
         (warc::is_own, Format::Warc),
@@ -128,12 +138,18 @@ mod tests {
                 b"PK\x03\x04..datapackage.json",
                 Format::NotRead(Finding::UnreadFile, "WACZ (unpack the file and read its WARC files)"),
             ),
-            (b" CDX N b a", Format::NotRead(Finding::IndexFile, "CDX")),
-            (b"http://a/ 1.2.3.4 20140102030405 text/html 12 x.arc 7\n", Format::NotRead(Finding::IndexFile, "CDX")),
+            (b" CDX N b a", Format::Cdx),
+            (b"http://a/ 1.2.3.4 20140102030405 text/html 12 x.arc 7\n", Format::Cdx),
+            (b"2007-12-27T12:51:28.532Z 200 59 http://a/ L http://b/ text/html #017 - - - -\n", Format::CrawlLog),
+            (b"com,example)/ 20140101000000\tpart\t0\t275\t1\n", Format::NotRead(Finding::IndexFile, "ZipNum index")),
             (b"", Format::NotRead(Finding::OtherFile, "the file is empty")),
             (b"http://a/\nhttp://b/\n", Format::NotRead(Finding::OtherFile, "a list of URLs, without times and links")),
             (b"{\n  \"a\": 1\n}\n", Format::NotRead(Finding::OtherFile, "JSON without the fields url and ts")),
-            (b"com,example)/ 20140101000000 {}", Format::NotRead(Finding::IndexFile, "CDXJ")),
+            (b"com,example)/ 20140101000000 {\"url\":\"http://example.com/\"}", Format::Cdxj),
+            (
+                b"com,example)/ 20140101000000 {}",
+                Format::NotRead(Finding::IndexFile, "CDXJ without the URLs of its captures"),
+            ),
         ] {
             assert_eq!(format(head), expected, "{}", head.escape_ascii());
         }

@@ -21,6 +21,7 @@ const FILES_SHOWN: usize = 10;
 const EXAMPLES: &str = "\
 build detects the format from the content, not from the name: WARC, ARC, WAT,
 links files, JSON lines, capture Parquet, Archives Unleashed tables and LGA.
+CDX, CDXJ and crawl logs give captures with unknown links.
 Inputs may be plain, or compressed with gzip or zstd.
 
 Dates of captures:
@@ -106,6 +107,8 @@ pub(crate) enum Kind {
     Embeds,
     /// Heritrix outlink lines in metadata records
     Outlinks,
+    /// In a Heritrix crawl log, the page on which each URL was found first
+    Via,
     /// Omit anchors: keep only the other kinds given
     NoAnchors,
 }
@@ -125,6 +128,7 @@ pub(crate) fn kinds(named: &[Kind]) -> Option<LinkKinds> {
         redirects: has(Kind::Redirects),
         embeds: has(Kind::Embeds),
         outlinks: has(Kind::Outlinks),
+        via: has(Kind::Via),
     };
     (!named.is_empty()).then_some(kinds)
 }
@@ -323,6 +327,7 @@ mod tests {
         let redirects = kinds(&[Kind::Redirects]).unwrap();
         assert!(redirects.anchors && redirects.redirects && !redirects.embeds && !redirects.outlinks);
         assert!(!kinds(&[Kind::Outlinks, Kind::NoAnchors]).unwrap().anchors);
+        assert!(kinds(&[Kind::Via]).unwrap().via && !redirects.via);
     }
 
     #[test]

@@ -40,6 +40,7 @@ impl Text {
                 self.enter();
                 let (len, looked) = self.gzip_header()?;
                 if let Some(len) = len {
+                    self.is_blocked |= is_block(self.unread_input());
                     self.input_at += len;
                     if let Coding::Gzip { inflate, crc } = &mut self.coding {
                         inflate.reset(false);
@@ -289,6 +290,11 @@ fn plausible_gzip(head: &[u8]) -> bool {
         && (head[9] < 20 || head[9] == 255)
 }
 
+/// Whether a gzip header has the field `BC` of the blocked form (SAM specification, 4.1) as its first extra field.
+fn is_block(header: &[u8]) -> bool {
+    header.get(3).is_some_and(|flags| flags & 4 != 0) && header.get(12..14) == Some(b"BC")
+}
+
 enum HeaderLen {
     Bytes(usize),
     More,
@@ -414,5 +420,37 @@ mod tests {
         assert_eq!(text.offsets(), (len as u64, 0));
         text.consume(2);
         assert_eq!(text.offsets(), (len as u64, 2));
+    }
+    #[test]
+    fn members_end_lines_of_indexes_only() {
+        let lines = |bytes: Vec<u8>| {
+            let text = Text::new(Box::new(io::Cursor::new(bytes))).unwrap();
+            let mut lines = crate::files::lines::Lines::new(Box::new(MemberLines::new(text)), Path::new("x"));
+            let (mut tally, mut found) = (Tally::default(), Vec::new());
+            while lines.read(&mut tally).unwrap() {
+                found.push((lines.start, String::from_utf8(lines.line().to_vec()).unwrap()));
+            }
+            assert_eq!(tally, Tally::default());
+            found
+        };
+        let members = [&b"one\ntwo"[..], b"", b"three\n", b"four\n\n", b"five", b""].map(gzip).concat();
+        let expected = [(0, "one"), (4, "two"), (7, "three"), (13, "four"), (18, ""), (19, "five")];
+        assert_eq!(lines(members), expected.map(|(start, line)| (start, line.to_owned())));
+        // A member that is longer than the buffer, and lines that go on in the next piece.
+        let long = "x".repeat(3 * CHUNK_BYTES);
+        let found = lines([gzip(long.as_bytes()), gzip(b"y")].concat());
+        assert_eq!(found, [(0, long.clone()), (long.len() as u64, "y".to_owned())]);
+        // Blocks and frames end anywhere.
+        let block = |text: &[u8]| {
+            let mut coder = flate2::GzBuilder::new()
+                .extra(&b"BC\x02\x00\x00\x00"[..])
+                .write(Vec::new(), flate2::Compression::fast());
+            coder.write_all(text).unwrap();
+            coder.finish().unwrap()
+        };
+        let one = [(0, "one two".to_owned())];
+        assert_eq!(lines([block(b"one "), block(b"two")].concat()), one);
+        assert_eq!(lines([&b"one "[..], b"two"].map(|text| zstd::encode_all(text, 1).unwrap()).concat()), one);
+        assert_eq!(lines(b"one two".to_vec()), one);
     }
 }
