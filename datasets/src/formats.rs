@@ -2,6 +2,7 @@
 //!
 //! - Records of crawlers: `warc`, `arc` and `wat`, which share `record`, `http` and the rules of `document`.
 //! - Tables of captures or links: `jsonl`, `links_file`, `aut_csv`, `lga`, `tables`.
+//! - An archive of crawl files: `wacz`.
 //! - Files that are recognized and not read: `index`.
 
 pub(crate) mod arc;
@@ -14,5 +15,6 @@ pub(crate) mod lga;
 pub(crate) mod links_file;
 pub(crate) mod record;
 pub(crate) mod tables;
+pub(crate) mod wacz;
 pub(crate) mod warc;
 pub(crate) mod wat;

@@ -86,7 +86,7 @@ fn a_directory_with_other_files() {
     );
     write("README", "Dear reader,\nthis is a crawl of 2008.\n");
     write("seeds.txt", "http://a.example/\nhttp://b.example/\n");
-    write("whole.wacz", "PK\u{3}\u{4}........datapackage.json");
+    write("whole.wacz.lz4", "\u{4}\"M\u{18}");
     let (captures, tally) = read_all(directory.path(), LinkKinds::default());
     assert_eq!((captures.len(), tally.damaged()), (1, 0));
     let name = |path: &Path| path.file_name().unwrap().to_string_lossy().into_owned();
@@ -95,7 +95,7 @@ fn a_directory_with_other_files() {
     assert_eq!(
         files,
         [
-            "unread crawl file: whole.wacz",
+            "unread crawl file: whole.wacz.lz4",
             "index file: index.cdx",
             "index file: netarchive.cdx",
             "other file: README",
