@@ -217,6 +217,10 @@ fn archives_in_archives() {
     );
 }
 
+/// The members of an archive, the pages that are read, and the kind and the name of the damage.
+#[cfg(test)]
+type Case = (Vec<Part>, &'static str, Option<(Finding, &'static str)>);
+
 #[test]
 fn damage_of_the_archive_is_counted() {
     let set = |name: &'static str, change: fn(&mut Part)| {
@@ -247,7 +251,7 @@ fn damage_of_the_archive_is_counted() {
         *part = deflated(&part.name, &part.stored);
         part.stored.fill(0xff);
     };
-    let cases: [(Vec<Part>, &str, Option<(Finding, &str)>); 17] = [
+    let cases: [Case; 17] = [
         (set("two.warc", |part| part.flags = 1), "ab", Some((Finding::UnreadFile, two))),
         (set("two.warc", |part| part.method = 12), "ab", Some((Finding::UnreadFile, two))),
         (set("two.warc", |part| part.method = 93), "ab", Some((Finding::UnreadFile, two))),

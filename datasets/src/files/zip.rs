@@ -36,7 +36,7 @@ pub(crate) const LOCAL_HEADER: &[u8] = b"PK\x03\x04";
 const END_BYTES_MAX: u64 = 22 + u16::MAX as u64;
 /// The number of end records that are tried: a comment may contain some.
 const END_TRIES_MAX: usize = 8;
-/// The bytes at the beginning of a file that must not hold a member if they lie before the archive.
+/// The number of bytes before the archive that must not hold a member.
 const PREFIX_BYTES: usize = 64 << 10;
 
 /// Whether the end record of an archive may be at the end of a file. Moves in the file.
@@ -63,23 +63,15 @@ impl Window {
         Ok(Window { file: Arc::new(file.into()), start: 0, bytes })
     }
 
-    /// The stored bytes of a member, whose offset counts from the beginning of the file.
+    /// The stored bytes of a member.
     pub(crate) fn of(&self, member: &Member) -> Self {
         Window { file: Arc::clone(&self.file), start: member.offset, bytes: member.stored_bytes }
     }
 
-    /// The first `bytes` bytes; fewer if the window is shorter.
+    /// The first bytes of the window.
     pub(crate) fn head(&self, bytes: usize) -> io::Result<Vec<u8>> {
-        let mut head = vec![0; bytes.min(usize::try_from(self.bytes).unwrap_or(bytes))];
-        let mut filled = 0;
-        while filled < head.len() {
-            let count = self.read_at(&mut head[filled..], filled as u64)?;
-            if count == 0 {
-                break;
-            }
-            filled += count;
-        }
-        head.truncate(filled);
+        let mut head = Vec::new();
+        self.clone().reader().take(bytes as u64).read_to_end(&mut head)?;
         Ok(head)
     }
 
@@ -110,7 +102,10 @@ const NO_END: Unread = Unread::NotWhole("the file is cut off: the ZIP has no end
 const FOLLOWED: Unread =
     Unread::NotWhole("the file is cut off, or bytes were appended: its last ZIP end record is not at the end");
 
-/// A member as the directory describes it.
+/// Why a member is not read.
+pub(crate) type Refusal = (Finding, String);
+
+/// A member in the directory.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     place: ZipArchiveEntryWayfinder,
@@ -181,8 +176,8 @@ impl Archive {
         if count & 0xffff != zip.entries_hint() & 0xffff {
             return Err(Unread::NotWhole("the ZIP directory has not as many members as the end record says"));
         }
-        let prefix =
-            zip.get_ref().head(PREFIX_BYTES.min(usize::try_from(first).unwrap_or(PREFIX_BYTES))).map_err(Unread::Io)?;
+        let prefix_bytes = usize::try_from(first).unwrap_or(PREFIX_BYTES).min(PREFIX_BYTES);
+        let prefix = zip.get_ref().head(prefix_bytes).map_err(Unread::Io)?;
         if memmem::find(&prefix, LOCAL_HEADER).is_some() {
             return Err(Unread::NotWhole("the file is cut off: its last end record belongs to a ZIP inside of it"));
         }
@@ -202,8 +197,8 @@ impl Archive {
         self.entries.contains_key(name)
     }
 
-    /// Finds the bytes of a member. The inner error says why the member is not read.
-    pub(crate) fn member(&self, name: &str) -> io::Result<Result<Member, (Finding, String)>> {
+    /// Finds the bytes of a member.
+    pub(crate) fn member(&self, name: &str) -> io::Result<Result<Member, Refusal>> {
         let Some(entry) = self.entries.get(name) else {
             return Ok(Err((Finding::MissingFile, "the member is not in the ZIP".to_owned())));
         };
@@ -243,8 +238,8 @@ impl Archive {
         }))
     }
 
-    /// Reads a member of at most `bytes_max` bytes into memory. The inner error says why the member is not read.
-    pub(crate) fn read(&self, name: &str, bytes_max: u64) -> io::Result<Result<Vec<u8>, (Finding, String)>> {
+    /// Reads a member of at most `bytes_max` bytes into memory.
+    pub(crate) fn read(&self, name: &str, bytes_max: u64) -> io::Result<Result<Vec<u8>, Refusal>> {
         let member = match self.member(name)? {
             Ok(member) => member,
             Err(flaw) => return Ok(Err(flaw)),
@@ -255,7 +250,7 @@ impl Archive {
         let notes = Notes::default();
         let stored = self.zip.get_ref().of(&member).reader();
         let mut content = Vec::new();
-        Unpacked::new(stored, &member, Notes::clone(&notes)).take(bytes_max).read_to_end(&mut content)?;
+        Unpacked::new(stored, &member, Notes::clone(&notes)).read_to_end(&mut content)?;
         let flaw = notes.lock().ok().and_then(|notes| notes.first());
         Ok(flaw.map_or(Ok(content), |note| Err((note.finding, note.detail.to_owned()))))
     }
@@ -271,7 +266,7 @@ fn unread(error: ZipError, detail: &'static str) -> Unread {
 
 /// The bytes of a member, unpacked and compared with the checksums when they end.
 ///
-/// Damage never is an error: it is noted, and the bytes end there. Each member has at most one note.
+/// Damage is never an error: the bytes end there, with one note.
 pub(crate) struct Unpacked<R: Read> {
     source: Source<R>,
     /// The number of bytes so far.

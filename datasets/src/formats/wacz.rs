@@ -150,7 +150,7 @@ impl Package {
     }
 }
 
-/// What `datapackage.json` says.
+/// The content of `datapackage.json`.
 #[derive(Debug, Default)]
 struct Description {
     /// The SHA-256 and the length of members by name.
@@ -247,11 +247,10 @@ fn last_part(name: &str) -> &str {
     name.rsplit('/').next().unwrap_or(name)
 }
 
-fn ends_with(name: &str, ends: &[&str]) -> bool {
-    let is_end = |end: &&str| {
-        name.len() >= end.len() && name.as_bytes()[name.len() - end.len()..].eq_ignore_ascii_case(end.as_bytes())
-    };
-    ends.iter().any(|end| is_end(&end))
+/// Whether a name has one of these endings, in any case.
+fn ends_with(name: &str, endings: &[&str]) -> bool {
+    let name = name.to_ascii_lowercase();
+    endings.iter().any(|ending| name.ends_with(ending))
 }
 
 fn is_wacz(name: &str) -> bool {

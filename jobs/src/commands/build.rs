@@ -20,7 +20,8 @@ const FILES_SHOWN: usize = 10;
 
 const EXAMPLES: &str = "\
 build detects the format from the content, not from the name: WARC, ARC, WAT,
-WACZ, links files, JSON lines, capture Parquet, Archives Unleashed tables and LGA.
+WACZ, links files, JSON lines, capture Parquet, tables of Archives Unleashed
+and LGA.
 Inputs may be plain, or compressed with gzip or zstd.
 
 Dates of captures:
