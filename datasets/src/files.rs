@@ -1,8 +1,9 @@
 //! Bytes of an input: their digest ([`hashed`]), decompression ([`compressed`]), the beginning that shows the format
-//! ([`head`]), and lines of any length ([`lines`], [`long_line`]).
+//! ([`head`]), lines of any length ([`lines`], [`long_line`]), and the members of ZIP archives ([`zip`]).
 
 pub(crate) mod compressed;
 pub(crate) mod hashed;
 pub(crate) mod head;
 pub(crate) mod lines;
 pub(crate) mod long_line;
+pub(crate) mod zip;

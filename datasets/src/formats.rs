@@ -3,6 +3,7 @@
 //! - Records of crawlers: `warc`, `arc` and `wat`, which share `record`, `http` and the rules of `document`.
 //! - Tables of captures or links: `jsonl`, `links_file`, `aut_csv`, `lga`, `tables`.
 //! - Indexes and logs that say which captures there are, and not their links: `index`.
+//! - An archive of crawl files: `wacz`.
 
 pub(crate) mod arc;
 pub(crate) mod aut_csv;
@@ -14,5 +15,6 @@ pub(crate) mod lga;
 pub(crate) mod links_file;
 pub(crate) mod record;
 pub(crate) mod tables;
+pub(crate) mod wacz;
 pub(crate) mod warc;
 pub(crate) mod wat;

@@ -1,10 +1,13 @@
-//! The unit of work of one reader: a file, a row group of a Parquet file, or some hosts of a generated crawl.
+//! The unit of work of one reader: a file, a row group of a Parquet file, a crawl file in a WACZ, or some hosts of a
+//! generated crawl.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use crate::generate::{GenerateOptions, Share};
 
-/// The unit of work of one reader: a file, a row group of a Parquet file, or some hosts of a generated crawl.
+/// The unit of work of one reader: a file, a row group of a Parquet file, a crawl file in a WACZ, or some hosts of a
+/// generated crawl.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Input {
     /// The file; `-` is standard input, `generate:` and the options a generated crawl.
@@ -15,15 +18,49 @@ pub struct Input {
     pub bytes: u64,
 }
 
+impl Input {
+    /// The name in reports: `FILE`, `FILE#2` for the third row group, or `FILE!archive/data.warc.gz`.
+    pub fn name(&self) -> PathBuf {
+        let mut name = OsString::from(&self.path);
+        match &self.part {
+            InputSplit::RowGroup(group) => name.push(format!("#{group}")),
+            InputSplit::Member(member) => name.push(format!("!{}", member.name)),
+            InputSplit::Whole | InputSplit::Generated(_) => {}
+        }
+        name.into()
+    }
+}
+
 /// The part of a file or of a generated crawl.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum InputSplit {
-    /// The whole file.
+    /// The whole file. The whole of a WACZ has no captures: its reader counts the damage of the archive.
     Whole,
     /// One row group of a Parquet file.
     RowGroup(usize),
+    /// A crawl file in a WACZ.
+    Member(Member),
     /// Some hosts of a generated crawl, which has no file.
     Generated(Share),
+}
+
+/// A member of a ZIP archive: where its bytes lie in the file, and what they must be.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Member {
+    /// The name in the archive, `archive/data.warc.gz`. In a WACZ that lies in a WACZ: `inner.wacz!archive/data.warc.gz`.
+    pub name: String,
+    /// The offset of the stored bytes in the file.
+    pub offset: u64,
+    /// The number of stored bytes.
+    pub stored_bytes: u64,
+    /// Whether the stored bytes are deflated.
+    pub is_deflated: bool,
+    /// The number of bytes, inflated.
+    pub bytes: u64,
+    /// The CRC-32 of the bytes, inflated.
+    pub crc32: u32,
+    /// The SHA-256 of the bytes, inflated, if the description of the archive gives it.
+    pub sha256: Option<[u8; 32]>,
 }
 
 /// A generated crawl as inputs that can be read independently.

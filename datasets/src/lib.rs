@@ -7,7 +7,7 @@
 //! | module | task |
 //! |---|---|
 //! | `input`, `reader` | the entry points: [`inputs`], [`open`], [`CaptureReader`]; format detection |
-//! | `files` | decompresses a file; its beginning and its lines |
+//! | `files` | decompresses a file; its beginning, its lines, and the members of a ZIP |
 //! | `formats` | one reader for each format |
 //! | `page` | finds the links of a document: charset, tags, attributes |
 //! | `url` | makes canonical URLs, fingerprints and urlkeys |
@@ -61,8 +61,9 @@ pub use crate::url::reference::{URL_BYTES, URL_BYTES_MAX};
 pub use capture::{Capture, Content, Dictionary, Digest, Profile, Revisit, Texts};
 pub use error::Error;
 pub use files::hashed::{DigestCell, InputDigest};
+pub use formats::wacz::missing_containers;
 pub use generate::{GenerateOptions, Generator};
-pub use input::{Input, InputSplit, generated};
+pub use input::{Input, InputSplit, Member, generated};
 pub use reader::{CaptureReader, LinkKinds, inputs, open, open_metered};
 pub use tally::{EXAMPLES_PER_KIND_MAX, Example, Finding, Tally};
 pub use webstrata_url::surt;

@@ -4,19 +4,21 @@ mod detect;
 
 use std::collections::BTreeSet;
 use std::fs::{File, Metadata};
-use std::io::{ErrorKind, Read};
+use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use crate::files::compressed::{Lines, MemberLines, Notes, Text};
+use crate::files::compressed::{self, Lines, MemberLines, Notes, Text};
 use crate::files::hashed::{DigestCell, Hashed};
+use crate::files::zip::{self, LOCAL_HEADER, Unpacked};
 use crate::formats::arc::ArcReader;
 use crate::formats::document::Documents;
 use crate::formats::index::{cdx, cdxj, crawl_log};
+use crate::formats::wacz::Package;
 use crate::formats::warc::WarcReader;
 use crate::generate::Generator;
-use crate::input::{Input, InputSplit};
+use crate::input::{Input, InputSplit, Member};
 use crate::reader::detect::Format;
 use crate::{Capture, Error, Finding, Tally};
 
@@ -77,7 +79,8 @@ pub trait CaptureReader: Send {
 }
 
 /// Expands files, directories (all files below except hidden files), globs and `-` into sorted inputs without
-/// duplicates. Each row group of a Parquet file is an input.
+/// duplicates. Each row group of a Parquet file is an input, and each crawl file in a WACZ. A WACZ with damage is an
+/// input itself, too, whose reader counts the damage.
 ///
 /// # Errors
 /// A path or pattern names no file, or a directory cannot be read.
@@ -117,17 +120,21 @@ pub fn inputs(paths: &[PathBuf]) -> Result<Vec<Input>, Error> {
     for path in files {
         let found = look(&path)?;
         let bytes = found.as_ref().map_or(0, Metadata::len);
-        let groups = match found {
-            Some(found) if found.is_file() && is_parquet(&path)? => Some(crate::formats::tables::row_groups(&path)?),
-            _ => None,
-        };
-        match groups {
-            Some(groups) => inputs.extend(groups.into_iter().enumerate().map(|(group, bytes)| Input {
-                path: path.clone(),
-                part: InputSplit::RowGroup(group),
-                bytes,
-            })),
-            None => inputs.push(Input { path, part: InputSplit::Whole, bytes }),
+        let input = |part, bytes| Input { path: path.clone(), part, bytes };
+        if !found.is_some_and(|found| found.is_file()) {
+            inputs.push(input(InputSplit::Whole, bytes));
+        } else if is_parquet(&path)? {
+            let groups = crate::formats::tables::row_groups(&path)?.into_iter().enumerate();
+            inputs.extend(groups.map(|(group, bytes)| input(InputSplit::RowGroup(group), bytes)));
+        } else if let Zip::Package(package) = look_into(&path)? {
+            if !package.flaws.is_empty() {
+                // The members count the bytes of the file, if there are members.
+                inputs.push(input(InputSplit::Whole, if package.members.is_empty() { bytes } else { 0 }));
+            }
+            let members = package.members.into_iter();
+            inputs.extend(members.map(|member| input(InputSplit::Member(member.clone()), member.stored_bytes)));
+        } else {
+            inputs.push(input(InputSplit::Whole, bytes));
         }
     }
     Ok(inputs)
@@ -177,6 +184,42 @@ fn is_parquet(path: &Path) -> Result<bool, Error> {
     }
 }
 
+/// A file, seen as a ZIP archive.
+enum Zip {
+    /// The file is not a ZIP.
+    No,
+    /// A ZIP without crawl files.
+    Other,
+    Package(Package),
+}
+
+/// Looks whether a file is a ZIP, and which crawl files it holds. A ZIP begins with a member, or ends like a ZIP and
+/// begins like no crawl file: bytes before the first member are allowed.
+fn look_into(path: &Path) -> Result<Zip, Error> {
+    let io = |error| Error::io(path, error);
+    let mut file = File::open(path).map_err(io)?;
+    let mut head = Vec::new();
+    (&mut file).take(LOCAL_HEADER.len() as u64).read_to_end(&mut head).map_err(io)?;
+    let begins = head == LOCAL_HEADER;
+    if !begins {
+        let is_compressed = compressed::is_compressed(&head);
+        if is_compressed || head.starts_with(b"WARC") || !zip::ends_like_one(&mut file).map_err(io)? {
+            return Ok(Zip::No);
+        }
+        file.rewind().map_err(io)?;
+        head.clear();
+        (&mut file).take(detect::HEAD_BYTES as u64).read_to_end(&mut head).map_err(io)?;
+        if !matches!(detect::format(&head), Format::NotRead(Finding::OtherFile, _)) {
+            return Ok(Zip::No);
+        }
+    }
+    Ok(match Package::open(file).map_err(io)? {
+        Some(package) => Zip::Package(package),
+        None if begins => Zip::Other,
+        None => Zip::No,
+    })
+}
+
 /// Opens an input. [`open`] detects the format from the first bytes, not from the name.
 ///
 /// # Errors
@@ -200,19 +243,44 @@ pub fn open_metered(
 ) -> Result<Box<dyn CaptureReader>, Error> {
     let path = &input.path;
     let count = Count { bytes_read, left: input.bytes };
-    let reader: Option<Box<dyn CaptureReader>> = match input.part {
-        InputSplit::Whole => None,
-        InputSplit::RowGroup(group) => Some(crate::formats::tables::open(path, group, kinds.redirects, &digest)?),
-        InputSplit::Generated(share) => Some(Box::new(Generator::of(share))),
+    let io = |error| Error::io(path, error);
+    let reader: Box<dyn CaptureReader> = match &input.part {
+        InputSplit::Whole if path.as_os_str() == STDIN => {
+            return read(Box::new(Hashed::new(std::io::stdin(), digest)), path, kinds);
+        }
+        InputSplit::Whole => {
+            let is_file = look(path)?.is_some_and(|found| found.is_file());
+            match if is_file { look_into(path)? } else { Zip::No } {
+                Zip::No => {
+                    let file = File::open(path).map_err(io)?;
+                    return read(Box::new(Hashed::new(CountedSource { source: file, count }, digest)), path, kinds);
+                }
+                Zip::Other => Box::new(NotRead { path: path.to_owned(), report: Some((Finding::OtherFile, "ZIP")) }),
+                Zip::Package(package) => package.into_reader(path),
+            }
+        }
+        InputSplit::Member(member) => return open_member(input, member, kinds, count, digest),
+        InputSplit::RowGroup(group) => crate::formats::tables::open(path, *group, kinds.redirects, &digest)?,
+        InputSplit::Generated(share) => Box::new(Generator::of(*share)),
     };
-    if let Some(reader) = reader {
-        return Ok(Box::new(Counted { reader, _count: count }));
-    }
-    if path.as_os_str() == STDIN {
-        return read(Box::new(Hashed::new(std::io::stdin(), digest)), path, kinds);
-    }
-    let file = File::open(path).map_err(|error| Error::io(path, error))?;
-    read(Box::new(Hashed::new(CountedSource { file, count }, digest)), path, kinds)
+    Ok(Box::new(Counted { reader, _count: count }))
+}
+
+/// Opens a crawl file in a ZIP. The digest is of the stored bytes.
+fn open_member(
+    input: &Input,
+    member: &Member,
+    kinds: LinkKinds,
+    count: Count,
+    digest: DigestCell,
+) -> Result<Box<dyn CaptureReader>, Error> {
+    let io = |error| Error::io(&input.path, error);
+    let mut file = File::open(&input.path).map_err(io)?;
+    file.seek(SeekFrom::Start(member.offset)).map_err(io)?;
+    let stored = Hashed::new(CountedSource { source: file.take(member.stored_bytes), count }, digest);
+    let notes = Notes::default();
+    let bytes = Unpacked::new(stored, member, Notes::clone(&notes));
+    read_noted(Box::new(bytes), notes, &input.name(), kinds)
 }
 
 /// The bytes of an input that are not yet counted. Dropping the value counts the rest.
@@ -248,15 +316,15 @@ impl CaptureReader for Counted {
     }
 }
 
-/// A file that counts its bytes when they are read.
-struct CountedSource {
-    file: File,
+/// A source that counts its bytes when they are read.
+struct CountedSource<R> {
+    source: R,
     count: Count,
 }
 
-impl Read for CountedSource {
+impl<R: Read> Read for CountedSource<R> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        let bytes = self.file.read(buffer)?;
+        let bytes = self.source.read(buffer)?;
         self.count.add(bytes as u64);
         Ok(bytes)
     }
@@ -268,9 +336,18 @@ pub(crate) fn read(
     path: &Path,
     kinds: LinkKinds,
 ) -> Result<Box<dyn CaptureReader>, Error> {
+    read_noted(source, Notes::default(), path, kinds)
+}
+
+/// As [`read`], with notes of the source.
+fn read_noted(
+    source: Box<dyn Read + Send>,
+    notes: Notes,
+    path: &Path,
+    kinds: LinkKinds,
+) -> Result<Box<dyn CaptureReader>, Error> {
     let io = |error| Error::io(path, error);
-    let mut text = Text::new(source).map_err(io)?;
-    let notes = text.notes();
+    let mut text = Text::new(source, Notes::clone(&notes)).map_err(io)?;
     while text.peek(1).map_err(io)?.is_empty() && text.resume() {}
     let head = text.peek(detect::HEAD_BYTES).map_err(io)?;
     let is_broken = head.is_empty() && notes.lock().is_ok_and(|notes| !notes.is_empty());
@@ -297,7 +374,7 @@ pub(crate) fn read(
     Ok(Box::new(Watched { reader, notes, path: path.to_owned() }))
 }
 
-/// Moves the notes on compression damage into the tally.
+/// Moves the notes on damage of the compression, or of the archive around the file, into the tally.
 struct Watched {
     reader: Box<dyn CaptureReader>,
     notes: Notes,

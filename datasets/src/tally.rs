@@ -16,6 +16,11 @@ use std::path::{Path, PathBuf};
 /// The number of places of each kind of damage, and of files of each kind, that are kept.
 pub const EXAMPLES_PER_KIND_MAX: usize = 20;
 
+/// The number of containers of originals that are kept.
+const CONTAINERS_MAX: usize = 1000;
+/// The most bytes of the name of such a container.
+const CONTAINER_BYTES_MAX: usize = 1000;
+
 /// A kind of thing in the input that is not a capture or not a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Finding {
@@ -23,6 +28,10 @@ pub enum Finding {
     Truncated,
     /// A gzip, zstd or other container is broken; reading continued at the next member, if any.
     BadCompression,
+    /// The bytes of a file have not the checksum that the archive around the file gives.
+    WrongDigest,
+    /// A file that the description of an archive lists, and that the archive does not contain.
+    MissingFile,
     /// A record header cannot be understood.
     BadHeader,
     /// A record's length does not lead to the next record.
@@ -90,9 +99,11 @@ pub enum Finding {
 
 impl Finding {
     /// All kinds: damage, then whole files, then input that is left out or changed, then input that is skipped.
-    pub const ALL: [Finding; 33] = [
+    pub const ALL: [Finding; 35] = [
         Finding::Truncated,
         Finding::BadCompression,
+        Finding::WrongDigest,
+        Finding::MissingFile,
         Finding::BadHeader,
         Finding::BadLength,
         Finding::BadDate,
@@ -131,6 +142,8 @@ impl Finding {
         match self {
             Finding::Truncated => "truncated",
             Finding::BadCompression => "bad compression",
+            Finding::WrongDigest => "wrong digest",
+            Finding::MissingFile => "missing file",
             Finding::BadHeader => "bad record header",
             Finding::BadLength => "wrong record length",
             Finding::BadDate => "bad date",
@@ -213,6 +226,9 @@ pub struct Tally {
     examples: Vec<Example>,
     /// The URLs of sound input that was left out, the smallest of each kind.
     named: BTreeMap<Finding, BTreeSet<String>>,
+    /// The containers that revisits name, the smallest names.
+    #[serde(default)]
+    containers: BTreeSet<String>,
 }
 
 impl Tally {
@@ -247,7 +263,20 @@ impl Tally {
         self.count(finding);
         let named = self.named.entry(finding).or_default();
         named.insert(url);
-        shorten(named);
+        shorten(named, EXAMPLES_PER_KIND_MAX);
+    }
+
+    /// Keeps the name of the file that holds the original of a revisit (`WARC-Refers-To-Container`).
+    pub fn refer_to(&mut self, container: &str) {
+        if container.len() <= CONTAINER_BYTES_MAX && !self.containers.contains(container) {
+            self.containers.insert(container.to_owned());
+            shorten(&mut self.containers, CONTAINERS_MAX);
+        }
+    }
+
+    /// The files that hold originals of revisits, as the records spell them: the first 1,000 names, sorted.
+    pub fn containers(&self) -> impl Iterator<Item = &str> {
+        self.containers.iter().map(String::as_str)
     }
 
     /// The URLs that are kept by name, in order of kind and URL.
@@ -294,8 +323,10 @@ impl Tally {
         for (finding, urls) in other.named {
             let named = self.named.entry(finding).or_default();
             named.extend(urls);
-            shorten(named);
+            shorten(named, EXAMPLES_PER_KIND_MAX);
         }
+        self.containers.extend(other.containers);
+        shorten(&mut self.containers, CONTAINERS_MAX);
         self.examples.extend(other.examples);
         self.examples.sort();
         let mut kept = BTreeMap::<Finding, usize>::new();
@@ -307,9 +338,9 @@ impl Tally {
     }
 }
 
-/// Keeps the smallest [`EXAMPLES_PER_KIND_MAX`] URLs.
-fn shorten(named: &mut BTreeSet<String>) {
-    while named.len() > EXAMPLES_PER_KIND_MAX {
+/// Keeps the smallest `count_max` names.
+fn shorten(named: &mut BTreeSet<String>, count_max: usize) {
+    while named.len() > count_max {
         named.pop_last();
     }
 }

@@ -87,7 +87,7 @@ fn a_directory_with_other_files() {
     write("cluster.idx", "com,example)/ 20140127171200\tcdx-00000.gz\t0\t275\t1\n");
     write("README", "Dear reader,\nthis is a crawl of 2008.\n");
     write("seeds.txt", "http://a.example/\nhttp://b.example/\n");
-    write("whole.wacz", "PK\u{3}\u{4}........datapackage.json");
+    write("whole.wacz.lz4", "\u{4}\"M\u{18}");
     let (captures, tally) = read_all(directory.path(), LinkKinds::default());
     assert_eq!((captures.len(), tally.damaged()), (4, 0));
     let name = |path: &Path| path.file_name().unwrap().to_string_lossy().into_owned();
@@ -95,6 +95,6 @@ fn a_directory_with_other_files() {
         tally.files().iter().map(|file| format!("{}: {}", file.finding.name(), name(&file.path))).collect();
     assert_eq!(
         files,
-        ["unread crawl file: whole.wacz", "index file: cluster.idx", "other file: README", "other file: seeds.txt",]
+        ["unread crawl file: whole.wacz.lz4", "index file: cluster.idx", "other file: README", "other file: seeds.txt",]
     );
 }

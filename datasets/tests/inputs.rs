@@ -33,7 +33,7 @@ fn files_directories_and_patterns() {
     assert_eq!(names(&["b.warc", "*.warc", "below"]), ["a.warc", "b.warc", "below/d.warc"]);
     assert_eq!(names(&["**/d.warc", ".c.warc"]), [".c.warc", "below/d.warc"]);
     let all = inputs(&[top.join("a.warc"), PathBuf::from("-")]).unwrap();
-    assert_eq!((all[0].bytes, all[0].part, all[1].path.as_path()), (6, InputSplit::Whole, Path::new("-")));
+    assert_eq!((all[0].bytes, &all[0].part, all[1].path.as_path()), (6, &InputSplit::Whole, Path::new("-")));
     for missing in ["none.warc", "*.arc", "["] {
         let error = inputs(&[top.join(missing)]).unwrap_err();
         assert!(matches!(error, Error::NoSuchFile { .. }), "{error}");
@@ -48,7 +48,6 @@ fn other_files_count_once() {
         ("empty", &b""[..], Finding::OtherFile),
         ("text", b"Dear reader,\n", Finding::OtherFile),
         ("zip", b"PK\x03\x04rest", Finding::OtherFile),
-        ("wacz", b"PK\x03\x04 archive/data.warc.gz", Finding::UnreadFile),
         ("gz", b"\x1f\x8b", Finding::OtherFile),
         ("idx", b"com,example)/ 20140127171200\tpart\t0\t275\t1\n", Finding::IndexFile),
     ] {
@@ -73,7 +72,7 @@ fn inputs_are_counted_and_digested_as_they_are_read() {
         let digest = DigestCell::default();
         let mut reader = open_metered(input, LinkKinds::default(), bytes_read.clone(), digest.clone()).unwrap();
         while reader.read(&mut capture, &mut tally).unwrap() {}
-        if let (InputSplit::Whole, Some(digest)) = (input.part, digest.get()) {
+        if let (InputSplit::Whole, Some(digest)) = (&input.part, digest.get()) {
             let bytes = std::fs::read(&input.path).unwrap();
             assert_eq!((digest.xxh3, digest.bytes), (xxh3_128(&bytes), bytes.len() as u64));
             digests += 1;

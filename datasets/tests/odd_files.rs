@@ -17,7 +17,7 @@ use webstrata_datasets::{Finding, LinkKinds, Tally, inputs};
 /// the tests of the project.
 type Known = (&'static str, usize, &'static [(Finding, u64)]);
 
-const KNOWN: [Known; 34] = [
+const KNOWN: [Known; 33] = [
     ("samples/N0taN3rd+node-warc/test/files/parseMe.warc", 1, &[]),
     ("samples/N0taN3rd+node-warc/test/files/parseMe.warc.gz", 1, &[]),
     ("samples/chatnoir-eu+chatnoir-resiliparse/history/2e3cdb482b/tests/data/warcfile.warc", 16, &[(BadLength, 34)]),
@@ -40,7 +40,6 @@ const KNOWN: [Known; 34] = [
         20,
         &[],
     ),
-    ("samples/oduwsdl+ipwb/history/3ec79aa22b/samples/wacz/my-collection.wacz", 0, &[]),
     ("samples/oduwsdl+ipwb/samples/warcs/broken.warc", 1, &[(BadLength, 1)]),
     ("samples/oduwsdl+ipwb/samples/warcs/sample-1.warc.gz", 64, &[]),
     ("samples/oduwsdl+ipwb/samples/warcs/variableSizedDates.warc", 4, &[]),

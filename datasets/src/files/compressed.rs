@@ -50,12 +50,17 @@ pub(crate) struct Taken {
 }
 
 impl Taken {
-    fn add(&mut self, note: Note) {
+    pub(crate) fn add(&mut self, note: Note) {
         if self.notes.len() < EXAMPLES_PER_KIND_MAX {
             self.notes.push(note);
         } else {
             *self.more.entry(note.finding).or_default() += 1;
         }
+    }
+
+    /// The first note that is not yet in a tally.
+    pub(crate) fn first(&self) -> Option<Note> {
+        self.notes.first().copied()
     }
 
     /// Whether there are no notes that are not yet in a tally.
@@ -116,8 +121,9 @@ pub(crate) struct Text {
 }
 
 impl Text {
-    /// Text of a source. The first bytes decide the compression.
-    pub(crate) fn new(source: Box<dyn Read + Send>) -> io::Result<Text> {
+    /// Text of a source. The first bytes decide the compression. `notes` get the damage of the container; the source may
+    /// add to them.
+    pub(crate) fn new(source: Box<dyn Read + Send>, notes: Notes) -> io::Result<Text> {
         let mut text = Text {
             source,
             coding: Coding::Plain,
@@ -132,7 +138,7 @@ impl Text {
             position: 0,
             members: VecDeque::new(),
             breaks: VecDeque::new(),
-            notes: Notes::default(),
+            notes,
             looked_again: 0,
             is_blocked: false,
         };
@@ -144,11 +150,6 @@ impl Text {
             text.coding = Coding::Zstd { decoder: Decoder::new()?, begun: false };
         }
         Ok(text)
-    }
-
-    /// The notes on damage of the container.
-    pub(crate) fn notes(&self) -> Notes {
-        self.notes.clone()
     }
 
     /// Offsets of the next byte: the file offset of its member, and the uncompressed bytes from the start of the
@@ -343,6 +344,11 @@ impl BufRead for Text {
         self.start += len;
         self.position += len as u64;
     }
+}
+
+/// Whether a file with this beginning, of four bytes, is compressed.
+pub(crate) fn is_compressed(head: &[u8]) -> bool {
+    head.starts_with(&GZIP) || head.starts_with(&ZSTD) || skippable(head)
 }
 
 /// A text without visible breaks, for formats of lines, where damage can only damage a line.

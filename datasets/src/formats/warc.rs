@@ -251,6 +251,9 @@ impl Records {
                     field("warc-refers-to-target-uri").as_deref(),
                     field("warc-refers-to-date").as_deref(),
                 );
+                if let Some(container) = field("warc-refers-to-container") {
+                    site.tally.refer_to(bare_uri(&container));
+                }
                 self.documents.revisit(block, revisit, payload_type.as_deref(), capture, site)
             }
             "resource" => self.documents.resource(block, &content_type, capture, site),

@@ -6,9 +6,9 @@
 
 use crate::Finding;
 use crate::files::head::Head;
+use crate::files::zip::LOCAL_HEADER;
 use crate::formats::index::Kind;
-use crate::formats::{arc, aut_csv, index, jsonl, lga, links_file, warc};
-use memchr::memmem;
+use crate::formats::{arc, aut_csv, index, jsonl, lga, links_file, wacz, warc};
 
 /// A format of crawl files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,12 +70,11 @@ type IsOwn = fn(&Head<'_>) -> bool;
 
 /// The finding and the name of a file that holds other files.
 fn container(head: &[u8]) -> Option<(Finding, &'static str)> {
-    let has = |text: &[u8]| memmem::find(head, text).is_some();
-    if head.starts_with(b"PK\x03\x04") && !(has(b"archive/") || has(b"datapackage.json") || has(b".warc")) {
+    if head.starts_with(LOCAL_HEADER) && !wacz::is_crawl_head(head) {
         return Some((Finding::OtherFile, "ZIP"));
     }
     let containers = [
-        (&b"PK\x03\x04"[..], "WACZ (unpack the file and read its WARC files)"),
+        (LOCAL_HEADER, "WACZ is read from uncompressed files only, not from a pipe"),
         (b"\x04\x22\x4d\x18", "LZ4 (compress with gzip or zstd instead)"),
         (b"BZh", "bzip2 (compress with gzip or zstd instead)"),
         (b"\xfd7zXZ", "xz (compress with gzip or zstd instead)"),
@@ -136,7 +135,7 @@ mod tests {
             (b"PK\x03\x04word/", Format::NotRead(Finding::OtherFile, "ZIP")),
             (
                 b"PK\x03\x04..datapackage.json",
-                Format::NotRead(Finding::UnreadFile, "WACZ (unpack the file and read its WARC files)"),
+                Format::NotRead(Finding::UnreadFile, "WACZ is read from uncompressed files only, not from a pipe"),
             ),
             (b" CDX N b a", Format::Cdx),
             (b"http://a/ 1.2.3.4 20140102030405 text/html 12 x.arc 7\n", Format::Cdx),

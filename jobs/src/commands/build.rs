@@ -20,8 +20,8 @@ const FILES_SHOWN: usize = 10;
 
 const EXAMPLES: &str = "\
 build detects the format from the content, not from the name: WARC, ARC, WAT,
-links files, JSON lines, capture Parquet, Archives Unleashed tables and LGA.
-CDX, CDXJ and crawl logs give captures with unknown links.
+WACZ, links files, JSON lines, capture Parquet, tables of Archives Unleashed
+and LGA. CDX, CDXJ and crawl logs give captures with unknown links.
 Inputs may be plain, or compressed with gzip or zstd.
 
 Dates of captures:

@@ -36,8 +36,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use timely::worker::Worker;
 use webstrata_datasets::{
-    Base, Capture, CaptureReader, Content, DigestCell, Finding, Fingerprint, Form, Input, InputDigest, InputSplit,
-    Interner, Profile, Tally, Texts, open_metered,
+    Base, Capture, CaptureReader, Content, DigestCell, Finding, Fingerprint, Form, Input, InputDigest, Interner,
+    Profile, Tally, Texts, open_metered,
 };
 use webstrata_engine::{Collector, Context, Job, Outbox, Sorter, Stopped, shuffle, wire};
 use webstrata_layers::{InputRecord, Removals, Status};
@@ -385,10 +385,7 @@ impl RecordMaker {
 
 /// Returns the record of an input before anything was read from the input.
 fn record_of(input: &Input) -> InputRecord {
-    let name = match input.part {
-        InputSplit::RowGroup(group) => format!("{}#{group}", input.path.display()),
-        _ => input.path.display().to_string(),
-    };
+    let name = input.name().display().to_string();
     InputRecord { name, bytes: input.bytes, captures: 0, first: None, last: None, digest: None }
 }
 

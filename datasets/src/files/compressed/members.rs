@@ -338,8 +338,8 @@ mod tests {
     }
 
     fn read(bytes: Vec<u8>) -> (Vec<u8>, Vec<Note>) {
-        let text = Text::new(Box::new(io::Cursor::new(bytes))).unwrap();
-        let notes = text.notes();
+        let notes = Notes::default();
+        let text = Text::new(Box::new(io::Cursor::new(bytes)), Notes::clone(&notes)).unwrap();
         let mut all = Vec::new();
         Lines(text).read_to_end(&mut all).unwrap();
         let notes = notes.lock().unwrap().notes.clone();
@@ -410,7 +410,7 @@ mod tests {
         let mut first = gzip(b"one ");
         let len = first.len();
         first[len - 1] ^= 1;
-        let mut text = Text::new(Box::new(io::Cursor::new([first, gzip(b"two ")].concat()))).unwrap();
+        let mut text = Text::new(Box::new(io::Cursor::new([first, gzip(b"two ")].concat())), Notes::default()).unwrap();
         assert_eq!(text.offsets(), (0, 0));
         assert_eq!(text.peek(100).unwrap(), b"one ");
         assert!(text.ends_at_break());
@@ -424,7 +424,7 @@ mod tests {
     #[test]
     fn members_end_lines_of_indexes_only() {
         let lines = |bytes: Vec<u8>| {
-            let text = Text::new(Box::new(io::Cursor::new(bytes))).unwrap();
+            let text = Text::new(Box::new(io::Cursor::new(bytes)), Notes::default()).unwrap();
             let mut lines = crate::files::lines::Lines::new(Box::new(MemberLines::new(text)), Path::new("x"));
             let (mut tally, mut found) = (Tally::default(), Vec::new());
             while lines.read(&mut tally).unwrap() {
