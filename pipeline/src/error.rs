@@ -104,7 +104,7 @@ impl From<webstrata_layers::Error> for Error {
 
 /// The formats of inputs.
 const FORMATS: &str = "Webstrata reads WARC, ARC, WAT, links files, JSON lines, capture Parquet, \
-    Archives Unleashed tables and LGA, uncompressed or compressed with gzip or zstd";
+    Archives Unleashed tables, LGA, CDX, CDXJ and crawl logs, uncompressed or compressed with gzip or zstd";
 /// The maximum number of paths and of inputs that a message names.
 const NAMED: usize = 3;
 

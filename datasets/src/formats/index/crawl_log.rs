@@ -27,8 +27,8 @@
 //! With [`LinkKinds::via`], a link belongs to the last page or redirect at `via` before the line, because a crawler
 //! finds links in pages that the crawler has just fetched. The reader returns the link as one more capture of `via`,
 //! with the time and the status of the line of `via`. The pipeline joins the captures of a URL in one second, and keeps
-//! all their links. The time of the line with the link would be wrong: nobody captured `via` then, and each such capture
-//! would end the links of the capture before.
+//! all their links. The time of the line with the link would be wrong: nobody captured `via` then, and each such
+//! capture would end the links of the capture before.
 //!
 //! The links of a log are a spanning forest: a URL is in the log once, with the first page that linked to it. All other
 //! links to the URL are missing. A page from which nothing was found first has unknown links.
