@@ -47,7 +47,7 @@ pub enum InputSplit {
 /// A member of a ZIP archive: where its bytes lie in the file, and what they must be.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Member {
-    /// The name in the archive, `archive/data.warc.gz`. In a WACZ that lies in a WACZ: `inner.wacz!archive/data.warc.gz`.
+    /// The name in the archive, `archive/data.warc.gz`; in a WACZ in a WACZ, `inner.wacz!archive/data.warc.gz`.
     pub name: String,
     /// The offset of the stored bytes in the file.
     pub offset: u64,

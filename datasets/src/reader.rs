@@ -123,10 +123,13 @@ pub fn inputs(paths: &[PathBuf]) -> Result<Vec<Input>, Error> {
         let input = |part, bytes| Input { path: path.clone(), part, bytes };
         if !found.is_some_and(|found| found.is_file()) {
             inputs.push(input(InputSplit::Whole, bytes));
-        } else if is_parquet(&path)? {
+            continue;
+        }
+        let magic = magic(&path)?;
+        if magic == b"PAR1" {
             let groups = crate::formats::tables::row_groups(&path)?.into_iter().enumerate();
             inputs.extend(groups.map(|(group, bytes)| input(InputSplit::RowGroup(group), bytes)));
-        } else if let Zip::Package(package) = look_into(&path)? {
+        } else if let Zip::Package(package) = look_into(&path, &magic)? {
             if !package.flaws.is_empty() {
                 // The members count the bytes of the file, if there are members.
                 inputs.push(input(InputSplit::Whole, if package.members.is_empty() { bytes } else { 0 }));
@@ -175,13 +178,11 @@ fn files_below(directory: &Path, files: &mut BTreeSet<PathBuf>) -> Result<(), Er
     Ok(())
 }
 
-fn is_parquet(path: &Path) -> Result<bool, Error> {
-    let mut magic = [0; 4];
-    match File::open(path).and_then(|mut file| file.read_exact(&mut magic)) {
-        Ok(()) => Ok(&magic == b"PAR1"),
-        Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok(false),
-        Err(error) => Err(Error::io(path, error)),
-    }
+/// The first four bytes of a file; fewer if the file is shorter.
+fn magic(path: &Path) -> Result<Vec<u8>, Error> {
+    let mut magic = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(4).read_to_end(&mut magic));
+    read.map(|_| magic).map_err(|error| Error::io(path, error))
 }
 
 /// A file, seen as a ZIP archive.
@@ -193,21 +194,21 @@ enum Zip {
     Package(Package),
 }
 
-/// Looks whether a file is a ZIP, and which crawl files it holds. A ZIP begins with a member, or ends like a ZIP and
-/// begins like no crawl file: bytes before the first member are allowed.
-fn look_into(path: &Path) -> Result<Zip, Error> {
+/// Looks whether a file with this beginning is a ZIP, and which crawl files it holds. A ZIP begins with a member, or
+/// ends like a ZIP and begins like no crawl file: bytes before the first member are allowed.
+fn look_into(path: &Path, magic: &[u8]) -> Result<Zip, Error> {
+    let begins = magic == LOCAL_HEADER;
+    if !begins && (compressed::is_compressed(magic) || magic == b"WARC") {
+        return Ok(Zip::No);
+    }
     let io = |error| Error::io(path, error);
     let mut file = File::open(path).map_err(io)?;
-    let mut head = Vec::new();
-    (&mut file).take(LOCAL_HEADER.len() as u64).read_to_end(&mut head).map_err(io)?;
-    let begins = head == LOCAL_HEADER;
     if !begins {
-        let is_compressed = compressed::is_compressed(&head);
-        if is_compressed || head.starts_with(b"WARC") || !zip::ends_like_one(&mut file).map_err(io)? {
+        if !zip::ends_like_one(&mut file).map_err(io)? {
             return Ok(Zip::No);
         }
+        let mut head = Vec::new();
         file.rewind().map_err(io)?;
-        head.clear();
         (&mut file).take(detect::HEAD_BYTES as u64).read_to_end(&mut head).map_err(io)?;
         if !matches!(detect::format(&head), Format::NotRead(Finding::OtherFile, _)) {
             return Ok(Zip::No);
@@ -250,7 +251,7 @@ pub fn open_metered(
         }
         InputSplit::Whole => {
             let is_file = look(path)?.is_some_and(|found| found.is_file());
-            match if is_file { look_into(path)? } else { Zip::No } {
+            match if is_file { look_into(path, &magic(path)?)? } else { Zip::No } {
                 Zip::No => {
                     let file = File::open(path).map_err(io)?;
                     return read(Box::new(Hashed::new(CountedSource { source: file, count }, digest)), path, kinds);

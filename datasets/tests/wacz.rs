@@ -1,4 +1,4 @@
-//! WACZ files in every form of ZIP, whole and damaged: which captures they give, and what is counted.
+//! WACZ files in every form of ZIP, whole and damaged: the captures that they give, and the damage that is counted.
 
 #[cfg(test)]
 mod reading;
@@ -100,7 +100,7 @@ fn read(archive: &[u8]) -> (Vec<String>, Tally) {
     (captures.iter().map(page).collect(), tally)
 }
 
-/// The findings of an archive: kind, the name after that of the file, and the description.
+/// The findings of an archive: the kind, the name behind `x.wacz`, and the description.
 #[cfg(test)]
 fn found(tally: &Tally) -> Vec<(Finding, String, String)> {
     let all = [tally.examples(), tally.files()].concat();
@@ -281,7 +281,7 @@ fn damage_of_the_archive_is_counted() {
     for (number, (parts, pages, expected)) in cases.into_iter().enumerate() {
         let (read, tally) = read(&zip(&parts));
         assert_eq!(read.concat(), pages, "case {number}: {tally:?}");
-        // A member of which no byte can be read is a file without a format, too.
+        // A member without any readable byte is a file without a format, too.
         let kinds = found(&tally).into_iter().map(|(finding, name, _)| (finding, name));
         let kinds: Vec<_> = kinds.filter(|(finding, _)| *finding != Finding::OtherFile).collect();
         let expected: Vec<_> = expected.into_iter().map(|(finding, name)| (finding, name.to_owned())).collect();
@@ -323,7 +323,7 @@ fn members_that_overlap_are_read_once() {
     assert_eq!((pages.concat(), tally.of(Finding::BadHeader)), ("a".to_owned(), 1));
 }
 
-/// Archives that end too early give no captures, and never those of an archive inside.
+/// Archives that end too early give no captures, not even the captures of an archive inside.
 #[test]
 fn archives_that_are_cut_off() {
     let inner = zip(&parts());

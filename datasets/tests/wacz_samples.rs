@@ -1,4 +1,4 @@
-//! WACZ files of the programs that write them, and files made from these: the captures are those of their WARCs.
+//! WACZ files of the programs that write them, and files made from these, give the captures of the WARCs in them.
 
 #[cfg(test)]
 mod reading;
@@ -19,8 +19,8 @@ use webstrata_datasets::{Capture, Finding, LinkKinds, Tally};
 
 const ALL: LinkKinds = LinkKinds { anchors: true, redirects: true, embeds: true, outlinks: true, via: true };
 
-/// A file, the numbers of its captures and links, and how often each kind of damage occurs. Two of the made files have a
-/// description that was changed, and the digest of the description before.
+/// A file, the numbers of its captures and links, and how often each kind of damage occurs. Two of the made files
+/// have a description that was changed, and the digest of the description before.
 type Known = (&'static str, usize, usize, &'static [(Finding, u64)]);
 
 const KNOWN: [Known; 17] = [
@@ -48,7 +48,7 @@ fn damage(tally: &Tally) -> Vec<(Finding, u64)> {
     tally.counts().filter(|(finding, _)| finding.is_damage()).collect()
 }
 
-/// Unpacks the crawl files of an archive, also of archives inside, into files whose names keep the order.
+/// Unpacks the crawl files of an archive, also of archives inside, into files. The names keep the order.
 #[cfg(test)]
 fn unpack(archive: &[u8], prefix: &str, directory: &Path) {
     let zip = ZipArchive::from_slice(archive).unwrap();
@@ -94,7 +94,7 @@ fn expected(line: &Value) -> Option<Row> {
     };
     let is_capture = if status.is_none_or(|status| status == 200) { is_page } else { true };
     let text = |name: &str| line[name].as_str().unwrap().to_owned();
-    // The status of a response 304 is that of the capture before.
+    // A response 304 has no status of its own: the capture before gives the status.
     is_capture.then(|| (text("url"), text("ts14"), status.filter(|&status| status != 304)))
 }
 

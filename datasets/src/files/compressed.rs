@@ -121,8 +121,8 @@ pub(crate) struct Text {
 }
 
 impl Text {
-    /// Text of a source. The first bytes decide the compression. `notes` get the damage of the container; the source may
-    /// add to them.
+    /// Text of a source. The first bytes decide the compression. `notes` get the damage of the container; the source
+    /// may add to them.
     pub(crate) fn new(source: Box<dyn Read + Send>, notes: Notes) -> io::Result<Text> {
         let mut text = Text {
             source,

@@ -153,7 +153,7 @@ impl Archive {
         Err(flaw.map_or(NO_END, Unread::NotWhole))
     }
 
-    /// Reads the directory of an archive whose end record was found.
+    /// Reads the directory that an end record points to.
     fn read_directory(zip: ZipArchive<Window>, buffer: &mut [u8]) -> Result<Self, Unread> {
         let (mut entries, mut replaced, mut count) = (BTreeMap::new(), Vec::new(), 0_u64);
         let mut first = zip.directory_offset();

@@ -9,14 +9,14 @@
 //! | `datapackage.json` | the SHA-256 and the length of each input; the names of WACZ files that this one requires |
 //! | `datapackage-digest.json` | the SHA-256 of `datapackage.json` |
 //!
-//! The other members are not read: indexes repeat what the crawl files say, and the store has no place for the titles
-//! that lists of pages have. Hidden members are passed over as hidden files are. The field `profile` decides nothing,
-//! because each writer has another value.
+//! The other members are not read. Indexes repeat the crawl files, and the store has no place for the titles in lists
+//! of pages. Hidden members are passed over as hidden files are. The field `profile` decides nothing, because each
+//! writer has another value.
 //!
-//! The package counts damage of the archive, which is no damage of a crawl file: an archive that is cut off
-//! ([`crate::files::zip`]), a description that is broken or has another digest, listed files that are missing, members
-//! that overlap, and crawl files that cannot be read. No digest is compared for members that are not read, nor for a
-//! WACZ in a WACZ as a whole.
+//! Damage inside of crawl files is counted by their readers. The package counts damage of the archive: it is cut off
+//! ([`crate::files::zip`]), the description is broken or has another digest, listed files are missing, members overlap,
+//! and crawl files cannot be read. No digest is compared for members that are not read, nor for a WACZ in a WACZ as a
+//! whole.
 //!
 //! Memory: the directory and the description. Time: the directory and the description; members are found, not read.
 
@@ -194,7 +194,7 @@ impl Description {
         Ok(())
     }
 
-    /// The bytes of a member, or `None` if there are none or if they are damaged.
+    /// The bytes of a member; `None` if the member is absent or damaged.
     fn text(&mut self, archive: &Archive, prefix: &str, name: &str) -> io::Result<Option<Vec<u8>>> {
         if !archive.has(name) {
             return Ok(None);
