@@ -34,7 +34,8 @@ impl Input {
 /// The part of a file or of a generated crawl.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum InputSplit {
-    /// The whole file. The whole of a WACZ has no captures: its reader counts the damage of the archive.
+    /// The whole file. The whole of a WACZ has no captures: its reader counts the damage of the archive, and
+    /// names the archives that it requires.
     Whole,
     /// One row group of a Parquet file.
     RowGroup(usize),

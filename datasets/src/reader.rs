@@ -130,7 +130,7 @@ pub fn inputs(paths: &[PathBuf]) -> Result<Vec<Input>, Error> {
             let groups = crate::formats::tables::row_groups(&path)?.into_iter().enumerate();
             inputs.extend(groups.map(|(group, bytes)| input(InputSplit::RowGroup(group), bytes)));
         } else if let Zip::Package(package) = look_into(&path, &magic)? {
-            if !package.flaws.is_empty() {
+            if !package.flaws.is_empty() || !package.requires.is_empty() {
                 // The members count the bytes of the file, if there are members.
                 inputs.push(input(InputSplit::Whole, if package.members.is_empty() { bytes } else { 0 }));
             }

@@ -406,12 +406,15 @@ fn required_archives_that_are_missing() {
     ] {
         std::fs::write(directory.path().join(name), archive).unwrap();
     }
-    let inputs = inputs(&[directory.path().to_owned()]).unwrap();
-    assert!(inputs.iter().all(|input| matches!(input.part, InputSplit::Member(_))));
-    let missing = |referred: &[&str]| missing_containers(&inputs, referred.iter().copied()).unwrap();
-    assert_eq!(missing(&[]).into_iter().collect::<Vec<_>>(), ["gone.wacz", "lost.wacz"]);
-    let referred = missing(&["file://two.wacz", "file://other.wacz"]);
-    assert_eq!(referred.into_iter().collect::<Vec<_>>(), ["gone.wacz", "lost.wacz", "other.wacz"]);
+    let (captures, tally) = read_all(directory.path(), LinkKinds::default());
+    assert_eq!((captures.len(), tally.damaged()), (3, 0));
+    let names: Vec<String> = inputs(&[directory.path().to_owned()])
+        .unwrap()
+        .iter()
+        .map(|input| input.name().to_str().unwrap().to_owned())
+        .collect();
+    let missing = missing_containers(tally.containers(), names.iter().map(String::as_str));
+    assert_eq!(missing.into_iter().collect::<Vec<_>>(), ["gone.wacz", "lost.wacz"]);
 }
 
 #[test]

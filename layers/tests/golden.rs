@@ -72,6 +72,7 @@ fn write(dir: &Path) {
         removed_in: None,
         retires_before: None,
         inputs,
+        missing_containers: BTreeSet::new(),
         held: Vec::new(),
     };
     writer.commit(NewEpoch { rows: vec![row], in_range: RangeLength::Month, provenance, translation: None }).unwrap();

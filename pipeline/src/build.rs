@@ -24,16 +24,18 @@ use crate::stages::sources::sources;
 use crate::stages::state::BuildState;
 use crate::stages::uids::uids;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 use timely::worker::Worker;
-use webstrata_datasets::{GenerateOptions, Input, LinkKinds, Tally};
+use webstrata_datasets::{GenerateOptions, Input, LinkKinds, Tally, missing_containers};
 use webstrata_engine::{
     Committing, Context, Error as JobError, Identity, JobStage, Progress, RunOptions, Stopped, Work,
 };
 use webstrata_layers::{
-    Counts, Effort, EpochId, Links, Location, NewEpoch, Provenance, RangeLength, Reader, Store, write_inputs,
+    Counts, Effort, EpochId, InputRecord, Links, Location, NewEpoch, Provenance, RangeLength, Reader, Store,
+    read_inputs, write_inputs,
 };
 
 /// The options of a build or an update.
@@ -263,13 +265,14 @@ impl Work for Build {
                     (manifest.rows.clone(), manifest.provenance.inputs.clone())
                 });
                 rows.push(entry);
-                let read = states.iter().flat_map(|state| state.inputs.clone()).collect();
+                let read: Vec<InputRecord> = states.iter().flat_map(|state| state.inputs.clone()).collect();
+                let missing_containers = missing(context, &tally, &read)?;
                 inputs.push(write_inputs(&context.row, read)?);
                 let version = env!("CARGO_PKG_VERSION").to_owned();
                 let options = self.meaning.options();
                 let held = entries(states.iter().map(|state| &state.held));
-                let provenance =
-                    Provenance { version, options, inputs, held, ..self.removals(writer.current(), context)? };
+                let removals = self.removals(writer.current(), context)?;
+                let provenance = Provenance { version, options, inputs, held, missing_containers, ..removals };
                 writer.commit(NewEpoch { rows, in_range: self.in_range(context), provenance, translation: None })?
             }
         };
@@ -280,6 +283,20 @@ impl Work for Build {
         let JobError::Body(error) = error else { return false };
         matches!(error.downcast_ref(), Some(Error::NothingRead { .. }))
     }
+}
+
+/// The archives that hold originals of revisits, in the store or among what was read, and that were never an input.
+fn missing(context: &Context, tally: &Tally, read: &[InputRecord]) -> Result<BTreeSet<String>, JobError> {
+    let base = context.base.as_ref().map(|base| base.store());
+    let before = base.map(|store| &store.manifest().provenance);
+    let named = || before.into_iter().flat_map(|before| before.missing_containers.iter().map(String::as_str));
+    let missing = missing_containers(tally.containers().chain(named()), read.iter().map(|input| &*input.name));
+    let (Some(store), Some(before), false) = (base, before, missing.is_empty()) else { return Ok(missing) };
+    let mut known = Vec::new();
+    for entry in &before.inputs {
+        known.extend(read_inputs(store, entry)?);
+    }
+    Ok(missing_containers(missing.iter().map(String::as_str), known.iter().map(|input| &*input.name)))
 }
 
 /// Builds a store, or adds a row to a store; see the head of this file and [`webstrata_engine::run()`].

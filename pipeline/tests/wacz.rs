@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use webstrata_datasets::Finding;
 use webstrata_engine::{Progress, RunOptions};
-use webstrata_layers::{InputRecord, Layer, Store, read_inputs};
+use webstrata_layers::{Direction, InputRecord, Layer, Links, Reader, Store, Window, read_inputs};
 use webstrata_pipeline::{BuildOptions, BuildReport, build};
 use xxhash_rust::xxh3::xxh3_128;
 use zips::{deflated, stored, zip};
@@ -85,4 +85,28 @@ fn damage_of_a_wacz_is_in_the_report() {
     let options = BuildOptions::new(RunOptions::new(directory.path().join("none")), vec![wacz]);
     let error = build(&options, &Progress::default()).unwrap_err().to_string();
     assert!(error.contains("the file is cut off"), "{error}");
+}
+
+#[test]
+fn an_archive_with_originals_of_revisits_is_missing_until_it_is_an_input() {
+    let directory = tempfile::tempdir().unwrap();
+    let (one, two) = (directory.path().join("one.wacz"), directory.path().join("two.wacz"));
+    let description = br#"{"resources": [], "relation": {"requires": [{"filename": "two.wacz"}]}}"#;
+    let archives = [
+        (&one, zip(&[stored("archive/a.warc", &warc("a", "b")), stored("datapackage.json", description)])),
+        (&two, zip(&[stored("archive/b.warc", &warc("b", "b"))])),
+    ];
+    archives.iter().for_each(|(path, bytes)| fs::write(path, bytes).unwrap());
+    let path = directory.path().join("store");
+    let run = |input: &PathBuf, update: bool| {
+        let options = BuildOptions { update, ..BuildOptions::new(RunOptions::new(&path), vec![input.clone()]) };
+        build(&options, &Progress::default()).unwrap();
+        let reader = Reader::new(Store::open(&path).unwrap(), 1 << 20);
+        let revisit = reader.uid("http://example.org/a-again").unwrap().unwrap();
+        let missing: Vec<String> = reader.store().manifest().provenance.missing_containers.iter().cloned().collect();
+        let links = reader.links(revisit, Direction::Out, Window::ALWAYS).unwrap();
+        (missing, reader.captures(revisit).unwrap()[0].known, reader.urls_of(&links).unwrap())
+    };
+    assert_eq!(run(&one, false), (vec!["two.wacz".to_owned()], false, vec![]));
+    assert_eq!(run(&two, true), (vec![], true, vec!["http://example.org/b-link".to_owned()]));
 }

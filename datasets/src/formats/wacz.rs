@@ -30,7 +30,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::files::zip::{Archive, Unread, Window};
-use crate::input::{Input, InputSplit, Member};
+use crate::input::Member;
 use crate::{Capture, CaptureReader, Error, Finding, Tally};
 
 /// The number of archives in each other that are read.
@@ -49,7 +49,7 @@ pub(crate) struct Package {
     pub(crate) members: Vec<Member>,
     pub(crate) flaws: Vec<Flaw>,
     /// The names of the WACZ files that hold originals of revisits of this one.
-    requires: BTreeSet<String>,
+    pub(crate) requires: BTreeSet<String>,
 }
 
 /// Damage of an archive.
@@ -144,9 +144,10 @@ impl Package {
         self.flaws.push(Flaw { finding, name, detail: detail.into() });
     }
 
-    /// A reader without captures, which counts the damage of the archive.
+    /// A reader without captures, which tells what the archive itself says: its damage, and the archives that it
+    /// requires.
     pub(crate) fn into_reader(self, path: &Path) -> Box<dyn CaptureReader> {
-        Box::new(Flaws { path: path.to_owned(), flaws: self.flaws })
+        Box::new(Whole { path: path.to_owned(), package: self })
     }
 }
 
@@ -274,16 +275,19 @@ pub(crate) fn is_crawl_head(head: &[u8]) -> bool {
     names.iter().any(|name| memmem::find(head, name.as_bytes()).is_some())
 }
 
-/// Counts the damage of an archive.
-struct Flaws {
+/// The reader of the whole of an archive.
+struct Whole {
     path: PathBuf,
-    flaws: Vec<Flaw>,
+    package: Package,
 }
 
-impl CaptureReader for Flaws {
+impl CaptureReader for Whole {
     fn read(&mut self, capture: &mut Capture, tally: &mut Tally) -> Result<bool, Error> {
         capture.clear();
-        for Flaw { finding, name, detail } in self.flaws.drain(..) {
+        for container in std::mem::take(&mut self.package.requires) {
+            tally.refer_to(&container);
+        }
+        for Flaw { finding, name, detail } in self.package.flaws.drain(..) {
             let mut path = self.path.clone().into_os_string();
             if !name.is_empty() {
                 path.push("!");
@@ -295,33 +299,22 @@ impl CaptureReader for Flaws {
     }
 }
 
-/// The names of the WACZ files that hold originals of revisits and that are not among `inputs`, neither as files nor in
-/// a multi-WACZ. Without them, these revisits have unknown links.
+/// The archives that are not among the inputs, of those that hold originals of revisits ([`Tally::containers`]).
+/// Without them, these revisits have unknown links. `inputs` are names of inputs ([`Input::name`]). Names are compared
+/// without their folders.
 ///
-/// A WACZ names the files that it requires, and `referred` are more names: a revisit record may have one
-/// ([`Tally::containers`]). Names are compared without their folders.
+/// ```
+/// use webstrata_datasets::missing_containers;
 ///
-/// # Errors
-/// A WACZ cannot be read.
+/// let inputs = ["crawls/one.wacz!archive/data.warc.gz", "all.wacz!two.wacz!archive/data.warc.gz", "crawls/a.warc.gz"];
+/// let missing = missing_containers(["one.wacz", "file://two.wacz", "three.wacz", "a.warc.gz"], inputs);
+/// assert_eq!(missing.into_iter().collect::<Vec<_>>(), ["three.wacz"]);
+/// ```
 pub fn missing_containers<'a>(
-    inputs: &[Input],
     referred: impl IntoIterator<Item = &'a str>,
-) -> Result<BTreeSet<String>, Error> {
-    let mut missing: BTreeSet<String> = referred.into_iter().map(|name| last_part(name).to_owned()).collect();
-    let (mut present, mut files) = (BTreeSet::new(), BTreeSet::new());
-    for input in inputs {
-        present.extend(input.path.file_name().map(|name| name.to_string_lossy().into_owned()));
-        if let InputSplit::Member(member) = &input.part {
-            files.insert(&input.path);
-            let mut parts: Vec<&str> = member.name.split('!').collect();
-            parts.pop();
-            present.extend(parts.into_iter().map(|name| last_part(name).to_owned()));
-        }
-    }
-    for path in files {
-        let io = |error| Error::io(path, error);
-        let package = Package::open(File::open(path).map_err(io)?).map_err(io)?;
-        missing.extend(package.into_iter().flat_map(|package| package.requires));
-    }
-    Ok(missing.difference(&present).cloned().collect())
+    inputs: impl IntoIterator<Item = &'a str>,
+) -> BTreeSet<String> {
+    let present: BTreeSet<&str> = inputs.into_iter().flat_map(|name| name.split('!')).map(last_part).collect();
+    let referred = referred.into_iter().map(last_part);
+    referred.filter(|name| !present.contains(name)).map(str::to_owned).collect()
 }

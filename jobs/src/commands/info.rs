@@ -108,6 +108,11 @@ fn print_text(manifest: &Manifest, args: &InfoArgs, out: &mut dyn Write) -> anyh
         writeln!(out, "  captures from {} to {}", format_time(first), format_time(last))?;
     }
     print_sums(counts, if manifest.counts_are_exact() { "" } else { AT_MOST }, out)?;
+    let missing = &manifest.provenance.missing_containers;
+    if !missing.is_empty() {
+        writeln!(out, "  {} archives with originals of revisits were never an input:", missing.len())?;
+        missing.iter().try_for_each(|name| writeln!(out, "    {name}"))?;
+    }
     writeln!(out, "  {:<10} {:>6} {:>20} {:>24}", "layer", "files", "size", "bits a link in a capture")?;
     for (layer, (files, bytes)) in layers(manifest) {
         let bits = match counts.occurrences {

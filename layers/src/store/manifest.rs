@@ -7,7 +7,7 @@
 
 pub(crate) mod history;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::{Component, Path};
 
@@ -129,6 +129,10 @@ pub struct Provenance {
     /// The files of the links that `--min-sources` leaves out so far, see [`crate::store::held`]; not written if empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub held: Vec<HeldEntry>,
+    /// The archives that hold originals of revisits of the store and were never an input, by file name, in order. Not
+    /// written if empty.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub missing_containers: BTreeSet<String>,
     /// The inputs of each job since the last build from scratch, oldest first.
     #[serde(default)]
     pub inputs: Vec<InputsEntry>,
