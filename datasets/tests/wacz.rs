@@ -12,9 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use reading::read_all;
 use sha2::{Digest, Sha256};
-use webstrata_datasets::{
-    Capture, DigestCell, Finding, InputSplit, LinkKinds, Tally, inputs, missing_containers, open_metered,
-};
+use webstrata_datasets::{Capture, DigestCell, Finding, LinkKinds, Tally, inputs, missing_containers, open_metered};
 use xxhash_rust::xxh3::xxh3_128;
 use zips::{Around, Part, deflated, stored, zip, zip_around};
 
