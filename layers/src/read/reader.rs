@@ -10,6 +10,8 @@
 //! ([`crate::record::join`]). Threads may share a reader. The cache is locked for look-ups, but not during decoding:
 //! two threads may decode the same block, and one copy is kept.
 
+mod in_rows;
+
 use std::ops::{ControlFlow, Range};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -23,7 +25,6 @@ use crate::questions::Precision;
 use crate::read::blocks::{Block, Cache, TimesBlock, UrlBlock, View};
 use crate::read::cached::{BlockId, Cached, Kind};
 use crate::read::query::{Links, keep_linking, sources_in, still_linking};
-use crate::read::several::{PageInRow, PageInRows, RowCaptures};
 use crate::read::spellings::Spelled;
 use crate::record::capture::CaptureTime;
 use crate::record::form;
@@ -33,7 +34,6 @@ use crate::record::key::{key, key_after};
 use crate::record::page::evidence::Evidence;
 use crate::record::page::{Flaw, InLinks, Page};
 use crate::record::precedence::{self, Overlaps};
-use crate::record::presence;
 use crate::record::time::{RangeLength, Window};
 use crate::record::uid::Uid;
 use crate::store::Store;
@@ -551,67 +551,6 @@ impl Links for Reader {
 
     fn has_link(&self, uid: Uid, link: Uid, window: Window) -> Result<bool, Error> {
         self.page_in_rows(uid, window, |page| page.has_link(link, window, &mut ()))
-    }
-}
-
-impl Reader {
-    /// Asks the records of a page that may decide about the window.
-    fn page_in_rows<T>(
-        &self,
-        uid: Uid,
-        window: Window,
-        ask: impl FnOnce(PageInRows<'_, RowRecord<'_>>) -> Result<T, Error>,
-    ) -> Result<T, Error> {
-        let pages: Vec<_> =
-            self.pages_in(uid, window)?.into_iter().map(|record| RowRecord { reader: self, record }).collect();
-        ask(PageInRows { pages: &pages, overlaps: &self.overlaps })
-    }
-}
-
-/// The record of a page in one row. Only what a question needs is decoded.
-struct RowRecord<'a> {
-    reader: &'a Reader,
-    record: RecordRef,
-}
-
-impl RowRecord<'_> {
-    fn view(&self) -> View<'_> {
-        let (_, block, row) = &self.record;
-        block.view(*row)
-    }
-}
-
-impl PageInRow for RowRecord<'_> {
-    type Scratch = ();
-
-    fn has_statuses(&self) -> bool {
-        !self.view().captures().statuses.is_empty()
-    }
-
-    fn captures(&self, _: Window, _: bool, (): &mut ()) -> Result<RowCaptures<'_>, Error> {
-        Ok(RowCaptures::Held(self.view().captures()))
-    }
-
-    fn links_in(&self, windows: &[Window], (): &mut (), links: &mut Vec<Uid>) -> Result<(), Error> {
-        let captures = self.view().captures();
-        let stretches: Vec<_> = windows.iter().filter_map(|&window| captures.selected(window)).collect();
-        links.clear();
-        if !stretches.is_empty() {
-            self.reader.page_of_record(&self.record)?.links_within(&stretches, links);
-        }
-        Ok(())
-    }
-
-    /// Decodes only the changes of the link.
-    fn has_link_in(&self, link: Uid, windows: &[Window], (): &mut ()) -> Result<bool, Error> {
-        let (view, captures) = (self.view(), self.view().captures());
-        let Ok(number) = view.links.binary_search(&link) else { return Ok(false) };
-        let mut stretches = windows.iter().filter_map(|&window| captures.selected(window)).peekable();
-        if stretches.peek().is_none() {
-            return Ok(false);
-        }
-        let changes = self.reader.decode(Kind::Out, &self.record, |view| view.changes_of(number))?;
-        Ok(stretches.any(|(first, last)| presence::any_in(&changes, first, last)))
     }
 }
 

@@ -9,7 +9,7 @@
 //! Invariants: the result is sound, and joining in steps gives the same result as joining at once. Cost: linear in the
 //! captures and, for each link, in the stretches of captures that come from the same record.
 
-use crate::record::page::evidence::{Evidence, Revisit};
+use crate::record::page::evidence::{Evidence, Revisit, revisit_order};
 use crate::record::page::{InLinks, Page};
 use crate::record::precedence::for_each_time;
 use crate::record::presence::{self, Change};
@@ -365,41 +365,47 @@ pub(crate) fn has_removed(page: &Page) -> bool {
 /// Joins several records of one capture. Each record is given by its revisit, if it is one, its digest, and its status.
 /// Returns the digest, the revisit if all records are revisits, and the status.
 ///
-/// The status is the least status of the records; a revisit counts as [`Status::OK`]. A failure does not count beside a
-/// record that is not a failure ([`counted`]).
+/// The status is the least status of the records ([`own_status`]). A failure does not count beside a record that is not
+/// a failure ([`counted`]).
 pub fn one_capture<'a>(
     index: u32,
     records: impl Iterator<Item = (Option<&'a Revisit>, u64, Status)> + Clone,
 ) -> (u64, Option<Revisit>, Status) {
     let least = |digests: &mut dyn Iterator<Item = u64>| digests.filter(|&digest| digest != 0).min().unwrap_or(0);
-    let status = records.clone().map(|(revisit, _, status)| own_status(revisit, status)).min().unwrap_or(Status::OK);
+    let least_status = records.clone().filter_map(|(revisit, _, status)| own_status(revisit, status)).min();
+    let status = least_status.unwrap_or(Status::OK);
     let records = records.filter(|&(revisit, _, of_record)| counted(own_status(revisit, of_record), status));
     let mut real = records.clone().filter(|(revisit, ..)| revisit.is_none()).map(|(_, digest, _)| digest).peekable();
     if real.peek().is_some() {
         return (least(&mut real), None, status);
     }
-    let key = |(revisit, digest, _): (Option<&'a Revisit>, u64, Status)| {
-        revisit
-            .map(|revisit| (revisit.not_modified, digest, revisit.referred, revisit.without_status, revisit.elsewhere))
-    };
-    let first = records.clone().filter_map(key).min();
-    let (not_modified, digest, referred, without_status, elsewhere) = first.unwrap_or_default();
+    let revisits = records.clone().filter_map(|(revisit, digest, _)| Some((revisit?, digest)));
+    let first = revisits.min_by(|one, other| revisit_order(one.0, one.1).cmp(&revisit_order(other.0, other.1)));
+    let (first, digest) = first.map(|(first, digest)| (first.clone(), digest)).unwrap_or_default();
     let mut links: Vec<Uid> =
         records.flat_map(|(revisit, ..)| revisit.map_or(&[][..], |revisit| &revisit.links)).copied().collect();
     links.sort_unstable();
     links.dedup();
-    (digest, Some(Revisit { capture: index, not_modified, without_status, elsewhere, referred, links }), status)
+    (digest, Some(Revisit { capture: index, links, ..first }), status)
 }
 
-/// The status of a record itself. A revisit has its status from the capture that it refers to, so it counts as
-/// [`Status::OK`].
-pub(crate) fn own_status(revisit: Option<&Revisit>, status: Status) -> Status {
-    if revisit.is_some() { Status::OK } else { status }
+/// The status that a record itself gives. A revisit has its status from the capture that it refers to, so it counts as
+/// [`Status::OK`]; `None` if the record of the revisit gives no status.
+fn own_status(revisit: Option<&Revisit>, status: Status) -> Option<Status> {
+    match revisit {
+        Some(revisit) if revisit.without_status => None,
+        Some(_) => Some(Status::OK),
+        None => Some(status),
+    }
 }
 
-/// Whether a record with this status counts in a capture, given the least status of all records of the capture.
-pub fn counted(of_record: Status, least: Status) -> bool {
-    !of_record.is_failure() || least.is_failure()
+/// Whether a record with this status of its own counts in a capture, given the least status of all records of the
+/// capture: a failure counts only beside failures, and a record without a status only if there are none.
+pub fn counted(own: Option<Status>, least: Status) -> bool {
+    match own {
+        Some(own) => !own.is_failure() || least.is_failure(),
+        None => !least.is_failure(),
+    }
 }
 
 #[cfg(test)]

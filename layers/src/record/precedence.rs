@@ -7,7 +7,9 @@
 //! Input: the captures that each row has of one page, the oldest row first ([`Captures`]). Output: the captures of all
 //! rows in order of time ([`for_each_time`], [`merge`]), or the windows about which each row is asked alone
 //! ([`windows`]). Links are not read. Cost: one pass over the captures. The cost of `windows` is one pass over the
-//! row's captures in the window that lie among the captures of a newer row.
+//! row's captures in the window that lie among the captures of a newer row. [`several`] asks the rows that are at hand.
+
+pub mod several;
 
 use std::ops::Range;
 

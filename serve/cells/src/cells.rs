@@ -1,7 +1,7 @@
 //! All cells of an epoch: answers to questions about links, from memory.
 //!
 //! [`Cells`] give the same answers as the layers. If one row has the records of a URL, one cell answers. Otherwise the
-//! records of the rows are joined ([`webstrata_layers::read::several`]). Captures are compared only where the times of
+//! records of the rows are joined ([`webstrata_layers::record::precedence::several`]). Captures are compared only where the times of
 //! rows overlap, and a page is decoded only if its captures count in several stretches. Threads share cells freely.
 
 pub mod cell;
@@ -12,9 +12,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use webstrata_layers::read::several::{PageInRow, PageInRows, RowCaptures};
 use webstrata_layers::record::join;
 use webstrata_layers::record::key::key;
+use webstrata_layers::record::precedence::several::{PageInRow, PageInRows, RowCaptures};
 use webstrata_layers::record::precedence::{self, Overlaps, unite};
 use webstrata_layers::{
     AsOf, CaptureTime, Direction, Error as LayersError, InLinks, Lease, Lifespan, Links, Page, Precision, RangeLength,

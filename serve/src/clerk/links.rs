@@ -1,5 +1,5 @@
 //! Questions about links. The clerk joins the answers of several rows about one page as
-//! [`webstrata_layers::read::several`] does where the rows are at hand, but in batches: it asks all rows first. If a
+//! [`webstrata_layers::record::precedence::several`] does where the rows are at hand, but in batches: it asks all rows first. If a
 //! capture in a newer row may replace one in an older row, it then asks for captures, and asks the rows again about the
 //! windows that [`webstrata_layers::record::precedence`] gives. Without failures, the links as of a time come from the
 //! row with the latest capture, which the first answer names.

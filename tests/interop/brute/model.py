@@ -116,6 +116,7 @@ class Capture:
     digests: set = field(default_factory=set)
     revisits: list = field(default_factory=list)
     is_fixed: bool = False  # a revisit that keeps what it took from a removed capture
+    is_silent: bool = False  # nothing says a status: beside a failure it does not count
 
     def tells(self, failures="end"):
         """What the capture says of its page: None nothing, False that the page is gone, True that it is there."""
@@ -149,6 +150,7 @@ class Store:
             return
         is_revisit = status == 304 or (one.refers_to is not None and status == GOOD)
         new = Capture(one.url, one.ts, GOOD if is_revisit else status, None)
+        new.is_silent = one.status is None and not one.is_unmodified and (is_revisit or one.links is None)
         if is_revisit:
             new.revisits.append(one)
         elif status >= 400:
@@ -335,9 +337,9 @@ def is_copy(capture):
 
 def together(old, new):
     """Two captures of a URL in one second are one capture. It has the lower status, and the links of both; a failure
-    adds nothing to what is no failure, and a revisit nothing to a response."""
+    adds nothing to what is no failure, a revisit nothing to a response, and what says no status nothing to a failure."""
     if old.status >= 400 or new.status >= 400:
-        return min(old, new, key=lambda c: c.status)
+        return min(old, new, key=lambda c: (c.is_silent, c.status))
     both = [c for c in (old, new) if not c.revisits] or [old, new]
     known = [c.links for c in both if c.links is not None]
     return Capture(
@@ -348,6 +350,7 @@ def together(old, new):
         [raw for c in both for raw in c.raw],
         set().union(*(c.digests for c in both)),
         [] if len(both) == 1 or not both[0].revisits else old.revisits + new.revisits,
+        is_silent=old.is_silent and new.is_silent,
     )
 
 

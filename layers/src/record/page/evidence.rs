@@ -27,6 +27,15 @@ pub struct Revisit<L = Uid> {
     pub links: Vec<L>,
 }
 
+/// Orders the revisits of one capture, if several records say that it is one: the least is the revisit of the capture.
+/// A record that names no original, as lines of indexes do, comes after all others, and a record that names the time
+/// of its original comes before one that does not.
+pub fn revisit_order<L>(revisit: &Revisit<L>, digest: u64) -> impl Ord + use<L> {
+    let Revisit { not_modified, without_status, elsewhere, referred, .. } = *revisit;
+    let names_nothing = !not_modified && digest == 0 && referred.is_none();
+    (names_nothing, not_modified, digest, referred.is_none(), referred, without_status, elsewhere)
+}
+
 /// The evidence of a page: one record of rv.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Evidence<L = Uid> {

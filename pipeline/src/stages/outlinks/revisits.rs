@@ -332,12 +332,18 @@ mod tests {
             let real = own.iter().filter(|capture| capture.revisit.is_none());
             let mut digests: Vec<u64> = real.clone().map(|capture| capture.digest).filter(|&own| own != 0).collect();
             digests.sort_unstable();
-            let key = |capture: &&&Capture| capture.revisit.map(|(modified, time)| (modified, capture.digest, time));
+            let fields = |capture: &&Capture| capture.revisit.map(|(modified, time)| (modified, capture.digest, time));
+            // A revisit that names no original is the last, and one that names a time comes before one that does not.
+            let key = |capture: &&&Capture| {
+                fields(capture).map(|(modified, digest, time)| {
+                    let names = modified || digest > 0 || time.is_some();
+                    (!names, modified, digest, time.is_none(), time)
+                })
+            };
             if real.count() > 0 {
                 evidence.digests.push(digests.first().copied().unwrap_or(0));
                 sets.push(Some(links));
-            } else if let Some((not_modified, digest, referred)) = own.iter().min_by_key(key).and_then(|own| key(&own))
-            {
+            } else if let Some((not_modified, digest, referred)) = own.iter().min_by_key(key).and_then(fields) {
                 evidence.digests.push(digest);
                 let links = links.into_iter().collect();
                 evidence.revisits.push(Revisit { capture: index, not_modified, referred, links, ..Revisit::default() });

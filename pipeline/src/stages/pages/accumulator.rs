@@ -31,7 +31,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use webstrata_engine::{Scratch, wire};
 use webstrata_layers::record::join::counted;
-use webstrata_layers::{Change, Evidence, Revisit, Status, StatusChange, push_status};
+use webstrata_layers::{Change, Evidence, Revisit, Status, StatusChange, push_status, revisit_order};
 
 /// The approximate size of an entry of the small tables, in bytes.
 const SMALL_BYTES: usize = 64;
@@ -60,15 +60,11 @@ pub(crate) struct AccumulatedPage {
     pub(crate) is_left_out: bool,
 }
 
-/// The revisits of one second: the least revisit, with the links of all.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// The revisits of one second: the least in their order ([`revisit_order`]), with the links of all.
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct AccumulatedRevisit {
-    not_modified: bool,
     digest: u64,
-    time: Option<i64>,
-    without_status: bool,
-    elsewhere: bool,
-    links: Vec<u128>,
+    revisit: Revisit<u128>,
 }
 
 /// Accumulates page after page, and reuses its buffers.
@@ -157,7 +153,7 @@ impl PageAccumulator {
         if kind == kind::LENT {
             // The records before this record have decided which revisit the capture is.
             let revisit = self.moments.last_revisit();
-            let revisit = revisit.filter(|revisit| revisit.elsewhere && revisit.digest == digest);
+            let revisit = revisit.filter(|last| last.revisit.elsewhere && last.digest == digest);
             if revisit.is_none() || said.is_known || self.is_too_large {
                 return Ok(());
             }
@@ -165,16 +161,18 @@ impl PageAccumulator {
             self.add_set_of(number, payload)?;
             return self.go_to_disk_if_full();
         }
-        // Beside a record that is not a failure, failures do not count.
-        let least = said.status.map_or(status, |least| least.min(status));
-        if said.status.is_some_and(|before| !counted(before, least)) {
+        self.revisit_values -= self.moments.last_revisit_values();
+        let own = (!is_silent(kind, payload)).then_some(status);
+        let least = said.status.into_iter().chain(own).min();
+        if said.status.zip(least).is_some_and(|(before, least)| !counted(Some(before), least)) {
             self.moments.set_last_digest(0);
         }
-        self.moments.said[number].status = Some(least);
-        if !counted(status, least) {
+        self.moments.said[number].status = least;
+        let is_counted = least.is_none_or(|least| counted(own, least));
+        if !is_counted {
+            self.revisit_values += self.moments.last_revisit_values();
             return Ok(());
         }
-        self.revisit_values -= self.moments.last_revisit_values();
         if matches!(kind, kind::LINKS | kind::SAME | kind::STATUS | kind::UNDATED) {
             let digests = [self.moments.digest(number), digest].into_iter().filter(|&digest| digest != 0);
             self.moments.set_last_digest(digests.min().unwrap_or(0));
@@ -215,17 +213,23 @@ impl PageAccumulator {
             return self.go_to_disk_if_full();
         }
         let links = payload.as_chunks::<16>().0.iter().map(|link| u128::from_be_bytes(*link));
-        let time = (referred != [0; 8]).then(|| wire::key_time(referred));
-        let not_modified = kind == kind::NOT_MODIFIED;
-        let without_status = without_status == 1;
-        let (elsewhere, links) = (kind == kind::ELSEWHERE, links.collect());
-        let mut revisit = AccumulatedRevisit { not_modified, digest, time, without_status, elsewhere, links };
+        let revisit = Revisit {
+            capture: 0,
+            not_modified: kind == kind::NOT_MODIFIED,
+            without_status: without_status == 1,
+            elsewhere: kind == kind::ELSEWHERE,
+            referred: (referred != [0; 8]).then(|| wire::key_time(referred)),
+            links: links.collect(),
+        };
+        let mut revisit = AccumulatedRevisit { digest, revisit };
         self.revisit_values -= self.moments.last_revisit_values();
         if let Some(other) = self.moments.take_last_revisit() {
-            let mut links = [&revisit.links[..], &other.links].concat();
+            let mut links = [&revisit.revisit.links[..], &other.revisit.links].concat();
             links.sort_unstable();
             links.dedup();
-            revisit = AccumulatedRevisit { links, ..revisit.min(other) };
+            let order = |one: &AccumulatedRevisit| revisit_order(&one.revisit, one.digest);
+            revisit = if order(&other) < order(&revisit) { other } else { revisit };
+            revisit.revisit.links = links;
         }
         self.moments.push_revisit(revisit);
         self.revisit_values += self.moments.last_revisit_values();
@@ -408,17 +412,17 @@ impl PageAccumulator {
             let said = self.moments.said[number];
             if said.has_links() {
                 if let Some(large) = &mut self.large {
-                    large.add(capture, revisit.links.iter().copied())?;
-                } else if !revisit.links.is_empty() {
+                    large.add(capture, revisit.revisit.links.iter().copied())?;
+                } else if !revisit.revisit.links.is_empty() {
                     let start = self.links.len();
-                    self.links.extend(&revisit.links);
+                    self.links.extend(&revisit.revisit.links);
                     self.links[start..].sort_unstable();
                     self.add_links(number, start..self.links.len());
                 }
             }
-            if !said.is_known {
+            if !said.is_known && said.status.is_none_or(|status| !status.is_failure()) {
                 digests[number] = revisit.digest;
-                revisit_links.extend(&revisit.links);
+                revisit_links.extend(&revisit.revisit.links);
                 self.moments.revisits.push((capture, revisit));
             }
         }
@@ -427,16 +431,22 @@ impl PageAccumulator {
         if digests.iter().all(|&digest| digest == 0) {
             digests.clear();
         }
-        for (capture, revisit) in &self.moments.revisits {
+        for (capture, AccumulatedRevisit { revisit, .. }) in &self.moments.revisits {
             let index = |link: &u128| RevisitLink(revisit_links.binary_search(link).map_or(u64::MAX, |at| at as u64));
             let mut links: Vec<RevisitLink> = revisit.links.iter().map(index).collect();
             links.sort_unstable();
             links.dedup();
-            let AccumulatedRevisit { not_modified, time: referred, without_status, elsewhere, .. } = *revisit;
+            let Revisit { not_modified, without_status, elsewhere, referred, .. } = *revisit;
             revisits.push(Revisit { capture: *capture, not_modified, without_status, elsewhere, referred, links });
         }
         Ok(())
     }
+}
+
+/// Whether a record says nothing about the status: a revisit with an identical digest and without a status. `payload` is
+/// what follows the digest.
+fn is_silent(kind: u8, payload: &[u8]) -> bool {
+    matches!(kind, kind::IDENTICAL | kind::NOT_MODIFIED | kind::ELSEWHERE) && payload.get(8) == Some(&1)
 }
 
 /// Calls `each` with every link that is in only one of two sorted lists.

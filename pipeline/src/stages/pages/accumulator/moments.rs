@@ -13,7 +13,7 @@ use webstrata_layers::Status;
 /// The facts about a capture from its records.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Said {
-    /// The least status of the records, where a revisit has 200; `None` before the first record.
+    /// The least status of the records, where a revisit has 200; `None` if no record gives one.
     pub(super) status: Option<Status>,
     /// Whether a record is neither a revisit nor a failure.
     pub(super) is_known: bool,
@@ -127,8 +127,8 @@ impl Moments {
     /// Returns the number of values of the last capture's revisit in its record; 0 if a capture of the second is not a
     /// revisit.
     pub(super) fn last_revisit_values(&self) -> usize {
-        let is_known = self.said.last().is_some_and(|said| said.is_known);
-        let revisit = self.last_revisit().filter(|_| !is_known);
-        revisit.map_or(0, |revisit| REVISIT_VALUES + revisit.links.len())
+        let is_other = |said: &Said| said.is_known || said.status.is_some_and(Status::is_failure);
+        let revisit = self.last_revisit().filter(|_| !self.said.last().is_some_and(is_other));
+        revisit.map_or(0, |revisit| REVISIT_VALUES + revisit.revisit.links.len())
     }
 }
