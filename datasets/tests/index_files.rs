@@ -188,7 +188,7 @@ const UNUSED: u64 = 2;
 
 const LINES: [&str; 6] = [
     " CDX N b a m s k r M S V g",
-    "com,example)/a 20140127171200 http://example.com/a text/html 302 B2LTWWPUOYAH7UIPQ7ZUPQ4VMBSVC36A http://t/ - 9 7 a",
+    "com,example)/a 20140127171200 http://example.com/a text/html 302 B2LTWWPUOYAH http://t/ - 9 7 a",
     "http://example.com/a b 1.2.3.4 20040708140342 text/html 60 x.arc.gz 7 0123456789abcdef0123456789abcdef",
     r#"com,example)/ 20140127171200 {"url": "http://example.com/\u00e9", "mime": "text/html", "status": "200"}"#,
     r#"{"urlkey": "com,example)/", "timestamp": "20140127171200", "url": "http://example.com/", "status": 200}"#,

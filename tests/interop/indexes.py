@@ -3,12 +3,13 @@
 
   indexes.py [--webstrata BINARY] [WARC]...
 
-Indexes WARC files with cdxj-indexer (CDXJ) and with pywb's cdx-indexer (CDX of 9 and of 11 columns). Without WARC, makes
-them with warcio: pages, redirects, failures, images, and revisits of several kinds, some in one second. For each index:
+Indexes WARC files with cdxj-indexer (CDXJ) and with pywb's cdx-indexer (CDX of 9 and of 11 columns). Without WARC, it
+makes them with warcio: pages, redirects, failures, images, and revisits of several kinds, some in one second. For each
+index:
 
   - the index alone gives each capture of the WARC files, with the status if a line says it, and no link
-  - the WARC files and the index at once, the WARC files first, and the index first, in updates that are merged, give the
-    same bytes in all layers
+  - the WARC files and the index at once, the WARC files first, and the index first, in updates that are merged, give
+    the same bytes in all layers
   - captures and links are those of the WARC files alone, for each URL that the WARC files have as a page
 
 Prints one line an index. Exit code 1 at the first difference. Needs cdxj-indexer, pywb and warcio.

@@ -1,8 +1,9 @@
 //! All cells of an epoch: answers to questions about links, from memory.
 //!
 //! [`Cells`] give the same answers as the layers. If one row has the records of a URL, one cell answers. Otherwise the
-//! records of the rows are joined ([`webstrata_layers::record::precedence::several`]). Captures are compared only where the times of
-//! rows overlap, and a page is decoded only if its captures count in several stretches. Threads share cells freely.
+//! records of the rows are joined ([`webstrata_layers::record::precedence::several`]). Captures are compared only where
+//! the times of rows overlap, and a page is decoded only if its captures count in several stretches. Threads share
+//! cells freely.
 
 pub mod cell;
 pub mod row;
@@ -216,6 +217,7 @@ impl Cells {
 
 impl PageInRow for NodeRef<'_> {
     type Scratch = Scratch;
+    type Error = LayersError;
 
     fn has_statuses(&self) -> bool {
         self.cell.has_statuses()

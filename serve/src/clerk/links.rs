@@ -1,8 +1,8 @@
-//! Questions about links. The clerk joins the answers of several rows about one page as
-//! [`webstrata_layers::record::precedence::several`] does where the rows are at hand, but in batches: it asks all rows first. If a
-//! capture in a newer row may replace one in an older row, it then asks for captures, and asks the rows again about the
-//! windows that [`webstrata_layers::record::precedence`] gives. Without failures, the links as of a time come from the
-//! row with the latest capture, which the first answer names.
+//! Questions about links. The clerk joins the answers of several rows about one page, as
+//! [`webstrata_layers::record::precedence::several`] does if the rows are at hand, but in batches. It asks all rows
+//! first. If a capture in a newer row may replace one in an older row, it then asks for captures, and asks the rows
+//! again about the windows that [`webstrata_layers::record::precedence`] gives. Without failures, the links as of a
+//! time come from the row with the latest capture, and the first answer has the time of that capture.
 //!
 //! Internally each item of a batch has its window, so that questions about different times travel in one call.
 

@@ -337,7 +337,8 @@ def is_copy(capture):
 
 def together(old, new):
     """Two captures of a URL in one second are one capture. It has the lower status, and the links of both; a failure
-    adds nothing to what is no failure, a revisit nothing to a response, and what says no status nothing to a failure."""
+    adds nothing to what is no failure, a revisit nothing to a response, and silence about the status nothing to a
+    failure."""
     if old.status >= 400 or new.status >= 400:
         return min(old, new, key=lambda c: (c.is_silent, c.status))
     both = [c for c in (old, new) if not c.revisits] or [old, new]

@@ -38,6 +38,7 @@ impl RowRecord<'_> {
 
 impl PageInRow for RowRecord<'_> {
     type Scratch = ();
+    type Error = Error;
 
     fn has_statuses(&self) -> bool {
         !self.view().captures().statuses.is_empty()

@@ -1,25 +1,28 @@
 //! The links of a page that has a record in several rows.
 //!
-//! [`precedence`] says about which windows each row is asked. This file asks the rows, for each form of graph that has
-//! them at hand ([`PageInRow`]: layers and cells). A cluster asks the rows of many pages in one call, by the same rule.
+//! [`precedence`] has the rule: the windows about which each row is asked. This file asks the rows, for each form of
+//! graph with the rows at hand ([`PageInRow`]: layers and cells). A cluster asks the rows about many pages in one call,
+//! by the same rule.
 //! Cost: captures are read only if a newer row may replace a capture in the window.
 
-use crate::error::Error;
 use crate::record::capture::captures::{Captures, CapturesBuf};
 use crate::record::precedence::{self, Overlaps, unite};
 use crate::record::time::Window;
 use crate::record::uid::Uid;
 
-/// The record of a page in one row. Answers are those of the row alone.
+/// The record of a page in one row. The row answers alone.
 pub trait PageInRow {
-    /// The memory in which answers are made.
+    /// The memory for answers.
     type Scratch;
+
+    /// The errors of the storage.
+    type Error;
 
     /// Whether a capture of the record may have a status other than 200.
     fn has_statuses(&self) -> bool;
 
-    /// The captures that may decide what the window shows, and maybe others. Without statuses, as of a time, the latest
-    /// capture up to then is enough.
+    /// The captures that may decide about the window, and maybe others. Without statuses, the latest capture up to the
+    /// time of the question is enough.
     ///
     /// # Errors
     /// Errors of the storage, here and in all methods.
@@ -28,19 +31,24 @@ pub trait PageInRow {
         window: Window,
         has_statuses: bool,
         scratch: &mut Self::Scratch,
-    ) -> Result<RowCaptures<'_>, Error>;
+    ) -> Result<RowCaptures<'_>, Self::Error>;
 
     /// Replaces the contents of `links` by the links of the page in any of the windows, rising.
     ///
     /// # Errors
     /// See [`PageInRow::captures`].
-    fn links_in(&self, windows: &[Window], scratch: &mut Self::Scratch, links: &mut Vec<Uid>) -> Result<(), Error>;
+    fn links_in(
+        &self,
+        windows: &[Window],
+        scratch: &mut Self::Scratch,
+        links: &mut Vec<Uid>,
+    ) -> Result<(), Self::Error>;
 
     /// Whether the page has the link in any of the windows.
     ///
     /// # Errors
     /// See [`PageInRow::captures`].
-    fn has_link_in(&self, link: Uid, windows: &[Window], scratch: &mut Self::Scratch) -> Result<bool, Error>;
+    fn has_link_in(&self, link: Uid, windows: &[Window], scratch: &mut Self::Scratch) -> Result<bool, Self::Error>;
 }
 
 /// Captures that the record has in memory, or a copy of captures.
@@ -69,8 +77,7 @@ pub struct PageInRows<'a, P> {
 }
 
 impl<'a, P: PageInRow> PageInRows<'a, P> {
-    /// Replaces the contents of `links` by the links of the page in the window, rising, and those of `of_row` by
-    /// anything.
+    /// Replaces the contents of `links` by the links of the page in the window, rising. `of_row` is a buffer.
     ///
     /// # Errors
     /// Errors of the storage.
@@ -79,7 +86,7 @@ impl<'a, P: PageInRow> PageInRows<'a, P> {
         window: Window,
         scratch: &mut P::Scratch,
         (of_row, links): (&mut Vec<Uid>, &mut Vec<Uid>),
-    ) -> Result<(), Error> {
+    ) -> Result<(), P::Error> {
         let captures = self.captures(window, scratch)?;
         let captures = views(&captures);
         links.clear();
@@ -95,7 +102,7 @@ impl<'a, P: PageInRow> PageInRows<'a, P> {
     ///
     /// # Errors
     /// Errors of the storage.
-    pub fn has_link(&self, link: Uid, window: Window, scratch: &mut P::Scratch) -> Result<bool, Error> {
+    pub fn has_link(&self, link: Uid, window: Window, scratch: &mut P::Scratch) -> Result<bool, P::Error> {
         let captures = self.captures(window, scratch)?;
         self.row_has_link(&views(&captures), link, window, scratch)
     }
@@ -105,7 +112,7 @@ impl<'a, P: PageInRow> PageInRows<'a, P> {
     ///
     /// # Errors
     /// Errors of the storage.
-    pub fn still_has_link(&self, link: Uid, window: Window, scratch: &mut P::Scratch) -> Result<bool, Error> {
+    pub fn still_has_link(&self, link: Uid, window: Window, scratch: &mut P::Scratch) -> Result<bool, P::Error> {
         let captures = self.captures(window, scratch)?;
         let captures = views(&captures);
         let all_count = matches!(window, Window::Seen { .. }) && precedence::all_count(&captures, window);
@@ -118,7 +125,7 @@ impl<'a, P: PageInRow> PageInRows<'a, P> {
         link: Uid,
         window: Window,
         scratch: &mut P::Scratch,
-    ) -> Result<bool, Error> {
+    ) -> Result<bool, P::Error> {
         for (row, page) in self.pages.iter().enumerate().rev() {
             if asking(captures, row, window, |windows| page.has_link_in(link, windows, scratch))? == Some(true) {
                 return Ok(true);
@@ -128,7 +135,7 @@ impl<'a, P: PageInRow> PageInRows<'a, P> {
     }
 
     /// The captures of each row that may decide about the window; empty if the answers of all rows are valid.
-    fn captures(&self, window: Window, scratch: &mut P::Scratch) -> Result<Vec<RowCaptures<'a>>, Error> {
+    fn captures(&self, window: Window, scratch: &mut P::Scratch) -> Result<Vec<RowCaptures<'a>>, P::Error> {
         if self.overlaps.none_in(window) {
             return Ok(Vec::new());
         }
@@ -141,13 +148,13 @@ fn views<'a>(captures: &'a [RowCaptures<'_>]) -> Vec<Captures<'a>> {
     captures.iter().map(RowCaptures::view).collect()
 }
 
-/// Asks a row about its windows; `None` if it has none. Without `captures`, the window is that of the question.
-fn asking<T>(
+/// Asks a row about its windows; `None` if it has none. Without `captures`, the row is asked about `window`.
+fn asking<T, E>(
     captures: &[Captures<'_>],
     row: usize,
     window: Window,
-    ask: impl FnOnce(&[Window]) -> Result<T, Error>,
-) -> Result<Option<T>, Error> {
+    ask: impl FnOnce(&[Window]) -> Result<T, E>,
+) -> Result<Option<T>, E> {
     if captures.is_empty() {
         return ask(&[window]).map(Some);
     }

@@ -443,8 +443,8 @@ impl PageAccumulator {
     }
 }
 
-/// Whether a record says nothing about the status: a revisit with an identical digest and without a status. `payload` is
-/// what follows the digest.
+/// Whether a record says nothing about the status: a revisit with an identical digest and without a status. `payload`
+/// begins after the digest.
 fn is_silent(kind: u8, payload: &[u8]) -> bool {
     matches!(kind, kind::IDENTICAL | kind::NOT_MODIFIED | kind::ELSEWHERE) && payload.get(8) == Some(&1)
 }

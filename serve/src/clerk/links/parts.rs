@@ -28,12 +28,12 @@ struct Compared {
     rows: Vec<(usize, Vec<Window>)>,
 }
 
-/// What is asked after captures were compared.
+/// The questions after captures were compared.
 pub(in crate::clerk) struct Asked<'a> {
     pub(in crate::clerk) split: Split<'a>,
     /// The item of each question to a row, and the question.
     pub(in crate::clerk) items: Vec<(usize, UidInWindow)>,
-    /// The items about which one row would be asked too many questions, rising. The whole page answers these.
+    /// The items with too many questions to one row, rising. The whole page answers these.
     pub(in crate::clerk) whole: Vec<usize>,
 }
 
@@ -54,7 +54,7 @@ impl<'a> Parts<'a> {
         })
     }
 
-    /// The questions to rows whose first answers are not valid, for items and rows with `is_asked`.
+    /// The questions to rows with first answers that are not valid, for items and rows with `is_asked`.
     pub(in crate::clerk) fn asked(&self, is_asked: impl Fn(usize, usize) -> bool) -> Asked<'a> {
         let mut asked = Asked { split: Split::of(self.graph), items: Vec::new(), whole: Vec::new() };
         for &Compared { item, page, window, ref rows } in &self.compared {
