@@ -379,7 +379,9 @@ fn pages_must_be_removed_now() {
     // A process reads the epoch, and does not end.
     let reader = webstrata_layers::Store::open(dir.join("store")).unwrap();
     let said = fails(dir, "remove {}/store --host host-1.example --reason case-17 --wait 1");
-    assert!(said.contains(&format!("epoch 1 is still open: process {}", std::process::id())), "{said}");
+    // A slow server may still hold the epoch, too, and is named beside this process.
+    let open = said.lines().find(|line| line.contains("epoch 1 is still open: ")).unwrap_or_default();
+    assert!(open.contains(&format!("process {} ", std::process::id())), "{said}");
     drop(reader);
     let said = succeeds(dir, "remove {}/store --finish");
     assert!(said.contains("store: no file contains what 1 rule removed"), "{said}");

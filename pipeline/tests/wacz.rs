@@ -20,9 +20,13 @@ use zips::{deflated, stored, zip};
 fn warc(page: &str, original: &str) -> Vec<u8> {
     let http = format!("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<a href=/{page}-link>x</a>");
     let head = |kind: &str, page: &str, digest: &str, bytes: usize| {
+        let refers = match kind {
+            "revisit" => format!("WARC-Refers-To-Target-URI: http://example.org/{original}\r\n"),
+            _ => String::new(),
+        };
         format!(
             "WARC/1.1\r\nWARC-Type: {kind}\r\nWARC-Target-URI: http://example.org/{page}\r\n\
-             WARC-Date: 2020-01-01T00:00:00Z\r\nWARC-Payload-Digest: sha1:{digest}\r\n\
+             WARC-Date: 2020-01-01T00:00:00Z\r\nWARC-Payload-Digest: sha1:{digest}\r\n{refers}\
              Content-Type: application/http; msgtype=response\r\nContent-Length: {bytes}\r\n\r\n",
         )
     };

@@ -221,8 +221,7 @@ impl RecordMaker {
             // A revisit that refers to nothing.
             (Content::Unknown, _) => {
                 self.payload.push(kind::IDENTICAL);
-                self.payload.extend_from_slice(&[0; 24]);
-                self.payload.push(u8::from(capture.status.is_none()));
+                self.payload.extend_from_slice(&[0; 25]);
                 self.append_links(capture)?.count(&mut self.tally);
             }
             (Content::Revisit(revisit), _) => {

@@ -116,7 +116,7 @@ class Capture:
     digests: set = field(default_factory=set)
     revisits: list = field(default_factory=list)
     is_fixed: bool = False  # a revisit that keeps what it took from a removed capture
-    is_silent: bool = False  # nothing says a status: beside a failure it does not count
+    is_silent: bool = False  # a revisit without a status: beside a failure it does not count
 
     def tells(self, failures="end"):
         """What the capture says of its page: None nothing, False that the page is gone, True that it is there."""
@@ -150,7 +150,7 @@ class Store:
             return
         is_revisit = status == 304 or (one.refers_to is not None and status == GOOD)
         new = Capture(one.url, one.ts, GOOD if is_revisit else status, None)
-        new.is_silent = one.status is None and not one.is_unmodified and (is_revisit or one.links is None)
+        new.is_silent = is_revisit and one.status is None and not one.is_unmodified
         if is_revisit:
             new.revisits.append(one)
         elif status >= 400:
