@@ -300,8 +300,8 @@ impl CaptureReader for Whole {
 }
 
 /// The archives that are not among the inputs, of those that hold originals of revisits ([`Tally::containers`]).
-/// Without them, these revisits have unknown links. `inputs` are names of inputs ([`Input::name`]). Names are compared
-/// without their folders.
+/// Without them, these revisits have unknown links. `inputs` are names of inputs ([`name`](crate::Input::name)). Names
+/// are compared without their folders.
 ///
 /// ```
 /// use webstrata_datasets::missing_containers;

@@ -365,7 +365,7 @@ pub(crate) fn has_removed(page: &Page) -> bool {
 /// Joins several records of one capture. Each record is given by its revisit, if it is one, its digest, and its status.
 /// Returns the digest, the revisit if all records are revisits, and the status.
 ///
-/// The status is the least status of the records ([`own_status`]). A failure does not count beside a record that is not
+/// The status is the least status that the records give. A failure does not count beside a record that is not
 /// a failure ([`counted`]).
 pub fn one_capture<'a>(
     index: u32,
