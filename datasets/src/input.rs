@@ -25,7 +25,7 @@ impl Input {
         match &self.part {
             InputSplit::RowGroup(group) => name.push(format!("#{group}")),
             InputSplit::Member(member) => name.push(format!("!{}", member.name)),
-            InputSplit::Whole | InputSplit::Generated(_) => {}
+            InputSplit::Whole | InputSplit::Archive | InputSplit::Generated(_) => {}
         }
         name.into()
     }
@@ -34,9 +34,11 @@ impl Input {
 /// The part of a file or of a generated crawl.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum InputSplit {
-    /// The whole file. The whole of a WACZ has no captures: its reader counts the damage of the archive, and
-    /// names the archives that it requires.
+    /// The whole file.
     Whole,
+    /// A ZIP archive itself, without its crawl files. Its reader has no captures: it counts the damage of the archive,
+    /// and names the archives that it requires.
+    Archive,
     /// One row group of a Parquet file.
     RowGroup(usize),
     /// A crawl file in a WACZ.

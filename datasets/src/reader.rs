@@ -129,10 +129,10 @@ pub fn inputs(paths: &[PathBuf]) -> Result<Vec<Input>, Error> {
         if magic == b"PAR1" {
             let groups = crate::formats::tables::row_groups(&path)?.into_iter().enumerate();
             inputs.extend(groups.map(|(group, bytes)| input(InputSplit::RowGroup(group), bytes)));
-        } else if let Zip::Package(package) = look_into(&path, &magic)? {
+        } else if let Some(package) = look_into(&path, &magic)? {
             if !package.flaws.is_empty() || !package.requires.is_empty() {
                 // The members count the bytes of the file, if there are members.
-                inputs.push(input(InputSplit::Whole, if package.members.is_empty() { bytes } else { 0 }));
+                inputs.push(input(InputSplit::Archive, if package.members.is_empty() { bytes } else { 0 }));
             }
             let members = package.members.into_iter();
             inputs.extend(members.map(|member| input(InputSplit::Member(member.clone()), member.stored_bytes)));
@@ -185,40 +185,28 @@ fn magic(path: &Path) -> Result<Vec<u8>, Error> {
     read.map(|_| magic).map_err(|error| Error::io(path, error))
 }
 
-/// A file, seen as a ZIP archive.
-enum Zip {
-    /// The file is not a ZIP.
-    No,
-    /// A ZIP without crawl files.
-    Other,
-    Package(Package),
-}
-
-/// Looks whether a file with this beginning is a ZIP, and which crawl files it holds. A ZIP begins with a member, or
-/// ends like a ZIP and begins like no crawl file: bytes before the first member are allowed.
-fn look_into(path: &Path, magic: &[u8]) -> Result<Zip, Error> {
+/// Looks into a file with this beginning; `None` if it is no ZIP. A ZIP begins with a member. Bytes before the first
+/// member are allowed, if the file ends like a ZIP, begins like no crawl file, and holds crawl files.
+fn look_into(path: &Path, magic: &[u8]) -> Result<Option<Package>, Error> {
     let begins = magic == LOCAL_HEADER;
     if !begins && (compressed::is_compressed(magic) || magic == b"WARC") {
-        return Ok(Zip::No);
+        return Ok(None);
     }
     let io = |error| Error::io(path, error);
     let mut file = File::open(path).map_err(io)?;
     if !begins {
         if !zip::ends_like_one(&mut file).map_err(io)? {
-            return Ok(Zip::No);
+            return Ok(None);
         }
         let mut head = Vec::new();
         file.rewind().map_err(io)?;
         (&mut file).take(detect::HEAD_BYTES as u64).read_to_end(&mut head).map_err(io)?;
         if !matches!(detect::format(&head), Format::NotRead(Finding::OtherFile, _)) {
-            return Ok(Zip::No);
+            return Ok(None);
         }
     }
-    Ok(match Package::open(file).map_err(io)? {
-        Some(package) => Zip::Package(package),
-        None if begins => Zip::Other,
-        None => Zip::No,
-    })
+    let package = Package::open(file).map_err(io)?;
+    Ok((begins || package.is_wacz).then_some(package))
 }
 
 /// Opens an input. [`open`] detects the format from the first bytes, not from the name.
@@ -250,16 +238,10 @@ pub fn open_metered(
             return read(Box::new(Hashed::new(std::io::stdin(), digest)), path, kinds);
         }
         InputSplit::Whole => {
-            let is_file = look(path)?.is_some_and(|found| found.is_file());
-            match if is_file { look_into(path, &magic(path)?)? } else { Zip::No } {
-                Zip::No => {
-                    let file = File::open(path).map_err(io)?;
-                    return read(Box::new(Hashed::new(CountedSource { source: file, count }, digest)), path, kinds);
-                }
-                Zip::Other => Box::new(NotRead { path: path.to_owned(), report: Some((Finding::OtherFile, "ZIP")) }),
-                Zip::Package(package) => package.into_reader(path),
-            }
+            let file = File::open(path).map_err(io)?;
+            return read(Box::new(Hashed::new(CountedSource { source: file, count }, digest)), path, kinds);
         }
+        InputSplit::Archive => Package::open(File::open(path).map_err(io)?).map_err(io)?.into_reader(path),
         InputSplit::Member(member) => return open_member(input, member, kinds, count, digest),
         InputSplit::RowGroup(group) => crate::formats::tables::open(path, *group, kinds.redirects, &digest)?,
         InputSplit::Generated(share) => Box::new(Generator::of(*share)),

@@ -50,38 +50,38 @@ pub(crate) fn ends_like_one(file: &mut File) -> io::Result<bool> {
 
 /// A file, or a range of a file that is an archive itself.
 #[derive(Clone, Debug)]
-pub(crate) struct Window {
+pub(crate) struct Section {
     file: Arc<FileReader>,
     /// The offset in the file.
     start: u64,
     bytes: u64,
 }
 
-impl Window {
+impl Section {
     pub(crate) fn new(file: File) -> io::Result<Self> {
         let bytes = file.metadata()?.len();
-        Ok(Window { file: Arc::new(file.into()), start: 0, bytes })
+        Ok(Section { file: Arc::new(file.into()), start: 0, bytes })
     }
 
     /// The stored bytes of a member.
     pub(crate) fn of(&self, member: &Member) -> Self {
-        Window { file: Arc::clone(&self.file), start: member.offset, bytes: member.stored_bytes }
+        Section { file: Arc::clone(&self.file), start: member.offset, bytes: member.stored_bytes }
     }
 
-    /// The first bytes of the window.
+    /// The first bytes of the section.
     pub(crate) fn head(&self, bytes: usize) -> io::Result<Vec<u8>> {
         let mut head = Vec::new();
         self.clone().reader().take(bytes as u64).read_to_end(&mut head)?;
         Ok(head)
     }
 
-    fn reader(self) -> RangeReader<Window> {
+    fn reader(self) -> RangeReader<Section> {
         let bytes = self.bytes;
         RangeReader::new(self, 0..bytes)
     }
 }
 
-impl ReaderAt for Window {
+impl ReaderAt for Section {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         let left = usize::try_from(self.bytes.saturating_sub(offset)).unwrap_or(usize::MAX);
         let count = buffer.len().min(left);
@@ -117,23 +117,23 @@ struct Entry {
 /// The directory of an archive.
 #[derive(Debug)]
 pub(crate) struct Archive {
-    zip: ZipArchive<Window>,
+    zip: ZipArchive<Section>,
     entries: BTreeMap<String, Entry>,
     /// The names of members that a later member replaces.
     pub(crate) replaced: Vec<String>,
 }
 
 impl Archive {
-    /// Reads the directory of the archive that ends where the window ends.
-    pub(crate) fn open(window: &Window) -> Result<Self, Unread> {
+    /// Reads the directory of the archive that ends where the section ends.
+    pub(crate) fn open(section: &Section) -> Result<Self, Unread> {
         let locator = ZipLocator::new().max_search_space(END_BYTES_MAX);
         let mut buffer = vec![0; RECOMMENDED_BUFFER_SIZE];
-        let (mut end, mut flaw) = (window.bytes, None);
+        let (mut end, mut flaw) = (section.bytes, None);
         for _ in 0..END_TRIES_MAX {
-            match locator.locate_in_reader(window.clone(), &mut buffer, end) {
+            match locator.locate_in_reader(section.clone(), &mut buffer, end) {
                 Ok(zip) => {
                     end = zip.eocd_offset();
-                    let is_last = zip.end_offset() == window.bytes;
+                    let is_last = zip.end_offset() == section.bytes;
                     let read = if is_last { Archive::read_directory(zip, &mut buffer) } else { Err(FOLLOWED) };
                     match read {
                         Err(Unread::NotWhole(detail)) => _ = flaw.get_or_insert(detail),
@@ -146,7 +146,7 @@ impl Archive {
                     _ => break,
                 },
             }
-            if window.bytes - end > END_BYTES_MAX {
+            if section.bytes - end > END_BYTES_MAX {
                 break;
             }
         }
@@ -154,7 +154,7 @@ impl Archive {
     }
 
     /// Reads the directory that an end record points to.
-    fn read_directory(zip: ZipArchive<Window>, buffer: &mut [u8]) -> Result<Self, Unread> {
+    fn read_directory(zip: ZipArchive<Section>, buffer: &mut [u8]) -> Result<Self, Unread> {
         let (mut entries, mut replaced, mut count) = (BTreeMap::new(), Vec::new(), 0_u64);
         let mut first = zip.directory_offset();
         let mut directory = zip.entries(buffer);
@@ -184,7 +184,7 @@ impl Archive {
         Ok(Archive { zip, entries, replaced })
     }
 
-    pub(crate) fn window(&self) -> &Window {
+    pub(crate) fn section(&self) -> &Section {
         self.zip.get_ref()
     }
 

@@ -45,12 +45,10 @@ const LINES_MAX: usize = 40;
 /// The kind of an index file according to its first lines; `None` for other files.
 pub(crate) fn kind(head: &Head<'_>) -> Option<Kind> {
     let lines: Vec<&[u8]> = head.whole_lines().take(LINES_MAX).collect();
-    // A CDX begins with its delimiter, which some writers leave out.
-    if [&b" CDX"[..], b"CDX A ", b"CDX N ", b"\tCDX"].iter().any(|magic| head.text.starts_with(magic)) {
-        let header = lines.first().and_then(|line| std::str::from_utf8(line).ok()).and_then(cdx::Header::of);
-        return Some(header.map_or(CDX_WITHOUT_URLS, |_| Kind::Cdx));
-    }
     let first = lines.first()?;
+    if let Some(header) = std::str::from_utf8(first).ok().filter(|first| cdx::is_header(first)) {
+        return Some(cdx::Header::of(header).map_or(CDX_WITHOUT_URLS, |_| Kind::Cdx));
+    }
     if first.starts_with(b"{") && memchr::memmem::find(first, b"\"json-pages-").is_some() {
         return Some(PAGES);
     }

@@ -29,7 +29,7 @@ use memchr::memmem;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::files::zip::{Archive, Unread, Window};
+use crate::files::zip::{Archive, Section, Unread};
 use crate::input::Member;
 use crate::{Capture, CaptureReader, Error, Finding, Tally};
 
@@ -39,6 +39,8 @@ const LEVELS_MAX: usize = 3;
 const DESCRIPTION_BYTES_MAX: u64 = 64 << 20;
 /// The bytes at the beginning of a broken archive in which names of members are looked for.
 const HEAD_BYTES: usize = 64 << 10;
+/// The description of a ZIP that is not read.
+const NO_CRAWL_FILES: &str = "ZIP";
 const DESCRIPTION: &str = "datapackage.json";
 const DESCRIPTION_DIGEST: &str = "datapackage-digest.json";
 
@@ -48,6 +50,8 @@ pub(crate) struct Package {
     /// The crawl files, sorted by name.
     pub(crate) members: Vec<Member>,
     pub(crate) flaws: Vec<Flaw>,
+    /// Whether the ZIP holds crawl files, or seems to.
+    pub(crate) is_wacz: bool,
     /// The names of the WACZ files that hold originals of revisits of this one.
     pub(crate) requires: BTreeSet<String>,
 }
@@ -62,20 +66,24 @@ pub(crate) struct Flaw {
 }
 
 impl Package {
-    /// Looks into a file. Returns `None` if the file is not a WACZ.
-    pub(crate) fn open(file: File) -> io::Result<Option<Package>> {
-        let window = Window::new(file)?;
+    /// Looks into a ZIP. One without crawl files has itself as the only flaw.
+    pub(crate) fn open(file: File) -> io::Result<Package> {
+        let section = Section::new(file)?;
         let mut package = Package::default();
-        let is_package = match Archive::open(&window) {
+        package.is_wacz = match Archive::open(&section) {
             Ok(archive) => package.add(&archive, "", 1)?,
             Err(Unread::NotWhole(detail)) => {
                 package.flaw(Finding::Truncated, String::new(), detail);
-                is_crawl_head(&window.head(HEAD_BYTES)?)
+                is_crawl_head(&section.head(HEAD_BYTES)?)
             }
             Err(Unread::Io(error)) => return Err(error),
         };
+        if !package.is_wacz {
+            package = Package::default();
+            package.flaw(Finding::OtherFile, String::new(), NO_CRAWL_FILES);
+        }
         package.members.sort_unstable();
-        Ok(is_package.then_some(package))
+        Ok(package)
     }
 
     /// Adds an archive, at this level. Returns whether it is a WACZ.
@@ -128,10 +136,10 @@ impl Package {
             self.flaw(Finding::UnreadFile, name, detail);
             return Ok(());
         }
-        match Archive::open(&archive.window().of(member)) {
+        match Archive::open(&archive.section().of(member)) {
             Ok(inner) => {
                 if !self.add(&inner, &format!("{name}!"), level + 1)? {
-                    self.flaw(Finding::OtherFile, name, "ZIP");
+                    self.flaw(Finding::OtherFile, name, NO_CRAWL_FILES);
                 }
             }
             Err(Unread::NotWhole(detail)) => self.flaw(Finding::Truncated, name, detail),

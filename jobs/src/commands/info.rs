@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use webstrata_layers::answers::contents::EpochCounts;
-use webstrata_layers::{Counts, Layer, Location, Manifest, Store, format_time};
+use webstrata_layers::{Counts, Layer, Location, Manifest, Store, counted, format_time};
 
 const ABOUT: &str = "\
 Counts are sums over the rows of the store. If more than one row has captures,
@@ -110,7 +110,8 @@ fn print_text(manifest: &Manifest, args: &InfoArgs, out: &mut dyn Write) -> anyh
     print_sums(counts, if manifest.counts_are_exact() { "" } else { AT_MOST }, out)?;
     let missing = &manifest.provenance.missing_containers;
     if !missing.is_empty() {
-        writeln!(out, "  {} archives with originals of revisits were never an input:", missing.len())?;
+        let archives = counted(missing.len(), "archive");
+        writeln!(out, "  {archives} with originals of revisits, never an input (add them by `webstrata update`):")?;
         missing.iter().try_for_each(|name| writeln!(out, "    {name}"))?;
     }
     writeln!(out, "  {:<10} {:>6} {:>20} {:>24}", "layer", "files", "size", "bits a link in a capture")?;

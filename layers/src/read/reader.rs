@@ -456,7 +456,8 @@ impl Links for Reader {
     fn in_record(&self, uid: Uid) -> Result<Option<Arc<InLinks>>, Error> {
         let records = self.records_of(Kind::In, uid)?;
         let decode = |record| self.decode(Kind::In, record, |view| view.in_links());
-        let joined = match join::in_links_of_rows(records.iter().map(decode).collect::<Result<_, _>>()?) {
+        let mut decoded = records.iter().map(decode).collect::<Result<_, _>>()?;
+        let joined = match join::in_links_of_rows(&mut decoded) {
             Some(joined) if self.removes => {
                 still_linking(&joined, |source| self.has_link(source, uid, Window::ALWAYS))?
             }

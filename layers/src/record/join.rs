@@ -241,8 +241,9 @@ pub fn in_links(records: &[&InLinks]) -> Option<InLinks> {
     Some(joined)
 }
 
-/// The in-links that several records of one URL have together; `None` if there are no records.
-pub fn in_links_of_rows(mut records: Vec<InLinks>) -> Option<InLinks> {
+/// The in-links that several records of one URL have together; `None` if there are no records. May take a record out of
+/// `records`, which the caller can fill again.
+pub fn in_links_of_rows(records: &mut Vec<InLinks>) -> Option<InLinks> {
     match records.len() {
         0 | 1 => records.pop(),
         _ => in_links(&records.iter().collect::<Vec<_>>()),
@@ -264,7 +265,7 @@ pub(crate) fn next_in_links<E>(
         }
         records.push(record);
     }
-    Ok(in_links_of_rows(records))
+    Ok(in_links_of_rows(&mut records))
 }
 
 /// Joins the evidence of a page, as [`pages_within`] joins pages. If a capture is not a revisit in one row, it is not a

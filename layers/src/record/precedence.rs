@@ -37,7 +37,7 @@ pub fn windows(rows: &[Captures<'_>], row: usize, window: Window) -> Vec<Window>
 
 /// Whether no row replaces a capture of an older row in the window; blank captures of the older row do not matter. Then
 /// the answer of each row alone about the window is valid.
-pub fn all_count(rows: &[Captures<'_>], window: Window) -> bool {
+pub(crate) fn all_count(rows: &[Captures<'_>], window: Window) -> bool {
     (0..rows.len()).all(|row| match windows(rows, row, window)[..] {
         [] => rows[row].selected(window).is_none(),
         ref windows => windows == [window],

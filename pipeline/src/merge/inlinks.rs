@@ -64,11 +64,7 @@ fn merge(
             record.uid = uid;
             record.sources = replacing.links(std::mem::take(&mut record.sources), &mut record.changes);
         }
-        let joined = match &records[..] {
-            [_] => records.pop(),
-            records => join::in_links(&records.iter().collect::<Vec<_>>()),
-        };
-        let Some(joined) = joined else { continue };
+        let Some(joined) = join::in_links_of_rows(&mut records) else { continue };
         let mut target_corrections = corrections_of(corrections, uid)?;
         let dropped = joined.sources.partition_point(|&source| source < DROPPED);
         target_corrections.extend(joined.sources[dropped..].iter().map(|&source| (source, Vec::new())));

@@ -331,7 +331,7 @@ impl Links for Cells {
                 records.extend(cell.in_record(node)?);
             }
         }
-        let joined = match join::in_links_of_rows(records) {
+        let joined = match join::in_links_of_rows(&mut records) {
             Some(joined) if self.removes => {
                 still_linking(&joined, |source| self.has_link(source, uid, Window::ALWAYS))?
             }

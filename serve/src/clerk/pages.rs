@@ -167,7 +167,7 @@ impl Pinned {
                     lists[position.question].get(position.index).ok_or_else(other_kind)?,
                 )?);
             }
-            records.push(join::in_links_of_rows(row_records));
+            records.push(join::in_links_of_rows(&mut row_records));
         }
         if self.graph.removes { self.still_linking(records).await } else { Ok(records) }
     }

@@ -25,7 +25,7 @@
 //! URL. Damage: lines with other numbers of words, and words in the place of a time or a status that cannot be read.
 //! Sources: the code of pywb (`warcserver/index/cdxobject.py`), OutbackCDX, and NetarchiveSuite.
 
-use super::entry::{Damage, Entry, Form, IndexReader, Words};
+use super::entry::{Damage, Entry, Form, IndexReader, Words, is_html};
 use super::{is_netarchive_cdx, status_or_none};
 use crate::files::lines::Lines;
 use crate::{CaptureReader, Finding, Tally};
@@ -139,8 +139,7 @@ fn entry<'a>(words: &Words, line: &'a str) -> Option<Entry<'a>> {
     let is_shaped = |more: &usize| {
         let at = time + 1 + more;
         let mime = words.get(line, at + 1);
-        let is_none = matches!(mime, "-" | "unk" | "no-type");
-        let is_type = if *more == 0 { !mime.contains("://") } else { is_none || mime.contains('/') };
+        let is_type = if *more == 0 { !mime.contains("://") } else { is_html(mime).is_none() || mime.contains('/') };
         is_type && status_or_none(words.get(line, at + 2))
     };
     let columns_min = COLUMNS_MIN - 2;

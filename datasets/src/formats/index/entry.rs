@@ -102,6 +102,14 @@ pub(super) fn known(text: &str) -> Option<&str> {
     Some(text.trim()).filter(|text| !matches!(*text, "" | "-"))
 }
 
+/// Whether a media type of an index is HTML; `None` if it says no type.
+pub(super) fn is_html(mime: &str) -> Option<bool> {
+    match &*http::media_type(mime) {
+        "-" | "unknown" => None,
+        media_type => http::is_html(media_type),
+    }
+}
+
 /// The beginning of a text, for messages.
 pub(super) fn short(text: &str) -> String {
     const SHOWN_CHARS: usize = 40;
@@ -120,10 +128,7 @@ impl Entry<'_> {
 
     /// Whether the media type is HTML; `None` if the type is unknown.
     pub(super) fn is_html(&self) -> Option<bool> {
-        match &*http::media_type(&self.mime) {
-            "-" | "unknown" => None,
-            media_type => http::is_html(media_type),
-        }
+        is_html(&self.mime)
     }
 
     /// Makes the capture of the line. Returns `false` and counts the line if the line gives no capture.

@@ -1,11 +1,11 @@
-//! Cuts text that arrives in pieces into lines of questions. Memory: the complete lines, and [`QUESTION_BYTES_MAX`]
-//! bytes of the incomplete line.
+//! Cuts text that arrives in pieces into lines of questions. Memory: the complete lines, and 64 KiB of the incomplete
+//! line.
 
 use std::collections::VecDeque;
 use std::mem::take;
 
 /// The largest size of the line of a question in bytes.
-pub const QUESTION_BYTES_MAX: usize = 65_536;
+pub(crate) const QUESTION_BYTES_MAX: usize = 65_536;
 
 /// A complete line.
 #[derive(Debug, PartialEq, Eq)]

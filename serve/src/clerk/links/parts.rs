@@ -29,7 +29,7 @@ struct Compared {
 }
 
 /// The questions after captures were compared.
-pub(in crate::clerk) struct Asked<'a> {
+pub(in crate::clerk) struct PartQuestions<'a> {
     pub(in crate::clerk) split: Split<'a>,
     /// The item of each question to a row, and the question.
     pub(in crate::clerk) items: Vec<(usize, UidInWindow)>,
@@ -55,8 +55,8 @@ impl<'a> Parts<'a> {
     }
 
     /// The questions to rows with first answers that are not valid, for items and rows with `is_asked`.
-    pub(in crate::clerk) fn asked(&self, is_asked: impl Fn(usize, usize) -> bool) -> Asked<'a> {
-        let mut asked = Asked { split: Split::of(self.graph), items: Vec::new(), whole: Vec::new() };
+    pub(in crate::clerk) fn asked(&self, is_asked: impl Fn(usize, usize) -> bool) -> PartQuestions<'a> {
+        let mut asked = PartQuestions { split: Split::of(self.graph), items: Vec::new(), whole: Vec::new() };
         for &Compared { item, page, window, ref rows } in &self.compared {
             let rows = || rows.iter().filter(|(row, windows)| windows[..] != [window] && is_asked(item, *row));
             if rows().any(|(_, windows)| windows.len() > PARTS_MAX) {
