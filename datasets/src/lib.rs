@@ -64,6 +64,6 @@ pub use files::hashed::{DigestCell, InputDigest};
 pub use formats::wacz::missing_containers;
 pub use generate::{GenerateOptions, Generator};
 pub use input::{Input, InputSplit, Member, generated};
-pub use reader::{CaptureReader, LinkKinds, inputs, open, open_metered};
+pub use reader::{CaptureReader, LinkKinds, inputs, names_in, open, open_metered, without_secrets};
 pub use tally::{EXAMPLES_PER_KIND_MAX, Example, Finding, Tally};
 pub use webstrata_url::surt;
