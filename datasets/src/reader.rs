@@ -24,8 +24,8 @@ use crate::formats::warc::WarcReader;
 use crate::generate::Generator;
 use crate::input::{Input, InputSplit, Member};
 use crate::reader::detect::Format;
-pub use crate::reader::listing::{inputs, without_secrets};
 use crate::reader::listing::STDIN;
+pub use crate::reader::listing::{inputs, without_secrets};
 pub use crate::reader::names::names_in;
 use crate::{Capture, Error, Finding, Tally};
 
@@ -125,7 +125,9 @@ pub fn open_metered(
             let source = Box::new(Hashed::new(CountedSource { source, count }, digest));
             read(source, Notes::default(), path, kinds, Some(spill))
         }
-        InputSplit::Generated(share) => Ok(Box::new(Counted { reader: Box::new(Generator::of(*share)), _count: count })),
+        InputSplit::Generated(share) => {
+            Ok(Box::new(Counted { reader: Box::new(Generator::of(*share)), _count: count }))
+        }
         _ => open_part(input, &input.source().map_err(io)?, kinds, count, digest),
     }
 }
@@ -142,9 +144,7 @@ fn open_part(
     let reader: Box<dyn CaptureReader> = match &input.part {
         InputSplit::Member(member) => return open_member(input, member, source, kinds, count, digest),
         InputSplit::RowGroup(group) => crate::formats::tables::open(path, source, *group, kinds.redirects, &digest)?,
-        InputSplit::Archive => {
-            Package::open(source.clone()).map_err(|error| Error::io(path, error))?.into_reader(path)
-        }
+        InputSplit::Archive => Package::open(source.clone()).map_err(|error| Error::io(path, error))?.into_reader(path),
         InputSplit::Whole | InputSplit::Generated(_) => Box::new(NotRead { path: path.clone(), report: None }),
     };
     Ok(Box::new(Counted { reader, _count: count }))

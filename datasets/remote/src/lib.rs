@@ -15,7 +15,7 @@
 //!
 //! Secrets: the query and the user of an HTTP address never occur in names, messages or provenance ([`Address`]).
 //!
-//! Memory: at most [`READER_BYTES`] for each reader, and 1 MiB for each object that is read at single places. Requests
+//! Memory: at most 10 MiB for each reader, and 1 MiB for each object that is read at single places. Requests
 //! run on one small runtime of the process, and callers wait. Asynchronous code must call from threads that may block.
 //!
 //! Only with the feature `client`. Without it, every request is refused, and the message says how to build the program.
@@ -40,8 +40,8 @@ pub use listing::list;
 #[cfg(feature = "client")]
 pub use object::{Object, open_all};
 #[cfg(feature = "client")]
-pub use reader::{READER_BYTES, Reader};
+pub use reader::Reader;
 #[cfg(feature = "client")]
 pub use servers::{bucket, runtime};
 #[cfg(not(feature = "client"))]
-pub use without::{Object, READER_BYTES, Reader, list, open_all};
+pub use without::{Object, Reader, list, open_all};

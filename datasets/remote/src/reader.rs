@@ -16,8 +16,6 @@ use crate::{Failure, Object, runtime};
 const PART_BYTES: u64 = 2 << 20;
 /// The number of requests of a reader in flight.
 const PARTS_AT_ONCE: usize = 4;
-/// The most bytes that a reader holds.
-pub const READER_BYTES: usize = PART_BYTES as usize * (PARTS_AT_ONCE + 1);
 /// The number of times that a whole file is asked for again after its connection broke without progress.
 const TRIES_MAX: usize = 5;
 

@@ -7,9 +7,6 @@ use std::sync::Arc;
 
 use crate::{Address, Failure};
 
-/// The most bytes that a reader holds: there are no readers.
-pub const READER_BYTES: usize = 0;
-
 fn refused<T>() -> io::Result<T> {
     let text = "this program reads only files of this machine; build it with `cargo install --path jobs --features \
                 remote`, or download the file and give - as the input: curl -s URL | webstrata build --out STORE -";

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use webstrata_remote::{Address, Object};
 
+use crate::Error;
 use crate::files::compressed::{Lines, Notes, Text};
 use crate::reader::listing::{STDIN, without_secrets};
-use crate::Error;
 
 /// The names of inputs in a file, one a line, without empty lines. The file is plain, or compressed with gzip or zstd;
 /// it is on this or another machine, or `-` is standard input.
