@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::error::Error as _;
 use std::io::{self, ErrorKind};
+use std::iter;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -290,22 +291,22 @@ fn fill(buffer: &mut [u8], at: u64, bytes: &[u8]) {
 
 /// The last cause of an error: what a person wants to read.
 fn reason(error: &StoreError) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(inner) = cause {
-        text = inner.to_string();
-        cause = inner.source();
-    }
-    text
+    causes(error).last().map_or_else(|| error.to_string(), ToString::to_string)
+}
+
+fn causes(error: &StoreError) -> impl Iterator<Item = &(dyn std::error::Error + 'static)> {
+    iter::successors(error.source(), |&cause| cause.source())
 }
 
 /// Whether the server has refused a range: it gives whole files only, or the object is empty (status 416).
 fn has_no_range(error: &StoreError) -> bool {
-    matches!(error, StoreError::NotSupported { .. }) || is_lasting(error) && reason(error).contains(" 416 ")
+    matches!(error, StoreError::NotSupported { .. }) || error.to_string().contains("status code: 416")
 }
 
-/// Whether the library has repeated the request as often as it makes sense. It does not repeat requests whose answer
-/// has a wrong range or a body that breaks off. Only the text tells the difference.
+/// Whether another attempt has no chance: the server refuses the request (4xx), or cannot be reached. The library has
+/// repeated both as often as it makes sense. Only the text tells the status.
 fn is_lasting(error: &StoreError) -> bool {
-    error.to_string().contains("Error performing ")
+    let text = error.to_string();
+    let is_refused = text.contains("status code: 4") && !["408", "425", "429"].iter().any(|code| text.contains(code));
+    is_refused || causes(error).any(|cause| cause.to_string().contains("(Connect)"))
 }
