@@ -4,6 +4,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use crate::formats::cc_graph::GraphPart;
 use crate::generate::{GenerateOptions, Share};
 
 /// The unit of work of one reader: a file, a row group of a Parquet file, a crawl file in a WACZ, or some hosts of a
@@ -25,9 +26,17 @@ impl Input {
         match &self.part {
             InputSplit::RowGroup(group) => name.push(format!("#{group}")),
             InputSplit::Member(member) => name.push(format!("!{}", member.name)),
-            InputSplit::Whole | InputSplit::Archive | InputSplit::Generated(_) => {}
+            InputSplit::Whole | InputSplit::Archive | InputSplit::Graph(_) | InputSplit::Generated(_) => {}
         }
         name.into()
+    }
+
+    /// Gives back the memory that all readers of a release of a web graph share, once the open readers end. Call this
+    /// when no input is left to open.
+    pub fn forget(&self) {
+        if let InputSplit::Graph(part) = &self.part {
+            part.release.forget();
+        }
     }
 }
 
@@ -43,6 +52,8 @@ pub enum InputSplit {
     RowGroup(usize),
     /// A crawl file in a WACZ.
     Member(Member),
+    /// A file of a release of a web graph.
+    Graph(GraphPart),
     /// Some hosts of a generated crawl, which has no file.
     Generated(Share),
 }

@@ -1,6 +1,7 @@
 //! The entry points of the crate: [`inputs`] lists the inputs, and [`open`] returns a reader of captures for each.
 
 mod detect;
+mod release;
 
 use std::collections::BTreeSet;
 use std::fs::{File, Metadata};
@@ -13,6 +14,8 @@ use crate::files::compressed::{self, Lines, MemberLines, Notes, Text};
 use crate::files::hashed::{DigestCell, Hashed};
 use crate::files::zip::{self, LOCAL_HEADER, Unpacked};
 use crate::formats::arc::ArcReader;
+use crate::formats::cc_graph::vertices::HostFile;
+use crate::formats::cc_graph::{GraphPart, Table, edges};
 use crate::formats::document::Documents;
 use crate::formats::index::{cdx, cdxj, crawl_log};
 use crate::formats::wacz::Package;
@@ -21,6 +24,8 @@ use crate::generate::Generator;
 use crate::input::{Input, InputSplit, Member};
 use crate::reader::detect::Format;
 use crate::{Capture, Error, Finding, Tally};
+
+pub use release::graph_inputs;
 
 /// Which links of a page count.
 ///
@@ -243,6 +248,7 @@ pub fn open_metered(
         }
         InputSplit::Archive => Package::open(File::open(path).map_err(io)?).map_err(io)?.into_reader(path),
         InputSplit::Member(member) => return open_member(input, member, kinds, count, digest),
+        InputSplit::Graph(part) => return open_graph(path, part, count, digest),
         InputSplit::RowGroup(group) => crate::formats::tables::open(path, *group, kinds.redirects, &digest)?,
         InputSplit::Generated(share) => Box::new(Generator::of(*share)),
     };
@@ -264,6 +270,29 @@ fn open_member(
     let notes = Notes::default();
     let bytes = Unpacked::new(stored, member, Notes::clone(&notes));
     read_noted(Box::new(bytes), notes, &input.name(), kinds)
+}
+
+/// Opens a file of a web graph.
+fn open_graph(
+    path: &Path,
+    part: &GraphPart,
+    count: Count,
+    digest: DigestCell,
+) -> Result<Box<dyn CaptureReader>, Error> {
+    if let Table::Vertices(_) = part.table {
+        let reader = Box::new(HostFile::new(part.clone(), digest));
+        return Ok(Box::new(Counted { reader, _count: count }));
+    }
+    let io = |error| Error::io(path, error);
+    let source: Box<dyn Read + Send> = if path.as_os_str() == STDIN {
+        Box::new(Hashed::new(std::io::stdin(), digest))
+    } else {
+        Box::new(Hashed::new(CountedSource { source: File::open(path).map_err(io)?, count }, digest))
+    };
+    let notes = Notes::default();
+    let text = Text::new(source, Notes::clone(&notes)).map_err(io)?;
+    let reader = edges::open(Box::new(Lines(text)), path, part);
+    Ok(Box::new(Watched { reader, notes, path: path.to_owned() }))
 }
 
 /// The bytes of an input that are not yet counted. Dropping the value counts the rest.

@@ -29,7 +29,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 use timely::worker::Worker;
-use webstrata_datasets::{GenerateOptions, Input, LinkKinds, Tally, missing_containers};
+use webstrata_datasets::{GenerateOptions, Input, LinkKinds, Tally, Www, graph_inputs, missing_containers};
 use webstrata_engine::{
     Committing, Context, Error as JobError, Identity, JobStage, Progress, RunOptions, Stopped, Work,
 };
@@ -38,6 +38,15 @@ use webstrata_layers::{
     read_inputs, write_inputs,
 };
 
+/// What makes files of a web graph a release ([`webstrata_datasets::graph_inputs`]).
+#[derive(Clone, Copy, Debug)]
+pub struct GraphOptions {
+    /// The time of all captures, seconds since 1970.
+    pub time: i64,
+    /// What a leading `www` of a host means. `None` means what the store holds, and [`Www::Fold`] if it holds nothing.
+    pub www: Option<Www>,
+}
+
 /// The options of a build or an update.
 #[derive(Clone, Debug)]
 pub struct BuildOptions {
@@ -45,6 +54,8 @@ pub struct BuildOptions {
     pub run: RunOptions,
     /// Crawl files, directories of crawl files, patterns, or `-`; every process of a cluster gets the same list.
     pub inputs: Vec<PathBuf>,
+    /// If the inputs are a release of a web graph, its time and the meaning of its hosts.
+    pub graph: Option<GraphOptions>,
     /// Generated crawls to read in addition.
     pub generate: Vec<GenerateOptions>,
     /// Whether the job is an update, which adds a row to the store.
@@ -76,6 +87,7 @@ impl BuildOptions {
         Self {
             run,
             inputs,
+            graph: None,
             generate: Vec::new(),
             update: false,
             replace: false,
@@ -331,13 +343,17 @@ fn missing(context: &Context, tally: &Tally, read: &[InputRecord]) -> Result<BTr
 pub fn build(options: &BuildOptions, progress: &Progress) -> Result<BuildReport, Error> {
     let &BuildOptions { ref run, update, replace, kinds, url_bytes_max, in_range, min_sources, partition_urls, .. } =
         options;
-    let requested = MeaningOptions { kinds, min_sources, url_bytes_max, partition_urls };
-    let meaning = if update {
+    let www = options.graph.and_then(|graph| graph.www);
+    let requested = MeaningOptions { kinds, min_sources, url_bytes_max, partition_urls, www };
+    let mut meaning = if update {
         let store = Store::open(&run.store)?;
         Meaning::of_store(&run.store, &store.manifest().provenance.options, requested)?
     } else {
         requested.or(Meaning::default())
     };
+    if options.graph.is_some() {
+        meaning.www.get_or_insert_default();
+    }
     // Captures and links that were taken out also stay out of a build that replaces the store.
     let before = match Store::open(&run.store) {
         Ok(store) => Some(store),
@@ -348,7 +364,10 @@ pub fn build(options: &BuildOptions, progress: &Progress) -> Result<BuildReport,
     let kept_out = before.filter(|_| !options.with_removed).map(|store| store.manifest().removals());
     let kept_out = kept_out.unwrap_or_default();
     let (process, processes) = run.cluster.as_ref().map_or((0, 1), |it| (it.process, it.hosts.len()));
-    let mut inputs = webstrata_datasets::inputs(&options.inputs)?;
+    let mut inputs = match options.graph {
+        Some(graph) => graph_inputs(&options.inputs, graph.time, meaning.www.unwrap_or_default())?,
+        None => webstrata_datasets::inputs(&options.inputs)?,
+    };
     inputs.extend(options.generate.iter().flat_map(|&crawl| webstrata_datasets::generated(crawl)));
     if inputs.is_empty() {
         return Err(Error::NothingRead { paths: options.inputs.clone(), inputs: 0, first: Vec::new() });

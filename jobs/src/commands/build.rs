@@ -1,6 +1,7 @@
 //! `webstrata build`: reads crawl files, and writes a new epoch of a store.
 
-use crate::args::{Format, FormatArgs, Outcome, location};
+use crate::args::release::ReleaseArgs;
+use crate::args::{Format, Outcome, location};
 use crate::commands::info::print_counts;
 use crate::running::{Run, RunArgs, write_json};
 use clap::{Args, ValueEnum};
@@ -21,7 +22,8 @@ const FILES_SHOWN: usize = 10;
 const EXAMPLES: &str = "\
 build detects the format from the content, not from the name: WARC, ARC, WAT,
 WACZ, links files, JSON lines, capture Parquet, tables of Archives Unleashed
-and LGA. CDX, CDXJ and crawl logs give captures with unknown links.
+and LGA. CDX, CDXJ and crawl logs give captures with unknown links. Web graphs
+of Common Crawl need --format cc-graph and --time.
 Inputs may be plain, or compressed with gzip or zstd.
 
 Dates of captures:
@@ -40,6 +42,7 @@ Examples:
   webstrata build --out STORE --generate uk:occurrences=10000000,seed=9
   webstrata build --out STORE --hosts hosts.txt --process 0 crawl/
   webstrata build --out STORE --replace crawl/
+  webstrata build --out STORE --format cc-graph --time 2024-05..2024-07 release/
   zcat captures.jsonl.gz | webstrata build --out STORE -";
 
 /// Arguments of `build`.
@@ -64,7 +67,7 @@ pub(crate) struct BuildArgs {
     #[arg(long, value_name = "URLS")]
     pub(crate) partition_urls: Option<u64>,
     #[command(flatten)]
-    pub(crate) format: FormatArgs,
+    pub(crate) release: ReleaseArgs,
 }
 
 /// What builds and updates read.
@@ -137,6 +140,7 @@ pub(crate) fn run(args: &BuildArgs, out: &mut dyn Write) -> anyhow::Result<Outco
     let options = BuildOptions {
         run: args.run.options(&args.out)?,
         inputs: args.read.inputs.clone(),
+        graph: args.release.graph()?,
         generate: args.read.generate.clone(),
         update: false,
         replace: args.replace,
@@ -152,10 +156,11 @@ pub(crate) fn run(args: &BuildArgs, out: &mut dyn Write) -> anyhow::Result<Outco
         write_report(path, &built, &run)?;
     }
     let report = built?;
-    match args.format.format {
+    match args.release.report() {
         Format::Text => print_text(&report, &run, args, out)?,
         Format::Json => writeln!(out, "{}", json_of(&report, &run, &args.out))?,
     }
+    args.release.note(&report.tally);
     outcome(&report, args.read.strict, out)
 }
 

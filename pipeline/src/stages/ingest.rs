@@ -415,7 +415,10 @@ impl Reading {
         }
         let Some((input, reader)) = &mut self.current else {
             let number = self.inputs.next.fetch_add(1, Relaxed);
-            let Some(input) = self.inputs.inputs.get(number) else { return Ok(false) };
+            let Some(input) = self.inputs.inputs.get(number) else {
+                self.inputs.inputs.iter().for_each(Input::forget);
+                return Ok(false);
+            };
             let bytes_read = self.job.progress().bytes_counter();
             self.digest = DigestCell::default();
             let reader = open_metered(input, self.inputs.meaning.kinds, bytes_read, Arc::clone(&self.digest))?;
