@@ -18,6 +18,7 @@ use crate::formats::cc_graph::vertices::HostFile;
 use crate::formats::cc_graph::{GraphPart, Table, edges};
 use crate::formats::document::Documents;
 use crate::formats::index::{cdx, cdxj, crawl_log};
+use crate::formats::tables;
 use crate::formats::wacz::Package;
 use crate::formats::warc::WarcReader;
 use crate::generate::Generator;
@@ -132,7 +133,7 @@ pub fn inputs(paths: &[PathBuf]) -> Result<Vec<Input>, Error> {
         }
         let magic = magic(&path)?;
         if magic == b"PAR1" {
-            let groups = crate::formats::tables::row_groups(&path)?.into_iter().enumerate();
+            let groups = tables::row_groups(&path)?.into_iter().enumerate();
             inputs.extend(groups.map(|(group, bytes)| input(InputSplit::RowGroup(group), bytes)));
         } else if let Some(package) = look_into(&path, &magic)? {
             if !package.flaws.is_empty() || !package.requires.is_empty() {
@@ -249,7 +250,7 @@ pub fn open_metered(
         InputSplit::Archive => Package::open(File::open(path).map_err(io)?).map_err(io)?.into_reader(path),
         InputSplit::Member(member) => return open_member(input, member, kinds, count, digest),
         InputSplit::Graph(part) => return open_graph(path, part, count, digest),
-        InputSplit::RowGroup(group) => crate::formats::tables::open(path, *group, kinds.redirects, &digest)?,
+        InputSplit::RowGroup(group) => tables::open(path, *group, kinds.redirects, None, &digest)?,
         InputSplit::Generated(share) => Box::new(Generator::of(*share)),
     };
     Ok(Box::new(Counted { reader, _count: count }))
@@ -279,8 +280,15 @@ fn open_graph(
     count: Count,
     digest: DigestCell,
 ) -> Result<Box<dyn CaptureReader>, Error> {
-    if let Table::Vertices(_) = part.table {
-        let reader = Box::new(HostFile::new(part.clone(), digest));
+    let reader: Option<Box<dyn CaptureReader>> = match part.table {
+        Table::Vertices(_) => Some(Box::new(HostFile::new(part.clone(), Arc::clone(&digest)))),
+        Table::Names(group) => {
+            let dated = (part.release.time, part.release.www);
+            Some(tables::open(path, group, false, Some(dated), &digest)?)
+        }
+        Table::Edges => None,
+    };
+    if let Some(reader) = reader {
         return Ok(Box::new(Counted { reader, _count: count }));
     }
     let io = |error| Error::io(path, error);

@@ -23,8 +23,13 @@ fn files(directory: &Path, files: &[(&str, &[u8])]) -> Vec<PathBuf> {
 #[cfg(test)]
 fn read(texts: &[(&str, &[u8])], www: Www) -> (Vec<Read>, Tally) {
     let directory = tempfile::tempdir().unwrap();
+    read_paths(&files(directory.path(), texts), www)
+}
+
+#[cfg(test)]
+fn read_paths(paths: &[PathBuf], www: Www) -> (Vec<Read>, Tally) {
     let (mut captures, mut capture, mut tally) = (Vec::new(), Capture::default(), Tally::default());
-    for input in graph_inputs(&files(directory.path(), texts), TIME, www).unwrap() {
+    for input in graph_inputs(paths, TIME, www).unwrap() {
         let mut reader = open(&input, LinkKinds::default()).unwrap();
         while reader.read(&mut capture, &mut tally).unwrap() {
             assert_eq!(capture.time, TIME);
@@ -183,4 +188,35 @@ fn a_graph_needs_both_tables_and_the_option() {
     }
     assert_eq!(counts(&tally), [(Finding::UnreadFile, 2)]);
     assert!(tally.files().iter().all(|file| file.detail.contains("--format cc-graph")));
+}
+
+/// The table of cc-pyspark has names in both columns, and needs no vertices.
+#[test]
+fn links_between_names_are_a_release() {
+    use arrow_array::{ArrayRef, RecordBatch, StringArray};
+    use std::sync::Arc;
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("host-links.parquet");
+    let names = |names: &[Option<&str>]| -> ArrayRef { Arc::new(StringArray::from(names.to_vec())) };
+    let sources = ["com.example", "com.example", "com.example.www", "org.example", "org.example", "org.b?cher"];
+    let targets = ["com.example.www", "org.example", "com.example", "com.www", "net.example", "com.example"];
+    let sources = names(&sources.map(Some));
+    let mut targets = targets.map(Some);
+    targets[4] = None;
+    let batch = RecordBatch::try_from_iter_with_nullable([("s", sources, true), ("t", names(&targets), true)]).unwrap();
+    let file = std::fs::File::create(&path).unwrap();
+    let mut writer = parquet::arrow::ArrowWriter::try_new(file, batch.schema(), None).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+    let (captures, tally) = read_paths(&[path.clone()], Www::Fold);
+    assert_eq!(captures, [page("example.com", &["example.org"]), page("example.org", &["www.com"])]);
+    let expected =
+        [(Finding::BadRow, 1), (Finding::BadHost, 1), (Finding::FoldedHost, 2), (Finding::FoldedEdge, 2)];
+    assert_eq!(counts(&tally), expected);
+    let (captures, _) = read_paths(&[path.clone()], Www::Keep);
+    assert_eq!(captures[0], page("example.com", &["www.example.com", "example.org"]));
+    let (mut capture, mut tally) = (Capture::default(), Tally::default());
+    let input = &inputs(&[path]).unwrap()[0];
+    assert!(!open(input, LinkKinds::default()).unwrap().read(&mut capture, &mut tally).unwrap());
+    assert_eq!(counts(&tally), [(Finding::UnreadFile, 1)]);
 }

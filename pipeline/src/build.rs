@@ -38,12 +38,12 @@ use webstrata_layers::{
     read_inputs, write_inputs,
 };
 
-/// What makes files of a web graph a release ([`webstrata_datasets::graph_inputs`]).
+/// The options that make files of a web graph a release ([`webstrata_datasets::graph_inputs`]).
 #[derive(Clone, Copy, Debug)]
 pub struct GraphOptions {
     /// The time of all captures, seconds since 1970.
     pub time: i64,
-    /// What a leading `www` of a host means. `None` means what the store holds, and [`Www::Fold`] if it holds nothing.
+    /// The meaning of a leading `www` of a host. `None` means the option of the store, or [`Www::Fold`] if it has none.
     pub www: Option<Www>,
 }
 

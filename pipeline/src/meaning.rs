@@ -4,8 +4,8 @@
 //! takes them from the manifest. If links of other kinds counted from one crawl to the next, links would seem to have
 //! died.
 //!
-//! A store of web graphs also holds what a leading `www` of a host means. A store takes this option from the first web
-//! graph that it reads.
+//! A store of web graphs also holds the meaning of a leading `www` of a host. A store takes this option from the first
+//! web graph that it reads.
 //!
 //! The manifest also holds the size of partitions, which changes only the bytes. A job may therefore be given another
 //! size, which becomes the size of the store. A job without a given size uses the size of the store; otherwise merged
@@ -38,7 +38,7 @@ pub(crate) struct Meaning {
     pub(crate) url_bytes_max: usize,
     /// The approximate number of URLs in a partition; `None` is not written to the manifest.
     pub(crate) partition_urls: Option<u64>,
-    /// What a leading `www` of a host of a web graph means; `None` if the store has read no web graph.
+    /// The meaning of a leading `www` of a host of a web graph; `None` if the store has read no web graph.
     pub(crate) www: Option<Www>,
 }
 

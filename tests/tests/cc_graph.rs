@@ -110,7 +110,7 @@ fn layers(store: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     files.map(|file| (name(&file.path), fs::read(store.join(&file.path)).unwrap())).collect()
 }
 
-/// What a release means: hosts as folding reads them.
+/// The links of a release with hosts as folding reads them.
 fn meant(graph: &Links, www: Www) -> Links {
     let read = |host: &str| match host.strip_prefix("www.") {
         Some(rest) if www == Www::Fold && rest.contains('.') => rest.to_owned(),
@@ -244,7 +244,8 @@ fn twins(graph: &Links, www: Www) -> u64 {
 /// The BV files of the same window have the same arcs.
 fn check_bv(store: &Path, basename: &Path, month: &str, links: &BTreeSet<(&str, &str)>) {
     let (what, format, target) = (What::Edges, Format::Webgraph, Target::File(basename.to_owned()));
-    let options = ExportOptions { what, format, target, fold: None, ..graph_options(store, basename, month, Fold::Host) };
+    let plain = graph_options(store, basename, month, Fold::Host);
+    let options = ExportOptions { what, format, target, fold: None, ..plain };
     export(&options, &mut io::sink(), &Progress::default()).unwrap();
     let urls = fs::read_to_string(basename.with_extension("urls")).unwrap();
     let urls: Vec<&str> = urls.lines().map(|url| url.trim_start_matches("http://").trim_end_matches('/')).collect();

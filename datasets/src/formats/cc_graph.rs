@@ -12,7 +12,7 @@
 //!
 //! A release is one capture of each host that has edges to other hosts. The page of a host is `http://HOST/`, and the
 //! time is the first second of the time of the release. A host to which edges lead and from which none leads is only a
-//! link: the release does not say whether anybody looked for its links. A host without any edge is counted and left out.
+//! link: the release does not say whether anybody looked for its links. A host without edges is counted and left out.
 //!
 //! Until November 2025, Common Crawl left out a leading `www` of a name with more than two labels. With [`Www::Fold`],
 //! later releases are read in the same way, so that no host seems to appear in that month. The two hosts are then one
@@ -22,9 +22,12 @@
 //! the first reader loads. Damage: lines of another form, names that no host has, ids out of order, edges with ids that
 //! no host has. Edges out of order are counted, and read like all others. Offsets count bytes of the uncompressed text.
 //!
-//! Source: commoncrawl/cc-webgraph, and the notes on the releases at commoncrawl.org/web-graphs.
+//! The Parquet of cc-pyspark, with links between names of hosts, belongs to a release, too. It needs no vertices.
+//!
+//! Source: commoncrawl/cc-webgraph, cc-pyspark, and the notes on the releases at commoncrawl.org/web-graphs.
 
 pub(crate) mod edges;
+pub(crate) mod names;
 pub(crate) mod vertices;
 
 use crate::Error;
@@ -35,7 +38,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What a leading `www` of the name of a host means.
+/// The meaning of a leading `www` in the name of a host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Www {
     /// Nothing, if the name has more than two labels: `www.example.com` is read as `example.com`.
@@ -58,7 +61,7 @@ impl Www {
     }
 }
 
-/// A release of a web graph: its files with hosts, and what all its readers share.
+/// A release of a web graph: its files with hosts, and the hosts themselves, which all its readers share.
 pub struct Release {
     /// The files with hosts, in the order of their ids.
     pub(crate) vertices: Vec<PathBuf>,
@@ -106,10 +109,12 @@ pub(crate) enum Table {
     /// Hosts: the number of the file among the files with hosts.
     Vertices(usize),
     Edges,
+    /// Links between names of hosts, in a row group of Parquet ([`crate::formats::tables`]).
+    Names(usize),
 }
 
 impl GraphPart {
-    /// What the captures of the file follow from, besides the files of the release.
+    /// The values that decide about the captures of the file, besides the files of the release.
     fn meaning(&self) -> (Table, i64, Www) {
         (self.table, self.release.time, self.release.www)
     }
@@ -140,6 +145,9 @@ impl Ord for GraphPart {
         self.meaning().cmp(&other.meaning())
     }
 }
+
+/// The description of a file of a release in a build that reads no web graph.
+pub(crate) const NEEDS_OPTIONS: &str = "web graph of Common Crawl: read one release with --format cc-graph and --time";
 
 /// The kind of a file of a release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

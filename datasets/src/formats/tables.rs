@@ -5,6 +5,7 @@
 //! | `url`, `ts`, and some of the optional columns below | a capture | `captures` |
 //! | `crawl_date`, `src`, `dest` | a link; consecutive rows of one source and date are one capture | `webgraph` |
 //! | `crawl_date`, `source`, `target` | the same | `webgraph` |
+//! | `s`, `t` | a link between two hosts, in a table with one time for all | `host_links` |
 //!
 //! The optional columns of a capture mean what the fields of JSON lines mean ([`crate::formats::jsonl`]): `links` (list
 //! of strings), `status` (integer), `digest`, `redirect` (strings), `revisit` (struct of `profile`,
@@ -26,14 +27,18 @@
 mod captures;
 mod cells;
 mod column;
+mod host_links;
 mod numbers;
 mod pages;
 mod snappy;
 mod webgraph;
 
+pub(crate) use self::host_links::Dated;
+
 use self::column::Column;
 use self::pages::Chunk;
 use crate::files::hashed::{DigestCell, digest_of};
+use crate::formats::cc_graph;
 use crate::{Capture, CaptureReader, Error, Finding, Tally};
 use arrow_schema::Field;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
@@ -56,11 +61,24 @@ pub(crate) fn row_groups(path: &Path) -> Result<Vec<u64>, Error> {
     Ok(groups.iter().map(|group| u64::try_from(group.compressed_size()).unwrap_or(0)).collect())
 }
 
-/// Opens one row group; `digest` gets the digest of the bytes from its first column to its last.
+/// Whether a file has links between hosts.
+pub(crate) fn has_host_links(path: &Path) -> Result<bool, Error> {
+    let file = File::open(path).map_err(|source| Error::io(path, source))?;
+    let Ok(metadata) = metadata(path, &file)? else { return Ok(false) };
+    let has = |name: &str| metadata.schema().fields().iter().any(|field| field.name().trim() == name);
+    Ok(HOST_LINKS.into_iter().all(has))
+}
+
+/// The columns of links between hosts.
+const HOST_LINKS: [&str; 2] = ["s", "t"];
+
+/// Opens one row group; `digest` gets the digest of the bytes from its first column to its last. `dated` is the time of
+/// links between hosts, if the inputs are a web graph.
 pub(crate) fn open(
     path: &Path,
     row_group: usize,
     redirects: bool,
+    dated: Option<Dated>,
     digest: &DigestCell,
 ) -> Result<Box<dyn CaptureReader>, Error> {
     let file = File::open(path).map_err(|source| Error::io(path, source))?;
@@ -99,20 +117,29 @@ pub(crate) fn open(
     let (opened, roots): (Result<Box<dyn CaptureReader>, Columns>, Vec<usize>) = match (
         [index_of("url"), index_of("ts")],
         [index_of("src").or(index_of("source")), index_of("crawl_date"), index_of("dest").or(index_of("target"))],
+        (HOST_LINKS.map(index_of), dated),
     ) {
-        ([Some(url), Some(time)], _) => {
+        ([Some(url), Some(time)], ..) => {
             let optional = captures::OPTIONAL.map(index_of);
             let opened = captures::Captures::new(columns, [url, time], optional, redirects);
             let roots = [url, time].into_iter().chain(optional.into_iter().flatten());
             (opened.map(|own| Box::new(own) as Box<dyn CaptureReader>), roots.collect())
         }
-        (_, [Some(source), Some(date), Some(target)]) => {
+        (_, [Some(source), Some(date), Some(target)], _) => {
             let roots = [source, date, target];
             let opened = webgraph::Webgraph::new(columns, roots);
             (opened.map(|own| Box::new(own) as Box<dyn CaptureReader>), roots.to_vec())
         }
+        (_, _, ([Some(source), Some(target)], Some(dated))) => {
+            let roots = [source, target];
+            let opened = host_links::HostLinks::new(columns, roots, dated);
+            (opened.map(|own| Box::new(own) as Box<dyn CaptureReader>), roots.to_vec())
+        }
         // Each row group is an input, and the file is reported once.
         _ if row_group > 0 => return Ok(Box::new(Broken { path: path.to_owned(), report: None })),
+        (_, _, ([Some(_), Some(_)], None)) => {
+            return broken(Finding::UnreadFile, cc_graph::NEEDS_OPTIONS.to_owned());
+        }
         _ if index_of("url_surtkey").is_some() => {
             return broken(Finding::IndexFile, "columnar index of Common Crawl".to_owned());
         }
@@ -302,7 +329,7 @@ mod tests {
     fn read_all(path: &Path) -> (Vec<Row>, Tally) {
         let (mut rows, mut tally, mut capture) = (Vec::new(), Tally::default(), Capture::default());
         for group in 0..row_groups(path).unwrap().len() {
-            let mut reader = open(path, group, true, &DigestCell::default()).unwrap();
+            let mut reader = open(path, group, true, None, &DigestCell::default()).unwrap();
             while reader.read(&mut capture, &mut tally).unwrap() {
                 rows.push((capture.url.clone(), capture.time, capture.links.iter().map(String::from).collect()));
             }
@@ -461,7 +488,7 @@ mod tests {
         std::fs::write(file.path(), &bytes).unwrap();
         let (rows, tally) = read_all(file.path());
         assert_eq!((rows.len(), tally.of(Finding::BadRow)), (0, 1));
-        assert!(matches!(open(Path::new("/nowhere"), 0, true, &DigestCell::default()), Err(Error::Io { .. })));
+        assert!(matches!(open(Path::new("/nowhere"), 0, true, None, &DigestCell::default()), Err(Error::Io { .. })));
     }
 
     /// The reader of dictionaries does not treat items with another text type as texts.

@@ -65,10 +65,7 @@ pub(crate) fn format(head: &[u8]) -> Format {
     match (own, cc_graph::kind(&head)) {
         (Some((_, format)), _) => format,
         (None, Some(cc_graph::Kind::Ranks)) => Format::NotRead(Finding::IndexFile, "ranks of a web graph"),
-        (None, Some(_)) => Format::NotRead(
-            Finding::UnreadFile,
-            "web graph of Common Crawl: give its vertices and edges with --format cc-graph and --time",
-        ),
+        (None, Some(_)) => Format::NotRead(Finding::UnreadFile, cc_graph::NEEDS_OPTIONS),
         (None, None) => Format::NotRead(Finding::OtherFile, other(&head)),
     }
 }

@@ -8,12 +8,13 @@ use super::{STDIN, detect, inputs, look};
 use crate::files::compressed::{Notes, Text};
 use crate::files::head::Head;
 use crate::formats::cc_graph::{GraphPart, Kind, Release, Table, Www, kind};
+use crate::formats::tables;
 use crate::input::{Input, InputSplit};
 use crate::Error;
 
 /// Expands paths as [`inputs`] does, and reads the files of a web graph among them as one release of Common Crawl's
-/// host or domain graphs: files with hosts, and files with edges, in any order and number. All captures have the time
-/// `time`. Standard input and pipes are edges. Other files keep their own formats.
+/// host or domain graphs: files with hosts, and files with edges, in any order and number; or Parquet with links between
+/// names of hosts. All captures have the time `time`. Standard input and pipes are edges. Other files keep their own formats.
 ///
 /// # Errors
 /// As [`inputs`]; no file has hosts, or none has edges.
@@ -38,27 +39,33 @@ use crate::Error;
 /// ```
 pub fn graph_inputs(paths: &[PathBuf], time: i64, www: Www) -> Result<Vec<Input>, Error> {
     let mut all = inputs(paths)?;
-    let (mut vertices, mut edges) = (Vec::new(), Vec::new());
-    for (at, input) in all.iter().enumerate().filter(|(_, input)| input.part == InputSplit::Whole) {
-        match kind_of(&input.path)? {
-            Some(Kind::Vertices(first)) => vertices.push((first, at)),
-            Some(Kind::Edges) => edges.push(at),
-            Some(Kind::Ranks) | None => {}
+    let (mut vertices, mut edges, mut names) = (Vec::new(), Vec::new(), Vec::new());
+    for (at, input) in all.iter().enumerate() {
+        match input.part {
+            InputSplit::RowGroup(group) if tables::has_host_links(&input.path)? => names.push((at, group)),
+            InputSplit::Whole => match kind_of(&input.path)? {
+                Some(Kind::Vertices(first)) => vertices.push((first, at)),
+                Some(Kind::Edges) => edges.push(at),
+                Some(Kind::Ranks) | None => {}
+            },
+            _ => {}
         }
     }
     // Inputs are sorted by path, so that parts with the same first id have an order, too.
     vertices.sort_unstable();
     let paths = || paths.to_vec();
-    if vertices.is_empty() {
+    let is_whole = vertices.is_empty() && edges.is_empty() && !names.is_empty();
+    if vertices.is_empty() && !is_whole {
         return Err(Error::NoHosts { paths: paths() });
     }
-    if edges.is_empty() {
+    if edges.is_empty() && !is_whole {
         return Err(Error::NoEdges { paths: paths() });
     }
     let files = vertices.iter().map(|&(_, at)| all[at].path.clone()).collect();
     let release = Arc::new(Release::new(files, edges.len(), time, www));
-    let tables = vertices.iter().enumerate().map(|(number, &(_, at))| (at, Table::Vertices(number)));
-    for (at, table) in tables.chain(edges.iter().map(|&at| (at, Table::Edges))) {
+    let hosts = vertices.iter().enumerate().map(|(number, &(_, at))| (at, Table::Vertices(number)));
+    let names = names.into_iter().map(|(at, group)| (at, Table::Names(group)));
+    for (at, table) in hosts.chain(edges.iter().map(|&at| (at, Table::Edges))).chain(names) {
         all[at].part = InputSplit::Graph(GraphPart { release: Arc::clone(&release), table });
     }
     Ok(all)

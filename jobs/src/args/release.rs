@@ -7,7 +7,7 @@ use indicatif::HumanCount;
 use webstrata_datasets::{Finding, Tally, Www};
 use webstrata_pipeline::GraphOptions;
 
-/// What `build` and `update` read, and how they print their report.
+/// How `build` and `update` read web graphs, and how they print their report.
 #[derive(Args, Debug)]
 pub(crate) struct ReleaseArgs {
     /// How to print the result: text or json; with cc-graph, the inputs are one release of Common Crawl's
@@ -34,7 +34,7 @@ enum ReleaseFormat {
     CcGraph,
 }
 
-/// What a leading `www` means.
+/// The meaning of a leading `www`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum WwwArg {
     /// Nothing: www.example.com is example.com, as in releases before November 2025

@@ -4,11 +4,11 @@
 //! where all names between them begin with the shorter name, and a stack of the beginnings of the name at hand finds
 //! them without a search ([`Folding`]).
 //!
-//! Memory: the URL of each host ([`HostUrls`]: its name and 10.5 bytes), a bit for each host, and 8 bytes for each id if
-//! some hosts have one key. Readers of the captures keep 16 bytes a host and worker. Damage takes memory in proportion
-//! to the files, whatever ids they claim: a gap between ids is a new run, and takes 16 bytes.
+//! Memory: the URL of each host ([`HostUrls`]: its name and 10.5 bytes), a bit for each host, and 8 bytes for each id
+//! if some hosts have one key. Readers of the captures keep 16 bytes a host and worker. Damage takes memory in
+//! proportion to the files, whatever ids they claim: a gap between ids is a new run, and takes 16 bytes.
 
-use super::{GraphPart, Release, Table, Www, cell, number};
+use super::{GraphPart, Release, Table, Www, cell, names, number};
 use crate::capture::dictionary::{Dictionary, HostUrls};
 use crate::files::compressed::{self, Notes, Text};
 use crate::files::hashed::{DigestCell, Hashed};
@@ -30,11 +30,11 @@ pub(crate) struct Vertices {
     linked: Vec<AtomicU64>,
     /// The number of inputs with edges that are not yet read to their end.
     edges_left: AtomicUsize,
-    /// What was found in each file with hosts.
+    /// The findings and the digest of each file with hosts.
     files: Vec<Found>,
 }
 
-/// What was found in a file with hosts.
+/// The findings and the digest of a file with hosts.
 #[derive(Default)]
 struct Found {
     tally: Tally,
@@ -77,7 +77,7 @@ impl Runs {
     }
 }
 
-/// A line: its id, and the name with what follows; `None` if it has another form.
+/// Splits a line into its id and the rest, which begins with the name; `None` if the line has another form.
 pub(super) fn parse(line: &[u8]) -> Option<(u64, &[u8])> {
     let (id, rest) = cell(line);
     Some((number(id)?, rest?)).filter(|(_, rest)| !cell(rest).0.is_empty())
@@ -156,13 +156,12 @@ struct Hosts {
     runs: Runs,
     keys: Option<Vec<u64>>,
     folding: Folding,
-    line: String,
 }
 
 impl Hosts {
     fn new(www: Www) -> Self {
         let (urls, runs, folding) = (HostUrls::default(), Runs::default(), Folding::default());
-        Hosts { www, urls, runs, keys: None, folding, line: String::new() }
+        Hosts { www, urls, runs, keys: None, folding }
     }
 
     /// Reads a file with hosts.
@@ -194,28 +193,22 @@ impl Hosts {
             return Err((Finding::Unsorted, format!("the id {id} after {last}")));
         }
         let (name, hosts) = cell(rest);
-        self.line.clear();
-        match str::from_utf8(name).ok().filter(|name| is_name(name)) {
-            Some(name) => self.line.push_str(name),
-            None => return Err((Finding::BadHost, format!("no name of a host: {}", name.escape_ascii()))),
-        }
+        let name = names::checked(name)?;
         self.runs.push(id);
-        let is_folded = self.www == Www::Fold && hosts.is_none() && is_www(&self.line);
-        let key = if is_folded {
-            tally.count(Finding::FoldedHost);
-            let end = self.line.len() - WWW.len();
-            self.folding.turn_to(&self.line);
-            let twin = self.folding.key_of(end);
-            self.line.truncate(end);
-            twin.unwrap_or_else(|| self.urls.push(&reversed(&self.line)))
-        } else {
-            self.folding.turn_to(&self.line);
-            let twin = self.folding.key_of(self.line.len());
-            twin.unwrap_or_else(|| {
-                let key = self.urls.push(&reversed(&self.line));
-                self.folding.push(key);
+        self.folding.turn_to(name);
+        // Names of domain graphs have the number of their hosts.
+        let short = names::folded(name, self.www).filter(|_| hosts.is_none());
+        tally.count_many(Finding::FoldedHost, u64::from(short.is_some()));
+        let read = short.unwrap_or(name);
+        let key = match self.folding.key_of(read.len()) {
+            Some(key) => key,
+            None => {
+                let key = self.urls.push(&reversed(read));
+                if short.is_none() {
+                    self.folding.push(key);
+                }
                 key
-            })
+            }
         };
         let place = self.runs.places - 1;
         if self.keys.is_none() && key != place {
@@ -226,20 +219,6 @@ impl Hosts {
         }
         Ok(())
     }
-}
-
-/// The end of a reversed name of a host that folding changes.
-const WWW: &str = ".www";
-
-/// Whether folding changes a reversed name: its last label is `www`, and it has more than two.
-fn is_www(name: &str) -> bool {
-    name.strip_suffix(WWW).is_some_and(|rest| rest.contains('.'))
-}
-
-/// Whether a text can be the name of a host. Before 2022, names that are not ASCII have question marks.
-fn is_name(name: &str) -> bool {
-    let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || !byte.is_ascii() || b".-_[:]".contains(&byte);
-    name.len() <= HostUrls::NAME_BYTES_MAX && name.bytes().all(is_letter)
 }
 
 /// The name at hand, and the hosts before it whose names are its beginnings.
@@ -274,7 +253,7 @@ impl Folding {
     }
 }
 
-/// The reader of a file with hosts. It has no captures, and reports what was found in the file.
+/// The reader of a file with hosts. It has no captures, and reports the findings in the file.
 pub(crate) struct HostFile {
     part: GraphPart,
     digest: DigestCell,
