@@ -26,7 +26,8 @@ pub enum Error {
     /// Among the files of a web graph, none has hosts.
     #[error(
         "no file with the hosts of a web graph (vertices, lines such as 0\tcom.example) in {}: edges name hosts by \
-         number, so give the vertices and the edges of one release together", listed(paths)
+         number, so give the vertices and the edges of one release together",
+        listed(paths)
     )]
     NoHosts {
         /// The paths that were searched.
@@ -35,7 +36,8 @@ pub enum Error {
     /// Among the files of a web graph, none has edges.
     #[error(
         "no file with the edges of a web graph (lines such as 0\t1) in {}: give the vertices and the edges of one \
-         release together", listed(paths)
+         release together",
+        listed(paths)
     )]
     NoEdges {
         /// The paths that were searched.

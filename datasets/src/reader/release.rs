@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::{STDIN, detect, inputs, look};
+use crate::Error;
 use crate::files::compressed::{Notes, Text};
 use crate::files::head::Head;
 use crate::formats::cc_graph::{GraphPart, Kind, Release, Table, Www, kind};
 use crate::formats::tables;
 use crate::input::{Input, InputSplit};
-use crate::Error;
 
 /// Expands paths as [`inputs`] does, and reads the files of a web graph among them as one release of Common Crawl's
 /// host or domain graphs: files with hosts, and files with edges, in any order and number; or Parquet with links between

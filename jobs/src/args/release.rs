@@ -1,7 +1,7 @@
 //! The options of inputs that are a web graph, and of the report of a build.
 
-use crate::ask;
 use crate::args::{Format, Usage, time_from, time_to};
+use crate::ask;
 use clap::{Args, ValueEnum};
 use indicatif::HumanCount;
 use webstrata_datasets::{Finding, Tally, Www};

@@ -3,8 +3,8 @@
 use crate::args::{Outcome, Usage, unfit};
 use anyhow::Context;
 use clap::{Args, ValueEnum};
-use std::io::Write;
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use webstrata_analysis::{Ending, Outlet, Target, format_of, outside_stores};
 use webstrata_datasets::generate::{MonthGraph, write_jsonl, write_parquet, write_warc};

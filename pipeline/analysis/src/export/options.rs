@@ -346,12 +346,7 @@ mod tests {
             (ExportOptions { fold: Some(Fold::Host), ..options() }, "hosts"),
             (ExportOptions { format: Format::CcGraph, ..options() }, "neo4j"),
             (
-                ExportOptions {
-                    what: What::Hosts,
-                    format: Format::CcGraph,
-                    fold: Some(Fold::Prefix(1)),
-                    ..options()
-                },
+                ExportOptions { what: What::Hosts, format: Format::CcGraph, fold: Some(Fold::Prefix(1)), ..options() },
                 "host or domain",
             ),
             (ExportOptions { what: What::Events, window: at, ..options() }, "from and to"),
