@@ -31,8 +31,8 @@ impl Input {
         name.into()
     }
 
-    /// Gives back the memory that all readers of a release of a web graph share, once the open readers end. Call this
-    /// when no input is left to open.
+    /// Gives back the memory that all readers of a release of a web graph share. Call this after the last reader: a later
+    /// reader would load the hosts again.
     pub fn forget(&self) {
         if let InputSplit::Graph(part) = &self.part {
             part.release.forget();

@@ -90,7 +90,7 @@ impl Release {
         Ok(vertices)
     }
 
-    /// Gives back the memory of the hosts when the readers that are open end. A later reader loads the hosts again.
+    /// Gives back the memory of the hosts, when the open readers end. A later reader loads the hosts again.
     pub(crate) fn forget(&self) {
         *self.loaded.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
