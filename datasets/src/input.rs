@@ -4,8 +4,8 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use crate::formats::cc_graph::GraphPart;
 use crate::generate::{GenerateOptions, Share};
+use crate::release::GraphPart;
 
 /// The unit of work of one reader: a file, a row group of a Parquet file, a crawl file in a WACZ, or some hosts of a
 /// generated crawl.
@@ -31,8 +31,8 @@ impl Input {
         name.into()
     }
 
-    /// Gives back the memory that all readers of a release of a web graph share. Call this after the last reader: a later
-    /// reader would load the hosts again.
+    /// Gives back the memory that all readers of a release of a web graph share. Call this after the last reader: a
+    /// later reader would load the hosts again.
     pub fn forget(&self) {
         if let InputSplit::Graph(part) = &self.part {
             part.release.forget();

@@ -14,8 +14,8 @@ use crate::files::compressed::{self, Lines, MemberLines, Notes, Text};
 use crate::files::hashed::{DigestCell, Hashed};
 use crate::files::zip::{self, LOCAL_HEADER, Unpacked};
 use crate::formats::arc::ArcReader;
+use crate::formats::cc_graph::edges;
 use crate::formats::cc_graph::vertices::HostFile;
-use crate::formats::cc_graph::{GraphPart, Table, edges};
 use crate::formats::document::Documents;
 use crate::formats::index::{cdx, cdxj, crawl_log};
 use crate::formats::tables;
@@ -24,6 +24,7 @@ use crate::formats::warc::WarcReader;
 use crate::generate::Generator;
 use crate::input::{Input, InputSplit, Member};
 use crate::reader::detect::Format;
+use crate::release::{GraphPart, Table};
 use crate::{Capture, Error, Finding, Tally};
 
 pub use release::graph_inputs;

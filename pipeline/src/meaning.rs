@@ -68,13 +68,14 @@ impl MeaningOptions {
 /// The options of a new store if the caller gives none.
 impl Default for Meaning {
     fn default() -> Self {
-        Self { kinds: LinkKinds::default(), min_sources: 0, url_bytes_max: URL_BYTES, partition_urls: None, www: None }
+        let (kinds, url_bytes_max) = (LinkKinds::default(), URL_BYTES);
+        Self { kinds, min_sources: 0, url_bytes_max, partition_urls: None, www: None }
     }
 }
 
 impl Meaning {
-    /// Returns the options of a store, with those that the caller gives and the store does not hold yet, and the size of
-    /// partitions that the caller gives.
+    /// Returns the options of a store, with the options that the caller gives and the store does not hold yet, and with
+    /// the size of partitions that the caller gives.
     ///
     /// # Errors
     /// An option that the caller gives differs from the option of the store, or this version does not know an option of

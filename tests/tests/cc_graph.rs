@@ -88,7 +88,7 @@ fn write(directory: &Path, graph: &Links, lone: &[&str], random: &mut Random) ->
 }
 
 fn run(store: &Path) -> RunOptions {
-    RunOptions { workers: 2, memory_max: 256 << 20, ..RunOptions::new(store) }
+    RunOptions { workers: 2, memory_max: 512 << 20, ..RunOptions::new(store) }
 }
 
 /// Adds a release to a store, which it makes if there is none.

@@ -14,7 +14,7 @@
 //! time is the first second of the time of the release. A host to which edges lead and from which none leads is only a
 //! link: the release does not say whether anybody looked for its links. A host without edges is counted and left out.
 //!
-//! Until November 2025, Common Crawl left out a leading `www` of a name with more than two labels. With [`Www::Fold`],
+//! Until November 2025, Common Crawl left out a leading `www` of a name with more than two labels. With [`crate::Www::Fold`],
 //! later releases are read in the same way, so that no host seems to appear in that month. The two hosts are then one
 //! page, and edges between them are counted and left out. Domain graphs have no such hosts and are never folded.
 //!
@@ -30,121 +30,7 @@ pub(crate) mod edges;
 pub(crate) mod names;
 pub(crate) mod vertices;
 
-use crate::Error;
 use crate::files::head::Head;
-use crate::formats::cc_graph::vertices::Vertices;
-use std::cmp::Ordering;
-use std::fmt;
-use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
-
-/// The meaning of a leading `www` in the name of a host.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Www {
-    /// Nothing, if the name has more than two labels: `www.example.com` is read as `example.com`.
-    #[default]
-    Fold,
-    /// Another host.
-    Keep,
-}
-
-impl Www {
-    /// All values.
-    pub const ALL: [Www; 2] = [Www::Fold, Www::Keep];
-
-    /// The name of the value on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Www::Fold => "fold",
-            Www::Keep => "keep",
-        }
-    }
-}
-
-/// A release of a web graph: its files with hosts, and the hosts themselves, which all its readers share.
-pub struct Release {
-    /// The files with hosts, in the order of their ids.
-    pub(crate) vertices: Vec<PathBuf>,
-    /// The number of inputs with edges.
-    pub(crate) edges: usize,
-    /// The time of all captures, seconds since 1970.
-    pub(crate) time: i64,
-    pub(crate) www: Www,
-    /// The hosts, from the first reader that needs them until [`Release::forget`].
-    loaded: Mutex<Option<Arc<Vertices>>>,
-}
-
-impl Release {
-    pub(crate) fn new(vertices: Vec<PathBuf>, edges: usize, time: i64, www: Www) -> Self {
-        Release { vertices, edges, time, www, loaded: Mutex::new(None) }
-    }
-
-    /// The hosts. The first call reads them, and other calls wait for it.
-    pub(crate) fn vertices(&self) -> Result<Arc<Vertices>, Error> {
-        let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(vertices) = &*loaded {
-            return Ok(Arc::clone(vertices));
-        }
-        let vertices = Arc::new(Vertices::load(self)?);
-        *loaded = Some(Arc::clone(&vertices));
-        Ok(vertices)
-    }
-
-    /// Gives back the memory of the hosts, when the open readers end. A later reader loads the hosts again.
-    pub(crate) fn forget(&self) {
-        *self.loaded.lock().unwrap_or_else(PoisonError::into_inner) = None;
-    }
-}
-
-/// A file of a release.
-#[derive(Clone)]
-pub struct GraphPart {
-    pub(crate) release: Arc<Release>,
-    pub(crate) table: Table,
-}
-
-/// The table that a file is a part of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Table {
-    /// Hosts: the number of the file among the files with hosts.
-    Vertices(usize),
-    Edges,
-    /// Links between names of hosts, in a row group of Parquet ([`crate::formats::tables`]).
-    Names(usize),
-}
-
-impl GraphPart {
-    /// The values that decide about the captures of the file, besides the files of the release.
-    fn meaning(&self) -> (Table, i64, Www) {
-        (self.table, self.release.time, self.release.www)
-    }
-}
-
-impl fmt::Debug for GraphPart {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("GraphPart").field(&self.meaning()).finish()
-    }
-}
-
-impl PartialEq for GraphPart {
-    fn eq(&self, other: &Self) -> bool {
-        self.meaning() == other.meaning()
-    }
-}
-
-impl Eq for GraphPart {}
-
-impl PartialOrd for GraphPart {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for GraphPart {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.meaning().cmp(&other.meaning())
-    }
-}
 
 /// The description of a file of a release in a build that reads no web graph.
 pub(crate) const NEEDS_OPTIONS: &str = "web graph of Common Crawl: read one release with --format cc-graph and --time";

@@ -8,13 +8,15 @@ use super::{STDIN, detect, inputs, look};
 use crate::Error;
 use crate::files::compressed::{Notes, Text};
 use crate::files::head::Head;
-use crate::formats::cc_graph::{GraphPart, Kind, Release, Table, Www, kind};
+use crate::formats::cc_graph::{Kind, kind};
 use crate::formats::tables;
 use crate::input::{Input, InputSplit};
+use crate::release::{GraphPart, Release, Table, Www};
 
 /// Expands paths as [`inputs`] does, and reads the files of a web graph among them as one release of Common Crawl's
-/// host or domain graphs: files with hosts, and files with edges, in any order and number; or Parquet with links between
-/// names of hosts. All captures have the time `time`. Standard input and pipes are edges. Other files keep their own formats.
+/// host or domain graphs: files with hosts, and files with edges, in any order and number; or Parquet with links
+/// between names of hosts. All captures have the time `time`. Standard input and pipes are edges. Other files keep
+/// their own formats.
 ///
 /// # Errors
 /// As [`inputs`]; no file has hosts, or none has edges.

@@ -1,10 +1,8 @@
 //! The options of inputs that are a web graph, and of the report of a build.
 
 use crate::args::{Format, Usage, time_from, time_to};
-use crate::ask;
 use clap::{Args, ValueEnum};
-use indicatif::HumanCount;
-use webstrata_datasets::{Finding, Tally, Www};
+use webstrata_datasets::Www;
 use webstrata_pipeline::GraphOptions;
 
 /// How `build` and `update` read web graphs, and how they print their report.
@@ -69,18 +67,6 @@ impl ReleaseArgs {
             )),
             (false, None) if www.is_none() => Ok(None),
             (false, _) => Err(Usage("--time and --www are for web graphs: add --format cc-graph".into())),
-        }
-    }
-
-    /// Tells a person that hosts were folded.
-    pub(crate) fn note(&self, tally: &Tally) {
-        let folded = tally.of(Finding::FoldedHost);
-        if folded > 0 {
-            let folded = HumanCount(folded);
-            ask::note(&format!(
-                "{folded} hosts with a leading www were read as the hosts without it, as in releases before November \
-                 2025; --www keep keeps them apart, in a store of its own"
-            ));
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::args::release::ReleaseArgs;
 use crate::args::{Format, Outcome, location};
+use crate::ask;
 use crate::commands::info::print_counts;
 use crate::running::{Run, RunArgs, write_json};
 use clap::{Args, ValueEnum};
@@ -160,8 +161,20 @@ pub(crate) fn run(args: &BuildArgs, out: &mut dyn Write) -> anyhow::Result<Outco
         Format::Text => print_text(&report, &run, args, out)?,
         Format::Json => writeln!(out, "{}", json_of(&report, &run, &args.out))?,
     }
-    args.release.note(&report.tally);
+    note_folded(&report.tally);
     outcome(&report, args.read.strict, out)
+}
+
+/// Says that hosts of a web graph were folded, if some were.
+pub(crate) fn note_folded(tally: &Tally) {
+    let folded = tally.of(Finding::FoldedHost);
+    if folded > 0 {
+        ask::note(&format!(
+            "{} with a leading www were read without it, as in releases before November 2025; --www keep keeps such \
+             hosts apart, in another store",
+            counted(folded, "host")
+        ));
+    }
 }
 
 /// The outcome of a build or an update that printed its report.

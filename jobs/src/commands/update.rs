@@ -2,7 +2,7 @@
 
 use crate::args::release::ReleaseArgs;
 use crate::args::{Format, Outcome, location};
-use crate::commands::build::{ReadArgs, json_of, kinds, outcome, print_tally, write_report};
+use crate::commands::build::{ReadArgs, json_of, kinds, note_folded, outcome, print_tally, write_report};
 use crate::commands::info::print_counts;
 use crate::commands::merge;
 use crate::running::RunArgs;
@@ -87,7 +87,7 @@ pub(crate) fn run(args: &UpdateArgs, out: &mut dyn Write) -> anyhow::Result<Outc
         let quiet = RunArgs { metrics: None, report: None, ..args.run.clone() };
         merge::run_shown(&options, &quiet, args.release.report(), out)?;
     }
-    args.release.note(&report.tally);
+    note_folded(&report.tally);
     outcome(&report, args.read.strict, out)
 }
 

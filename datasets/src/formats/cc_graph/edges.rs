@@ -7,9 +7,10 @@
 //! Memory: the keys of one capture.
 
 use super::vertices::Vertices;
-use super::{GraphPart, cell, number};
+use super::{cell, number};
 use crate::capture::meaning::Seen;
 use crate::files::lines::Lines;
+use crate::release::GraphPart;
 use crate::{Capture, CaptureReader, Error, Finding, Tally};
 use std::io::BufRead;
 use std::path::Path;
@@ -124,7 +125,7 @@ impl CaptureReader for Edges {
         capture.clear();
         let vertices = match &self.vertices {
             Some(vertices) => Arc::clone(vertices),
-            None => Arc::clone(self.vertices.insert(self.part.release.vertices()?)),
+            None => Arc::clone(self.vertices.insert(self.part.release.hosts(Vertices::load)?)),
         };
         let Some(host) = self.host(&vertices, tally)? else {
             if !std::mem::replace(&mut self.is_ended, true) {

@@ -1,8 +1,7 @@
 //! Names of hosts in web graphs: their labels are reversed, and a leading `www` may count or not.
 
-use super::Www;
-use crate::Finding;
 use crate::capture::dictionary::HostUrls;
+use crate::{Finding, Www};
 
 /// The end of a reversed name of a host that folding changes.
 const LABEL: &str = ".www";

@@ -8,11 +8,12 @@
 //! if some hosts have one key. Readers of the captures keep 16 bytes a host and worker. Damage takes memory in
 //! proportion to the files, whatever ids they claim: a gap between ids is a new run, and takes 16 bytes.
 
-use super::{GraphPart, Release, Table, Www, cell, names, number};
+use super::{cell, names, number};
 use crate::capture::dictionary::{Dictionary, HostUrls};
 use crate::files::compressed::{self, Notes, Text};
 use crate::files::hashed::{DigestCell, Hashed};
 use crate::files::lines::Lines;
+use crate::release::{GraphPart, Release, Table, Www};
 use crate::{Capture, CaptureReader, EXAMPLES_PER_KIND_MAX, Error, Finding, Tally};
 use std::fs::File;
 use std::path::Path;
@@ -271,7 +272,7 @@ impl CaptureReader for HostFile {
         capture.clear();
         let Table::Vertices(number) = self.part.table else { return Ok(false) };
         if !std::mem::replace(&mut self.is_reported, true)
-            && let Some(found) = self.part.release.vertices()?.files.get(number)
+            && let Some(found) = self.part.release.hosts(Vertices::load)?.files.get(number)
         {
             tally.add(found.tally.clone());
             if let Some(digest) = found.digest.get() {

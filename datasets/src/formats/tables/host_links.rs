@@ -6,8 +6,8 @@
 use super::Columns;
 use super::cells::Texts;
 use crate::capture::meaning::Seen;
-use crate::formats::cc_graph::{Www, names};
-use crate::{Capture, CaptureReader, Error, Finding, Tally};
+use crate::formats::cc_graph::names;
+use crate::{Capture, CaptureReader, Error, Finding, Tally, Www};
 use std::io;
 use webstrata_url::reversed;
 
