@@ -7,16 +7,16 @@
 //! A reader fills the same `Capture` again and again, so that the buffers are allocated once.
 
 pub(crate) mod date;
+pub(crate) mod dictionary;
 pub(crate) mod digest;
 pub(crate) mod meaning;
 pub(crate) mod overflow;
 
+use crate::capture::dictionary::Dictionary;
 use crate::capture::overflow::Overflow;
-use arrow_array::{Array, StringArray};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use xxhash_rust::xxh3::xxh3_128_with_seed;
 
 /// One retrieval of one page.
@@ -111,52 +111,15 @@ pub struct Texts {
     text: String,
     ends: Vec<usize>,
     /// The keys of further texts, which follow the texts above.
-    keys: Vec<i32>,
+    keys: Vec<u64>,
     dictionary: Option<Arc<Dictionary>>,
     /// Keys that wait for their turn. The next keys are last.
-    waiting: Vec<i32>,
+    waiting: Vec<u64>,
     overflow: Option<Box<Overflow>>,
 }
 
 /// The bytes that a text takes besides its letters, here and as a fingerprint.
 const TEXT_BYTES: usize = 24;
-
-/// Texts that a file stores once, for any number of captures.
-#[derive(Debug)]
-pub struct Dictionary {
-    id: u64,
-    texts: StringArray,
-}
-
-impl Dictionary {
-    /// Makes a dictionary of texts that are not null.
-    pub(crate) fn new(texts: StringArray) -> Self {
-        static NEXT: AtomicU64 = AtomicU64::new(1);
-        // Relaxed: numbers need to differ, nothing else.
-        Dictionary { id: NEXT.fetch_add(1, Relaxed), texts }
-    }
-
-    /// The number of the dictionary, unique in this process.
-    pub fn id(&self) -> u64 {
-        self.id
-    }
-
-    /// The number of texts.
-    pub fn len(&self) -> usize {
-        self.texts.len()
-    }
-
-    /// Whether the dictionary has no texts.
-    pub fn is_empty(&self) -> bool {
-        self.texts.is_empty()
-    }
-
-    /// The text of a key; empty if the dictionary does not have the key.
-    pub fn get(&self, key: i32) -> &str {
-        let key = usize::try_from(key).unwrap_or(usize::MAX);
-        if key < self.texts.len() { self.texts.value(key) } else { "" }
-    }
-}
 
 impl Clone for Texts {
     /// The copy has neither the texts on disk nor a bound.
@@ -215,19 +178,19 @@ impl Texts {
     }
 
     /// Replaces the texts by the texts of keys.
-    pub(crate) fn set_keys(&mut self, dictionary: &Arc<Dictionary>, keys: &[i32]) {
+    pub(crate) fn set_keys(&mut self, dictionary: &Arc<Dictionary>, keys: &[u64]) {
         self.clear();
         let held = self.overflow.as_ref().map_or(usize::MAX, |overflow| overflow.bytes_max / TEXT_BYTES);
         let (keys, waiting) = keys.split_at(keys.len().min(held.max(1)));
         self.waiting.extend_from_slice(waiting);
         self.keys.extend_from_slice(keys);
-        if self.dictionary.as_ref().is_none_or(|held| held.id != dictionary.id) {
+        if self.dictionary.as_ref().is_none_or(|held| held.id() != dictionary.id()) {
             self.dictionary = Some(Arc::clone(dictionary));
         }
     }
 
     /// The dictionary and the keys of all texts; `None` if texts are held as letters.
-    pub fn keys(&self) -> Option<(&Dictionary, &[i32])> {
+    pub fn keys(&self) -> Option<(&Dictionary, &[u64])> {
         self.dictionary.as_deref().filter(|_| self.ends.is_empty()).map(|dictionary| (dictionary, &self.keys[..]))
     }
 
@@ -248,8 +211,8 @@ impl Texts {
     pub fn hash(&self) -> u128 {
         let mix = |hash: u64, number: u64| (hash.rotate_left(5) ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         if let Some((dictionary, keys)) = self.keys() {
-            let keys = keys.iter().fold(0, |hash, &key| mix(hash, u64::from(key.cast_unsigned())));
-            return xxh3_128_with_seed(&dictionary.id.to_le_bytes(), keys);
+            let keys = keys.iter().fold(0, |hash, &key| mix(hash, key));
+            return xxh3_128_with_seed(&dictionary.id().to_le_bytes(), keys);
         }
         // The ends of the texts distinguish `a bc` from `ab c`.
         xxh3_128_with_seed(self.text.as_bytes(), self.ends.iter().fold(0, |hash, &end| mix(hash, end as u64)))
@@ -300,6 +263,7 @@ impl<'a> FromIterator<&'a str> for Texts {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use arrow_array::StringArray;
 
     #[test]
     fn keys_are_as_good_as_texts() {

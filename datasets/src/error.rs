@@ -31,12 +31,39 @@ pub enum Error {
         /// The damage.
         finding: Finding,
     },
+    /// Among the files of a web graph, none has hosts.
+    #[error(
+        "no file with the hosts of a web graph (vertices, lines such as 0\tcom.example) in {}: edges name hosts by \
+         number, so give the vertices and the edges of one release together",
+        listed(paths)
+    )]
+    NoHosts {
+        /// The paths that were searched.
+        paths: Vec<PathBuf>,
+    },
+    /// Among the files of a web graph, none has edges.
+    #[error(
+        "no file with the edges of a web graph (lines such as 0\t1) in {}: give the vertices and the edges of one \
+         release together",
+        listed(paths)
+    )]
+    NoEdges {
+        /// The paths that were searched.
+        paths: Vec<PathBuf>,
+    },
     /// A path or pattern names no file.
     #[error("{}: no such file", path.display())]
     NoSuchFile {
         /// The path or pattern.
         path: PathBuf,
     },
+}
+
+/// The first paths.
+fn listed(paths: &[PathBuf]) -> String {
+    const NAMED: usize = 3;
+    let first: Vec<_> = paths.iter().take(NAMED).map(|path| path.display().to_string()).collect();
+    first.join(", ") + if paths.len() > NAMED { ", ..." } else { "" }
 }
 
 impl Error {

@@ -2,11 +2,13 @@
 //!
 //! - Records of crawlers: `warc`, `arc` and `wat`, which share `record`, `http` and the rules of `document`.
 //! - Tables of captures or links: `jsonl`, `links_file`, `aut_csv`, `lga`, `tables`.
+//! - A web graph that names hosts by number: `cc_graph`.
 //! - Indexes and logs that say which captures there are, and not their links: `index`.
 //! - An archive of crawl files: `wacz`.
 
 pub(crate) mod arc;
 pub(crate) mod aut_csv;
+pub(crate) mod cc_graph;
 pub(crate) mod document;
 pub(crate) mod http;
 pub(crate) mod index;

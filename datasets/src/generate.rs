@@ -16,12 +16,14 @@
 //! | `profiles` | the differences between profiles |
 //! | `names` | the URLs |
 //! | `write`, `write_parquet` | a crawl as JSON lines, WARC, Parquet |
+//! | `write_graph` | the months of a crawl as web graphs |
 
 mod model;
 mod names;
 mod profiles;
 mod random;
 mod write;
+mod write_graph;
 mod write_parquet;
 
 use std::fmt;
@@ -30,6 +32,7 @@ use std::str::FromStr;
 
 pub use model::Generator;
 pub use write::{write_jsonl, write_warc};
+pub use write_graph::MonthGraph;
 pub use write_parquet::write_parquet;
 
 /// The most months of a crawl.
@@ -105,6 +108,14 @@ pub struct GenerateOptions {
     /// failures without links, until a few of the pages come back. In addition, a quarter as many captures are failures
     /// of the server.
     pub deaths: u32,
+}
+
+impl GenerateOptions {
+    /// The months whose captures are generated, counted from 1.
+    pub fn selected(&self) -> std::ops::RangeInclusive<u32> {
+        let (first, last) = self.only.unwrap_or((1, self.months));
+        first..=last
+    }
 }
 
 impl Default for GenerateOptions {
@@ -380,7 +391,7 @@ mod tests {
             let inputs = generated(options.parse().unwrap());
             let mut shares = Vec::new();
             for input in inputs.iter().rev() {
-                assert!(input.path.to_str().unwrap().starts_with("generate:"), "{input:?}");
+                assert!(input.path().to_str().unwrap().starts_with("generate:"), "{input:?}");
                 let share = read(&mut *open(input, LinkKinds::default()).unwrap());
                 let is_last = input == &inputs[inputs.len() - 1];
                 assert!(links(&share) < 2_000_000 && (is_last || links(&share) > 500_000), "{}", links(&share));

@@ -6,7 +6,7 @@
 //!
 //! | module | task |
 //! |---|---|
-//! | `input`, `reader` | the entry points: [`inputs`], [`open`], [`CaptureReader`]; format detection |
+//! | `input`, `release`, `reader` | the entry points: [`inputs`], [`open`], [`CaptureReader`]; format detection |
 //! | `files` | decompresses a file; its beginning, its lines, and the members of a ZIP |
 //! | `formats` | one reader for each format |
 //! | `page` | finds the links of a document: charset, tags, attributes |
@@ -51,19 +51,22 @@ mod input;
 mod page;
 pub mod probe;
 mod reader;
+mod release;
 mod tally;
 mod url;
 
 pub use crate::capture::date::TIMES;
+pub use crate::capture::dictionary::Dictionary;
 pub use crate::url::form::Form;
 pub use crate::url::interner::{Base, Fingerprint, Interner};
 pub use crate::url::reference::{URL_BYTES, URL_BYTES_MAX};
-pub use capture::{Capture, Content, Dictionary, Digest, Profile, Revisit, Texts};
+pub use capture::{Capture, Content, Digest, Profile, Revisit, Texts};
 pub use error::Error;
 pub use files::hashed::{DigestCell, InputDigest};
 pub use formats::wacz::missing_containers;
 pub use generate::{GenerateOptions, Generator};
 pub use input::{Input, InputSplit, Member, generated};
-pub use reader::{CaptureReader, LinkKinds, inputs, names_in, open, open_metered, without_secrets};
+pub use reader::{CaptureReader, LinkKinds, graph_inputs, inputs, names_in, open, open_metered, without_secrets};
+pub use release::{GraphPart, Release, Www};
 pub use tally::{EXAMPLES_PER_KIND_MAX, Example, Finding, Tally};
 pub use webstrata_url::surt;

@@ -4,9 +4,9 @@
 mod detect;
 mod listing;
 mod names;
+mod release;
 mod spooled;
 
-use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,16 +17,20 @@ use crate::files::hashed::{DigestCell, Hashed};
 use crate::files::source::Source;
 use crate::files::zip::Unpacked;
 use crate::formats::arc::ArcReader;
+use crate::formats::cc_graph::edges;
+use crate::formats::cc_graph::vertices::HostFile;
 use crate::formats::document::Documents;
 use crate::formats::index::{cdx, cdxj, crawl_log};
+use crate::formats::tables;
 use crate::formats::wacz::Package;
 use crate::formats::warc::WarcReader;
 use crate::generate::Generator;
 use crate::input::{Input, InputSplit, Member};
 use crate::reader::detect::Format;
-use crate::reader::listing::STDIN;
 pub use crate::reader::listing::{inputs, without_secrets};
 pub use crate::reader::names::names_in;
+pub use crate::reader::release::graph_inputs;
+use crate::release::{GraphPart, Table};
 use crate::{Capture, Error, Finding, Tally};
 
 /// Which links of a page count.
@@ -108,27 +112,19 @@ pub fn open_metered(
     digest: DigestCell,
     spill: &Path,
 ) -> Result<Box<dyn CaptureReader>, Error> {
-    let path = &input.path;
+    let path = input.path();
     let count = Count { bytes_read, left: input.bytes };
     let io = |error| Error::io(path, error);
     match &input.part {
-        InputSplit::Whole if path.as_os_str() == STDIN => {
-            let source = Box::new(Hashed::new(std::io::stdin(), digest));
-            read(source, Notes::default(), path, kinds, Some(spill))
-        }
         InputSplit::Whole => {
-            let source: Box<dyn Read + Send> = match &input.remote {
-                // Not by ranges: a path may be a pipe.
-                None => Box::new(File::open(path).map_err(io)?),
-                Some(_) => input.source().and_then(|source| source.reader(0..source.bytes())).map_err(io)?,
-            };
-            let source = Box::new(Hashed::new(CountedSource { source, count }, digest));
-            read(source, Notes::default(), path, kinds, Some(spill))
+            let source = CountedSource { source: input.place.reader().map_err(io)?, count };
+            read(Box::new(Hashed::new(source, digest)), Notes::default(), path, kinds, Some(spill))
         }
+        InputSplit::Graph(part) => open_graph(input, part, count, digest),
         InputSplit::Generated(share) => {
             Ok(Box::new(Counted { reader: Box::new(Generator::of(*share)), _count: count }))
         }
-        _ => open_part(input, &input.source().map_err(io)?, kinds, count, digest),
+        _ => open_part(input, &input.place.source().map_err(io)?, kinds, count, digest),
     }
 }
 
@@ -140,12 +136,14 @@ fn open_part(
     count: Count,
     digest: DigestCell,
 ) -> Result<Box<dyn CaptureReader>, Error> {
-    let path = &input.path;
+    let path = input.path();
     let reader: Box<dyn CaptureReader> = match &input.part {
         InputSplit::Member(member) => return open_member(input, member, source, kinds, count, digest),
-        InputSplit::RowGroup(group) => crate::formats::tables::open(path, source, *group, kinds.redirects, &digest)?,
+        InputSplit::RowGroup(group) => tables::open(path, source, *group, kinds.redirects, None, &digest)?,
         InputSplit::Archive => Package::open(source.clone()).map_err(|error| Error::io(path, error))?.into_reader(path),
-        InputSplit::Whole | InputSplit::Generated(_) => Box::new(NotRead { path: path.clone(), report: None }),
+        InputSplit::Whole | InputSplit::Graph(_) | InputSplit::Generated(_) => {
+            Box::new(NotRead { path: path.to_owned(), report: None })
+        }
     };
     Ok(Box::new(Counted { reader, _count: count }))
 }
@@ -159,13 +157,41 @@ fn open_member(
     count: Count,
     digest: DigestCell,
 ) -> Result<Box<dyn CaptureReader>, Error> {
-    let io = |error| Error::io(&input.path, error);
+    let io = |error| Error::io(input.path(), error);
     let place = member.offset..member.offset.saturating_add(member.stored_bytes);
     let stored = source.reader(place).map_err(io)?;
     let stored = Hashed::new(CountedSource { source: stored, count }, digest);
     let notes = Notes::default();
     let bytes = Unpacked::new(stored, member, Notes::clone(&notes));
     read(Box::new(bytes), notes, &input.name(), kinds, None)
+}
+
+/// Opens a file of a web graph.
+fn open_graph(
+    input: &Input,
+    part: &GraphPart,
+    count: Count,
+    digest: DigestCell,
+) -> Result<Box<dyn CaptureReader>, Error> {
+    let path = input.path();
+    let io = |error| Error::io(path, error);
+    let reader: Option<Box<dyn CaptureReader>> = match part.table {
+        Table::Vertices(_) => Some(Box::new(HostFile::new(part.clone(), Arc::clone(&digest)))),
+        Table::Names(group) => {
+            let dated = (part.release.time, part.release.www);
+            let source = input.place.source().map_err(io)?;
+            Some(tables::open(path, &source, group, false, Some(dated), &digest)?)
+        }
+        Table::Edges => None,
+    };
+    if let Some(reader) = reader {
+        return Ok(Box::new(Counted { reader, _count: count }));
+    }
+    let source = CountedSource { source: input.place.reader().map_err(io)?, count };
+    let notes = Notes::default();
+    let text = Text::new(Box::new(Hashed::new(source, digest)), Notes::clone(&notes)).map_err(io)?;
+    let reader = edges::open(Box::new(Lines(text)), path, part);
+    Ok(Box::new(Watched { reader, notes, path: path.to_owned() }))
 }
 
 /// The bytes of an input that are not yet counted. Dropping the value counts the rest.

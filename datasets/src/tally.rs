@@ -46,6 +46,13 @@ pub enum Finding {
     BadJson,
     /// A table's row is broken or lacks a column.
     BadRow,
+    /// A name in a web graph that no host can have.
+    BadHost,
+    /// An edge of a web graph with a number that no host has.
+    UnknownHost,
+    /// A row of a web graph that is not in the order of numbers. A host is left out, and an edge is read like all
+    /// others.
+    Unsorted,
     /// A page's URL cannot be parsed.
     BadPageUrl,
     /// A file that may hold captures, in a form that is not read.
@@ -87,6 +94,14 @@ pub enum Finding {
     FewSources,
     /// A page with a record that would be too large: its links stay unknown.
     LargePage,
+    /// A host of a web graph without edges.
+    LoneHost,
+    /// A host of a web graph that was read as the host without `www`.
+    FoldedHost,
+    /// An edge between two hosts of a web graph that were read as one.
+    FoldedEdge,
+    /// The number of links that an edge of a web graph stands for. The edge was read.
+    EdgeCount,
     /// A request record.
     Request,
     /// A record about the file: `warcinfo`, or `filedesc` in ARC.
@@ -99,7 +114,7 @@ pub enum Finding {
 
 impl Finding {
     /// All kinds: damage, then whole files, then input that is left out or changed, then input that is skipped.
-    pub const ALL: [Finding; 35] = [
+    pub const ALL: [Finding; 42] = [
         Finding::Truncated,
         Finding::BadCompression,
         Finding::WrongDigest,
@@ -111,6 +126,9 @@ impl Finding {
         Finding::BadContentEncoding,
         Finding::BadJson,
         Finding::BadRow,
+        Finding::BadHost,
+        Finding::UnknownHost,
+        Finding::Unsorted,
         Finding::BadPageUrl,
         Finding::UnreadFile,
         Finding::IndexFile,
@@ -131,6 +149,10 @@ impl Finding {
         Finding::RemovedLink,
         Finding::FewSources,
         Finding::LargePage,
+        Finding::LoneHost,
+        Finding::FoldedHost,
+        Finding::FoldedEdge,
+        Finding::EdgeCount,
         Finding::Request,
         Finding::FileInfo,
         Finding::Metadata,
@@ -151,6 +173,9 @@ impl Finding {
             Finding::BadContentEncoding => "bad content encoding",
             Finding::BadJson => "bad JSON",
             Finding::BadRow => "bad row",
+            Finding::BadHost => "bad host name",
+            Finding::UnknownHost => "unknown host number",
+            Finding::Unsorted => "out of order",
             Finding::BadPageUrl => "bad page URL",
             Finding::UnreadFile => "unread crawl file",
             Finding::IndexFile => "index file",
@@ -171,6 +196,10 @@ impl Finding {
             Finding::RemovedLink => "removed link",
             Finding::FewSources => "URL with few sources",
             Finding::LargePage => "page too large",
+            Finding::LoneHost => "host without links",
+            Finding::FoldedHost => "www host folded",
+            Finding::FoldedEdge => "link inside a folded host",
+            Finding::EdgeCount => "link count not kept",
             Finding::Request => "request record",
             Finding::FileInfo => "warcinfo record",
             Finding::Metadata => "metadata record",

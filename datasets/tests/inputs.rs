@@ -27,13 +27,13 @@ fn files_directories_and_patterns() {
     let names = |paths: &[&str]| -> Vec<String> {
         let paths: Vec<_> = paths.iter().map(|path| top.join(path)).collect();
         let short = |path: &Path| path.strip_prefix(&top).unwrap().display().to_string();
-        inputs(&paths).unwrap().iter().map(|input| short(&input.path)).collect()
+        inputs(&paths).unwrap().iter().map(|input| short(input.path())).collect()
     };
     assert_eq!(names(&[""]), ["a.warc", "b.warc", "below/d.warc"]);
     assert_eq!(names(&["b.warc", "*.warc", "below"]), ["a.warc", "b.warc", "below/d.warc"]);
     assert_eq!(names(&["**/d.warc", ".c.warc"]), [".c.warc", "below/d.warc"]);
     let all = inputs(&[top.join("a.warc"), PathBuf::from("-")]).unwrap();
-    assert_eq!((all[0].bytes, &all[0].part, all[1].path.as_path()), (6, &InputSplit::Whole, Path::new("-")));
+    assert_eq!((all[0].bytes, &all[0].part, all[1].path()), (6, &InputSplit::Whole, Path::new("-")));
     for missing in ["none.warc", "*.arc", "["] {
         let error = inputs(&[top.join(missing)]).unwrap_err();
         assert!(matches!(error, Error::NoSuchFile { .. }), "{error}");
@@ -75,13 +75,13 @@ fn inputs_are_counted_and_digested_as_they_are_read() {
                 .unwrap();
         while reader.read(&mut capture, &mut tally).unwrap() {}
         if let (InputSplit::Whole, Some(digest)) = (&input.part, digest.get()) {
-            let bytes = std::fs::read(&input.path).unwrap();
+            let bytes = std::fs::read(input.path()).unwrap();
             assert_eq!((digest.xxh3, digest.bytes), (xxh3_128(&bytes), bytes.len() as u64));
             digests += 1;
         }
-        assert!(so_far() > before || input.bytes == 0, "{}", input.path.display());
+        assert!(so_far() > before || input.bytes == 0, "{}", input.path().display());
         drop(reader);
-        assert_eq!(so_far() - before, input.bytes, "{}", input.path.display());
+        assert_eq!(so_far() - before, input.bytes, "{}", input.path().display());
     }
     assert!(so_far() > 1_000);
     // Files that are not crawl files are not read to their end.

@@ -6,8 +6,6 @@ mod reading;
 #[path = "../../tests/src/shared.rs"]
 mod shared;
 
-use std::path::Path;
-
 use Finding::{BadCompression, BadContentEncoding, BadDate, BadHeader, BadJson, BadLength, Truncated};
 use reading::{read_all, read_pages};
 use shared::shared;
@@ -106,7 +104,7 @@ fn index_files_give_captures_or_are_named() {
     let directory = shared("data");
     let (mut files, mut named, mut pages) = (0, 0, 0);
     for input in inputs(&["samples", "samples2"].map(|name| directory.join(name))).unwrap() {
-        let name = input.path.to_string_lossy().into_owned();
+        let name = input.path().to_string_lossy().into_owned();
         let is_index =
             [".cdx", ".cdxj", ".idx", "crawl.log", "crawl-9.log", ".cdx.gz"].iter().any(|end| name.ends_with(end));
         // A text that a test of another project does not take for an index.
@@ -114,7 +112,7 @@ fn index_files_give_captures_or_are_named() {
             continue;
         }
         files += 1;
-        let (captures, tally) = read_all(&input.path, LinkKinds::default());
+        let (captures, tally) = read_all(input.path(), LinkKinds::default());
         assert_eq!(tally.of(Finding::OtherFile) + tally.of(Finding::UnreadFile), 0, "{name}: {tally:?}");
         assert!(tally.of(Finding::IndexFile) == 0 || captures.is_empty(), "{name}");
         named += tally.of(Finding::IndexFile);
@@ -150,8 +148,8 @@ fn every_file_ends_and_keeps_its_pages() {
     // With all kinds of links, and the files that the manifest does not describe.
     let all = LinkKinds { anchors: true, redirects: true, embeds: true, outlinks: true, via: true };
     for input in inputs(&[directory.clone(), directory.join("../vectors/warc")]).unwrap() {
-        let (_, tally) = read_all(Path::new(&input.path), all);
-        let json_lines = [".cdxj", ".json"].iter().any(|end| input.path.to_string_lossy().ends_with(end));
-        assert!(tally.of(BadJson) == 0 || json_lines, "{}", input.path.display());
+        let (_, tally) = read_all(input.path(), all);
+        let json_lines = [".cdxj", ".json"].iter().any(|end| input.path().to_string_lossy().ends_with(end));
+        assert!(tally.of(BadJson) == 0 || json_lines, "{}", input.path().display());
     }
 }

@@ -155,7 +155,7 @@ fn members_are_inputs_with_names_and_digests() {
         let expected = ["archive/one.warc.gz", "archive/two.warc"].map(|name| PathBuf::from(format!("{base}!{name}")));
         assert_eq!(names, expected);
         for (input, part) in inputs.iter().zip(&all[1..]) {
-            assert_eq!((&input.path, input.bytes), (&path, part.stored.len() as u64));
+            assert_eq!((input.path(), input.bytes), (path.as_path(), part.stored.len() as u64));
             let (bytes_read, digest) = (Arc::new(AtomicU64::new(0)), DigestCell::default());
             let (mut capture, mut tally) = (Capture::default(), Tally::default());
             let mut reader =

@@ -1,5 +1,6 @@
 //! Values of the command line that several subcommands share, and the outcome of a subcommand.
 
+pub(crate) mod release;
 pub(crate) mod units;
 
 use clap::builder::{OsStringValueParser, TypedValueParser};

@@ -222,6 +222,8 @@ fn indented_commands_run_for_a_reader_with_a_store_and_a_crawl() {
         succeeds(dir.path(), "update {}/store {}/new.jsonl");
     }
     fs::write(dir.path().join("uids-of-epoch-6.txt"), "0\n1\n").unwrap();
+    succeeds(dir.path(), "generate uk:occurrences=500,months=1 --as cc-graph --out {}/releases");
+    fs::rename(dir.path().join("releases/2006-05"), dir.path().join("release")).unwrap();
     let zipped = "gzip -c crawl-2006.jsonl > captures.jsonl.gz; mkdir -p scratch";
     assert!(Command::new("sh").args(["-c", zipped]).current_dir(dir.path()).status().unwrap().success());
     let program = Path::new(env!("CARGO_BIN_EXE_webstrata")).parent().unwrap().to_owned();

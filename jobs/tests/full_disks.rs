@@ -161,7 +161,7 @@ fn a_full_disk_of_temporary_files() {
 #[test]
 #[ignore = "mounts small file systems (Linux, unshare): cargo test --test full_disks -- --ignored"]
 fn a_full_disk_of_results() {
-    const RESULTS: [&str; 14] = [
+    const RESULTS: [&str; 16] = [
         "export STORE --out OUT.parquet",
         "export STORE --out OUT.csv --urls",
         "export STORE --out OUT.arrow --what events",
@@ -174,6 +174,8 @@ fn a_full_disk_of_results() {
         "export STORE --out OUT.mtx",
         "export STORE --out OUT.tsv --format networkit",
         "export STORE --out OUT --format webgraph",
+        "export STORE --out OUT --format cc-graph",
+        "export STORE --out OUT --format neo4j",
         "analyze STORE degrees --out OUT.parquet",
         "fold STORE --unit prefix:1 --period month --out OUT.csv",
     ];

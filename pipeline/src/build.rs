@@ -28,7 +28,9 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use timely::worker::Worker;
-use webstrata_datasets::{GenerateOptions, Input, LinkKinds, Tally, missing_containers, without_secrets};
+use webstrata_datasets::{
+    GenerateOptions, Input, LinkKinds, Tally, Www, graph_inputs, missing_containers, without_secrets,
+};
 use webstrata_engine::{
     Committing, Context, Error as JobError, Identity, JobStage, Progress, RunOptions, Stopped, Work,
 };
@@ -37,6 +39,15 @@ use webstrata_layers::{
     read_inputs, write_inputs,
 };
 
+/// The options that make files of a web graph a release ([`webstrata_datasets::graph_inputs`]).
+#[derive(Clone, Copy, Debug)]
+pub struct GraphOptions {
+    /// The time of all captures, seconds since 1970.
+    pub time: i64,
+    /// The meaning of a leading `www` of a host. `None` means the option of the store, or [`Www::Fold`] if it has none.
+    pub www: Option<Www>,
+}
+
 /// The options of a build or an update.
 #[derive(Clone, Debug)]
 pub struct BuildOptions {
@@ -44,6 +55,8 @@ pub struct BuildOptions {
     pub run: RunOptions,
     /// Crawl files, directories of crawl files, patterns, or `-`; every process of a cluster gets the same list.
     pub inputs: Vec<PathBuf>,
+    /// If the inputs are a release of a web graph, its time and the meaning of its hosts.
+    pub graph: Option<GraphOptions>,
     /// Generated crawls to read in addition.
     pub generate: Vec<GenerateOptions>,
     /// Whether the job is an update, which adds a row to the store.
@@ -75,6 +88,7 @@ impl BuildOptions {
         Self {
             run,
             inputs,
+            graph: None,
             generate: Vec::new(),
             update: false,
             replace: false,
@@ -330,13 +344,17 @@ fn missing(context: &Context, tally: &Tally, read: &[InputRecord]) -> Result<BTr
 pub fn build(options: &BuildOptions, progress: &Progress) -> Result<BuildReport, Error> {
     let &BuildOptions { ref run, update, replace, kinds, url_bytes_max, in_range, min_sources, partition_urls, .. } =
         options;
-    let requested = MeaningOptions { kinds, min_sources, url_bytes_max, partition_urls };
-    let meaning = if update {
+    let www = options.graph.and_then(|graph| graph.www);
+    let requested = MeaningOptions { kinds, min_sources, url_bytes_max, partition_urls, www };
+    let mut meaning = if update {
         let store = Store::open(&run.store)?;
         Meaning::of_store(&run.store, &store.manifest().provenance.options, requested)?
     } else {
         requested.or(Meaning::default())
     };
+    if options.graph.is_some() {
+        meaning.www.get_or_insert_default();
+    }
     // Captures and links that were taken out also stay out of a build that replaces the store.
     let before = match Store::open(&run.store) {
         Ok(store) => Some(store),
@@ -348,12 +366,15 @@ pub fn build(options: &BuildOptions, progress: &Progress) -> Result<BuildReport,
     let kept_out = kept_out.unwrap_or_default();
     let (process, processes) = run.cluster.as_ref().map_or((0, 1), |it| (it.process, it.hosts.len()));
     let paths: Vec<PathBuf> = options.inputs.iter().map(|path| without_secrets(path)).collect();
-    let mut inputs = webstrata_datasets::inputs(&options.inputs)?;
+    let mut inputs = match options.graph {
+        Some(graph) => graph_inputs(&options.inputs, graph.time, meaning.www.unwrap_or_default())?,
+        None => webstrata_datasets::inputs(&options.inputs)?,
+    };
     inputs.extend(options.generate.iter().flat_map(|&crawl| webstrata_datasets::generated(crawl)));
     if inputs.is_empty() {
         return Err(Error::NothingRead { paths, inputs: 0, first: Vec::new() });
     }
-    let files: Vec<_> = inputs.iter().map(|input| (&input.path, &input.part, input.bytes)).collect();
+    let files: Vec<_> = inputs.iter().map(|input| (input.path(), &input.part, input.bytes)).collect();
     let identity =
         Identity { bytes: format!("{update} {meaning:?} {in_range:?} {files:?} {kept_out:?}"), times: times(&inputs) };
     let inputs = share(inputs, process, processes);
@@ -375,6 +396,6 @@ pub fn build(options: &BuildOptions, progress: &Progress) -> Result<BuildReport,
 fn times(inputs: &[Input]) -> String {
     let changed: Vec<_> = inputs.iter().map(Input::version).collect();
     // Standard input may differ at every start, so the current time makes the text unique.
-    let once = inputs.iter().any(|input| input.path == Path::new("-")).then(std::time::SystemTime::now);
+    let once = inputs.iter().any(|input| input.is_stdin()).then(std::time::SystemTime::now);
     format!("{changed:?} {once:?}")
 }

@@ -4,13 +4,16 @@
 //! takes them from the manifest. If links of other kinds counted from one crawl to the next, links would seem to have
 //! died.
 //!
+//! A store of web graphs also holds the meaning of a leading `www` of a host. A store takes this option from the first
+//! web graph that it reads.
+//!
 //! The manifest also holds the size of partitions, which changes only the bytes. A job may therefore be given another
 //! size, which becomes the size of the store. A job without a given size uses the size of the store; otherwise merged
 //! rows would not have the bytes of one build.
 
 use crate::Error;
 use std::collections::BTreeMap;
-use webstrata_datasets::{LinkKinds, URL_BYTES};
+use webstrata_datasets::{LinkKinds, URL_BYTES, Www};
 use webstrata_layers::Location;
 
 /// The kinds of links of a store with a manifest that has no option `links`.
@@ -20,8 +23,9 @@ const LINKS: &str = "links";
 const MIN_SOURCES: &str = "min-sources";
 const URL_BYTES_MAX: &str = "url-bytes";
 const PARTITION_URLS: &str = "partition-urls";
+const WWW: &str = "www";
 
-const NAMES: [&str; 4] = [LINKS, MIN_SOURCES, URL_BYTES_MAX, PARTITION_URLS];
+const NAMES: [&str; 5] = [LINKS, MIN_SOURCES, URL_BYTES_MAX, PARTITION_URLS, WWW];
 
 /// The options of a store; see the head of this file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +38,8 @@ pub(crate) struct Meaning {
     pub(crate) url_bytes_max: usize,
     /// The approximate number of URLs in a partition; `None` is not written to the manifest.
     pub(crate) partition_urls: Option<u64>,
+    /// The meaning of a leading `www` of a host of a web graph; `None` if the store has read no web graph.
+    pub(crate) www: Option<Www>,
 }
 
 /// The options that the caller gave.
@@ -43,6 +49,7 @@ pub(crate) struct MeaningOptions {
     pub(crate) min_sources: Option<u64>,
     pub(crate) url_bytes_max: Option<usize>,
     pub(crate) partition_urls: Option<u64>,
+    pub(crate) www: Option<Www>,
 }
 
 impl MeaningOptions {
@@ -53,6 +60,7 @@ impl MeaningOptions {
             min_sources: self.min_sources.unwrap_or(other.min_sources),
             url_bytes_max: self.url_bytes_max.unwrap_or(other.url_bytes_max),
             partition_urls: self.partition_urls.or(other.partition_urls),
+            www: self.www.or(other.www),
         }
     }
 }
@@ -60,12 +68,14 @@ impl MeaningOptions {
 /// The options of a new store if the caller gives none.
 impl Default for Meaning {
     fn default() -> Self {
-        Self { kinds: LinkKinds::default(), min_sources: 0, url_bytes_max: URL_BYTES, partition_urls: None }
+        let (kinds, url_bytes_max) = (LinkKinds::default(), URL_BYTES);
+        Self { kinds, min_sources: 0, url_bytes_max, partition_urls: None, www: None }
     }
 }
 
 impl Meaning {
-    /// Returns the options of a store, with the size of partitions that the caller gives.
+    /// Returns the options of a store, with the options that the caller gives and the store does not hold yet, and with
+    /// the size of partitions that the caller gives.
     ///
     /// # Errors
     /// An option that the caller gives differs from the option of the store, or this version does not know an option of
@@ -95,6 +105,11 @@ impl Meaning {
         if let Some((name, urls)) = read(PARTITION_URLS) {
             known.partition_urls = Some(urls.parse().map_err(|_| unknown(name, urls))?);
         }
+        if let Some((name, value)) = read(WWW) {
+            let www = Www::ALL.into_iter().find(|www| www.name() == value);
+            known.www = Some(www.ok_or_else(|| unknown(name, value))?);
+        }
+        known.www = known.www.or(requested.www);
         known.partition_urls = requested.partition_urls.or(known.partition_urls);
         let (have, want) = (known.options(), requested.or(known).options());
         match have.into_iter().zip(want).find(|(have, want)| have != want) {
@@ -107,12 +122,13 @@ impl Meaning {
 
     /// Returns the options as the manifest holds them.
     pub(crate) fn options(&self) -> BTreeMap<String, String> {
-        let Self { kinds, min_sources, url_bytes_max, partition_urls } = self;
+        let Self { kinds, min_sources, url_bytes_max, partition_urls, www } = self;
         let options = [
             Some((LINKS, names(*kinds).join(","))),
             Some((MIN_SOURCES, min_sources.to_string())),
             Some((URL_BYTES_MAX, url_bytes_max.to_string())),
             partition_urls.map(|urls| (PARTITION_URLS, urls.to_string())),
+            www.map(|www| (WWW, www.name().to_owned())),
         ];
         options.into_iter().flatten().map(|(name, value)| (name.to_owned(), value)).collect()
     }
@@ -157,8 +173,10 @@ mod tests {
     fn options_come_back_from_a_manifest() {
         let store = Location::from(std::path::Path::new("store"));
         for kinds in all_kinds() {
-            for (min_sources, partition_urls) in [(0, None), (4, Some(40)), (u64::MAX, Some(1))] {
-                let meaning = Meaning { kinds, min_sources, url_bytes_max: 7, partition_urls };
+            for (min_sources, partition_urls, www) in
+                [(0, None, None), (4, Some(40), Some(Www::Fold)), (u64::MAX, Some(1), Some(Www::Keep))]
+            {
+                let meaning = Meaning { kinds, min_sources, url_bytes_max: 7, partition_urls, www };
                 let options = meaning.options();
                 assert_eq!(Meaning::of_store(&store, &options, MeaningOptions::default()).unwrap(), meaning);
                 let same = MeaningOptions {
@@ -166,6 +184,7 @@ mod tests {
                     min_sources: Some(min_sources),
                     url_bytes_max: Some(7),
                     partition_urls,
+                    www,
                 };
                 assert_eq!(Meaning::of_store(&store, &options, same).unwrap(), meaning);
                 let other = MeaningOptions { partition_urls: Some(9), ..MeaningOptions::default() };
@@ -189,7 +208,13 @@ mod tests {
         assert!(text.contains("--min-sources") && text.contains("\"3\"") && text.contains("\"4\""), "{text}");
         let text = message(MeaningOptions { url_bytes_max: Some(9), ..MeaningOptions::default() });
         assert!(text.contains("--url-bytes") && text.contains("\"9\"") && text.contains("\"65536\""), "{text}");
+        let keep = MeaningOptions { www: Some(Www::Keep), ..MeaningOptions::default() };
+        assert_eq!(Meaning::of_store(&store, &options, keep).unwrap().www, Some(Www::Keep), "the first web graph");
+        let folded = Meaning { www: Some(Www::Fold), ..Meaning::default() }.options();
+        let text = Meaning::of_store(&store, &folded, keep).unwrap_err().to_string();
+        assert!(text.contains("--www") && text.contains("\"fold\"") && text.contains("\"keep\""), "{text}");
         for (name, value) in [
+            ("www", "drop"),
             ("links", "anchors,frames"),
             ("min-sources", "few"),
             ("url-bytes", "-1"),

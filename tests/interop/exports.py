@@ -6,12 +6,14 @@
 CAPTURES are JSON lines, plain or gzip, with WHATWG-serialised URLs; the default is a generated crawl. The script
 exports all time, an interval, and the graph as of a time. Pandas, Polars, DuckDB and pyarrow read tables; NetworkX and
 igraph read GraphML; NetworkX reads GEXF, which is also checked against gexf-1.3.xsd, a schema of this project after the
-specification; SciPy reads the matrix; NetworKit reads the edge list. Webstrata builds a store again from the columns of
-AUT. The script compares every edge, event, node and pair of hosts, and prints one line for each tool. Exit code 1 at
-the first difference. Graphs of more than 60,000 edges are not exported as XML. Needs the packages of requirements.txt.
+specification; SciPy reads the matrix; NetworKit reads the edge list; plain readers read the files of Common Crawl and
+of Neo4j. Webstrata builds a store again from the columns of AUT. The script compares every edge, event, node and pair
+of hosts, and prints one line for each tool. Exit code 1 at the first difference. Graphs of more than 60,000 edges are
+not exported as XML. Needs the packages of requirements.txt.
 tests/tests/exports.rs tests the content of BV files, with the library for BV files.
 """
 import argparse
+import csv
 import gzip
 import io
 import json
@@ -274,6 +276,41 @@ def check_drawings(exports, urls, edges, hosts, schema):
     return f"NetworkX {networkx.__version__}, igraph {igraph.__version__}, schema of GEXF"
 
 
+def check_graphs(exports, nodes, edges, hosts):
+    """The files of Common Crawl's graphs, and those for the import of Neo4j, read as plain text."""
+    def files(name, *options):
+        shutil.rmtree(os.path.join(exports.directory, name), ignore_errors=True)
+        return exports.file(name, *options)
+
+    def rows(path):
+        with gzip.open(path, "rt", encoding="utf-8") as lines:
+            return [line.rstrip("\n").split("\t") for line in lines]
+
+    graph = files("host-graph", "--format", "cc-graph")
+    vertices = rows(os.path.join(graph, "vertices.txt.gz"))
+    names = [name for _, name in vertices]
+    same("ids of vertices", [int(id) for id, _ in vertices], list(range(len(vertices))))
+    same("order of vertices", names, sorted(names))
+    there = {".".join(reversed(urlsplit(url).hostname.split("."))) for url in nodes}
+    same("vertices", set(names), there)
+    pairs = [(int(a), int(b)) for a, b in rows(os.path.join(graph, "edges.txt.gz"))]
+    same("order of edges", pairs, sorted(set(pairs)))
+    host = lambda id: ".".join(reversed(names[id].split(".")))
+    same("edges between hosts", {(host(a), host(b)) for a, b in pairs}, {(a, b) for a, b in hosts if a != b})
+    domains = rows(os.path.join(files("domain-graph", "--format", "cc-graph", "--by", "domain"), "vertices.txt.gz"))
+    same("hosts of domains", sum(int(count) for _, _, count in domains), len(names))
+    graph = files("neo4j", "--format", "neo4j")
+    urls, links = [list(csv.DictReader(open(os.path.join(graph, name), encoding="utf-8", newline="")))
+                   for name in ("nodes.csv", "links.csv")]
+    same("nodes for Neo4j", {row["url"] for row in urls}, set(nodes))
+    named = {row["uid:ID(Url)"]: row["url"] for row in urls}
+    got = {(named[row[":START_ID(Url)"]], named[row[":END_ID(Url)"]]):
+           (from_iso(row["first_seen:datetime"]), from_iso(row["last_seen:datetime"]), int(row["captures:long"]),
+            int(row["captures_with_link:long"])) for row in links}
+    same("links for Neo4j", got, {pair: own[:4] for pair, own in edges.items()})
+    return "files of Common Crawl's graphs and of Neo4j"
+
+
 def check_again(exports, oracle, directory):
     """What is written in the columns of AUT is read as such, and makes the same edges."""
     table = exports.file("aut.parquet", "--names", "aut")
@@ -315,6 +352,8 @@ def main():
             urls = check_nodes(exports, oracle, window)
             done = [check_edges(exports, urls, edges), check_duckdb(exports, oracle, urls, edges, window),
                     check_numbers(exports, urls, edges)]
+            captured = {url for url in oracle.urls if oracle.captures(url, window)}
+            done.append(check_graphs(exports, captured.union(*edges), edges, oracle.hosts(edges)))
             if len(edges) <= DRAWN_MAX:
                 done.append(check_drawings(exports, urls, edges, oracle.hosts(edges), schema))
             if not window:

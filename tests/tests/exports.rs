@@ -405,7 +405,8 @@ fn an_export_that_is_stopped_leaves_nothing() {
     let all = Format::ALL.iter().flat_map(|format| [Some((*format, false)), in_parts(format)].into_iter().flatten());
     for (format, parts) in all {
         let target = Target::File(dir.path().join("out"));
-        let options = ExportOptions { format, target, parts, ..options(&store) };
+        let what = if format == Format::CcGraph { What::Hosts } else { What::Edges };
+        let options = ExportOptions { what, format, target, parts, ..options(&store) };
         let error = export(&options, &mut io::sink(), &progress).unwrap_err();
         assert!(matches!(error, Error::Interrupted), "{format}: {error}");
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "{format}");

@@ -5,6 +5,7 @@
 //! | `url`, `ts`, and some of the optional columns below | a capture | `captures` |
 //! | `crawl_date`, `src`, `dest` | a link; consecutive rows of one source and date are one capture | `webgraph` |
 //! | `crawl_date`, `source`, `target` | the same | `webgraph` |
+//! | `s`, `t` | a link between two hosts, in a table with one time for all | `host_links` |
 //!
 //! The optional columns of a capture mean what the fields of JSON lines mean ([`crate::formats::jsonl`]): `links` (list
 //! of strings), `status` (integer), `digest`, `redirect` (strings), `revisit` (struct of `profile`,
@@ -26,15 +27,19 @@
 mod captures;
 mod cells;
 mod column;
+mod host_links;
 mod numbers;
 mod pages;
 mod snappy;
 mod webgraph;
 
+pub(crate) use self::host_links::Dated;
+
 use self::column::Column;
 use self::pages::Chunk;
 use crate::files::hashed::{DigestCell, digest_of};
 use crate::files::source::Source;
+use crate::formats::cc_graph;
 use crate::{Capture, CaptureReader, Error, Finding, Tally};
 use arrow_schema::Field;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
@@ -52,13 +57,25 @@ pub(crate) fn row_groups(path: &Path, source: &Source) -> Result<Vec<u64>, Error
     Ok(groups.iter().map(|group| u64::try_from(group.compressed_size()).unwrap_or(0)).collect())
 }
 
+/// Whether a file has links between hosts.
+pub(crate) fn has_host_links(path: &Path, source: &Source) -> Result<bool, Error> {
+    let Ok(metadata) = metadata(path, source)? else { return Ok(false) };
+    let has = |name: &str| metadata.schema().fields().iter().any(|field| field.name().trim() == name);
+    Ok(HOST_LINKS.into_iter().all(has))
+}
+
+/// The columns of links between hosts.
+const HOST_LINKS: [&str; 2] = ["s", "t"];
+
 /// Opens one row group. `digest` gets the digest of the bytes from its first column to its last, unless the file is on
-/// another machine: only the columns that are read come over the network.
+/// another machine: only the columns that are read come over the network. `dated` is the time of links between hosts,
+/// if the inputs are a web graph.
 pub(crate) fn open(
     path: &Path,
     source: &Source,
     row_group: usize,
     redirects: bool,
+    dated: Option<Dated>,
     digest: &DigestCell,
 ) -> Result<Box<dyn CaptureReader>, Error> {
     let broken = |finding, detail| -> Result<Box<dyn CaptureReader>, Error> {
@@ -95,20 +112,29 @@ pub(crate) fn open(
     let (opened, roots): (Result<Box<dyn CaptureReader>, Columns>, Vec<usize>) = match (
         [index_of("url"), index_of("ts")],
         [index_of("src").or(index_of("source")), index_of("crawl_date"), index_of("dest").or(index_of("target"))],
+        (HOST_LINKS.map(index_of), dated),
     ) {
-        ([Some(url), Some(time)], _) => {
+        ([Some(url), Some(time)], ..) => {
             let optional = captures::OPTIONAL.map(index_of);
             let opened = captures::Captures::new(columns, [url, time], optional, redirects);
             let roots = [url, time].into_iter().chain(optional.into_iter().flatten());
             (opened.map(|own| Box::new(own) as Box<dyn CaptureReader>), roots.collect())
         }
-        (_, [Some(source), Some(date), Some(target)]) => {
+        (_, [Some(source), Some(date), Some(target)], _) => {
             let roots = [source, date, target];
             let opened = webgraph::Webgraph::new(columns, roots);
             (opened.map(|own| Box::new(own) as Box<dyn CaptureReader>), roots.to_vec())
         }
+        (_, _, ([Some(source), Some(target)], Some(dated))) => {
+            let roots = [source, target];
+            let opened = host_links::HostLinks::new(columns, roots, dated);
+            (opened.map(|own| Box::new(own) as Box<dyn CaptureReader>), roots.to_vec())
+        }
         // Each row group is an input, and the file is reported once.
         _ if row_group > 0 => return Ok(Box::new(Broken { path: path.to_owned(), report: None })),
+        (_, _, ([Some(_), Some(_)], None)) => {
+            return broken(Finding::UnreadFile, cc_graph::NEEDS_OPTIONS.to_owned());
+        }
         _ if index_of("url_surtkey").is_some() => {
             return broken(Finding::IndexFile, "columnar index of Common Crawl".to_owned());
         }
@@ -293,7 +319,7 @@ mod tests {
         let (mut rows, mut tally, mut capture) = (Vec::new(), Tally::default(), Capture::default());
         let source = Source::of_file(File::open(path).unwrap()).unwrap();
         for group in 0..row_groups(path, &source).unwrap().len() {
-            let mut reader = open(path, &source, group, true, &DigestCell::default()).unwrap();
+            let mut reader = open(path, &source, group, true, None, &DigestCell::default()).unwrap();
             while reader.read(&mut capture, &mut tally).unwrap() {
                 rows.push((capture.url.clone(), capture.time, capture.links.iter().map(String::from).collect()));
             }

@@ -8,7 +8,7 @@ use crate::Finding;
 use crate::files::head::Head;
 use crate::files::zip::LOCAL_HEADER;
 use crate::formats::index::Kind;
-use crate::formats::{arc, aut_csv, index, jsonl, lga, links_file, wacz, warc};
+use crate::formats::{arc, aut_csv, cc_graph, index, jsonl, lga, links_file, wacz, warc};
 
 /// A format of crawl files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +64,12 @@ pub(crate) fn format(head: &[u8]) -> Format {
         (links_file::is_own, Format::LinksFile),
     ];
     let own = readers.into_iter().find(|(is_own, _)| is_own(&head));
-    own.map_or(Format::NotRead(Finding::OtherFile, other(&head)), |(_, format)| format)
+    match (own, cc_graph::kind(&head)) {
+        (Some((_, format)), _) => format,
+        (None, Some(cc_graph::Kind::Ranks)) => Format::NotRead(Finding::IndexFile, "ranks of a web graph"),
+        (None, Some(_)) => Format::NotRead(Finding::UnreadFile, cc_graph::NEEDS_OPTIONS),
+        (None, None) => Format::NotRead(Finding::OtherFile, other(&head)),
+    }
 }
 
 /// Whether a file with this beginning belongs to a reader.

@@ -10,16 +10,15 @@ use glob::MatchOptions;
 use webstrata_remote::{Address, list, open_all};
 
 use crate::files::compressed;
+use crate::files::place::Place;
 use crate::files::source::Source;
 use crate::files::zip::{self, LOCAL_HEADER};
 use crate::formats::tables::row_groups;
 use crate::formats::wacz::Package;
-use crate::input::{Input, InputSplit, RemoteFile};
+use crate::input::{Input, InputSplit};
 use crate::reader::detect::{self, Format};
 use crate::{Error, Finding};
 
-/// The path that means standard input.
-pub(crate) const STDIN: &str = "-";
 /// The number of files on other machines that are opened before the first of them is looked into. An opened file holds
 /// its first bytes.
 const OPENED_MAX: usize = 256;
@@ -44,9 +43,9 @@ pub fn inputs(paths: &[PathBuf]) -> Result<Vec<Input>, Error> {
     let mut inputs = Vec::new();
     for path in files {
         let found = look(&path)?;
-        let input = Input { bytes: found.as_ref().map_or(0, Metadata::len), ..Input::of_file(&path) };
+        let input = Input { bytes: found.as_ref().map_or(0, Metadata::len), ..Input::of_path(&path) };
         if found.is_some_and(|found| found.is_file()) {
-            let source = input.source().map_err(|error| Error::io(&path, error))?;
+            let source = input.place.source().map_err(|error| Error::io(&path, error))?;
             add_parts(input, &source, &mut inputs)?;
         } else {
             inputs.push(input);
@@ -58,8 +57,8 @@ pub fn inputs(paths: &[PathBuf]) -> Result<Vec<Input>, Error> {
         let opened = open_all(addresses).map_err(|error| Error::io(&path(&addresses[0]), error))?;
         for (address, opened) in addresses.iter().zip(opened) {
             let object = opened.map_err(|error| Error::io(&path(address), error))?;
-            let (remote, bytes) = (RemoteFile::of(&object, address), object.bytes());
-            let input = Input { path: path(address), remote: Some(remote), part: InputSplit::Whole, bytes };
+            let (place, bytes) = (Place::of_object(&object, address), object.bytes());
+            let input = Input { place, part: InputSplit::Whole, bytes };
             add_parts(input, &Source::Object(Arc::new(object)), &mut inputs)?;
         }
     }
@@ -76,7 +75,7 @@ pub fn without_secrets(path: &Path) -> PathBuf {
 fn add_files(path: &Path, files: &mut BTreeSet<PathBuf>) -> Result<(), Error> {
     let matching = MatchOptions { require_literal_leading_dot: true, ..Default::default() };
     let found = look(path)?;
-    if path.as_os_str() == STDIN || found.as_ref().is_some_and(|found| !found.is_dir()) {
+    if Place::of_path(path).is_stdin() || found.as_ref().is_some_and(|found| !found.is_dir()) {
         files.insert(path.to_owned()); // a pipe or a device, too
         return Ok(());
     }
@@ -119,12 +118,12 @@ fn add_addresses(address: Address, addresses: &mut BTreeSet<Address>) -> Result<
 
 /// Adds a file, or its parts that can be read independently.
 pub(super) fn add_parts(input: Input, source: &Source, inputs: &mut Vec<Input>) -> Result<(), Error> {
-    let io = |error| Error::io(&input.path, error);
+    let io = |error| Error::io(input.path(), error);
     // Without ranges, only the whole file can be read, from its beginning.
     let magic = if source.has_ranges() { source.read(0..4).map_err(io)? } else { Vec::new() };
     let part = |part, bytes| Input { part, bytes, ..input.clone() };
     if magic == b"PAR1" {
-        let groups = row_groups(&input.path, source)?.into_iter().enumerate();
+        let groups = row_groups(input.path(), source)?.into_iter().enumerate();
         inputs.extend(groups.map(|(group, bytes)| part(InputSplit::RowGroup(group), bytes)));
     } else if let Some(package) = look_into(source, &magic).map_err(io)? {
         if !package.flaws.is_empty() || !package.requires.is_empty() {

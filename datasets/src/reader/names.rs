@@ -1,15 +1,14 @@
 //! Reads the names of inputs from a file: one a line, as Common Crawl lists the files of a crawl (`warc.paths.gz`).
 
-use std::fs::File;
-use std::io::{BufRead, Read};
+use std::io::BufRead;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use webstrata_remote::{Address, Object};
 
 use crate::Error;
 use crate::files::compressed::{Lines, Notes, Text};
-use crate::reader::listing::{STDIN, without_secrets};
+use crate::files::place::Place;
+use crate::reader::listing::without_secrets;
 
 /// The names of inputs in a file, one a line, without empty lines. The file is plain, or compressed with gzip or zstd;
 /// it is on this or another machine, or `-` is standard input.
@@ -33,16 +32,12 @@ use crate::reader::listing::{STDIN, without_secrets};
 pub fn names_in(list: &Path, prefix: &str) -> Result<Vec<PathBuf>, Error> {
     let shown = without_secrets(list);
     let io = |error| Error::io(&shown, error);
-    let source: Box<dyn Read + Send> = match list.to_str().and_then(Address::of) {
-        Some(address) => {
-            let object = Arc::new(Object::open(&address).map_err(io)?);
-            Box::new(object.reader(0..object.bytes()).map_err(io)?)
-        }
-        None if list.as_os_str() == STDIN => Box::new(std::io::stdin()),
-        None => Box::new(File::open(list).map_err(io)?),
+    let place = match list.to_str().and_then(Address::of) {
+        Some(address) => Place::of_object(&Object::open(&address).map_err(io)?, &address),
+        None => Place::of_path(list),
     };
     let notes = Notes::default();
-    let text = Text::new(source, Notes::clone(&notes)).map_err(io)?;
+    let text = Text::new(place.reader().map_err(io)?, Notes::clone(&notes)).map_err(io)?;
     let mut names = Vec::new();
     for line in Lines(text).lines() {
         let line = line.map_err(io)?;

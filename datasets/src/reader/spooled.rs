@@ -26,7 +26,7 @@ pub(super) fn open(
     io::copy(&mut text, &mut file).map_err(|error| Error::io(path, error))?;
     let source = file.rewind().and_then(|()| Source::of_file(file)).map_err(|error| Error::io(spill, error))?;
     let mut parts = Vec::new();
-    listing::add_parts(Input::of_file(path), &source, &mut parts)?;
+    listing::add_parts(Input::of_path(path), &source, &mut parts)?;
     Ok(Box::new(Spooled { source, parts: parts.into_iter(), part: None, kinds }))
 }
 

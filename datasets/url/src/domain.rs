@@ -21,6 +21,25 @@ pub fn domain_of(host: &str) -> &str {
     psl::domain_str(host).unwrap_or(host)
 }
 
+/// The name of a host with its labels in the other order, as web graphs write it. The reverse of the reverse is the
+/// name.
+///
+/// ```
+/// use webstrata_url::reversed;
+/// assert_eq!(reversed("www.example.com"), "com.example.www");
+/// assert_eq!(reversed("com.example.www"), "www.example.com");
+/// ```
+pub fn reversed(name: &str) -> String {
+    let mut labels = String::with_capacity(name.len());
+    for (number, label) in name.rsplit('.').enumerate() {
+        if number > 0 {
+            labels.push('.');
+        }
+        labels.push_str(label);
+    }
+    labels
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -15,7 +15,7 @@
 mod domain;
 mod surt;
 
-pub use domain::{SUFFIX_LIST, domain_of};
+pub use domain::{SUFFIX_LIST, domain_of, reversed};
 pub use surt::surt;
 use url::Url;
 

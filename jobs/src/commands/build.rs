@@ -1,6 +1,8 @@
 //! `webstrata build`: reads crawl files, and writes a new epoch of a store.
 
-use crate::args::{Format, FormatArgs, Outcome, location};
+use crate::args::release::ReleaseArgs;
+use crate::args::{Format, Outcome, location};
+use crate::ask;
 use crate::commands::info::print_counts;
 use crate::running::{Run, RunArgs, write_json};
 use clap::{Args, ValueEnum};
@@ -21,7 +23,8 @@ const FILES_SHOWN: usize = 10;
 const EXAMPLES: &str = "\
 build detects the format from the content, not from the name: WARC, ARC, WAT,
 WACZ, links files, JSON lines, capture Parquet, tables of Archives Unleashed
-and LGA. CDX, CDXJ and crawl logs give captures with unknown links.
+and LGA. CDX, CDXJ and crawl logs give captures with unknown links. Web graphs
+of Common Crawl need --format cc-graph and --time.
 Inputs may be plain, or compressed with gzip or zstd.
 
 Dates of captures:
@@ -42,6 +45,7 @@ Examples:
   webstrata build --out STORE --replace crawl/
   webstrata build --out STORE 's3://bucket/crawl/*.warc.gz'
   webstrata build --out STORE --files-from warc.paths.gz --prefix https://host
+  webstrata build --out STORE --format cc-graph --time 2024-05..2024-07 release/
   zcat captures.jsonl.gz | webstrata build --out STORE -";
 
 /// Arguments of `build`.
@@ -66,7 +70,7 @@ pub(crate) struct BuildArgs {
     #[arg(long, value_name = "URLS")]
     pub(crate) partition_urls: Option<u64>,
     #[command(flatten)]
-    pub(crate) format: FormatArgs,
+    pub(crate) release: ReleaseArgs,
 }
 
 /// What builds and updates read.
@@ -156,6 +160,7 @@ pub(crate) fn run(args: &BuildArgs, out: &mut dyn Write) -> anyhow::Result<Outco
     let options = BuildOptions {
         run: args.run.options(&args.out)?,
         inputs: args.read.inputs()?,
+        graph: args.release.graph()?,
         generate: args.read.generate.clone(),
         update: false,
         replace: args.replace,
@@ -171,11 +176,24 @@ pub(crate) fn run(args: &BuildArgs, out: &mut dyn Write) -> anyhow::Result<Outco
         write_report(path, &built, &run)?;
     }
     let report = built?;
-    match args.format.format {
+    match args.release.report() {
         Format::Text => print_text(&report, &run, args, out)?,
         Format::Json => writeln!(out, "{}", json_of(&report, &run, &args.out))?,
     }
+    note_folded(&report.tally);
     outcome(&report, args.read.strict, out)
+}
+
+/// Says that hosts of a web graph were folded, if some were.
+pub(crate) fn note_folded(tally: &Tally) {
+    let folded = tally.of(Finding::FoldedHost);
+    if folded > 0 {
+        ask::note(&format!(
+            "{} with a leading www were read without it, as in releases before November 2025; --www keep keeps such \
+             hosts apart, in another store",
+            counted(folded, "host")
+        ));
+    }
 }
 
 /// The outcome of a build or an update that printed its report.

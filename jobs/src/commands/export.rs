@@ -36,12 +36,17 @@ Formats (--format):
                         binary installed with --features webgraph
   mtx                   edges as a Matrix Market pattern, numbered from 1
   networkit             edges as an EdgeListTabOne, numbered from 1
+  cc-graph              hosts or domains (--by) as Common Crawl publishes them:
+                        FILE/vertices.txt.gz and FILE/edges.txt.gz
+  neo4j                 edges or hosts for neo4j-admin database import:
+                        FILE/nodes.csv and FILE/links.csv
 
 UIDs are those of the exported epoch. --names sets the column names that a tool
 expects; with aut, edges have one row per capture: crawl_date, src, dest. With
 --at, --from or --to, only captures in that window count. Nodes are then the
-URLs with a page in the window, and those that a page links to. mtx, networkit
-and webgraph number these nodes; --nodes all numbers all URLs of the store.
+URLs with a page in the window, and those that a page links to. mtx, networkit,
+webgraph and cc-graph number these nodes; --nodes all numbers all URLs of the
+store.
 
 The ending of FILE selects the format unless --format is given: .parquet, .csv,
 .arrow, .feather, .graphml, .gexf or .mtx. A further .gz compresses text
@@ -58,6 +63,7 @@ Examples:
   webstrata export STORE --from 2006 --to 2006 --format gexf --out 2006.gexf
   webstrata export STORE --what hosts --unit domain --format csv --out -
   webstrata export STORE --at 2008-06-01 --format webgraph --out graph
+  webstrata export STORE --from 2024-05 --to 2024-05 --format cc-graph --out graph
   webstrata export STORE --parts --format parquet --out edges";
 
 /// Arguments of `export`.
@@ -67,9 +73,9 @@ pub(crate) struct ExportArgs {
     /// Store: a directory, or s3://bucket/prefix
     #[arg(value_parser = location())]
     pub(crate) store: Location,
-    /// Records to write
-    #[arg(long, value_name = "WHAT", default_value = What::Edges.name(), value_parser = what())]
-    pub(crate) what: What,
+    /// Records to write [default: edges; of cc-graph: hosts]
+    #[arg(long, value_name = "WHAT", value_parser = what())]
+    pub(crate) what: Option<What>,
     /// Format of the file [default: by the ending of --out]
     #[arg(long, value_name = "FORMAT", value_parser = format())]
     pub(crate) format: Option<Format>,
@@ -93,8 +99,8 @@ pub(crate) struct ExportArgs {
     /// Nodes: URLs of the time window, or all URLs of the store
     #[arg(long, value_name = "NODES", value_enum, default_value_t)]
     pub(crate) nodes: NodesArg,
-    /// With --what hosts: group by host, domain or prefix:N
-    #[arg(long, value_name = "WHAT")]
+    /// With hosts: group by host, domain or prefix:N
+    #[arg(long, visible_alias = "by", value_name = "WHAT")]
     pub(crate) unit: Option<Fold>,
     /// Write URLs, not UIDs, in tables of edges and events
     #[arg(long)]
@@ -137,7 +143,7 @@ impl ExportArgs {
         };
         Ok(ExportOptions {
             run: self.run.options(&self.store)?,
-            what: self.what,
+            what: self.what.unwrap_or(if format == Format::CcGraph { What::Hosts } else { What::Edges }),
             format,
             names: self.names,
             target,

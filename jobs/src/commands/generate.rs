@@ -1,12 +1,13 @@
-//! `webstrata generate`: a made-up crawl, the same for the same options, as WARC, JSON lines or Parquet.
+//! `webstrata generate`: a made-up crawl, the same for the same options, as WARC, JSON lines, Parquet or web graphs.
 
 use crate::args::{Outcome, Usage, unfit};
 use anyhow::Context;
 use clap::{Args, ValueEnum};
+use std::fs;
 use std::io::Write;
-use std::path::PathBuf;
-use webstrata_analysis::{Ending, Outlet, Target, format_of};
-use webstrata_datasets::generate::{write_jsonl, write_parquet, write_warc};
+use std::path::{Path, PathBuf};
+use webstrata_analysis::{Ending, Outlet, Target, format_of, outside_stores};
+use webstrata_datasets::generate::{MonthGraph, write_jsonl, write_parquet, write_warc};
 use webstrata_datasets::{GenerateOptions, Generator};
 
 const HELP: &str = "\
@@ -24,12 +25,15 @@ Profiles:
 
 The same options give the same bytes. The ending of FILE selects the form:
 .jsonl, .jsonl.gz, .warc, .warc.gz or .parquet. WARC files are compressed with
-either ending, one gzip member per record.
+either ending, one gzip member per record. With --as cc-graph, FILE is a
+directory, and each month a release: FILE/2006-05/vertices.txt.gz and
+edges.txt.gz, in which each page is a host.
 
 Examples:
   webstrata generate uk:occurrences=1000000 --out crawl.jsonl
   webstrata generate uk:from=9,to=12 --out autumn.jsonl
-  webstrata generate irregular:seed=7,months=60 --out crawl.warc.gz";
+  webstrata generate irregular:seed=7,months=60 --out crawl.warc.gz
+  webstrata generate uk:occurrences=1000000 --as cc-graph --out releases";
 
 /// Arguments of `generate`.
 #[derive(Args, Debug)]
@@ -55,6 +59,8 @@ pub(crate) enum Form {
     Jsonl,
     /// Table of captures: url, ts, links; needs --out FILE
     Parquet,
+    /// Directory of web graphs as of Common Crawl, one per month; needs --out FILE
+    CcGraph,
 }
 
 impl Ending for Form {
@@ -78,9 +84,13 @@ impl GenerateArgs {
 }
 
 pub(crate) fn run(args: &GenerateArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
-    let mut crawl = Generator::new(args.crawl);
     let target = Target::of(&args.out);
     let form = args.form(&target)?;
+    if let (Form::CcGraph, Target::File(directory)) = (form, &target) {
+        write_graphs(args.crawl, directory)?;
+        return Ok(Outcome::Done);
+    }
+    let mut crawl = Generator::new(args.crawl);
     let Target::File(path) = &target else {
         write(form, &mut crawl, out)?;
         return Ok(Outcome::Done);
@@ -97,12 +107,31 @@ pub(crate) fn run(args: &GenerateArgs, out: &mut dyn Write) -> anyhow::Result<Ou
     Ok(Outcome::Done)
 }
 
+/// Writes each month of a crawl as a web graph, into a directory of its own.
+fn write_graphs(crawl: GenerateOptions, directory: &Path) -> anyhow::Result<()> {
+    for month in crawl.selected() {
+        let Some(graph) = MonthGraph::of(crawl, month)? else { continue };
+        let release = directory.join(graph.month());
+        let name = || release.display().to_string();
+        outside_stores(&release)?;
+        fs::create_dir_all(&release).with_context(name)?;
+        let mut vertices = Outlet::file(&release.join("vertices.txt.gz"))?;
+        graph.write_vertices(&mut vertices).with_context(name)?;
+        vertices.finish()?;
+        let mut edges = Outlet::file(&release.join("edges.txt.gz"))?;
+        graph.write_edges(&mut edges).with_context(name)?;
+        edges.finish()?;
+    }
+    Ok(())
+}
+
 /// Writes a format that needs no file name.
 fn write(form: Form, crawl: &mut Generator, mut out: &mut dyn Write) -> anyhow::Result<()> {
     match form {
         Form::Warc => write_warc(&mut out, crawl)?,
         Form::Jsonl => write_jsonl(&mut out, crawl)?,
         Form::Parquet => return Err(Usage("a Parquet file needs a name: --out FILE".into()).into()),
+        Form::CcGraph => return Err(Usage("web graphs need a directory: --out FILE".into()).into()),
     };
     Ok(())
 }

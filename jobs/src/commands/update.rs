@@ -1,7 +1,8 @@
 //! `webstrata update`: adds the captures of one more crawl as a new row of a store, then runs the merge that is due.
 
-use crate::args::{Format, FormatArgs, Outcome, location};
-use crate::commands::build::{ReadArgs, json_of, kinds, outcome, print_tally, write_report};
+use crate::args::release::ReleaseArgs;
+use crate::args::{Format, Outcome, location};
+use crate::commands::build::{ReadArgs, json_of, kinds, note_folded, outcome, print_tally, write_report};
 use crate::commands::info::print_counts;
 use crate::commands::merge;
 use crate::running::RunArgs;
@@ -23,7 +24,8 @@ again: it finishes the work.
 
 Examples:
   webstrata update STORE crawl-2026-11/
-  webstrata update STORE --no-merge today.warc.gz";
+  webstrata update STORE --no-merge today.warc.gz
+  webstrata update STORE --format cc-graph --time 2024-08..2024-10 release/";
 
 /// Arguments of `update`.
 #[derive(Args, Debug)]
@@ -43,13 +45,14 @@ pub(crate) struct UpdateArgs {
     #[arg(long, value_name = "URLS")]
     pub(crate) partition_urls: Option<u64>,
     #[command(flatten)]
-    pub(crate) format: FormatArgs,
+    pub(crate) release: ReleaseArgs,
 }
 
 pub(crate) fn run(args: &UpdateArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     let options = BuildOptions {
         run: args.run.options(&args.store)?,
         inputs: args.read.inputs()?,
+        graph: args.release.graph()?,
         generate: args.read.generate.clone(),
         update: true,
         replace: false,
@@ -65,7 +68,7 @@ pub(crate) fn run(args: &UpdateArgs, out: &mut dyn Write) -> anyhow::Result<Outc
         write_report(path, &updated, &run)?;
     }
     let report = updated?;
-    match args.format.format {
+    match args.release.report() {
         Format::Text => print_text(&report, run.seconds, args, out)?,
         Format::Json => writeln!(out, "{}", json_of(&report, &run, &args.store))?,
     }
@@ -82,8 +85,9 @@ pub(crate) fn run(args: &UpdateArgs, out: &mut dyn Write) -> anyhow::Result<Outc
         let options = MergeOptions { run: options.run, rows: Some(rows), partition_urls: args.partition_urls };
         // The report describes the update, and the server of the figures of the update still runs.
         let quiet = RunArgs { metrics: None, report: None, ..args.run.clone() };
-        merge::run_shown(&options, &quiet, args.format.format, out)?;
+        merge::run_shown(&options, &quiet, args.release.report(), out)?;
     }
+    note_folded(&report.tally);
     outcome(&report, args.read.strict, out)
 }
 

@@ -1,7 +1,7 @@
 //! Stores as files of other tools: tables of links, changes, URLs, hosts and pages; graphs; matrices.
 //!
-//! An export reads the current epoch of a store. It writes one file, several files for [`Format::Webgraph`], a
-//! directory of parts on request, or text to a stream. Files are complete or absent. [`What`] selects the records,
+//! An export reads the current epoch of a store. It writes one file, several files for some formats, a directory of
+//! parts on request, or text to a stream. Files are complete or absent. [`What`] selects the records,
 //! [`Format`] the file format, and [`Names`] the names of columns. [`ExportOptions::fits`] says which of these fit
 //! together. Records are in the order of UIDs, so the same store gives the same bytes.
 //!
@@ -15,12 +15,14 @@
 
 #[cfg(feature = "webgraph")]
 mod bv;
+mod cc_graph;
 mod edges;
 mod events;
 mod gexf;
 mod graph;
 mod graphml;
 mod hosts;
+mod neo4j;
 mod nodes;
 mod numbered;
 mod occurrences;
@@ -116,6 +118,8 @@ pub fn export(
         #[cfg(not(feature = "webgraph"))]
         (_, Format::Webgraph) => Err(Unfit::Absent(Format::Webgraph).into()),
         (_, Format::Mtx | Format::Networkit) => numbered::write(&export, stream),
+        (_, Format::CcGraph) => cc_graph::write(&export),
+        (_, Format::Neo4j) => graph::write(&export, neo4j::Neo4j::create(&export)?),
         _ => table(&export, stream),
     };
     written.map_err(|error| match error {

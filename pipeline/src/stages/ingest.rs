@@ -415,7 +415,14 @@ impl Reading {
         }
         let Some((input, reader)) = &mut self.current else {
             let number = self.inputs.next.fetch_add(1, Relaxed);
-            let Some(input) = self.inputs.inputs.get(number) else { return Ok(false) };
+            let inputs = &self.inputs.inputs;
+            let Some(input) = inputs.get(number) else {
+                // Each worker comes here once, after its last input. The last worker leaves no reader behind.
+                if number + 1 == inputs.len() + self.job.workers() {
+                    inputs.iter().for_each(Input::forget);
+                }
+                return Ok(false);
+            };
             let bytes_read = self.job.progress().bytes_counter();
             self.digest = DigestCell::default();
             let (kinds, spill) = (self.inputs.meaning.kinds, self.job.scratch().directory());

@@ -37,7 +37,7 @@ struct Lists {
     column: Column,
     /// The smallest definition level of an entry that is an item of a list.
     of_link: u32,
-    keys: Vec<i32>,
+    keys: Vec<u64>,
     text: Vec<u8>,
 }
 

@@ -7,7 +7,7 @@
 
 use super::numbers::{Hybrid, broken, differences};
 use super::pages::{Chunk, Page, Pages, Stream, pass};
-use crate::capture::Dictionary;
+use crate::capture::dictionary::Dictionary;
 use crate::url::reference::{TEXT_BYTES_MAX, cut_to_text};
 use arrow_array::builder::StringBuilder;
 use parquet::basic::Type;
@@ -66,7 +66,7 @@ enum Values {
 
 /// A text: as a key of the dictionary, or spelt in the buffer.
 pub(super) enum Text {
-    Key(i32),
+    Key(u64),
     Spelt,
 }
 
@@ -202,7 +202,7 @@ impl Column {
     /// Reads the next entries of the list at hand while they are keys of texts, and as many as are known without
     /// reading on: most entries of a long list. The caller must read the entries after them one by one.
     #[inline]
-    pub(super) fn keys(&mut self, most: usize, out: &mut Vec<i32>) -> io::Result<()> {
+    pub(super) fn keys(&mut self, most: usize, out: &mut Vec<u64>) -> io::Result<()> {
         let Some(page) = self.page.as_mut().filter(|_| self.ahead.is_none() && !self.has_no_texts) else {
             return Ok(());
         };
@@ -269,20 +269,19 @@ impl Column {
 
     /// Whether a key leads to bytes that are not UTF-8.
     #[inline]
-    pub(super) fn is_no_text(&self, key: i32) -> bool {
+    pub(super) fn is_no_text(&self, key: u64) -> bool {
         self.has_no_texts && self.text_of(key) == NO_TEXT
     }
 
     /// The text of a key.
-    pub(super) fn text_of(&self, key: i32) -> &str {
+    pub(super) fn text_of(&self, key: u64) -> &str {
         self.texts.as_ref().map_or("", |texts| texts.get(key))
     }
 }
 
 /// Checks that a key is inside a dictionary of `texts` texts.
-fn key_within(key: u32, texts: usize) -> io::Result<i32> {
-    let key = i32::try_from(key).ok().filter(|&key| usize::try_from(key).is_ok_and(|key| key < texts));
-    key.ok_or_else(|| broken("a key is outside its dictionary"))
+fn key_within(key: u32, texts: usize) -> io::Result<u64> {
+    if (key as usize) < texts { Ok(key.into()) } else { Err(broken("a key is outside its dictionary")) }
 }
 
 /// The text in a dictionary that replaces bytes that are not UTF-8.

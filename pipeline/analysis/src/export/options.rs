@@ -19,7 +19,8 @@ pub struct ExportOptions {
     pub format: Format,
     /// The names of columns.
     pub names: Names,
-    /// The target. For [`Format::Webgraph`], the beginning of the names of files.
+    /// The target. For [`Format::Webgraph`], the beginning of the names of files; for [`Format::CcGraph`] and
+    /// [`Format::Neo4j`], the directory of the files.
     pub target: Target,
     /// The captures that count.
     pub window: Window,
@@ -103,6 +104,10 @@ named! {
         Mtx = "mtx",
         /// NetworKit's `EdgeListTabOne`: two numbers from 1 and a tab between them.
         Networkit = "networkit",
+        /// The files of Common Crawl's host and domain graphs: vertices and edges.
+        CcGraph = "cc-graph",
+        /// Nodes and links for the import of Neo4j.
+        Neo4j = "neo4j",
     }
 }
 
@@ -145,7 +150,7 @@ impl Format {
 
     /// Whether the format numbers nodes without gaps.
     pub fn numbers_nodes(self) -> bool {
-        matches!(self, Format::Webgraph | Format::Mtx | Format::Networkit)
+        matches!(self, Format::Webgraph | Format::Mtx | Format::Networkit | Format::CcGraph)
     }
 
     /// Whether the format is text in one file.
@@ -170,10 +175,10 @@ impl Ending for Format {
 impl What {
     /// Returns the formats that can hold these records.
     pub fn formats(self) -> &'static [Format] {
-        use Format::{Arrow, Csv, Gexf, Graphml, Parquet};
+        use Format::{Arrow, CcGraph, Csv, Gexf, Graphml, Mtx, Neo4j, Networkit, Parquet, Webgraph};
         match self {
-            What::Edges => Format::ALL,
-            What::Hosts => &[Parquet, Csv, Arrow, Graphml, Gexf],
+            What::Edges => &[Parquet, Csv, Arrow, Graphml, Gexf, Webgraph, Mtx, Networkit, Neo4j],
+            What::Hosts => &[Parquet, Csv, Arrow, Graphml, Gexf, CcGraph, Neo4j],
             What::Events | What::Nodes => &[Parquet, Csv, Arrow],
             What::Layers => &[Parquet, Arrow],
         }
@@ -219,6 +224,9 @@ pub enum Unfit {
     /// A unit for records that are not hosts.
     #[error("only hosts have a unit")]
     Fold,
+    /// Paths in a format that has hosts or domains.
+    #[error("cc-graph has hosts or domains: give host or domain as the unit")]
+    Prefix,
     /// A single moment for events.
     #[error("events lie between captures: give a time from and to, not one moment")]
     AsOf,
@@ -278,6 +286,9 @@ impl ExportOptions {
         if self.fold.is_some() && what != What::Hosts {
             return Err(Unfit::Fold);
         }
+        if format == Format::CcGraph && matches!(self.fold, Some(Fold::Prefix(_))) {
+            return Err(Unfit::Prefix);
+        }
         if what == What::Events && matches!(self.window, Window::AsOf(_)) {
             return Err(Unfit::AsOf);
         }
@@ -333,6 +344,11 @@ mod tests {
             (ExportOptions { format: Format::Mtx, names: Names::Gephi, ..options() }, "default"),
             (ExportOptions { format: Format::Mtx, urls: true, ..options() }, "tables"),
             (ExportOptions { fold: Some(Fold::Host), ..options() }, "hosts"),
+            (ExportOptions { format: Format::CcGraph, ..options() }, "neo4j"),
+            (
+                ExportOptions { what: What::Hosts, format: Format::CcGraph, fold: Some(Fold::Prefix(1)), ..options() },
+                "host or domain",
+            ),
             (ExportOptions { what: What::Events, window: at, ..options() }, "from and to"),
             (ExportOptions { target: Target::Stream, ..options() }, "file"),
             (ExportOptions { what: What::Hosts, parts: true, ..options() }, "fold"),

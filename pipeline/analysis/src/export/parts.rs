@@ -74,18 +74,18 @@ pub(super) fn write(
 }
 
 /// A directory of parts that appears when it is complete.
-struct Directory {
+pub(super) struct Directory {
     draft: Draft,
     parts: usize,
 }
 
 impl Directory {
-    fn create(out: &Path, parts: usize) -> Result<Self, Error> {
+    pub(super) fn create(out: &Path, parts: usize) -> Result<Self, Error> {
         outside_stores(out)?;
         let draft = Draft::directory(out).map_err(|source| {
             let source = match source.kind() {
                 io::ErrorKind::AlreadyExists => {
-                    io::Error::new(source.kind(), "it is there already, and parts go into a directory of their own")
+                    io::Error::new(source.kind(), "it is there already, and the files go into a directory of their own")
                 }
                 io::ErrorKind::ResourceBusy => io::Error::new(source.kind(), "another export writes it now"),
                 _ => source,
@@ -96,7 +96,7 @@ impl Directory {
     }
 
     /// Gives the directory its name, if all parts are there.
-    fn keep(self) -> Result<(), Error> {
+    pub(super) fn keep(self) -> Result<(), Error> {
         let Self { draft, parts } = self;
         let path = draft.target().to_owned();
         let kept = draft.names().and_then(|names| {

@@ -90,20 +90,25 @@ impl Memo {
     pub(crate) fn turn_to(&mut self, dictionary: &Dictionary) {
         if self.dictionary != dictionary.id() {
             self.dictionary = dictionary.id();
-            self.fingerprints.clear();
-            self.fingerprints.resize(dictionary.len(), 0);
+            if dictionary.len() <= self.fingerprints.capacity() {
+                self.fingerprints.clear();
+                self.fingerprints.resize(dictionary.len(), 0);
+            } else {
+                // The system hands out zeros, so that keys which never occur take no memory.
+                self.fingerprints = vec![0; dictionary.len()];
+            }
         }
     }
 
     /// Returns the fingerprint of a key, if known.
     #[inline]
-    pub(crate) fn get(&self, key: i32) -> Option<u128> {
+    pub(crate) fn get(&self, key: u64) -> Option<u128> {
         let known = usize::try_from(key).ok().and_then(|key| self.fingerprints.get(key).copied());
         known.filter(|&fingerprint| fingerprint != 0)
     }
 
     /// Keeps the fingerprint of a key, if the text of the key has the same meaning on every page.
-    pub(crate) fn keep(&mut self, key: i32, text: &str, fingerprint: u128) {
+    pub(crate) fn keep(&mut self, key: u64, text: &str, fingerprint: u128) {
         let is_absolute = text.starts_with("http://") || text.starts_with("https://");
         if let Some(slot) = usize::try_from(key).ok().and_then(|key| self.fingerprints.get_mut(key))
             && is_absolute
@@ -147,7 +152,7 @@ mod tests {
         let mut memo = Memo { dictionary: 1, fingerprints: vec![0; 2] };
         memo.keep(0, "http://a.example/", 5);
         memo.keep(1, "a.html", 6);
-        memo.keep(-1, "http://a.example/", 7);
-        assert_eq!([0, 1, 2, -1].map(|key| memo.get(key)), [Some(5), None, None, None]);
+        memo.keep(u64::MAX, "http://a.example/", 7);
+        assert_eq!([0, 1, 2, u64::MAX].map(|key| memo.get(key)), [Some(5), None, None, None]);
     }
 }

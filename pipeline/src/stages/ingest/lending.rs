@@ -153,7 +153,7 @@ pub(super) fn lend(
     let base = context.base.clone();
     let offers = Collector::new(Sorter::new(job.scratch(), "offers", job.budget_beside_reader(6)));
     let mut source = Source {
-        inputs: inputs.into_iter().filter(|input| input.path != Path::new("-")).collect(),
+        inputs: inputs.into_iter().filter(|input| !input.is_stdin()).collect(),
         kinds,
         current: None,
         capture: super::bounded(job),

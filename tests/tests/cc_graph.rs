@@ -1,0 +1,292 @@
+//! Releases of Common Crawl's graphs become stores, and stores become such releases again: the same captures, and so
+//! the same bytes, as from JSON lines and as from an export. WebGraph opens the same graph.
+
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
+use flate2::Compression;
+use flate2::read::MultiGzDecoder;
+use flate2::write::GzEncoder;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use webgraph::prelude::{BvGraph, RandomAccessGraph, SequentialLabeling};
+use webstrata_analysis::{ExportOptions, Fold, Format, Names, NodeRule, Target, What, export};
+use webstrata_datasets::{Finding, Www};
+use webstrata_engine::{Progress, RunOptions};
+use webstrata_layers::{Store, Window, format_time, parse_time};
+use webstrata_pipeline::{BuildOptions, BuildReport, GraphOptions, MergeOptions, build, merge};
+use webstrata_tests::crawls::Random;
+use webstrata_url::{domain_of, reversed};
+
+const RELEASES: [&str; 3] = ["2024-05", "2024-08", "2024-11"];
+
+/// The links of each host that has some.
+type Links = BTreeMap<String, BTreeSet<String>>;
+
+fn time(month: &str) -> i64 {
+    parse_time(month, false).unwrap()
+}
+
+/// A name of a host; some begin with `www`, some are beginnings of others.
+fn host(random: &mut Random) -> String {
+    let domains = ["example.com", "example-a.com", "a.example.com", "xn--bcher-kva.example", "co.uk", "com"];
+    let names = ["x", "x", "x-y", "y"];
+    let prefixes = ["", "", "www.", "www.", "www.www.", "b."];
+    format!("{}{}.{}", random.pick(&prefixes), random.pick(&names), random.pick(&domains))
+}
+
+/// A random graph: some hosts have links, some are only linked to.
+fn graph(random: &mut Random) -> Links {
+    let mut links = Links::new();
+    for _ in 0..30 {
+        let own: BTreeSet<String> = (0..1 + random.below(6)).map(|_| host(random)).collect();
+        links.entry(host(random)).or_default().extend(own);
+    }
+    for (page, own) in &mut links {
+        own.remove(page);
+    }
+    links.retain(|_, own| !own.is_empty());
+    links
+}
+
+fn gzip(path: &Path, text: &str) {
+    let mut file = GzEncoder::new(File::create(path).unwrap(), Compression::fast());
+    file.write_all(text.as_bytes()).unwrap();
+    file.finish().unwrap();
+}
+
+/// Writes a release in several parts: hosts in two files, edges in three, a host's edges in any of them. Returns the
+/// directory.
+fn write(directory: &Path, graph: &Links, lone: &[&str], random: &mut Random) -> PathBuf {
+    fs::create_dir_all(directory.join("vertices")).unwrap();
+    fs::create_dir_all(directory.join("edges")).unwrap();
+    let hosts = graph.iter().flat_map(|(page, links)| links.iter().chain([page])).map(String::as_str);
+    let names: BTreeSet<String> = hosts.chain(lone.iter().copied()).map(reversed).collect();
+    let ids: BTreeMap<&str, usize> = names.iter().map(String::as_str).zip(0..).collect();
+    let (mut vertices, mut edges) = ([String::new(), String::new()], [String::new(), String::new(), String::new()]);
+    for (name, id) in &ids {
+        writeln!(vertices[usize::from(*id > names.len() / 2)], "{id}\t{name}").unwrap();
+    }
+    let id = |host: &str| ids[reversed(host).as_str()];
+    let mut pairs: Vec<(usize, usize)> =
+        graph.iter().flat_map(|(page, links)| links.iter().map(move |link| (id(page), id(link)))).collect();
+    pairs.sort_unstable();
+    for (from, to) in pairs {
+        writeln!(edges[usize::try_from(random.below(3)).unwrap()], "{from}\t{to}").unwrap();
+    }
+    // The names of files say nothing about their order.
+    for (name, text) in ["part-b", "part-a"].iter().zip(&vertices) {
+        gzip(&directory.join("vertices").join(name), text);
+    }
+    for (name, text) in ["part-0.gz", "part-1.gz", "part-2.gz"].iter().zip(&edges) {
+        gzip(&directory.join("edges").join(name), text);
+    }
+    fs::write(directory.join("ranks.txt"), "#harmonicc_pos\t#harmonicc_val\t#pr_pos\t#pr_val\t#host_rev\n").unwrap();
+    directory.to_owned()
+}
+
+fn run(store: &Path) -> RunOptions {
+    RunOptions { workers: 2, memory_max: 512 << 20, ..RunOptions::new(store) }
+}
+
+/// Adds a release to a store, which it makes if there is none.
+fn add(store: &Path, inputs: PathBuf, month: &str, www: Www) -> BuildReport {
+    let graph = Some(GraphOptions { time: time(month), www: Some(www) });
+    let update = store.join("CURRENT").exists();
+    let options = BuildOptions { graph, update, ..BuildOptions::new(run(store), vec![inputs]) };
+    build(&options, &Progress::default()).unwrap()
+}
+
+/// Merges a store into one row. Returns the files of its layers.
+fn layers(store: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    merge(&MergeOptions { run: run(store), rows: None, partition_urls: None }, &Progress::default()).unwrap();
+    let opened = Store::open(store).unwrap();
+    let [row] = &opened.manifest().rows[..] else { panic!("{} rows", opened.manifest().rows.len()) };
+    let files = row.partitions.iter().flat_map(|partition| &partition.files);
+    let name = |path: &str| PathBuf::from(path).components().skip(2).collect::<PathBuf>();
+    files.map(|file| (name(&file.path), fs::read(store.join(&file.path)).unwrap())).collect()
+}
+
+/// The links of a release with hosts as folding reads them.
+fn meant(graph: &Links, www: Www) -> Links {
+    let read = |host: &str| match host.strip_prefix("www.") {
+        Some(rest) if www == Www::Fold && rest.contains('.') => rest.to_owned(),
+        _ => host.to_owned(),
+    };
+    let mut meant = Links::new();
+    for (page, links) in graph {
+        let page = read(page);
+        let links = links.iter().map(|link| read(link)).filter(|link| *link != page);
+        meant.entry(page.clone()).or_default().extend(links);
+    }
+    meant.retain(|_, links| !links.is_empty());
+    meant
+}
+
+/// Writes the captures of releases as JSON lines.
+fn json_lines(path: &Path, releases: &[(&str, Links)]) {
+    let mut text = String::new();
+    for (month, graph) in releases {
+        for (page, links) in graph {
+            let links = links.iter().map(|link| format!("\"http://{link}/\"")).collect::<Vec<_>>().join(",");
+            let time = format_time(time(month));
+            writeln!(text, "{{\"url\":\"http://{page}/\",\"ts\":\"{time}\",\"links\":[{links}]}}").unwrap();
+        }
+    }
+    fs::write(path, text).unwrap();
+}
+
+fn graph_options(store: &Path, out: &Path, month: &str, fold: Fold) -> ExportOptions {
+    let from = time(month);
+    ExportOptions {
+        run: run(store),
+        what: What::Hosts,
+        format: Format::CcGraph,
+        names: Names::Default,
+        target: Target::File(out.to_owned()),
+        window: Window::Seen { from, to: from },
+        nodes: NodeRule::OfDate,
+        fold: Some(fold),
+        urls: false,
+        parts: false,
+    }
+}
+
+/// Reads an export as plain text: the names of the vertices with their other columns, and the edges by name.
+fn read(directory: &Path) -> (Vec<(String, String)>, Vec<(String, String)>) {
+    let text = |name: &str| {
+        let mut text = String::new();
+        MultiGzDecoder::new(File::open(directory.join(name)).unwrap()).read_to_string(&mut text).unwrap();
+        text
+    };
+    let split = |line: &str| line.split_once('\t').map(|(a, b)| (a.to_owned(), b.to_owned())).unwrap();
+    let mut vertices = Vec::new();
+    for (at, line) in text("vertices.txt.gz").lines().enumerate() {
+        let (id, rest) = split(line);
+        assert_eq!(id, at.to_string());
+        let (name, count) = rest.split_once('\t').unwrap_or((&rest, ""));
+        let last = vertices.last().map(|(last, _): &(String, String)| reversed(last));
+        assert!(last.is_none_or(|last| last.as_str() < name), "names rise");
+        vertices.push((reversed(name), count.to_owned()));
+    }
+    let mut last = None;
+    let edges = text("edges.txt.gz");
+    let edges = edges.lines().map(|line| {
+        let ends = split(line);
+        let ids: (usize, usize) = (ends.0.parse().unwrap(), ends.1.parse().unwrap());
+        assert!(last.replace(ids) < Some(ids) && ids.0 != ids.1, "edges rise, and none is a loop");
+        (vertices[ids.0].0.clone(), vertices[ids.1].0.clone())
+    });
+    (vertices.clone(), edges.collect())
+}
+
+#[test]
+fn releases_and_stores_become_each_other() {
+    for (seed, www) in [(1, Www::Fold), (2, Www::Keep), (3, Www::Fold), (4, Www::Keep)] {
+        let dir = tempfile::tempdir().unwrap();
+        let (mut random, path) = (Random(seed), |name: &str| dir.path().join(name));
+        let mut graphs: Vec<(&str, Links)> = RELEASES.map(|month| (month, graph(&mut random))).into();
+        // A host of the first release has no links in the second, and is linked to in the third.
+        let lost = graphs[0].1.keys().next().unwrap().clone();
+        graphs[1].1.remove(&lost);
+        graphs[2].1.entry("x.example.net".to_owned()).or_default().insert(lost);
+        let mut pages = 0;
+        for (month, graph) in &graphs {
+            let release = write(&path(month), graph, &["lone.example.net"], &mut random);
+            let report = add(&path("store"), release, month, www);
+            pages += meant(graph, www).len() as u64;
+            let tally = report.tally;
+            assert_eq!(tally.of(Finding::LoneHost), 1 + twins(graph, www), "seed {seed}: {tally:?}");
+            assert_eq!((tally.damaged(), tally.of(Finding::IndexFile)), (0, 1), "{tally:?}");
+            assert!(tally.named().any(|(_, url)| url == "http://lone.example.net/"));
+        }
+        let expected = layers(&path("store"));
+        assert_eq!(Store::open(&path("store")).unwrap().manifest().counts.captures, pages);
+
+        let of_releases: Vec<_> = graphs.iter().map(|(month, graph)| (*month, meant(graph, www))).collect();
+        json_lines(&path("captures.jsonl"), &of_releases);
+        build(&BuildOptions::new(run(&path("plain")), vec![path("captures.jsonl")]), &Progress::default()).unwrap();
+        assert!(layers(&path("plain")) == expected, "seed {seed}: the captures of JSON lines");
+
+        for (month, graph) in &of_releases {
+            let out = path(&format!("again-{month}"));
+            let options = graph_options(&path("store"), &out, month, Fold::Host);
+            let report = export(&options, &mut io::sink(), &Progress::default()).unwrap();
+            let (vertices, edges) = read(&out);
+            let links: BTreeSet<(&str, &str)> =
+                graph.iter().flat_map(|(page, links)| links.iter().map(move |link| (&**page, &**link))).collect();
+            assert_eq!(edges.iter().map(|(a, b)| (&**a, &**b)).collect::<BTreeSet<_>>(), links);
+            assert_eq!((report.records, report.nodes), (links.len() as u64, vertices.len() as u64));
+            let nodes: BTreeSet<&str> = links.iter().flat_map(|(page, link)| [*page, *link]).collect();
+            assert_eq!(vertices.iter().map(|(name, _)| &**name).collect::<BTreeSet<_>>(), nodes);
+            check_bv(&path("store"), &path(&format!("bv-{month}")), month, &links);
+            check_domains(&path("store"), &path(&format!("domains-{month}")), month, &links);
+            add(&path("built-again"), out, month, www);
+        }
+        assert!(layers(&path("built-again")) == expected, "seed {seed}: built from exports");
+    }
+}
+
+/// The number of hosts that have no links because all their edges lead to their own names with or without `www`.
+fn twins(graph: &Links, www: Www) -> u64 {
+    let meant = meant(graph, www);
+    let linked: BTreeSet<&String> = meant.iter().flat_map(|(page, links)| links.iter().chain([page])).collect();
+    let all = graph.iter().flat_map(|(page, links)| links.iter().chain([page]));
+    let read = |host: &String| match host.strip_prefix("www.") {
+        Some(rest) if www == Www::Fold && rest.contains('.') => rest.to_owned(),
+        _ => host.clone(),
+    };
+    all.map(read).filter(|host| !linked.contains(host)).collect::<BTreeSet<_>>().len() as u64
+}
+
+/// The BV files of the same window have the same arcs.
+fn check_bv(store: &Path, basename: &Path, month: &str, links: &BTreeSet<(&str, &str)>) {
+    let (what, format, target) = (What::Edges, Format::Webgraph, Target::File(basename.to_owned()));
+    let plain = graph_options(store, basename, month, Fold::Host);
+    let options = ExportOptions { what, format, target, fold: None, ..plain };
+    export(&options, &mut io::sink(), &Progress::default()).unwrap();
+    let urls = fs::read_to_string(basename.with_extension("urls")).unwrap();
+    let urls: Vec<&str> = urls.lines().map(|url| url.trim_start_matches("http://").trim_end_matches('/')).collect();
+    let graph = BvGraph::with_basename(basename).load().unwrap();
+    let arcs = (0..graph.num_nodes()).flat_map(|node| graph.successors(node).into_iter().map(move |link| (node, link)));
+    assert_eq!(arcs.map(|(page, link)| (urls[page], urls[link])).collect::<BTreeSet<_>>(), *links);
+}
+
+/// A graph of domains has the edges between the domains of the hosts, and the number of hosts of each domain.
+fn check_domains(store: &Path, out: &Path, month: &str, links: &BTreeSet<(&str, &str)>) {
+    let options = graph_options(store, out, month, Fold::Domain);
+    export(&options, &mut io::sink(), &Progress::default()).unwrap();
+    let (vertices, edges) = read(out);
+    let mut hosts = BTreeMap::<&str, BTreeSet<&str>>::new();
+    for host in links.iter().flat_map(|(page, link)| [*page, *link]) {
+        hosts.entry(domain_of(host)).or_default().insert(host);
+    }
+    let expected: BTreeMap<String, String> =
+        hosts.iter().map(|(domain, hosts)| ((*domain).to_owned(), hosts.len().to_string())).collect();
+    assert_eq!(vertices.into_iter().collect::<BTreeMap<_, _>>(), expected);
+    let expected: BTreeSet<(String, String)> = links
+        .iter()
+        .map(|(page, link)| (domain_of(page).to_owned(), domain_of(link).to_owned()))
+        .filter(|(page, link)| page != link)
+        .collect();
+    assert_eq!(edges.into_iter().collect::<BTreeSet<_>>(), expected);
+}
+
+/// An update that gives `www` another meaning would make hosts appear and disappear.
+#[test]
+fn the_meaning_of_www_belongs_to_the_store() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut random = Random(7);
+    let release = write(&dir.path().join("release"), &graph(&mut random), &[], &mut random);
+    let store = dir.path().join("store");
+    add(&store, release.clone(), RELEASES[0], Www::Fold);
+    let graph = |www| Some(GraphOptions { time: time(RELEASES[1]), www });
+    let options =
+        |www| BuildOptions { graph: graph(www), update: true, ..BuildOptions::new(run(&store), vec![release.clone()]) };
+    let error = build(&options(Some(Www::Keep)), &Progress::default()).unwrap_err().to_string();
+    assert!(error.contains("--www \"fold\"") && error.contains("--www \"keep\""), "{error}");
+    let report = build(&options(None), &Progress::default()).unwrap();
+    assert!(report.tally.of(Finding::FoldedHost) > 0);
+}
