@@ -202,13 +202,16 @@ def kills(bench, expected, seed):
     chance = random.Random(seed)
     killed = 0
     for scheme in ("s3", "http"):
+        begun = time.monotonic()
+        bench.build(*bench.addresses(scheme))
+        seconds = time.monotonic() - begun
         for _ in range(4):
             store = bench.store()
             words = ["build", "--out", store, "-w", 2, "--spill", bench.spill(), "--partition-urls", 2000,
                      *bench.addresses(scheme)]
             for _ in range(3):
                 process = bench.start(words)
-                time.sleep(chance.uniform(0.05, 1.5))
+                time.sleep(chance.uniform(0.1, 0.9) * seconds)
                 killed += process.poll() is None
                 process.send_signal(signal.SIGKILL)
                 process.communicate()

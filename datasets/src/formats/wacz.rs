@@ -278,7 +278,7 @@ fn is_hidden(name: &str) -> bool {
 }
 
 /// Whether a ZIP that cannot be read may be a WACZ, by the names in its first bytes.
-pub(crate) fn is_crawl_head(head: &[u8]) -> bool {
+fn is_crawl_head(head: &[u8]) -> bool {
     let names = ["archive/", "warcs/", "pages/pages.jsonl", DESCRIPTION, ".warc", ".wacz"];
     names.iter().any(|name| memmem::find(head, name.as_bytes()).is_some())
 }

@@ -8,7 +8,7 @@ use crate::Finding;
 use crate::files::head::Head;
 use crate::files::zip::LOCAL_HEADER;
 use crate::formats::index::Kind;
-use crate::formats::{arc, aut_csv, cc_graph, index, jsonl, lga, links_file, wacz, warc};
+use crate::formats::{arc, aut_csv, cc_graph, index, jsonl, lga, links_file, warc};
 
 /// A format of crawl files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub(crate) enum Format {
     Cdxj,
     /// A crawl log of Heritrix.
     CrawlLog,
-    /// WACZ or Parquet, whose directory is at the end, with a description.
+    /// ZIP or Parquet, whose directory is at the end, with a description.
     Container(&'static str),
     /// A file that is not read: how it counts, and a description.
     NotRead(Finding, &'static str),
@@ -78,15 +78,13 @@ type IsOwn = fn(&Head<'_>) -> bool;
 /// A file that holds other files, or all of its content compressed.
 fn container(head: &[u8]) -> Option<Format> {
     let formats = [
-        (LOCAL_HEADER, Format::Container("WACZ in a member of a WACZ that is not stored, or is no .wacz file")),
+        (LOCAL_HEADER, Format::Container("ZIP in a WACZ")),
         (b"PAR1", Format::Container("Parquet in a WACZ")),
         (b"\x04\x22\x4d\x18", Format::NotRead(Finding::UnreadFile, "LZ4 (compress with gzip or zstd instead)")),
         (b"BZh", Format::NotRead(Finding::UnreadFile, "bzip2 (compress with gzip or zstd instead)")),
         (b"\xfd7zXZ", Format::NotRead(Finding::UnreadFile, "xz (compress with gzip or zstd instead)")),
     ];
-    let found = formats.into_iter().find(|(magic, _)| head.starts_with(magic)).map(|(_, format)| format);
-    let is_other_zip = head.starts_with(LOCAL_HEADER) && !wacz::is_crawl_head(head);
-    if is_other_zip { Some(Format::NotRead(Finding::OtherFile, "ZIP")) } else { found }
+    formats.into_iter().find(|(magic, _)| head.starts_with(magic)).map(|(_, format)| format)
 }
 
 /// Describes a file that no reader claims.
@@ -134,11 +132,7 @@ mod tests {
             (b"# links\nhttp://a/\nhttp://b/ http://c/\n", Format::LinksFile),
             (b"See\nhttp://a/ http://b/\nfor what this is.\n", OTHER),
             (b"PAR1\0\0", Format::Container("Parquet in a WACZ")),
-            (b"PK\x03\x04word/", Format::NotRead(Finding::OtherFile, "ZIP")),
-            (
-                b"PK\x03\x04..datapackage.json",
-                Format::Container("WACZ in a member of a WACZ that is not stored, or is no .wacz file"),
-            ),
+            (b"PK\x03\x04word/", Format::Container("ZIP in a WACZ")),
             (b" CDX N b a", Format::Cdx),
             (b"http://a/ 1.2.3.4 20140102030405 text/html 12 x.arc 7\n", Format::Cdx),
             (b"2007-12-27T12:51:28.532Z 200 59 http://a/ L http://b/ text/html #017 - - - -\n", Format::CrawlLog),
