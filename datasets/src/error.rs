@@ -2,30 +2,28 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::Finding;
+
 /// Why an input cannot be read. Damage inside an input is not an error, see [`crate::Tally`].
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The file system returned an error.
+    /// The file system or a server returned an error.
     #[error("{}: {source}", path.display())]
     Io {
         /// The file.
         path: PathBuf,
-        /// The error of the operating system.
+        /// The error of the operating system or of the server.
         source: std::io::Error,
     },
-    /// A path is a URL.
-    #[error(
-        "{}: inputs are files of this machine; download the file first, or pipe it in with - as the input: \
-         curl -s URL | webstrata build --out STORE -",
-        path.display()
-    )]
-    NotLocal {
+    /// A path is a URL with another scheme.
+    #[error("{}: unknown scheme; inputs are paths, s3://bucket/key, http:// and https:// addresses", path.display())]
+    UnknownScheme {
         /// The URL.
         path: PathBuf,
     },
     /// Among the files of a web graph, none has hosts.
     #[error(
-        "no file with the hosts of a web graph (vertices, lines such as 0\tcom.example) in {}: edges name hosts by \
+        "no file with the hosts of a web graph (vertices, lines of an id and a name) in {}: edges name hosts by \
          number, so give the vertices and the edges of one release together",
         listed(paths)
     )]
@@ -35,13 +33,23 @@ pub enum Error {
     },
     /// Among the files of a web graph, none has edges.
     #[error(
-        "no file with the edges of a web graph (lines such as 0\t1) in {}: give the vertices and the edges of one \
+        "no file with the edges of a web graph (lines of two ids) in {}: give the vertices and the edges of one \
          release together",
         listed(paths)
     )]
     NoEdges {
         /// The paths that were searched.
         paths: Vec<PathBuf>,
+    },
+    /// A list of inputs is damaged.
+    #[error("{} {offset}: {}; get the list again: a part of it would be a part of the crawl", path.display(), finding.name())]
+    BadList {
+        /// The list.
+        path: PathBuf,
+        /// The offset of the damage.
+        offset: u64,
+        /// The damage.
+        finding: Finding,
     },
     /// A path or pattern names no file.
     #[error("{}: no such file", path.display())]

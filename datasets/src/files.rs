@@ -1,9 +1,11 @@
 //! Bytes of an input: their digest ([`hashed`]), decompression ([`compressed`]), the beginning that shows the format
-//! ([`head`]), lines of any length ([`lines`], [`long_line`]), and the members of ZIP archives ([`zip`]).
+//! ([`head`]), lines of any length ([`lines`], [`long_line`]), ranges of it on this and other machines ([`source`]), and
+//! the members of ZIP archives ([`zip`]).
 
 pub(crate) mod compressed;
 pub(crate) mod hashed;
 pub(crate) mod head;
 pub(crate) mod lines;
 pub(crate) mod long_line;
+pub(crate) mod source;
 pub(crate) mod zip;

@@ -66,7 +66,7 @@ pub use files::hashed::{DigestCell, InputDigest};
 pub use formats::wacz::missing_containers;
 pub use generate::{GenerateOptions, Generator};
 pub use input::{Input, InputSplit, Member, generated};
-pub use reader::{CaptureReader, LinkKinds, graph_inputs, inputs, open, open_metered};
+pub use reader::{CaptureReader, LinkKinds, graph_inputs, inputs, names_in, open, open_metered, without_secrets};
 pub use release::{GraphPart, Release, Www};
 pub use tally::{EXAMPLES_PER_KIND_MAX, Example, Finding, Tally};
 pub use webstrata_url::surt;

@@ -13,7 +13,8 @@ use memchr::memmem;
 use url::Url;
 use webstrata_url::canonical;
 
-use crate::{Base, Capture, Fingerprint, Form, Interner, LinkKinds, Tally, URL_BYTES, reader};
+use crate::files::compressed::Notes;
+use crate::{Base, Capture, CaptureReader, Error, Fingerprint, Form, Interner, LinkKinds, Tally, URL_BYTES, reader};
 
 const ALL_KINDS: LinkKinds = LinkKinds { anchors: true, redirects: true, embeds: true, outlinks: true, via: true };
 
@@ -21,13 +22,18 @@ const ALL_KINDS: LinkKinds = LinkKinds { anchors: true, redirects: true, embeds:
 ///
 /// Panics if a link breaks a rule.
 pub fn crawl(bytes: &[u8]) -> usize {
-    let path = Path::new("probe");
     let (mut capture, mut tally, mut links) = (Capture::default(), Tally::default(), 0);
-    let Ok(mut reader) = reader::read(Box::new(Cursor::new(bytes.to_vec())), path, ALL_KINDS) else { return 0 };
+    let Ok(mut reader) = open(bytes) else { return 0 };
     while reader.read(&mut capture, &mut tally).is_ok_and(|is_capture| is_capture) {
         links += check(&capture);
     }
     links
+}
+
+/// A reader of bytes. Archives and tables are not spooled to a disk.
+fn open(bytes: &[u8]) -> Result<Box<dyn CaptureReader>, Error> {
+    let source = Box::new(Cursor::new(bytes.to_vec()));
+    reader::read(source, Notes::default(), Path::new("probe"), ALL_KINDS, None)
 }
 
 /// Compresses a crawl file, one gzip member a record, damages the result, and reads it as [`crawl`] does. Returns the

@@ -1,18 +1,22 @@
-//! The entry points of the crate: [`inputs`] lists the inputs, and [`open`] returns a reader of captures for each.
+//! The entry points of the crate: [`inputs`] lists the inputs ([`listing`]), and [`open`] returns a reader of captures
+//! for each.
 
 mod detect;
+mod listing;
+mod names;
 mod release;
+mod spooled;
 
-use std::collections::BTreeSet;
-use std::fs::{File, Metadata};
-use std::io::{ErrorKind, Read, Seek, SeekFrom};
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use crate::files::compressed::{self, Lines, MemberLines, Notes, Text};
+use crate::files::compressed::{Lines, MemberLines, Notes, Text};
 use crate::files::hashed::{DigestCell, Hashed};
-use crate::files::zip::{self, LOCAL_HEADER, Unpacked};
+use crate::files::source::Source;
+use crate::files::zip::Unpacked;
 use crate::formats::arc::ArcReader;
 use crate::formats::cc_graph::edges;
 use crate::formats::cc_graph::vertices::HostFile;
@@ -24,6 +28,9 @@ use crate::formats::warc::WarcReader;
 use crate::generate::Generator;
 use crate::input::{Input, InputSplit, Member};
 use crate::reader::detect::Format;
+use crate::reader::listing::STDIN;
+pub use crate::reader::listing::{inputs, without_secrets};
+pub use crate::reader::names::names_in;
 use crate::release::{GraphPart, Table};
 use crate::{Capture, Error, Finding, Tally};
 
@@ -85,149 +92,19 @@ pub trait CaptureReader: Send {
     fn read(&mut self, capture: &mut Capture, tally: &mut Tally) -> Result<bool, Error>;
 }
 
-/// Expands files, directories (all files below except hidden files), globs and `-` into sorted inputs without
-/// duplicates. Each row group of a Parquet file is an input, and each crawl file in a WACZ. A WACZ with damage is an
-/// input itself, too, whose reader counts the damage.
-///
-/// # Errors
-/// A path or pattern names no file, or a directory cannot be read.
-pub fn inputs(paths: &[PathBuf]) -> Result<Vec<Input>, Error> {
-    let matching = glob::MatchOptions { require_literal_leading_dot: true, ..Default::default() };
-    let mut files = BTreeSet::new();
-    for path in paths {
-        let found = look(path)?;
-        if path.as_os_str() == STDIN || found.as_ref().is_some_and(|found| !found.is_dir()) {
-            files.insert(path.clone()); // a pipe or a device, too
-        } else if found.is_some() {
-            files_below(path, &mut files)?;
-        } else {
-            let before = files.len();
-            let mut named = false;
-            let found = path.to_str().and_then(|pattern| glob::glob_with(pattern, matching).ok());
-            for path in found.into_iter().flatten() {
-                let path = path.map_err(|error| {
-                    let path = error.path().to_owned();
-                    Error::io(&path, error.into())
-                })?;
-                named = true;
-                if look(&path)?.is_some_and(|found| found.is_dir()) {
-                    files_below(&path, &mut files)?;
-                } else {
-                    files.insert(path);
-                }
-            }
-            if !named && files.len() == before {
-                let is_url = path.to_str().is_some_and(|path| path.contains("://"));
-                let path = path.clone();
-                return Err(if is_url { Error::NotLocal { path } } else { Error::NoSuchFile { path } });
-            }
-        }
-    }
-    let mut inputs = Vec::new();
-    for path in files {
-        let found = look(&path)?;
-        let bytes = found.as_ref().map_or(0, Metadata::len);
-        let input = |part, bytes| Input { path: path.clone(), part, bytes };
-        if !found.is_some_and(|found| found.is_file()) {
-            inputs.push(input(InputSplit::Whole, bytes));
-            continue;
-        }
-        let magic = magic(&path)?;
-        if magic == b"PAR1" {
-            let groups = tables::row_groups(&path)?.into_iter().enumerate();
-            inputs.extend(groups.map(|(group, bytes)| input(InputSplit::RowGroup(group), bytes)));
-        } else if let Some(package) = look_into(&path, &magic)? {
-            if !package.flaws.is_empty() || !package.requires.is_empty() {
-                // The members count the bytes of the file, if there are members.
-                inputs.push(input(InputSplit::Archive, if package.members.is_empty() { bytes } else { 0 }));
-            }
-            let members = package.members.into_iter();
-            inputs.extend(members.map(|member| input(InputSplit::Member(member.clone()), member.stored_bytes)));
-        } else {
-            inputs.push(input(InputSplit::Whole, bytes));
-        }
-    }
-    Ok(inputs)
-}
-
-const STDIN: &str = "-";
-
-/// The metadata of the file at a path; `None` if there is no file. A pattern may be a name that no file can have.
-fn look(path: &Path) -> Result<Option<Metadata>, Error> {
-    /// The error codes of links that lead in circles, on Linux and on macOS.
-    const CIRCLE: [i32; 2] = [40, 62];
-    match std::fs::metadata(path) {
-        Ok(found) => Ok(Some(found)),
-        Err(error) => match error.kind() {
-            ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::InvalidFilename | ErrorKind::InvalidInput => {
-                Ok(None)
-            }
-            _ if error.raw_os_error().is_some_and(|code| CIRCLE.contains(&code)) => Ok(None),
-            _ => Err(Error::io(path, error)),
-        },
-    }
-}
-
-fn files_below(directory: &Path, files: &mut BTreeSet<PathBuf>) -> Result<(), Error> {
-    let entries = std::fs::read_dir(directory).map_err(|error| Error::io(directory, error))?;
-    for entry in entries {
-        let entry = entry.map_err(|error| Error::io(directory, error))?;
-        if entry.file_name().as_encoded_bytes().starts_with(b".") {
-            continue;
-        }
-        let kind = entry.file_type().map_err(|error| Error::io(&entry.path(), error))?;
-        if kind.is_dir() {
-            files_below(&entry.path(), files)?;
-        } else if kind.is_file() || look(&entry.path())?.is_some_and(|found| found.is_file()) {
-            files.insert(entry.path()); // links to directories are not followed: they may lead in circles
-        }
-    }
-    Ok(())
-}
-
-/// The first four bytes of a file; fewer if the file is shorter.
-fn magic(path: &Path) -> Result<Vec<u8>, Error> {
-    let mut magic = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(4).read_to_end(&mut magic));
-    read.map(|_| magic).map_err(|error| Error::io(path, error))
-}
-
-/// Looks into a file with this beginning; `None` if it is no ZIP. A ZIP begins with a member. Bytes before the first
-/// member are allowed, if the file ends like a ZIP, begins like no crawl file, and holds crawl files.
-fn look_into(path: &Path, magic: &[u8]) -> Result<Option<Package>, Error> {
-    let begins = magic == LOCAL_HEADER;
-    if !begins && (compressed::is_compressed(magic) || magic == b"WARC") {
-        return Ok(None);
-    }
-    let io = |error| Error::io(path, error);
-    let mut file = File::open(path).map_err(io)?;
-    if !begins {
-        if !zip::ends_like_one(&mut file).map_err(io)? {
-            return Ok(None);
-        }
-        let mut head = Vec::new();
-        file.rewind().map_err(io)?;
-        (&mut file).take(detect::HEAD_BYTES as u64).read_to_end(&mut head).map_err(io)?;
-        if !matches!(detect::format(&head), Format::NotRead(Finding::OtherFile, _)) {
-            return Ok(None);
-        }
-    }
-    let package = Package::open(file).map_err(io)?;
-    Ok((begins || package.is_wacz).then_some(package))
-}
-
 /// Opens an input. [`open`] detects the format from the first bytes, not from the name.
 ///
 /// # Errors
 /// The file cannot be opened or read. A file of another kind is not an error: the reader returns no captures and counts
 /// the file ([`Finding::is_file`]).
 pub fn open(input: &Input, kinds: LinkKinds) -> Result<Box<dyn CaptureReader>, Error> {
-    open_metered(input, kinds, Arc::default(), Arc::default())
+    open_metered(input, kinds, Arc::default(), Arc::default(), &std::env::temp_dir())
 }
 
 /// As [`open`], and adds bytes of the input to `bytes_read` while they are read. When the reader ends, `bytes_read` has
 /// grown by [`Input::bytes`], even if only a part of the file was read. When the input was read to its end, `digest`
-/// has its digest. Generated inputs have no digest.
+/// has its digest. Generated inputs and row groups on other machines have no digest. An archive or a table that comes
+/// through a pipe is copied to an unnamed file in `spill`.
 ///
 /// # Errors
 /// As [`open`].
@@ -236,23 +113,45 @@ pub fn open_metered(
     kinds: LinkKinds,
     bytes_read: Arc<AtomicU64>,
     digest: DigestCell,
+    spill: &Path,
 ) -> Result<Box<dyn CaptureReader>, Error> {
     let path = &input.path;
     let count = Count { bytes_read, left: input.bytes };
     let io = |error| Error::io(path, error);
-    let reader: Box<dyn CaptureReader> = match &input.part {
+    match &input.part {
         InputSplit::Whole if path.as_os_str() == STDIN => {
-            return read(Box::new(Hashed::new(std::io::stdin(), digest)), path, kinds);
+            let source = Box::new(Hashed::new(std::io::stdin(), digest));
+            read(source, Notes::default(), path, kinds, Some(spill))
         }
         InputSplit::Whole => {
-            let file = File::open(path).map_err(io)?;
-            return read(Box::new(Hashed::new(CountedSource { source: file, count }, digest)), path, kinds);
+            let source = open_whole(input).map_err(io)?;
+            let source = Box::new(Hashed::new(CountedSource { source, count }, digest));
+            read(source, Notes::default(), path, kinds, Some(spill))
         }
-        InputSplit::Archive => Package::open(File::open(path).map_err(io)?).map_err(io)?.into_reader(path),
-        InputSplit::Member(member) => return open_member(input, member, kinds, count, digest),
-        InputSplit::Graph(part) => return open_graph(path, part, count, digest),
-        InputSplit::RowGroup(group) => tables::open(path, *group, kinds.redirects, None, &digest)?,
-        InputSplit::Generated(share) => Box::new(Generator::of(*share)),
+        InputSplit::Generated(share) => {
+            Ok(Box::new(Counted { reader: Box::new(Generator::of(*share)), _count: count }))
+        }
+        InputSplit::Graph(part) => open_graph(input, part, count, digest),
+        _ => open_part(input, &input.source().map_err(io)?, kinds, count, digest),
+    }
+}
+
+/// Opens a part of a file with these bytes.
+fn open_part(
+    input: &Input,
+    source: &Source,
+    kinds: LinkKinds,
+    count: Count,
+    digest: DigestCell,
+) -> Result<Box<dyn CaptureReader>, Error> {
+    let path = &input.path;
+    let reader: Box<dyn CaptureReader> = match &input.part {
+        InputSplit::Member(member) => return open_member(input, member, source, kinds, count, digest),
+        InputSplit::RowGroup(group) => tables::open(path, source, *group, kinds.redirects, None, &digest)?,
+        InputSplit::Archive => Package::open(source.clone()).map_err(|error| Error::io(path, error))?.into_reader(path),
+        InputSplit::Whole | InputSplit::Graph(_) | InputSplit::Generated(_) => {
+            Box::new(NotRead { path: path.clone(), report: None })
+        }
     };
     Ok(Box::new(Counted { reader, _count: count }))
 }
@@ -261,50 +160,62 @@ pub fn open_metered(
 fn open_member(
     input: &Input,
     member: &Member,
+    source: &Source,
     kinds: LinkKinds,
     count: Count,
     digest: DigestCell,
 ) -> Result<Box<dyn CaptureReader>, Error> {
     let io = |error| Error::io(&input.path, error);
-    let mut file = File::open(&input.path).map_err(io)?;
-    file.seek(SeekFrom::Start(member.offset)).map_err(io)?;
-    let stored = Hashed::new(CountedSource { source: file.take(member.stored_bytes), count }, digest);
+    let place = member.offset..member.offset.saturating_add(member.stored_bytes);
+    let stored = source.reader(place).map_err(io)?;
+    let stored = Hashed::new(CountedSource { source: stored, count }, digest);
     let notes = Notes::default();
     let bytes = Unpacked::new(stored, member, Notes::clone(&notes));
-    read_noted(Box::new(bytes), notes, &input.name(), kinds)
+    read(Box::new(bytes), notes, &input.name(), kinds, None)
+}
+
+/// Opens the bytes of a whole file, from the beginning.
+fn open_whole(input: &Input) -> std::io::Result<Box<dyn Read + Send>> {
+    match &input.remote {
+        // Not by ranges: a path may be a pipe.
+        None => Ok(Box::new(File::open(&input.path)?)),
+        Some(_) => input.source().and_then(|source| source.reader(0..source.bytes())),
+    }
 }
 
 /// Opens a file of a web graph.
 fn open_graph(
-    path: &Path,
+    input: &Input,
     part: &GraphPart,
     count: Count,
     digest: DigestCell,
 ) -> Result<Box<dyn CaptureReader>, Error> {
+    let path = &input.path;
+    let io = |error| Error::io(path, error);
     let reader: Option<Box<dyn CaptureReader>> = match part.table {
         Table::Vertices(_) => Some(Box::new(HostFile::new(part.clone(), Arc::clone(&digest)))),
         Table::Names(group) => {
-            let dated = (part.release.time, part.release.www);
-            Some(tables::open(path, group, false, Some(dated), &digest)?)
+            let (source, dated) = (input.source().map_err(io)?, (part.release.time, part.release.www));
+            Some(tables::open(path, &source, group, false, Some(dated), &digest)?)
         }
         Table::Edges => None,
     };
     if let Some(reader) = reader {
         return Ok(Box::new(Counted { reader, _count: count }));
     }
-    let io = |error| Error::io(path, error);
     let source: Box<dyn Read + Send> = if path.as_os_str() == STDIN {
         Box::new(Hashed::new(std::io::stdin(), digest))
     } else {
-        Box::new(Hashed::new(CountedSource { source: File::open(path).map_err(io)?, count }, digest))
+        Box::new(Hashed::new(CountedSource { source: open_whole(input).map_err(io)?, count }, digest))
     };
     let notes = Notes::default();
     let text = Text::new(source, Notes::clone(&notes)).map_err(io)?;
     let reader = edges::open(Box::new(Lines(text)), path, part);
-    Ok(Box::new(Watched { reader, notes, path: path.to_owned() }))
+    Ok(Box::new(Watched { reader, notes, path: path.clone() }))
 }
 
 /// The bytes of an input that are not yet counted. Dropping the value counts the rest.
+#[derive(Default)]
 struct Count {
     bytes_read: Arc<AtomicU64>,
     left: u64,
@@ -351,21 +262,14 @@ impl<R: Read> Read for CountedSource<R> {
     }
 }
 
-/// A reader of captures from a source of bytes. `path` is the name of the source in the tally.
+/// A reader of captures from a source of bytes. `notes` get damage that the source finds, and `path` is the name of the
+/// source in the tally. Without `spill`, archives and tables are not read.
 pub(crate) fn read(
-    source: Box<dyn Read + Send>,
-    path: &Path,
-    kinds: LinkKinds,
-) -> Result<Box<dyn CaptureReader>, Error> {
-    read_noted(source, Notes::default(), path, kinds)
-}
-
-/// As [`read`], with notes of the source.
-fn read_noted(
     source: Box<dyn Read + Send>,
     notes: Notes,
     path: &Path,
     kinds: LinkKinds,
+    spill: Option<&Path>,
 ) -> Result<Box<dyn CaptureReader>, Error> {
     let io = |error| Error::io(path, error);
     let mut text = Text::new(source, Notes::clone(&notes)).map_err(io)?;
@@ -388,6 +292,10 @@ fn read_noted(
         Format::Cdx => cdx::open(Box::new(MemberLines::new(text)), path, kinds.redirects),
         Format::Cdxj => cdxj::open(Box::new(MemberLines::new(text)), path, kinds.redirects),
         Format::CrawlLog => crawl_log::open(Box::new(MemberLines::new(text)), path, kinds),
+        Format::Container(detail) => match spill {
+            Some(spill) => spooled::open(text, path, kinds, spill)?,
+            None => Box::new(NotRead { path: path.to_owned(), report: Some((Finding::UnreadFile, detail)) }),
+        },
         Format::NotRead(finding, detail) => {
             Box::new(NotRead { path: path.to_owned(), report: Some((finding, detail)) })
         }

@@ -5,6 +5,7 @@ use crate::Error;
 use std::any::Any;
 use std::cmp::Ordering;
 use std::fmt;
+use std::io::{self, Read};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -31,10 +32,13 @@ impl Www {
     }
 }
 
+/// Opens a file from its beginning.
+pub(crate) type Opens = Box<dyn Fn() -> io::Result<Box<dyn Read + Send>> + Send + Sync>;
+
 /// A release of a web graph: its files with hosts, and the hosts themselves, which all its readers share.
 pub struct Release {
-    /// The files with hosts, in the order of their ids.
-    pub(crate) vertices: Vec<PathBuf>,
+    /// The files with hosts, in the order of their ids, and how each is opened.
+    pub(crate) vertices: Vec<(PathBuf, Opens)>,
     /// The number of inputs with edges.
     pub(crate) edges: usize,
     /// The time of all captures, seconds since 1970.
@@ -45,7 +49,7 @@ pub struct Release {
 }
 
 impl Release {
-    pub(crate) fn new(vertices: Vec<PathBuf>, edges: usize, time: i64, www: Www) -> Self {
+    pub(crate) fn new(vertices: Vec<(PathBuf, Opens)>, edges: usize, time: i64, www: Www) -> Self {
         Release { vertices, edges, time, www, hosts: Mutex::new(None) }
     }
 

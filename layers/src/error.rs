@@ -295,8 +295,10 @@ pub enum Error {
         why: &'static str,
     },
     /// The location is in S3, and the program was built without S3.
-    #[error("{location}: this program was built without S3; build it with `cargo install --path jobs --features s3`")]
-    WithoutS3 {
+    #[error(
+        "{location}: this program was built without S3; build it with `cargo install --path jobs --features remote`"
+    )]
+    WithoutRemote {
         /// The location as given.
         location: String,
     },

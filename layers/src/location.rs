@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! crawl/store, file:///archive/store      a directory (`directory`)
-//! s3://bucket/archive/store               objects in a bucket (`bucket`), with the cargo feature `s3`
+//! s3://bucket/archive/store               objects in a bucket (`bucket`), with the cargo feature `remote`
 //! ```
 //!
 //! Both hold the same files under the same names with the same bytes, except for `LOCK`. Names are relative, with `/`.
@@ -15,7 +15,7 @@
 //! Calls block.
 
 pub(crate) mod body;
-#[cfg(feature = "s3")]
+#[cfg(feature = "remote")]
 mod bucket;
 pub(crate) mod directory;
 pub(crate) mod draft;
@@ -123,7 +123,7 @@ impl Location {
     /// no TLS. This call sends no request.
     ///
     /// # Errors
-    /// Other schemes; URLs without path or bucket; `s3://` if the program was built without the feature `s3`.
+    /// Other schemes; URLs without path or bucket; `s3://` if the program was built without the feature `remote`.
     pub fn parse(text: impl AsRef<OsStr>) -> Result<Self, Error> {
         let path = Path::new(text.as_ref());
         let Some(text) = path.to_str() else { return Ok(path.into()) };
@@ -146,7 +146,7 @@ impl Location {
     }
 
     /// A location for tests: objects in the memory of this process. They are lost with the last clone.
-    #[cfg(feature = "s3")]
+    #[cfg(feature = "remote")]
     pub fn in_memory() -> Self {
         Self { storage: Arc::new(crate::location::bucket::Bucket::in_memory()) }
     }
@@ -188,7 +188,7 @@ fn file_path(url: &str, rest: &str) -> Result<PathBuf, Error> {
     Ok(PathBuf::from(decoded))
 }
 
-#[cfg(feature = "s3")]
+#[cfg(feature = "remote")]
 fn s3(url: &str, rest: &str) -> Result<Location, Error> {
     let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
     if bucket.is_empty() {
@@ -197,9 +197,9 @@ fn s3(url: &str, rest: &str) -> Result<Location, Error> {
     Ok(Location { storage: Arc::new(crate::location::bucket::Bucket::open(bucket, prefix)?) })
 }
 
-#[cfg(not(feature = "s3"))]
+#[cfg(not(feature = "remote"))]
 fn s3(url: &str, _: &str) -> Result<Location, Error> {
-    Err(Error::WithoutS3 { location: url.to_owned() })
+    Err(Error::WithoutRemote { location: url.to_owned() })
 }
 
 impl FromStr for Location {
@@ -297,16 +297,16 @@ mod tests {
         assert_eq!(Location::parse(path).unwrap().directory(), Some(Path::new(path)));
     }
 
-    #[cfg(not(feature = "s3"))]
+    #[cfg(not(feature = "remote"))]
     #[test]
     fn without_the_feature_an_s3_location_says_how_to_get_it() {
         let error = Location::parse("s3://bucket/x").unwrap_err();
-        assert!(matches!(error, Error::WithoutS3 { .. }));
+        assert!(matches!(error, Error::WithoutRemote { .. }));
         let text = error.to_string();
-        assert!(text.starts_with("s3://bucket/x: ") && text.contains("--features s3"), "{text}");
+        assert!(text.starts_with("s3://bucket/x: ") && text.contains("--features remote"), "{text}");
     }
 
-    #[cfg(feature = "s3")]
+    #[cfg(feature = "remote")]
     #[test]
     fn with_the_feature_an_s3_location_is_a_bucket_and_a_prefix() {
         for (text, shown) in

@@ -1,5 +1,5 @@
 //! Leases and collections: what a collection removes and keeps, wherever it stops, and that no reader ever notices it.
-//! With the feature `s3`, the tests also run on an object store in memory.
+//! With the feature `remote`, the tests also run on an object store in memory.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 

@@ -1,5 +1,5 @@
 //! One store in each kind of location: rows that are kept and continued, locks and their messages, and several
-//! processes that write one row. With the feature `s3`, the tests also run on an object store in memory.
+//! processes that write one row. With the feature `remote`, the tests also run on an object store in memory.
 //! `tests/interop/s3.py` tests a store on a server.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
@@ -217,7 +217,7 @@ fn a_store_is_found_by_its_file_url() {
 }
 
 /// Tests of a lock that outlives its process.
-#[cfg(feature = "s3")]
+#[cfg(feature = "remote")]
 mod in_objects {
     use super::*;
 

@@ -27,9 +27,10 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::UNIX_EPOCH;
 use timely::worker::Worker;
-use webstrata_datasets::{GenerateOptions, Input, LinkKinds, Tally, Www, graph_inputs, missing_containers};
+use webstrata_datasets::{
+    GenerateOptions, Input, LinkKinds, Tally, Www, graph_inputs, missing_containers, without_secrets,
+};
 use webstrata_engine::{
     Committing, Context, Error as JobError, Identity, JobStage, Progress, RunOptions, Stopped, Work,
 };
@@ -364,13 +365,14 @@ pub fn build(options: &BuildOptions, progress: &Progress) -> Result<BuildReport,
     let kept_out = before.filter(|_| !options.with_removed).map(|store| store.manifest().removals());
     let kept_out = kept_out.unwrap_or_default();
     let (process, processes) = run.cluster.as_ref().map_or((0, 1), |it| (it.process, it.hosts.len()));
+    let paths: Vec<PathBuf> = options.inputs.iter().map(|path| without_secrets(path)).collect();
     let mut inputs = match options.graph {
         Some(graph) => graph_inputs(&options.inputs, graph.time, meaning.www.unwrap_or_default())?,
         None => webstrata_datasets::inputs(&options.inputs)?,
     };
     inputs.extend(options.generate.iter().flat_map(|&crawl| webstrata_datasets::generated(crawl)));
     if inputs.is_empty() {
-        return Err(Error::NothingRead { paths: options.inputs.clone(), inputs: 0, first: Vec::new() });
+        return Err(Error::NothingRead { paths, inputs: 0, first: Vec::new() });
     }
     let files: Vec<_> = inputs.iter().map(|input| (&input.path, &input.part, input.bytes)).collect();
     let identity =
@@ -379,7 +381,7 @@ pub fn build(options: &BuildOptions, progress: &Progress) -> Result<BuildReport,
     progress.set_inputs(inputs.len() as u64, inputs.iter().map(|input| input.bytes).sum());
     let work = Build {
         store: run.store.clone(),
-        paths: options.inputs.clone(),
+        paths,
         inputs: Arc::new(Inputs { inputs, meaning, kept_out, next: 0.into() }),
         update,
         replace,
@@ -392,13 +394,7 @@ pub fn build(options: &BuildOptions, progress: &Progress) -> Result<BuildReport,
 
 /// Returns the times at which the inputs were changed, as text.
 fn times(inputs: &[Input]) -> String {
-    let changed: Vec<_> = inputs
-        .iter()
-        .map(|input| {
-            let changed = std::fs::metadata(&input.path).and_then(|file| file.modified()).ok();
-            changed.and_then(|changed| changed.duration_since(UNIX_EPOCH).ok())
-        })
-        .collect();
+    let changed: Vec<_> = inputs.iter().map(Input::version).collect();
     // Standard input may differ at every start, so the current time makes the text unique.
     let once = inputs.iter().any(|input| input.path == Path::new("-")).then(std::time::SystemTime::now);
     format!("{changed:?} {once:?}")

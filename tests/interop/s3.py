@@ -3,7 +3,7 @@
 
   s3.py --webstrata BINARY [--occurrences N]
 
-BINARY was built with `--features s3`. Starts moto's server on a free port, makes a bucket, and then, each step on a
+BINARY was built with `--features remote`. Starts moto's server on a free port, makes a bucket, and then, each step on a
 directory and on s3://:
 
   1. builds a made-up crawl twice (two epochs) and compares all objects with all files; asks info, check, captures,
@@ -457,7 +457,7 @@ def watched(places, crawls):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--webstrata", required=True, help="the binary, built with --features s3")
+    parser.add_argument("--webstrata", required=True, help="the binary, built with --features remote")
     parser.add_argument("--occurrences", type=int, default=200_000, help="size of the made-up crawls")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="webstrata-s3-") as work, Server() as server:

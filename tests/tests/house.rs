@@ -31,10 +31,11 @@ const EQUALS: [(&str, &str); 6] = [
     ("tests/tests", "a file for each promise of the whole"),
 ];
 /// The crates of the workspace that each crate may import: only crates below it.
-const BELOW: [(&str, &[&str]); 12] = [
+const BELOW: [(&str, &[&str]); 13] = [
     ("datasets/url", &[]),
-    ("datasets", &["url"]),
-    ("layers", &[]),
+    ("datasets/remote", &[]),
+    ("datasets", &["remote", "url"]),
+    ("layers", &["remote"]),
     ("pipeline/engine", &["layers"]),
     ("pipeline", &["datasets", "engine", "layers", "url"]),
     ("pipeline/analysis", &["engine", "layers", "url"]),

@@ -3,11 +3,12 @@
 //!
 //! Cost: some gigabytes a second. A source that is not read to its end has no digest.
 
-use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, Read};
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 use xxhash_rust::xxh3::Xxh3;
+
+use crate::files::source::Source;
 
 /// The digest and the size of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,12 +48,10 @@ impl<R: Read> Read for Hashed<R> {
     }
 }
 
-/// The digest of a part of a file.
-pub(crate) fn digest_of(file: &File, part: Range<u64>) -> io::Result<InputDigest> {
-    let mut file = file;
-    file.seek(SeekFrom::Start(part.start))?;
+/// The digest of a part of an input.
+pub(crate) fn digest_of(source: &Source, part: Range<u64>) -> io::Result<InputDigest> {
     let digest = DigestCell::default();
-    let mut source = Hashed::new(file.take(part.end - part.start), Arc::clone(&digest));
+    let mut source = Hashed::new(source.reader(part)?, Arc::clone(&digest));
     let mut buffer = vec![0; 256 << 10];
     while source.read(&mut buffer)? > 0 {}
     digest.get().copied().ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
@@ -75,8 +74,9 @@ mod tests {
         assert_eq!(digest.get(), Some(&whole));
         let mut file = tempfile::tempfile().unwrap();
         std::io::Write::write_all(&mut file, &bytes).unwrap();
-        assert_eq!(digest_of(&file, 0..bytes.len() as u64).unwrap(), whole);
-        let part = digest_of(&file, 1000..5000).unwrap();
+        let source = Source::of_file(file).unwrap();
+        assert_eq!(digest_of(&source, 0..bytes.len() as u64).unwrap(), whole);
+        let part = digest_of(&source, 1000..5000).unwrap();
         assert_eq!(part, InputDigest { xxh3: xxh3_128(&bytes[1000..5000]), bytes: 4000 });
     }
 }

@@ -13,21 +13,21 @@
 //! is wanted.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
-use std::sync::Arc;
+use std::io::{self, Read};
 
 use flate2::Crc;
 use flate2::read::DeflateDecoder;
 use memchr::memmem;
 use rawzip::{
-    CompressionMethod, Error as ZipError, ErrorKind, FileReader, RECOMMENDED_BUFFER_SIZE, RangeReader, ReaderAt,
-    ZipArchive, ZipArchiveEntryWayfinder, ZipLocator,
+    CompressionMethod, Error as ZipError, ErrorKind, RECOMMENDED_BUFFER_SIZE, RangeReader, ReaderAt, ZipArchive,
+    ZipArchiveEntryWayfinder, ZipLocator,
 };
 use sha2::{Digest, Sha256};
+use webstrata_remote::is_failure;
 
 use crate::Finding;
 use crate::files::compressed::{Note, Notes};
+use crate::files::source::Source;
 use crate::input::Member;
 
 /// The first bytes of a member, and of most archives.
@@ -39,33 +39,29 @@ const END_TRIES_MAX: usize = 8;
 /// The number of bytes before the archive that must not hold a member.
 const PREFIX_BYTES: usize = 64 << 10;
 
-/// Whether the end record of an archive may be at the end of a file. Moves in the file.
-pub(crate) fn ends_like_one(file: &mut File) -> io::Result<bool> {
-    let start = file.metadata()?.len().saturating_sub(END_BYTES_MAX);
-    file.seek(SeekFrom::Start(start))?;
-    let mut end = Vec::new();
-    file.take(END_BYTES_MAX).read_to_end(&mut end)?;
+/// Whether the end record of an archive may be at the end of a file.
+pub(crate) fn ends_like_one(source: &Source) -> io::Result<bool> {
+    let end = source.read(source.bytes().saturating_sub(END_BYTES_MAX)..source.bytes())?;
     Ok(memmem::find(&end, b"PK\x05\x06").is_some())
 }
 
-/// A file, or a range of a file that is an archive itself.
+/// An input, or a range of an input that is an archive itself.
 #[derive(Clone, Debug)]
 pub(crate) struct Section {
-    file: Arc<FileReader>,
-    /// The offset in the file.
+    source: Source,
+    /// The offset in the input.
     start: u64,
     bytes: u64,
 }
 
 impl Section {
-    pub(crate) fn new(file: File) -> io::Result<Self> {
-        let bytes = file.metadata()?.len();
-        Ok(Section { file: Arc::new(file.into()), start: 0, bytes })
+    pub(crate) fn new(source: Source) -> Self {
+        Section { start: 0, bytes: source.bytes(), source }
     }
 
     /// The stored bytes of a member.
     pub(crate) fn of(&self, member: &Member) -> Self {
-        Section { file: Arc::clone(&self.file), start: member.offset, bytes: member.stored_bytes }
+        Section { source: self.source.clone(), start: member.offset, bytes: member.stored_bytes }
     }
 
     /// The first bytes of the section.
@@ -85,7 +81,7 @@ impl ReaderAt for Section {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         let left = usize::try_from(self.bytes.saturating_sub(offset)).unwrap_or(usize::MAX);
         let count = buffer.len().min(left);
-        if count == 0 { Ok(0) } else { self.file.read_at(&mut buffer[..count], self.start + offset) }
+        if count == 0 { Ok(0) } else { self.source.read_at(&mut buffer[..count], self.start + offset) }
     }
 }
 
@@ -94,7 +90,7 @@ impl ReaderAt for Section {
 pub(crate) enum Unread {
     /// The archive is cut off or broken, with a description.
     NotWhole(&'static str),
-    /// The operating system returned an error.
+    /// The operating system or a server returned an error.
     Io(io::Error),
 }
 
@@ -256,10 +252,10 @@ impl Archive {
     }
 }
 
-/// An error of the library: an error of the operating system, or a flaw of the archive.
+/// An error of the library: a failure to read, or a flaw of the archive.
 fn unread(error: ZipError, detail: &'static str) -> Unread {
     match error.into_kind() {
-        ErrorKind::IO(error) if error.raw_os_error().is_some() => Unread::Io(error),
+        ErrorKind::IO(error) if is_failure(&error) => Unread::Io(error),
         _ => Unread::NotWhole(detail),
     }
 }
@@ -268,7 +264,7 @@ fn unread(error: ZipError, detail: &'static str) -> Unread {
 ///
 /// Damage is never an error: the bytes end there, with one note.
 pub(crate) struct Unpacked<R: Read> {
-    source: Source<R>,
+    packed: Packed<R>,
     /// The number of bytes so far.
     read: u64,
     bytes: u64,
@@ -279,7 +275,7 @@ pub(crate) struct Unpacked<R: Read> {
     ended: bool,
 }
 
-enum Source<R: Read> {
+enum Packed<R: Read> {
     Stored(R),
     Deflated(Box<DeflateDecoder<R>>),
 }
@@ -288,10 +284,10 @@ impl<R: Read> Unpacked<R> {
     /// Unpacks the stored bytes of a member.
     pub(crate) fn new(stored: R, member: &Member, notes: Notes) -> Self {
         Unpacked {
-            source: if member.is_deflated {
-                Source::Deflated(Box::new(DeflateDecoder::new(stored)))
+            packed: if member.is_deflated {
+                Packed::Deflated(Box::new(DeflateDecoder::new(stored)))
             } else {
-                Source::Stored(stored)
+                Packed::Stored(stored)
             },
             read: 0,
             bytes: member.bytes,
@@ -310,7 +306,7 @@ impl<R: Read> Unpacked<R> {
             notes.add(Note { finding, offset: 0, detail });
         }
         // The digest of an input is of all stored bytes, and the decoder stops where the deflate data ends.
-        if let Source::Deflated(decoder) = &mut self.source {
+        if let Packed::Deflated(decoder) = &mut self.packed {
             io::copy(decoder.get_mut(), &mut io::sink())?;
         }
         Ok(())
@@ -336,13 +332,13 @@ impl<R: Read> Read for Unpacked<R> {
         if self.ended || buffer.is_empty() {
             return Ok(0);
         }
-        let read = match &mut self.source {
-            Source::Stored(stored) => stored.read(buffer),
-            Source::Deflated(decoder) => decoder.read(buffer),
+        let read = match &mut self.packed {
+            Packed::Stored(stored) => stored.read(buffer),
+            Packed::Deflated(decoder) => decoder.read(buffer),
         };
         let count = match read {
             Ok(count) => count,
-            Err(error) if error.raw_os_error().is_some() || error.kind() == io::ErrorKind::Interrupted => {
+            Err(error) if is_failure(&error) || error.kind() == io::ErrorKind::Interrupted => {
                 return Err(error);
             }
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {

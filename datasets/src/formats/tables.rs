@@ -38,33 +38,28 @@ pub(crate) use self::host_links::Dated;
 use self::column::Column;
 use self::pages::Chunk;
 use crate::files::hashed::{DigestCell, digest_of};
+use crate::files::source::Source;
 use crate::formats::cc_graph;
 use crate::{Capture, CaptureReader, Error, Finding, Tally};
 use arrow_schema::Field;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use parquet::errors::ParquetError;
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::SystemTime;
+use std::sync::{Mutex, PoisonError};
+use webstrata_remote::{again, is_failure};
 
 /// The number of bytes of each row group. An invalid Parquet file counts as one row group, so that [`open`] reports the
 /// file.
-pub(crate) fn row_groups(path: &Path) -> Result<Vec<u64>, Error> {
-    let file = File::open(path).map_err(|source| Error::io(path, source))?;
-    let Ok(metadata) = metadata(path, &file)? else {
-        let bytes = file.metadata().map_err(|source| Error::io(path, source))?.len();
-        return Ok(vec![bytes]);
-    };
+pub(crate) fn row_groups(path: &Path, source: &Source) -> Result<Vec<u64>, Error> {
+    let Ok(metadata) = metadata(path, source)? else { return Ok(vec![source.bytes()]) };
     let groups = metadata.metadata().row_groups();
     Ok(groups.iter().map(|group| u64::try_from(group.compressed_size()).unwrap_or(0)).collect())
 }
 
 /// Whether a file has links between hosts.
-pub(crate) fn has_host_links(path: &Path) -> Result<bool, Error> {
-    let file = File::open(path).map_err(|source| Error::io(path, source))?;
-    let Ok(metadata) = metadata(path, &file)? else { return Ok(false) };
+pub(crate) fn has_host_links(path: &Path, source: &Source) -> Result<bool, Error> {
+    let Ok(metadata) = metadata(path, source)? else { return Ok(false) };
     let has = |name: &str| metadata.schema().fields().iter().any(|field| field.name().trim() == name);
     Ok(HOST_LINKS.into_iter().all(has))
 }
@@ -72,20 +67,21 @@ pub(crate) fn has_host_links(path: &Path) -> Result<bool, Error> {
 /// The columns of links between hosts.
 const HOST_LINKS: [&str; 2] = ["s", "t"];
 
-/// Opens one row group; `digest` gets the digest of the bytes from its first column to its last. `dated` is the time of
-/// links between hosts, if the inputs are a web graph.
+/// Opens one row group. `digest` gets the digest of the bytes from its first column to its last, unless the file is on
+/// another machine: only the columns that are read come over the network.
+/// `dated` is the time of links between hosts, if the inputs are a web graph.
 pub(crate) fn open(
     path: &Path,
+    source: &Source,
     row_group: usize,
     redirects: bool,
     dated: Option<Dated>,
     digest: &DigestCell,
 ) -> Result<Box<dyn CaptureReader>, Error> {
-    let file = File::open(path).map_err(|source| Error::io(path, source))?;
     let broken = |finding, detail| -> Result<Box<dyn CaptureReader>, Error> {
         Ok(Box::new(Broken { path: path.to_owned(), report: Some((finding, detail)) }))
     };
-    let metadata = match metadata(path, &file)? {
+    let metadata = match metadata(path, source)? {
         Ok(metadata) => metadata,
         Err(error) => return broken(Finding::BadHeader, format!("Parquet footer: {error}")),
     };
@@ -104,12 +100,11 @@ pub(crate) fn open(
     let rows = |rows: i64| u64::try_from(rows).unwrap_or(0);
     let row = groups[..row_group].iter().map(|group| rows(group.num_rows())).sum();
     let row_end = row + rows(group.num_rows());
-    let refused = Refused::default();
     let columns = Columns {
         metadata: metadata.clone(),
         row_group,
         path: path.to_owned(),
-        refused: Arc::clone(&refused),
+        source: source.clone(),
         row,
         row_end,
         ended: false,
@@ -148,14 +143,13 @@ pub(crate) fn open(
             return broken(Finding::OtherFile, format!("a table with the columns {}", names.join(", ")));
         }
     };
-    if let Some(source) = refused.lock().unwrap_or_else(PoisonError::into_inner).take() {
-        return Err(Error::io(path, source));
-    }
-    match digest_of(&file, first..end.max(first)) {
-        Ok(of_group) => _ = digest.get_or_init(|| of_group),
-        Err(source) if source.raw_os_error().is_some() => return Err(Error::io(path, source)),
-        // A file that ends too early is reported when the group is read.
-        Err(_) => {}
+    if let Source::File { .. } = source {
+        match digest_of(source, first..end.max(first)) {
+            Ok(of_group) => _ = digest.get_or_init(|| of_group),
+            Err(source) if is_failure(&source) => return Err(Error::io(path, source)),
+            // A file that ends too early is reported when the group is read.
+            Err(_) => {}
+        }
     }
     opened.or_else(|_| {
         let types = roots.iter().map(|&root| format!("{} {}", fields[root].name(), fields[root].data_type()));
@@ -164,8 +158,8 @@ pub(crate) fn open(
     })
 }
 
-/// The footer of a file that was read: path, length and time of modification of the file, and the footer.
-type Read = (PathBuf, u64, Option<SystemTime>, ArrowReaderMetadata);
+/// The footer of a file that was read: path, length and version of the file, and the footer.
+type Read = (PathBuf, u64, String, ArrowReaderMetadata);
 
 /// The number of footers that are kept.
 const FOOTERS_KEPT: usize = 4;
@@ -174,45 +168,40 @@ const FOOTERS_KEPT: usize = 4;
 /// the footers that were read last are kept.
 ///
 /// # Errors
-/// Errors of the operating system, which are not damage.
-fn metadata(path: &Path, file: &File) -> Result<Result<ArrowReaderMetadata, ParquetError>, Error> {
+/// Failures to read, which are not damage.
+fn metadata(path: &Path, source: &Source) -> Result<Result<ArrowReaderMetadata, ParquetError>, Error> {
     static LAST: Mutex<Vec<Read>> = Mutex::new(Vec::new());
-    let found = file.metadata().map_err(|source| Error::io(path, source))?;
-    let (bytes, changed) = (found.len(), found.modified().ok());
-    let is_it = |read: &Read| read.0 == path && read.1 == bytes && read.2 == changed && changed.is_some();
+    let (bytes, version) = (source.bytes(), source.version());
+    let is_it = |read: &Read| read.0 == path && read.1 == bytes && read.2 == version && !version.is_empty();
     let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(at) = last.iter().position(is_it) {
         let read = last.remove(at);
         last.push(read.clone());
         return Ok(Ok(read.3));
     }
-    let metadata = match ArrowReaderMetadata::load(file, ArrowReaderOptions::new().with_skip_arrow_metadata(true)) {
+    let metadata = match ArrowReaderMetadata::load(source, ArrowReaderOptions::new().with_skip_arrow_metadata(true)) {
         Ok(metadata) => metadata,
-        Err(flaw) => return refusal(&flaw).map_or(Ok(Err(flaw)), |source| Err(Error::io(path, source))),
+        Err(flaw) => return failure(&flaw).map_or(Ok(Err(flaw)), |source| Err(Error::io(path, source))),
     };
     if last.len() == FOOTERS_KEPT {
         last.remove(0);
     }
-    last.push((path.to_owned(), bytes, changed, metadata.clone()));
+    last.push((path.to_owned(), bytes, version.to_owned(), metadata.clone()));
     Ok(Ok(metadata))
 }
 
-/// The error of the operating system that caused an error of the Parquet library, if there is one.
-fn refusal(flaw: &ParquetError) -> Option<io::Error> {
+/// The failure to read that caused an error of the Parquet library, if there is one.
+fn failure(flaw: &ParquetError) -> Option<io::Error> {
     let ParquetError::External(inner) = flaw else { return None };
-    let code = inner.downcast_ref::<io::Error>()?.raw_os_error()?;
-    Some(io::Error::from_raw_os_error(code))
+    again(inner.downcast_ref::<io::Error>()?)
 }
-
-/// The error of the operating system, if it refused to open the file of a column.
-type Refused = Arc<Mutex<Option<io::Error>>>;
 
 /// A row group and the position of its reader.
 struct Columns {
     metadata: ArrowReaderMetadata,
     row_group: usize,
     path: PathBuf,
-    refused: Refused,
+    source: Source,
     /// The row number in the file of the next row.
     row: u64,
     row_end: u64,
@@ -226,7 +215,7 @@ impl Columns {
     }
 
     /// Opens the column of a root, or the column of one of its fields. Returns `None` if there is not exactly one such
-    /// column, or if the operating system refuses to open the file. That error is kept in `refused`.
+    /// column.
     fn leaf(&self, root: usize, field: Option<&str>) -> Option<Column> {
         let schema = self.metadata.parquet_schema();
         let mut leaves = (0..schema.num_columns()).filter(|&leaf| {
@@ -239,11 +228,10 @@ impl Columns {
         let column = schema.column(leaf);
         let chunk = self.metadata.metadata().row_group(self.row_group).column(leaf);
         let (start, bytes) = chunk.byte_range();
-        let keep = |error| self.refused.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error).kind();
-        let file = File::open(&self.path).map_err(keep).ok()?;
+        let source = self.source.clone();
         let (max_repetition, max_definition) = (column.max_rep_level(), column.max_def_level());
         let compression = chunk.compression();
-        let chunk = Chunk { file, start, bytes, compression, max_repetition, max_definition };
+        let chunk = Chunk { source, start, bytes, compression, max_repetition, max_definition };
         Some(Column::new(chunk, column.physical_type())).filter(|_| max_repetition <= 1)
     }
 
@@ -262,10 +250,10 @@ impl Columns {
     /// Counts the rest of the row group, from the row at hand on, as damage.
     ///
     /// # Errors
-    /// Errors of the operating system, which are not damage.
+    /// Failures to read, which are not damage.
     fn give_up(&mut self, error: &io::Error, tally: &mut Tally) -> Result<(), Error> {
-        if let Some(code) = error.raw_os_error() {
-            return Err(Error::io(&self.path, io::Error::from_raw_os_error(code)));
+        if let Some(failure) = again(error) {
+            return Err(Error::io(&self.path, failure));
         }
         let (row, last) = (self.row - 1, self.row_end);
         self.damage(Finding::BadRow, format!("rows {row} to {last} cannot be decoded: {error}"), tally);
@@ -307,6 +295,7 @@ mod tests {
     use parquet::file::writer::SerializedFileWriter;
     use parquet::schema::parser::parse_message_type;
     use parquet::schema::types::ColumnPath;
+    use std::fs::File;
     use std::sync::Arc;
 
     type Row = (String, i64, Vec<String>);
@@ -328,8 +317,9 @@ mod tests {
 
     fn read_all(path: &Path) -> (Vec<Row>, Tally) {
         let (mut rows, mut tally, mut capture) = (Vec::new(), Tally::default(), Capture::default());
-        for group in 0..row_groups(path).unwrap().len() {
-            let mut reader = open(path, group, true, None, &DigestCell::default()).unwrap();
+        let source = Source::of_file(File::open(path).unwrap()).unwrap();
+        for group in 0..row_groups(path, &source).unwrap().len() {
+            let mut reader = open(path, &source, group, true, None, &DigestCell::default()).unwrap();
             while reader.read(&mut capture, &mut tally).unwrap() {
                 rows.push((capture.url.clone(), capture.time, capture.links.iter().map(String::from).collect()));
             }
@@ -488,7 +478,6 @@ mod tests {
         std::fs::write(file.path(), &bytes).unwrap();
         let (rows, tally) = read_all(file.path());
         assert_eq!((rows.len(), tally.of(Finding::BadRow)), (0, 1));
-        assert!(matches!(open(Path::new("/nowhere"), 0, true, None, &DigestCell::default()), Err(Error::Io { .. })));
     }
 
     /// The reader of dictionaries does not treat items with another text type as texts.

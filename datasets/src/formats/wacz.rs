@@ -21,7 +21,6 @@
 //! Memory: the directory and the description. Time: the directory and the description; members are found, not read.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -29,6 +28,7 @@ use memchr::memmem;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use crate::files::source::Source;
 use crate::files::zip::{Archive, Section, Unread};
 use crate::input::Member;
 use crate::{Capture, CaptureReader, Error, Finding, Tally};
@@ -67,8 +67,8 @@ pub(crate) struct Flaw {
 
 impl Package {
     /// Looks into a ZIP. One without crawl files has itself as the only flaw.
-    pub(crate) fn open(file: File) -> io::Result<Package> {
-        let section = Section::new(file)?;
+    pub(crate) fn open(source: Source) -> io::Result<Package> {
+        let section = Section::new(source);
         let mut package = Package::default();
         package.is_wacz = match Archive::open(&section) {
             Ok(archive) => package.add(&archive, "", 1)?,

@@ -28,6 +28,8 @@ pub(crate) enum Format {
     Cdxj,
     /// A crawl log of Heritrix.
     CrawlLog,
+    /// WACZ or Parquet, whose directory is at the end, with a description.
+    Container(&'static str),
     /// A file that is not read: how it counts, and a description.
     NotRead(Finding, &'static str),
 }
@@ -42,8 +44,8 @@ pub(crate) fn format(head: &[u8]) -> Format {
     if head.text.trim_ascii_start().is_empty() {
         return Format::NotRead(Finding::OtherFile, "the file is empty");
     }
-    if let Some((finding, name)) = container(head.text) {
-        return Format::NotRead(finding, name);
+    if let Some(container) = container(head.text) {
+        return container;
     }
     if let Some(kind) = index::kind(&head) {
         return match kind {
@@ -73,20 +75,18 @@ pub(crate) fn format(head: &[u8]) -> Format {
 /// Whether a file with this beginning belongs to a reader.
 type IsOwn = fn(&Head<'_>) -> bool;
 
-/// The finding and the name of a file that holds other files.
-fn container(head: &[u8]) -> Option<(Finding, &'static str)> {
-    if head.starts_with(LOCAL_HEADER) && !wacz::is_crawl_head(head) {
-        return Some((Finding::OtherFile, "ZIP"));
-    }
-    let containers = [
-        (LOCAL_HEADER, "WACZ is read from uncompressed files only, not from a pipe"),
-        (b"\x04\x22\x4d\x18", "LZ4 (compress with gzip or zstd instead)"),
-        (b"BZh", "bzip2 (compress with gzip or zstd instead)"),
-        (b"\xfd7zXZ", "xz (compress with gzip or zstd instead)"),
-        (b"PAR1", "Parquet is read from uncompressed files only, not from a pipe"),
+/// A file that holds other files, or all of its content compressed.
+fn container(head: &[u8]) -> Option<Format> {
+    let formats = [
+        (LOCAL_HEADER, Format::Container("WACZ in a member of a WACZ that is not stored, or is no .wacz file")),
+        (b"PAR1", Format::Container("Parquet in a WACZ")),
+        (b"\x04\x22\x4d\x18", Format::NotRead(Finding::UnreadFile, "LZ4 (compress with gzip or zstd instead)")),
+        (b"BZh", Format::NotRead(Finding::UnreadFile, "bzip2 (compress with gzip or zstd instead)")),
+        (b"\xfd7zXZ", Format::NotRead(Finding::UnreadFile, "xz (compress with gzip or zstd instead)")),
     ];
-    let found = containers.into_iter().find(|(magic, _)| head.starts_with(magic));
-    found.map(|(_, name)| (Finding::UnreadFile, name))
+    let found = formats.into_iter().find(|(magic, _)| head.starts_with(magic)).map(|(_, format)| format);
+    let is_other_zip = head.starts_with(LOCAL_HEADER) && !wacz::is_crawl_head(head);
+    if is_other_zip { Some(Format::NotRead(Finding::OtherFile, "ZIP")) } else { found }
 }
 
 /// Describes a file that no reader claims.
@@ -133,14 +133,11 @@ mod tests {
             (b"http://a/ 2008-04-30T20:48:26Z http://b/\n", Format::LinksFile),
             (b"# links\nhttp://a/\nhttp://b/ http://c/\n", Format::LinksFile),
             (b"See\nhttp://a/ http://b/\nfor what this is.\n", OTHER),
-            (
-                b"PAR1\0\0",
-                Format::NotRead(Finding::UnreadFile, "Parquet is read from uncompressed files only, not from a pipe"),
-            ),
+            (b"PAR1\0\0", Format::Container("Parquet in a WACZ")),
             (b"PK\x03\x04word/", Format::NotRead(Finding::OtherFile, "ZIP")),
             (
                 b"PK\x03\x04..datapackage.json",
-                Format::NotRead(Finding::UnreadFile, "WACZ is read from uncompressed files only, not from a pipe"),
+                Format::Container("WACZ in a member of a WACZ that is not stored, or is no .wacz file"),
             ),
             (b" CDX N b a", Format::Cdx),
             (b"http://a/ 1.2.3.4 20140102030405 text/html 12 x.arc 7\n", Format::Cdx),

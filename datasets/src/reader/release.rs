@@ -1,17 +1,17 @@
 //! The inputs of one release of a web graph: which files hold its hosts, and which its edges.
 
-use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::{STDIN, detect, inputs, look};
+use super::listing::{STDIN, look};
+use super::{detect, inputs, open_whole};
 use crate::Error;
 use crate::files::compressed::{Notes, Text};
 use crate::files::head::Head;
 use crate::formats::cc_graph::{Kind, kind};
 use crate::formats::tables;
 use crate::input::{Input, InputSplit};
-use crate::release::{GraphPart, Release, Table, Www};
+use crate::release::{GraphPart, Opens, Release, Table, Www};
 
 /// Expands paths as [`inputs`] does, and reads the files of a web graph among them as one release of Common Crawl's
 /// host or domain graphs: files with hosts, and files with edges, in any order and number; or Parquet with links
@@ -44,8 +44,8 @@ pub fn graph_inputs(paths: &[PathBuf], time: i64, www: Www) -> Result<Vec<Input>
     let (mut vertices, mut edges, mut names) = (Vec::new(), Vec::new(), Vec::new());
     for (at, input) in all.iter().enumerate() {
         match input.part {
-            InputSplit::RowGroup(group) if tables::has_host_links(&input.path)? => names.push((at, group)),
-            InputSplit::Whole => match kind_of(&input.path)? {
+            InputSplit::RowGroup(group) if has_host_links(input)? => names.push((at, group)),
+            InputSplit::Whole => match kind_of(input)? {
                 Some(Kind::Vertices(first)) => vertices.push((first, at)),
                 Some(Kind::Edges) => edges.push(at),
                 Some(Kind::Ranks) | None => {}
@@ -63,7 +63,7 @@ pub fn graph_inputs(paths: &[PathBuf], time: i64, www: Www) -> Result<Vec<Input>
     if edges.is_empty() && !is_whole {
         return Err(Error::NoEdges { paths: paths() });
     }
-    let files = vertices.iter().map(|&(_, at)| all[at].path.clone()).collect();
+    let files = vertices.iter().map(|&(_, at)| (all[at].path.clone(), opens(&all[at]))).collect();
     let release = Arc::new(Release::new(files, edges.len(), time, www));
     let hosts = vertices.iter().enumerate().map(|(number, &(_, at))| (at, Table::Vertices(number)));
     let names = names.into_iter().map(|(at, group)| (at, Table::Names(group)));
@@ -73,13 +73,27 @@ pub fn graph_inputs(paths: &[PathBuf], time: i64, www: Www) -> Result<Vec<Input>
     Ok(all)
 }
 
+/// Opens the file of an input whenever the hosts are loaded.
+fn opens(input: &Input) -> Opens {
+    let input = input.clone();
+    Box::new(move || open_whole(&input))
+}
+
+/// Whether a Parquet file has links between names of hosts.
+fn has_host_links(input: &Input) -> Result<bool, Error> {
+    let source = input.source().map_err(|error| Error::io(&input.path, error))?;
+    tables::has_host_links(&input.path, &source)
+}
+
 /// The kind of a file, by its beginning. The beginning of a pipe cannot be read twice.
-fn kind_of(path: &Path) -> Result<Option<Kind>, Error> {
-    if path.as_os_str() == STDIN || !look(path)?.is_some_and(|found| found.is_file()) {
+fn kind_of(input: &Input) -> Result<Option<Kind>, Error> {
+    let path = &input.path;
+    let is_pipe = || Ok::<_, Error>(path.as_os_str() == STDIN || !look(path)?.is_some_and(|found| found.is_file()));
+    if input.remote.is_none() && is_pipe()? {
         return Ok(Some(Kind::Edges));
     }
     let io = |error| Error::io(path, error);
-    let mut text = Text::new(Box::new(File::open(path).map_err(io)?), Notes::default()).map_err(io)?;
+    let mut text = Text::new(open_whole(input).map_err(io)?, Notes::default()).map_err(io)?;
     while text.peek(1).map_err(io)?.is_empty() && text.resume() {}
     let text = text.peek(detect::HEAD_BYTES).map_err(io)?;
     Ok(kind(&Head { text, is_all: text.len() < detect::HEAD_BYTES }))

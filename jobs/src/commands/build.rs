@@ -10,7 +10,7 @@ use indicatif::{BinaryBytes, HumanCount};
 use serde_json::json;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use webstrata_datasets::{EXAMPLES_PER_KIND_MAX, Finding, GenerateOptions, LinkKinds, Tally, URL_BYTES_MAX};
+use webstrata_datasets::{EXAMPLES_PER_KIND_MAX, Finding, GenerateOptions, LinkKinds, Tally, URL_BYTES_MAX, names_in};
 use webstrata_layers::answers::contents::EpochCounts;
 use webstrata_layers::{Location, RangeLength, counted, format_time};
 use webstrata_pipeline::{BuildOptions, BuildReport, Error, build};
@@ -43,6 +43,8 @@ Examples:
   webstrata build --out STORE --generate uk:occurrences=10000000,seed=9
   webstrata build --out STORE --hosts hosts.txt --process 0 crawl/
   webstrata build --out STORE --replace crawl/
+  webstrata build --out STORE 's3://bucket/crawl/*.warc.gz'
+  webstrata build --out STORE --files-from warc.paths.gz --prefix https://host
   webstrata build --out STORE --format cc-graph --time 2024-05..2024-07 release/
   zcat captures.jsonl.gz | webstrata build --out STORE -";
 
@@ -74,9 +76,15 @@ pub(crate) struct BuildArgs {
 /// What builds and updates read.
 #[derive(Args, Debug)]
 pub(crate) struct ReadArgs {
-    /// Crawl files, directories, globs, or - for standard input
-    #[arg(required_unless_present = "generate", value_name = "INPUT")]
-    pub(crate) inputs: Vec<PathBuf>,
+    /// Crawl files, directories, globs, s3://bucket/key, https:// addresses, or - for standard input
+    #[arg(required_unless_present_any = ["generate", "files_from"], value_name = "INPUT")]
+    inputs: Vec<PathBuf>,
+    /// Read the inputs that a file names, one a line; the file may be compressed, an address, or -
+    #[arg(long, value_name = "LIST")]
+    files_from: Vec<PathBuf>,
+    /// Put this before the names in LIST, such as https://data.commoncrawl.org
+    #[arg(long, value_name = "PREFIX", requires = "files_from", default_value = "", hide_default_value = true)]
+    prefix: String,
     /// Read a synthetic crawl: see `webstrata help generate`
     #[arg(long, value_name = "CRAWL")]
     pub(crate) generate: Vec<GenerateOptions>,
@@ -98,6 +106,17 @@ pub(crate) struct ReadArgs {
     /// files and other files beside the crawl files are no error
     #[arg(long)]
     pub(crate) strict: bool,
+}
+
+impl ReadArgs {
+    /// The inputs that are named here and in lists.
+    pub(crate) fn inputs(&self) -> Result<Vec<PathBuf>, webstrata_datasets::Error> {
+        let mut inputs = self.inputs.clone();
+        for list in &self.files_from {
+            inputs.extend(names_in(list, &self.prefix)?);
+        }
+        Ok(inputs)
+    }
 }
 
 /// A kind of link that a user can ask for.
@@ -140,7 +159,7 @@ pub(crate) fn kinds(named: &[Kind]) -> Option<LinkKinds> {
 pub(crate) fn run(args: &BuildArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     let options = BuildOptions {
         run: args.run.options(&args.out)?,
-        inputs: args.read.inputs.clone(),
+        inputs: args.read.inputs()?,
         graph: args.release.graph()?,
         generate: args.read.generate.clone(),
         update: false,

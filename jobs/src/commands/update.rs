@@ -51,7 +51,7 @@ pub(crate) struct UpdateArgs {
 pub(crate) fn run(args: &UpdateArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     let options = BuildOptions {
         run: args.run.options(&args.store)?,
-        inputs: args.read.inputs.clone(),
+        inputs: args.read.inputs()?,
         graph: args.release.graph()?,
         generate: args.read.generate.clone(),
         update: true,

@@ -20,7 +20,7 @@ pub(crate) enum Body {
     /// Read from the disk when needed. No file is kept open, because stores have more files than systems allow to open.
     File(Arc<FileBody>),
     /// The whole contents in memory.
-    #[cfg(feature = "s3")]
+    #[cfg(feature = "remote")]
     Fetched(bytes::Bytes),
 }
 
@@ -68,7 +68,7 @@ impl Body {
     pub(crate) fn len(&self, path: &Path) -> Result<u64, Error> {
         match self {
             Body::File(file) => Ok(file.open()?.metadata().map_err(Error::io(path))?.len()),
-            #[cfg(feature = "s3")]
+            #[cfg(feature = "remote")]
             Body::Fetched(bytes) => Ok(bytes.len() as u64),
         }
     }
@@ -77,7 +77,7 @@ impl Body {
     pub(crate) fn held(&self) -> usize {
         match self {
             Body::File(_) => 0,
-            #[cfg(feature = "s3")]
+            #[cfg(feature = "remote")]
             Body::Fetched(bytes) => bytes.len(),
         }
     }
@@ -100,7 +100,7 @@ impl Body {
                     hash.update(&block[..read]);
                 }
             }
-            #[cfg(feature = "s3")]
+            #[cfg(feature = "remote")]
             Body::Fetched(bytes) => hash.update(bytes),
         }
         let got = format!("{:016x}", hash.digest());

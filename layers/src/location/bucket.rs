@@ -1,4 +1,4 @@
-//! A store in an S3 bucket: files are objects with names under a prefix. Only with the feature `s3`.
+//! A store in an S3 bucket: files are objects with names under a prefix. Only with the feature `remote`.
 //!
 //! Objects appear complete or not at all. Layer files are written to unnamed files in a staging directory, which
 //! disappear with the process. A finished file is uploaded: in one request up to [`PART_BYTES`], else in parts,
@@ -7,8 +7,8 @@
 //! outlives a killed writer; a writer with the same text takes it over. The lock of a note ([`crate::store::notes`])
 //! belongs to the last process that took it.
 //!
-//! Memory: small objects, and objects that are fetched whole; for uploads, the parts in flight. Requests run on one
-//! small runtime of the process, and callers wait. Asynchronous code must call from threads that may block.
+//! Memory: small objects, and objects that are fetched whole; for uploads, the parts in flight. Requests, connections
+//! and retries are those of crawl files on other machines ([`webstrata_remote`]).
 
 use std::collections::hash_map::RandomState;
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,15 +17,14 @@ use std::future::Future;
 use std::hash::{BuildHasher, Hasher};
 use std::io::{self, ErrorKind, Read, Seek};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream};
-use object_store::aws::AmazonS3Builder;
 use object_store::memory::InMemory;
 use object_store::path::Path as Key;
 use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutPayload, WriteMultipart};
-use tokio::runtime::{Builder, Runtime};
+use webstrata_remote::runtime;
 
 use crate::error::Error;
 use crate::location::body::Body;
@@ -59,8 +58,8 @@ impl Bucket {
         let url = format!("s3://{bucket}/{prefix}").trim_end_matches('/').to_owned();
         let why = "its prefix has empty names, \".\", \"..\" or control characters";
         let prefix = Key::parse(prefix).map_err(|_| Error::BadLocation { location: url.clone(), why })?;
-        let objects = AmazonS3Builder::from_env().with_bucket_name(bucket).build();
-        let objects = Arc::new(objects.map_err(|error| Error::Io { path: url.clone().into(), source: error.into() })?);
+        let objects = webstrata_remote::bucket(bucket);
+        let objects = objects.map_err(|source| Error::Io { path: url.clone().into(), source })?;
         Ok(Self { objects, url, prefix })
     }
 
@@ -145,16 +144,6 @@ fn found<T>(answer: Answer<T>) -> Answer<Option<T>> {
         Err(object_store::Error::NotFound { .. }) => Ok(None),
         answer => answer.map(Some),
     }
-}
-
-/// The runtime of all requests of this process.
-fn runtime() -> io::Result<&'static Runtime> {
-    static RUNTIME: OnceLock<Runtime> = OnceLock::new();
-    if let Some(runtime) = RUNTIME.get() {
-        return Ok(runtime);
-    }
-    let runtime = Builder::new_multi_thread().worker_threads(1).thread_name("s3").enable_all().build()?;
-    Ok(RUNTIME.get_or_init(|| runtime))
 }
 
 impl Storage for Bucket {

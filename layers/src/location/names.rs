@@ -15,7 +15,7 @@ pub(crate) fn manifest_name(epoch: u64) -> String {
 }
 
 /// The directory of the leases on an epoch in S3.
-#[cfg(feature = "s3")]
+#[cfg(feature = "remote")]
 pub(crate) fn lease_dir(epoch: u64) -> String {
     format!("{LEASES}/{epoch:06}")
 }

@@ -7,7 +7,7 @@ pub(crate) fn places() -> (tempfile::TempDir, Vec<Location>) {
     let dir = tempfile::tempdir().expect("a directory");
     let places = vec![
         Location::from(dir.path().join("store")),
-        #[cfg(feature = "s3")]
+        #[cfg(feature = "remote")]
         Location::in_memory(),
     ];
     (dir, places)

@@ -425,7 +425,8 @@ impl Reading {
             };
             let bytes_read = self.job.progress().bytes_counter();
             self.digest = DigestCell::default();
-            let reader = open_metered(input, self.inputs.meaning.kinds, bytes_read, Arc::clone(&self.digest))?;
+            let (kinds, spill) = (self.inputs.meaning.kinds, self.job.scratch().directory());
+            let reader = open_metered(input, kinds, bytes_read, Arc::clone(&self.digest), spill)?;
             self.current = Some((input.clone(), reader));
             self.read.push(record_of(input));
             return Ok(true);

@@ -13,9 +13,8 @@ use crate::capture::dictionary::{Dictionary, HostUrls};
 use crate::files::compressed::{self, Notes, Text};
 use crate::files::hashed::{DigestCell, Hashed};
 use crate::files::lines::Lines;
-use crate::release::{GraphPart, Release, Table, Www};
+use crate::release::{GraphPart, Opens, Release, Table, Www};
 use crate::{Capture, CaptureReader, EXAMPLES_PER_KIND_MAX, Error, Finding, Tally};
-use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::AcqRel, Ordering::Relaxed};
@@ -89,9 +88,9 @@ impl Vertices {
     pub(super) fn load(release: &Release) -> Result<Self, Error> {
         let mut hosts = Hosts::new(release.www);
         let mut files = Vec::new();
-        for path in &release.vertices {
+        for (path, open) in &release.vertices {
             let mut found = Found::default();
-            hosts.read(path, &mut found)?;
+            hosts.read(path, open, &mut found)?;
             files.push(found);
         }
         let Hosts { mut urls, runs, mut keys, .. } = hosts;
@@ -166,9 +165,9 @@ impl Hosts {
     }
 
     /// Reads a file with hosts.
-    fn read(&mut self, path: &Path, found: &mut Found) -> Result<(), Error> {
+    fn read(&mut self, path: &Path, open: &Opens, found: &mut Found) -> Result<(), Error> {
         let io = |error| Error::io(path, error);
-        let source = Hashed::new(File::open(path).map_err(io)?, Arc::clone(&found.digest));
+        let source = Hashed::new(open().map_err(io)?, Arc::clone(&found.digest));
         let notes = Notes::default();
         let text = Text::new(Box::new(source), Notes::clone(&notes)).map_err(io)?;
         let mut lines = Lines::new(Box::new(compressed::Lines(text)), path);
@@ -234,8 +233,8 @@ impl Folding {
         self.name.push_str(name);
     }
 
-    /// The key of the host that has the first `length` bytes of the name at hand as its name. `add` makes the key of a new
-    /// host.
+    /// The key of the host that has the first `length` bytes of the name at hand as its name. `add` makes the key of a
+    /// new host.
     fn key(&mut self, length: usize, add: impl FnOnce() -> u64) -> u64 {
         match self.beginnings.binary_search_by_key(&length, |&(length, _)| length) {
             Ok(at) => self.beginnings[at].1,

@@ -8,9 +8,9 @@
 
 use super::numbers::{broken, byte, varint, zigzag};
 use super::snappy::Snappy;
+use crate::files::source::Source;
 use parquet::basic::Compression;
-use std::fs::File;
-use std::io::{self, BufRead, BufReader, Error, ErrorKind, Read, Seek, SeekFrom};
+use std::io::{self, BufRead, BufReader, Error, ErrorKind, Read};
 
 /// The most bytes of the levels of a page: a few bits a value.
 const LEVEL_BYTES_MAX: usize = 16 << 20;
@@ -25,7 +25,7 @@ pub(super) type Stream = Box<dyn BufRead + Send>;
 
 /// The place of a column of a row group in a file, its compression, and its largest levels.
 pub(super) struct Chunk {
-    pub(super) file: File,
+    pub(super) source: Source,
     pub(super) start: u64,
     pub(super) bytes: u64,
     pub(super) compression: Compression,
@@ -79,10 +79,8 @@ impl Pages {
     pub(super) fn next(&mut self) -> io::Result<Option<Page>> {
         let end = self.chunk.start.saturating_add(self.chunk.bytes);
         while self.next < end {
-            let mut file = self.chunk.file.try_clone()?;
-            file.seek(SeekFrom::Start(self.next))?;
-            // Clones of a file share its offset, so each page has a separate reader with a separate offset.
-            let mut input = At { file, at: self.next, end, buffer: Vec::new(), used: 0, fill: HEADER_BYTES };
+            let source = self.chunk.source.clone();
+            let mut input = At { source, at: self.next, end, buffer: Vec::new(), used: 0, fill: HEADER_BYTES };
             let header = Header::read(&mut input)?;
             let bytes = u64::try_from(header.compressed).map_err(|_| broken("a page has no length"))?;
             let body = input.offset();
@@ -148,7 +146,7 @@ fn decompressed(compression: Compression, input: At) -> io::Result<Stream> {
 
 /// The bytes of a file from one offset to another.
 struct At {
-    file: File,
+    source: Source,
     /// The offset in the file after the bytes in the buffer.
     at: u64,
     end: u64,
@@ -169,11 +167,9 @@ impl BufRead for At {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         if self.used == self.buffer.len() {
             let wanted = self.end.saturating_sub(self.at).min(self.fill);
-            self.fill = BUFFER_BYTES as u64;
-            self.buffer.clear();
+            self.fill = self.source.step();
             self.used = 0;
-            self.file.seek(SeekFrom::Start(self.at))?;
-            (&self.file).take(wanted).read_to_end(&mut self.buffer)?;
+            self.source.read_into(&mut self.buffer, self.at..self.at + wanted)?;
             self.at += self.buffer.len() as u64;
         }
         // The buffer may hold bytes of the next page.

@@ -24,7 +24,7 @@ pub(super) fn reading<T>(path: &Path, body: &Body, read: impl FnOnce(Reading) ->
             let len = file.metadata().map_err(Error::io(path))?.len();
             Source::File { file, len }
         }
-        #[cfg(feature = "s3")]
+        #[cfg(feature = "remote")]
         Body::Fetched(bytes) => Source::Fetched(bytes.clone()),
     };
     let refused = Refused::default();
@@ -43,7 +43,7 @@ enum Source {
         file: File,
         len: u64,
     },
-    #[cfg(feature = "s3")]
+    #[cfg(feature = "remote")]
     Fetched(Bytes),
 }
 
@@ -51,7 +51,7 @@ impl Length for Reading {
     fn len(&self) -> u64 {
         match &self.source {
             Source::File { len, .. } => *len,
-            #[cfg(feature = "s3")]
+            #[cfg(feature = "remote")]
             Source::Fetched(bytes) => bytes.len() as u64,
         }
     }
@@ -66,7 +66,7 @@ impl ChunkReader for Reading {
                 let reader = at(file, start).map_err(|error| self.refused.keep(error))?;
                 Ok(Box::new(BufReader::new(Kept { reader, refused: self.refused.clone() })))
             }
-            #[cfg(feature = "s3")]
+            #[cfg(feature = "remote")]
             Source::Fetched(bytes) => Ok(Box::new(bytes.get_read(start)?)),
         }
     }
@@ -83,7 +83,7 @@ impl ChunkReader for Reading {
                     }
                 }
             }
-            #[cfg(feature = "s3")]
+            #[cfg(feature = "remote")]
             Source::Fetched(bytes) => bytes.get_bytes(start, length),
         }
     }

@@ -213,7 +213,7 @@ mod tests {
         let bucket = Bucket::in_memory();
         let lease = held(bucket.lease(7).unwrap()).unwrap();
         let end = async { drop(lease) };
-        Builder::new_current_thread().build().unwrap().block_on(end);
+        tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(end);
         let start = std::time::Instant::now();
         while bucket.is_leased(7).unwrap() {
             assert!(start.elapsed() < Duration::from_secs(60), "it was never removed");

@@ -1,0 +1,92 @@
+//! What a program without the feature `client` says when it is asked for a file of another machine.
+
+use std::convert::Infallible;
+use std::io::{self, ErrorKind, Read};
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::{Address, Failure};
+
+fn refused<T>() -> io::Result<T> {
+    let text = "this program reads only files of this machine; build it with `cargo install --path jobs --features \
+                remote`, or download the file and give - as the input: curl -s URL | webstrata build --out STORE -";
+    Err(Failure::error(ErrorKind::Unsupported, text.to_owned()))
+}
+
+/// A file on another machine, of which this program has none.
+#[derive(Debug)]
+pub struct Object(Infallible);
+
+/// A reader of an [`Object`].
+pub struct Reader(Infallible);
+
+impl Object {
+    /// Refuses.
+    ///
+    /// # Errors
+    /// Always: the program was built without the feature `client`.
+    pub fn open(_: &Address) -> io::Result<Self> {
+        refused()
+    }
+
+    /// Refuses.
+    ///
+    /// # Errors
+    /// Always: the program was built without the feature `client`.
+    pub fn known(_: &Address, _: u64, _: &str, _: bool) -> io::Result<Self> {
+        refused()
+    }
+
+    /// Cannot be called.
+    pub fn bytes(&self) -> u64 {
+        match self.0 {}
+    }
+
+    /// Cannot be called.
+    pub fn version(&self) -> &str {
+        match self.0 {}
+    }
+
+    /// Cannot be called.
+    pub fn has_ranges(&self) -> bool {
+        match self.0 {}
+    }
+
+    /// Cannot be called.
+    ///
+    /// # Errors
+    /// None.
+    pub fn read_at(&self, _: &mut [u8], _: u64) -> io::Result<usize> {
+        match self.0 {}
+    }
+
+    /// Cannot be called.
+    ///
+    /// # Errors
+    /// None.
+    pub fn reader(self: &Arc<Self>, _: Range<u64>) -> io::Result<Reader> {
+        match self.0 {}
+    }
+}
+
+impl Read for Reader {
+    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+        match self.0 {}
+    }
+}
+
+/// Refuses.
+///
+/// # Errors
+/// Always: the program was built without the feature `client`.
+pub fn list(_: &Address) -> io::Result<Option<Vec<Address>>> {
+    refused()
+}
+
+/// Refuses.
+///
+/// # Errors
+/// Always: the program was built without the feature `client`.
+pub fn open_all(_: &[Address]) -> io::Result<Vec<io::Result<Object>>> {
+    refused()
+}

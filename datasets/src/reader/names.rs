@@ -1,0 +1,65 @@
+//! Reads the names of inputs from a file: one a line, as Common Crawl lists the files of a crawl (`warc.paths.gz`).
+
+use std::fs::File;
+use std::io::{BufRead, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use webstrata_remote::{Address, Object};
+
+use crate::Error;
+use crate::files::compressed::{Lines, Notes, Text};
+use crate::reader::listing::{STDIN, without_secrets};
+
+/// The names of inputs in a file, one a line, without empty lines. The file is plain, or compressed with gzip or zstd;
+/// it is on this or another machine, or `-` is standard input.
+///
+/// Each name that is no address comes after `prefix` and one `/`, unless the prefix is empty.
+///
+/// ```
+/// use webstrata_datasets::names_in;
+///
+/// let dir = tempfile::tempdir()?;
+/// let list = dir.path().join("warc.paths");
+/// std::fs::write(&list, "crawl-data/a.warc.gz\n\ns3://other/b.warc.gz\n")?;
+/// let names = names_in(&list, "https://data.example.org/")?;
+/// let names: Vec<_> = names.iter().filter_map(|name| name.to_str()).collect();
+/// assert_eq!(names, ["https://data.example.org/crawl-data/a.warc.gz", "s3://other/b.warc.gz"]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// The file cannot be read or decompressed, or has a line that is not UTF-8.
+pub fn names_in(list: &Path, prefix: &str) -> Result<Vec<PathBuf>, Error> {
+    let shown = without_secrets(list);
+    let io = |error| Error::io(&shown, error);
+    let source: Box<dyn Read + Send> = match list.to_str().and_then(Address::of) {
+        Some(address) => {
+            let object = Arc::new(Object::open(&address).map_err(io)?);
+            Box::new(object.reader(0..object.bytes()).map_err(io)?)
+        }
+        None if list.as_os_str() == STDIN => Box::new(std::io::stdin()),
+        None => Box::new(File::open(list).map_err(io)?),
+    };
+    let notes = Notes::default();
+    let text = Text::new(source, Notes::clone(&notes)).map_err(io)?;
+    let mut names = Vec::new();
+    for line in Lines(text).lines() {
+        let line = line.map_err(io)?;
+        let name = line.trim();
+        if name.is_empty() {
+            continue;
+        }
+        let is_whole = prefix.is_empty() || Address::of(name).is_some();
+        names.push(if is_whole {
+            name.into()
+        } else {
+            format!("{}/{}", prefix.trim_end_matches('/'), name.trim_start_matches('/')).into()
+        });
+    }
+    // Half a list would be half a crawl.
+    match notes.lock().ok().and_then(|notes| notes.first()) {
+        Some(note) => Err(Error::BadList { path: shown, offset: note.offset, finding: note.finding }),
+        None => Ok(names),
+    }
+}
