@@ -33,7 +33,7 @@ pub enum Error {
     },
     /// Among the files of a web graph, none has hosts.
     #[error(
-        "no file with the hosts of a web graph (vertices, lines such as 0\tcom.example) in {}: edges name hosts by \
+        "no file with the hosts of a web graph (vertices, lines of an id and a name) in {}: edges name hosts by \
          number, so give the vertices and the edges of one release together",
         listed(paths)
     )]
@@ -43,7 +43,7 @@ pub enum Error {
     },
     /// Among the files of a web graph, none has edges.
     #[error(
-        "no file with the edges of a web graph (lines such as 0\t1) in {}: give the vertices and the edges of one \
+        "no file with the edges of a web graph (lines of two ids) in {}: give the vertices and the edges of one \
          release together",
         listed(paths)
     )]

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// The meaning of a leading `www` in the name of a host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Www {
-    /// Nothing, if the name has more than two labels: `www.example.com` is read as `example.com`.
+    /// Nothing, as long as the name has more than two labels: `www.example.com` is read as `example.com`.
     #[default]
     Fold,
     /// Another host.

@@ -102,6 +102,8 @@ pub enum Finding {
     FoldedEdge,
     /// The number of links that an edge of a web graph stands for. The edge was read.
     EdgeCount,
+    /// A host of a host index that the crawl did not visit.
+    NotCrawled,
     /// A request record.
     Request,
     /// A record about the file: `warcinfo`, or `filedesc` in ARC.
@@ -114,7 +116,7 @@ pub enum Finding {
 
 impl Finding {
     /// All kinds: damage, then whole files, then input that is left out or changed, then input that is skipped.
-    pub const ALL: [Finding; 42] = [
+    pub const ALL: [Finding; 43] = [
         Finding::Truncated,
         Finding::BadCompression,
         Finding::WrongDigest,
@@ -153,6 +155,7 @@ impl Finding {
         Finding::FoldedHost,
         Finding::FoldedEdge,
         Finding::EdgeCount,
+        Finding::NotCrawled,
         Finding::Request,
         Finding::FileInfo,
         Finding::Metadata,
@@ -200,6 +203,7 @@ impl Finding {
             Finding::FoldedHost => "www host folded",
             Finding::FoldedEdge => "link inside a folded host",
             Finding::EdgeCount => "link count not kept",
+            Finding::NotCrawled => "host not crawled",
             Finding::Request => "request record",
             Finding::FileInfo => "warcinfo record",
             Finding::Metadata => "metadata record",

@@ -109,16 +109,21 @@ fn layers(store: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     files.map(|file| (name(&file.path), fs::read(store.join(&file.path)).unwrap())).collect()
 }
 
+/// A host as folding reads it.
+fn folded(host: &str, www: Www) -> String {
+    let mut host = host;
+    while let Some(rest) = host.strip_prefix("www.").filter(|rest| www == Www::Fold && rest.contains('.')) {
+        host = rest;
+    }
+    host.to_owned()
+}
+
 /// The links of a release with hosts as folding reads them.
 fn meant(graph: &Links, www: Www) -> Links {
-    let read = |host: &str| match host.strip_prefix("www.") {
-        Some(rest) if www == Www::Fold && rest.contains('.') => rest.to_owned(),
-        _ => host.to_owned(),
-    };
     let mut meant = Links::new();
     for (page, links) in graph {
-        let page = read(page);
-        let links = links.iter().map(|link| read(link)).filter(|link| *link != page);
+        let page = folded(page, www);
+        let links = links.iter().map(|link| folded(link, www)).filter(|link| *link != page);
         meant.entry(page.clone()).or_default().extend(links);
     }
     meant.retain(|_, links| !links.is_empty());
@@ -234,10 +239,7 @@ fn twins(graph: &Links, www: Www) -> u64 {
     let meant = meant(graph, www);
     let linked: BTreeSet<&String> = meant.iter().flat_map(|(page, links)| links.iter().chain([page])).collect();
     let all = graph.iter().flat_map(|(page, links)| links.iter().chain([page]));
-    let read = |host: &String| match host.strip_prefix("www.") {
-        Some(rest) if www == Www::Fold && rest.contains('.') => rest.to_owned(),
-        _ => host.clone(),
-    };
+    let read = |host: &String| folded(host, www);
     all.map(read).filter(|host| !linked.contains(host)).collect::<BTreeSet<_>>().len() as u64
 }
 

@@ -14,9 +14,9 @@
 //! time is the first second of the time of the release. A host to which edges lead and from which none leads is only a
 //! link: the release does not say whether anybody looked for its links. A host without edges is counted and left out.
 //!
-//! Until November 2025, Common Crawl left out a leading `www` of a name with more than two labels. With [`crate::Www::Fold`],
-//! later releases are read in the same way, so that no host seems to appear in that month. The two hosts are then one
-//! page, and edges between them are counted and left out. Domain graphs have no such hosts and are never folded.
+//! Until November 2025, Common Crawl left out a leading `www` of a name with more than two labels. With `Www::Fold`,
+//! all releases are read in this way, so that no host seems to appear in that month. The two hosts are then one page,
+//! and edges between them are counted and left out. Domain graphs have no such hosts and are never folded.
 //!
 //! Each file with edges is an input, so that many workers read a release. They share the hosts ([`vertices`]), which
 //! the first reader loads. Damage: lines of another form, names that no host has, ids out of order, edges with ids that

@@ -6,6 +6,7 @@
 //! | `crawl_date`, `src`, `dest` | a link; consecutive rows of one source and date are one capture | `webgraph` |
 //! | `crawl_date`, `source`, `target` | the same | `webgraph` |
 //! | `s`, `t` | a link between two hosts, in a table with one time for all | `host_links` |
+//! | `surt_host_name`, `fetch_200` and others | a host in a crawl, with its fetches by result | `host_index` |
 //!
 //! The optional columns of a capture mean what the fields of JSON lines mean ([`crate::formats::jsonl`]): `links` (list
 //! of strings), `status` (integer), `digest`, `redirect` (strings), `revisit` (struct of `profile`,
@@ -27,6 +28,7 @@
 mod captures;
 mod cells;
 mod column;
+mod host_index;
 mod host_links;
 mod numbers;
 mod pages;
@@ -129,6 +131,15 @@ pub(crate) fn open(
             let roots = [source, target];
             let opened = host_links::HostLinks::new(columns, roots, dated);
             (opened.map(|own| Box::new(own) as Box<dyn CaptureReader>), roots.to_vec())
+        }
+        _ if let Some(host) = index_of(host_index::HOST)
+            && index_of(host_index::FETCHES[0].0).is_some() =>
+        {
+            let crawl = index_of("crawl");
+            let opened = host_index::HostIndex::new(columns, host, crawl);
+            let fetches = host_index::FETCHES.iter().filter_map(|&(name, _)| index_of(name));
+            let roots = [host].into_iter().chain(crawl).chain(fetches).collect();
+            (opened.map(|own| Box::new(own) as Box<dyn CaptureReader>), roots)
         }
         // Each row group is an input, and the file is reported once.
         _ if row_group > 0 => return Ok(Box::new(Broken { path: path.to_owned(), report: None })),

@@ -139,7 +139,7 @@ pub(super) fn add_parts(input: Input, source: &Source, inputs: &mut Vec<Input>) 
 }
 
 /// The metadata of the file at a path; `None` if there is no file. A pattern may be a name that no file can have.
-fn look(path: &Path) -> Result<Option<Metadata>, Error> {
+pub(super) fn look(path: &Path) -> Result<Option<Metadata>, Error> {
     /// The error codes of links that lead in circles, on Linux and on macOS.
     const CIRCLE: [i32; 2] = [40, 62];
     match std::fs::metadata(path) {

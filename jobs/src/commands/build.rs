@@ -189,8 +189,8 @@ pub(crate) fn note_folded(tally: &Tally) {
     let folded = tally.of(Finding::FoldedHost);
     if folded > 0 {
         ask::note(&format!(
-            "{} with a leading www were read without it, as in releases before November 2025; --www keep keeps such \
-             hosts apart, in another store",
+            "{} folded: a leading www is left out, as in releases before November 2025; --www keep keeps such hosts \
+             apart, in another store",
             counted(folded, "host")
         ));
     }

@@ -7,9 +7,16 @@ use crate::{Finding, Www};
 const LABEL: &str = ".www";
 
 /// A reversed name without the `www` that folding leaves out, if folding changes the name: its last label is `www`, and
-/// it has more than two.
+/// it has more than two. Folding a folded name changes nothing, so that releases which Common Crawl has folded are read
+/// like others.
 pub(crate) fn folded(name: &str, www: Www) -> Option<&str> {
-    name.strip_suffix(LABEL).filter(|rest| www == Www::Fold && rest.contains('.'))
+    let shorter = |name: &str| name.strip_suffix(LABEL).filter(|rest| rest.contains('.')).map(str::len);
+    let first = shorter(name).filter(|_| www == Www::Fold)?;
+    let mut end = first;
+    while let Some(next) = shorter(&name[..end]) {
+        end = next;
+    }
+    Some(&name[..end])
 }
 
 /// The text of a name.
@@ -28,10 +35,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_folded_as_common_crawl_did() {
+    fn names_are_folded_until_nothing_is_left_to_fold() {
         for (name, short) in [
             ("com.example.www", Some("com.example")),
-            ("com.example.www.www", Some("com.example.www")),
+            ("com.example.www.www", Some("com.example")),
+            ("com.www.www", Some("com.www")),
             ("com.www", None),
             ("com.example.wwww", None),
             ("com.example", None),

@@ -201,16 +201,8 @@ impl Hosts {
         let short = names::folded(name, self.www).filter(|_| hosts.is_none());
         tally.count_many(Finding::FoldedHost, u64::from(short.is_some()));
         let read = short.unwrap_or(name);
-        let key = match self.folding.key_of(read.len()) {
-            Some(key) => key,
-            None => {
-                let key = self.urls.push(&reversed(read));
-                if short.is_none() {
-                    self.folding.push(key);
-                }
-                key
-            }
-        };
+        let Hosts { folding, urls, .. } = self;
+        let key = folding.key(read.len(), || urls.push(&reversed(read)));
         let place = self.runs.places - 1;
         if self.keys.is_none() && key != place {
             self.keys = Some((0..place).collect());
@@ -242,15 +234,17 @@ impl Folding {
         self.name.push_str(name);
     }
 
-    /// The key of the host that has the first `length` bytes of the name at hand as its name.
-    fn key_of(&self, length: usize) -> Option<u64> {
-        let at = self.beginnings.binary_search_by_key(&length, |&(length, _)| length).ok()?;
-        Some(self.beginnings[at].1)
-    }
-
-    /// Adds the host of the name at hand.
-    fn push(&mut self, key: u64) {
-        self.beginnings.push((self.name.len(), key));
+    /// The key of the host that has the first `length` bytes of the name at hand as its name. `add` makes the key of a
+    /// new host.
+    fn key(&mut self, length: usize, add: impl FnOnce() -> u64) -> u64 {
+        match self.beginnings.binary_search_by_key(&length, |&(length, _)| length) {
+            Ok(at) => self.beginnings[at].1,
+            Err(at) => {
+                let key = add();
+                self.beginnings.insert(at, (length, key));
+                key
+            }
+        }
     }
 }
 
