@@ -25,7 +25,7 @@ use crate::stages::state::BuildState;
 use crate::stages::uids::uids;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use timely::worker::Worker;
 use webstrata_datasets::{

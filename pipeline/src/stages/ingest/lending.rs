@@ -30,7 +30,6 @@ use crate::row::share;
 use crate::stages::records::short;
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
-use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 use timely::worker::Worker;
