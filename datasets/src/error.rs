@@ -22,7 +22,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// A list of inputs is damaged.
-    #[error("{} {offset}: {}; get the list again: a part of it would be a part of the crawl", path.display(), finding.name())]
+    #[error("{} {offset}: {}; half a list would be half a crawl; get it again", path.display(), finding.name())]
     BadList {
         /// The list.
         path: PathBuf,

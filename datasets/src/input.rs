@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use crate::files::place::Place;
+use crate::files::zip::Member;
 use crate::generate::{GenerateOptions, Share};
 use crate::release::GraphPart;
 
@@ -79,25 +80,6 @@ pub enum InputSplit {
     Graph(GraphPart),
     /// Some hosts of a generated crawl, which has no file.
     Generated(Share),
-}
-
-/// A member of a ZIP archive: where its bytes lie in the file, and what they must be.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Member {
-    /// The name in the archive, `archive/data.warc.gz`; in a WACZ in a WACZ, `inner.wacz!archive/data.warc.gz`.
-    pub name: String,
-    /// The offset of the stored bytes in the file.
-    pub offset: u64,
-    /// The number of stored bytes.
-    pub stored_bytes: u64,
-    /// Whether the stored bytes are deflated.
-    pub is_deflated: bool,
-    /// The number of bytes, inflated.
-    pub bytes: u64,
-    /// The CRC-32 of the bytes, inflated.
-    pub crc32: u32,
-    /// The SHA-256 of the bytes, inflated, if the description of the archive gives it.
-    pub sha256: Option<[u8; 32]>,
 }
 
 /// A generated crawl as inputs that can be read independently.

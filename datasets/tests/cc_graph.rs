@@ -207,11 +207,11 @@ fn links_between_names_are_a_release() {
     let mut writer = parquet::arrow::ArrowWriter::try_new(file, batch.schema(), None).unwrap();
     writer.write(&batch).unwrap();
     writer.close().unwrap();
-    let (captures, tally) = read_paths(&[path.clone()], Www::Fold);
+    let (captures, tally) = read_paths(std::slice::from_ref(&path), Www::Fold);
     assert_eq!(captures, [page("example.com", &["example.org"]), page("example.org", &["www.com"])]);
     let expected = [(Finding::BadRow, 1), (Finding::BadHost, 1), (Finding::FoldedHost, 2), (Finding::FoldedEdge, 2)];
     assert_eq!(counts(&tally), expected);
-    let (captures, _) = read_paths(&[path.clone()], Www::Keep);
+    let (captures, _) = read_paths(std::slice::from_ref(&path), Www::Keep);
     assert_eq!(captures[0], page("example.com", &["www.example.com", "example.org"]));
     let (mut capture, mut tally) = (Capture::default(), Tally::default());
     let input = &inputs(&[path]).unwrap()[0];

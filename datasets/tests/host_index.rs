@@ -1,5 +1,8 @@
 //! Host indexes of Common Crawl: the hosts of a crawl as captures with statuses and unknown links.
 
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
+#[cfg(test)]
 mod reading;
 
 use std::path::Path;

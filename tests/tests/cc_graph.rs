@@ -25,6 +25,9 @@ const RELEASES: [&str; 3] = ["2024-05", "2024-08", "2024-11"];
 /// The links of each host that has some.
 type Links = BTreeMap<String, BTreeSet<String>>;
 
+/// The two columns of a table.
+type Pairs = Vec<(String, String)>;
+
 fn time(month: &str) -> i64 {
     parse_time(month, false).unwrap()
 }
@@ -160,7 +163,7 @@ fn graph_options(store: &Path, out: &Path, month: &str, fold: Fold) -> ExportOpt
 }
 
 /// Reads an export as plain text: the names of the vertices with their other columns, and the edges by name.
-fn read(directory: &Path) -> (Vec<(String, String)>, Vec<(String, String)>) {
+fn read(directory: &Path) -> (Pairs, Pairs) {
     let text = |name: &str| {
         let mut text = String::new();
         MultiGzDecoder::new(File::open(directory.join(name)).unwrap()).read_to_string(&mut text).unwrap();
@@ -208,7 +211,7 @@ fn releases_and_stores_become_each_other() {
             assert!(tally.named().any(|(_, url)| url == "http://lone.example.net/"));
         }
         let expected = layers(&path("store"));
-        assert_eq!(Store::open(&path("store")).unwrap().manifest().counts.captures, pages);
+        assert_eq!(Store::open(path("store")).unwrap().manifest().counts.captures, pages);
 
         let of_releases: Vec<_> = graphs.iter().map(|(month, graph)| (*month, meant(graph, www))).collect();
         json_lines(&path("captures.jsonl"), &of_releases);
@@ -252,7 +255,7 @@ fn check_bv(store: &Path, basename: &Path, month: &str, links: &BTreeSet<(&str, 
     let urls = fs::read_to_string(basename.with_extension("urls")).unwrap();
     let urls: Vec<&str> = urls.lines().map(|url| url.trim_start_matches("http://").trim_end_matches('/')).collect();
     let graph = BvGraph::with_basename(basename).load().unwrap();
-    let arcs = (0..graph.num_nodes()).flat_map(|node| graph.successors(node).into_iter().map(move |link| (node, link)));
+    let arcs = (0..graph.num_nodes()).flat_map(|node| graph.successors(node).map(move |link| (node, link)));
     assert_eq!(arcs.map(|(page, link)| (urls[page], urls[link])).collect::<BTreeSet<_>>(), *links);
 }
 

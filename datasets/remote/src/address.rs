@@ -26,7 +26,7 @@ pub struct Address {
 const S3: &str = "s3://";
 
 impl Address {
-    /// The address that a text is; `None` if the text is no URL with the scheme `s3`, `http` or `https`.
+    /// The address that a text is; `None` for a path, and for a URL with another scheme than `s3`, `http` and `https`.
     pub fn of(text: &str) -> Option<Self> {
         let (scheme, rest) = text.split_once("://")?;
         let scheme = scheme.to_ascii_lowercase();

@@ -1,4 +1,4 @@
-//! The difference between what failed and what is damaged.
+//! Failures to read, apart from damage in the bytes that were read.
 
 use std::io::{self, ErrorKind};
 use std::sync::Arc;

@@ -10,8 +10,8 @@
 //!
 //! Requests that fail are repeated: after answers 429 and 5xx, broken connections, bodies that are too short, silent
 //! servers, and answers with another range than the one that was asked for. A repeated request asks for the same
-//! range. An object that changes while it is read is an error. What cannot be repaired is a [`Failure`], which is never
-//! taken for damage of a file ([`is_failure`]).
+//! range. An object that changes while it is read is an error. A request that fails for good is a [`Failure`], which is
+//! never taken for damage of a file ([`is_failure`]).
 //!
 //! Secrets: the query and the user of an HTTP address never occur in names, messages or provenance ([`Address`]).
 //!

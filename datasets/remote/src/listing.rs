@@ -15,8 +15,8 @@ const WILD: [char; 3] = ['*', '?', '['];
 const MATCHING: MatchOptions =
     MatchOptions { case_sensitive: true, require_literal_separator: true, require_literal_leading_dot: true };
 
-/// The addresses of the objects that an address means, sorted. For a prefix that ends with `/` and for a whole bucket,
-/// these are all objects below whose names do not begin with a point; for a pattern, all objects that match. `None` if
+/// The addresses of the objects that an address means, sorted. A prefix that ends with `/` and a whole bucket mean all
+/// objects below, except those with a name that begins with a point. A pattern means all objects that match. `None` if
 /// the address means one object.
 ///
 /// # Errors

@@ -16,7 +16,7 @@ use object_store::{Error as StoreError, GetOptions, GetRange, GetResult, ObjectM
 
 use crate::{Address, Failure, Reader, runtime, servers};
 
-/// The bytes of the first request, which show what the file is. There may be hundreds of thousands of files.
+/// The bytes of the first request, which show the format. There may be hundreds of thousands of files.
 const HEAD_BYTES: u64 = 1 << 10;
 /// The bytes that one request at a single place reads.
 const BLOCK_BYTES: u64 = 64 << 10;
@@ -36,7 +36,7 @@ pub struct Object {
     server: Arc<dyn ObjectStore>,
     key: Key,
     bytes: u64,
-    /// What changes with the contents; empty if the server does not tell.
+    /// A text that changes with the contents; empty if the server does not tell.
     version: String,
     /// Whether the server answers requests for ranges.
     has_ranges: bool,
@@ -55,12 +55,12 @@ impl Object {
     /// Asks the server for the first bytes of a file. Cost: one request.
     ///
     /// # Errors
-    /// There is no such file, or the server does not give it, after many attempts.
+    /// The file is missing, or the server does not give it, after many attempts.
     pub fn open(address: &Address) -> io::Result<Self> {
         runtime()?.block_on(Self::asked(address))
     }
 
-    /// An object whose properties are known from an earlier [`Object::open`]. This call sends no request.
+    /// An object with the properties that an earlier [`Object::open`] found. This call sends no request.
     ///
     /// # Errors
     /// The environment does not configure a server.
@@ -201,7 +201,7 @@ impl Object {
         self.server.get_opts(&self.key, options).await.map_err(|error| self.unanswered(&error))
     }
 
-    /// The body of an answer, which must have so many bytes.
+    /// The body of an answer, which must have this number of bytes.
     async fn collect(&self, got: GetResult, bytes: u64) -> Result<Bytes, Unanswered> {
         let mut body = BytesMut::with_capacity(usize::try_from(bytes).unwrap_or(0));
         let mut parts = got.into_stream();
@@ -215,7 +215,7 @@ impl Object {
         Err(Unanswered::ForNow(self.failure(ErrorKind::UnexpectedEof, &text)))
     }
 
-    /// Compares the properties of an answer with those of the opened object.
+    /// Compares the properties of an answer with the properties of the opened object.
     fn compare(&self, meta: &ObjectMeta) -> Result<(), Unanswered> {
         if meta.size == self.bytes && (self.version.is_empty() || version(meta) == self.version) {
             return Ok(());
@@ -243,7 +243,7 @@ impl Object {
         }
     }
 
-    /// What an error of the library means.
+    /// Turns an error of the library into a failure with an advice.
     fn unanswered(&self, error: &StoreError) -> Unanswered {
         let help = self.address.bucket_and_key().map_or("", |_| {
             "; AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY give a name, AWS_SKIP_SIGNATURE=true asks for a public file"
@@ -289,7 +289,7 @@ fn fill(buffer: &mut [u8], at: u64, bytes: &[u8]) {
     buffer[at..at + bytes.len()].copy_from_slice(bytes);
 }
 
-/// The last cause of an error: what a person wants to read.
+/// The last cause of an error, which people understand.
 fn reason(error: &StoreError) -> String {
     causes(error).last().map_or_else(|| error.to_string(), ToString::to_string)
 }

@@ -33,7 +33,7 @@ pub struct Reader {
 
 enum Source {
     Ranges {
-        /// What was not asked for yet.
+        /// The bytes that were not asked for yet.
         rest: Range<u64>,
         coming: VecDeque<Part>,
     },

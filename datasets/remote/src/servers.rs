@@ -58,7 +58,7 @@ pub(crate) fn server_of(address: &Address) -> io::Result<(Arc<dyn ObjectStore>, 
             .map_err(|_| invalid("its key has empty names, \".\", \"..\" or control characters".to_owned()))?;
         return Ok((bucket(name)?, key));
     }
-    // The whole address is the base, so that its text reaches the server as it is.
+    // The whole address is the base, so that its text reaches the server unchanged.
     let options = ClientOptions::new().with_allow_http(true);
     let server = HttpBuilder::new().with_url(address.full()).with_client_options(options);
     let server = server.with_http_connector(Connections).build();

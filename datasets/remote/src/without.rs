@@ -1,4 +1,4 @@
-//! What a program without the feature `client` says when it is asked for a file of another machine.
+//! The same names without the feature `client`: each request for a file of another machine is refused.
 
 use std::convert::Infallible;
 use std::io::{self, ErrorKind, Read};
@@ -13,7 +13,7 @@ fn refused<T>() -> io::Result<T> {
     Err(Failure::error(ErrorKind::Unsupported, text.to_owned()))
 }
 
-/// A file on another machine, of which this program has none.
+/// A file on another machine. This program has none.
 #[derive(Debug)]
 pub struct Object(Infallible);
 

@@ -28,7 +28,6 @@ use webstrata_remote::is_failure;
 use crate::Finding;
 use crate::files::compressed::{Note, Notes};
 use crate::files::source::Source;
-use crate::input::Member;
 
 /// The first bytes of a member, and of most archives.
 pub(crate) const LOCAL_HEADER: &[u8] = b"PK\x03\x04";
@@ -38,6 +37,25 @@ const END_BYTES_MAX: u64 = 22 + u16::MAX as u64;
 const END_TRIES_MAX: usize = 8;
 /// The number of bytes before the archive that must not hold a member.
 const PREFIX_BYTES: usize = 64 << 10;
+
+/// A member of a ZIP archive: where its bytes lie in the file, and what they must be.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Member {
+    /// The name in the archive, `archive/data.warc.gz`; in a WACZ in a WACZ, `inner.wacz!archive/data.warc.gz`.
+    pub name: String,
+    /// The offset of the stored bytes in the file.
+    pub offset: u64,
+    /// The number of stored bytes.
+    pub stored_bytes: u64,
+    /// Whether the stored bytes are deflated.
+    pub is_deflated: bool,
+    /// The number of bytes, inflated.
+    pub bytes: u64,
+    /// The CRC-32 of the bytes, inflated.
+    pub crc32: u32,
+    /// The SHA-256 of the bytes, inflated, if the description of the archive gives it.
+    pub sha256: Option<[u8; 32]>,
+}
 
 /// Whether the end record of an archive may be at the end of a file.
 pub(crate) fn ends_like_one(source: &Source) -> io::Result<bool> {

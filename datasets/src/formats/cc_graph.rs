@@ -1,9 +1,9 @@
 //! Releases of Common Crawl's host and domain graphs: hosts with ids, and edges between ids.
 //!
 //! ```text
-//! 0    com.example.www            vertices: id, name with its labels reversed; in domain graphs, the number of hosts
-//! 0    1                          edges: from, to; in some graphs, the number of links
-//! #harmonicc_pos    #harmonicc_val   ranks: not read
+//! 0  com.example.www                 vertices: id, name with reversed labels; in domain graphs, the number of hosts
+//! 0  1                               edges: from, to; in some graphs, the number of links
+//! #harmonicc_pos  #harmonicc_val     ranks: not read
 //! ```
 //!
 //! Columns are separated by tabs. Ids belong to one release. They rise from line to line, and from part to part, if a

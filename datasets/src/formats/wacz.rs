@@ -29,8 +29,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::files::source::Source;
-use crate::files::zip::{Archive, Section, Unread};
-use crate::input::Member;
+use crate::files::zip::{Archive, Member, Section, Unread};
 use crate::{Capture, CaptureReader, Error, Finding, Tally};
 
 /// The number of archives in each other that are read.

@@ -28,7 +28,7 @@ pub(crate) enum Format {
     Cdxj,
     /// A crawl log of Heritrix.
     CrawlLog,
-    /// ZIP or Parquet, whose directory is at the end, with a description.
+    /// ZIP or Parquet, which have their directories at the end, with a description.
     Container(&'static str),
     /// A file that is not read: how it counts, and a description.
     NotRead(Finding, &'static str),

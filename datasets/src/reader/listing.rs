@@ -1,4 +1,4 @@
-//! Expands what a user names into inputs: files, directories, patterns, and files on other machines.
+//! Expands the names that a user gives into inputs: files, directories, patterns, and files on other machines.
 
 use std::collections::BTreeSet;
 use std::fs::Metadata;
@@ -24,8 +24,8 @@ use crate::{Error, Finding};
 const OPENED_MAX: usize = 256;
 
 /// Expands files, directories (all files below except hidden files), patterns, addresses of other machines and `-` into
-/// sorted inputs without duplicates. Each row group of a Parquet file is an input, and each crawl file in a WACZ. A WACZ
-/// with damage is an input itself, too, whose reader counts the damage.
+/// sorted inputs without duplicates. Each row group of a Parquet file is an input, and each crawl file in a WACZ. A
+/// WACZ with damage is an input itself, too, whose reader counts the damage.
 ///
 /// An address is `s3://bucket/key`, also with a pattern in the key or a `/` at its end, `http://...` or `https://...`.
 /// Cost: a request for each file on another machine, many at the same time.
@@ -65,7 +65,7 @@ pub fn inputs(paths: &[PathBuf]) -> Result<Vec<Input>, Error> {
     Ok(inputs)
 }
 
-/// The name of an input for people: an address without its secrets, any other path as it is.
+/// The name of an input for people: an address without its secrets, any other path unchanged.
 pub fn without_secrets(path: &Path) -> PathBuf {
     let address = path.to_str().and_then(Address::of);
     address.map_or_else(|| path.to_owned(), |address| address.to_string().into())

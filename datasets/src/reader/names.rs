@@ -13,7 +13,7 @@ use crate::reader::listing::without_secrets;
 /// The names of inputs in a file, one a line, without empty lines. The file is plain, or compressed with gzip or zstd;
 /// it is on this or another machine, or `-` is standard input.
 ///
-/// Each name that is no address comes after `prefix` and one `/`, unless the prefix is empty.
+/// `prefix` and one `/` come before each name except addresses, unless the prefix is empty.
 ///
 /// ```
 /// use webstrata_datasets::names_in;
