@@ -135,7 +135,9 @@ fn a_killed_build_goes_on_and_makes_the_same_bytes() {
     let (mut kills, mut went_on) = (0, 0);
     let wanted = number("WEBSTRATA_KILLS", 6);
     let mut round = 0;
-    while kills < wanted {
+    // Some kills come before the first stage has ended, and then nothing is there to go on with.
+    while kills < wanted || went_on == 0 {
+        assert!(kills < 10 * wanted, "no build went on where another had been killed");
         let name = format!("killed-{round}");
         round += 1;
         // At most twice in a row, so that the build reaches its end.
@@ -161,7 +163,6 @@ fn a_killed_build_goes_on_and_makes_the_same_bytes() {
         went_on += u64::from(said.contains("going on with an unfinished job"));
         setting.is_as_by_one(&name);
     }
-    assert!(went_on > 0, "no build went on where another had been killed");
 }
 
 #[test]
