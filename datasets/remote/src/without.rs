@@ -90,3 +90,23 @@ pub fn list(_: &Address) -> io::Result<Option<Vec<Address>>> {
 pub fn open_all(_: &[Address]) -> io::Result<Vec<io::Result<Object>>> {
     refused()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_the_feature_every_request_is_refused() {
+        let address = Address::of("https://archive.example/a.warc.gz").unwrap();
+        let errors = [
+            Object::open(&address).err(),
+            Object::known(&address, 1, "", true).err(),
+            list(&address).err(),
+            open_all(&[address]).err(),
+        ];
+        for error in errors {
+            let error = error.unwrap();
+            assert!(crate::is_failure(&error) && error.to_string().contains("--features remote"), "{error}");
+        }
+    }
+}
