@@ -103,8 +103,9 @@ impl From<webstrata_layers::Error> for Error {
 }
 
 /// The formats of inputs.
-const FORMATS: &str = "Webstrata reads WARC, ARC, WAT, links files, JSON lines, capture Parquet, \
-    Archives Unleashed tables, LGA, CDX, CDXJ and crawl logs, uncompressed or compressed with gzip or zstd";
+const FORMATS: &str = "Webstrata reads WARC, ARC, WAT, WACZ, links files, JSON lines, capture Parquet, \
+    Archives Unleashed tables, LGA, CDX, CDXJ, crawl logs and Common Crawl's web graphs and host index, \
+    uncompressed or compressed with gzip or zstd";
 /// The maximum number of paths and of inputs that a message names.
 const NAMED: usize = 3;
 
