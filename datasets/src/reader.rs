@@ -141,9 +141,12 @@ fn open_part(
         InputSplit::Member(member) => return open_member(input, member, source, kinds, count, digest),
         InputSplit::RowGroup(group) => tables::open(path, source, *group, kinds.redirects, None, &digest)?,
         InputSplit::Archive => Package::open(source.clone()).map_err(|error| Error::io(path, error))?.into_reader(path),
-        InputSplit::Whole | InputSplit::Graph(_) | InputSplit::Generated(_) => {
-            Box::new(NotRead { path: path.to_owned(), report: None })
+        InputSplit::Whole => {
+            let bytes = source.reader(0..source.bytes()).map_err(|error| Error::io(path, error))?;
+            read(bytes, Notes::default(), path, kinds, None)?
         }
+        // These are no parts of a file with ranges.
+        InputSplit::Graph(_) | InputSplit::Generated(_) => Box::new(NotRead { path: path.to_owned(), report: None }),
     };
     Ok(Box::new(Counted { reader, _count: count }))
 }

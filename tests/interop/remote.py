@@ -9,7 +9,7 @@ bucket (WARC, WACZ, JSON lines, Parquet, CDX, plain and compressed, an empty one
   1. builds from the directory, from s3:// (each object, a prefix, a pattern), over HTTP, from lists of names, and from
      a server without ranges: the same bytes in all layers, and the same findings
   2. the same with a proxy between that spoils answers in ten ways, each at least once: the same bytes
-  3. reads a WACZ of which most is no crawl file: few bytes more than the crawl file come over the network
+  3. reads a WACZ of which most is no crawl file, and a web graph: few bytes more than needed come over the network
   4. kills builds at random places, and gives the same commands again: the same bytes, and nothing left over
   5. asks for files, buckets and servers that are not there, with wrong credentials, and for a file that changes while
      it is read: each is said in one line, with the address and without secrets
@@ -112,6 +112,9 @@ class Bench:
             for number in range(2000):
                 cdx.write(f"org,example)/{number} 2006010100{number % 3600 // 60:02}{number % 60:02} "
                           f"http://example.org/{number} text/html 200 - - - - - x.warc.gz\n")
+        # A name may have the letters of a pattern.
+        with open(os.path.join(self.crawl, "k[l].jsonl"), "w", encoding="ascii") as lines:
+            lines.write('{"url":"http://k.example/","ts":"2006","links":[]}\n')
         open(os.path.join(self.crawl, "empty.warc.gz"), "wb").close()
         with open(os.path.join(self.crawl, "cut.warc.gz"), "wb") as cut:
             with open(os.path.join(self.crawl, "a.warc.gz"), "rb") as whole:
@@ -179,6 +182,8 @@ def faults(bench, expected, seed):
                 proxy.clear()
                 proxy.spoil = lambda request: fault if chance.random() < 0.2 or request.number in (0, 7, 8) else None
                 words = bench.addresses(scheme, proxy.url)
+                # The list of the bucket is spoiled, too.
+                words += [f"s3://{BUCKET}/crawls/"] if scheme == "s3" else []
                 got = bench.build(*words, url=proxy.url)[0]
                 require(got == expected, f"{scheme}, {fault} ({FAULTS[fault]}): other bytes")
         for fault in FAULTS:
@@ -196,6 +201,20 @@ def ranges(bench):
         require(needed < proxy.bytes < needed + (1 << 20), f"{proxy.bytes} bytes for a member of {needed}")
         print(f"3. a WACZ of {whole:,} bytes with a crawl file of {needed:,}: {proxy.bytes:,} bytes in "
               f"{len(proxy.requests)} requests", flush=True)
+        # Each file of a web graph is looked into before it is read.
+        graphs = os.path.join(bench.work, "graphs")
+        bench.run("generate", "uk:occurrences=2000000,months=1", "--as", "cc-graph", "--out", graphs)
+        release = os.path.join(graphs, "2006-05")
+        for name in os.listdir(release):
+            bench.server.s3.upload_file(os.path.join(release, name), BUCKET, f"release/{name}")
+        needed = sum(os.path.getsize(os.path.join(release, name)) for name in os.listdir(release))
+        options = ["--format", "cc-graph", "--time", "2006-05"]
+        expected = bench.build(*options, release)[0]
+        proxy.clear()
+        got = bench.build(*options, f"s3://{BUCKET}/release/", url=proxy.url)[0]
+        require(got == expected, "a web graph: other bytes")
+        require(needed < proxy.bytes < needed + (1 << 19), f"{proxy.bytes} bytes for a web graph of {needed}")
+        print(f"   a web graph of {needed:,} bytes: the same bytes, {proxy.bytes:,} over the network", flush=True)
 
 
 def kills(bench, expected, seed):

@@ -27,6 +27,8 @@ mod listing;
 #[cfg(feature = "client")]
 mod object;
 #[cfg(feature = "client")]
+mod patience;
+#[cfg(feature = "client")]
 mod reader;
 #[cfg(feature = "client")]
 mod servers;

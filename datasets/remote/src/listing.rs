@@ -4,9 +4,10 @@ use std::io::{self, ErrorKind};
 
 use futures_util::TryStreamExt;
 use glob::{MatchOptions, Pattern};
-use object_store::ObjectStore as _;
 use object_store::path::Path as Key;
+use object_store::{Error as StoreError, ObjectStoreExt};
 
+use crate::patience::{Unanswered, patiently};
 use crate::{Address, Failure, bucket, runtime};
 
 /// The letters that begin a pattern.
@@ -17,7 +18,7 @@ const MATCHING: MatchOptions =
 
 /// The addresses of the objects that an address means, sorted. A prefix that ends with `/` and a whole bucket mean all
 /// objects below, except those with a name that begins with a point. A pattern means all objects that match. `None` if
-/// the address means one object.
+/// the address means one object, as does a pattern that is the name of an object.
 ///
 /// # Errors
 /// The server gives no list; the pattern cannot be parsed.
@@ -41,10 +42,22 @@ pub fn list(address: &Address) -> io::Result<Option<Vec<Address>>> {
         None => key[below..].split('/').all(|name| !name.starts_with('.')),
     };
     let server = bucket(name)?;
-    let objects = server.list((!folder.is_empty()).then_some(&prefix)).map_ok(|object| object.location);
-    let keys: Vec<Key> = runtime()?.block_on(objects.try_collect()).map_err(|error| {
-        Failure::error(ErrorKind::Other, format!("the server gives no list of the bucket: {error}"))
-    })?;
+    // As on this machine, a name comes before a pattern.
+    if let (Some(_), Ok(key)) = (&pattern, Key::parse(key)) {
+        let is_there = || async {
+            match server.head(&key).await {
+                Err(StoreError::NotFound { .. }) => Ok(false),
+                found => found.map(|_| true).map_err(|error| Unanswered::of(&error, address)),
+            }
+        };
+        if runtime()?.block_on(patiently(is_there))? {
+            return Ok(None);
+        }
+    }
+    let keys: Vec<Key> = runtime()?.block_on(patiently(|| async {
+        let objects = server.list((!folder.is_empty()).then_some(&prefix)).map_ok(|object| object.location);
+        objects.try_collect().await.map_err(|error| Unanswered::of(&error, address))
+    }))?;
     let mut found: Vec<String> = keys.iter().map(|key| key.as_ref().to_owned()).collect();
     found.retain(|key| is_wanted(key, folder.len()));
     found.sort_unstable();

@@ -1,12 +1,9 @@
 //! A file on another machine.
 
 use std::collections::VecDeque;
-use std::error::Error as _;
 use std::io::{self, ErrorKind};
-use std::iter;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
 use futures_util::stream::{self, BoxStream};
@@ -14,6 +11,7 @@ use futures_util::{StreamExt, TryStreamExt};
 use object_store::path::Path as Key;
 use object_store::{Error as StoreError, GetOptions, GetRange, GetResult, ObjectMeta, ObjectStore};
 
+use crate::patience::{Unanswered, patiently};
 use crate::{Address, Failure, Reader, runtime, servers};
 
 /// The bytes of the first request, which show the format. There may be hundreds of thousands of files.
@@ -24,11 +22,6 @@ const BLOCK_BYTES: u64 = 64 << 10;
 const BLOCKS_KEPT: usize = 16;
 /// The number of objects that are opened at the same time.
 const OPENED_AT_ONCE: usize = 32;
-/// The time until a request that always fails is given up.
-const PATIENCE: Duration = Duration::from_secs(180);
-/// The first pause before a request is repeated. Each further pause is twice as long.
-const PAUSE: Duration = Duration::from_millis(200);
-
 /// A file on another machine that was there when it was opened.
 #[derive(Debug)]
 pub struct Object {
@@ -43,12 +36,6 @@ pub struct Object {
     head: Bytes,
     /// The blocks that were read last at single places, by number, the latest last.
     blocks: Mutex<VecDeque<(u64, Bytes)>>,
-}
-
-/// Why a request has no usable answer, and whether another attempt may have one.
-enum Unanswered {
-    ForGood(io::Error),
-    ForNow(io::Error),
 }
 
 impl Object {
@@ -73,10 +60,10 @@ impl Object {
     async fn asked(address: &Address) -> io::Result<Self> {
         let mut object = Self::known(address, 0, "", true)?;
         // An empty object has no range, and some servers know no ranges.
-        if let Some((head, meta)) = object.patiently(0..HEAD_BYTES, Self::first).await? {
+        if let Some((head, meta)) = patiently(|| object.first(0..HEAD_BYTES)).await? {
             (object.head, object.bytes, object.version) = (head, meta.size, version(&meta));
         } else {
-            let whole = object.patiently(0..0, async |object, _| object.get(None).await).await?;
+            let whole = patiently(|| object.get(None)).await?;
             (object.bytes, object.version) = (whole.meta.size, version(&whole.meta));
             object.has_ranges = object.bytes == 0;
         }
@@ -165,23 +152,24 @@ impl Object {
 
     /// All bytes of a range inside the object.
     pub(crate) async fn fetch(&self, range: Range<u64>) -> io::Result<Bytes> {
-        self.patiently(range, async |object, range| {
-            let got = object.get(Some(range.clone())).await?;
-            object.compare(&got.meta)?;
-            object.collect(got, range.end - range.start).await
-        })
-        .await
+        patiently(|| self.get_part(range.clone())).await
     }
 
     /// The bytes of the whole object, in order. The stream ends with an error if the connection breaks.
     pub(crate) async fn stream(&self) -> io::Result<BoxStream<'static, Result<Bytes, StoreError>>> {
-        let got = self
-            .patiently(0..self.bytes, async |object, _| {
-                let got = object.get(None).await?;
-                object.compare(&got.meta).map(|()| got)
-            })
-            .await?;
-        Ok(got.into_stream())
+        Ok(patiently(|| self.get_same(None)).await?.into_stream())
+    }
+
+    async fn get_part(&self, range: Range<u64>) -> Result<Bytes, Unanswered> {
+        let bytes = range.end - range.start;
+        let got = self.get_same(Some(range)).await?;
+        self.collect(got, bytes).await
+    }
+
+    /// As [`get`](Self::get), of the object that was opened.
+    async fn get_same(&self, range: Option<Range<u64>>) -> Result<GetResult, Unanswered> {
+        let got = self.get(range).await?;
+        self.compare(&got.meta).map(|()| got)
     }
 
     /// The first bytes and the properties of the object; `None` if the server gives no ranges of it.
@@ -190,7 +178,7 @@ impl Object {
         let got = match self.server.get_opts(&self.key, options).await {
             Ok(got) => got,
             Err(error) if has_no_range(&error) => return Ok(None),
-            Err(error) => return Err(self.unanswered(&error)),
+            Err(error) => return Err(Unanswered::of(&error, &self.address)),
         };
         let (meta, bytes) = (got.meta.clone(), got.range.end - got.range.start);
         Ok(Some((self.collect(got, bytes).await?, meta)))
@@ -198,14 +186,14 @@ impl Object {
 
     async fn get(&self, range: Option<Range<u64>>) -> Result<GetResult, Unanswered> {
         let options = GetOptions::new().with_range(range.map(GetRange::Bounded));
-        self.server.get_opts(&self.key, options).await.map_err(|error| self.unanswered(&error))
+        self.server.get_opts(&self.key, options).await.map_err(|error| Unanswered::of(&error, &self.address))
     }
 
     /// The body of an answer, which must have this number of bytes.
     async fn collect(&self, got: GetResult, bytes: u64) -> Result<Bytes, Unanswered> {
         let mut body = BytesMut::with_capacity(usize::try_from(bytes).unwrap_or(0));
         let mut parts = got.into_stream();
-        while let Some(part) = parts.try_next().await.map_err(|error| self.unanswered(&error))? {
+        while let Some(part) = parts.try_next().await.map_err(|error| Unanswered::of(&error, &self.address))? {
             body.extend_from_slice(&part);
         }
         if body.len() as u64 == bytes {
@@ -222,46 +210,6 @@ impl Object {
         }
         let text = "the file changed while it was read; begin again";
         Err(Unanswered::ForGood(self.failure(ErrorKind::InvalidData, text)))
-    }
-
-    /// Repeats a request until it is answered, or the patience ends.
-    async fn patiently<T>(
-        &self,
-        range: Range<u64>,
-        request: impl AsyncFn(&Self, Range<u64>) -> Result<T, Unanswered>,
-    ) -> io::Result<T> {
-        let (begun, mut pause) = (Instant::now(), PAUSE);
-        loop {
-            match request(self, range.clone()).await {
-                Ok(answer) => return Ok(answer),
-                Err(Unanswered::ForNow(_)) if begun.elapsed() + pause < PATIENCE => {
-                    tokio::time::sleep(pause).await;
-                    pause *= 2;
-                }
-                Err(Unanswered::ForNow(error) | Unanswered::ForGood(error)) => return Err(error),
-            }
-        }
-    }
-
-    /// Turns an error of the library into a failure with an advice.
-    fn unanswered(&self, error: &StoreError) -> Unanswered {
-        let help = self.address.bucket_and_key().map_or("", |_| {
-            "; AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY give a name, AWS_SKIP_SIGNATURE=true asks for a public file"
-        });
-        let (kind, text) = match error {
-            StoreError::NotFound { .. } => (ErrorKind::NotFound, "no such file".to_owned()),
-            StoreError::PermissionDenied { .. } => {
-                (ErrorKind::PermissionDenied, format!("the server forbids to read it (403){help}"))
-            }
-            StoreError::Unauthenticated { .. } => {
-                (ErrorKind::PermissionDenied, format!("the server wants to know who reads it (401){help}"))
-            }
-            other => {
-                let text = self.failure(ErrorKind::Other, &reason(other));
-                return if is_lasting(other) { Unanswered::ForGood(text) } else { Unanswered::ForNow(text) };
-            }
-        };
-        Unanswered::ForGood(self.failure(kind, &text))
     }
 
     pub(crate) fn failure(&self, kind: ErrorKind, text: &str) -> io::Error {
@@ -289,24 +237,7 @@ fn fill(buffer: &mut [u8], at: u64, bytes: &[u8]) {
     buffer[at..at + bytes.len()].copy_from_slice(bytes);
 }
 
-/// The last cause of an error, which people understand.
-fn reason(error: &StoreError) -> String {
-    causes(error).last().map_or_else(|| error.to_string(), ToString::to_string)
-}
-
-fn causes(error: &StoreError) -> impl Iterator<Item = &(dyn std::error::Error + 'static)> {
-    iter::successors(error.source(), |&cause| cause.source())
-}
-
 /// Whether the server has refused a range: it gives whole files only, or the object is empty (status 416).
 fn has_no_range(error: &StoreError) -> bool {
     matches!(error, StoreError::NotSupported { .. }) || error.to_string().contains("status code: 416")
-}
-
-/// Whether another attempt has no chance: the server refuses the request (4xx), or cannot be reached. The library has
-/// repeated both as often as it makes sense. Only the text tells the status.
-fn is_lasting(error: &StoreError) -> bool {
-    let text = error.to_string();
-    let is_refused = text.contains("status code: 4") && !["408", "425", "429"].iter().any(|code| text.contains(code));
-    is_refused || causes(error).any(|cause| cause.to_string().contains("(Connect)"))
 }

@@ -38,6 +38,11 @@ impl Object {
     }
 
     /// Cannot be called.
+    pub fn address(&self) -> &Address {
+        match self.0 {}
+    }
+
+    /// Cannot be called.
     pub fn bytes(&self) -> u64 {
         match self.0 {}
     }

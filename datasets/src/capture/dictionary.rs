@@ -81,20 +81,17 @@ pub(crate) struct HostUrls {
 const STRIDE: usize = 16;
 
 impl HostUrls {
-    /// The most bytes of a name.
-    pub(crate) const NAME_BYTES_MAX: usize = 1000;
+    /// The most bytes of a URL.
+    pub(crate) const BYTES_MAX: usize = u16::MAX as usize;
 
-    /// Adds the host with this name, of at most [`Self::NAME_BYTES_MAX`] bytes. Returns its key.
-    pub(crate) fn push(&mut self, name: &str) -> u64 {
+    /// Adds a URL of at most [`Self::BYTES_MAX`] bytes. Returns its key.
+    pub(crate) fn push(&mut self, url: &str) -> u64 {
         let key = self.lengths.len();
         if key.is_multiple_of(STRIDE) {
             self.starts.push(self.text.len());
         }
-        let before = self.text.len();
-        self.text.push_str("http://");
-        self.text.push_str(name);
-        self.text.push('/');
-        self.lengths.push(u16::try_from(self.text.len() - before).unwrap_or(0));
+        self.text.push_str(url);
+        self.lengths.push(u16::try_from(url.len()).unwrap_or(0));
         key as u64
     }
 
@@ -121,7 +118,7 @@ mod tests {
     fn urls_of_hosts_come_back() {
         let names: Vec<String> = (0..100).map(|number| format!("{}.example", "é".repeat(number % 7))).collect();
         let mut urls = HostUrls::default();
-        let keys: Vec<u64> = names.iter().map(|name| urls.push(name)).collect();
+        let keys: Vec<u64> = names.iter().map(|name| urls.push(&format!("http://{name}/"))).collect();
         assert_eq!(keys, (0..100).collect::<Vec<u64>>());
         urls.shrink();
         let dictionary = Dictionary::of_hosts(urls);

@@ -36,7 +36,8 @@ impl Place {
     }
 
     /// A file on another machine.
-    pub(crate) fn of_object(object: &Object, address: &Address) -> Self {
+    pub(crate) fn of_object(object: &Object) -> Self {
+        let address = object.address();
         let (bytes, version, has_ranges) = (object.bytes(), object.version().to_owned(), object.has_ranges());
         let file = RemoteFile { address: address.clone(), bytes, version, has_ranges };
         Place { path: address.to_string().into(), remote: Some(file) }
@@ -68,6 +69,14 @@ impl Place {
             Some(_) => self.source().and_then(|source| source.reader(0..source.bytes())),
             None if self.is_stdin() => Ok(Box::new(io::stdin())),
             None => Ok(Box::new(File::open(&self.path)?)),
+        }
+    }
+
+    /// The first bytes in order, perhaps more. A file on another machine gives no more than these.
+    pub(crate) fn beginning(&self, bytes: u64) -> io::Result<Box<dyn Read + Send>> {
+        match &self.remote {
+            Some(file) if file.has_ranges => self.source()?.reader(0..bytes.min(file.bytes)),
+            _ => self.reader(),
         }
     }
 

@@ -136,9 +136,10 @@ pub(crate) fn open(
             && index_of(host_index::FETCHES[0].0).is_some() =>
         {
             let crawl = index_of("crawl");
-            let opened = host_index::HostIndex::new(columns, host, crawl);
-            let fetches = host_index::FETCHES.iter().filter_map(|&(name, _)| index_of(name));
-            let roots = [host].into_iter().chain(crawl).chain(fetches).collect();
+            let fetches = host_index::FETCHES.iter().filter_map(|&(name, status)| Some((index_of(name)?, status)));
+            let fetches: Vec<(usize, i64)> = fetches.collect();
+            let opened = host_index::HostIndex::new(columns, host, crawl, &fetches);
+            let roots = [host].into_iter().chain(crawl).chain(fetches.into_iter().map(|(root, _)| root)).collect();
             (opened.map(|own| Box::new(own) as Box<dyn CaptureReader>), roots)
         }
         // Each row group is an input, and the file is reported once.

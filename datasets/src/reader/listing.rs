@@ -57,7 +57,7 @@ pub fn inputs(paths: &[PathBuf]) -> Result<Vec<Input>, Error> {
         let opened = open_all(addresses).map_err(|error| Error::io(&path(&addresses[0]), error))?;
         for (address, opened) in addresses.iter().zip(opened) {
             let object = opened.map_err(|error| Error::io(&path(address), error))?;
-            let (place, bytes) = (Place::of_object(&object, address), object.bytes());
+            let (place, bytes) = (Place::of_object(&object), object.bytes());
             let input = Input { place, part: InputSplit::Whole, bytes };
             add_parts(input, &Source::Object(Arc::new(object)), &mut inputs)?;
         }

@@ -33,7 +33,7 @@ pub fn names_in(list: &Path, prefix: &str) -> Result<Vec<PathBuf>, Error> {
     let shown = without_secrets(list);
     let io = |error| Error::io(&shown, error);
     let place = match list.to_str().and_then(Address::of) {
-        Some(address) => Place::of_object(&Object::open(&address).map_err(io)?, &address),
+        Some(address) => Place::of_object(&Object::open(&address).map_err(io)?),
         None => Place::of_path(list),
     };
     let notes = Notes::default();

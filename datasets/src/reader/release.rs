@@ -84,7 +84,9 @@ fn kind_of(place: &Place) -> Result<Option<Kind>, Error> {
         return Ok(Some(Kind::Edges));
     }
     let io = |error| Error::io(&place.path, error);
-    let mut text = Text::new(place.reader().map_err(io)?, Notes::default()).map_err(io)?;
+    // Compressed text is shorter than its text, so that these bytes have the whole head or are all.
+    let bytes = place.beginning(2 * detect::HEAD_BYTES as u64).map_err(io)?;
+    let mut text = Text::new(bytes, Notes::default()).map_err(io)?;
     while text.peek(1).map_err(io)?.is_empty() && text.resume() {}
     let text = text.peek(detect::HEAD_BYTES).map_err(io)?;
     Ok(kind(&Head { text, is_all: text.len() < detect::HEAD_BYTES }))

@@ -1,6 +1,7 @@
 //! The options of inputs that are a web graph, and of the report of a build.
 
 use crate::args::{Format, Usage, time_from, time_to};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use webstrata_datasets::Www;
 use webstrata_pipeline::GraphOptions;
@@ -17,8 +18,8 @@ pub(crate) struct ReleaseArgs {
     #[arg(long, value_name = "T", value_parser = first_second)]
     time: Option<i64>,
     /// With cc-graph: what a leading www of a host means [default: fold; of update: that of the store]
-    #[arg(long, value_name = "WWW", value_enum)]
-    www: Option<WwwArg>,
+    #[arg(long, value_name = "WWW", value_parser = www())]
+    www: Option<Www>,
 }
 
 /// A format of the report, or of the inputs.
@@ -32,13 +33,16 @@ enum ReleaseFormat {
     CcGraph,
 }
 
-/// The meaning of a leading `www`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum WwwArg {
-    /// Nothing: www.example.com is example.com, as in releases before November 2025
-    Fold,
-    /// Another host
-    Keep,
+/// Parses the meaning of a leading `www`.
+fn www() -> impl TypedValueParser<Value = Www> {
+    let values = Www::ALL.map(|www| {
+        PossibleValue::new(www.name()).help(match www {
+            Www::Fold => "Nothing: www.example.com is example.com, as in releases before November 2025",
+            Www::Keep => "Another host",
+        })
+    });
+    PossibleValuesParser::new(values)
+        .map(|name| Www::ALL.into_iter().find(|www| www.name() == name).unwrap_or_default())
 }
 
 /// Parses a time, or the first and the last time of a period. Returns the first second.
@@ -56,10 +60,7 @@ impl ReleaseArgs {
 
     /// The options of a web graph, if the inputs are one.
     pub(crate) fn graph(&self) -> Result<Option<GraphOptions>, Usage> {
-        let www = self.www.map(|www| match www {
-            WwwArg::Fold => Www::Fold,
-            WwwArg::Keep => Www::Keep,
-        });
+        let www = self.www;
         match (self.format.contains(&ReleaseFormat::CcGraph), self.time) {
             (true, Some(time)) => Ok(Some(GraphOptions { time, www })),
             (true, None) => Err(Usage(

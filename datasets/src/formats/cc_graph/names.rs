@@ -1,8 +1,13 @@
-//! Names of hosts in web graphs: their labels are reversed, and a leading `www` may count or not.
+//! Names of hosts in web graphs: their labels are reversed, a leading `www` may count or not, and each has a page.
 
 use crate::capture::dictionary::HostUrls;
 use crate::{Finding, Www};
+use webstrata_url::reversed;
 
+/// The most bytes of a name.
+const NAME_BYTES_MAX: usize = 1000;
+/// [`page`] adds 8 bytes to a name.
+const _: () = assert!(NAME_BYTES_MAX + 8 <= HostUrls::BYTES_MAX);
 /// The end of a reversed name of a host that folding changes.
 const LABEL: &str = ".www";
 
@@ -19,13 +24,18 @@ pub(crate) fn folded(name: &str, www: Www) -> Option<&str> {
     Some(&name[..end])
 }
 
+/// The URL of the page of the host with a reversed name.
+pub(crate) fn page(name: &str) -> String {
+    format!("http://{}/", reversed(name))
+}
+
 /// The text of a name.
 ///
 /// # Errors
 /// No host can have the name. Before 2022, names that are not ASCII have question marks.
 pub(crate) fn checked(name: &[u8]) -> Result<&str, (Finding, String)> {
     let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || !byte.is_ascii() || b".-_[:]".contains(&byte);
-    let is_name = |name: &&str| name.len() <= HostUrls::NAME_BYTES_MAX && name.bytes().all(is_letter);
+    let is_name = |name: &&str| name.len() <= NAME_BYTES_MAX && name.bytes().all(is_letter);
     let text = str::from_utf8(name).ok().filter(|name| !name.is_empty()).filter(is_name);
     text.ok_or_else(|| (Finding::BadHost, format!("not a name of a host: {}", name.escape_ascii())))
 }

@@ -18,7 +18,6 @@ use crate::release::{GraphPart, Release, Table, Www};
 use crate::{Capture, CaptureReader, EXAMPLES_PER_KIND_MAX, Error, Finding, Tally};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::AcqRel, Ordering::Relaxed};
-use webstrata_url::reversed;
 
 /// The hosts of a release; see the head of this file.
 pub(crate) struct Vertices {
@@ -202,7 +201,7 @@ impl Hosts {
         tally.count_many(Finding::FoldedHost, u64::from(short.is_some()));
         let read = short.unwrap_or(name);
         let Hosts { folding, urls, .. } = self;
-        let key = folding.key(read.len(), || urls.push(&reversed(read)));
+        let key = folding.key(read.len(), || urls.push(&names::page(read)));
         let place = self.runs.places - 1;
         if self.keys.is_none() && key != place {
             self.keys = Some((0..place).collect());

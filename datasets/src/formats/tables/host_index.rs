@@ -23,7 +23,6 @@ use crate::{Capture, CaptureReader, Error, Finding, Tally};
 use chrono::{NaiveDate, Weekday};
 use std::io;
 use std::path::Path;
-use webstrata_url::reversed;
 
 /// The column with the name of the host.
 pub(super) const HOST: &str = "surt_host_name";
@@ -53,13 +52,17 @@ pub(super) struct HostIndex {
 type Row = Result<(Option<String>, Option<i64>), (Finding, String)>;
 
 impl HostIndex {
-    /// Opens the root columns of the host and of the crawl. Returns the columns if one of them has another type.
-    pub(super) fn new(columns: Columns, host: usize, crawl: Option<usize>) -> Result<Self, Columns> {
+    /// Opens the root columns of the host, of the crawl, and of fetches with the status that each means. Returns the
+    /// columns if one of them has another type.
+    pub(super) fn new(
+        columns: Columns,
+        host: usize,
+        crawl: Option<usize>,
+        fetches: &[(usize, i64)],
+    ) -> Result<Self, Columns> {
         let texts = |root: usize| Texts::new(columns.leaf(root, None)?, columns.field(root).data_type());
         let numbers = |root: usize| Numbers::new(columns.leaf(root, None)?, columns.field(root).data_type());
-        let root_of = |name: &str| columns.metadata.schema().fields().iter().position(|field| field.name() == name);
-        let fetches = FETCHES.iter().filter_map(|&(name, status)| Some((root_of(name)?, status)));
-        let fetches: Option<Vec<_>> = fetches.map(|(root, status)| Some((numbers(root)?, status))).collect();
+        let fetches: Option<Vec<_>> = fetches.iter().map(|&(root, status)| Some((numbers(root)?, status))).collect();
         let crawls = crawl.map_or(Some(None), |root| texts(root).map(Some));
         let (Some(hosts), Some(crawls), Some(fetches)) = (texts(host), crawls, fetches) else { return Err(columns) };
         let time = crawl_of(&columns.path).and_then(week);
@@ -93,7 +96,7 @@ impl HostIndex {
         };
         let host = self.host.replace(',', ".");
         let name = names::checked(host.as_bytes())?;
-        capture.url = format!("http://{}/", reversed(name));
+        capture.url = names::page(name);
         capture.time = time;
         let seen = Seen { status: Some(status), has_links: false, revisit: None, target: None };
         Ok(seen.settle(false, capture, tally))

@@ -9,7 +9,6 @@ use crate::capture::meaning::Seen;
 use crate::formats::cc_graph::names;
 use crate::{Capture, CaptureReader, Error, Finding, Tally, Www};
 use std::io;
-use webstrata_url::reversed;
 
 /// The time of the captures, and the meaning of `www`.
 pub(crate) type Dated = (i64, Www);
@@ -44,7 +43,7 @@ impl HostLinks {
             let name = names::checked(name.as_bytes())?;
             let short = names::folded(name, self.dated.1);
             tally.count_many(Finding::FoldedHost, u64::from(short.is_some()));
-            Ok(format!("http://{}/", reversed(short.unwrap_or(name))))
+            Ok(names::page(short.unwrap_or(name)))
         };
         Ok(url(source).and_then(|source| Ok([source, url(target)?])))
     }
