@@ -51,6 +51,17 @@ pub enum Error {
         /// The paths that were searched.
         paths: Vec<PathBuf>,
     },
+    /// The properties of a graph are an input, and the graph is none.
+    #[error(
+        "{} describes a graph in {}, which is no input: give both, and the vertices",
+        properties.display(), graph.display()
+    )]
+    NoGraph {
+        /// The file of properties.
+        properties: PathBuf,
+        /// The graph that is missing.
+        graph: PathBuf,
+    },
     /// A path or pattern names no file.
     #[error("{}: no such file", path.display())]
     NoSuchFile {

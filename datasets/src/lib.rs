@@ -64,10 +64,14 @@ pub use capture::{Capture, Content, Digest, Profile, Revisit, Texts};
 pub use error::Error;
 pub use files::hashed::{DigestCell, InputDigest};
 pub use files::zip::Member;
+pub use formats::cc_graph::ranks::{HostRank, RankReader};
 pub use formats::wacz::missing_containers;
 pub use generate::{GenerateOptions, Generator};
 pub use input::{Input, InputSplit, generated};
-pub use reader::{CaptureReader, LinkKinds, graph_inputs, inputs, names_in, open, open_metered, without_secrets};
+pub use reader::{
+    CaptureReader, LinkKinds, NameList, ReadOptions, graph_inputs, inputs, names_in, open, open_metered, ranks_in,
+    without_secrets,
+};
 pub use release::{GraphPart, Release, Www};
 pub use tally::{EXAMPLES_PER_KIND_MAX, Example, Finding, Tally};
 pub use webstrata_url::surt;

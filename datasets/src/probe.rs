@@ -33,7 +33,7 @@ pub fn crawl(bytes: &[u8]) -> usize {
 /// A reader of bytes. Archives and tables are not spooled to a disk.
 fn open(bytes: &[u8]) -> Result<Box<dyn CaptureReader>, Error> {
     let source = Box::new(Cursor::new(bytes.to_vec()));
-    reader::read(source, Notes::default(), Path::new("probe"), ALL_KINDS, None)
+    reader::read(source, Notes::default(), Path::new("probe"), ALL_KINDS.into(), None)
 }
 
 /// Compresses a crawl file, one gzip member a record, damages the result, and reads it as [`crawl`] does. Returns the

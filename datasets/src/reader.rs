@@ -7,7 +7,7 @@ mod names;
 mod release;
 mod spooled;
 
-use std::io::Read;
+use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -28,9 +28,9 @@ use crate::generate::Generator;
 use crate::input::{Input, InputSplit};
 use crate::reader::detect::Format;
 pub use crate::reader::listing::{inputs, without_secrets};
-pub use crate::reader::names::names_in;
-pub use crate::reader::release::graph_inputs;
-use crate::release::{GraphPart, Table};
+pub use crate::reader::names::{NameList, names_in};
+pub use crate::reader::release::{graph_inputs, ranks_in};
+use crate::release::{GraphPart, Table, Www};
 use crate::{Capture, Error, Finding, Tally};
 
 /// Which links of a page count.
@@ -79,6 +79,22 @@ impl Default for LinkKinds {
     }
 }
 
+/// How inputs are read: what a store holds for all that is read into it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReadOptions {
+    /// The links that count.
+    pub kinds: LinkKinds,
+    /// The meaning of a leading `www` in names of hosts in tables.
+    pub www: Www,
+}
+
+impl From<LinkKinds> for ReadOptions {
+    /// Names of hosts are kept as they are.
+    fn from(kinds: LinkKinds) -> Self {
+        ReadOptions { kinds, www: Www::Keep }
+    }
+}
+
 /// A source of captures.
 pub trait CaptureReader: Send {
     /// Reads the next capture into `capture` and replaces the previous content; `false` at the end of the input.
@@ -94,8 +110,8 @@ pub trait CaptureReader: Send {
 /// # Errors
 /// The file cannot be opened or read. A file of another kind is not an error: the reader returns no captures and counts
 /// the file ([`Finding::is_file`]).
-pub fn open(input: &Input, kinds: LinkKinds) -> Result<Box<dyn CaptureReader>, Error> {
-    open_metered(input, kinds, Arc::default(), Arc::default(), &std::env::temp_dir())
+pub fn open(input: &Input, options: impl Into<ReadOptions>) -> Result<Box<dyn CaptureReader>, Error> {
+    open_metered(input, options.into(), Arc::default(), Arc::default(), &std::env::temp_dir())
 }
 
 /// As [`open`], and adds bytes of the input to `bytes_read` while they are read. When the reader ends, `bytes_read` has
@@ -107,7 +123,7 @@ pub fn open(input: &Input, kinds: LinkKinds) -> Result<Box<dyn CaptureReader>, E
 /// As [`open`].
 pub fn open_metered(
     input: &Input,
-    kinds: LinkKinds,
+    options: ReadOptions,
     bytes_read: Arc<AtomicU64>,
     digest: DigestCell,
     spill: &Path,
@@ -118,13 +134,13 @@ pub fn open_metered(
     match &input.part {
         InputSplit::Whole => {
             let source = CountedSource { source: input.place.reader().map_err(io)?, count };
-            read(Box::new(Hashed::new(source, digest)), Notes::default(), path, kinds, Some(spill))
+            read(Box::new(Hashed::new(source, digest)), Notes::default(), path, options, Some(spill))
         }
         InputSplit::Graph(part) => open_graph(input, part, count, digest),
         InputSplit::Generated(share) => {
             Ok(Box::new(Counted { reader: Box::new(Generator::of(*share)), _count: count }))
         }
-        _ => open_part(input, &input.place.source().map_err(io)?, kinds, count, digest),
+        _ => open_part(input, &input.place.source().map_err(io)?, options, count, digest),
     }
 }
 
@@ -132,18 +148,18 @@ pub fn open_metered(
 fn open_part(
     input: &Input,
     source: &Source,
-    kinds: LinkKinds,
+    options: ReadOptions,
     count: Count,
     digest: DigestCell,
 ) -> Result<Box<dyn CaptureReader>, Error> {
     let path = input.path();
     let reader: Box<dyn CaptureReader> = match &input.part {
-        InputSplit::Member(member) => return open_member(input, member, source, kinds, count, digest),
-        InputSplit::RowGroup(group) => tables::open(path, source, *group, kinds.redirects, None, &digest)?,
+        InputSplit::Member(member) => return open_member(input, member, source, options, count, digest),
+        InputSplit::RowGroup(group) => tables::open(path, source, *group, options, None, &digest)?,
         InputSplit::Archive => Package::open(source.clone()).map_err(|error| Error::io(path, error))?.into_reader(path),
         InputSplit::Whole => {
             let bytes = source.reader(0..source.bytes()).map_err(|error| Error::io(path, error))?;
-            read(bytes, Notes::default(), path, kinds, None)?
+            read(bytes, Notes::default(), path, options, None)?
         }
         // These are no parts of a file with ranges.
         InputSplit::Graph(_) | InputSplit::Generated(_) => Box::new(NotRead { path: path.to_owned(), report: None }),
@@ -156,7 +172,7 @@ fn open_member(
     input: &Input,
     member: &Member,
     source: &Source,
-    kinds: LinkKinds,
+    options: ReadOptions,
     count: Count,
     digest: DigestCell,
 ) -> Result<Box<dyn CaptureReader>, Error> {
@@ -166,7 +182,7 @@ fn open_member(
     let stored = Hashed::new(CountedSource { source: stored, count }, digest);
     let notes = Notes::default();
     let bytes = Unpacked::new(stored, member, Notes::clone(&notes));
-    read(Box::new(bytes), notes, &input.name(), kinds, None)
+    read(Box::new(bytes), notes, &input.name(), options, None)
 }
 
 /// Opens a file of a web graph.
@@ -181,21 +197,33 @@ fn open_graph(
     let reader: Option<Box<dyn CaptureReader>> = match part.table {
         Table::Vertices(_) => Some(Box::new(HostFile::new(part.clone(), Arc::clone(&digest)))),
         Table::Names(group) => {
-            let dated = (part.release.time, part.release.www);
+            let options = ReadOptions { kinds: LinkKinds::default(), www: part.release.www };
             let source = input.place.source().map_err(io)?;
-            Some(tables::open(path, &source, group, false, Some(dated), &digest)?)
+            Some(tables::open(path, &source, group, options, Some(part.release.time), &digest)?)
         }
-        Table::Edges => None,
+        Table::Beside => Some(Box::new(NotRead { path: path.to_owned(), report: None })),
+        Table::Edges | Table::Lists(_) => None,
     };
     if let Some(reader) = reader {
         return Ok(Box::new(Counted { reader, _count: count }));
     }
     let source = CountedSource { source: input.place.reader().map_err(io)?, count };
+    if let Table::Lists(number) = part.table
+        && let Some(properties) = part.release.properties.get(number)
+    {
+        let mut text = String::new();
+        let read = properties.reader().and_then(|bytes| bytes.take(PROPERTIES_MAX).read_to_string(&mut text));
+        read.map_err(|error| Error::io(&properties.path, error))?;
+        return Ok(edges::open_lists(Box::new(BufReader::new(Hashed::new(source, digest))), &text, path, part));
+    }
     let notes = Notes::default();
     let text = Text::new(Box::new(Hashed::new(source, digest)), Notes::clone(&notes)).map_err(io)?;
     let reader = edges::open(Box::new(Lines(text)), path, part);
     Ok(Box::new(Watched { reader, notes, path: path.to_owned() }))
 }
+
+/// The most bytes of the properties of a graph that are read.
+const PROPERTIES_MAX: u64 = 1 << 20;
 
 /// The bytes of an input that are not yet counted. Dropping the value counts the rest.
 #[derive(Default)]
@@ -251,9 +279,10 @@ pub(crate) fn read(
     source: Box<dyn Read + Send>,
     notes: Notes,
     path: &Path,
-    kinds: LinkKinds,
+    options: ReadOptions,
     spill: Option<&Path>,
 ) -> Result<Box<dyn CaptureReader>, Error> {
+    let kinds = options.kinds;
     let io = |error| Error::io(path, error);
     let mut text = Text::new(source, Notes::clone(&notes)).map_err(io)?;
     while text.peek(1).map_err(io)?.is_empty() && text.resume() {}
@@ -276,7 +305,7 @@ pub(crate) fn read(
         Format::Cdxj => cdxj::open(Box::new(MemberLines::new(text)), path, kinds.redirects),
         Format::CrawlLog => crawl_log::open(Box::new(MemberLines::new(text)), path, kinds),
         Format::Container(detail) => match spill {
-            Some(spill) => spooled::open(text, path, kinds, spill)?,
+            Some(spill) => spooled::open(text, path, options, spill)?,
             None => Box::new(NotRead { path: path.to_owned(), report: Some((Finding::UnreadFile, detail)) }),
         },
         Format::NotRead(finding, detail) => {

@@ -35,6 +35,8 @@ impl Www {
 pub struct Release {
     /// The files with hosts, in the order of their ids.
     pub(crate) vertices: Vec<Place>,
+    /// The properties of the BVGraphs among the files.
+    pub(crate) properties: Vec<Place>,
     /// The number of inputs with edges.
     pub(crate) edges: usize,
     /// The time of all captures, seconds since 1970.
@@ -45,8 +47,8 @@ pub struct Release {
 }
 
 impl Release {
-    pub(crate) fn new(vertices: Vec<Place>, edges: usize, time: i64, www: Www) -> Self {
-        Release { vertices, edges, time, www, hosts: Mutex::new(None) }
+    pub(crate) fn new(vertices: Vec<Place>, properties: Vec<Place>, edges: usize, time: i64, www: Www) -> Self {
+        Release { vertices, properties, edges, time, www, hosts: Mutex::new(None) }
     }
 
     /// The hosts. The first call loads them, and other calls wait for it. All calls must ask for the same type.
@@ -82,6 +84,10 @@ pub(crate) enum Table {
     /// Hosts: the number of the file among the files with hosts.
     Vertices(usize),
     Edges,
+    /// Edges as a BVGraph: the number of its properties among those of the release.
+    Lists(usize),
+    /// Belongs to a BVGraph: its properties, or its transpose.
+    Beside,
     /// Links between names of hosts, in a row group of Parquet.
     Names(usize),
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use webstrata_datasets::{Capture, Error, Finding, LinkKinds, Tally, Www, graph_inputs, inputs, open};
+use webstrata_datasets::{Capture, Error, Finding, LinkKinds, Tally, Www, graph_inputs, inputs, open, ranks_in};
 
 const TIME: i64 = 1_714_521_600;
 
@@ -187,6 +187,56 @@ fn a_graph_needs_both_tables_and_the_option() {
     }
     assert_eq!(counts(&tally), [(Finding::UnreadFile, 2)]);
     assert!(tally.files().iter().all(|file| file.detail.contains("--format cc-graph")));
+}
+
+/// A BVGraph has no names and its graph no beginning of its own: the three files belong together.
+#[test]
+fn a_bv_graph_needs_its_properties_and_its_hosts() {
+    let directory = tempfile::tempdir().unwrap();
+    let properties: &[u8] = b"#BVGraph properties\nnodes=2\narcs=0\ncompressionflags=\n";
+    let wrong: &[u8] = b"#BVGraph properties\nnodes=2\narcs=0\ncompressionflags=TREES_GAMMA\n";
+    // Two lists without links.
+    let graph: &[u8] = b"\xc0\0\0\0";
+    let vertices: &[u8] = b"0\tcom.example\n1\tcom.a\n";
+    let texts =
+        [("x.graph", graph), ("x.properties", properties), ("x-t.graph", graph), ("x-t.properties", properties)];
+    let paths = files(directory.path(), &texts);
+    let names = files(directory.path(), &[("v", vertices), ("w.graph", graph), ("w.properties", wrong)]);
+    let read = |paths: &[PathBuf]| graph_inputs(paths, TIME, Www::Fold).map(|inputs| inputs.len());
+    assert!(matches!(read(&paths), Err(Error::NoHosts { .. })));
+    assert!(matches!(read(&[paths[1].clone(), names[0].clone()]), Err(Error::NoGraph { .. })));
+    assert!(matches!(read(&[paths[0].clone(), names[0].clone()]), Err(Error::NoEdges { .. })));
+    assert!(matches!(read(&[&paths[2..], &names[..1]].concat()), Err(Error::NoEdges { .. })), "a transpose alone");
+    let (captures, tally) = read_paths(&[&paths[..], &names[..1]].concat(), Www::Fold);
+    assert_eq!((captures.len(), counts(&tally)), (0, vec![(Finding::LoneHost, 2)]));
+    let (_, tally) = read_paths(&names, Www::Fold);
+    assert_eq!(counts(&tally), [(Finding::BadHeader, 1), (Finding::LoneHost, 2)]);
+    let (mut capture, mut tally) = (Capture::default(), Tally::default());
+    assert!(
+        !open(&inputs(&paths[1..2]).unwrap()[0], LinkKinds::default()).unwrap().read(&mut capture, &mut tally).unwrap()
+    );
+    assert_eq!(counts(&tally), [(Finding::UnreadFile, 1)], "without the option");
+}
+
+#[test]
+fn ranks_are_a_table_of_their_own() {
+    let directory = tempfile::tempdir().unwrap();
+    let hosts: &[u8] = b"#harmonicc_pos\t#harmonicc_val\t#pr_pos\t#pr_val\t#host_rev\n\
+        1\t3.2E7\t2\t0.5\tcom.example.www\n---\t---\t1\t1e-9\tcom.a\nx\t1\t1\t1\tcom.b\n1\t1\t1\tNaN\tcom.c\n\n2\t1\t1\t1\t\n";
+    // Columns are found by their names. Names of domains are never folded.
+    let domains: &[u8] = b"#harmonicc_pos\t#n_hosts\t#host_rev\n7\t12\tcom.example.www\n";
+    let paths = files(directory.path(), &[("a", hosts), ("b", domains), ("v", b"0\tcom.example\n")]);
+    let (mut reader, mut tally, mut found) = (ranks_in(&paths, Www::Fold).unwrap(), Tally::default(), Vec::new());
+    while let Some(rank) = reader.read(&mut tally).unwrap() {
+        found.push(rank);
+    }
+    let urls: Vec<&str> = found.iter().map(|rank| rank.url.as_str()).collect();
+    assert_eq!(urls, ["http://example.com/", "http://a.com/", "http://www.example.com/"]);
+    assert_eq!((found[0].harmonic, found[0].pagerank_position, found[0].hosts), (Some(3.2e7), Some(2), None));
+    assert_eq!((found[1].harmonic_position, found[1].harmonic, found[1].pagerank), (None, None, Some(1e-9)));
+    assert_eq!((found[2].harmonic_position, found[2].pagerank, found[2].hosts), (Some(7), None, Some(12)));
+    assert_eq!(counts(&tally), [(Finding::BadRow, 2), (Finding::BadHost, 1), (Finding::FoldedHost, 1)]);
+    assert_eq!(places(&tally)[0].2, 107);
 }
 
 /// The table of cc-pyspark has names in both columns, and needs no vertices.

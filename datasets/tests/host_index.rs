@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use parquet::arrow::ArrowWriter;
-use webstrata_datasets::{Capture, Content, Finding, LinkKinds, Tally};
+use webstrata_datasets::{Capture, Content, Finding, LinkKinds, ReadOptions, Tally, Www, inputs, open};
 
 use crate::reading::read_all;
 
@@ -74,6 +74,25 @@ fn hosts_are_captures_with_the_best_of_their_statuses() {
         let counts: Vec<_> = tally.counts().collect();
         assert_eq!(counts, [(Finding::BadRow, 1), (Finding::BadHost, 1), (Finding::NotCrawled, 1)]);
     }
+}
+
+/// In a store whose web graphs are folded, the host index has the same pages.
+#[test]
+fn hosts_are_folded_as_in_the_graphs_of_the_store() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("b.parquet");
+    write(&path, Some("CC-MAIN-2025-13"));
+    let options = ReadOptions { kinds: LinkKinds::default(), www: Www::Fold };
+    let (mut captures, mut capture, mut tally) = (Vec::new(), Capture::default(), Tally::default());
+    for input in inputs(&[path]).unwrap() {
+        let mut reader = open(&input, options).unwrap();
+        while reader.read(&mut capture, &mut tally).unwrap() {
+            captures.push((capture.url.clone(), capture.status));
+        }
+    }
+    let folded: Vec<_> = captures.iter().filter(|(url, _)| url == "http://example.com/").collect();
+    assert_eq!(folded.iter().map(|(_, status)| *status).collect::<Vec<_>>(), [Some(200), Some(301)]);
+    assert_eq!((captures.len(), tally.of(Finding::FoldedHost)), (5, 1));
 }
 
 #[test]

@@ -71,7 +71,7 @@ fn inputs_are_counted_and_digested_as_they_are_read() {
         let before = so_far();
         let digest = DigestCell::default();
         let mut reader =
-            open_metered(input, LinkKinds::default(), bytes_read.clone(), digest.clone(), &std::env::temp_dir())
+            open_metered(input, LinkKinds::default().into(), bytes_read.clone(), digest.clone(), &std::env::temp_dir())
                 .unwrap();
         while reader.read(&mut capture, &mut tally).unwrap() {}
         if let (InputSplit::Whole, Some(digest)) = (&input.part, digest.get()) {

@@ -158,9 +158,14 @@ fn members_are_inputs_with_names_and_digests() {
             assert_eq!((input.path(), input.bytes), (path.as_path(), part.stored.len() as u64));
             let (bytes_read, digest) = (Arc::new(AtomicU64::new(0)), DigestCell::default());
             let (mut capture, mut tally) = (Capture::default(), Tally::default());
-            let mut reader =
-                open_metered(input, LinkKinds::default(), bytes_read.clone(), digest.clone(), &std::env::temp_dir())
-                    .unwrap();
+            let mut reader = open_metered(
+                input,
+                LinkKinds::default().into(),
+                bytes_read.clone(),
+                digest.clone(),
+                &std::env::temp_dir(),
+            )
+            .unwrap();
             while reader.read(&mut capture, &mut tally).unwrap() {}
             assert_eq!(bytes_read.load(Ordering::Relaxed), input.bytes);
             assert_eq!(digest.get().map(|it| (it.xxh3, it.bytes)), Some((xxh3_128(&part.stored), input.bytes)));

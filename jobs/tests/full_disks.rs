@@ -161,7 +161,7 @@ fn a_full_disk_of_temporary_files() {
 #[test]
 #[ignore = "mounts small file systems (Linux, unshare): cargo test --test full_disks -- --ignored"]
 fn a_full_disk_of_results() {
-    const RESULTS: [&str; 16] = [
+    const RESULTS: [&str; 18] = [
         "export STORE --out OUT.parquet",
         "export STORE --out OUT.csv --urls",
         "export STORE --out OUT.arrow --what events",
@@ -175,7 +175,9 @@ fn a_full_disk_of_results() {
         "export STORE --out OUT.tsv --format networkit",
         "export STORE --out OUT --format webgraph",
         "export STORE --out OUT --format cc-graph",
+        "export STORE --out OUT --format cc-graph --by domain",
         "export STORE --out OUT --format neo4j",
+        "export STORE --out OUT --format icebug",
         "analyze STORE degrees --out OUT.parquet",
         "fold STORE --unit prefix:1 --period month --out OUT.csv",
     ];
@@ -189,7 +191,17 @@ fn a_full_disk_of_results() {
             command.args(words.split(' '));
             end(command)
         };
-        assert_eq!(webstrata("build --generate hard:occurrences=40000,seed=1 --out STORE").0, Some(0));
+        // So many hosts that each file of a result has several pages.
+        let crawl = place.path().join("crawl.jsonl");
+        let mut captures = String::new();
+        for (page, month) in (0..6000).flat_map(|page| [(page, 1), (page, 2)]) {
+            let links = (1..8).map(|link| format!("\"http://host-{}.example/{link}\"", page * link * month % 5987));
+            let links = links.collect::<Vec<_>>().join(",");
+            captures +=
+                &format!("{{\"url\":\"http://host-{page}.example/\",\"ts\":\"20080{month}\",\"links\":[{links}]}}\n");
+        }
+        fs::write(&crawl, captures).unwrap();
+        assert_eq!(webstrata(&format!("build --out STORE {}", crawl.display())).0, Some(0));
         let files = || fs::read_dir(&disk.0).unwrap().map(|entry| entry.unwrap().path()).collect::<Vec<_>>();
         for words in RESULTS {
             assert_eq!(webstrata(words).0, Some(0), "{words}");

@@ -15,7 +15,7 @@ use crate::Error;
 use crate::meaning::{Meaning, MeaningOptions};
 use crate::row::row_of;
 use crate::stages::held::{entries, held};
-use crate::stages::ingest::{Inputs, ingest, share};
+use crate::stages::ingest::{Inputs, ingest, record_of_list, share};
 use crate::stages::inlinks::inlinks;
 use crate::stages::outlinks::{Origin, outlinks};
 use crate::stages::pages::pages;
@@ -29,7 +29,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use timely::worker::Worker;
 use webstrata_datasets::{
-    GenerateOptions, Input, LinkKinds, Tally, Www, graph_inputs, missing_containers, without_secrets,
+    GenerateOptions, Input, LinkKinds, NameList, RankReader, Tally, Www, graph_inputs, missing_containers, ranks_in,
+    without_secrets,
 };
 use webstrata_engine::{
     Committing, Context, Error as JobError, Identity, JobStage, Progress, RunOptions, Stopped, Work,
@@ -55,6 +56,8 @@ pub struct BuildOptions {
     pub run: RunOptions,
     /// Crawl files, directories of crawl files, patterns, or `-`; every process of a cluster gets the same list.
     pub inputs: Vec<PathBuf>,
+    /// Lists of more inputs. The store names them among its inputs.
+    pub lists: Vec<NameList>,
     /// If the inputs are a release of a web graph, its time and the meaning of its hosts.
     pub graph: Option<GraphOptions>,
     /// Generated crawls to read in addition.
@@ -88,6 +91,7 @@ impl BuildOptions {
         Self {
             run,
             inputs,
+            lists: Vec::new(),
             graph: None,
             generate: Vec::new(),
             update: false,
@@ -99,6 +103,11 @@ impl BuildOptions {
             partition_urls: None,
             with_removed: false,
         }
+    }
+
+    /// The inputs that are given, and those that lists name.
+    fn named(&self) -> Vec<PathBuf> {
+        self.inputs.iter().chain(self.lists.iter().flat_map(|list| &list.names)).cloned().collect()
     }
 }
 
@@ -129,6 +138,8 @@ struct Build {
     /// The paths of the inputs, as given by the caller.
     paths: Vec<PathBuf>,
     inputs: Arc<Inputs>,
+    /// The lists that named some of the inputs.
+    lists: Vec<InputRecord>,
     update: bool,
     replace: bool,
     meaning: Meaning,
@@ -278,8 +289,9 @@ impl Work for Build {
                     (manifest.rows.clone(), manifest.provenance.inputs.clone())
                 });
                 rows.push(entry);
-                let read: Vec<InputRecord> = states.iter().flat_map(|state| state.inputs.clone()).collect();
+                let mut read: Vec<InputRecord> = states.iter().flat_map(|state| state.inputs.clone()).collect();
                 let missing_containers = missing(context, &tally, &read)?;
+                read.extend(self.lists.iter().cloned());
                 inputs.push(write_inputs(&context.row, read)?);
                 let version = env!("CARGO_PKG_VERSION").to_owned();
                 let options = self.meaning.options();
@@ -342,19 +354,8 @@ fn missing(context: &Context, tally: &Tally, read: &[InputRecord]) -> Result<BTr
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn build(options: &BuildOptions, progress: &Progress) -> Result<BuildReport, Error> {
-    let &BuildOptions { ref run, update, replace, kinds, url_bytes_max, in_range, min_sources, partition_urls, .. } =
-        options;
-    let www = options.graph.and_then(|graph| graph.www);
-    let requested = MeaningOptions { kinds, min_sources, url_bytes_max, partition_urls, www };
-    let mut meaning = if update {
-        let store = Store::open(&run.store)?;
-        Meaning::of_store(&run.store, &store.manifest().provenance.options, requested)?
-    } else {
-        requested.or(Meaning::default())
-    };
-    if options.graph.is_some() {
-        meaning.www.get_or_insert_default();
-    }
+    let &BuildOptions { ref run, update, replace, in_range, .. } = options;
+    let meaning = meaning_of(options)?;
     // Captures and links that were taken out also stay out of a build that replaces the store.
     let before = match Store::open(&run.store) {
         Ok(store) => Some(store),
@@ -365,10 +366,11 @@ pub fn build(options: &BuildOptions, progress: &Progress) -> Result<BuildReport,
     let kept_out = before.filter(|_| !options.with_removed).map(|store| store.manifest().removals());
     let kept_out = kept_out.unwrap_or_default();
     let (process, processes) = run.cluster.as_ref().map_or((0, 1), |it| (it.process, it.hosts.len()));
-    let paths: Vec<PathBuf> = options.inputs.iter().map(|path| without_secrets(path)).collect();
+    let named = options.named();
+    let paths: Vec<PathBuf> = named.iter().map(|path| without_secrets(path)).collect();
     let mut inputs = match options.graph {
-        Some(graph) => graph_inputs(&options.inputs, graph.time, meaning.www.unwrap_or_default())?,
-        None => webstrata_datasets::inputs(&options.inputs)?,
+        Some(graph) => graph_inputs(&named, graph.time, meaning.www.unwrap_or_default())?,
+        None => webstrata_datasets::inputs(&named)?,
     };
     inputs.extend(options.generate.iter().flat_map(|&crawl| webstrata_datasets::generated(crawl)));
     if inputs.is_empty() {
@@ -383,6 +385,7 @@ pub fn build(options: &BuildOptions, progress: &Progress) -> Result<BuildReport,
         store: run.store.clone(),
         paths,
         inputs: Arc::new(Inputs { inputs, meaning, kept_out, next: 0.into() }),
+        lists: options.lists.iter().map(record_of_list).collect(),
         update,
         replace,
         meaning,
@@ -390,6 +393,32 @@ pub fn build(options: &BuildOptions, progress: &Progress) -> Result<BuildReport,
         kept_out_by,
     };
     Ok(webstrata_engine::run(work, &identity, run, progress)?)
+}
+
+/// Returns the options of the store that a job makes or updates.
+fn meaning_of(options: &BuildOptions) -> Result<Meaning, Error> {
+    let &BuildOptions { ref run, kinds, url_bytes_max, min_sources, partition_urls, .. } = options;
+    let www = options.graph.and_then(|graph| graph.www);
+    let requested = MeaningOptions { kinds, min_sources, url_bytes_max, partition_urls, www };
+    let mut meaning = if options.update {
+        let store = Store::open(&run.store)?;
+        Meaning::of_store(&run.store, &store.manifest().provenance.options, requested)?
+    } else {
+        requested.or(Meaning::default())
+    };
+    if options.graph.is_some() {
+        meaning.www.get_or_insert_default();
+    }
+    Ok(meaning)
+}
+
+/// Opens the ranks among the inputs of a build that reads a web graph. Names of hosts mean the same as in the build.
+///
+/// # Errors
+/// The inputs do not exist or cannot be read; an update finds no store, or one with another meaning of names.
+pub fn ranks(options: &BuildOptions) -> Result<RankReader, Error> {
+    let www = meaning_of(options)?.www.unwrap_or_default();
+    Ok(ranks_in(&options.named(), www)?)
 }
 
 /// Returns the times at which the inputs were changed, as text.

@@ -53,7 +53,7 @@ mod remove;
 mod row;
 mod stages;
 
-pub use build::{BuildOptions, BuildReport, GraphOptions, build};
+pub use build::{BuildOptions, BuildReport, GraphOptions, build, ranks};
 pub use error::Error;
 pub use merge::{MergeOptions, MergeReport, merge, scheduled};
 pub use remove::{RemoveOptions, RemoveReport, Removed, remove};

@@ -13,7 +13,7 @@
 
 use crate::Error;
 use std::collections::BTreeMap;
-use webstrata_datasets::{LinkKinds, URL_BYTES, Www};
+use webstrata_datasets::{LinkKinds, ReadOptions, URL_BYTES, Www};
 use webstrata_layers::Location;
 
 /// The kinds of links of a store with a manifest that has no option `links`.
@@ -74,6 +74,11 @@ impl Default for Meaning {
 }
 
 impl Meaning {
+    /// How inputs are read. In a store without web graphs, names of hosts are kept as they are.
+    pub(crate) fn reading(&self) -> ReadOptions {
+        ReadOptions { kinds: self.kinds, www: self.www.unwrap_or(Www::Keep) }
+    }
+
     /// Returns the options of a store, with the options that the caller gives and the store does not hold yet, and with
     /// the size of partitions that the caller gives.
     ///

@@ -29,7 +29,7 @@ QUESTIONS = [
     ("read only CDX files", ["archivist/cdx-only"]),
     ("WACZ file", ["archivist/formats"]),
     ("common crawl WAT", ["archivist/common-crawl"]),
-    ("web graph releases of Common Crawl", ["archivist/web-graphs"]),
+    ("web graph releases of Common Crawl", ["web-graphs/releases"]),
     ("delete a page on request", ["archivist/removal"]),
     ("add a new crawl", ["archivist/updates"]),
     ("broken WARC file", ["archivist/damage"]),

@@ -6,8 +6,8 @@
 CAPTURES are JSON lines, plain or gzip, with WHATWG-serialised URLs; the default is a generated crawl. The script
 exports all time, an interval, and the graph as of a time. Pandas, Polars, DuckDB and pyarrow read tables; NetworkX and
 igraph read GraphML; NetworkX reads GEXF, which is also checked against gexf-1.3.xsd, a schema of this project after the
-specification; SciPy reads the matrix; NetworKit reads the edge list; plain readers read the files of Common Crawl and
-of Neo4j. Webstrata builds a store again from the columns of AUT. The script compares every edge, event, node and pair
+specification; SciPy reads the matrix; NetworKit reads the edge list; plain readers read the files of Common Crawl
+(NetworkX computes its ranks) and of Neo4j; LadybugDB mounts its tables. Webstrata builds a store again from the columns of AUT. The script compares every edge, event, node and pair
 of hosts, and prints one line for each tool. Exit code 1 at the first difference. Graphs of more than 60,000 edges are
 not exported as XML. Needs the packages of requirements.txt.
 tests/tests/exports.rs tests the content of BV files, with the library for BV files.
@@ -28,6 +28,7 @@ from urllib.parse import urlsplit
 
 import duckdb
 import igraph
+import ladybug
 import networkit
 import networkx
 import pandas
@@ -297,6 +298,20 @@ def check_graphs(exports, nodes, edges, hosts):
     same("order of edges", pairs, sorted(set(pairs)))
     host = lambda id: ".".join(reversed(names[id].split(".")))
     same("edges between hosts", {(host(a), host(b)) for a, b in pairs}, {(a, b) for a, b in hosts if a != b})
+    header, *ranks = rows(os.path.join(graph, "ranks.txt.gz"))
+    same("columns of ranks", header, ["#harmonicc_pos", "#harmonicc_val", "#pr_pos", "#pr_val", "#host_rev"])
+    same("hosts with ranks", sorted(rank[4] for rank in ranks), names)
+    same("positions", [int(rank[0]) for rank in ranks], list(range(1, len(ranks) + 1)))
+    same("positions by PageRank", sorted(int(rank[2]) for rank in ranks), list(range(1, len(ranks) + 1)))
+    whole, at = networkx.DiGraph(pairs), {name: id for id, name in enumerate(names)}
+    whole.add_nodes_from(range(len(names)))
+    values = networkx.pagerank(whole, tol=1e-12, max_iter=1000)
+    wrong = [rank for rank in ranks if abs(float(rank[3]) - values[at[rank[4]]]) > 1e-8]
+    same("PageRank of networkx", wrong, [])
+    values = networkx.harmonic_centrality(whole)
+    # Counters of 256 registers are wrong by 6.5 % in one of three cases.
+    wrong = [rank for rank in ranks if abs(float(rank[1]) - (exact := values[at[rank[4]]])) > 0.3 * exact + 0.1]
+    same("harmonic centrality of networkx", wrong, [])
     domains = rows(os.path.join(files("domain-graph", "--format", "cc-graph", "--by", "domain"), "vertices.txt.gz"))
     same("hosts of domains", sum(int(count) for _, _, count in domains), len(names))
     graph = files("neo4j", "--format", "neo4j")
@@ -308,7 +323,37 @@ def check_graphs(exports, nodes, edges, hosts):
            (from_iso(row["first_seen:datetime"]), from_iso(row["last_seen:datetime"]), int(row["captures:long"]),
             int(row["captures_with_link:long"])) for row in links}
     same("links for Neo4j", got, {pair: own[:4] for pair, own in edges.items()})
-    return "files of Common Crawl's graphs and of Neo4j"
+    graph = files("icebug", "--format", "icebug")
+    database = ladybug.Connection(ladybug.Database())
+    for statement in open(os.path.join(graph, "schema.cypher"), encoding="utf-8").read().split(";\n"):
+        if statement:
+            database.execute(statement)
+
+    def ask(query):
+        answer, found = database.execute(query), []
+        while answer.has_next():
+            found.append(answer.get_next())
+        return found
+
+    same("nodes in LadybugDB", {uid: url for uid, url in ask("MATCH (a:url) RETURN a.uid, a.url")},
+         {int(uid): url for uid, url in named.items()})
+    got = {(a, b): (first, last, captures, with_link) for a, b, first, last, captures, with_link in ask(
+        "MATCH (a:url)-[l:links]->(b:url) "
+        "RETURN a.url, b.url, l.first_seen, l.last_seen, l.captures, l.captures_with_link")}
+    same("ends of links in LadybugDB", set(got), set(edges))
+    utc = lambda time: int(time.replace(tzinfo=timezone.utc).timestamp())
+    same("links in LadybugDB", {ends: (utc(own[0]), utc(own[1]), *own[2:]) for ends, own in got.items()},
+         {ends: (from_iso(row["first_seen:datetime"]), from_iso(row["last_seen:datetime"]), int(row["captures:long"]),
+                 int(row["captures_with_link:long"]))
+          for row in links for ends in [(named[row[":START_ID(Url)"]], named[row[":END_ID(Url)"]])]})
+    following = defaultdict(list)
+    for a, b in edges:
+        following[a].append(b)
+    page = max(following, key=lambda page: (len(following[page]), page))
+    two = {(b, c) for b in following[page] for c in following.get(b, [])}
+    same("two steps in LadybugDB", {tuple(row) for row in ask(
+        f"MATCH (a:url)-[:links]->(b:url)-[:links]->(c:url) WHERE a.url = '{page}' RETURN b.url, c.url")}, two)
+    return "files of Common Crawl's graphs, of Neo4j and of LadybugDB"
 
 
 def check_again(exports, oracle, directory):

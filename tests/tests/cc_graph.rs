@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
+use dsi_bitstream::traits::BE;
 use flate2::Compression;
 use flate2::read::MultiGzDecoder;
 use flate2::write::GzEncoder;
@@ -11,9 +12,12 @@ use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
-use webgraph::prelude::{BvGraph, RandomAccessGraph, SequentialLabeling};
-use webstrata_analysis::{ExportOptions, Fold, Format, Names, NodeRule, Target, What, export};
-use webstrata_datasets::{Finding, Www};
+use webgraph::prelude::{BvComp, BvGraph, BvGraphSeq, RandomAccessGraph, SequentialLabeling, VecGraph};
+use webstrata_analysis::{
+    Analysis, AnalyzeOptions, Dates, ExportOptions, Fold, Format, Iterations, Names, NodeRule, Target, What, analyze,
+    export,
+};
+use webstrata_datasets::{Capture, Finding, LinkKinds, Tally, Www, graph_inputs, open};
 use webstrata_engine::{Progress, RunOptions};
 use webstrata_layers::{Store, Window, format_time, parse_time};
 use webstrata_pipeline::{BuildOptions, BuildReport, GraphOptions, MergeOptions, build, merge};
@@ -76,18 +80,35 @@ fn write(directory: &Path, graph: &Links, lone: &[&str], random: &mut Random) ->
     let mut pairs: Vec<(usize, usize)> =
         graph.iter().flat_map(|(page, links)| links.iter().map(move |link| (id(page), id(link)))).collect();
     pairs.sort_unstable();
-    for (from, to) in pairs {
+    for (from, to) in &pairs {
         writeln!(edges[usize::try_from(random.below(3)).unwrap()], "{from}\t{to}").unwrap();
     }
     // The names of files say nothing about their order.
     for (name, text) in ["part-b", "part-a"].iter().zip(&vertices) {
         gzip(&directory.join("vertices").join(name), text);
     }
-    for (name, text) in ["part-0.gz", "part-1.gz", "part-2.gz"].iter().zip(&edges) {
-        gzip(&directory.join("edges").join(name), text);
+    match random.below(2) {
+        0 => write_bv(&directory.join("edges/graph"), names.len(), &pairs),
+        _ => {
+            for (name, text) in ["part-0.gz", "part-1.gz", "part-2.gz"].iter().zip(&edges) {
+                gzip(&directory.join("edges").join(name), text);
+            }
+        }
     }
     fs::write(directory.join("ranks.txt"), "#harmonicc_pos\t#harmonicc_val\t#pr_pos\t#pr_val\t#host_rev\n").unwrap();
     directory.to_owned()
+}
+
+/// Writes edges as WebGraph does, and the transpose beside them.
+fn write_bv(basename: &Path, nodes: usize, edges: &[(usize, usize)]) {
+    for (ending, turns) in [("", false), ("-t", true)] {
+        let arcs = edges.iter().map(|&(from, to)| if turns { (to, from) } else { (from, to) });
+        let mut graph = VecGraph::empty(nodes);
+        graph.add_arcs(arcs);
+        let mut path = basename.as_os_str().to_owned();
+        path.push(ending);
+        BvComp::with_basename(path).comp_graph::<BE>(&graph).unwrap();
+    }
 }
 
 fn run(store: &Path) -> RunOptions {
@@ -230,6 +251,7 @@ fn releases_and_stores_become_each_other() {
             let nodes: BTreeSet<&str> = links.iter().flat_map(|(page, link)| [*page, *link]).collect();
             assert_eq!(vertices.iter().map(|(name, _)| &**name).collect::<BTreeSet<_>>(), nodes);
             check_bv(&path("store"), &path(&format!("bv-{month}")), month, &links);
+            check_ranks(&path("store"), &out, month);
             check_domains(&path("store"), &path(&format!("domains-{month}")), month, &links);
             add(&path("built-again"), out, month, www);
         }
@@ -257,6 +279,41 @@ fn check_bv(store: &Path, basename: &Path, month: &str, links: &BTreeSet<(&str, 
     let graph = BvGraph::with_basename(basename).load().unwrap();
     let arcs = (0..graph.num_nodes()).flat_map(|node| graph.successors(node).map(move |link| (node, link)));
     assert_eq!(arcs.map(|(page, link)| (urls[page], urls[link])).collect::<BTreeSet<_>>(), *links);
+}
+
+/// The ranks of an export are those of the analyses of the same window, in order.
+fn check_ranks(store: &Path, out: &Path, month: &str) {
+    let mut text = String::new();
+    MultiGzDecoder::new(File::open(out.join("ranks.txt.gz")).unwrap()).read_to_string(&mut text).unwrap();
+    let mut lines = text.lines();
+    assert_eq!(lines.next(), Some("#harmonicc_pos\t#harmonicc_val\t#pr_pos\t#pr_val\t#host_rev"));
+    let rows: Vec<Vec<&str>> = lines.map(|line| line.split('\t').collect()).collect();
+    let (from, to) = (time(month), time(month));
+    let values = |analysis| -> BTreeMap<String, f64> {
+        let table = out.with_extension("csv");
+        let dates = Dates::One(Window::Seen { from, to });
+        let (nodes, target) = (NodeRule::OfDate, Some(Target::File(table.clone())));
+        let options = AnalyzeOptions { run: run(store), analysis, dates, nodes, out: target, urls: true };
+        analyze(&options, io::sink(), &Progress::default()).unwrap();
+        let text = fs::read_to_string(&table).unwrap();
+        let cells = text.lines().skip(1).map(|line| line.split(',').collect::<Vec<_>>());
+        cells.map(|cells| (cells[1].to_owned(), cells[2].parse().unwrap())).collect()
+    };
+    let iterations = Iterations { most: 1000, tolerance: 1e-10 };
+    for (analysis, position, value) in [(Analysis::Harmonic(8), 0, 1), (Analysis::PageRank(0.85, iterations), 2, 3)] {
+        let expected = values(analysis);
+        assert_eq!(rows.len(), expected.len());
+        let mut ordered = Vec::new();
+        for row in &rows {
+            let got: f64 = row[value].parse().unwrap();
+            let other = expected[&format!("http://{}/", reversed(row[4]))];
+            assert!((got - other).abs() <= 1e-12 * got.abs().max(1.0), "{row:?} {other}");
+            ordered.push((row[position].parse::<usize>().unwrap(), got));
+        }
+        ordered.sort_by_key(|rank| rank.0);
+        assert!(ordered.iter().map(|rank| rank.0).eq(1..=rows.len()));
+        assert!(ordered.is_sorted_by(|a, b| a.1 >= b.1));
+    }
 }
 
 /// A graph of domains has the edges between the domains of the hosts, and the number of hosts of each domain.
@@ -294,4 +351,67 @@ fn the_meaning_of_www_belongs_to_the_store() {
     assert!(error.contains("--www \"fold\"") && error.contains("--www \"keep\""), "{error}");
     let report = build(&options(None), &Progress::default()).unwrap();
     assert!(report.tally.of(Finding::FoldedHost) > 0);
+}
+
+/// The numbers of the nodes of each edge of a graph with hosts `host-N.example`, and what was found.
+fn edges_of(graph: &Path, vertices: &Path) -> (Vec<(usize, usize)>, Tally) {
+    let paths = [graph.with_extension("graph"), graph.with_extension("properties"), vertices.to_owned()];
+    let number = |url: &str| -> usize {
+        url.trim_start_matches("http://host-").trim_end_matches(".example/").parse().expect("a host")
+    };
+    let (mut edges, mut capture, mut tally) = (Vec::new(), Capture::default(), Tally::default());
+    for input in graph_inputs(&paths, 0, Www::Fold).unwrap() {
+        let mut reader = open(&input, LinkKinds::default()).unwrap();
+        while reader.read(&mut capture, &mut tally).unwrap() {
+            let from = number(&capture.url);
+            edges.extend(capture.links.iter().map(|link| (from, number(link))));
+        }
+    }
+    (edges, tally)
+}
+
+/// Real graphs have the edges that WebGraph reads in them. Damage is counted, whatever it makes of the numbers, and what
+/// is before it is read.
+#[test]
+#[ignore = "needs the shared test data: WEBSTRATA_SHARED=DIR cargo test --test cc_graph -- --ignored"]
+fn real_bv_graphs() {
+    let dir = tempfile::tempdir().unwrap();
+    let vertices = dir.path().join("vertices.txt");
+    for (name, damages) in [("cnr-2000", 40), ("uk-2007-05@100000", 10)] {
+        let path = webstrata_tests::shared("data/graphs").join(name);
+        let graph = BvGraphSeq::with_basename(&path).endianness::<BE>().load().unwrap();
+        let mut lists = graph.iter();
+        let mut expected = Vec::new();
+        for node in 0..graph.num_nodes() {
+            expected.extend(lists.next_successors().unwrap().iter().map(|&link| (node, link)));
+        }
+        let names: String = (0..graph.num_nodes()).map(|node| format!("{node}\texample.host-{node}\n")).collect();
+        fs::write(&vertices, names).unwrap();
+        let (edges, tally) = edges_of(&path, &vertices);
+        assert!(edges == expected, "{name}: {} and {} edges", edges.len(), expected.len());
+        assert_eq!(tally.damaged(), 0, "{tally:?}");
+
+        let bytes = fs::read(path.with_extension("graph")).unwrap();
+        let damaged = dir.path().join("damaged");
+        fs::copy(path.with_extension("properties"), damaged.with_extension("properties")).unwrap();
+        let mut random = Random(9);
+        for round in 0..damages {
+            let mut bytes = bytes.clone();
+            let at = usize::try_from(random.below(bytes.len() as u64)).unwrap();
+            match round % 2 {
+                0 => bytes.truncate(at),
+                _ => bytes[at] ^= 1 << random.below(8),
+            }
+            fs::write(damaged.with_extension("graph"), bytes).unwrap();
+            let (edges, tally) = edges_of(&damaged, &vertices);
+            assert!(tally.damaged() == 1 || tally.damaged() == 0 && round % 2 == 1, "{round}: {tally:?}");
+            let sound = edges.iter().zip(&expected).take_while(|(a, b)| a == b).count() as u64;
+            let share = at as u64 * expected.len() as u64 / bytes_of(&path);
+            assert!(sound > share / 2, "{round}: {sound} edges before the damage, of about {share}");
+        }
+    }
+}
+
+fn bytes_of(path: &Path) -> u64 {
+    fs::metadata(path.with_extension("graph")).unwrap().len()
 }

@@ -3,7 +3,7 @@
 //! ```text
 //! 0  com.example.www                 vertices: id, name with reversed labels; in domain graphs, the number of hosts
 //! 0  1                               edges: from, to; in some graphs, the number of links
-//! #harmonicc_pos  #harmonicc_val     ranks: not read
+//! #harmonicc_pos  #harmonicc_val     ranks: a table of their own ([`ranks`])
 //! ```
 //!
 //! Columns are separated by tabs. Ids belong to one release. They rise from line to line, and from part to part, if a
@@ -18,19 +18,29 @@
 //! all releases are read in this way, so that no host seems to appear in that month. The two hosts are then one page,
 //! and edges between them are counted and left out. Domain graphs have no such hosts and are never folded.
 //!
+//! Edges may also be a BVGraph, the format of WebGraph ([`bv`]): `X.graph` with `X.properties`, whose nodes are the ids.
+//! Common Crawl publishes the transpose beside it as `X-t`, with the same edges from the other end: it is not read.
+//!
 //! Each file with edges is an input, so that many workers read a release. They share the hosts ([`vertices`]), which
 //! the first reader loads. Damage: lines of another form, names that no host has, ids out of order, edges with ids that
-//! no host has. Edges out of order are counted, and read like all others. Offsets count bytes of the uncompressed text.
+//! no host has. Edges out of order are counted, and read like all others. Offsets count bytes of the uncompressed text, or nodes.
 //!
 //! The Parquet of cc-pyspark, with links between names of hosts, belongs to a release, too. It needs no vertices.
 //!
 //! Source: commoncrawl/cc-webgraph, cc-pyspark, and the notes on the releases at commoncrawl.org/web-graphs.
 
+pub(crate) mod bv;
 pub(crate) mod edges;
 pub(crate) mod names;
+pub(crate) mod ranks;
 pub(crate) mod vertices;
 
+use crate::Error;
+use crate::files::compressed::{self, Notes, Text};
+use crate::files::hashed::{DigestCell, Hashed};
 use crate::files::head::Head;
+use crate::files::lines::Lines;
+use crate::files::place::Place;
 
 /// The description of a file of a release in a build that reads no web graph.
 pub(crate) const NEEDS_OPTIONS: &str = "web graph of Common Crawl: read one release with --format cc-graph and --time";
@@ -68,6 +78,16 @@ pub(crate) fn kind(head: &Head<'_>) -> Option<Kind> {
         _ if edges > 0 && edges >= others + vertices => Some(Kind::Edges),
         _ => None,
     }
+}
+
+/// The lines of a file that may be compressed, and the damage of its compression. `digest` gets the digest of the file.
+fn lines_of(place: &Place, digest: DigestCell) -> Result<(Lines, Notes), Error> {
+    let path = place.path.as_path();
+    let io = |error| Error::io(path, error);
+    let source = Hashed::new(place.reader().map_err(io)?, digest);
+    let notes = Notes::default();
+    let text = Text::new(Box::new(source), Notes::clone(&notes)).map_err(io)?;
+    Ok((Lines::new(Box::new(compressed::Lines(text)), path), notes))
 }
 
 /// An id or a count; `None` if the text is not a number of digits.

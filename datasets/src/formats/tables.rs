@@ -35,14 +35,12 @@ mod pages;
 mod snappy;
 mod webgraph;
 
-pub(crate) use self::host_links::Dated;
-
 use self::column::Column;
 use self::pages::Chunk;
 use crate::files::hashed::{DigestCell, digest_of};
 use crate::files::source::Source;
 use crate::formats::cc_graph;
-use crate::{Capture, CaptureReader, Error, Finding, Tally};
+use crate::{Capture, CaptureReader, Error, Finding, ReadOptions, Tally};
 use arrow_schema::Field;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use parquet::errors::ParquetError;
@@ -70,14 +68,14 @@ pub(crate) fn has_host_links(path: &Path, source: &Source) -> Result<bool, Error
 const HOST_LINKS: [&str; 2] = ["s", "t"];
 
 /// Opens one row group. `digest` gets the digest of the bytes from its first column to its last, unless the file is on
-/// another machine: only the columns that are read come over the network. `dated` is the time of links between hosts,
-/// if the inputs are a web graph.
+/// another machine: only the columns that are read come over the network. `time` is that of links between hosts, if the
+/// inputs are a web graph.
 pub(crate) fn open(
     path: &Path,
     source: &Source,
     row_group: usize,
-    redirects: bool,
-    dated: Option<Dated>,
+    options: ReadOptions,
+    time: Option<i64>,
     digest: &DigestCell,
 ) -> Result<Box<dyn CaptureReader>, Error> {
     let broken = |finding, detail| -> Result<Box<dyn CaptureReader>, Error> {
@@ -114,11 +112,11 @@ pub(crate) fn open(
     let (opened, roots): (Result<Box<dyn CaptureReader>, Columns>, Vec<usize>) = match (
         [index_of("url"), index_of("ts")],
         [index_of("src").or(index_of("source")), index_of("crawl_date"), index_of("dest").or(index_of("target"))],
-        (HOST_LINKS.map(index_of), dated),
+        (HOST_LINKS.map(index_of), time),
     ) {
         ([Some(url), Some(time)], ..) => {
             let optional = captures::OPTIONAL.map(index_of);
-            let opened = captures::Captures::new(columns, [url, time], optional, redirects);
+            let opened = captures::Captures::new(columns, [url, time], optional, options.kinds.redirects);
             let roots = [url, time].into_iter().chain(optional.into_iter().flatten());
             (opened.map(|own| Box::new(own) as Box<dyn CaptureReader>), roots.collect())
         }
@@ -127,9 +125,9 @@ pub(crate) fn open(
             let opened = webgraph::Webgraph::new(columns, roots);
             (opened.map(|own| Box::new(own) as Box<dyn CaptureReader>), roots.to_vec())
         }
-        (_, _, ([Some(source), Some(target)], Some(dated))) => {
+        (_, _, ([Some(source), Some(target)], Some(time))) => {
             let roots = [source, target];
-            let opened = host_links::HostLinks::new(columns, roots, dated);
+            let opened = host_links::HostLinks::new(columns, roots, time, options.www);
             (opened.map(|own| Box::new(own) as Box<dyn CaptureReader>), roots.to_vec())
         }
         _ if let Some(host) = index_of(host_index::HOST)
@@ -138,7 +136,7 @@ pub(crate) fn open(
             let crawl = index_of("crawl");
             let fetches = host_index::FETCHES.iter().filter_map(|&(name, status)| Some((index_of(name)?, status)));
             let fetches: Vec<(usize, i64)> = fetches.collect();
-            let opened = host_index::HostIndex::new(columns, host, crawl, &fetches);
+            let opened = host_index::HostIndex::new(columns, host, crawl, &fetches, options.www);
             let roots = [host].into_iter().chain(crawl).chain(fetches.into_iter().map(|(root, _)| root)).collect();
             (opened.map(|own| Box::new(own) as Box<dyn CaptureReader>), roots)
         }
@@ -294,6 +292,7 @@ impl CaptureReader for Broken {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::LinkKinds;
     use arrow_array::builder::{ListBuilder, StringBuilder};
     use arrow_array::types::Int32Type;
     use arrow_array::{
@@ -329,9 +328,10 @@ mod tests {
 
     fn read_all(path: &Path) -> (Vec<Row>, Tally) {
         let (mut rows, mut tally, mut capture) = (Vec::new(), Tally::default(), Capture::default());
+        let options = LinkKinds { redirects: true, ..LinkKinds::default() }.into();
         let source = Source::of_file(File::open(path).unwrap()).unwrap();
         for group in 0..row_groups(path, &source).unwrap().len() {
-            let mut reader = open(path, &source, group, true, None, &DigestCell::default()).unwrap();
+            let mut reader = open(path, &source, group, options, None, &DigestCell::default()).unwrap();
             while reader.read(&mut capture, &mut tally).unwrap() {
                 rows.push((capture.url.clone(), capture.time, capture.links.iter().map(String::from).collect()));
             }

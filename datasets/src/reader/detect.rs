@@ -66,8 +66,13 @@ pub(crate) fn format(head: &[u8]) -> Format {
     let own = readers.into_iter().find(|(is_own, _)| is_own(&head));
     match (own, cc_graph::kind(&head)) {
         (Some((_, format)), _) => format,
-        (None, Some(cc_graph::Kind::Ranks)) => Format::NotRead(Finding::IndexFile, "ranks of a web graph"),
+        (None, Some(cc_graph::Kind::Ranks)) => {
+            Format::NotRead(Finding::IndexFile, "ranks of a web graph: --ranks writes them as a table")
+        }
         (None, Some(_)) => Format::NotRead(Finding::UnreadFile, cc_graph::NEEDS_OPTIONS),
+        (None, None) if cc_graph::bv::has_properties(head.text) => {
+            Format::NotRead(Finding::UnreadFile, cc_graph::NEEDS_OPTIONS)
+        }
         (None, None) => Format::NotRead(Finding::OtherFile, other(&head)),
     }
 }

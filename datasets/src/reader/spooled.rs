@@ -11,14 +11,14 @@ use std::vec::IntoIter;
 use crate::files::compressed::Text;
 use crate::files::source::Source;
 use crate::input::Input;
-use crate::reader::{Count, LinkKinds, listing, open_part};
+use crate::reader::{Count, ReadOptions, listing, open_part};
 use crate::{Capture, CaptureReader, DigestCell, Error, Tally};
 
 /// Copies the rest of a text to a file in a directory, and reads the parts of the file in order.
 pub(super) fn open(
     mut text: Text,
     path: &Path,
-    kinds: LinkKinds,
+    options: ReadOptions,
     spill: &Path,
 ) -> Result<Box<dyn CaptureReader>, Error> {
     let mut file = tempfile::tempfile_in(spill).map_err(|error| Error::io(spill, error))?;
@@ -27,7 +27,7 @@ pub(super) fn open(
     let source = file.rewind().and_then(|()| Source::of_file(file)).map_err(|error| Error::io(spill, error))?;
     let mut parts = Vec::new();
     listing::add_parts(Input::of_path(path), &source, &mut parts)?;
-    Ok(Box::new(Spooled { source, parts: parts.into_iter(), part: None, kinds }))
+    Ok(Box::new(Spooled { source, parts: parts.into_iter(), part: None, options }))
 }
 
 struct Spooled {
@@ -35,7 +35,7 @@ struct Spooled {
     parts: IntoIter<Input>,
     /// The reader of the part at hand.
     part: Option<Box<dyn CaptureReader>>,
-    kinds: LinkKinds,
+    options: ReadOptions,
 }
 
 impl CaptureReader for Spooled {
@@ -51,7 +51,7 @@ impl CaptureReader for Spooled {
                 capture.clear();
                 return Ok(false);
             };
-            self.part = Some(open_part(&input, &self.source, self.kinds, Count::default(), DigestCell::default())?);
+            self.part = Some(open_part(&input, &self.source, self.options, Count::default(), DigestCell::default())?);
         }
     }
 }

@@ -3,6 +3,7 @@
 use crate::args::{Format, Usage, time_from, time_to};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
+use std::path::{Path, PathBuf};
 use webstrata_datasets::Www;
 use webstrata_pipeline::GraphOptions;
 
@@ -20,6 +21,9 @@ pub(crate) struct ReleaseArgs {
     /// With cc-graph: what a leading www of a host means [default: fold; of update: that of the store]
     #[arg(long, value_name = "WWW", value_parser = www())]
     www: Option<Www>,
+    /// With cc-graph: write the ranks of the release as a table: .parquet, .csv or .arrow
+    #[arg(long, value_name = "TABLE")]
+    ranks: Option<PathBuf>,
 }
 
 /// A format of the report, or of the inputs.
@@ -58,6 +62,11 @@ impl ReleaseArgs {
         if self.format.contains(&ReleaseFormat::Json) { Format::Json } else { Format::Text }
     }
 
+    /// The table for the ranks of the release.
+    pub(crate) fn ranks(&self) -> Option<&Path> {
+        self.ranks.as_deref()
+    }
+
     /// The options of a web graph, if the inputs are one.
     pub(crate) fn graph(&self) -> Result<Option<GraphOptions>, Usage> {
         let www = self.www;
@@ -66,8 +75,8 @@ impl ReleaseArgs {
             (true, None) => Err(Usage(
                 "a web graph has no times: give the time of the release, for example --time 2024-05..2024-07".into(),
             )),
-            (false, None) if www.is_none() => Ok(None),
-            (false, _) => Err(Usage("--time and --www are for web graphs: add --format cc-graph".into())),
+            (false, None) if www.is_none() && self.ranks.is_none() => Ok(None),
+            (false, _) => Err(Usage("--time, --www and --ranks are for web graphs: add --format cc-graph".into())),
         }
     }
 }

@@ -1,5 +1,7 @@
 //! `webstrata build`: reads crawl files, and writes a new epoch of a store.
 
+pub(crate) mod ranks;
+
 use crate::args::release::ReleaseArgs;
 use crate::args::{Format, Outcome, location};
 use crate::ask;
@@ -11,6 +13,7 @@ use serde_json::json;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use webstrata_datasets::{EXAMPLES_PER_KIND_MAX, Finding, GenerateOptions, LinkKinds, Tally, URL_BYTES_MAX, names_in};
+use webstrata_engine::RunOptions;
 use webstrata_layers::answers::contents::EpochCounts;
 use webstrata_layers::{Location, RangeLength, counted, format_time};
 use webstrata_pipeline::{BuildOptions, BuildReport, Error, build};
@@ -109,13 +112,19 @@ pub(crate) struct ReadArgs {
 }
 
 impl ReadArgs {
-    /// The inputs that are named here and in lists.
-    pub(crate) fn inputs(&self) -> Result<Vec<PathBuf>, webstrata_datasets::Error> {
-        let mut inputs = self.inputs.clone();
-        for list in &self.files_from {
-            inputs.extend(names_in(list, &self.prefix)?);
-        }
-        Ok(inputs)
+    /// The options of a build that reads this.
+    pub(crate) fn options(&self, run: RunOptions, release: &ReleaseArgs) -> anyhow::Result<BuildOptions> {
+        let lists: Result<Vec<_>, _> = self.files_from.iter().map(|list| names_in(list, &self.prefix)).collect();
+        Ok(BuildOptions {
+            lists: lists?,
+            graph: release.graph()?,
+            generate: self.generate.clone(),
+            kinds: kinds(&self.links),
+            url_bytes_max: self.url_bytes,
+            min_sources: self.min_sources,
+            with_removed: self.with_removed,
+            ..BuildOptions::new(run, self.inputs.clone())
+        })
     }
 }
 
@@ -158,19 +167,14 @@ pub(crate) fn kinds(named: &[Kind]) -> Option<LinkKinds> {
 
 pub(crate) fn run(args: &BuildArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     let options = BuildOptions {
-        run: args.run.options(&args.out)?,
-        inputs: args.read.inputs()?,
-        graph: args.release.graph()?,
-        generate: args.read.generate.clone(),
-        update: false,
         replace: args.replace,
-        kinds: kinds(&args.read.links),
-        url_bytes_max: args.read.url_bytes,
         in_range: args.in_range,
-        min_sources: args.read.min_sources,
         partition_urls: args.partition_urls,
-        with_removed: args.read.with_removed,
+        ..args.read.options(args.run.options(&args.out)?, &args.release)?
     };
+    if let Some(table) = args.release.ranks() {
+        ranks::write(&options, table)?;
+    }
     let (built, run) = args.run.shown(|progress| build(&options, progress))?;
     if let Some(path) = &args.run.report {
         write_report(path, &built, &run)?;

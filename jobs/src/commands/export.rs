@@ -37,9 +37,11 @@ Formats (--format):
   mtx                   edges as a Matrix Market pattern, numbered from 1
   networkit             edges as an EdgeListTabOne, numbered from 1
   cc-graph              hosts or domains (--by) as Common Crawl publishes them:
-                        FILE/vertices.txt.gz and FILE/edges.txt.gz
+                        FILE/vertices.txt.gz, edges.txt.gz and ranks.txt.gz
   neo4j                 edges or hosts for neo4j-admin database import:
                         FILE/nodes.csv and FILE/links.csv
+  icebug                edges or hosts as tables that LadybugDB mounts:
+                        FILE/schema.cypher and three Parquet files
 
 UIDs are those of the exported epoch. --names sets the column names that a tool
 expects; with aut, edges have one row per capture: crawl_date, src, dest. With

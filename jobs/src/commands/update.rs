@@ -2,14 +2,14 @@
 
 use crate::args::release::ReleaseArgs;
 use crate::args::{Format, Outcome, location};
-use crate::commands::build::{ReadArgs, json_of, kinds, note_folded, outcome, print_tally, write_report};
+use crate::commands::build::{ReadArgs, json_of, note_folded, outcome, print_tally, ranks, write_report};
 use crate::commands::info::print_counts;
 use crate::commands::merge;
 use crate::running::RunArgs;
 use clap::Args;
 use indicatif::HumanCount;
 use std::io::{self, Write};
-use webstrata_layers::{Error as StoreError, Location, RangeLength, Store};
+use webstrata_layers::{Error as StoreError, Location, Store};
 use webstrata_pipeline::{BuildOptions, BuildReport, MergeOptions, build, scheduled};
 
 const EXAMPLES: &str = "\
@@ -50,19 +50,13 @@ pub(crate) struct UpdateArgs {
 
 pub(crate) fn run(args: &UpdateArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     let options = BuildOptions {
-        run: args.run.options(&args.store)?,
-        inputs: args.read.inputs()?,
-        graph: args.release.graph()?,
-        generate: args.read.generate.clone(),
         update: true,
-        replace: false,
-        kinds: kinds(&args.read.links),
-        url_bytes_max: args.read.url_bytes,
-        in_range: RangeLength::Month,
-        min_sources: args.read.min_sources,
         partition_urls: args.partition_urls,
-        with_removed: args.read.with_removed,
+        ..args.read.options(args.run.options(&args.store)?, &args.release)?
     };
+    if let Some(table) = args.release.ranks() {
+        ranks::write(&options, table)?;
+    }
     let (updated, run) = args.run.shown(|progress| build(&options, progress))?;
     if let Some(path) = &args.run.report {
         write_report(path, &updated, &run)?;

@@ -22,6 +22,7 @@ mod gexf;
 mod graph;
 mod graphml;
 mod hosts;
+mod icebug;
 mod neo4j;
 mod nodes;
 mod numbered;
@@ -29,6 +30,7 @@ mod occurrences;
 mod options;
 mod pages;
 mod parts;
+mod ranks;
 mod table;
 mod texts;
 mod xml;
@@ -120,6 +122,7 @@ pub fn export(
         (_, Format::Mtx | Format::Networkit) => numbered::write(&export, stream),
         (_, Format::CcGraph) => cc_graph::write(&export),
         (_, Format::Neo4j) => graph::write(&export, neo4j::Neo4j::create(&export)?),
+        (_, Format::Icebug) => graph::write(&export, icebug::Icebug::create(&export)?),
         _ => table(&export, stream),
     };
     written.map_err(|error| match error {

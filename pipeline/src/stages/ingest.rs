@@ -37,7 +37,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use timely::worker::Worker;
 use webstrata_datasets::{
     Base, Capture, CaptureReader, Content, DigestCell, Finding, Fingerprint, Form, Input, InputDigest, Interner,
-    Profile, Tally, Texts, open_metered,
+    NameList, Profile, Tally, Texts, open_metered,
 };
 use webstrata_engine::{Collector, Context, Job, Outbox, Sorter, Stopped, shuffle, wire};
 use webstrata_layers::{InputRecord, Removals, Status};
@@ -389,6 +389,20 @@ fn record_of(input: &Input) -> InputRecord {
     InputRecord { name, bytes: input.bytes, captures: 0, first: None, last: None, digest: None }
 }
 
+fn set_digest(record: &mut InputRecord, InputDigest { xxh3, bytes }: InputDigest) {
+    (record.digest, record.bytes) = (Some(format!("{xxh3:032x}")), bytes);
+}
+
+/// Returns the record of a list that named inputs.
+pub(crate) fn record_of_list(list: &NameList) -> InputRecord {
+    let name = list.path.display().to_string();
+    let mut record = InputRecord { name, bytes: 0, captures: 0, first: None, last: None, digest: None };
+    if let Some(digest) = list.digest {
+        set_digest(&mut record, digest);
+    }
+    record
+}
+
 /// Reads inputs, one capture a call.
 struct Reading {
     inputs: Arc<Inputs>,
@@ -425,8 +439,8 @@ impl Reading {
             };
             let bytes_read = self.job.progress().bytes_counter();
             self.digest = DigestCell::default();
-            let (kinds, spill) = (self.inputs.meaning.kinds, self.job.scratch().directory());
-            let reader = open_metered(input, kinds, bytes_read, Arc::clone(&self.digest), spill)?;
+            let (options, spill) = (self.inputs.meaning.reading(), self.job.scratch().directory());
+            let reader = open_metered(input, options, bytes_read, Arc::clone(&self.digest), spill)?;
             self.current = Some((input.clone(), reader));
             self.read.push(record_of(input));
             return Ok(true);
@@ -435,8 +449,8 @@ impl Reading {
         let record_maker = record_maker.as_mut().ok_or(Error::Internal("reading goes on after its end"))?;
         if !reader.read(&mut self.capture, &mut record_maker.tally)? {
             self.current = None;
-            if let (Some(read), Some(InputDigest { xxh3, bytes })) = (self.read.last_mut(), self.digest.get()) {
-                (read.digest, read.bytes) = (Some(format!("{xxh3:032x}")), *bytes);
+            if let (Some(read), Some(digest)) = (self.read.last_mut(), self.digest.get()) {
+                set_digest(read, *digest);
             }
             self.job.progress().add_input_done();
             return Ok(true);
@@ -515,7 +529,7 @@ pub(crate) fn ingest(
         state.inputs = std::mem::take(&mut reading.read);
         (std::mem::take(&mut reading.wants), std::mem::take(&mut reading.offering))
     };
-    lend(worker, context, inputs.meaning.kinds, (&record_maker, &captures), wants, offering)?;
+    lend(worker, context, inputs.meaning.reading(), (&record_maker, &captures), wants, offering)?;
     held::bring_back(worker, context, (&record_maker, &captures))?;
     let RecordMaker { urls, sample, tally, .. } = record_maker.take().ok_or(Stopped)?;
     state.row.tally = tally;

@@ -6,13 +6,14 @@
 //!
 //! Memory: the keys of one capture.
 
+use super::bv::{BvFile, Lists, Properties};
 use super::vertices::Vertices;
 use super::{cell, number};
 use crate::capture::meaning::Seen;
 use crate::files::lines::Lines;
 use crate::release::GraphPart;
 use crate::{Capture, CaptureReader, Error, Finding, Tally};
-use std::io::BufRead;
+use std::io::{BufRead, Read};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -22,9 +23,9 @@ const KEYS_MAX: usize = 1 << 18;
 /// An edge: the ids of its ends, and whether it has a count.
 #[derive(Clone, Copy)]
 pub(super) struct Edge {
-    from: u64,
-    to: u64,
-    has_count: bool,
+    pub(super) from: u64,
+    pub(super) to: u64,
+    pub(super) has_count: bool,
 }
 
 /// A line as an edge; `None` if it has another form.
@@ -38,14 +39,61 @@ pub(super) fn parse(line: &[u8]) -> Option<Edge> {
 
 /// Reads a file with edges.
 pub(crate) fn open(text: Box<dyn BufRead + Send>, path: &Path, part: &GraphPart) -> Box<dyn CaptureReader> {
-    let (part, lines) = (part.clone(), Lines::new(text, path));
-    let runs = [0; 2];
-    Box::new(Edges { part, lines, vertices: None, runs, last: None, next: None, keys: Vec::new(), is_ended: false })
+    Box::new(Edges::new(part, Origin::Lines(Lines::new(text, path))))
+}
+
+/// Reads a BVGraph from the bytes of its graph and the text of its properties.
+pub(crate) fn open_lists(
+    bytes: Box<dyn Read + Send>,
+    properties: &str,
+    path: &Path,
+    part: &GraphPart,
+) -> Box<dyn CaptureReader> {
+    let lists = Properties::parse(properties).map(|properties| Lists::new(bytes, properties));
+    Box::new(Edges::new(part, Origin::Lists(Box::new(BvFile::new(lists, path)))))
+}
+
+/// Where edges come from.
+enum Origin {
+    Lines(Lines),
+    Lists(Box<BvFile>),
+}
+
+impl Origin {
+    /// The next edge that can be read.
+    fn edge(&mut self, tally: &mut Tally) -> Result<Option<Edge>, Error> {
+        let lines = match self {
+            Origin::Lines(lines) => lines,
+            Origin::Lists(file) => return file.edge(tally),
+        };
+        while lines.read(tally)? {
+            let line = lines.line();
+            if line.is_empty() {
+                continue;
+            }
+            match parse(line) {
+                Some(edge) => return Ok(Some(edge)),
+                None => {
+                    let detail = "not two ids with a tab between them".to_owned();
+                    tally.damage(Finding::BadRow, &lines.path, lines.start, detail);
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// The file, and the place in it of the edge that was read last.
+    fn place(&self) -> (&Path, u64) {
+        match self {
+            Origin::Lines(lines) => (&lines.path, lines.start),
+            Origin::Lists(file) => (&file.path, file.node),
+        }
+    }
 }
 
 struct Edges {
     part: GraphPart,
-    lines: Lines,
+    from: Origin,
     vertices: Option<Arc<Vertices>>,
     /// The runs of ids in which the last edge begins and ends.
     runs: [usize; 2],
@@ -59,18 +107,16 @@ struct Edges {
 }
 
 impl Edges {
+    fn new(part: &GraphPart, from: Origin) -> Self {
+        let (part, runs, keys) = (part.clone(), [0; 2], Vec::new());
+        Edges { part, from, vertices: None, runs, last: None, next: None, keys, is_ended: false }
+    }
+
     /// Reads on to the next edge. Returns the keys of its ends.
     fn edge(&mut self, vertices: &Vertices, tally: &mut Tally) -> Result<Option<(u64, u64)>, Error> {
-        while self.lines.read(tally)? {
-            let line = self.lines.line();
-            if line.is_empty() {
-                continue;
-            }
-            let mut damage = |finding, detail| tally.damage(finding, &self.lines.path, self.lines.start, detail);
-            let Some(Edge { from, to, has_count }) = parse(line) else {
-                damage(Finding::BadRow, "not two ids with a tab between them".to_owned());
-                continue;
-            };
+        while let Some(Edge { from, to, has_count }) = self.from.edge(tally)? {
+            let (path, at) = self.from.place();
+            let mut damage = |finding, detail| tally.damage(finding, path, at, detail);
             if let Some(last) = self.last.replace((from, to)).filter(|&last| (from, to) < last) {
                 damage(Finding::Unsorted, format!("the edge {from} to {to} after {} to {}", last.0, last.1));
             }

@@ -1,7 +1,7 @@
 //! Names of hosts in web graphs: their labels are reversed, a leading `www` may count or not, and each has a page.
 
 use crate::capture::dictionary::HostUrls;
-use crate::{Finding, Www};
+use crate::{Finding, Tally, Www};
 use webstrata_url::reversed;
 
 /// The most bytes of a name.
@@ -22,6 +22,17 @@ pub(crate) fn folded(name: &str, www: Www) -> Option<&str> {
         end = next;
     }
     Some(&name[..end])
+}
+
+/// The URL of the page of a host. Counts the host if it was folded.
+///
+/// # Errors
+/// No host can have the name.
+pub(crate) fn url(name: &[u8], www: Www, tally: &mut Tally) -> Result<String, (Finding, String)> {
+    let name = checked(name)?;
+    let short = folded(name, www);
+    tally.count_many(Finding::FoldedHost, u64::from(short.is_some()));
+    Ok(page(short.unwrap_or(name)))
 }
 
 /// The URL of the page of the host with a reversed name.

@@ -8,11 +8,9 @@
 //! if some hosts have one key. Readers of the captures keep 16 bytes a host and worker. Damage takes memory in
 //! proportion to the files, whatever ids they claim: a gap between ids is a new run, and takes 16 bytes.
 
-use super::{cell, names, number};
+use super::{cell, lines_of, names, number};
 use crate::capture::dictionary::{Dictionary, HostUrls};
-use crate::files::compressed::{self, Notes, Text};
-use crate::files::hashed::{DigestCell, Hashed};
-use crate::files::lines::Lines;
+use crate::files::hashed::DigestCell;
 use crate::files::place::Place;
 use crate::release::{GraphPart, Release, Table, Www};
 use crate::{Capture, CaptureReader, EXAMPLES_PER_KIND_MAX, Error, Finding, Tally};
@@ -165,12 +163,7 @@ impl Hosts {
 
     /// Reads a file with hosts.
     fn read(&mut self, place: &Place, found: &mut Found) -> Result<(), Error> {
-        let path = place.path.as_path();
-        let io = |error| Error::io(path, error);
-        let source = Hashed::new(place.reader().map_err(io)?, Arc::clone(&found.digest));
-        let notes = Notes::default();
-        let text = Text::new(Box::new(source), Notes::clone(&notes)).map_err(io)?;
-        let mut lines = Lines::new(Box::new(compressed::Lines(text)), path);
+        let (path, (mut lines, notes)) = (&place.path, lines_of(place, Arc::clone(&found.digest))?);
         let tally = &mut found.tally;
         while lines.read(tally)? {
             if let Err((finding, detail)) = self.take(lines.line(), tally) {

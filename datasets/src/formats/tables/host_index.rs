@@ -10,7 +10,9 @@
 //! | `fetch_gone`, `fetch_4xx` | 404, 403 |
 //! | `fetch_5xx` | 500 |
 //!
-//! Rows of hosts that were not crawled, because all of these are 0, are no captures and are counted. The name of the
+//! Rows of hosts that were not crawled, because all of these are 0, are no captures and are counted. `www` means the same
+//! as in the web graphs of the store ([`super::super::cc_graph`]). If folding makes one host of two, the captures of a
+//! second are united as those of several inputs are. The name of the
 //! crawl is in the column `crawl`, or in a folder of the path, `crawl=CC-MAIN-2025-13`.
 //!
 //! Source: the schema in the repository commoncrawl/cc-host-index.
@@ -19,7 +21,7 @@ use super::Columns;
 use super::cells::{Numbers, Texts};
 use crate::capture::meaning::Seen;
 use crate::formats::cc_graph::names;
-use crate::{Capture, CaptureReader, Error, Finding, Tally};
+use crate::{Capture, CaptureReader, Error, Finding, Tally, Www};
 use chrono::{NaiveDate, Weekday};
 use std::io;
 use std::path::Path;
@@ -45,6 +47,7 @@ pub(super) struct HostIndex {
     fetches: Vec<(Numbers, i64)>,
     /// The time of the crawl that the path names.
     time: Option<i64>,
+    www: Www,
     host: String,
 }
 
@@ -59,6 +62,7 @@ impl HostIndex {
         host: usize,
         crawl: Option<usize>,
         fetches: &[(usize, i64)],
+        www: Www,
     ) -> Result<Self, Columns> {
         let texts = |root: usize| Texts::new(columns.leaf(root, None)?, columns.field(root).data_type());
         let numbers = |root: usize| Numbers::new(columns.leaf(root, None)?, columns.field(root).data_type());
@@ -66,7 +70,7 @@ impl HostIndex {
         let crawls = crawl.map_or(Some(None), |root| texts(root).map(Some));
         let (Some(hosts), Some(crawls), Some(fetches)) = (texts(host), crawls, fetches) else { return Err(columns) };
         let time = crawl_of(&columns.path).and_then(week);
-        Ok(HostIndex { columns, hosts, crawls, fetches, time, host: String::new() })
+        Ok(HostIndex { columns, hosts, crawls, fetches, time, www, host: String::new() })
     }
 
     fn read_row(&mut self) -> io::Result<Row> {
@@ -95,8 +99,7 @@ impl HostIndex {
             return Ok(false);
         };
         let host = self.host.replace(',', ".");
-        let name = names::checked(host.as_bytes())?;
-        capture.url = names::page(name);
+        capture.url = names::url(host.as_bytes(), self.www, tally)?;
         capture.time = time;
         let seen = Seen { status: Some(status), has_links: false, revisit: None, target: None };
         Ok(seen.settle(false, capture, tally))

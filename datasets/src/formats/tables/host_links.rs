@@ -10,14 +10,13 @@ use crate::formats::cc_graph::names;
 use crate::{Capture, CaptureReader, Error, Finding, Tally, Www};
 use std::io;
 
-/// The time of the captures, and the meaning of `www`.
-pub(crate) type Dated = (i64, Www);
-
 pub(super) struct HostLinks {
     columns: Columns,
     sources: Texts,
     targets: Texts,
-    dated: Dated,
+    /// The time of the captures.
+    time: i64,
+    www: Www,
     /// The URLs of the source and the target of the next capture, if its first row was read.
     held: Option<[String; 2]>,
     row: [String; 2],
@@ -25,10 +24,10 @@ pub(super) struct HostLinks {
 
 impl HostLinks {
     /// Opens the root columns of source and target. Returns the columns if one of them has another type.
-    pub(super) fn new(columns: Columns, [source, target]: [usize; 2], dated: Dated) -> Result<Self, Columns> {
+    pub(super) fn new(columns: Columns, [source, target]: [usize; 2], time: i64, www: Www) -> Result<Self, Columns> {
         let texts = |root: usize| Texts::new(columns.leaf(root, None)?, columns.field(root).data_type());
         let (Some(sources), Some(targets)) = (texts(source), texts(target)) else { return Err(columns) };
-        Ok(HostLinks { columns, sources, targets, dated, held: None, row: Default::default() })
+        Ok(HostLinks { columns, sources, targets, time, www, held: None, row: Default::default() })
     }
 
     /// Reads the next row. Returns the URLs of its ends, or why the row cannot be used.
@@ -39,12 +38,7 @@ impl HostLinks {
         if [self.sources.read(source)?, self.targets.read(target)?] != [true; 2] {
             return Ok(Err((Finding::BadRow, "the source or the target is null".to_owned())));
         }
-        let mut url = |name: &str| {
-            let name = names::checked(name.as_bytes())?;
-            let short = names::folded(name, self.dated.1);
-            tally.count_many(Finding::FoldedHost, u64::from(short.is_some()));
-            Ok(names::page(short.unwrap_or(name)))
-        };
+        let mut url = |name: &str| names::url(name.as_bytes(), self.www, tally);
         Ok(url(source).and_then(|source| Ok([source, url(target)?])))
     }
 
@@ -76,7 +70,7 @@ impl CaptureReader for HostLinks {
         };
         let Some([host, target]) = first else { return Ok(false) };
         capture.links.push(&target);
-        capture.time = self.dated.0;
+        capture.time = self.time;
         while let Some([source, target]) = self.link(tally)? {
             if source != host {
                 self.held = Some([source, target]);

@@ -25,11 +25,7 @@ use xxhash_rust::xxh3::xxh3_64;
 pub(super) fn harmonic(context: &mut AnalysisContext<'_>, slice: &Slice, bits: u32) -> Result<Found, Stopped> {
     let registers = 1usize << bits;
     let mut counters = vec![0u8; slice.graph.urls() * registers];
-    let begun = each_url(context, |index, url| {
-        let hash = xxh3_64(url.as_bytes());
-        let register = usize::try_from(hash >> (64 - bits)).unwrap_or(0);
-        counters[index * registers + register] = rank(hash << bits, bits);
-    });
+    let begun = each_url(context, |index, url| begin(&mut counters[index * registers..(index + 1) * registers], url));
     context.job.check(begun)?;
     let one = estimate(&counters[..registers.min(counters.len())]);
     let mut counts = vec![one; slice.graph.urls()];
@@ -102,8 +98,15 @@ fn push(
     exchange(context, outgoing)
 }
 
+/// Fills an empty counter, of a power of two registers, with one URL.
+pub(crate) fn begin(counter: &mut [u8], url: &str) {
+    let bits = counter.len().trailing_zeros();
+    let hash = xxh3_64(url.as_bytes());
+    counter[usize::try_from(hash >> (64 - bits)).unwrap_or(0)] = rank(hash << bits, bits);
+}
+
 /// Raises each register to the register of another counter. Returns whether a register rose.
-fn raise(counter: &mut [u8], other: &[u8]) -> bool {
+pub(crate) fn raise(counter: &mut [u8], other: &[u8]) -> bool {
     let mut rose = 0u8;
     for (register, &other) in counter.iter_mut().zip(other) {
         rose |= u8::from(other > *register);
@@ -130,7 +133,7 @@ fn each_url(context: &AnalysisContext<'_>, mut visit: impl FnMut(usize, &str)) -
 }
 
 /// Returns an estimate of the number of distinct URLs that a counter has received.
-fn estimate(counter: &[u8]) -> f64 {
+pub(crate) fn estimate(counter: &[u8]) -> f64 {
     let registers = counter.len() as f64;
     let (mut sum, mut empty) = (0.0, 0u32);
     for &register in counter {

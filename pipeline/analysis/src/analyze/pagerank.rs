@@ -34,9 +34,9 @@ pub(super) fn pagerank(
     while done < iterations.most && delta > iterations.tolerance {
         let rank = |at: usize, page: u32| ranks[page as usize] / slice.graph.links_of(at).len() as f64;
         let mut next = slice.push(context, 0.0, rank, |a, b| a + b)?;
-        let everywhere = (1.0 - damping + damping * stranded) / count;
+        let surfer = Surfer { damping, stranded, nodes: count };
         for (rank, &is_node) in next.iter_mut().zip(&is_node) {
-            *rank = if is_node { damping * *rank + everywhere } else { 0.0 };
+            *rank = if is_node { surfer.rank(*rank) } else { 0.0 };
         }
         let moved: f64 = next.iter().zip(&ranks).map(|(new, old)| (new - old).abs()).sum();
         ranks = next;
@@ -45,6 +45,22 @@ pub(super) fn pagerank(
     }
     let facts = vec![Fact::new("iterations", done as f64), Fact::new("last change", delta)];
     Ok(Found::of_worker().with("pagerank", ranks).and(facts))
+}
+
+/// A step of the surfer.
+pub(crate) struct Surfer {
+    pub(crate) damping: f64,
+    /// The sum of the ranks of nodes without links.
+    pub(crate) stranded: f64,
+    /// The number of nodes.
+    pub(crate) nodes: f64,
+}
+
+impl Surfer {
+    /// Returns the next rank of a node to which links carry this much of the ranks of their pages.
+    pub(crate) fn rank(&self, carried: f64) -> f64 {
+        self.damping * carried + (1.0 - self.damping + self.damping * self.stranded) / self.nodes
+    }
 }
 
 /// Returns the sum of the ranks of URLs without links.

@@ -3,6 +3,7 @@
 //! ```text
 //! OUT/vertices.txt.gz    id, tab, name with its labels reversed; in a graph of domains, a tab and the number of hosts
 //! OUT/edges.txt.gz       id of a page's group, tab, id of a link's group
+//! OUT/ranks.txt.gz       harmonic centrality and PageRank of each vertex ([`super::ranks`])
 //! ```
 //!
 //! Ids are numbers from 0, in the byte order of the reversed names. A vertex is a host or a domain of a node
@@ -10,11 +11,11 @@
 //! inside a group are no edges. [`super::hosts`] folds the links. Common Crawl leaves out addresses and names of one
 //! label; here they are vertices. The file has no times: another window needs another export.
 //!
-//! Memory: all pairs of groups, about 100 bytes each, and the names.
+//! Memory: all pairs of groups, about 100 bytes each, the names, and the ranks.
 
 use super::hosts::folded;
 use super::parts::Directory;
-use super::{Export, ExportReport};
+use super::{Export, ExportReport, ranks};
 use crate::Error;
 use crate::hosts::{Fold, UrlGroups};
 use crate::outlet::{Outlet, Target};
@@ -27,7 +28,7 @@ pub(super) fn write(export: &Export<'_>) -> Result<ExportReport, Error> {
     let Target::File(out) = &export.options.target else {
         return Err(Error::Internal("a web graph of two files to a stream"));
     };
-    let directory = Directory::create(out, 2)?;
+    let directory = Directory::create(out, 3)?;
     let inside = Draft::directory_of(out);
     let (groups, pairs) = folded(export)?;
     let hosts = hosts_of(export, &groups)?;
@@ -56,6 +57,10 @@ pub(super) fn write(export: &Export<'_>) -> Result<ExportReport, Error> {
         writeln!(file, "{from}\t{to}").map_err(|source| file.failed(source))?;
     }
     file.finish()?;
+    drop(pairs);
+    let names: Vec<&str> = vertices.iter().map(|(_, group)| groups.name(*group)).collect();
+    let counts = |id: usize| has_counts.then(|| hosts[vertices[id].1 as usize]);
+    ranks::write(export, &inside.join("ranks.txt.gz"), &names, &edges, counts)?;
     directory.keep()?;
     Ok(ExportReport { epoch: export.reader.epoch(), records: edges.len() as u64, nodes: vertices.len() as u64 })
 }

@@ -64,7 +64,8 @@ pub(super) struct Edge<'a> {
     pub(super) values: &'a [Value<'a>],
 }
 
-/// A syntax for graphs. Calls come in this order: `begin`, all nodes, `edges_begin`, all edges, `finish`.
+/// A syntax for graphs. Calls come in this order: `begin`, all nodes, `edges_begin`, all edges, `finish`. Nodes rise by
+/// id, and edges by source.
 pub(super) trait Graph {
     fn begin(&mut self, shape: Shape, nodes: u64) -> Result<(), Error>;
     fn node(&mut self, node: &Node<'_>) -> Result<(), Error>;
@@ -174,7 +175,9 @@ fn write_pages(export: &Export<'_>, mut graph: impl Graph) -> Result<ExportRepor
 }
 
 fn write_hosts(export: &Export<'_>, mut graph: impl Graph) -> Result<ExportReport, Error> {
-    let (groups, pairs) = folded(export)?;
+    let (groups, mut pairs) = folded(export)?;
+    // Edges rise by the number of their source, as those of pages do.
+    pairs.sort_unstable_by_key(|(ends, _)| *ends);
     let mut lives = BTreeMap::<u32, (i64, i64)>::new();
     for ((src, dst), weights) in &pairs {
         for group in [*src, *dst] {

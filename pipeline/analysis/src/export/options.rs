@@ -19,8 +19,8 @@ pub struct ExportOptions {
     pub format: Format,
     /// The names of columns.
     pub names: Names,
-    /// The target. For [`Format::Webgraph`], the beginning of the names of files; for [`Format::CcGraph`] and
-    /// [`Format::Neo4j`], the directory of the files.
+    /// The target. For [`Format::Webgraph`], the beginning of the names of files; for [`Format::CcGraph`],
+    /// [`Format::Neo4j`] and [`Format::Icebug`], the directory of the files.
     pub target: Target,
     /// The captures that count.
     pub window: Window,
@@ -108,6 +108,8 @@ named! {
         CcGraph = "cc-graph",
         /// Nodes and links for the import of Neo4j.
         Neo4j = "neo4j",
+        /// Nodes and links that LadybugDB mounts.
+        Icebug = "icebug",
     }
 }
 
@@ -175,10 +177,10 @@ impl Ending for Format {
 impl What {
     /// Returns the formats that can hold these records.
     pub fn formats(self) -> &'static [Format] {
-        use Format::{Arrow, CcGraph, Csv, Gexf, Graphml, Mtx, Neo4j, Networkit, Parquet, Webgraph};
+        use Format::{Arrow, CcGraph, Csv, Gexf, Graphml, Icebug, Mtx, Neo4j, Networkit, Parquet, Webgraph};
         match self {
-            What::Edges => &[Parquet, Csv, Arrow, Graphml, Gexf, Webgraph, Mtx, Networkit, Neo4j],
-            What::Hosts => &[Parquet, Csv, Arrow, Graphml, Gexf, CcGraph, Neo4j],
+            What::Edges => &[Parquet, Csv, Arrow, Graphml, Gexf, Webgraph, Mtx, Networkit, Neo4j, Icebug],
+            What::Hosts => &[Parquet, Csv, Arrow, Graphml, Gexf, CcGraph, Neo4j, Icebug],
             What::Events | What::Nodes => &[Parquet, Csv, Arrow],
             What::Layers => &[Parquet, Arrow],
         }

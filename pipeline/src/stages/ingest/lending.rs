@@ -34,7 +34,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use timely::worker::Worker;
 use webstrata_datasets::{
-    Capture, CaptureReader, Content, Digest, Form, Input, LinkKinds, Profile, Tally, Texts, open,
+    Capture, CaptureReader, Content, Digest, Form, Input, Profile, ReadOptions, Tally, Texts, open,
 };
 use webstrata_engine::{
     Collector, Context, Error as JobError, Job, Outbox, Run, RunReader, RunWriter, Sorted, Sorter, Stopped, gather,
@@ -132,7 +132,7 @@ fn owner_of(key: &[u8], workers: usize) -> usize {
 pub(super) fn lend(
     worker: &mut Worker,
     context: &Context,
-    kinds: LinkKinds,
+    options: ReadOptions,
     (record_maker, captures): (&SharedMaker, &Collector),
     wants: Vec<Want>,
     offering: Offering,
@@ -153,7 +153,7 @@ pub(super) fn lend(
     let offers = Collector::new(Sorter::new(job.scratch(), "offers", job.budget_beside_reader(6)));
     let mut source = Source {
         inputs: inputs.into_iter().filter(|input| !input.is_stdin()).collect(),
-        kinds,
+        options,
         current: None,
         capture: super::bounded(job),
         counted_already: Tally::default(),
@@ -262,7 +262,7 @@ fn meet(worker: &mut Worker, job: &Job, mut mine: Sorted) -> Result<(Run, HashMa
 /// Offers the links of captures with wanted digests: first from the inputs, then from the store.
 struct Source {
     inputs: Vec<Input>,
-    kinds: LinkKinds,
+    options: ReadOptions,
     current: Option<Box<dyn CaptureReader>>,
     capture: Capture,
     counted_already: Tally,
@@ -292,7 +292,7 @@ impl Source {
         }
         let Some(reader) = &mut self.current else {
             match self.inputs.pop() {
-                Some(input) => self.current = Some(open(&input, self.kinds)?),
+                Some(input) => self.current = Some(open(&input, self.options)?),
                 None => self.pages = Some(self.find_pages()?),
             }
             return Ok(true);
