@@ -222,7 +222,8 @@ fn a_bv_graph_needs_its_properties_and_its_hosts() {
 fn ranks_are_a_table_of_their_own() {
     let directory = tempfile::tempdir().unwrap();
     let hosts: &[u8] = b"#harmonicc_pos\t#harmonicc_val\t#pr_pos\t#pr_val\t#host_rev\n\
-        1\t3.2E7\t2\t0.5\tcom.example.www\n---\t---\t1\t1e-9\tcom.a\nx\t1\t1\t1\tcom.b\n1\t1\t1\tNaN\tcom.c\n\n2\t1\t1\t1\t\n";
+        1\t3.2E7\t2\t0.5\tcom.example.www\n---\t---\t1\t1e-9\tcom.a\n\
+        x\t1\t1\t1\tcom.b\n1\t1\t1\tNaN\tcom.c\n\n2\t1\t1\t1\t\n";
     // Columns are found by their names. Names of domains are never folded.
     let domains: &[u8] = b"#harmonicc_pos\t#n_hosts\t#host_rev\n7\t12\tcom.example.www\n";
     let paths = files(directory.path(), &[("a", hosts), ("b", domains), ("v", b"0\tcom.example\n")]);

@@ -7,9 +7,9 @@ CAPTURES are JSON lines, plain or gzip, with WHATWG-serialised URLs; the default
 exports all time, an interval, and the graph as of a time. Pandas, Polars, DuckDB and pyarrow read tables; NetworkX and
 igraph read GraphML; NetworkX reads GEXF, which is also checked against gexf-1.3.xsd, a schema of this project after the
 specification; SciPy reads the matrix; NetworKit reads the edge list; plain readers read the files of Common Crawl
-(NetworkX computes its ranks) and of Neo4j; LadybugDB mounts its tables. Webstrata builds a store again from the columns of AUT. The script compares every edge, event, node and pair
-of hosts, and prints one line for each tool. Exit code 1 at the first difference. Graphs of more than 60,000 edges are
-not exported as XML. Needs the packages of requirements.txt.
+(NetworkX computes its ranks) and of Neo4j; LadybugDB mounts its tables. Webstrata builds a store again from the columns
+of AUT. The script compares every edge, event, node and pair of hosts, and prints one line for each tool. Exit code 1 at
+the first difference. Graphs of more than 60,000 edges are not exported as XML. Needs the packages of requirements.txt.
 tests/tests/exports.rs tests the content of BV files, with the library for BV files.
 """
 import argparse
@@ -349,7 +349,7 @@ def check_graphs(exports, nodes, edges, hosts):
     following = defaultdict(list)
     for a, b in edges:
         following[a].append(b)
-    page = max(following, key=lambda page: (len(following[page]), page))
+    page = max(following, key=lambda page: (len(following[page]), page), default="")
     two = {(b, c) for b in following[page] for c in following.get(b, [])}
     same("two steps in LadybugDB", {tuple(row) for row in ask(
         f"MATCH (a:url)-[:links]->(b:url)-[:links]->(c:url) WHERE a.url = '{page}' RETURN b.url, c.url")}, two)

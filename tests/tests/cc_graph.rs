@@ -370,8 +370,8 @@ fn edges_of(graph: &Path, vertices: &Path) -> (Vec<(usize, usize)>, Tally) {
     (edges, tally)
 }
 
-/// Real graphs have the edges that WebGraph reads in them. Damage is counted, whatever it makes of the numbers, and what
-/// is before it is read.
+/// Real graphs have the edges that WebGraph reads in them. Damage is counted, whatever it makes of the numbers, and
+/// what is before it is read.
 #[test]
 #[ignore = "needs the shared test data: WEBSTRATA_SHARED=DIR cargo test --test cc_graph -- --ignored"]
 fn real_bv_graphs() {

@@ -18,12 +18,14 @@
 //! all releases are read in this way, so that no host seems to appear in that month. The two hosts are then one page,
 //! and edges between them are counted and left out. Domain graphs have no such hosts and are never folded.
 //!
-//! Edges may also be a BVGraph, the format of WebGraph ([`bv`]): `X.graph` with `X.properties`, whose nodes are the ids.
-//! Common Crawl publishes the transpose beside it as `X-t`, with the same edges from the other end: it is not read.
+//! Edges may also be a BVGraph, the format of WebGraph ([`bv`]): `X.graph` with `X.properties`, whose nodes are the
+//! ids. Common Crawl publishes the transpose beside it as `X-t`, with the same edges from the other end: it is not
+//! read.
 //!
 //! Each file with edges is an input, so that many workers read a release. They share the hosts ([`vertices`]), which
 //! the first reader loads. Damage: lines of another form, names that no host has, ids out of order, edges with ids that
-//! no host has. Edges out of order are counted, and read like all others. Offsets count bytes of the uncompressed text, or nodes.
+//! no host has. Edges out of order are counted, and read like all others. Offsets count bytes of the uncompressed text,
+//! or nodes.
 //!
 //! The Parquet of cc-pyspark, with links between names of hosts, belongs to a release, too. It needs no vertices.
 //!

@@ -1,7 +1,7 @@
 //! The inputs of one release of a web graph: which files hold its hosts, and which its edges.
 //!
-//! The content of a file says which it is, except for a BVGraph: its graph has no beginning of its own, so the name says
-//! that it belongs to properties.
+//! The content of a file says which it is, except for a BVGraph: its graph has no beginning of its own, so the name
+//! says that it belongs to properties.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,8 +19,8 @@ use crate::release::{GraphPart, Release, Table, Www};
 
 /// Expands paths as [`inputs`] does, and reads the files of a web graph among them as one release of Common Crawl's
 /// host or domain graphs: files with hosts, and files with edges or a BVGraph (`X.graph` and `X.properties`), in any
-/// order and number; or Parquet with links between names of hosts. All captures have the time `time`. Standard input and pipes are edges. Other files keep
-/// their own formats.
+/// order and number; or Parquet with links between names of hosts. All captures have the time `time`. Standard input
+/// and pipes are edges. Other files keep their own formats.
 ///
 /// # Errors
 /// As [`inputs`]; no file has hosts, or none has edges; properties of a BVGraph without its graph.

@@ -10,10 +10,10 @@
 //! | `fetch_gone`, `fetch_4xx` | 404, 403 |
 //! | `fetch_5xx` | 500 |
 //!
-//! Rows of hosts that were not crawled, because all of these are 0, are no captures and are counted. `www` means the same
-//! as in the web graphs of the store ([`super::super::cc_graph`]). If folding makes one host of two, the captures of a
-//! second are united as those of several inputs are. The name of the
-//! crawl is in the column `crawl`, or in a folder of the path, `crawl=CC-MAIN-2025-13`.
+//! Rows of hosts that were not crawled, because all of these are 0, are no captures and are counted. `www` means the
+//! same as in the web graphs of the store ([`super::super::cc_graph`]). If folding makes one host of two, the captures
+//! of a second are united as those of several inputs are. The name of the crawl is in the column `crawl`, or in a
+//! folder of the path, `crawl=CC-MAIN-2025-13`.
 //!
 //! Source: the schema in the repository commoncrawl/cc-host-index.
 

@@ -60,7 +60,7 @@ fn values(values: &[Value<'_>], row: &mut Vec<String>) {
 
 /// Writes a row to a file.
 fn put(file: &mut csv::Writer<Outlet<'static>>, row: &[String]) -> Result<(), Error> {
-    file.write_record(row).map_err(|error| file.get_ref().failed(io::Error::other(error)))
+    file.write_record(row).map_err(|error| file.get_ref().failed(error.into()))
 }
 
 impl Graph for Neo4j {

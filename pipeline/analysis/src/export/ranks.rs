@@ -6,9 +6,9 @@
 //! ```
 //!
 //! Columns are separated by tabs, and rows are in the order of the first column. Positions count from 1; hosts with one
-//! value are in the order of names. The values are those of the analyses `harmonic`, with 256 registers, and `pagerank`,
-//! with their default options, on the graph whose pages are the hosts: the same sets, the same steps, and the same
-//! hashes. Here the graph is in memory already, so no worker exchanges anything.
+//! value are in the order of names. The values are those of the analyses `harmonic`, with 256 registers, and
+//! `pagerank`, with their default options, on the graph whose pages are the hosts: the same sets, the same steps, and
+//! the same hashes. Here the graph is in memory already, so no worker exchanges anything.
 //!
 //! Memory: 560 bytes for each vertex, and 16 for each edge.
 
