@@ -309,8 +309,8 @@ def check_graphs(exports, nodes, edges, hosts):
     wrong = [rank for rank in ranks if abs(float(rank[3]) - values[at[rank[4]]]) > 1e-8]
     same("PageRank of networkx", wrong, [])
     values = networkx.harmonic_centrality(whole)
-    # Counters of 256 registers are wrong by 6.5 % in one of three cases.
-    wrong = [rank for rank in ranks if abs(float(rank[1]) - (exact := values[at[rank[4]]])) > 0.3 * exact + 0.1]
+    # Counters of 256 registers are wrong by 6.5 % in one of three cases, and two hosts may have one register.
+    wrong = [rank for rank in ranks if abs(float(rank[1]) - (exact := values[at[rank[4]]])) > 0.3 * exact + 1]
     same("harmonic centrality of networkx", wrong, [])
     domains = rows(os.path.join(files("domain-graph", "--format", "cc-graph", "--by", "domain"), "vertices.txt.gz"))
     same("hosts of domains", sum(int(count) for _, _, count in domains), len(names))
