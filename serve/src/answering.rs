@@ -89,6 +89,11 @@ impl Answering {
         Self { pinned, long, waiting, found, step: FIRST, failed: 0 }
     }
 
+    /// The epoch, and the servers that answer.
+    pub(crate) fn pinned(&self) -> &Pinned {
+        &self.pinned
+    }
+
     /// The epoch of all answers.
     pub fn epoch(&self) -> u64 {
         self.pinned.epoch()

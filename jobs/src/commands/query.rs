@@ -9,11 +9,10 @@
 use crate::args::{Outcome, size};
 use crate::ask::{self, Ambiguous, NotInStore, SourceArgs};
 use clap::Args;
-use serde_json::Value;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
 use webstrata_layers::answers::lines::Answered;
 use webstrata_layers::read::question::lines::{Line, Lines};
-use webstrata_layers::read::question::{Asked, Kind, Matching};
+use webstrata_layers::read::question::{Asked, Kind, Matching, Meant};
 use webstrata_layers::{Direction, Links, PageLinks, Precision, Spelled, Way, answer_of, captures_of_page};
 use webstrata_serve::answering::{Answering, BATCH, Long};
 use webstrata_serve::clerk::{Refused, Remote};
@@ -119,28 +118,22 @@ impl<'a, R: Read> Questions<'a, R> {
 
     fn question(&self, line: &Line) -> anyhow::Result<Asked> {
         let question = Asked::of(line, |url| canonical(None, url).ok());
-        if question.question().is_err() { self.completed(question, line) } else { Ok(question) }
-    }
-
-    /// A question whose URL has no scheme, as a question about the URL that `webstrata links` finds. Any other question
-    /// keeps its error.
-    fn completed(&self, question: Asked, line: &Line) -> anyhow::Result<Asked> {
-        let fields: Option<Value> = line.text.as_ref().and_then(|text| serde_json::from_slice(text).ok());
-        let Some(text) = fields.as_ref().and_then(|fields| fields["url"].as_str()) else { return Ok(question) };
-        let Ok(candidates) = meant(text) else { return Ok(question) };
-        let about = |url: &str| Asked::of(line, |_| Some(url.to_owned()));
-        let first = about(&candidates[0]);
-        if first.question().is_err() || first.matching() == Matching::Surt {
+        if question.question().is_ok() {
+            return Ok(question);
+        }
+        let Some((text, first)) = Asked::bare(line, |text| meant(text).ok()?.into_iter().next()) else {
+            return Ok(question);
+        };
+        if !first.is_open() {
             return Ok(first);
         }
-        match ask::find(self.links, text) {
-            Ok(found) => Ok(about(&found.url)),
-            Err(error) if error.is::<NotInStore>() => Ok(first),
-            Err(error) if error.is::<Ambiguous>() => Ok(first.with_error(format!(
-                "{text} is in the store under http and under https; write the scheme, or \"match\": \"surt\""
-            ))),
-            Err(error) => Err(error),
-        }
+        let meant = match ask::find(self.links, &text) {
+            Ok(found) => Meant::Url(found.url),
+            Err(error) if error.is::<NotInStore>() => Meant::Nothing,
+            Err(error) if error.is::<Ambiguous>() => Meant::Both,
+            Err(error) => return Err(error),
+        };
+        Ok(first.meaning(&text, meant))
     }
 }
 

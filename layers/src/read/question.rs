@@ -31,7 +31,8 @@ pub struct Question {
     pub id: Value,
     /// The operation.
     pub op: Op,
-    /// The URL that the question is about. The URL need not be canonical.
+    /// The URL that the question is about. The URL need not be canonical. Without a scheme, the one that the store has
+    /// is meant.
     pub url: String,
     /// The direction of the links.
     #[serde(default)]
@@ -112,6 +113,17 @@ pub enum Kind {
     Captures,
 }
 
+/// The URL that a text without a scheme means in a store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Meant {
+    /// This URL.
+    Url(String),
+    /// No URL of the store.
+    Nothing,
+    /// Two URLs that both were captured, or that both were not.
+    Both,
+}
+
 /// What identifies the answer to a line.
 #[derive(Clone, Debug, PartialEq)]
 enum Name {
@@ -151,10 +163,32 @@ impl Asked {
         }
     }
 
-    /// The same line, with an error.
+    /// For a line whose URL has no scheme: the text of the URL, and the question about the first URL that the text may
+    /// mean, which is `None` for a text that means none. Only if that question is sound and exact, a store must say
+    /// which URL is meant ([`Self::meaning`]); otherwise the question is the one returned.
+    pub fn bare(line: &Line, first: impl Fn(&str) -> Option<String>) -> Option<(String, Self)> {
+        let fields: Value = serde_json::from_slice(line.text.as_ref()?).ok()?;
+        let text = fields["url"].as_str()?;
+        let url = first(text)?;
+        Some((text.to_owned(), Self::of(line, |_| Some(url.clone()))))
+    }
+
+    /// Whether a store must say which URL a text without a scheme means.
+    pub fn is_open(&self) -> bool {
+        self.question.is_ok() && self.matching == Matching::Exact
+    }
+
+    /// The question about the URL that a text without a scheme means in a store.
     #[must_use]
-    pub fn with_error(self, error: String) -> Self {
-        Self { question: Err(error), ..self }
+    pub fn meaning(self, text: &str, meant: Meant) -> Self {
+        let question = match (meant, self.question) {
+            (Meant::Url(url), Ok((kind, _))) => Ok((kind, url)),
+            (Meant::Both, _) => Err(format!(
+                "{text} is in the store under http and under https; write the scheme, or \"match\": \"surt\""
+            )),
+            (_, question) => question,
+        };
+        Self { question, ..self }
     }
 
     /// The kind of the question, and its URL.

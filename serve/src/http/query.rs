@@ -20,13 +20,16 @@ use futures_util::stream::{StreamExt, TryStreamExt, unfold};
 use futures_util::{FutureExt, Stream};
 
 use super::describe::{Answer as Form, Call};
+use super::question::address::{find, meant};
 use super::question::parameters::EPOCH;
 use super::question::params::Params;
 use super::{Refused, pinned};
 use crate::answering::{Answering, BATCH, Long, failure_of};
+use crate::clerk::Pinned;
+use crate::protocol::status::Reason;
 use crate::shared::Shared;
-use webstrata_layers::read::question::Asked;
 use webstrata_layers::read::question::lines::{Line, Lines};
+use webstrata_layers::read::question::{Asked, Meant};
 use webstrata_url::canonical;
 
 pub(super) const QUERY: Call = Call {
@@ -71,7 +74,12 @@ impl Answers {
         let mut answers = self.answering.next().await;
         if answers.is_empty() {
             match self.read().await {
-                Ok(lines) => lines.into_iter().for_each(|line| self.answering.push(question_of(&line))),
+                Ok(lines) => {
+                    for line in lines {
+                        let question = meaning_of(self.answering.pinned(), &line).await;
+                        self.answering.push(question);
+                    }
+                }
                 Err(error) => {
                     self.body = None;
                     return Some(Err(error));
@@ -108,6 +116,26 @@ impl Answers {
         }
         Ok(self.lines.take(BATCH))
     }
+}
+
+/// The question of a line. A text without a scheme means the URL that the other paths find for it.
+async fn meaning_of(pinned: &Pinned, line: &Line) -> Asked {
+    let question = question_of(line);
+    if question.question().is_ok() {
+        return question;
+    }
+    let first = |text: &str| meant(text).ok()?.into_iter().next();
+    let Some((text, first)) = Asked::bare(line, first) else { return question };
+    if !first.is_open() {
+        return first;
+    }
+    let meant = match find(pinned, &text).await {
+        Ok((url, _)) => Meant::Url(url),
+        Err(status) if Reason::of(&status) == Some(Reason::BadRequest) => Meant::Both,
+        // If the store cannot be asked, the answer to the question says so.
+        Err(_) => Meant::Nothing,
+    };
+    first.meaning(&text, meant)
 }
 
 fn question_of(line: &Line) -> Asked {
