@@ -97,6 +97,7 @@ pub use crate::questions::backlinks::tally::{Ranked, Ranking};
 pub use crate::questions::backlinks::top::Place;
 pub use crate::questions::backlinks::{Backlinks, LinkingPage, LinkingPart, Referrers};
 pub use crate::questions::changed::{Changed, ChangedLinks, LinkChange};
+pub use crate::questions::dead_links::{DeadLink, DeadLinkSearch, DeadLinks};
 pub use crate::questions::deaths::{DeadPage, DeathSearch, Deaths, DeathsAsked, Linkers, StillLinking, Toll};
 pub use crate::questions::first::First;
 pub use crate::questions::neighbourhood::folding::{Folding, Grain, Groups};

@@ -16,6 +16,7 @@
 //! |---|---|
 //! | [`unknown`] | of which pages is it unknown whether they link as of a date |
 //! | [`changed`] | which links differ between two dates |
+//! | [`dead_links`] | which links of a page lead to pages that are gone |
 //! | [`first`] | which pages linked to a URL, the first one first |
 //! | [`page`] | the links of one page with several spellings |
 //! | [`backlinks`] | which pages, hosts or domains linked to a target, and when |
@@ -25,6 +26,7 @@
 
 pub(crate) mod backlinks;
 pub(crate) mod changed;
+pub(crate) mod dead_links;
 pub(crate) mod deaths;
 pub(crate) mod first;
 pub(crate) mod neighbourhood;

@@ -6,10 +6,10 @@
 use proptest::prelude::*;
 use std::ops::Range;
 use webstrata_layers::{
-    AsOf, Ask, Backlink, Backlinks, Batch, CaptureTime, Change, Changed, DeathSearch, DeathsAsked, Direction, Event,
-    Facts, First, Given, Lifespan, NeighbourhoodQuestion, NeighbourhoodSearch, Order, Page, PageLinks, Precision,
-    Question, RangeLength, Ranking, Referrers, Scope, Status, StillLinking, Uid, Unit, Unknown, WaySearch, Window,
-    lifespans_of, push_status, times_of,
+    AsOf, Ask, Backlink, Backlinks, Batch, CaptureTime, Change, Changed, DeadLinkSearch, DeathSearch, DeathsAsked,
+    Direction, Event, Facts, First, Given, Lifespan, NeighbourhoodQuestion, NeighbourhoodSearch, Order, Page,
+    PageLinks, Precision, Question, RangeLength, Ranking, Referrers, Scope, Status, StillLinking, Uid, Unit, Unknown,
+    WaySearch, Window, lifespans_of, push_status, times_of,
 };
 
 /// The number of URLs; the first half is one row, the second half another.
@@ -206,7 +206,7 @@ proptest! {
             let answers = (
                 graph.answer(Unknown::new(&every, direction, dates[0]), most).values().to_vec(),
                 graph.answer(Changed::new(&uids, is_inward, dates), most),
-                graph.answer(First::new(&uids), most),
+                (graph.answer(First::new(&uids), most), graph.answer(DeadLinkSearch::new(uids[0], dates[1]), most)),
                 graph.answer(PageLinks::new(&uids, direction, Window::AsOf(dates[1])), most),
                 graph.answer(Backlinks::new(target, &scope), most),
                 graph.answer(WaySearch::new((uids[0], uids[1]), dates[0], 6, 20), most),

@@ -5,9 +5,9 @@
 //! ```
 //!
 //! Map: `question` reads parameters, finds URLs, and says where a page of an answer begins and where callers reach the
-//! server. `answer` lists the matching URLs and collects as many values as fit. `links` (with `changed` and `first`),
-//! `around` (backlinks, deaths, neighbourhood, ways), `barcode`, `suggest`, `names` and `about` are the questions.
-//! `query` answers many questions in one stream. `archive` answers the requests of tools for web archives. `caching`
+//! server. `answer` lists the matching URLs and collects as many values as fit. `links` (with `changed`, `dead` and
+//! `first`), `around` (backlinks, deaths, neighbourhood, ways), `barcode`, `suggest`, `names` and `about` are the
+//! questions. `query` answers many questions in one stream. `archive` answers the requests of tools for web archives. `caching`
 //! says how long answers may be kept, and [`options`] has the choices of an operator. `describe` makes the description
 //! of all paths, which the server serves. `/` is the `crate::explorer` for browsers.
 //!
@@ -30,7 +30,7 @@ use self::about::overview;
 use self::archive::{cdx, memento};
 use self::around::{backlinks, deaths, neighbourhood, ways};
 use self::describe::{Call, text_call};
-use self::links::{changed, first};
+use self::links::{changed, dead, first};
 use self::question::parameter::{Parameter, text};
 use crate::clerk::Pinned;
 use crate::explorer;
@@ -102,6 +102,7 @@ const ROUTES: &[Route] = &[
     Route::of("/v1/captures", "v1/captures", &names::CAPTURES, || get(names::captures)),
     Route::of("/v1/lifespans", "v1/lifespans", &links::LIFESPANS, || get(links::lifespans)),
     Route::of("/v1/changed", "v1/changed", &changed::CHANGED, || get(changed::changed)),
+    Route::of("/v1/dead_links", "v1/dead_links", &dead::DEAD_LINKS, || get(dead::dead_links)),
     Route::of("/v1/first", "v1/first", &first::FIRST, || get(first::first)),
     Route::of("/v1/backlinks", "v1/backlinks", &backlinks::BACKLINKS, || get(backlinks::backlinks)),
     Route::of("/v1/barcode", "v1/barcode", &barcode::BARCODE, || get(barcode::barcode)),

@@ -17,12 +17,12 @@ use std::collections::HashSet;
 use std::io::Write;
 use webstrata_layers::answers::Time;
 use webstrata_layers::answers::links::{
-    self as answers, About, ChangedLink, DeadLink, DeadLinks, FirstLink, LinkLifespan, List, UnknownLinks,
+    self as answers, About, ChangedLink, DeadLinks, FirstLink, LinkLifespan, List, UnknownLinks,
 };
-use webstrata_layers::record::capture::{deciding, ended_by, gone_after, telling};
+use webstrata_layers::record::capture::{deciding, gone_after, telling};
 use webstrata_layers::{
-    AsOf, Backlinks, Changed, Direction, First, Lifespan, LinkChange, Links, Match, PageLinks, Precision, Sample,
-    Sampling, Scope, Stay, Uid, Way, Window, answer_of, counted, format_time,
+    AsOf, Backlinks, Changed, DeadLinkSearch, Direction, First, Lifespan, LinkChange, Links, Match, PageLinks,
+    Precision, Sample, Sampling, Scope, Stay, Uid, Way, Window, answer_of, counted, format_time,
 };
 
 const EXAMPLES: &str = "\
@@ -397,41 +397,21 @@ fn print_dead(
     out: &mut dyn Write,
 ) -> anyhow::Result<()> {
     let Window::AsOf(as_of) = window else { return Ok(()) };
-    let uids = links.links(found.uid, Direction::Out, window)?;
-    let (mut dead, mut unknown, mut captures) = (Vec::new(), 0, Vec::new());
-    for &link in &uids {
-        links.captures_into(link, &mut captures)?;
-        match deciding(&captures, as_of) {
-            None => unknown += 1,
-            Some(capture) if capture.status.is_failure() => {
-                dead.push((link, ended_by(&captures, as_of).unwrap_or(capture), capture));
-            }
-            Some(_) => {}
-        }
-    }
-    let urls = links.urls_of(&dead.iter().map(|dead| dead.0).collect::<Vec<_>>())?;
-    let dead = urls.into_iter().zip(&dead);
+    let dead = answer_of(links, DeadLinkSearch::new(found.uid, as_of))?;
+    let urls = links.urls_of(&dead.dead.iter().map(|dead| dead.link).collect::<Vec<_>>())?;
     if args.format.format == Format::Json {
-        let dead = dead.map(|(url, &(_, first, last))| DeadLink {
-            url,
-            status: first.status.code(),
-            since: Time(first.time),
-            last_status: last.status.code(),
-            last: Time(last.time),
-        });
-        let (about, dead) = (about_url(links, args, window, found), dead.collect());
-        return ask::print_json(&DeadLinks { about, dead, links: uids.len(), unknown_links: unknown }, out);
+        return ask::print_json(&DeadLinks::of(about_url(links, args, window, found), &dead, urls), out);
     }
     let mut table = Table::new([Column::word("status"), Column::word("since"), Column::rest("link")]);
-    dead.for_each(|(url, (_, first, _))| {
-        table.row([first.status.code().to_string(), format_time(first.time), url]);
+    urls.into_iter().zip(&dead.dead).for_each(|(url, dead)| {
+        table.row([dead.ended_by.status.code().to_string(), format_time(dead.ended_by.time), url]);
     });
     table.print(out)?;
     if table.is_empty() {
         ask::note("no link of the page is known to be dead at that time");
     }
-    if unknown > 0 {
-        let all = counted(uids.len(), "link");
+    if dead.unknown > 0 {
+        let (unknown, all) = (dead.unknown, counted(dead.links, "link"));
         ask::note(&format!("{unknown} of {all} without a capture of its URL at that time: unknown, not dead"));
     }
     Ok(())

@@ -215,6 +215,20 @@ pub struct DeadLinks {
     pub unknown_links: usize,
 }
 
+impl DeadLinks {
+    /// The answer to a question about links as of a time. `urls` has the URL of each dead link.
+    pub fn of(about: About, found: &crate::DeadLinks, urls: Vec<String>) -> Self {
+        let dead = urls.into_iter().zip(&found.dead).map(|(url, dead)| DeadLink {
+            url,
+            status: dead.ended_by.status.code(),
+            since: Time(dead.ended_by.time),
+            last_status: dead.last.status.code(),
+            last: Time(dead.last.time),
+        });
+        DeadLinks { about, dead: dead.collect(), links: found.links, unknown_links: found.unknown }
+    }
+}
+
 /// A link to a page that is gone.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DeadLink {

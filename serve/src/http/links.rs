@@ -46,6 +46,7 @@ pub(super) const LIFESPANS: Call = call::<answers::Lifespans>(
 );
 
 pub(super) mod changed;
+pub(super) mod dead;
 pub(super) mod first;
 
 /// The number of sources per batch of questions for lifespans.

@@ -442,7 +442,15 @@ def dead_command(world, question):
     done = world.command(False, "links", question["url"], "--dead", *options(question["window"]), "--format", "json")
     if refused(done):
         return NOT_IN_STORE
-    got = json.loads(done[1])
+    return dead_of(json.loads(done[1]))
+
+
+def dead_http(world, question):
+    got = world.json("/v1/dead_links", {"url": question["url"], **fields(question["window"])})
+    return NOT_IN_STORE if json_of(got) else dead_of(got)
+
+
+def dead_of(got):
     return {
         "dead": sorted(got["dead"], key=lambda d: d["url"]),
         "links": got["links"],
@@ -564,6 +572,6 @@ KINDS = {
         expect_first,
         {"command": first_command(False), "server": first_command(True), "http": first_http, "grpc": first_grpc},
     ),
-    "dead": Kind(1, make_dead, expect_dead, {"command": dead_command}),
+    "dead": Kind(1, make_dead, expect_dead, {"command": dead_command, "http": dead_http}),
     "barcode": Kind(3, make_barcode, expect_barcode, {"http": barcode_http}),
 }
