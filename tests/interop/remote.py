@@ -195,6 +195,18 @@ def faults(bench, expected, seed):
                 words += [f"s3://{BUCKET}/crawls/"] if scheme == "s3" else []
                 got = bench.build(*words, url=proxy.url)[0]
                 require(got == expected, f"{scheme}, {fault} ({FAULTS[fault]}): other bytes")
+        # A store in a bucket is read as patiently as crawl files.
+        store, local = f"s3://{BUCKET}/store", bench.store()
+        for out in (store, local):
+            bench.run("build", "--out", out, "--partition-urls", 2000, bench.crawl)
+        expected = bench.run("export", local, "--what", "nodes", "--format", "csv", "--out", "-")
+        for fault in FAULTS:
+            chance = random.Random(f"{seed} store {fault}")
+            proxy.clear()
+            proxy.spoil = lambda request: fault if request.method == "GET" and (
+                chance.random() < 0.2 or request.number in (5, 6)) else None
+            got = bench.run("export", store, "--what", "nodes", "--format", "csv", "--out", "-", url=proxy.url)
+            require(got == expected, f"a store, {fault} ({FAULTS[fault]}): other nodes")
         for fault in FAULTS:
             require(proxy.spoiled[fault] >= 4, f"{fault}: only {proxy.spoiled[fault]} answers were spoiled")
         spoiled = sum(proxy.spoiled.values())

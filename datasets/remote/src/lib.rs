@@ -6,7 +6,7 @@
 //! ```
 //!
 //! An [`Object`] is read by ranges, a [`Reader`] has several ranges in flight. Crawl files and stores use the same
-//! servers, connections and retries ([`bucket`]).
+//! servers, connections and retries ([`bucket`], [`fetch`]).
 //!
 //! Requests that fail are repeated: after answers 429 and 5xx, broken connections, bodies that are too short, silent
 //! servers, and answers with another range than the one that was asked for. A repeated request asks for the same
@@ -41,6 +41,8 @@ pub use failure::{Failure, again, is_failure};
 pub use listing::list;
 #[cfg(feature = "client")]
 pub use object::{Object, open_all};
+#[cfg(feature = "client")]
+pub use patience::fetch;
 #[cfg(feature = "client")]
 pub use reader::Reader;
 #[cfg(feature = "client")]

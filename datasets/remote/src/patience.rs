@@ -6,9 +6,12 @@
 use std::error::Error as _;
 use std::io::{self, ErrorKind};
 use std::iter;
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
-use object_store::Error as StoreError;
+use bytes::Bytes;
+use object_store::path::Path as Key;
+use object_store::{Error as StoreError, ObjectStore, ObjectStoreExt};
 
 use crate::{Address, Failure};
 
@@ -18,9 +21,9 @@ const PATIENCE: Duration = Duration::from_secs(180);
 const PAUSE: Duration = Duration::from_millis(200);
 
 /// Why a request has no usable answer, and whether another attempt may have one.
-pub(crate) enum Unanswered {
-    ForGood(io::Error),
-    ForNow(io::Error),
+pub(crate) enum Unanswered<E = io::Error> {
+    ForGood(E),
+    ForNow(E),
 }
 
 impl Unanswered {
@@ -46,8 +49,39 @@ impl Unanswered {
     }
 }
 
+/// The bytes of a range inside an object, in one request that is repeated until it is answered.
+///
+/// # Errors
+/// The server refuses the request, or cannot be reached for minutes.
+pub async fn fetch(objects: &dyn ObjectStore, key: &Key, range: Range<u64>) -> Result<Bytes, StoreError> {
+    let wanted = range.end - range.start;
+    patiently(|| async {
+        match objects.get_range(key, range.clone()).await {
+            Ok(bytes) if bytes.len() as u64 == wanted => Ok(bytes),
+            Ok(bytes) => {
+                let text = format!("the server sent {} bytes instead of {wanted}", bytes.len());
+                Err(Unanswered::ForNow(StoreError::Generic { store: "S3", source: text.into() }))
+            }
+            Err(error) if is_named(&error) || is_lasting(&error) => Err(Unanswered::ForGood(error)),
+            Err(error) => Err(Unanswered::ForNow(error)),
+        }
+    })
+    .await
+}
+
+/// Whether the library has a name for the refusal. No other attempt has another answer.
+fn is_named(error: &StoreError) -> bool {
+    use StoreError::{NotFound, NotModified, PermissionDenied, Precondition, Unauthenticated};
+    matches!(
+        error,
+        NotFound { .. } | NotModified { .. } | PermissionDenied { .. } | Precondition { .. } | Unauthenticated { .. }
+    )
+}
+
 /// Repeats a request until it is answered, or the patience ends.
-pub(crate) async fn patiently<T, F: Future<Output = Result<T, Unanswered>>>(request: impl Fn() -> F) -> io::Result<T> {
+pub(crate) async fn patiently<T, E, F: Future<Output = Result<T, Unanswered<E>>>>(
+    request: impl Fn() -> F,
+) -> Result<T, E> {
     let (begun, mut pause) = (Instant::now(), PAUSE);
     loop {
         match request().await {

@@ -31,6 +31,8 @@ use crate::files::source::Source;
 
 /// The first bytes of a member, and of most archives.
 pub(crate) const LOCAL_HEADER: &[u8] = b"PK\x03\x04";
+/// The first bytes of a ZIP archive without members: those of the end of its directory.
+pub(crate) const EMPTY: &[u8] = b"PK\x05\x06";
 /// The most bytes of an end record with its comment.
 const END_BYTES_MAX: u64 = 22 + u16::MAX as u64;
 /// The number of end records that are tried: a comment may contain some.

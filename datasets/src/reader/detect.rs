@@ -6,7 +6,7 @@
 
 use crate::Finding;
 use crate::files::head::Head;
-use crate::files::zip::LOCAL_HEADER;
+use crate::files::zip::{EMPTY, LOCAL_HEADER};
 use crate::formats::index::Kind;
 use crate::formats::{arc, aut_csv, cc_graph, index, jsonl, lga, links_file, warc};
 
@@ -84,6 +84,7 @@ type IsOwn = fn(&Head<'_>) -> bool;
 fn container(head: &[u8]) -> Option<Format> {
     let formats = [
         (LOCAL_HEADER, Format::Container("ZIP in a WACZ")),
+        (EMPTY, Format::NotRead(Finding::OtherFile, "ZIP without members")),
         (b"PAR1", Format::Container("Parquet in a WACZ")),
         (b"\x04\x22\x4d\x18", Format::NotRead(Finding::UnreadFile, "LZ4 (compress with gzip or zstd instead)")),
         (b"BZh", Format::NotRead(Finding::UnreadFile, "bzip2 (compress with gzip or zstd instead)")),

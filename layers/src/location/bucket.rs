@@ -24,7 +24,7 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 use object_store::memory::InMemory;
 use object_store::path::Path as Key;
 use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutPayload, WriteMultipart};
-use webstrata_remote::runtime;
+use webstrata_remote::{fetch, runtime};
 
 use crate::error::Error;
 use crate::location::body::Body;
@@ -97,7 +97,7 @@ impl Bucket {
         let size = self.objects.head(key).await?.size;
         let step = usize::try_from(PART_BYTES).unwrap_or(usize::MAX);
         let starts = (0..size).step_by(step);
-        let parts = starts.map(|start| self.objects.get_range(key, start..size.min(start + PART_BYTES)));
+        let parts = starts.map(|start| fetch(&*self.objects, key, start..size.min(start + PART_BYTES)));
         let mut parts = stream::iter(parts).buffered(PARTS_AT_ONCE);
         let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0));
         while let Some(part) = parts.try_next().await? {
