@@ -4,7 +4,7 @@
 use axum::Json;
 use axum::extract::{RawQuery, State};
 use webstrata_layers::answers::links::{self as answers, About};
-use webstrata_layers::{AsOf, DeadLinkSearch, Way, Window};
+use webstrata_layers::{DeadLinkSearch, Way, Window};
 
 use crate::http::describe::{Call, call};
 use crate::http::question::address::find;
@@ -25,10 +25,7 @@ pub(in crate::http) async fn dead_links(
     RawQuery(query): RawQuery,
 ) -> Result<Json<answers::DeadLinks>, Refused> {
     let params = Params::of(query.as_deref(), DEAD_LINKS.parameters)?;
-    let as_of = match params.window()? {
-        Window::AsOf(as_of) => as_of,
-        Window::Seen { .. } => AsOf::new(i64::MAX),
-    };
+    let as_of = params.as_of()?;
     let url = params.required("url")?;
     let pinned = pinned(&shared, params.epoch()?).await?;
     let (url, uid) = find(&pinned, url).await?;

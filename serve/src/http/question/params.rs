@@ -151,19 +151,28 @@ impl Params {
 
     /// The window of `from` and `to`, or of `at`, `max_age` and `failures`.
     pub(in crate::http) fn window(&self) -> Result<Window, Status> {
-        let (interval, at) = (self.interval()?, self.time("at", true)?);
+        match (self.dated()?, self.interval()?) {
+            (Some(as_of), None) => Ok(Window::AsOf(as_of)),
+            (Some(_), Some(_)) => Err(bad("at: cannot be combined with from or to")),
+            (None, Some((from, to))) => Ok(Window::Seen { from, to }),
+            (None, None) => Ok(Window::ALWAYS),
+        }
+    }
+
+    /// The time `at`, with `max_age` and `failures`; without a time, the latest captures.
+    pub(in crate::http) fn as_of(&self) -> Result<AsOf, Status> {
+        Ok(self.dated()?.unwrap_or(AsOf::new(i64::MAX)))
+    }
+
+    fn dated(&self) -> Result<Option<AsOf>, Status> {
+        let at = self.time("at", true)?;
         let (age, failures) = self.counting()?;
         for name in ["max_age", "failures"] {
             if at.is_none() && self.get(name)?.is_some() {
                 return Err(bad(format!("{name}: needs at")));
             }
         }
-        match (at, interval) {
-            (Some(at), None) => Ok(Window::AsOf(AsOf { failures, ..AsOf::new(at).within(age) })),
-            (Some(_), Some(_)) => Err(bad("at: cannot be combined with from or to")),
-            (None, Some((from, to))) => Ok(Window::Seen { from, to }),
-            (None, None) => Ok(Window::ALWAYS),
-        }
+        Ok(at.map(|at| AsOf { failures, ..AsOf::new(at).within(age) }))
     }
 
     /// The dates `from_date` and `to_date`, with `max_age` and `failures`; a short date means its last second.
