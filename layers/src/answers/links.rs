@@ -56,7 +56,7 @@ pub struct About {
     /// The last second of the window.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<Time>,
-    /// The time, for links as of a time.
+    /// The time, for links as of a time; not there if the latest captures decide.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<Time>,
     /// With `at` and a greatest age: the first second of captures that count.
@@ -83,7 +83,7 @@ impl About {
             spellings: None,
             from: (from > i64::MIN).then_some(Time(from)),
             to: (to < i64::MAX).then_some(Time(to)),
-            at: as_of.map(|as_of| Time(as_of.time)),
+            at: as_of.filter(|as_of| as_of.time < i64::MAX).map(|as_of| Time(as_of.time)),
             since: as_of.filter(|as_of| as_of.since > i64::MIN).map(|AsOf { since, .. }| Time(since)),
             failures: as_of.map(|as_of| as_of.failures).filter(|failures| *failures != Failures::default()),
         }

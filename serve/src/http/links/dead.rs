@@ -32,5 +32,5 @@ pub(in crate::http) async fn dead_links(
     let found = pinned.answer(DeadLinkSearch::new(uid, as_of)).await?;
     let urls = pinned.urls(&found.dead.iter().map(|dead| dead.link).collect::<Vec<_>>()).await?;
     let about = About::of(pinned.epoch(), Way::Out, Window::AsOf(as_of));
-    Ok(Json(answers::DeadLinks::of(About { url: Some(url), uid: Some(uid), ..about }, &found, urls)))
+    Ok(Json(answers::DeadLinks::of(about.url(url, uid), &found, urls)))
 }
