@@ -7,9 +7,9 @@
 //! Map: `question` reads parameters, finds URLs, and says where a page of an answer begins and where callers reach the
 //! server. `answer` lists the matching URLs and collects as many values as fit. `links` (with `changed`, `dead` and
 //! `first`), `around` (backlinks, deaths, neighbourhood, ways), `barcode`, `suggest`, `names` and `about` are the
-//! questions. `query` answers many questions in one stream. `archive` answers the requests of tools for web archives. `caching`
-//! says how long answers may be kept, and [`options`] has the choices of an operator. `describe` makes the description
-//! of all paths, which the server serves. `/` is the `crate::explorer` for browsers.
+//! questions. `query` answers many questions in one stream. `archive` answers the requests of tools for web archives.
+//! `caching` says how long answers may be kept, and [`options`] has the choices of an operator. `describe` makes the
+//! description of all paths, which the server serves. `/` is the `crate::explorer` for browsers.
 //!
 //! Callers that accept gzip or zstd get compressed answers. Every answer names its epoch. [`crate::protocol::refusal`]
 //! defines errors. The server keeps no state between calls.

@@ -1,5 +1,5 @@
-//! `/v1/dead_links`: the links of a page to pages that are gone as of a time, each with the failure that ended the page.
-//! `questions::dead_links` of `webstrata_layers` has the rule. Cost: the captures of all links of the page.
+//! `/v1/dead_links`: the links of a page to pages that are gone as of a time, each with the failure that ended the
+//! page. `questions::dead_links` of `webstrata_layers` has the rule. Cost: the captures of all links of the page.
 
 use axum::Json;
 use axum::extract::{RawQuery, State};

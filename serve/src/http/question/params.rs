@@ -151,10 +151,10 @@ impl Params {
 
     /// The window of `from` and `to`, or of `at`, `max_age` and `failures`.
     pub(in crate::http) fn window(&self) -> Result<Window, Status> {
-        match (self.dated()?, self.interval()?) {
-            (Some(as_of), None) => Ok(Window::AsOf(as_of)),
+        match (self.interval()?, self.dated()?) {
+            (None, Some(as_of)) => Ok(Window::AsOf(as_of)),
             (Some(_), Some(_)) => Err(bad("at: cannot be combined with from or to")),
-            (None, Some((from, to))) => Ok(Window::Seen { from, to }),
+            (Some((from, to)), None) => Ok(Window::Seen { from, to }),
             (None, None) => Ok(Window::ALWAYS),
         }
     }
