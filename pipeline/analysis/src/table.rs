@@ -7,6 +7,7 @@
 mod csv_sheet;
 
 use self::csv_sheet::CsvSheet;
+pub(crate) use self::csv_sheet::csv_error;
 use crate::Error;
 use crate::outlet::{Ending, Outlet};
 use arrow_array::{ArrayRef, RecordBatch, TimestampMillisecondArray};

@@ -13,6 +13,7 @@ use super::graph::{Attributes, Edge, Graph, Kind, Node, Shape, Value};
 use super::parts::Directory;
 use crate::Error;
 use crate::outlet::{Outlet, Target};
+use crate::table::csv_error;
 use std::io;
 use webstrata_layers::{Draft, format_time};
 
@@ -60,7 +61,7 @@ fn values(values: &[Value<'_>], row: &mut Vec<String>) {
 
 /// Writes a row to a file.
 fn put(file: &mut csv::Writer<Outlet<'static>>, row: &[String]) -> Result<(), Error> {
-    file.write_record(row).map_err(|error| file.get_ref().failed(error.into()))
+    file.write_record(row).map_err(|error| file.get_ref().failed(csv_error(error)))
 }
 
 impl Graph for Neo4j {

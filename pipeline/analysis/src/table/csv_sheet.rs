@@ -121,7 +121,8 @@ impl<W: Write> CsvSheet<W> {
     }
 }
 
-fn csv_error(error: csv::Error) -> io::Error {
+/// The error of the system, with its kind, in an error of the library.
+pub(crate) fn csv_error(error: csv::Error) -> io::Error {
     match error.into_kind() {
         csv::ErrorKind::Io(source) => source,
         other => io::Error::other(format!("{other:?}")),
