@@ -62,20 +62,11 @@ pub async fn fetch(objects: &dyn ObjectStore, key: &Key, range: Range<u64>) -> R
                 let text = format!("the server sent {} bytes instead of {wanted}", bytes.len());
                 Err(Unanswered::ForNow(StoreError::Generic { store: "S3", source: text.into() }))
             }
-            Err(error) if is_named(&error) || is_lasting(&error) => Err(Unanswered::ForGood(error)),
+            Err(error) if is_lasting(&error) => Err(Unanswered::ForGood(error)),
             Err(error) => Err(Unanswered::ForNow(error)),
         }
     })
     .await
-}
-
-/// Whether the library has a name for the refusal. No other attempt has another answer.
-fn is_named(error: &StoreError) -> bool {
-    use StoreError::{NotFound, NotModified, PermissionDenied, Precondition, Unauthenticated};
-    matches!(
-        error,
-        NotFound { .. } | NotModified { .. } | PermissionDenied { .. } | Precondition { .. } | Unauthenticated { .. }
-    )
 }
 
 /// Repeats a request until it is answered, or the patience ends.
@@ -105,10 +96,15 @@ fn causes(error: &StoreError) -> impl Iterator<Item = &(dyn std::error::Error + 
 }
 
 /// Whether another attempt has no chance: the server refuses the request (4xx), or cannot be reached. The library has
-/// repeated both as often as it makes sense. Only the text tells the status.
+/// repeated both as often as it makes sense. Some refusals have names; of the others, only the text tells the status.
 fn is_lasting(error: &StoreError) -> bool {
+    use StoreError::{NotFound, NotModified, PermissionDenied, Precondition, Unauthenticated};
+    let is_named = matches!(
+        error,
+        NotFound { .. } | NotModified { .. } | PermissionDenied { .. } | Precondition { .. } | Unauthenticated { .. }
+    );
     let text = error.to_string();
     let has = |status: &str| text.contains(&format!("status code: {status}"));
     let is_refused = has("4") && !["408", "425", "429"].into_iter().any(has);
-    is_refused || causes(error).any(|cause| cause.to_string().contains("(Connect)"))
+    is_named || is_refused || causes(error).any(|cause| cause.to_string().contains("(Connect)"))
 }

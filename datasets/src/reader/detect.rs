@@ -67,7 +67,7 @@ pub(crate) fn format(head: &[u8]) -> Format {
     match (own, cc_graph::kind(&head)) {
         (Some((_, format)), _) => format,
         (None, Some(cc_graph::Kind::Ranks)) => {
-            Format::NotRead(Finding::IndexFile, "ranks of a web graph: --ranks writes them as a table")
+            Format::NotRead(Finding::IndexFile, "ranks of a web graph: only --ranks reads them")
         }
         (None, Some(_)) => Format::NotRead(Finding::UnreadFile, cc_graph::NEEDS_OPTIONS),
         (None, None) if cc_graph::bv::has_properties(head.text) => {

@@ -9,8 +9,8 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use webstrata_analysis::Error;
 use webstrata_analysis::{
-    Analysis, AnalyzeOptions, AnalyzeReport, Dates, Fold, Iterations, NodeRule, SheetColumn, TableFormat, Target,
-    analyze, format_of,
+    Analysis, AnalyzeOptions, AnalyzeReport, DAMPING, Dates, Fold, Iterations, LOG2_REGISTERS, NodeRule, SheetColumn,
+    TableFormat, Target, analyze, format_of,
 };
 use webstrata_layers::{Location, RangeLength, Window, format_time};
 
@@ -186,15 +186,17 @@ fn analysis(args: &AnalyzeArgs) -> Result<Analysis, Usage> {
     if let Some((_, text)) = misplaced.into_iter().find(|(wrong, _)| *wrong) {
         return Err(Usage(text.into()));
     }
-    let iterations = Iterations { most: args.iterations.unwrap_or(1000), tolerance: args.tolerance.unwrap_or(1e-10) };
+    let Iterations { most, tolerance } = Iterations::default();
+    let iterations =
+        Iterations { most: args.iterations.unwrap_or(most), tolerance: args.tolerance.unwrap_or(tolerance) };
     Ok(match name {
         Name::Degrees => Analysis::Degrees,
-        Name::Pagerank => Analysis::PageRank(args.damping.unwrap_or(0.85), iterations),
+        Name::Pagerank => Analysis::PageRank(args.damping.unwrap_or(DAMPING), iterations),
         Name::Hits => Analysis::Hits(iterations),
         Name::Salsa => Analysis::Salsa,
         Name::Scc => Analysis::Scc,
         Name::Wcc => Analysis::Wcc,
-        Name::Harmonic => Analysis::Harmonic(args.log2m.unwrap_or(8)),
+        Name::Harmonic => Analysis::Harmonic(args.log2m.unwrap_or(LOG2_REGISTERS)),
         Name::Triangles => Analysis::Triangles,
         Name::Mortality => Analysis::Mortality,
         Name::Churn => Analysis::Churn,

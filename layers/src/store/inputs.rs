@@ -24,7 +24,8 @@ pub(crate) const INPUTS: &str = "inputs";
 /// An input of a job, as its line in the file describes it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct InputRecord {
-    /// The path of the input, as given or found. For a part of a file, the name also says which part.
+    /// The path of the input, as given or found. For a part of a file, the name also says which part. A list that named
+    /// inputs is an input without captures.
     pub name: String,
     /// The size in bytes; 0 if the input has no size.
     pub bytes: u64,

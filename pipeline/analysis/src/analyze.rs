@@ -85,6 +85,17 @@ pub struct Iterations {
     pub tolerance: f64,
 }
 
+impl Default for Iterations {
+    fn default() -> Self {
+        Self { most: 1000, tolerance: 1e-10 }
+    }
+}
+
+/// The default of the damping factor of [`Analysis::PageRank`].
+pub const DAMPING: f64 = 0.85;
+/// The default of [`Analysis::Harmonic`].
+pub const LOG2_REGISTERS: u32 = 8;
+
 /// An analysis and its parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Analysis {

@@ -54,11 +54,11 @@ mod stretches;
 mod table;
 
 pub use analyze::{
-    Analysis, AnalyzeOptions, AnalyzeReport, DateReport, Dates, Fact, Iterations, NodeRule, Sheet, SheetColumn, Top,
-    analyze, overview, strongly_connected,
+    Analysis, AnalyzeOptions, AnalyzeReport, DAMPING, DateReport, Dates, Fact, Iterations, LOG2_REGISTERS, NodeRule,
+    Sheet, SheetColumn, Top, analyze, overview, strongly_connected,
 };
 pub use error::Error;
 pub use export::{DRAWN_MAX, ExportOptions, ExportReport, Format, Names, Unfit, What, export};
 pub use hosts::{Fold, FoldError, UrlGroups};
 pub use outlet::{Ending, Outlet, Target, UnknownEnding, format_of, outside_stores, write_file};
-pub use table::{TableFormat, TableWriter};
+pub use table::{TableFormat, TableWriter, time, times};

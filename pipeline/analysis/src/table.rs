@@ -46,12 +46,12 @@ impl Ending for TableFormat {
 }
 
 /// The type of times: milliseconds in UTC, which every reader supports.
-pub(crate) fn time() -> DataType {
+pub fn time() -> DataType {
     DataType::Timestamp(TimeUnit::Millisecond, Some("UTC".into()))
 }
 
 /// Returns a column of times, which are given in seconds.
-pub(crate) fn times(seconds: impl IntoIterator<Item = Option<i64>>) -> ArrayRef {
+pub fn times(seconds: impl IntoIterator<Item = Option<i64>>) -> ArrayRef {
     let milliseconds = seconds.into_iter().map(|time| time.map(|time| time.saturating_mul(1000)));
     Arc::new(milliseconds.collect::<TimestampMillisecondArray>().with_timezone("UTC"))
 }

@@ -13,7 +13,7 @@
 //! the file may come from another machine. Every number is checked against the others before it is used, because a bit
 //! that is wrong makes garbage of the rest: reading ends there.
 //!
-//! Memory: the lists of as many nodes as references go back. Source: Boldi & Vigna, The WebGraph Framework I (2004);
+//! Memory: the lists of as many nodes as references go back, each at most eight bytes a host. Source: Boldi & Vigna, The WebGraph Framework I (2004);
 //! the documentation of the class `BVGraph`.
 
 use super::edges::Edge;
@@ -23,7 +23,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 /// The longest distance of a reference that is read; WebGraph's defaults are 7 and, for archives, 16.
-const WINDOW_MAX: usize = 1 << 12;
+const WINDOW_MAX: usize = 1 << 7;
 /// The bytes of zeros after the end, with which the last code can be read in whole words.
 const PADDING: u64 = 16;
 
@@ -156,11 +156,12 @@ impl Lists {
         Self { bits: BufBitReader::new(WordAdapter::new(Box::new(padded))), properties, lists, next: 0, arcs: 0 }
     }
 
-    /// Reads the next list. Returns its node, and the nodes that it leads to, rising; `None` after the last list.
+    /// Reads the next list. Returns its node, and the nodes that it leads to, rising; `None` after the last list. No list
+    /// is longer than the number of hosts, whatever the properties claim.
     ///
     /// # Errors
     /// The list is not sound. Nothing can be read after it.
-    pub(super) fn next(&mut self) -> Result<Option<(u64, &[u64])>, Flaw> {
+    pub(super) fn next(&mut self, hosts: u64) -> Result<Option<(u64, &[u64])>, Flaw> {
         let node = self.next;
         let Properties { nodes, arcs, .. } = self.properties;
         if node == nodes {
@@ -172,7 +173,7 @@ impl Lists {
         let at = self.place(node);
         let mut list = std::mem::take(&mut self.lists[at]);
         list.clear();
-        self.read(node, &mut list)?;
+        self.read(node, hosts, &mut list)?;
         if list.windows(2).any(|pair| pair[0] >= pair[1]) || list.last().is_some_and(|&last| last >= nodes) {
             return Err(damage(&format!(
                 "the list of node {node} leads to a node twice, or to a node of another graph"
@@ -189,11 +190,11 @@ impl Lists {
         usize::try_from(node % self.lists.len() as u64).unwrap_or(0)
     }
 
-    fn read(&mut self, node: u64, list: &mut Vec<u64>) -> Result<(), Flaw> {
+    fn read(&mut self, node: u64, hosts: u64, list: &mut Vec<u64>) -> Result<(), Flaw> {
         let wrong = || damage(&format!("the list of node {node} has numbers that do not fit together"));
         let Properties { nodes, window, interval_min, codes, .. } = self.properties.clone();
         let degree = codes.outdegrees.read(&mut self.bits)?;
-        if degree > nodes {
+        if degree > nodes.min(hosts) {
             return Err(wrong());
         }
         let left = |list: &Vec<u64>| degree.checked_sub(list.len() as u64).ok_or_else(wrong);
@@ -288,7 +289,7 @@ impl BvFile {
     }
 
     /// The next edge.
-    pub(super) fn edge(&mut self, tally: &mut Tally) -> Result<Option<Edge>, Error> {
+    pub(super) fn edge(&mut self, hosts: u64, tally: &mut Tally) -> Result<Option<Edge>, Error> {
         loop {
             if let Some(to) = self.rest.pop() {
                 return Ok(Some(Edge { from: self.node, to, has_count: false }));
@@ -297,7 +298,7 @@ impl BvFile {
                 tally.damage(finding, &self.path, self.node, detail);
             }
             let Some(lists) = &mut self.lists else { return Ok(None) };
-            match lists.next() {
+            match lists.next(hosts) {
                 Ok(Some((node, list))) => {
                     self.node = node;
                     self.rest.extend(list.iter().rev());
@@ -350,7 +351,7 @@ mod tests {
         let mut lists = Lists::new(Box::new(Cursor::new(bytes.to_vec())), Properties::parse(text).unwrap());
         let mut all = Vec::new();
         loop {
-            match lists.next() {
+            match lists.next(3) {
                 Ok(Some((node, list))) => {
                     assert_eq!(node, all.len() as u64);
                     all.push(list.to_vec());
@@ -368,6 +369,11 @@ mod tests {
         assert_eq!(read(&bytes, TEXT), (all.clone(), None));
         assert_eq!(read(&[], TEXT), (vec![], Some(Finding::Truncated)));
         assert_eq!(read(&[], &TEXT.replace("nodes=3", "nodes=0").replace("arcs=4", "arcs=0")), (vec![], None));
+        // Properties may claim any number of nodes. The first list of this graph has 2^40 - 1 links.
+        let mut bits = BufBitWriter::<BE, _>::new(MemWordWriterVec::new(Vec::<u32>::new()));
+        bits.write_gamma((1 << 40) - 1).unwrap();
+        let huge: Vec<u8> = bits.into_inner().unwrap().into_inner().into_iter().flat_map(u32::to_ne_bytes).collect();
+        assert_eq!(read(&huge, &TEXT.replace("nodes=3", "nodes=9999999999999")), (vec![], Some(Finding::BadRow)));
         for (from, to) in [("nodes=3", "nodes=2"), ("arcs=4", "arcs=5")] {
             assert_eq!(read(&bytes, &TEXT.replace(from, to)).1, Some(Finding::BadRow), "{to}");
         }
@@ -391,7 +397,7 @@ mod tests {
             ("nodes=3", "nodes=x", "nodes is \"x\", not a number"),
             ("arcs=4\n", "", "arcs is missing"),
             ("zetak=3", "zetak=8", "zetak is 8"),
-            ("windowsize=7", "windowsize=5000", "windowsize is more than 4096"),
+            ("windowsize=7", "windowsize=5000", "windowsize is more than 128"),
             ("compressionflags=", "compressionflags=TREES_GAMMA", "the compression flag \"TREES_GAMMA\" is not read"),
             ("zetak=3", "endianness=little", "the order of bits is \"little\"; only \"big\" is read"),
         ] {

@@ -61,10 +61,10 @@ enum Origin {
 
 impl Origin {
     /// The next edge that can be read.
-    fn edge(&mut self, tally: &mut Tally) -> Result<Option<Edge>, Error> {
+    fn edge(&mut self, hosts: u64, tally: &mut Tally) -> Result<Option<Edge>, Error> {
         let lines = match self {
             Origin::Lines(lines) => lines,
-            Origin::Lists(file) => return file.edge(tally),
+            Origin::Lists(file) => return file.edge(hosts, tally),
         };
         while lines.read(tally)? {
             let line = lines.line();
@@ -114,7 +114,7 @@ impl Edges {
 
     /// Reads on to the next edge. Returns the keys of its ends.
     fn edge(&mut self, vertices: &Vertices, tally: &mut Tally) -> Result<Option<(u64, u64)>, Error> {
-        while let Some(Edge { from, to, has_count }) = self.from.edge(tally)? {
+        while let Some(Edge { from, to, has_count }) = self.from.edge(vertices.hosts(), tally)? {
             let (path, at) = self.from.place();
             let mut damage = |finding, detail| tally.damage(finding, path, at, detail);
             if let Some(last) = self.last.replace((from, to)).filter(|&last| (from, to) < last) {

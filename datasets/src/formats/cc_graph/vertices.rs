@@ -100,6 +100,11 @@ impl Vertices {
         Ok(Vertices { urls, runs, keys, linked, edges_left: AtomicUsize::new(release.edges), files })
     }
 
+    /// The number of hosts with ids.
+    pub(super) fn hosts(&self) -> u64 {
+        self.runs.places
+    }
+
     /// The URLs of the hosts by key.
     pub(super) fn urls(&self) -> &Arc<Dictionary> {
         &self.urls

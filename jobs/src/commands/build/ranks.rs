@@ -13,11 +13,11 @@
 
 use crate::args::unfit;
 use crate::ask;
-use arrow_array::{ArrayRef, Float64Array, StringArray, TimestampMillisecondArray, UInt64Array};
-use arrow_schema::{DataType, Field, TimeUnit};
+use arrow_array::{ArrayRef, Float64Array, StringArray, UInt64Array};
+use arrow_schema::{DataType, Field};
 use std::path::Path;
 use std::sync::Arc;
-use webstrata_analysis::{Outlet, TableFormat, TableWriter, format_of};
+use webstrata_analysis::{Outlet, TableFormat, TableWriter, format_of, time, times};
 use webstrata_datasets::{HostRank, Tally};
 use webstrata_layers::counted;
 use webstrata_pipeline::{BuildOptions, ranks};
@@ -33,11 +33,10 @@ pub(crate) fn write(options: &BuildOptions, path: &Path) -> anyhow::Result<()> {
         return Ok(());
     }
     let optional = |name, of| Field::new(name, of, true);
-    let time = DataType::Timestamp(TimeUnit::Millisecond, Some("UTC".into()));
     let columns = vec![
         Field::new("url", DataType::Utf8, false),
         Field::new("host", DataType::Utf8, false),
-        Field::new("time", time, false),
+        Field::new("time", time(), false),
         optional("harmonic_position", DataType::UInt64),
         optional("harmonic", DataType::Float64),
         optional("pagerank_position", DataType::UInt64),
@@ -75,11 +74,10 @@ fn columns_of(rows: &[HostRank], time: i64) -> Vec<ArrayRef> {
         |of: fn(&HostRank) -> Option<u64>| -> ArrayRef { Arc::new(rows.iter().map(of).collect::<UInt64Array>()) };
     let values =
         |of: fn(&HostRank) -> Option<f64>| -> ArrayRef { Arc::new(rows.iter().map(of).collect::<Float64Array>()) };
-    let times = TimestampMillisecondArray::from_value(time.saturating_mul(1000), rows.len()).with_timezone("UTC");
     vec![
         texts(|rank| &rank.url),
         texts(|rank| &rank.host),
-        Arc::new(times),
+        times(rows.iter().map(|_| Some(time))),
         counts(|rank| rank.harmonic_position),
         values(|rank| rank.harmonic),
         counts(|rank| rank.pagerank_position),

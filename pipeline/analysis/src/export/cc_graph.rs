@@ -23,10 +23,10 @@ use std::io::Write;
 use webstrata_layers::{Draft, Links, Uid};
 use webstrata_url::reversed;
 
-/// Writes both files.
+/// Writes the files.
 pub(super) fn write(export: &Export<'_>) -> Result<ExportReport, Error> {
     let Target::File(out) = &export.options.target else {
-        return Err(Error::Internal("a web graph of two files to a stream"));
+        return Err(Error::Internal("a web graph of several files to a stream"));
     };
     let directory = Directory::create(out, 3)?;
     let inside = Draft::directory_of(out);
@@ -37,8 +37,8 @@ pub(super) fn write(export: &Export<'_>) -> Result<ExportReport, Error> {
     vertices.sort_unstable();
     let has_counts = export.options.fold == Some(Fold::Domain);
     let mut file = Outlet::file(&inside.join("vertices.txt.gz"))?;
-    let mut ids = vec![0u64; groups.len()];
-    for (id, (name, group)) in (0u64..).zip(&vertices) {
+    let mut ids = vec![0usize; groups.len()];
+    for (id, (name, group)) in (0..).zip(&vertices) {
         export.job.go_on()?;
         ids[*group as usize] = id;
         let written = match has_counts {
@@ -49,7 +49,7 @@ pub(super) fn write(export: &Export<'_>) -> Result<ExportReport, Error> {
     }
     file.finish()?;
     let ends = pairs.iter().map(|((from, to), _)| (ids[*from as usize], ids[*to as usize]));
-    let mut edges: Vec<(u64, u64)> = ends.filter(|(from, to)| from != to).collect();
+    let mut edges: Vec<(usize, usize)> = ends.filter(|(from, to)| from != to).collect();
     edges.sort_unstable();
     let mut file = Outlet::file(&inside.join("edges.txt.gz"))?;
     for (from, to) in &edges {

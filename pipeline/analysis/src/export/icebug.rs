@@ -19,9 +19,9 @@ use super::parts::Directory;
 use super::table::CHUNK;
 use crate::Error;
 use crate::outlet::{Outlet, Target};
-use crate::table::{TableFormat, TableWriter, time};
+use crate::table::{TableFormat, TableWriter, time, times};
 use arrow_array::ArrayRef;
-use arrow_array::builder::{ArrayBuilder, StringBuilder, TimestampMillisecondBuilder, UInt64Builder};
+use arrow_array::builder::{ArrayBuilder, StringBuilder, UInt64Builder};
 use arrow_schema::{DataType, Field};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -164,7 +164,7 @@ struct Rows {
 enum Column {
     Text(StringBuilder),
     Number(UInt64Builder),
-    Time(TimestampMillisecondBuilder),
+    Time(Vec<Option<i64>>),
 }
 
 impl Rows {
@@ -184,7 +184,7 @@ impl Rows {
         let columns = columns.iter().map(|(_, kind)| match kind {
             Kind::Text => Column::Text(StringBuilder::new()),
             Kind::Number => Column::Number(UInt64Builder::new()),
-            Kind::Time => Column::Time(TimestampMillisecondBuilder::new().with_timezone("UTC")),
+            Kind::Time => Column::Time(Vec::new()),
         });
         Ok(Self { table, columns: columns.collect() })
     }
@@ -197,8 +197,8 @@ impl Rows {
                 (Column::Text(texts), _) => texts.append_null(),
                 (Column::Number(numbers), Value::Number(number)) => numbers.append_value(number),
                 (Column::Number(numbers), _) => numbers.append_null(),
-                (Column::Time(times), Value::Time(time)) => times.append_value(time.saturating_mul(1000)),
-                (Column::Time(times), _) => times.append_null(),
+                (Column::Time(times), Value::Time(time)) => times.push(Some(time)),
+                (Column::Time(times), _) => times.push(None),
             }
             rows += 1;
         }
@@ -217,7 +217,7 @@ impl Rows {
             match column {
                 Column::Text(texts) => ArrayBuilder::finish(texts),
                 Column::Number(numbers) => ArrayBuilder::finish(numbers),
-                Column::Time(times) => ArrayBuilder::finish(times),
+                Column::Time(seconds) => times(std::mem::take(seconds)),
             }
         });
         self.table.write(columns.collect())

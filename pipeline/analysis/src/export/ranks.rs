@@ -16,28 +16,25 @@ use super::Export;
 use crate::Error;
 use crate::analyze::harmonic::{begin, estimate, raise};
 use crate::analyze::pagerank::Surfer;
+use crate::analyze::{DAMPING, Iterations, LOG2_REGISTERS};
 use crate::outlet::Outlet;
 use std::io::Write;
 use std::path::Path;
 use webstrata_url::reversed;
 
-/// The registers of a counter, the damping factor, and the conditions that end an iteration: the defaults of analyses.
-const REGISTERS: usize = 1 << 8;
-const DAMPING: f64 = 0.85;
-const TOLERANCE: f64 = 1e-10;
-const STEPS_MAX: usize = 1000;
+/// The registers of a counter.
+const REGISTERS: usize = 1 << LOG2_REGISTERS;
 
 /// Writes the ranks of the vertices with these names. Edges are sorted, and `hosts` is the number of hosts of a vertex.
 pub(super) fn write(
     export: &Export<'_>,
     path: &Path,
     names: &[&str],
-    edges: &[(u64, u64)],
+    edges: &[(usize, usize)],
     hosts: impl Fn(usize) -> Option<u64>,
 ) -> Result<(), Error> {
-    let edges: Vec<(usize, usize)> = edges.iter().map(|&(from, to)| (index(from), index(to))).collect();
-    let harmonic = harmonic(export, names, &edges)?;
-    let pagerank = pagerank(export, names.len(), &edges)?;
+    let harmonic = harmonic(export, names, edges)?;
+    let pagerank = pagerank(export, names.len(), edges)?;
     let (by_harmonic, by_pagerank) = (order(&harmonic), order(&pagerank));
     let mut positions = vec![0; names.len()];
     (1..).zip(by_pagerank).for_each(|(position, vertex)| positions[vertex] = position);
@@ -57,11 +54,6 @@ pub(super) fn write(
     file.finish()
 }
 
-/// An id as an index. Ids are numbers of names in memory.
-fn index(id: u64) -> usize {
-    usize::try_from(id).unwrap_or(usize::MAX)
-}
-
 /// The vertices by value, the greatest first; vertices with one value in their own order.
 fn order(values: &[f64]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..values.len()).collect();
@@ -75,7 +67,8 @@ fn pagerank(export: &Export<'_>, vertices: usize, edges: &[(usize, usize)]) -> R
     edges.iter().for_each(|&(from, _)| degrees[from] += 1.0);
     let nodes = vertices.max(1) as f64;
     let mut ranks = vec![1.0 / nodes; vertices];
-    for _ in 0..STEPS_MAX {
+    let Iterations { most, tolerance } = Iterations::default();
+    for _ in 0..most {
         export.job.go_on()?;
         let stranded = ranks.iter().zip(&degrees).filter(|(_, degree)| **degree == 0.0).map(|(rank, _)| rank).sum();
         let surfer = Surfer { damping: DAMPING, stranded, nodes };
@@ -84,7 +77,7 @@ fn pagerank(export: &Export<'_>, vertices: usize, edges: &[(usize, usize)]) -> R
         next.iter_mut().for_each(|rank| *rank = surfer.rank(*rank));
         let moved: f64 = next.iter().zip(&ranks).map(|(new, old)| (new - old).abs()).sum();
         ranks = next;
-        if moved <= TOLERANCE {
+        if moved <= tolerance {
             break;
         }
     }
