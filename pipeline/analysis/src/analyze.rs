@@ -61,9 +61,11 @@ use crate::outlet::Target;
 use adjacency::{Adjacency, Timed};
 use exchange::{Number, exchange, from_bytes, to_bytes};
 use found::{Found, Values};
+pub use harmonic::LOG2_REGISTERS;
 use output::Output;
 pub use output::{AnalyzeReport, DateReport, Fact, Sheet, SheetColumn, Top};
 pub use overview::overview;
+pub use pagerank::DAMPING;
 pub use scc::strongly_connected;
 use serde::{Deserialize, Serialize};
 use shared_nodes::SharedNodes;
@@ -84,17 +86,6 @@ pub struct Iterations {
     /// The iteration ends when all values together have moved by at most this much.
     pub tolerance: f64,
 }
-
-impl Default for Iterations {
-    fn default() -> Self {
-        Self { most: 1000, tolerance: 1e-10 }
-    }
-}
-
-/// The default of the damping factor of [`Analysis::PageRank`].
-pub const DAMPING: f64 = 0.85;
-/// The default of [`Analysis::Harmonic`].
-pub const LOG2_REGISTERS: u32 = 8;
 
 /// An analysis and its parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]

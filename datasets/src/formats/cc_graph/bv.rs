@@ -13,8 +13,8 @@
 //! the file may come from another machine. Every number is checked against the others before it is used, because a bit
 //! that is wrong makes garbage of the rest: reading ends there.
 //!
-//! Memory: the lists of as many nodes as references go back, each at most eight bytes a host. Source: Boldi & Vigna, The WebGraph Framework I (2004);
-//! the documentation of the class `BVGraph`.
+//! Memory: the lists of as many nodes as references go back, each at most eight bytes a host. Source: Boldi & Vigna,
+//! The WebGraph Framework I (2004); the documentation of the class `BVGraph`.
 
 use super::edges::Edge;
 use crate::{Error, Finding, Tally};
@@ -156,8 +156,8 @@ impl Lists {
         Self { bits: BufBitReader::new(WordAdapter::new(Box::new(padded))), properties, lists, next: 0, arcs: 0 }
     }
 
-    /// Reads the next list. Returns its node, and the nodes that it leads to, rising; `None` after the last list. No list
-    /// is longer than the number of hosts, whatever the properties claim.
+    /// Reads the next list. Returns its node, and the nodes that it leads to, rising; `None` after the last list. No
+    /// list is longer than the number of hosts, whatever the properties claim.
     ///
     /// # Errors
     /// The list is not sound. Nothing can be read after it.

@@ -21,6 +21,9 @@ use crate::Error;
 use webstrata_engine::Stopped;
 use xxhash_rust::xxh3::xxh3_64;
 
+/// The default of the number of registers, as a power of two.
+pub const LOG2_REGISTERS: u32 = 8;
+
 /// Returns the sums of 1 / d for this worker's URLs, from counters with 2^`bits` registers.
 pub(super) fn harmonic(context: &mut AnalysisContext<'_>, slice: &Slice, bits: u32) -> Result<Found, Stopped> {
     let registers = 1usize << bits;

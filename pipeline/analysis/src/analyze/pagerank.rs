@@ -11,6 +11,15 @@ use super::slice::Slice;
 use super::{AnalysisContext, Fact, Found, Iterations};
 use webstrata_engine::Stopped;
 
+/// The default of the damping factor.
+pub const DAMPING: f64 = 0.85;
+
+impl Default for Iterations {
+    fn default() -> Self {
+        Self { most: 1000, tolerance: 1e-10 }
+    }
+}
+
 /// Returns the ranks of this worker's URLs. The iteration begins with the ranks in `start`, if given. A URL that is not
 /// a node has rank 0.
 pub(super) fn pagerank(
