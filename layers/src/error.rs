@@ -5,6 +5,8 @@ pub(crate) mod manifest;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use parquet::errors::ParquetError;
+
 use crate::error::manifest::ManifestFlaw;
 use crate::identity::{Digest, EpochId};
 use crate::record::page::Flaw;
@@ -33,7 +35,7 @@ pub enum Error {
         /// The file.
         path: PathBuf,
         /// The error of the Parquet library.
-        source: Box<parquet::errors::ParquetError>,
+        source: Box<ParquetError>,
     },
     /// A writer got a value that does not come after the value before.
     #[error("{what} out of order: {got} after {previous}")]
@@ -469,21 +471,28 @@ impl Error {
 
     /// For `map_err` after a call to the Parquet library. Errors of the operating system below the library become
     /// [`Error::Io`].
-    pub(crate) fn parquet(path: &Path) -> impl FnOnce(parquet::errors::ParquetError) -> Error + '_ {
-        move |source| match source {
-            parquet::errors::ParquetError::External(inner) => match inner.downcast::<io::Error>() {
-                Ok(source) => Error::Io { path: path.to_owned(), source: *source },
-                Err(inner) => Error::Parquet {
-                    path: path.to_owned(),
-                    source: Box::new(parquet::errors::ParquetError::External(inner)),
-                },
-            },
-            source => Error::Parquet { path: path.to_owned(), source: Box::new(source) },
+    pub(crate) fn parquet(path: &Path) -> impl FnOnce(ParquetError) -> Error + '_ {
+        move |source| match system_error(source) {
+            Ok(source) => Error::Io { path: path.to_owned(), source },
+            Err(source) => Error::Parquet { path: path.to_owned(), source: Box::new(source) },
         }
     }
 
     /// For `map_err` after building or reading arrays.
     pub(crate) fn arrow(path: &Path) -> impl FnOnce(arrow_schema::ArrowError) -> Error + '_ {
         move |source| Error::parquet(path)(source.into())
+    }
+}
+
+/// Returns the error of the system that an error of Parquet holds, or else the error of Parquet.
+///
+/// # Errors
+/// The error itself, if the system did not give it.
+pub fn system_error(error: ParquetError) -> Result<io::Error, ParquetError> {
+    match error {
+        ParquetError::External(inner) => {
+            inner.downcast::<io::Error>().map(|inner| *inner).map_err(ParquetError::External)
+        }
+        error => Err(error),
     }
 }

@@ -43,9 +43,11 @@ use crate::location::Location;
 use crate::location::body::Body;
 use crate::record::uid::Uid;
 
+pub(crate) mod lent;
 mod reading;
 mod table;
 
+use lent::Lent;
 use reading::{Reading, reading};
 pub(crate) use table::{TableFile, TableWriter, read_table};
 
@@ -111,7 +113,7 @@ fn properties(layer: Layer, effort: Effort, has_dictionaries: bool) -> Result<Wr
 /// Writes the file of one layer and partition. The file is complete when it is finished. In a directory, a part of the
 /// file is visible before that.
 pub(crate) struct LayerWriter {
-    file: SerializedFileWriter<Sink>,
+    file: SerializedFileWriter<Lent<Sink>>,
     effort: Effort,
     columns: ArrowRowGroupWriterFactory,
     /// The same for row groups with long lists; created with the first such row group.
@@ -134,7 +136,7 @@ impl LayerWriter {
         let (file, path) = location.storage().begin(&name, row.staging())?;
         let schema = layer.schema();
         let sink = Sink { file: BufWriter::with_capacity(1 << 16, file), hash: Xxh3::new(), bytes: 0 };
-        let (file, columns) = begin(sink, layer, row.effort(), true).map_err(Error::parquet(&path))?;
+        let (file, columns) = begin(Lent::new(sink), layer, row.effort(), true).map_err(Error::parquet(&path))?;
         let checksum = String::new();
         let entry = FileEntry { layer, partition, path: name, rows: 0, bytes: 0, checksum };
         let helpers = row.helpers().clone();
@@ -188,8 +190,9 @@ impl LayerWriter {
     /// Writes the footer, puts the file in its place, and returns the entry of the file.
     pub(crate) fn finish(mut self) -> Result<FileEntry, Error> {
         self.settle()?;
-        let Self { file, location, path, mut entry, .. } = self;
-        let sink = file.into_inner().map_err(Error::parquet(&path))?;
+        let Self { mut file, location, path, mut entry, .. } = self;
+        file.finish().map_err(Error::parquet(&path))?;
+        let sink = file.inner_mut().take().map_err(Error::io(&path))?;
         let file = sink.file.into_inner().map_err(|error| Error::io(&path)(error.into_error()))?;
         location.storage().finish(&entry.path, file)?;
         entry.bytes = sink.bytes;

@@ -21,6 +21,7 @@ use parquet::file::properties::WriterProperties;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
+use webstrata_layers::{Lent, system_error};
 
 /// The number of rows of a row group.
 const ROW_GROUP: usize = 1 << 17;
@@ -88,7 +89,7 @@ pub struct TableWriter<'a> {
 }
 
 enum Sheet<'a> {
-    Parquet(Box<ArrowWriter<Outlet<'a>>>),
+    Parquet(Box<ArrowWriter<Lent<Outlet<'a>>>>),
     Csv(Box<CsvSheet<Outlet<'a>>>),
     Arrow(Box<ipc::writer::FileWriter<Outlet<'a>>>),
 }
@@ -117,7 +118,7 @@ impl<'a> TableWriter<'a> {
                     .set_max_row_group_row_count(Some(ROW_GROUP))
                     .set_key_value_metadata(Some(about))
                     .build();
-                let writer = ArrowWriter::try_new(outlet, Arc::clone(&schema), Some(properties));
+                let writer = ArrowWriter::try_new(Lent::new(outlet), Arc::clone(&schema), Some(properties));
                 Sheet::Parquet(Box::new(writer.map_err(parquet_error).map_err(failed)?))
             }
             TableFormat::Csv => Sheet::Csv(Box::new(CsvSheet::new(outlet))),
@@ -153,7 +154,9 @@ impl<'a> TableWriter<'a> {
     pub fn finish(self) -> Result<u64, Error> {
         let Self { sheet, schema, path, rows } = self;
         let outlet = match sheet {
-            Sheet::Parquet(writer) => writer.into_inner().map_err(parquet_error),
+            Sheet::Parquet(mut writer) => {
+                writer.finish().map_err(parquet_error).and_then(|_| writer.inner_mut().take())
+            }
             Sheet::Csv(sheet) => sheet.finish(&schema),
             Sheet::Arrow(writer) => writer.into_inner().map_err(arrow_error),
         };
@@ -170,13 +173,7 @@ fn arrow_error(error: ArrowError) -> io::Error {
 }
 
 fn parquet_error(error: ParquetError) -> io::Error {
-    match error {
-        ParquetError::External(source) => match source.downcast::<io::Error>() {
-            Ok(source) => *source,
-            Err(source) => io::Error::other(source),
-        },
-        other => io::Error::other(other),
-    }
+    system_error(error).unwrap_or_else(io::Error::other)
 }
 
 #[cfg(test)]

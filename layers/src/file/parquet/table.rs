@@ -50,7 +50,7 @@ fn properties_of(schema: &Schema) -> Result<WriterProperties, ParquetError> {
 
 /// Writes a file. The file is complete when it is finished. In a directory, a part of the file is visible before that.
 pub(crate) struct TableWriter {
-    file: ArrowWriter<Sink>,
+    file: ArrowWriter<Lent<Sink>>,
     schema: Arc<Schema>,
     location: Location,
     name: String,
@@ -78,7 +78,7 @@ impl TableWriter {
         };
         let sink = Sink { file: BufWriter::with_capacity(1 << 16, file), hash: Xxh3::new(), bytes: 0 };
         let file = options()
-            .and_then(|options| ArrowWriter::try_new_with_options(sink, Arc::clone(&schema), options))
+            .and_then(|options| ArrowWriter::try_new_with_options(Lent::new(sink), Arc::clone(&schema), options))
             .map_err(Error::parquet(&path))?;
         Ok(Self { file, schema, location, name, path, rows: 0 })
     }
@@ -103,8 +103,9 @@ impl TableWriter {
 
     /// Writes the footer, puts the file in its place, and returns its description.
     pub(crate) fn finish(self) -> Result<Table, Error> {
-        let Self { file, location, name, path, rows, .. } = self;
-        let sink = file.into_inner().map_err(Error::parquet(&path))?;
+        let Self { mut file, location, name, path, rows, .. } = self;
+        file.finish().map_err(Error::parquet(&path))?;
+        let sink = file.inner_mut().take().map_err(Error::io(&path))?;
         let file = sink.file.into_inner().map_err(|error| Error::io(&path)(error.into_error()))?;
         location.storage().finish(&name, file)?;
         Ok(Table { path: name, rows, bytes: sink.bytes, checksum: format!("{:016x}", sink.hash.digest()) })
