@@ -39,7 +39,7 @@ fn a_hub_of_any_size_is_answered_from_cells() {
     for pages in [300, 301, 4096] {
         let dir = tempfile::tempdir().unwrap();
         hub(dir.path(), pages);
-        for codec in ["strata", "strata-speed", "csr"] {
+        for codec in ["strata", "strata-speed", "strata-thin", "csr"] {
             succeeds(dir.path(), &format!("cells {{}}/store --codec {codec}"));
             let sources = succeeds(dir.path(), "links {}/store http://hub.example/ --in");
             assert_eq!(sources.lines().count(), pages, "{codec}");

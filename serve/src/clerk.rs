@@ -36,6 +36,7 @@ mod backlinks;
 mod call;
 mod drive;
 mod hosts;
+mod in_records;
 mod links;
 mod neighbourhood;
 mod pages;

@@ -12,7 +12,7 @@ use tonic::Status;
 use webstrata_layers::record::capture::deciding;
 use webstrata_layers::record::key;
 use webstrata_layers::{
-    Backlink, CaptureTime, Direction as LinkDirection, Lifespan, Spelled, Uid, Window as TimeWindow, in_order,
+    Backlink, CaptureTime, Direction as LinkDirection, InLinks, Lifespan, Spelled, Uid, Window as TimeWindow, in_order,
 };
 
 use crate::guard::limits::Bounds;
@@ -28,6 +28,7 @@ use crate::protocol::proto::{
 use crate::protocol::status::{bad, damaged_here, not_here, status_of};
 use crate::protocol::values::{clear_if_ok, codes_of, direction_of, narrow, sample_of, window_of};
 use webstrata_cells::cells::cell::HostUrls;
+use webstrata_cells::cells::row::InRecord as RowInRecord;
 use webstrata_cells::{Cell, Row, Scratch};
 
 /// The cells that a server holds.
@@ -58,10 +59,10 @@ impl Held {
             // Sources, their masks, the list, and its coded form.
             Some(QuestionKind::Links(links)) if links.direction != 0 => {
                 let is_whole = window_of(links.window.as_ref()).is_ok_and(|window| window == TimeWindow::ALWAYS);
-                (counts.max_in_degree, if is_whole { 24 } else { 40 })
+                (cell.sources_max(), if is_whole { 24 } else { 40 })
             }
-            Some(QuestionKind::Sources(_)) => (counts.max_in_degree, 24),
-            Some(QuestionKind::InRecords(_)) => (counts.max_in_degree, 80),
+            Some(QuestionKind::Sources(_)) => (cell.sources_max(), 24),
+            Some(QuestionKind::InRecords(_)) => (cell.sources_max(), 80),
             Some(
                 QuestionKind::Links(_)
                 | QuestionKind::Lifespans(_)
@@ -227,7 +228,7 @@ impl CellAnswer<'_> {
                         }
                     }
                     // Every source of the row counts, so only the sources that the request asks for are collected.
-                    LinkDirection::In(_) if window == TimeWindow::ALWAYS => {
+                    LinkDirection::In(_) if window == TimeWindow::ALWAYS && cell.has_in_link_times() => {
                         let most = usize::try_from(request.most).ok().filter(|&most| most > 0).unwrap_or(usize::MAX);
                         let mut visit = |source: Uid| {
                             if source >= Uid(request.first) && links.len() < most {
@@ -388,11 +389,11 @@ impl CellAnswer<'_> {
     fn in_records(&mut self, uids: &[Uid]) -> Result<InRecordList, Status> {
         let mut records = Vec::with_capacity(uids.len());
         for &uid in uids {
-            let record = match self.cell.node(uid) {
-                Some(node) => self.cell.in_record(node).map_err(|error| status_of(&error))?,
-                None => None,
+            let record = match self.row.in_record(uid, self.scratch).map_err(|error| status_of(&error))? {
+                RowInRecord::Whole(record) => record.unwrap_or_default(),
+                // Pages that other servers have decide; see the protocol.
+                RowInRecord::OfSome(sources) => InLinks { sources, ..InLinks::default() },
             };
-            let record = record.unwrap_or_default();
             self.spend(1 + record.ranges.len() + record.sources.len() + 2 * record.changes.len())?;
             records.push(InRecord {
                 change_sources: record.changes.iter().map(|change| change.link).collect(),

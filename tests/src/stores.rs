@@ -7,11 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
+use webstrata_cells::Encoding;
 use webstrata_cells::disk::load::{Options, find_cell, write_cell};
 use webstrata_cells::image::Residence;
 use webstrata_cells::image::label::{directory, partitions};
+use webstrata_cells::links::encoding::STRATA;
 use webstrata_cells::{Cells, url_store};
-use webstrata_codecs::CodecTag;
 use webstrata_codecs::ENCODINGS;
 use webstrata_datasets::LinkKinds;
 use webstrata_engine::{Progress, RunOptions};
@@ -81,17 +82,17 @@ pub fn windows(oracle: &Oracle, url: &str) -> Vec<When> {
 ///
 /// # Panics
 /// If an image cannot be written or opened.
-pub fn cells_of(store: &Path, codec: CodecTag) -> Cells {
-    let opened = Store::open(store).expect("a store");
-    let options = Options { encoding: codec.encoding(), urls: url_store::Options::default() };
+pub fn cells_of(store: &Path, codec: impl Into<&'static dyn Encoding>) -> Cells {
+    let (opened, codec) = (Store::open(store).expect("a store"), codec.into());
+    let options = Options { encoding: codec, urls: url_store::Options::default() };
     for (row, partition) in partitions(&opened) {
         write_cell(&opened, directory(&opened).expect("a directory"), row, partition, options).expect("a cell");
     }
     opened_cells(&opened, codec)
 }
 
-fn opened_cells(store: &Store, codec: CodecTag) -> Cells {
-    let residence = if codec == CodecTag::Strata { Residence::Mapped } else { Residence::Memory };
+fn opened_cells(store: &Store, codec: &'static dyn Encoding) -> Cells {
+    let residence = if codec.tag() == STRATA.tag() { Residence::Mapped } else { Residence::Memory };
     Cells::open(store, residence, ENCODINGS).expect("sound cells").expect("a cell for each partition")
 }
 
@@ -186,9 +187,9 @@ pub fn assert_urls(store: &Path, oracle: &Oracle) {
 ///
 /// # Panics
 /// At the first difference.
-pub fn assert_cells(store: &Path, oracle: &Oracle, codec: CodecTag) {
-    let opened = Store::open(store).expect("a store");
-    let options = Options { encoding: codec.encoding(), urls: url_store::Options::default() };
+pub fn assert_cells(store: &Path, oracle: &Oracle, codec: impl Into<&'static dyn Encoding>) {
+    let (opened, codec) = (Store::open(store).expect("a store"), codec.into());
+    let options = Options { encoding: codec, urls: url_store::Options::default() };
     for (row, partition) in partitions(&opened) {
         write_cell(&opened, directory(&opened).expect("a directory"), row, partition, options).expect("a cell");
         assert!(

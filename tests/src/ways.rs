@@ -5,6 +5,8 @@
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::path::Path;
+use webstrata_cells::Encoding;
+use webstrata_cells::links::encoding::STRATA_THIN;
 use webstrata_codecs::CodecTag;
 use webstrata_layers::Uid;
 
@@ -32,6 +34,10 @@ pub fn ask(name: &str, store: &Path, oracle: &Oracle, questions: u64, seed: u64)
         seed + 1,
     );
     drop(one);
+    let cells = cells_of(store, &STRATA_THIN as &dyn Encoding);
+    let thin = Way { name: &format!("{name}: thin cells"), links: &cells, has_records: true };
+    thin.answers(&known, questions, seed + 3);
+    // The servers take the cells beside the layers, so pages on other servers decide about thin in-links.
     let five = Cluster::start(store, Shape { servers: 5, ..Shape::default() });
     Way { name: &format!("{name}: a cluster"), links: &five.clerk(), has_records: true }.answers(
         &known,
@@ -46,7 +52,7 @@ pub fn ask(name: &str, store: &Path, oracle: &Oracle, questions: u64, seed: u64)
 /// Asks over HTTP with question lines, up to 1,000 at a time.
 async fn over_http(name: &str, store: &Path, known: &Known<'_>, questions: u64, seed: u64) {
     let served = Served::start(store, 1 << 24).await;
-    let mut random = Random(seed + 3);
+    let mut random = Random(seed + 4);
     let mut left = questions;
     while left > 0 {
         let count = left.min(1000);

@@ -12,8 +12,8 @@ use std::ops::ControlFlow;
 use webstrata_cells::disk::load::{Options, write_cell};
 use webstrata_cells::image::Residence;
 use webstrata_cells::image::label::{directory, partitions};
-use webstrata_cells::{Cells, url_store};
-use webstrata_codecs::CodecTag;
+use webstrata_cells::links::encoding::{STRATA, STRATA_SPEED, STRATA_THIN};
+use webstrata_cells::{Cells, Encoding, url_store};
 use webstrata_codecs::ENCODINGS;
 use webstrata_engine::Progress;
 use webstrata_layers::{Direction, Links, Precision, Sample, Sampling, Store, Uid, Window};
@@ -65,8 +65,9 @@ fn answers_allocate_nothing_but_themselves() {
 }
 
 fn assert_no_allocations(store: &Store) {
-    for codec in [CodecTag::Strata, CodecTag::StrataSpeed] {
-        let cell = Options { encoding: codec.encoding(), urls: url_store::Options::default() };
+    let encodings: [&dyn Encoding; 3] = [&STRATA, &STRATA_SPEED, &STRATA_THIN];
+    for encoding in encodings {
+        let cell = Options { encoding, urls: url_store::Options::default() };
         for (row, partition) in partitions(store) {
             write_cell(store, directory(store).unwrap(), row, partition, cell).unwrap();
         }
@@ -100,6 +101,6 @@ fn assert_no_allocations(store: &Store) {
         ask_all();
         let before = COUNT.get();
         ask_all();
-        assert_eq!(COUNT.get() - before, 0, "{codec:?}");
+        assert_eq!(COUNT.get() - before, 0, "{encoding:?}");
     }
 }

@@ -25,8 +25,8 @@ use webstrata_cells::disk::check::{CellsReport, check as check_cells};
 use webstrata_cells::disk::load::{Options, write_cell};
 use webstrata_cells::image::Residence;
 use webstrata_cells::image::label::{directory, partitions};
-use webstrata_cells::{Cells, url_store};
-use webstrata_codecs::CodecTag;
+use webstrata_cells::links::encoding::{STRATA, STRATA_THIN};
+use webstrata_cells::{Cells, Encoding, url_store};
 use webstrata_codecs::ENCODINGS;
 use webstrata_engine::Progress;
 use webstrata_layers::overview::Overview;
@@ -64,8 +64,9 @@ fn store_in(dir: &Path) -> PathBuf {
         Registered::take(&store.as_path().into(), name).unwrap().write(&registration).unwrap();
     }
     let opened = Store::open(store.as_path()).unwrap();
-    for (row, partition) in partitions(&opened) {
-        let options = Options { encoding: CodecTag::Strata.encoding(), urls: url_store::Options::default() };
+    let encodings: [&dyn Encoding; 2] = [&STRATA, &STRATA_THIN];
+    for ((row, partition), encoding) in partitions(&opened).zip(encodings.into_iter().cycle()) {
+        let options = Options { encoding, urls: url_store::Options::default() };
         write_cell(&opened, directory(&opened).unwrap(), row, partition, options).unwrap();
     }
     store
@@ -353,7 +354,7 @@ fn checks_by_block_cost_little() {
     build(&options(&store, vec![input]), &Progress::default()).unwrap();
     let opened = Store::open(store.as_path()).unwrap();
     for (row, partition) in partitions(&opened) {
-        let options = Options { encoding: CodecTag::Strata.encoding(), urls: url_store::Options::default() };
+        let options = Options { encoding: &STRATA, urls: url_store::Options::default() };
         write_cell(&opened, directory(&opened).unwrap(), row, partition, options).unwrap();
     }
     let counts = opened.manifest().counts;

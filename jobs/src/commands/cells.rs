@@ -10,10 +10,11 @@ use std::io::Write;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use webstrata_analysis::Error as AnalysisError;
+use webstrata_cells::Encoding;
 use webstrata_cells::disk::load::{Options, Written, find_cell, write_cell};
 use webstrata_cells::image::label::{directory, partitions};
 use webstrata_cells::url_store;
-use webstrata_codecs::CodecTag;
+use webstrata_codecs::{CodecTag, ENCODINGS};
 use webstrata_engine::{Error as JobError, Progress, RunOptions};
 use webstrata_layers::{Location, Store, counted};
 
@@ -27,10 +28,12 @@ Cells of rows from earlier epochs are kept. This command writes only cells that
 are missing, damaged, or made with other options. It reads each new cell back
 from disk and compares it with the layers before it renames the file into place.
 
-strata is by far the smallest encoding. strata-speed is faster and about 10 %
-larger. The other encodings are from the literature and are there for
-comparison: they give the same answers, and store times in plain arrays. bv
-needs a binary that was installed with --features webgraph.
+strata is small and fast. strata-speed is faster and about 10 % larger.
+strata-thin keeps no times of in-links: these take a third of the bytes, and
+questions about them many times as long. The other encodings are from the
+literature and are there for comparison: they give the same answers, and store
+times in plain arrays. bv needs a binary that was installed with --features
+webgraph.
 
 The overview of the epoch is written too; see `webstrata overview`.
 
@@ -46,7 +49,7 @@ pub(crate) struct CellsArgs {
     pub(crate) store: Location,
     /// Encoding of links
     #[arg(long, value_name = "NAME", default_value = CodecTag::Strata.name(), value_parser = codec())]
-    pub(crate) codec: CodecTag,
+    pub(crate) codec: &'static dyn Encoding,
     /// URLs per block, 4 to 64: larger blocks are smaller and slower
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u8).range(4..=64))]
     pub(crate) url_block: u8,
@@ -58,18 +61,20 @@ pub(crate) struct CellsArgs {
 }
 
 /// The name of an encoding.
-fn codec() -> impl TypedValueParser<Value = CodecTag> {
+fn codec() -> impl TypedValueParser<Value = &'static dyn Encoding> {
     // The parser accepts only these names.
-    PossibleValuesParser::new(CodecTag::ALL.map(CodecTag::name))
-        .map(|name| CodecTag::from_name(&name).unwrap_or(CodecTag::Strata))
+    PossibleValuesParser::new(ENCODINGS.0.iter().map(|encoding| encoding.name())).map(|name| {
+        let found = ENCODINGS.0.iter().copied().find(|encoding| encoding.name() == name);
+        found.unwrap_or(CodecTag::Strata.encoding())
+    })
 }
 
 pub(crate) fn run(args: &CellsArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
-    args.codec.present()?;
+    CodecTag::from_name(args.codec.name()).map_or(Ok(()), CodecTag::present)?;
     let store = Store::open(&args.store)?;
     let directory = directory(&store)?;
     let urls = url_store::Options { block: usize::from(args.url_block), ..url_store::Options::default() };
-    let options = Options { encoding: args.codec.encoding(), urls };
+    let options = Options { encoding: args.codec, urls };
     let all: Vec<_> = partitions(&store).collect();
     let workers = args.workers.map_or_else(processors, usize::from);
     let next = AtomicUsize::new(0);

@@ -19,7 +19,7 @@ use crate::record::join::with_sources;
 use crate::record::page::{InLinks, Page};
 use crate::record::presence;
 use crate::record::sample::Sample;
-use crate::record::time::{AsOf, RangeLength, Window};
+use crate::record::time::{RangeLength, Window};
 use crate::record::uid::{Uid, in_order};
 
 /// A link graph over time.
@@ -306,12 +306,8 @@ pub fn still_linking(
 /// Appends the sources of a record that link in a range that overlaps the window. A source that has the link at a time
 /// is marked in the range of that time.
 pub(crate) fn sources_in(record: &InLinks, length: RangeLength, window: Window, sources: &mut Vec<Uid>) {
-    let (from, to) = match window {
-        Window::Seen { from, to } if from > to => return,
-        Window::Seen { from, to } => (from, to),
-        Window::AsOf(AsOf { time, .. }) => (i64::MIN, time),
-    };
-    let first = record.ranges.partition_point(|&start| length.end(start) < from);
+    let Window::Seen { from, to } = window.of_ranges(length) else { return };
+    let first = record.ranges.partition_point(|&start| start < from);
     let stretch = first_and_last(first, record.ranges.partition_point(|&start| start <= to));
     let present = |at| sources.extend_from_slice(&record.sources[at]);
     presence::visit_in(&record.changes, record.sources.len(), stretch.as_slice(), present);

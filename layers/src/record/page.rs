@@ -82,6 +82,37 @@ pub struct InLinks<L = Uid> {
 }
 
 impl<L> InLinks<L> {
+    /// The record of a URL whose sources are known one by one: rising, each with the starts of the ranges in which it
+    /// links, rising. A source without ranges is left out. `None` if no source is left.
+    ///
+    /// ```
+    /// use webstrata_layers::{Change, InLinks, Uid};
+    ///
+    /// let sources = [(Uid(4), vec![0, 86_400]), (Uid(5), vec![]), (Uid(6), vec![0])];
+    /// let record = InLinks::of_sources(Uid(1), sources).expect("two sources link");
+    /// assert_eq!((record.ranges, record.sources), (vec![0, 86_400], vec![Uid(4), Uid(6)]));
+    /// assert_eq!(record.changes, [Change { link: 1, capture: 1 }]);
+    /// ```
+    pub fn of_sources(uid: L, sources: impl IntoIterator<Item = (L, Vec<i64>)>) -> Option<Self> {
+        let linking: Vec<_> = sources.into_iter().filter(|(_, starts)| !starts.is_empty()).collect();
+        let mut ranges: Vec<i64> = linking.iter().flat_map(|(_, starts)| starts).copied().collect();
+        ranges.sort_unstable();
+        ranges.dedup();
+        let mut changes = Vec::new();
+        for (link, (_, starts)) in (0..).zip(&linking) {
+            let (mut starts, mut before) = (starts.iter().peekable(), true);
+            for (range, start) in (0..).zip(&ranges) {
+                let now = starts.next_if_eq(&start).is_some();
+                if now != before {
+                    changes.push(Change { link, capture: range });
+                }
+                before = now;
+            }
+        }
+        let sources: Vec<L> = linking.into_iter().map(|(source, _)| source).collect();
+        (!sources.is_empty()).then_some(Self { uid, ranges, sources, changes })
+    }
+
     /// Calls `visit` with the index of each source and each stretch of ranges in which the source links, in order.
     pub fn each_stretch(&self, mut visit: impl FnMut(usize, Range<usize>)) {
         let mut changes = self.changes.iter().peekable();
@@ -229,11 +260,29 @@ impl<L: Copy + Ord + Into<u64>> Page<L> {
     /// Whether the page has a link in any of these stretches of captures. A stretch is given by its first and last
     /// capture.
     pub fn has_link_within(&self, link: L, stretches: impl IntoIterator<Item = (u32, u32)>) -> bool {
-        let Ok(at) = self.links.binary_search(&link) else { return false };
+        let Some(changes) = self.changes_of(link) else { return false };
+        stretches.into_iter().any(|(first, last)| presence::any_in(changes, first, last))
+    }
+
+    /// The changes of a link; `None` if the page never has the link.
+    fn changes_of(&self, link: L) -> Option<&[Change]> {
+        let at = self.links.binary_search(&link).ok()?;
         let start = self.changes.partition_point(|change| (change.link as usize) < at);
         let count = self.changes[start..].partition_point(|change| change.link as usize == at);
-        let link_changes = &self.changes[start..start + count];
-        stretches.into_iter().any(|(first, last)| presence::any_in(link_changes, first, last))
+        Some(&self.changes[start..start + count])
+    }
+
+    /// The starts of the time ranges in which the page has a link, rising, as in-link records have them.
+    pub fn ranges_of(&self, link: L, length: RangeLength) -> Vec<i64> {
+        let Some(changes) = self.changes_of(link) else { return Vec::new() };
+        let intervals = presence::intervals(changes, u32::try_from(self.timestamps.len()).unwrap_or(u32::MAX));
+        let present = intervals.into_iter().flat_map(|(first, last)| first..=last);
+        let mut ranges: Vec<i64> = present
+            .filter(|&capture| !self.is_blank(capture))
+            .map(|capture| length.start(self.timestamps[capture as usize]))
+            .collect();
+        ranges.dedup();
+        ranges
     }
 
     /// The captures of the page.

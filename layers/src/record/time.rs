@@ -87,6 +87,19 @@ impl Window {
         }
     }
 
+    /// The interval that in-links at range precision answer for: from the range of the window's first second to the
+    /// range of its last. As of a time, it begins with the first second of all.
+    #[must_use]
+    pub fn of_ranges(self, length: RangeLength) -> Self {
+        let (from, to) = match self {
+            Window::Seen { from, to } if from > to => return self,
+            Window::Seen { from, to } => (from, to),
+            Window::AsOf(AsOf { time, .. }) => (i64::MIN, time),
+        };
+        let from = if from == i64::MIN { from } else { length.start(from) };
+        Window::Seen { from, to: if to == i64::MAX { to } else { length.end(to) } }
+    }
+
     /// Whether captures between these times, the first and the last, may decide the answer for the window.
     #[inline]
     pub fn overlaps(self, (first, last): (i64, i64)) -> bool {

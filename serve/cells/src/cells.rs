@@ -23,7 +23,7 @@ use webstrata_layers::{
 };
 
 use crate::cells::cell::Cell;
-use crate::cells::row::{NodeRef, Row};
+use crate::cells::row::{InRecord, NodeRef, Row};
 use crate::error::Error;
 use crate::image::label::with_cells;
 use crate::image::{Image, Residence};
@@ -326,11 +326,15 @@ impl Links for Cells {
     fn in_record(&self, uid: Uid) -> Result<Option<Arc<InLinks>>, LayersError> {
         self.known(uid)?;
         let mut records = Vec::new();
-        for row in &self.rows {
-            if let Some(NodeRef { cell, node }) = row.record_of(uid)? {
-                records.extend(cell.in_record(node)?);
+        Scratch::lend(|scratch| {
+            for row in &self.rows {
+                // All cells of the row are here, so the record is whole.
+                if let InRecord::Whole(record) = row.in_record(uid, scratch)? {
+                    records.extend(record);
+                }
             }
-        }
+            Ok::<_, LayersError>(())
+        })?;
         let joined = match join::in_links_of_rows(&mut records) {
             Some(joined) if self.removes => {
                 still_linking(&joined, |source| self.has_link(source, uid, Window::ALWAYS))?

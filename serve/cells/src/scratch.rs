@@ -9,6 +9,7 @@ use std::ops::Range;
 
 use webstrata_layers::{CaptureTime, Lifespan, StatusChange, Uid};
 
+use crate::links::backward::Found;
 use crate::links::scratch::{StoreScratch, bytes_of};
 use crate::numbers::Number;
 
@@ -30,8 +31,8 @@ pub struct Scratch {
     pub(crate) captures: Vec<CaptureTime>,
     /// The captures at which the statuses of a node change.
     pub(crate) statuses: Vec<StatusChange>,
-    /// Indexes of sources that may or may not link in a window, and the edges of the window in which they link.
-    pub(crate) unsure: Vec<(usize, [bool; 2])>,
+    /// Indexes of sources that may or may not link in a window, and what their in-links say.
+    pub(crate) unsure: Vec<(usize, Found)>,
 }
 
 /// The buffers for questions to the cells of several rows.

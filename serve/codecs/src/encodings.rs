@@ -1,9 +1,10 @@
 //! The table of the encodings of images: strata, and every codec of the literature with plain times beside it.
 
-use bytes::Bytes;
 use webstrata_cells::links::encoding::{
-    self, BackwardStore, CellShape, Encoding, Encodings, ForwardStore, Records, Tag,
+    self, BackwardStore, CellRecords, CellShape, EachPass, Encoding, Encodings, ForwardStore, LinkStores, SideEncoding,
+    Tag,
 };
+use webstrata_cells::mapped::guard::Section;
 use webstrata_cells::{Damage, Error, Number};
 use webstrata_layers::{InLinks, Page};
 
@@ -24,12 +25,25 @@ pub const ENCODINGS: Encodings = Encodings(&[
     &CodecTag::Bv,
     &encoding::STRATA,
     &encoding::STRATA_SPEED,
+    &encoding::STRATA_THIN,
 ]);
+
+static TAGS: [CodecTag; CodecTag::ALL.len()] = CodecTag::ALL;
 
 impl CodecTag {
     /// The encoding of both link stores of a cell.
-    pub fn encoding(self) -> &'static dyn Encoding {
-        ENCODINGS.0[Self::ALL.iter().position(|&tag| tag == self).unwrap_or(0)]
+    pub fn encoding(self) -> &'static dyn SideEncoding {
+        match self {
+            CodecTag::Strata => &encoding::STRATA,
+            CodecTag::StrataSpeed => &encoding::STRATA_SPEED,
+            _ => &TAGS[TAGS.iter().position(|&tag| tag == self).unwrap_or(0)],
+        }
+    }
+}
+
+impl From<CodecTag> for &'static dyn Encoding {
+    fn from(tag: CodecTag) -> Self {
+        tag.encoding()
     }
 }
 
@@ -47,10 +61,20 @@ impl Encoding for CodecTag {
         CodecTag::reads_keys(*self)
     }
 
+    fn encode<'a>(&self, shape: CellShape<'a>, records: CellRecords<'a, '_>) -> Result<[Vec<u8>; 2], Error> {
+        self.encode_sides(shape, records)
+    }
+
+    fn open(&self, sections: [&Section; 2], first: Number, nodes: usize) -> Result<LinkStores, Damage> {
+        self.open_sides(sections, first, nodes)
+    }
+}
+
+impl SideEncoding for CodecTag {
     fn encode_forward<'a>(
         &self,
         shape: CellShape<'a>,
-        pages: &dyn Fn() -> Records<'a, Page<Number>>,
+        (_, pages): EachPass<'a, '_, Page<Number>>,
     ) -> Result<Vec<u8>, Error> {
         union::encode(*self, shape, pages())
     }
@@ -58,7 +82,7 @@ impl Encoding for CodecTag {
     fn encode_backward<'a>(
         &self,
         shape: CellShape<'a>,
-        records: &dyn Fn() -> Records<'a, InLinks<Number>>,
+        (_, records): EachPass<'a, '_, InLinks<Number>>,
     ) -> Result<Vec<u8>, Error> {
         let page = |InLinks::<Number> { uid, ranges, sources, changes }| Page {
             uid,
@@ -71,11 +95,11 @@ impl Encoding for CodecTag {
         union::encode(*self, shape, records().map(|record| record.map(page)))
     }
 
-    fn open_forward(&self, bytes: Bytes, first: Number, nodes: usize) -> Result<Box<dyn ForwardStore>, Damage> {
-        Ok(Box::new(Union::open(*self, bytes, first, nodes)?))
+    fn open_forward(&self, section: &Section, first: Number, nodes: usize) -> Result<Box<dyn ForwardStore>, Damage> {
+        Ok(Box::new(Union::open(*self, section.bytes().clone(), first, nodes)?))
     }
 
-    fn open_backward(&self, bytes: Bytes, first: Number, nodes: usize) -> Result<Box<dyn BackwardStore>, Damage> {
-        Ok(Box::new(Union::open(*self, bytes, first, nodes)?))
+    fn open_backward(&self, section: &Section, first: Number, nodes: usize) -> Result<Box<dyn BackwardStore>, Damage> {
+        Ok(Box::new(Union::open(*self, section.bytes().clone(), first, nodes)?))
     }
 }

@@ -85,8 +85,8 @@ fn lists(plain: &Plain, tag: CodecTag, keys: &[Vec<u8>]) {
 fn forward(plain: &Plain, tag: CodecTag, given: CellShape<'_>) -> Vec<u8> {
     let page = |(uid, captures): &(u64, Vec<Capture>)| page_of(*uid, captures).renumbered(Number);
     let pages = || -> Records<'_, Page<Number>> { Box::new(plain.own().map(|own| Ok(page(own)))) };
-    let bytes = tag.encoding().encode_forward(CellShape { count: plain.own().count(), ..given }, &pages).unwrap();
-    let store = tag.encoding().open_forward(bytes.clone().into(), Number(plain.first), plain.nodes).unwrap();
+    let bytes = tag.encoding().encode_forward(given, (plain.own().count(), &pages)).unwrap();
+    let store = tag.encoding().open_forward(&bytes.clone().into(), Number(plain.first), plain.nodes).unwrap();
     let (mut links, mut captures, mut spans) = (Vec::new(), Vec::new(), Vec::new());
     let mut scratch = StoreScratch::default();
     let by_uid: BTreeMap<u64, &Vec<Capture>> = plain.own().map(|(uid, captures)| (*uid, captures)).collect();
@@ -122,8 +122,8 @@ fn backward(plain: &Plain, tag: CodecTag, given: CellShape<'_>) -> Vec<u8> {
     let records = || -> Records<'_, InLinks<Number>> {
         Box::new(own().map(|(uid, sources)| Ok(in_links_of(*uid, sources).renumbered(Number))))
     };
-    let bytes = tag.encoding().encode_backward(CellShape { count: own().count(), ..given }, &records).unwrap();
-    let store = tag.encoding().open_backward(bytes.clone().into(), Number(plain.first), plain.nodes).unwrap();
+    let bytes = tag.encoding().encode_backward(given, (own().count(), &records)).unwrap();
+    let store = tag.encoding().open_backward(&bytes.clone().into(), Number(plain.first), plain.nodes).unwrap();
     for node in 0..plain.nodes {
         let uid = plain.first + node as u64;
         let record = plain.sources.get(&uid).map(|sources| in_links_of(uid, sources).renumbered(Number));
@@ -239,7 +239,7 @@ fn conforms(shape: &Shape, tags: &[CodecTag]) {
         let whole = std::panic::AssertUnwindSafe(|| {
             lists(&plain, tag, &keys);
             let keys_of = tag.reads_keys().then_some(&keys[..]);
-            let given = CellShape { first: Number(plain.first), nodes: plain.nodes, count: 0, keys: keys_of };
+            let given = CellShape { first: Number(plain.first), nodes: plain.nodes, keys: keys_of };
             let (out, into) = (forward(&plain, tag, given), backward(&plain, tag, given));
             cell(&plain, tag, &keys, [&urls, &[], &out, &into]);
         });

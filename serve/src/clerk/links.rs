@@ -25,12 +25,13 @@ use crate::protocol::proto::question::Question as QuestionKind;
 use crate::protocol::proto::{Drawing, HasLinks, LinksOf, UidList};
 use crate::protocol::status::fits_in_parts;
 use crate::protocol::values::{direction_to, window_to};
+use webstrata_cells::cells::row::deciding_window;
 
 /// Links asked for in one call if a list is too long for one answer.
 const LIST_MAX: usize = 1 << 20;
 
 /// The most pairs of a page and a link in one batch.
-const PAIRS: usize = 1 << 13;
+pub(super) const PAIRS: usize = 1 << 13;
 
 /// A UID, and the window of the question.
 pub(crate) type UidInWindow = (Uid, Window);
@@ -325,7 +326,8 @@ impl Pinned {
     ) -> Result<(Batch<Uid>, Option<Uid>), Status> {
         let exact = precision == Precision::Exact;
         let decides = |window: Window| self.graph.overlaps.each_row_decides(window);
-        let direction = |window: Window| Direction::In(if decides(window) { precision } else { Precision::Range });
+        let precision_in = |window: Window| if decides(window) { precision } else { Precision::Range };
+        let direction = |window: Window| Direction::In(precision_in(window));
         let split =
             self.split_in_windows(items, |row, window| if exact { row.overlaps(window) } else { !window.is_empty() })?;
         let links_max = stretch.end - stretch.start;
@@ -334,7 +336,8 @@ impl Pinned {
         // After the end of the first list that was cut, the union of the lists is incomplete.
         let is_cut = |list: &&Lists| links_max > 0 && list.links.len() as u64 >= links_max;
         let next = lists.iter().filter(is_cut).filter_map(|list| list.links.last()?.0.checked_add(1)).min().map(Uid);
-        self.settle(items, &split, &mut lists).await?;
+        let deciding = |window: Window| deciding_window(window, precision_in(window), self.graph.in_range);
+        self.settle(items, &split, &mut lists, deciding).await?;
         let mut links = Batch::default();
         let mut sources = Vec::new();
         for (_, positions) in split.by_item(items.len()) {
@@ -378,32 +381,57 @@ impl Pinned {
         Ok((sure, next))
     }
 
-    /// Asks the cells of unsure sources, and removes the sources that do not link.
-    async fn settle(&self, items: &[UidInWindow], split: &Split<'_>, lists: &mut [Lists]) -> Result<(), Status> {
+    /// Asks the cells of unsure sources, and removes the sources that do not link in the window that decides.
+    async fn settle(
+        &self,
+        items: &[UidInWindow],
+        split: &Split<'_>,
+        lists: &mut [Lists],
+        deciding: impl Fn(Window) -> Window,
+    ) -> Result<(), Status> {
         for (question_items, list) in split.questions.iter().zip(lists) {
-            let mut removed = Vec::new();
+            let (mut removed, window) = (Vec::new(), deciding(question_items.window));
             for indexes in list.unsure.chunks(PAIRS) {
-                let mut sources = Split::of(&self.graph);
                 let mut pairs = Vec::with_capacity(indexes.len());
                 for &index in indexes {
                     let index = index as usize;
                     let source = *list.links.get(index).ok_or_else(other_kind)?;
                     let item = question_items.items.get(list.list_with(index)).ok_or_else(other_kind)?;
-                    // The in-links of a row mirror its out-links, so the page of the source is in the same row.
-                    let cell = self.graph.rows[question_items.row].cell_of(source).ok_or_else(other_kind)?;
-                    sources.add_in(question_items.row, cell, question_items.window, pairs.len());
-                    pairs.push((source, items[*item].0, question_items.window));
+                    pairs.push((source, items[*item].0));
                 }
-                let answers = self.ask(&sources.cell_questions(|question| pairs_of(&pairs, question))).await?;
-                for position in &sources.positions {
-                    if !truth_of(&answers, position)? {
-                        removed.push(indexes[position.item] as usize);
-                    }
-                }
+                // The in-links of a row mirror its out-links, so the page of the source is in the same row.
+                let holds = self.has_links_in_row(question_items.row, &pairs, window).await?;
+                removed.extend(indexes.iter().zip(holds).filter(|(_, links)| !links).map(|(&index, _)| index as usize));
             }
             list.without(&removed);
         }
         Ok(())
+    }
+
+    /// Whether pages have links in the window, as one row has them, for pairs of a page and a link. A UID without a
+    /// page in the row has no links.
+    pub(super) async fn has_links_in_row(
+        &self,
+        row: usize,
+        pairs: &[(Uid, Uid)],
+        window: Window,
+    ) -> Result<Vec<bool>, Status> {
+        let mut split = Split::of(&self.graph);
+        for (item, &(page, _)) in pairs.iter().enumerate() {
+            if let Some(cell) = self.graph.rows[row].cell_of(page) {
+                split.add_in(row, cell, window, item);
+            }
+        }
+        let of_question = |question: &QuestionItems| {
+            let (pages, links) = question.items.iter().map(|&item| (pairs[item].0.0, pairs[item].1.0)).unzip();
+            QuestionKind::HasLinks(HasLinks { pages, links, window: Some(window_to(window)) })
+        };
+        let answers = self.ask(&split.cell_questions(of_question)).await?;
+        let mut holds = vec![false; pairs.len()];
+        for position in &split.positions {
+            holds[position.item] = truth_of(&answers, position)?;
+        }
+        Ok(holds)
     }
 
     /// Groups UIDs by cell, in the rows for which `is_asked` is true.

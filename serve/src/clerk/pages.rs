@@ -4,17 +4,17 @@ use std::collections::HashMap;
 
 use tonic::Status;
 use webstrata_layers::record::join;
-use webstrata_layers::record::join::with_sources;
 use webstrata_layers::record::precedence;
 use webstrata_layers::{
-    Batch, CaptureTime, CapturesBuf, Change, Direction, InLinks, Lifespan, Page, Status as CaptureStatus, StatusChange,
-    Uid, Window, lifespans_of,
+    Batch, CaptureTime, CapturesBuf, Change, Direction, Lifespan, Page, Status as CaptureStatus, StatusChange, Uid,
+    Window, lifespans_of,
 };
 
 use super::call::{CellQuestion, other_kind};
 use super::links::{chosen, taken};
 use super::pinned::Pinned;
 use super::split::{ItemPosition, Split, bounds};
+use crate::map::RowMap;
 use crate::protocol::proto::answer::Answer as AnswerKind;
 use crate::protocol::proto::question::Question as QuestionKind;
 use crate::protocol::proto::{CellName, CellStats, SpanLists, TimeLists};
@@ -105,7 +105,16 @@ impl Pinned {
     /// See [`Pinned`].
     pub async fn pages(&self, uids: &[Uid]) -> Result<Vec<Option<Page>>, Status> {
         self.known(uids)?;
-        let split = self.split(uids, |_| true);
+        self.pages_in(uids, |_| true).await
+    }
+
+    /// The same, as some rows have the pages.
+    pub(super) async fn pages_in(
+        &self,
+        uids: &[Uid],
+        is_asked: impl Fn(&RowMap) -> bool,
+    ) -> Result<Vec<Option<Page>>, Status> {
+        let split = self.split(uids, is_asked);
         let questions = split.cell_questions(|question| QuestionKind::Pages(chosen(uids, &question.items)));
         let lists = taken(self.ask_apart(&questions).await?, |answer| match answer {
             AnswerKind::Pages(pages) => Some(pages.pages),
@@ -144,44 +153,6 @@ impl Pinned {
             CellStats { cell: Some(name(row, cell)), min_uid, max_uid, counts: Some(counts) }
         };
         Ok(cells().zip(counts).map(stats).collect())
-    }
-
-    /// The in-links of URLs, by time range; `None` for URLs without in-links.
-    ///
-    /// # Errors
-    /// See [`Pinned`].
-    pub async fn in_records(&self, uids: &[Uid]) -> Result<Vec<Option<InLinks>>, Status> {
-        self.known(uids)?;
-        let split = self.split(uids, |_| true);
-        let questions = split.cell_questions(|question| QuestionKind::InRecords(chosen(uids, &question.items)));
-        let lists = taken(self.ask(&questions).await?, |answer| match answer {
-            AnswerKind::InRecords(records) => Some(records.records),
-            _ => None,
-        })?;
-        let mut records = Vec::with_capacity(uids.len());
-        for (item, positions) in split.by_item(uids.len()) {
-            let mut row_records = Vec::new();
-            for position in positions {
-                row_records.extend(record_of(
-                    uids[item],
-                    lists[position.question].get(position.index).ok_or_else(other_kind)?,
-                )?);
-            }
-            records.push(join::in_links_of_rows(&mut row_records));
-        }
-        if self.graph.removes { self.still_linking(records).await } else { Ok(records) }
-    }
-
-    /// Keeps in records of in-links only the sources that ever link to the URL.
-    async fn still_linking(&self, records: Vec<Option<InLinks>>) -> Result<Vec<Option<InLinks>>, Status> {
-        let of_record = |record: &InLinks| {
-            let uid = record.uid;
-            record.sources.iter().map(move |&source| (source, uid)).collect::<Vec<_>>()
-        };
-        let pairs: Vec<(Uid, Uid)> = records.iter().flatten().flat_map(of_record).collect();
-        let mut holds = self.has_links(&pairs, Window::ALWAYS).await?.into_iter();
-        let mut left = |record: InLinks| with_sources(&record, |_| holds.next().unwrap_or(false));
-        Ok(records.into_iter().map(|record| record.and_then(&mut left)).collect())
     }
 }
 
@@ -253,23 +224,5 @@ fn page_of(uid: Uid, page: &crate::protocol::proto::Page) -> Result<Option<Page>
     match page.flaw() {
         None => Ok(Some(page)),
         Some(flaw) => Err(Status::internal(format!("the server sent a damaged page for UID {uid}: {flaw}"))),
-    }
-}
-
-/// The in-links in a message; `None` if there are no sources.
-fn record_of(uid: Uid, record: &crate::protocol::proto::InRecord) -> Result<Option<InLinks>, Status> {
-    if record.sources.is_empty() {
-        return Ok(None);
-    }
-    let changes = record.change_sources.iter().zip(&record.change_ranges);
-    let record = InLinks {
-        uid,
-        ranges: record.ranges.clone(),
-        sources: Uid::slice(&record.sources).to_vec(),
-        changes: changes.map(|(&link, &capture)| Change { link, capture }).collect(),
-    };
-    match record.flaw() {
-        None => Ok(Some(record)),
-        Some(flaw) => Err(Status::internal(format!("the server sent damaged in-links for UID {uid}: {flaw}"))),
     }
 }

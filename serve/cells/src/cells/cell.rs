@@ -23,8 +23,9 @@ use crate::error::{Damage, Error};
 use crate::image::label::{Label, label_of, path_of};
 use crate::image::{Counts, Image, Residence};
 use crate::links::backward::{Found, Wanted};
-use crate::links::encoding::{BackwardStore, Encoding, Encodings, ForwardStore};
+use crate::links::encoding::{Encoding, Encodings, ForwardStore, InLinkStore, LinkStores};
 use crate::links::scratch::StoreScratch;
+use crate::links::thin;
 use crate::mapped::guard::Guard;
 use crate::numbers::{Node, Number, Numbers};
 use crate::scratch::Scratch;
@@ -44,7 +45,7 @@ pub struct Cell {
     urls: UrlStore,
     numbers: Numbers,
     forward: Box<dyn ForwardStore>,
-    backward: Box<dyn BackwardStore>,
+    backward: InLinkStore,
     statuses: Statuses,
     summary: OnceLock<Summary>,
     /// Checks a mapped image.
@@ -93,8 +94,8 @@ impl Cell {
         let [numbers, statuses] = [numbers, statuses].map(|section| section.resident(section.bytes().clone()));
         let numbers = Numbers::open(numbers, label.first_record..label.end_record).map_err(damaged)?;
         let first = numbers.first();
-        let forward = encoding.open_forward_section(&forward, first, numbers.len()).map_err(damaged)?;
-        let backward = encoding.open_backward_section(&backward, first, numbers.len()).map_err(damaged)?;
+        let links = encoding.open([&forward, &backward], first, numbers.len()).map_err(damaged)?;
+        let LinkStores { forward, backward } = links;
         let statuses = Statuses::open(statuses).map_err(damaged)?;
         let (summary, is_damaged) = (OnceLock::new(), AtomicBool::new(false));
         Ok(Self { path, label, counts, bytes, urls, numbers, forward, backward, statuses, summary, guard, is_damaged })
@@ -272,6 +273,20 @@ impl Cell {
         Ok(scratch.numbers.binary_search(&number).is_ok())
     }
 
+    /// Whether a node has a link in the window, for a node that probably never has it. The nodes of a question are near
+    /// one another and come in order, after [`StoreScratch::begin`].
+    pub(crate) fn perhaps_has_link(
+        &self,
+        node: Node,
+        link: Uid,
+        window: Window,
+        scratch: &mut Scratch,
+    ) -> Result<bool, LayersError> {
+        let Some(number) = self.numbers.number(link) else { return Ok(false) };
+        let ever = self.forward.ever_links(node, number, &mut scratch.store).map_err(|damage| self.damaged(damage))?;
+        Ok(ever && (window == Window::ALWAYS || self.has_link(node, link, window, scratch)?))
+    }
+
     /// Replaces the contents of `captures` by the captures of a node.
     ///
     /// # Errors
@@ -435,20 +450,34 @@ impl Cell {
         }
     }
 
-    /// The in-links of a node; `None` if nothing links to the node.
-    ///
-    /// # Errors
-    /// See [`Self::page`].
+    /// Whether the in-links have times. If they have none, the pages of the row decide which sources link, and when.
+    pub fn has_in_link_times(&self) -> bool {
+        matches!(self.backward, InLinkStore::Timed(_))
+    }
+
+    /// The most sources that are read for a URL.
+    pub fn sources_max(&self) -> u64 {
+        match &self.backward {
+            InLinkStore::Timed(_) => self.counts.max_in_degree,
+            InLinkStore::Thin(_) => self.counts.max_in_degree.saturating_mul(thin::BLOCK),
+        }
+    }
+
+    /// The in-links of a node; `None` if nothing links to the node, and if in-links have no times.
     pub fn in_record(&self, node: Node) -> Result<Option<InLinks>, LayersError> {
         self.in_record_of(node).map_err(|damage| self.damaged(damage))
     }
 
     fn in_record_of(&self, node: Node) -> Result<Option<InLinks>, Damage> {
+        let InLinkStore::Timed(backward) = &self.backward else { return Ok(None) };
         let mut uids = self.numbers.uids();
-        Ok(self.backward.record(node)?.map(|record| record.renumbered(|number| uids.of(number))))
+        Ok(backward.record(node)?.map(|record| record.renumbered(|number| uids.of(number))))
     }
 
-    /// Calls `visit` with each source of a node, in rising order: see [`BackwardStore::sources`].
+    /// Calls `visit` with each source of a node, in rising order: see [`BackwardStore::sources`]. If in-links have no
+    /// times, no ranges are selected.
+    ///
+    /// [`BackwardStore::sources`]: crate::links::encoding::BackwardStore::sources
     pub(crate) fn sources(
         &self,
         node: Node,
@@ -458,12 +487,15 @@ impl Cell {
     ) -> Result<(), LayersError> {
         let mut uids = self.numbers.uids();
         let mut visit = |number: Number, found: Found| visit(uids.of(number), found);
-        self.backward.sources(node, select_ranges, scratch, &mut visit).map_err(|damage| self.damaged(damage))
+        let read = match &self.backward {
+            InLinkStore::Timed(backward) => backward.sources(node, select_ranges, scratch, &mut visit),
+            InLinkStore::Thin(thin) => thin.candidates(node, scratch, &mut |number| visit(number, Found::Perhaps)),
+        };
+        read.map_err(|damage| self.damaged(damage))
     }
-}
 
-impl Cell {
-    /// Calls `visit` with each source that links to a node in any range, in rising order.
+    /// Calls `visit` with each source that links to a node in any range, in rising order. If in-links have no times,
+    /// with each source that may link.
     pub(crate) fn each_source(
         &self,
         node: Node,
@@ -472,7 +504,19 @@ impl Cell {
     ) -> Result<(), LayersError> {
         let mut uids = self.numbers.uids();
         let mut visit = |number: Number| visit(uids.of(number));
-        self.backward.each_source(node, scratch, &mut visit).map_err(|damage| self.damaged(damage))
+        let read = match &self.backward {
+            InLinkStore::Timed(backward) => backward.each_source(node, scratch, &mut visit),
+            InLinkStore::Thin(thin) => thin.candidates(node, scratch, &mut visit),
+        };
+        read.map_err(|damage| self.damaged(damage))
+    }
+
+    /// The starts of the ranges in which a node links to a URL, rising, as in-link records have them.
+    pub(crate) fn ranges_of(&self, node: Node, link: Uid, scratch: &mut Scratch) -> Result<Vec<i64>, LayersError> {
+        if !self.perhaps_has_link(node, link, Window::ALWAYS, scratch)? {
+            return Ok(Vec::new());
+        }
+        Ok(self.page(node)?.map_or_else(Vec::new, |page| page.ranges_of(link, self.label.in_range)))
     }
 }
 

@@ -6,13 +6,16 @@
 //! [`Error::NotHere`], and never "no record".
 //!
 //! In-links come from the ranges of the backward store. An exact answer checks only sources that link in no range that
-//! lies wholly in the window. In-links of a row mirror its out-links, so the pages of its sources are in the row, too.
-//! Sources whose cells are not held are reported, so that the caller can ask another server.
+//! lies wholly in the window; if the backward store has no times, every answer checks all sources. In-links of a row
+//! mirror its out-links, so the pages of its sources are in the row, too. Sources whose cells are not held are reported,
+//! so that the caller can ask another server.
 
 use std::ops::Range;
 use std::sync::Arc;
 
-use webstrata_layers::{AsOf, CaptureTime, Error as LayersError, Precision, RowEntry, Uid, Window};
+use webstrata_layers::{
+    AsOf, CaptureTime, Error as LayersError, InLinks, Precision, RangeLength, RowEntry, Uid, Window,
+};
 
 use crate::cells::cell::Cell;
 use crate::error::{Away, Error};
@@ -43,6 +46,15 @@ pub struct Row {
 pub(crate) struct NodeRef<'a> {
     pub(crate) cell: &'a Cell,
     pub(crate) node: Node,
+}
+
+/// The in-link record of a URL in a row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum InRecord {
+    /// The record; `None` if nothing links to the URL.
+    Whole(Option<InLinks>),
+    /// Only some of these pages link, and not all of their cells are held. Rising.
+    OfSome(Vec<Uid>),
 }
 
 impl Row {
@@ -190,7 +202,8 @@ impl Row {
         Ok(found)
     }
 
-    /// Calls `visit` with each page that links to the URL of `uid` in any range of this row, in rising order.
+    /// Calls `visit` with each page that links to the URL of `uid` in any range of this row, in rising order; if the
+    /// cell of the URL has in-links without times, with each page that may link.
     ///
     /// # Errors
     /// [`Error::NotHere`] if the cell with the in-links of `uid` is not held, and damaged images.
@@ -199,11 +212,36 @@ impl Row {
         record.cell.each_source(record.node, &mut scratch.store, visit)
     }
 
+    /// The in-link record of a URL. If the cell of the URL has in-links without times, the record is made from the
+    /// pages.
+    ///
+    /// # Errors
+    /// [`Error::NotHere`] if the cell with the in-links of `uid` is not held, and damaged images.
+    pub fn in_record(&self, uid: Uid, scratch: &mut Scratch) -> Result<InRecord, LayersError> {
+        let Some(record) = self.record_of(uid)? else { return Ok(InRecord::Whole(None)) };
+        if record.cell.has_in_link_times() {
+            return Ok(InRecord::Whole(record.cell.in_record(record.node)?));
+        }
+        let mut candidates = Vec::new();
+        record.cell.each_source(record.node, &mut scratch.store, &mut |source| candidates.push(source))?;
+        let mut sources = Vec::new();
+        scratch.store.begin();
+        for &source in &candidates {
+            match self.record_of(source) {
+                Ok(None) => {}
+                Ok(Some(page)) => sources.push((source, page.cell.ranges_of(page.node, uid, scratch)?)),
+                Err(Away { .. }) => return Ok(InRecord::OfSome(candidates)),
+            }
+        }
+        Ok(InRecord::Whole(InLinks::of_sources(uid, sources)))
+    }
+
     /// Replaces the contents of `sources` by the sources in this row that link to the URL of `uid` in the window, in
     /// rising order, from the UID `first` on, at most `sources_max`. All sources are decoded, but only these are
     /// checked. Replaces the contents of `unsure_sources` by the rising indexes in `sources` of sources that may or may
-    /// not link, because their cell is not held: [`Cell::has_link`] of that cell decides. If all cells are held, and at
-    /// range precision, there are none.
+    /// not link, because their cell is not held: [`Cell::has_link`] of that cell decides, in the window that
+    /// [`deciding_window`] gives. If all cells are held there are none, and at range precision only if the in-links
+    /// have no times.
     ///
     /// # Errors
     /// [`Error::NotHere`] if the cell with the in-links of `uid` is not held, and damaged images.
@@ -225,6 +263,7 @@ impl Row {
         };
         let Some(record) = self.record_of(uid)? else { return Ok(()) };
         let length = record.cell.label().in_range;
+        let decides = deciding_window(window, precision, length);
         // The first and the last range asked for, each from its first second to its last.
         let edges = std::cell::Cell::new([(0, 0); 2]);
         let select_ranges = |ranges: &[i64]| {
@@ -244,13 +283,14 @@ impl Row {
             (first <= last).then_some(Wanted { ranges: (first, last), inner })
         };
         scratch.unsure.clear();
+        scratch.store.begin();
         let Scratch { store, unsure, .. } = &mut *scratch;
         let mut visit = |source: Uid, found: Found| {
             if source < first {
                 return;
             }
-            if let Found::Edges(edges) = found {
-                unsure.push((sources.len(), edges));
+            if found != Found::Inner {
+                unsure.push((sources.len(), found));
             }
             sources.push(source);
         };
@@ -264,10 +304,17 @@ impl Row {
             }
             let source = sources[at];
             let mut holds = true;
-            if let Some((_, linking)) = next.next_if(|(unsure, _)| *unsure == at) {
-                let ranges = edges.get().into_iter().zip(linking).filter_map(|(edge, links)| links.then_some(edge));
+            if let Some((_, found)) = next.next_if(|(unsure, _)| *unsure == at) {
                 holds = match self.record_of(source) {
-                    Ok(Some(source)) => source.links_in_edges(uid, window, ranges, scratch)?,
+                    Ok(Some(page)) => match found {
+                        Found::Inner => true,
+                        Found::Edges(linking) => {
+                            let edges = edges.get().into_iter().zip(linking);
+                            let ranges = edges.filter_map(|(edge, links)| links.then_some(edge));
+                            page.links_in_edges(uid, window, ranges, scratch)?
+                        }
+                        Found::Perhaps => page.cell.perhaps_has_link(page.node, uid, decides, scratch)?,
+                    },
                     Ok(None) => false,
                     Err(Away { .. }) => {
                         unsure_sources.push(kept);
@@ -281,6 +328,14 @@ impl Row {
         sources.truncate(kept.min(sources_max));
         scratch.unsure = unsure;
         Ok(())
+    }
+}
+
+/// The window in which a source must link, if the in-links do not say that it does.
+pub fn deciding_window(window: Window, precision: Precision, length: RangeLength) -> Window {
+    match precision {
+        Precision::Exact => window,
+        Precision::Range => window.of_ranges(length),
     }
 }
 

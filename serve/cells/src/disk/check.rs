@@ -3,12 +3,13 @@
 //! Reads each image of an epoch's rows completely, with its checksums, its parts, and every URL and record in both
 //! directions. Compares all of these with the layers ([`crate::cells::cell`]). Missing cells are not problems, and
 //! images of other rows are ignored. Memory: one record, and one row group of the layers. Passes over the layers of a
-//! partition that has a cell: one.
+//! partition that has a cell: one, and another over in-links if the cell has no times of them.
 
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::path::Path;
 
+use webstrata_layers::read::scan;
 use webstrata_layers::{PartitionEntry, RowEntry, Store, Uid};
 
 use crate::cells::cell::{Cell, Content};
@@ -91,6 +92,6 @@ fn check_cell(
     }
     let encoding = encodings.of(path, image.label.encoding)?;
     let cell = Cell::of(path.to_owned(), image, encoding)?;
-    Content::of_layers(store, partition)?.compare(&cell)?;
+    Content::of_layers(store, partition)?.compare(&cell, scan::in_links(store, partition))?;
     cell.check_keys()
 }

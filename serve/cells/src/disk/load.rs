@@ -10,7 +10,7 @@
 //!
 //! Memory: the records of one side of one cell, or a sample if they take more than 256 MiB; the image of the cell; and
 //! one row group of the layers. Passes over the layers of a partition: URLs twice, out-links once, in-links twice, and
-//! once more if the records are not held. Encodings of links other than strata read out-links and in-links once each,
+//! once more if the records are not held or have no times. Encodings of links other than strata read out-links and in-links once each,
 //! and hold all links of one direction in memory. An encoding that uses URLs holds their keys in memory, and takes
 //! another pass. For a later row, the UIDs with records are in memory, 8 bytes each, and the number of each link is
 //! looked up.
@@ -21,13 +21,13 @@ use std::path::{Path, PathBuf};
 
 use webstrata_layers::read::scan;
 use webstrata_layers::record::key::key;
-use webstrata_layers::{Draft, Layer, PartitionEntry, RowEntry, Store, Uid};
+use webstrata_layers::{Draft, Error as LayersError, InLinks, Layer, PartitionEntry, RowEntry, Store, Uid};
 
 use crate::cells::cell::{self, Content};
 use crate::error::Error;
 use crate::image::label::{Label, label_of, path_of, records};
 use crate::image::{self, Image, Residence, SECTIONS};
-use crate::links::encoding::{self, CellShape, Encoding, Records};
+use crate::links::encoding::{self, CellRecords, CellShape, Encoding, Records};
 use crate::mapped::guard::Section;
 use crate::numbers::{self, Numbers};
 use crate::statuses::StatusesWriter;
@@ -153,19 +153,16 @@ pub fn write_cell(
     let keys =
         (options.encoding.reads_keys() && all_own).then(|| keys_of(store, partition).collect::<Result<Vec<_>, _>>());
     let keys = keys.transpose()?;
-    let shape = CellShape {
-        first: numbers.first(),
-        nodes: numbers.len(),
-        count: records(partition, Layer::Ol),
-        keys: keys.as_deref(),
+    let shape = CellShape { first: numbers.first(), nodes: numbers.len(), keys: keys.as_deref() };
+    let each = CellRecords {
+        pages: (records(partition, Layer::Ol), &pages),
+        in_links: (records(partition, Layer::Il), &in_links),
     };
-    let forward = options.encoding.encode_forward(shape, &pages)?;
-    let backward =
-        options.encoding.encode_backward(CellShape { count: records(partition, Layer::Il), ..shape }, &in_links)?;
+    let [forward, backward] = options.encoding.encode(shape, each)?;
     let statuses = statuses.into_inner().finish().map_err(damaged)?;
     let sections = [&urls[..], &numbered, &forward, &backward, &statuses];
     let draft = image::write(&path, &label, content.borrow().counts(), sections)?;
-    settle(draft, &path, (&label, options.encoding), &content.borrow())?;
+    settle(draft, &path, (&label, options.encoding), (&content.borrow(), scan::in_links(store, partition)))?;
     Ok(Written { path, urls: partition.urls, bytes: sections.map(|section| section.len() as u64) })
 }
 
@@ -174,14 +171,14 @@ fn settle(
     draft: Draft,
     path: &Path,
     (label, encoding): (&Label, &dyn Encoding),
-    expected: &Content,
+    (expected, in_links): (&Content, impl Iterator<Item = Result<InLinks, LayersError>>),
 ) -> Result<(), Error> {
     let read_back = || {
         let image = Image::open(draft.path(), Residence::Mapped)?;
         if image.label != *label {
             return Err(Error::OtherLayers { path: path.to_owned() });
         }
-        expected.compare(&cell::Cell::of(path.to_owned(), image, encoding)?)
+        expected.compare(&cell::Cell::of(path.to_owned(), image, encoding)?, in_links)
     };
     let Label { row, partition, .. } = *label;
     read_back().map_err(|why| match why {
@@ -219,9 +216,9 @@ pub fn keys_of<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::links::encoding::STRATA;
+    use crate::links::encoding::{STRATA, SideEncoding};
     use crate::numbers::{Node, Number};
-    use webstrata_layers::{InLinks, Page, RangeLength, Status, StatusChange};
+    use webstrata_layers::{Page, RangeLength, Status, StatusChange};
 
     /// The sections of a cell with one page that links to itself, and its content.
     fn made() -> ([Vec<u8>; SECTIONS], Content) {
@@ -242,12 +239,12 @@ mod tests {
         content.add_page(&page);
         content.add_in_links(&record);
         let urls = url_store::encode(|visit| visit(&own_key).map_err(Error::from), url_store::Options::default());
-        let given = CellShape { first: Number(7), nodes: 1, count: 1, keys: None };
+        let given = CellShape { first: Number(7), nodes: 1, keys: None };
         // All UIDs are nodes, so each UID is its own number.
         let (page, record) = (page.renumbered(|uid| Number(uid.0)), record.renumbered(|uid| Number(uid.0)));
         let pages = || -> Records<'_, Page<Number>> { Box::new(std::iter::once(Ok(page.clone()))) };
         let records = || -> Records<'_, InLinks<Number>> { Box::new(std::iter::once(Ok(record.clone()))) };
-        let (out, into) = (STRATA.encode_forward(given, &pages), STRATA.encode_backward(given, &records));
+        let (out, into) = (STRATA.encode_forward(given, (1, &pages)), STRATA.encode_backward(given, (1, &records)));
         let mut statuses = StatusesWriter::default();
         statuses.push(Node(0), &[not_found]);
         ([urls.unwrap(), Vec::new(), out.unwrap(), into.unwrap(), statuses.finish().unwrap()], content)
@@ -271,7 +268,7 @@ mod tests {
         let (whole, said) = made();
         let settle = |sections: &[Vec<u8>; SECTIONS], said: &Content| {
             let draft = image::write(&place, &label, said.counts(), sections.each_ref().map(Vec::as_slice)).unwrap();
-            settle(draft, &place, (&label, &STRATA), said)
+            settle(draft, &place, (&label, &STRATA), (said, std::iter::empty()))
         };
         let files = || std::fs::read_dir(place.parent().unwrap()).unwrap().count();
         let refused = |sections: &[Vec<u8>; SECTIONS], said: &Content| {

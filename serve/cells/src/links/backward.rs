@@ -29,7 +29,7 @@ use crate::links::codec::LinkCodec;
 use crate::links::lists::Sizes;
 use crate::links::scratch::{StoreScratch, bytes_of};
 use crate::links::strata::ranks::{self, Nodes};
-use crate::links::strata::{Phased, Profile, Strata, StrataBuffers, encode_numbered};
+use crate::links::strata::{Numbering, Phased, Profile, Strata, StrataBuffers, encode_numbered};
 use crate::mapped::guard::Section;
 use crate::numbers::{Node, Number};
 
@@ -72,8 +72,8 @@ fn encode_within<'a, E: 'a>(
             Ok(Page { uid: uid.0, timestamps, blank, links, changes, statuses })
         }))
     };
-    let number_of = |node| ranking.of_node(node, &ranks).0;
-    let strata = encode_numbered(first.0, (nodes, count), &pages, &number_of, profile)?;
+    let numbering = ranking.numbering(ranks.clone().into());
+    let strata = encode_numbered(first.0, (nodes, count), &pages, &numbering, profile)?;
     out.extend(strata);
     Ok(out)
 }
@@ -93,6 +93,11 @@ struct Ranking {
 }
 
 impl Ranking {
+    /// The ranks as strata take them.
+    fn numbering(self, ranks: Bytes) -> Numbering {
+        Numbering { first: self.first.0, ranks: Some(ranks), shift: 0 }
+    }
+
     /// The rank that a node has, or would have if it were an active source.
     fn of_node(self, node: usize, ranks: &[u8]) -> Rank {
         Rank(self.first.0 + ranks::rank(ranks, node).map_or(0, |(before, _)| before) as u64)
@@ -169,6 +174,8 @@ pub enum Found {
     /// The source links in no inner range. It links in the first wanted range, in the last, or in both. If more than
     /// these two ranges are not inner, both flags are set for a link in any wanted range.
     Edges([bool; 2]),
+    /// The store has no times: the source may link in any range, or in none.
+    Perhaps,
 }
 
 /// Buffers for one answer, reused from answer to answer.
@@ -218,8 +225,8 @@ impl Backward {
             return Err(Damage::Outside { part: PART, value: sets.len() as u64, bound: words as u64 });
         }
         ranks::check(&ranks, nodes, usize::try_from(sources).unwrap_or(usize::MAX))?;
-        let strata = Strata::open_section(&strata, Some(ranks.clone()))?;
         let ranking = Ranking { first, nodes: nodes as u64, active: sources };
+        let strata = Strata::open_section(&strata, Some(ranking.numbering(ranks.clone())))?;
         let width = u32::try_from(width).unwrap_or(64);
         Ok(Self { ranking, table, words, sets, width, ranks, numbers, strata })
     }

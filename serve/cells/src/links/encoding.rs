@@ -1,9 +1,10 @@
 //! The two link stores of a cell, forward and backward, and their encodings (Najork 2009 has one of each a server).
 //!
 //! [`ForwardStore`] returns the links of pages over time, [`BackwardStore`] the pages that link to URLs. Both take
-//! [`Node`]s and hold [`Number`]s of the cell. The head of an image carries the [`Tag`] of its [`Encoding`]; callers
-//! that open images pass the table of [`Encodings`] that they can read. This crate has strata, in two profiles. All
-//! encodings give the same answers.
+//! [`Node`]s and hold [`Number`]s of the cell. A [`Thin`] store of in-links names pages that may link, and the forward
+//! store decides. The head of an image carries the [`Tag`] of its [`Encoding`]; callers that open images pass the table
+//! of [`Encodings`] that they can read. This crate has strata, in two profiles, and with thin in-links. All encodings
+//! give the same answers.
 
 use std::fmt;
 use std::ops::Range;
@@ -17,6 +18,7 @@ use crate::links::backward::{self, Backward, Found, Wanted};
 use crate::links::lists::Sizes;
 use crate::links::scratch::StoreScratch;
 use crate::links::strata::{self, Profile, Strata};
+use crate::links::thin::{self, PageBlocks, Thin};
 use crate::mapped::guard::Section;
 use crate::numbers::{Node, Number};
 
@@ -39,6 +41,17 @@ pub trait ForwardStore: Send + Sync {
         scratch: &mut StoreScratch,
         links: &mut Vec<Number>,
     ) -> Result<(), Damage>;
+
+    /// Whether a node has a link in any capture. For nodes near one another, asked in order, stores may keep what they
+    /// share in `scratch`: [`StoreScratch::begin`] comes before the first.
+    ///
+    /// # Errors
+    /// See [`ForwardStore`].
+    fn ever_links(&self, node: Node, link: Number, scratch: &mut StoreScratch) -> Result<bool, Damage> {
+        let mut links = Vec::new();
+        self.window(node, Window::ALWAYS, scratch, &mut links)?;
+        Ok(links.binary_search(&link).is_ok())
+    }
 
     /// Replaces the contents of `captures` by the captures of a node, in order of time. Empty if the node has no
     /// record.
@@ -140,8 +153,6 @@ pub struct CellShape<'a> {
     pub first: Number,
     /// The number of nodes.
     pub nodes: usize,
-    /// The number of records.
-    pub count: usize,
     /// The URL keys of all nodes, in order, if the encoding uses them: [`Encoding::reads_keys`].
     pub keys: Option<&'a [Vec<u8>]>,
 }
@@ -150,7 +161,34 @@ pub struct CellShape<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Tag(pub u32);
 
-/// An encoding of the link stores of a cell. The encoder calls `pages` and `records` once for each pass.
+/// The in-links of a cell, ready to answer.
+pub enum InLinkStore {
+    /// A store with times.
+    Timed(Box<dyn BackwardStore>),
+    /// A store without times.
+    Thin(Box<Thin>),
+}
+
+/// The link stores of a cell, ready to answer.
+pub struct LinkStores {
+    /// The links of pages.
+    pub forward: Box<dyn ForwardStore>,
+    /// The in-links of URLs.
+    pub backward: InLinkStore,
+}
+
+/// The number of records of one kind, and the records, once for each pass of an encoder.
+pub type EachPass<'a, 'b, T> = (usize, &'b dyn Fn() -> Records<'a, T>);
+
+/// The records of a cell.
+pub struct CellRecords<'a, 'b> {
+    /// The pages.
+    pub pages: EachPass<'a, 'b, Page<Number>>,
+    /// The in-links.
+    pub in_links: EachPass<'a, 'b, InLinks<Number>>,
+}
+
+/// An encoding of both link stores of a cell.
 pub trait Encoding: fmt::Debug + Send + Sync {
     /// The tag of the encoding in images.
     fn tag(&self) -> Tag;
@@ -163,64 +201,67 @@ pub trait Encoding: fmt::Debug + Send + Sync {
         false
     }
 
+    /// Encodes a cell: the bytes of its forward and of its backward store.
+    ///
+    /// # Errors
+    /// The errors of the records, and links that the encoding cannot hold.
+    fn encode<'a>(&self, shape: CellShape<'a>, records: CellRecords<'a, '_>) -> Result<[Vec<u8>; 2], Error>;
+
+    /// Opens the sections that [`Encoding::encode`] wrote for `nodes` nodes. The first node has the number `first`.
+    ///
+    /// # Errors
+    /// Bytes whose parts do not fit together.
+    fn open(&self, sections: [&Section; 2], first: Number, nodes: usize) -> Result<LinkStores, Damage>;
+}
+
+/// An encoding with times in both directions, each of them a store that needs no other.
+pub trait SideEncoding: Encoding {
     /// Encodes the pages of a cell.
     ///
     /// # Errors
-    /// The errors of `pages`, and links that the encoding cannot hold.
-    fn encode_forward<'a>(
-        &self,
-        shape: CellShape<'a>,
-        pages: &dyn Fn() -> Records<'a, Page<Number>>,
-    ) -> Result<Vec<u8>, Error>;
+    /// See [`Encoding::encode`].
+    fn encode_forward<'a>(&self, shape: CellShape<'a>, pages: EachPass<'a, '_, Page<Number>>)
+    -> Result<Vec<u8>, Error>;
 
     /// Encodes the in-links of a cell.
     ///
     /// # Errors
-    /// See [`Encoding::encode_forward`].
+    /// See [`Encoding::encode`].
     fn encode_backward<'a>(
         &self,
         shape: CellShape<'a>,
-        records: &dyn Fn() -> Records<'a, InLinks<Number>>,
+        in_links: EachPass<'a, '_, InLinks<Number>>,
     ) -> Result<Vec<u8>, Error>;
 
-    /// Opens the bytes that [`Encoding::encode_forward`] wrote for `nodes` nodes. The first node has the number
-    /// `first`.
+    /// Opens a section that [`SideEncoding::encode_forward`] wrote.
     ///
     /// # Errors
-    /// Bytes whose parts do not fit together.
-    fn open_forward(&self, bytes: Bytes, first: Number, nodes: usize) -> Result<Box<dyn ForwardStore>, Damage>;
+    /// See [`Encoding::open`].
+    fn open_forward(&self, section: &Section, first: Number, nodes: usize) -> Result<Box<dyn ForwardStore>, Damage>;
 
-    /// Opens the bytes that [`Encoding::encode_backward`] wrote.
+    /// Opens a section that [`SideEncoding::encode_backward`] wrote.
     ///
     /// # Errors
-    /// See [`Encoding::open_forward`].
-    fn open_backward(&self, bytes: Bytes, first: Number, nodes: usize) -> Result<Box<dyn BackwardStore>, Damage>;
+    /// See [`Encoding::open`].
+    fn open_backward(&self, section: &Section, first: Number, nodes: usize) -> Result<Box<dyn BackwardStore>, Damage>;
 
-    /// Like [`Encoding::open_forward`], for a section that may be mapped. The default implementation reads the section
-    /// without checks.
+    /// [`Encoding::encode`], one side after the other.
     ///
     /// # Errors
-    /// See [`Encoding::open_forward`].
-    fn open_forward_section(
-        &self,
-        section: &Section,
-        first: Number,
-        nodes: usize,
-    ) -> Result<Box<dyn ForwardStore>, Damage> {
-        self.open_forward(section.bytes().clone(), first, nodes)
+    /// See [`Encoding::encode`].
+    fn encode_sides<'a>(&self, shape: CellShape<'a>, records: CellRecords<'a, '_>) -> Result<[Vec<u8>; 2], Error> {
+        Ok([self.encode_forward(shape, records.pages)?, self.encode_backward(shape, records.in_links)?])
     }
 
-    /// Like [`Encoding::open_backward`], for a section that may be mapped.
+    /// [`Encoding::open`], one side after the other.
     ///
     /// # Errors
-    /// See [`Encoding::open_forward`].
-    fn open_backward_section(
-        &self,
-        section: &Section,
-        first: Number,
-        nodes: usize,
-    ) -> Result<Box<dyn BackwardStore>, Damage> {
-        self.open_backward(section.bytes().clone(), first, nodes)
+    /// See [`Encoding::open`].
+    fn open_sides(&self, sections: [&Section; 2], first: Number, nodes: usize) -> Result<LinkStores, Damage> {
+        Ok(LinkStores {
+            forward: self.open_forward(sections[0], first, nodes)?,
+            backward: InLinkStore::Timed(self.open_backward(sections[1], first, nodes)?),
+        })
     }
 }
 
@@ -230,7 +271,7 @@ pub struct Encodings(pub &'static [&'static dyn Encoding]);
 
 impl Encodings {
     /// The encodings of this crate.
-    pub const STRATA: Encodings = Encodings(&[&STRATA, &STRATA_SPEED]);
+    pub const STRATA: Encodings = Encodings(&[&STRATA, &STRATA_SPEED, &STRATA_THIN]);
 
     /// The encoding of an image with a tag.
     ///
@@ -264,41 +305,73 @@ impl Encoding for InStrata {
         self.name
     }
 
+    fn encode<'a>(&self, shape: CellShape<'a>, records: CellRecords<'a, '_>) -> Result<[Vec<u8>; 2], Error> {
+        self.encode_sides(shape, records)
+    }
+
+    fn open(&self, sections: [&Section; 2], first: Number, nodes: usize) -> Result<LinkStores, Damage> {
+        self.open_sides(sections, first, nodes)
+    }
+}
+
+impl SideEncoding for InStrata {
     fn encode_forward<'a>(
         &self,
         shape: CellShape<'a>,
-        pages: &dyn Fn() -> Records<'a, Page<Number>>,
+        pages: EachPass<'a, '_, Page<Number>>,
     ) -> Result<Vec<u8>, Error> {
+        let (count, pages) = pages;
         let plain = || -> Records<'a, Page<u64>> { Box::new(pages().map(|page| Ok(page?.renumbered(u64::from)))) };
-        strata::encode_pages(shape.first.0, (shape.nodes, shape.count), &plain, self.profile)
+        strata::encode_pages(shape.first.0, (shape.nodes, count), &plain, self.profile)
     }
 
     fn encode_backward<'a>(
         &self,
         shape: CellShape<'a>,
-        records: &dyn Fn() -> Records<'a, InLinks<Number>>,
+        in_links: EachPass<'a, '_, InLinks<Number>>,
     ) -> Result<Vec<u8>, Error> {
-        backward::encode(shape.first, (shape.nodes, shape.count), records, self.profile)
+        let (count, records) = in_links;
+        backward::encode(shape.first, (shape.nodes, count), records, self.profile)
     }
 
-    fn open_forward(&self, bytes: Bytes, _: Number, _: usize) -> Result<Box<dyn ForwardStore>, Damage> {
-        Ok(Box::new(Strata::open(bytes)?))
-    }
-
-    fn open_backward(&self, bytes: Bytes, first: Number, nodes: usize) -> Result<Box<dyn BackwardStore>, Damage> {
-        Ok(Box::new(Backward::open(bytes, first, nodes)?))
-    }
-
-    fn open_forward_section(&self, section: &Section, _: Number, _: usize) -> Result<Box<dyn ForwardStore>, Damage> {
+    fn open_forward(&self, section: &Section, _: Number, _: usize) -> Result<Box<dyn ForwardStore>, Damage> {
         Ok(Box::new(Strata::open_section(section, None)?))
     }
 
-    fn open_backward_section(
-        &self,
-        section: &Section,
-        first: Number,
-        nodes: usize,
-    ) -> Result<Box<dyn BackwardStore>, Damage> {
+    fn open_backward(&self, section: &Section, first: Number, nodes: usize) -> Result<Box<dyn BackwardStore>, Damage> {
         Ok(Box::new(Backward::open_section(section, first, nodes)?))
+    }
+}
+
+/// Strata with thin in-links.
+#[derive(Debug)]
+pub struct InThinStrata;
+
+/// Strata for the smallest size: in-links take half as many bytes, and answers about them many times as long.
+pub static STRATA_THIN: InThinStrata = InThinStrata;
+
+impl Encoding for InThinStrata {
+    fn tag(&self) -> Tag {
+        Tag(18)
+    }
+
+    fn name(&self) -> &'static str {
+        "strata-thin"
+    }
+
+    fn encode<'a>(&self, shape: CellShape<'a>, records: CellRecords<'a, '_>) -> Result<[Vec<u8>; 2], Error> {
+        let forward = Bytes::from(STRATA.encode_forward(shape, records.pages)?);
+        let damaged = |damage| Error::Damaged { path: "the new out-links".into(), damage };
+        let opened = Strata::open(forward.clone()).map_err(damaged)?;
+        let blocks = PageBlocks::of(&opened, shape.first, shape.nodes);
+        let backward = thin::encode(&blocks, records.in_links, STRATA.profile)?;
+        drop((opened, blocks));
+        Ok([forward.into(), backward])
+    }
+
+    fn open(&self, sections: [&Section; 2], first: Number, nodes: usize) -> Result<LinkStores, Damage> {
+        let forward = Strata::open_section(sections[0], None)?;
+        let backward = Thin::open_section(sections[1], PageBlocks::of(&forward, first, nodes))?;
+        Ok(LinkStores { forward: Box::new(forward), backward: InLinkStore::Thin(Box::new(backward)) })
     }
 }

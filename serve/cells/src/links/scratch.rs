@@ -1,13 +1,15 @@
 //! The buffers in which link stores decode. Callers pass them in and reuse them for the next answer.
 
 use crate::links::backward::AnswerBuffers;
-use crate::links::strata::StrataBuffers;
+use crate::links::strata::{Ring, StrataBuffers};
 
 /// The buffers in which link stores decode: see [`crate::links::encoding`].
 #[derive(Default)]
 pub struct StoreScratch {
     pub(crate) strata: StrataBuffers,
     pub(crate) answer: AnswerBuffers,
+    /// The lists of pages near one another.
+    pub(crate) near: Ring,
     /// Times of captures or of ranges. This field and the next two are for stores of other crates.
     pub times: Vec<i64>,
     /// Indexes of blank captures.
@@ -17,10 +19,15 @@ pub struct StoreScratch {
 }
 
 impl StoreScratch {
+    /// Begins a question about nodes near one another.
+    pub fn begin(&mut self) {
+        self.near.forget();
+    }
+
     /// The approximate bytes of memory that the buffers take.
     pub(crate) fn bytes(&self) -> usize {
-        let Self { strata, answer, times, blank, links } = self;
-        strata.bytes() + answer.bytes() + bytes_of(times) + bytes_of(blank) + bytes_of(links)
+        let Self { strata, answer, near, times, blank, links } = self;
+        strata.bytes() + answer.bytes() + near.bytes() + bytes_of(times) + bytes_of(blank) + bytes_of(links)
     }
 }
 

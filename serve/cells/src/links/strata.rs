@@ -43,11 +43,12 @@ use crate::links::scratch::bytes_of;
 use crate::mapped::guard::Section;
 
 use blocks::Blocks;
+pub(crate) use scan::Ring;
 use symbols::{Context, Tables};
 use times::{List, Times};
 use webstrata_layers::Captures;
 
-pub(crate) use encode::encode_numbered;
+pub(crate) use encode::{NodeList, encode_numbered, encode_streamed};
 pub use encode::{Profile, encode_lists, encode_pages};
 pub(crate) use timed::Phased;
 use timed::Phases;
@@ -72,11 +73,34 @@ pub struct Strata {
     tables: Tables,
     layout: Blocks,
     times: Option<Times>,
-    /// If links are not UIDs but ranks: the ranks of the nodes that have one.
-    numbers: Option<Bytes>,
+    numbering: Numbering,
     /// The offsets of the parts.
     ranks: usize,
     pointers: usize,
+}
+
+/// The numbers of nodes among links, if links are not numbers of nodes: `first`, and the rank of the node, without its
+/// lowest bits.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Numbering {
+    /// The lowest number.
+    pub(crate) first: u64,
+    /// The ranks of nodes; `None` if each node is its own rank.
+    pub(crate) ranks: Option<Bytes>,
+    /// The number of low bits that are left out.
+    pub(crate) shift: u32,
+}
+
+impl Numbering {
+    /// The number of a node, or the number that it would have if it had a rank.
+    #[inline]
+    pub(crate) fn of(&self, node: usize) -> u64 {
+        let rank = match &self.ranks {
+            None => node,
+            Some(ranks) => ranks::rank(ranks, node).map_or(0, |(before, _)| before),
+        };
+        self.first + (rank as u64 >> self.shift)
+    }
 }
 
 /// The buffers for one level of references.
@@ -139,9 +163,8 @@ impl Strata {
         Self::open_section(&bytes.into(), None)
     }
 
-    /// Opens a section of an image. With `numbers`, the number of a node in links is `first` plus the rank of the node
-    /// in `numbers`.
-    pub(crate) fn open_section(section: &Section, numbers: Option<Bytes>) -> Result<Self, Damage> {
+    /// Opens a section of an image. Without `numbering`, links are numbers of nodes.
+    pub(crate) fn open_section(section: &Section, numbering: Option<Numbering>) -> Result<Self, Damage> {
         let bytes = section.bytes();
         let mut lengths = BitReader::new(bytes, 0);
         let mut end = 32usize;
@@ -184,10 +207,15 @@ impl Strata {
             tables,
             layout,
             times,
-            numbers,
+            numbering: numbering.unwrap_or(Numbering { first, ..Numbering::default() }),
             ranks,
             pointers,
         })
+    }
+
+    /// The number of records, and the ranks of the nodes that have one; `None` if all nodes have.
+    pub(crate) fn nodes_with_records(&self) -> (usize, Option<Bytes>) {
+        (self.records, (self.records < self.nodes).then(|| self.index.slice(self.ranks..self.pointers)))
     }
 
     /// The levels for the records that an answer needs: one for each record, and one for the head that a window is
@@ -218,16 +246,6 @@ impl Strata {
         RecordAt { index, node: node.unwrap_or(0) }
     }
 
-    /// The number of a node in links.
-    #[inline]
-    fn number_of(&self, node: usize) -> u64 {
-        let rank = match &self.numbers {
-            None => node,
-            Some(numbers) => ranks::rank(numbers, node).map_or(0, |(before, _)| before),
-        };
-        self.first + rank as u64
-    }
-
     /// The bytes of the blocks of records. Only the bytes of a record that [`Self::begin`] found may be read.
     #[inline]
     fn records(&self) -> &[u8] {
@@ -242,7 +260,7 @@ impl Strata {
             bits: BitReader::new(self.records(), start),
             end,
             record,
-            node_number: self.number_of(record.node),
+            node_number: self.numbering.of(record.node),
             shape: 0,
         })
     }
@@ -365,7 +383,8 @@ impl Strata {
     /// # Errors
     /// Damaged bytes.
     fn scan_lists(&self, visit: &mut dyn FnMut(usize, &[u64])) -> Result<(), Damage> {
-        let mut ring = scan::Ring::new(self.depth_max);
+        let mut ring = Ring::default();
+        ring.begin(self);
         for node in 0..self.nodes {
             match self.find_record(node)? {
                 Some(record) => visit(node, ring.list(self, record)?),

@@ -273,6 +273,12 @@ impl From<Bytes> for Section {
     }
 }
 
+impl From<Vec<u8>> for Section {
+    fn from(bytes: Vec<u8>) -> Self {
+        Bytes::from(bytes).into()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -42,14 +42,14 @@ pub fn measure_store(name: &str, store: &Store, tell: Tell<'_>) -> Result<[Table
     // With several rows, keys are in order within each row only.
     let keys = (store.manifest().rows.len() == 1).then(|| keys.collect::<Result<Vec<_>, _>>()).transpose()?;
     let keys = keys.as_deref();
-    let shape_of = |count| CellShape { first: Number(0), nodes, count, keys };
+    let shape = CellShape { first: Number(0), nodes, keys };
 
     let lists = union(nodes, pages.iter().map(|page| (page.uid, &page.links[..])));
     let mut forward = measure(&format!("{name}, forward"), &lists, keys, tell)?;
     let again = || -> Records<'_, Page<Number>> { Box::new(pages.iter().cloned().map(Ok)) };
-    let encode = |tag: CodecTag| tag.encoding().encode_forward(shape_of(pages.len()), &again);
+    let encode = |tag: CodecTag| tag.encoding().encode_forward(shape, (pages.len(), &again));
     let compare = |tag: CodecTag, bytes: Vec<u8>| {
-        let links = tag.encoding().open_forward(bytes.into(), Number(0), nodes)?;
+        let links = tag.encoding().open_forward(&bytes.into(), Number(0), nodes)?;
         differing(nodes, pages.iter().map(|page| (page.uid, page)), |node| links.page(node))
     };
     with_time(&mut forward, counts.occurrences, encode, compare, tell)?;
@@ -57,9 +57,9 @@ pub fn measure_store(name: &str, store: &Store, tell: Tell<'_>) -> Result<[Table
     let lists = union(nodes, sources.iter().map(|record| (record.uid, &record.sources[..])));
     let mut backward = measure(&format!("{name}, backward"), &lists, keys, tell)?;
     let again = || -> Records<'_, InLinks<Number>> { Box::new(sources.iter().cloned().map(Ok)) };
-    let encode = |tag: CodecTag| tag.encoding().encode_backward(shape_of(sources.len()), &again);
+    let encode = |tag: CodecTag| tag.encoding().encode_backward(shape, (sources.len(), &again));
     let compare = |tag: CodecTag, bytes: Vec<u8>| {
-        let links = tag.encoding().open_backward(bytes.into(), Number(0), nodes)?;
+        let links = tag.encoding().open_backward(&bytes.into(), Number(0), nodes)?;
         differing(nodes, sources.iter().map(|record| (record.uid, record)), |node| links.record(node))
     };
     with_time(&mut backward, counts.occurrences, encode, compare, tell)?;

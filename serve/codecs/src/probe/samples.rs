@@ -9,7 +9,7 @@ use crate::codec::{self, CodecTag};
 use webstrata_cells::bench::Random;
 use webstrata_cells::image::label::Label;
 use webstrata_cells::image::{self, Counts};
-use webstrata_cells::links::encoding::{CellShape, Records};
+use webstrata_cells::links::encoding::{CellRecords, CellShape, Encoding, Records, STRATA_THIN, Tag};
 use webstrata_cells::links::lists::Lists;
 use webstrata_cells::numbers;
 use webstrata_cells::url_store;
@@ -20,7 +20,7 @@ pub(super) const NODES: usize = 80;
 /// The prefix of all keys.
 pub(super) const DOMAIN: &[u8] = b"org,example,";
 
-/// The sound bytes of each kind, by tag.
+/// The sound bytes of each kind, by tag; of cells also with thin in-links, last.
 pub(super) struct Samples {
     pub(super) urls: Vec<u8>,
     pub(super) lists: Vec<Vec<u8>>,
@@ -56,10 +56,14 @@ fn make() -> Result<Samples, Error> {
     let all = |encode: &dyn Fn(CodecTag) -> Result<Vec<u8>, Error>| {
         CodecTag::ALL.into_iter().map(encode).collect::<Result<Vec<_>, _>>()
     };
-    let shape_of = |count| CellShape { first: Number(FIRST), nodes: NODES, count, keys: Some(&keys) };
-    let forward = all(&|tag| tag.encoding().encode_forward(shape_of(pages.len()), &again))?;
-    let backward = all(&|tag| tag.encoding().encode_backward(shape_of(sources.len()), &back))?;
-    let cell = |(at, codec): (usize, CodecTag)| {
+    let shape = CellShape { first: Number(FIRST), nodes: NODES, keys: Some(&keys) };
+    let forward = all(&|tag| tag.encoding().encode_forward(shape, (pages.len(), &again)))?;
+    let backward = all(&|tag| tag.encoding().encode_backward(shape, (sources.len(), &back)))?;
+    let sides = forward.iter().cloned().zip(backward.iter().cloned()).map(|(forward, backward)| [forward, backward]);
+    let records = CellRecords { pages: (pages.len(), &again), in_links: (sources.len(), &back) };
+    let thin = STRATA_THIN.encode(shape, records)?;
+    let encodings = CodecTag::ALL.into_iter().map(|tag| tag.encoding().tag()).chain([STRATA_THIN.tag()]);
+    let cell = |(at, (encoding, [forward, backward])): (usize, (Tag, [Vec<u8>; 2]))| {
         // Every other cell is of a later row, in which one UID in three has a record.
         let every = if at % 2 == 0 { 1 } else { 3 };
         let interval = Uid(FIRST)..Uid(FIRST + every * NODES as u64);
@@ -67,7 +71,7 @@ fn make() -> Result<Samples, Error> {
         let label = Label {
             row: 1,
             partition: 0,
-            encoding: codec.encoding().tag(),
+            encoding,
             first_uid: Uid(FIRST),
             urls: NODES as u64,
             first_record: interval.start,
@@ -78,12 +82,12 @@ fn make() -> Result<Samples, Error> {
         image::bytes_of(
             &label,
             &Counts::default(),
-            [&urls, &numbers::encode(&uids, &interval), &forward[at], &backward[at], &[]],
+            [&urls, &numbers::encode(&uids, &interval), &forward, &backward, &[]],
         )
     };
     Ok(Samples {
         lists: all(&|tag| Ok(codec::encode(tag, &lists, Some(&keys))?))?,
-        cells: CodecTag::ALL.into_iter().enumerate().map(cell).collect(),
+        cells: encodings.zip(sides.chain([thin])).enumerate().map(cell).collect(),
         urls,
         forward,
         backward,

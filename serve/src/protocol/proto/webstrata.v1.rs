@@ -1352,7 +1352,9 @@ pub struct InRecordList {
     #[prost(message, repeated, tag = "1")]
     pub records: ::prost::alloc::vec::Vec<InRecord>,
 }
-/// The sources of a URL by time range, as the row has them; without sources if the row has none.
+/// The sources of a URL by time range, as the row has them; without sources if the row has none. Without ranges, only
+/// some of the sources link, and the caller must ask their cells for the pages: then the cell of the URL has in-links
+/// without times, and the server does not have all cells of the row.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct InRecord {
     /// Starts of time ranges.

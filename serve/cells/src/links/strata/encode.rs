@@ -12,6 +12,7 @@ use webstrata_layers::Page;
 use crate::coding::bits::BitWriter;
 use crate::links::lists::Lists;
 
+use super::Numbering;
 use super::blocks::{BLOCK, BlocksWriter};
 use super::ranks;
 use super::symbols::{Counts, Model, Sink, Writer};
@@ -74,7 +75,10 @@ fn encode_lists_with(lists: &Lists, profile: Profile, effort: Effort) -> Vec<u8>
     let dense = empty * 3 < lists.nodes();
     let nodes: Vec<usize> = (0..lists.nodes()).filter(|&node| dense || !lists.list(node).is_empty()).collect();
     let record = |&node: &usize| {
-        Ok::<_, std::convert::Infallible>((node, Record::timeless(lists.first + node as u64, lists.list(node))))
+        Ok::<_, std::convert::Infallible>((
+            node,
+            Record::timeless(lists.first + node as u64, lists.list(node).to_vec()),
+        ))
     };
     let head = Head { first: lists.first, nodes: lists.nodes(), timed: false };
     encode_records(head, nodes.len(), &|| Box::new(nodes.iter().map(record)), profile, effort)
@@ -92,25 +96,43 @@ pub fn encode_pages<'a, E: 'a>(
     pages: &dyn Fn() -> Box<dyn Iterator<Item = Result<Page<u64>, E>> + 'a>,
     profile: Profile,
 ) -> Result<Vec<u8>, E> {
-    encode_numbered(first, (nodes, records), pages, &|node| first + node as u64, profile)
+    encode_numbered(first, (nodes, records), pages, &Numbering { first, ..Numbering::default() }, profile)
 }
 
-/// Like [`encode_pages`], but links are numbers other than UIDs; `number_of` returns the number of a node.
+/// Like [`encode_pages`], but links are numbers other than UIDs.
 pub(crate) fn encode_numbered<'a: 'b, 'b, E: 'b>(
     first: u64,
     (nodes, records): (usize, usize),
     pages: &dyn Fn() -> Box<dyn Iterator<Item = Result<Page<u64>, E>> + 'a>,
-    number_of: &'b dyn Fn(usize) -> u64,
+    numbering: &'b Numbering,
     profile: Profile,
 ) -> Result<Vec<u8>, E> {
     let record = move |page: Result<Page<u64>, E>| {
         page.map(|page| {
             let node = usize::try_from(page.uid - first).unwrap_or(usize::MAX);
-            (node, Record::of(page, number_of(node)))
+            (node, Record::of(page, numbering.of(node)))
         })
     };
     let head = Head { first, nodes, timed: true };
     encode_records(head, records, &|| Box::new(pages().map(record)), profile, Effort::TIMED)
+}
+
+/// A node and its list.
+pub(crate) type NodeList = (usize, Vec<u64>);
+
+/// Like [`encode_numbered`], for lists without time that are never all in memory. Lists are not empty, and come in order
+/// of nodes.
+pub(crate) fn encode_streamed<'a: 'b, 'b, E: 'b>(
+    first: u64,
+    (nodes, records): (usize, usize),
+    lists: &dyn Fn() -> Box<dyn Iterator<Item = Result<NodeList, E>> + 'a>,
+    numbering: &'b Numbering,
+    profile: Profile,
+) -> Result<Vec<u8>, E> {
+    let record =
+        move |list: Result<NodeList, E>| list.map(|(node, list)| (node, Record::timeless(numbering.of(node), list)));
+    let head = Head { first, nodes, timed: false };
+    encode_records(head, records, &|| Box::new(lists().map(record)), profile, Effort::TIMELESS)
 }
 
 struct Head {

@@ -36,8 +36,8 @@ pub(super) struct Record {
 
 impl Record {
     /// A record without time.
-    pub(super) fn timeless(node_number: u64, links: &[u64]) -> Self {
-        Self { node_number, links: links.to_vec(), starts: vec![0], ..Self::default() }
+    pub(super) fn timeless(node_number: u64, links: Vec<u64>) -> Self {
+        Self { node_number, links, starts: vec![0], ..Self::default() }
     }
 
     /// The record of a sound page. `node_number` is the number of its node among the links.

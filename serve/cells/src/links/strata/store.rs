@@ -115,6 +115,12 @@ impl ForwardStore for Strata {
         Number::fill(links, |links| Strata::window(self, node.0, window, &mut scratch.strata, links))
     }
 
+    fn ever_links(&self, node: Node, link: Number, scratch: &mut StoreScratch) -> Result<bool, Damage> {
+        let Some(record) = self.find_record(node.0)? else { return Ok(false) };
+        scratch.near.begin(self);
+        Ok(scratch.near.list(self, record)?.binary_search(&link.0).is_ok())
+    }
+
     fn captures(&self, node: Node, scratch: &mut StoreScratch, captures: &mut Vec<CaptureTime>) -> Result<(), Damage> {
         captures.clear();
         let read = |found: Captures<'_>| {
