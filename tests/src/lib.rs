@@ -22,6 +22,7 @@ pub mod suite;
 pub mod ways;
 pub mod wire;
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 /// The page of the book about Rust. Its code is compiled and run.
@@ -41,6 +42,13 @@ pub fn workspace() -> PathBuf {
 pub fn number(variable: &str, default: u64) -> u64 {
     std::env::var(variable)
         .map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{variable} is no number: {text}")))
+}
+
+/// The seeds of a test over random crawls: every third one, and all of them in a longer run, for which
+/// `WEBSTRATA_QUESTIONS` is set.
+pub fn seeds(all: Range<u64>) -> impl Iterator<Item = u64> {
+    let step = if number("WEBSTRATA_QUESTIONS", 0) > 0 { 1 } else { 3 };
+    all.step_by(step)
 }
 
 /// A file or directory of the shared test data: below `WEBSTRATA_SHARED`, else below `shared` beside the workspace.

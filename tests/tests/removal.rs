@@ -15,10 +15,10 @@ use webstrata_engine::Progress;
 use webstrata_layers::{Links, Removal, RemovedAs, Selection, Store, Uid, check};
 use webstrata_pipeline::{MergeOptions, RemoveOptions, Removed, build, merge, remove};
 use webstrata_tests::crawls::{Crawl, Random, Size, url};
-use webstrata_tests::number;
 use webstrata_tests::oracle::Oracle;
 use webstrata_tests::stores::{assert_cells, compare_url, options, reader, row_bytes, run_options, windows};
 use webstrata_tests::ways::ask;
+use webstrata_tests::{number, seeds};
 
 const SMALL: Size = Size { pages: 60, captures: 700, links: 14 };
 
@@ -127,7 +127,7 @@ fn assert_hidden(store: &Path, oracle: &Oracle, whole: bool) {
 #[test]
 fn what_is_taken_out_is_gone_whatever_comes_before_and_after() {
     let mut taken = Removed::default();
-    for seed in 0..10u64 {
+    for seed in seeds(0..10) {
         let mut random = Random(seed);
         let dir = tempfile::tempdir().unwrap();
         let store = dir.path().join("store");
@@ -193,7 +193,7 @@ fn same_bytes(seed: u64, got: &BTreeMap<String, Vec<u8>>, expected: &BTreeMap<St
 
 #[test]
 fn every_way_to_ask_hides_what_a_row_takes_out() {
-    for seed in 20..23u64 {
+    for seed in seeds(20..26) {
         let mut random = Random(seed);
         let dir = tempfile::tempdir().unwrap();
         let store = dir.path().join("store");
@@ -215,7 +215,7 @@ fn every_way_to_ask_hides_what_a_row_takes_out() {
 /// Earlier revisits keep their links. A later revisit does not find a removed original.
 #[test]
 fn revisits_of_what_is_taken_out() {
-    for seed in 30..36u64 {
+    for seed in seeds(30..36) {
         let mut random = Random(seed);
         let dir = tempfile::tempdir().unwrap();
         let store = dir.path().join("store");

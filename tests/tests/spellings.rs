@@ -21,7 +21,7 @@ use webstrata_tests::raw::Raw;
 use webstrata_tests::rows::{Rows, Said};
 use webstrata_tests::served::{Served, encoded, parameters};
 use webstrata_tests::stores::{cells_of, options, reader, run_options, window, windows};
-use webstrata_tests::{number, shared};
+use webstrata_tests::{seeds, shared};
 use webstrata_url::{canonical, surt};
 
 /// A page in a random spelling.
@@ -180,8 +180,7 @@ async fn over_http(store: &Path, layers: &dyn Links, oracle: &Oracle, random: &m
 
 #[test]
 fn every_way_to_ask_finds_all_spellings() {
-    let sizes = if number("WEBSTRATA_QUESTIONS", 0) > 0 { 10..30u64 } else { 10..13 };
-    for seed in sizes {
+    for seed in seeds(10..16) {
         let dir = tempfile::tempdir().unwrap();
         let store = dir.path().join("store");
         let (lines, oracle) = crawl(seed, 400);

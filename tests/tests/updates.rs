@@ -15,6 +15,7 @@ use webstrata_layers::{
 };
 use webstrata_pipeline::{BuildReport, MergeOptions, MergeReport, build};
 use webstrata_tests::crawls::{Crawl, Random, Size};
+use webstrata_tests::seeds;
 use webstrata_tests::stores::{assert_urls, options, reader, row_bytes, run_options};
 
 const SMALL: Size = Size { pages: 60, captures: 700, links: 14 };
@@ -56,7 +57,7 @@ fn batches(captures: usize, count: u64, random: &mut Random) -> Vec<BTreeSet<usi
 
 #[test]
 fn random_batches_in_any_order_are_answered_as_the_oracle_answers() {
-    for seed in 0..10u64 {
+    for seed in seeds(0..10) {
         let mut random = Random(seed);
         let dir = tempfile::tempdir().unwrap();
         let revisits = seed % 2 == 1;
