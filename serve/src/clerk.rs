@@ -36,7 +36,6 @@ mod backlinks;
 mod call;
 mod drive;
 mod hosts;
-mod in_records;
 mod links;
 mod neighbourhood;
 mod pages;

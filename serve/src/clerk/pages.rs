@@ -1,4 +1,7 @@
-//! Questions about whole pages: captures, lifespans, records. Records of several rows are joined as in layers.
+//! Questions about whole pages: captures, lifespans, records, and in [`in_records`] the records of in-links. Records of
+//! several rows are joined as in layers.
+
+mod in_records;
 
 use std::collections::HashMap;
 

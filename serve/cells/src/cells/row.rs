@@ -7,8 +7,8 @@
 //!
 //! In-links come from the ranges of the backward store. An exact answer checks only sources that link in no range that
 //! lies wholly in the window; if the backward store has no times, every answer checks all sources. In-links of a row
-//! mirror its out-links, so the pages of its sources are in the row, too. Sources whose cells are not held are reported,
-//! so that the caller can ask another server.
+//! mirror its out-links, so the pages of its sources are in the row, too. Sources whose cells are not held are
+//! reported, so that the caller can ask another server.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -10,10 +10,10 @@
 //!
 //! Memory: the records of one side of one cell, or a sample if they take more than 256 MiB; the image of the cell; and
 //! one row group of the layers. Passes over the layers of a partition: URLs twice, out-links once, in-links twice, and
-//! once more if the records are not held or have no times. Encodings of links other than strata read out-links and in-links once each,
-//! and hold all links of one direction in memory. An encoding that uses URLs holds their keys in memory, and takes
-//! another pass. For a later row, the UIDs with records are in memory, 8 bytes each, and the number of each link is
-//! looked up.
+//! once more if the records are not held or have no times. Encodings of links other than strata read out-links and
+//! in-links once each, and hold all links of one direction in memory. An encoding that uses URLs holds their keys in
+//! memory, and takes another pass. For a later row, the UIDs with records are in memory, 8 bytes each, and the number
+//! of each link is looked up.
 
 use std::cell::{Cell, RefCell};
 use std::io::ErrorKind;

@@ -120,8 +120,8 @@ pub(crate) fn encode_numbered<'a: 'b, 'b, E: 'b>(
 /// A node and its list.
 pub(crate) type NodeList = (usize, Vec<u64>);
 
-/// Like [`encode_numbered`], for lists without time that are never all in memory. Lists are not empty, and come in order
-/// of nodes.
+/// Like [`encode_numbered`], for lists without time that are never all in memory. Lists are not empty, and come in
+/// order of nodes.
 pub(crate) fn encode_streamed<'a: 'b, 'b, E: 'b>(
     first: u64,
     (nodes, records): (usize, usize),

@@ -8,9 +8,9 @@ use webstrata_layers::record::join;
 use webstrata_layers::record::join::with_sources;
 use webstrata_layers::{Change, InLinks, Uid, Window};
 
-use super::call::other_kind;
-use super::links::{PAIRS, chosen, taken};
-use super::pinned::Pinned;
+use crate::clerk::call::other_kind;
+use crate::clerk::links::{PAIRS, chosen, taken};
+use crate::clerk::pinned::Pinned;
 use crate::protocol::proto::InRecord;
 use crate::protocol::proto::answer::Answer as AnswerKind;
 use crate::protocol::proto::question::Question as QuestionKind;
