@@ -283,8 +283,21 @@ impl Cell {
         scratch: &mut Scratch,
     ) -> Result<bool, LayersError> {
         let Some(number) = self.numbers.number(link) else { return Ok(false) };
-        let ever = self.forward.ever_links(node, number, &mut scratch.store).map_err(|damage| self.damaged(damage))?;
-        Ok(ever && (window == Window::ALWAYS || self.has_link(node, link, window, scratch)?))
+        let decide = |store: &mut StoreScratch| {
+            if !self.forward.ever_links(node, number, store)? {
+                return Ok(Some(false));
+            }
+            match window {
+                Window::ALWAYS => Ok(Some(true)),
+                Window::Seen { .. } => self.forward.links_by_captures(node, window, store),
+                // Statuses may decide.
+                Window::AsOf(_) => Ok(None),
+            }
+        };
+        match decide(&mut scratch.store).map_err(|damage| self.damaged(damage))? {
+            Some(links) => Ok(links),
+            None => self.has_link(node, link, window, scratch),
+        }
     }
 
     /// Replaces the contents of `captures` by the captures of a node.
