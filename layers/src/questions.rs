@@ -96,8 +96,8 @@ pub enum Ask<'a> {
     Lives(&'a [Uid]),
     /// When pages linked to a target: [`Given::Backlinks`].
     Backlinks(&'a [Uid], &'a [Range<Uid>]),
-    /// The pages of an interval that link to a target at range precision, rising: [`Given::Part`]. The part may go
-    /// beyond the interval.
+    /// The pages of an interval that link to a target at range precision, rising: [`Given::Part`]. Pages that do not
+    /// link may be among them, and the part may go beyond the interval.
     Sources(&'a [Range<Uid>], Range<Uid>),
     /// The hosts of URLs, whose UIDs rise: [`Given::Hosts`].
     Hosts(&'a [Uid]),

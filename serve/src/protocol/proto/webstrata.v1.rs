@@ -1151,7 +1151,8 @@ pub struct HostSearch {
     #[prost(uint32, tag = "2")]
     pub limit: u32,
 }
-/// Pages that ever linked to URLs, as the row of the cell has them.
+/// Pages that ever linked to URLs, as the row of the cell has them. If the cell has in-links without times, other pages
+/// may be among them.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct SourcesOf {
     /// UIDs of the URLs; of these the cell answers for its own.
@@ -1289,8 +1290,8 @@ pub struct LinkLists {
     /// Out-links as of a time: for each UID the time of the answering capture, if one was found.
     #[prost(int64, repeated, tag = "4")]
     pub times: ::prost::alloc::vec::Vec<i64>,
-    /// Exact in-links: indexes in `links` of sources whose cells the server does not have. The caller must ask those cells
-    /// whether the sources link in the window.
+    /// In-links: indexes in `links` of sources whose cells the server does not have. The caller must ask those cells
+    /// whether the sources link in the window; at range precision, in the time ranges of the window.
     #[prost(uint32, repeated, tag = "5")]
     pub unsure: ::prost::alloc::vec::Vec<u32>,
     /// Instead of links, if `count` was set.
