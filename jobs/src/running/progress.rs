@@ -16,6 +16,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 const LINE_EVERY: u32 = 50;
 /// The number of looks before the first line about missing processes without a terminal.
 const PATIENCE: u32 = 10;
+/// What stands for the stage before the first one: a job looks at its inputs, which may be on other machines.
+const BEFORE: &str = "start";
 /// The number of steps of the bar.
 const STEPS: u64 = 1000;
 
@@ -60,7 +62,7 @@ fn show(progress: &Progress, done: &Receiver<()>) {
         if let Some(bar) = &bar {
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 1")]
             bar.set_position((moment.part.unwrap_or(0.0) * STEPS as f64) as u64);
-            bar.set_prefix(moment.stage);
+            bar.set_prefix(if moment.stage.is_empty() { BEFORE } else { moment.stage });
             bar.set_message(moment.waiting.as_ref().map_or_else(|| line(&moment), waiting));
             bar.tick();
         } else if let Some(missing) = &moment.waiting {
@@ -69,8 +71,9 @@ fn show(progress: &Progress, done: &Receiver<()>) {
             }
         } else if looks % LINE_EVERY == 0 {
             let percent = moment.part.map_or(String::new(), |part| format!(" {:.0} %", part * 100.0));
+            let stage = if moment.stage.is_empty() { BEFORE } else { moment.stage };
             // A closed standard error must not end a build.
-            let _ = writeln!(io::stderr(), "{}{percent}: {}", moment.stage, line(&moment));
+            let _ = writeln!(io::stderr(), "{stage}{percent}: {}", line(&moment));
         }
     }
     if let Some(bar) = bar {
