@@ -4,11 +4,13 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 use webstrata_cells::Cell;
+use webstrata_cells::cells::row::InRecord;
 use webstrata_cells::disk::load::{Options, write_cell};
 use webstrata_cells::image::label::{partitions, source_of};
 use webstrata_cells::image::{Residence, label::path_of};
-use webstrata_cells::{Error, Node, Shelf, url_store};
+use webstrata_cells::{Error, Node, Row, Scratch, Shelf, url_store};
 use webstrata_codecs::CodecTag;
 use webstrata_codecs::ENCODINGS;
 use webstrata_layers::{Links, PartitionEntry, RangeLength, Reader, RowEntry, Store, Uid};
@@ -88,7 +90,7 @@ fn cells_know_how_much_is_in_them() {
     let store = store_in(dir.path(), 8);
     let shelf = Shelf::open(dir.path().join("shelf"), ENCODINGS).unwrap();
     for codec in CodecTag::ALL {
-        let mut sums = [0; 3];
+        let (mut sums, mut scratch) = ([0; 3], Scratch::default());
         for (row, partition) in partitions(&store) {
             shelf.write(&store, row, partition, options(codec)).unwrap();
             let cell = shelf.find(&store, row, partition, Residence::Mapped).unwrap().unwrap();
@@ -96,13 +98,19 @@ fn cells_know_how_much_is_in_them() {
             let uids = Uid::each(label.first_record..label.end_record);
             let nodes: Vec<Node> = uids.filter_map(|uid| cell.node(uid)).collect();
             let pages: Vec<_> = nodes.iter().filter_map(|&node| cell.page(node).unwrap()).collect();
-            let into = nodes.iter().filter_map(|&node| cell.in_record(node).unwrap());
+            let held = Row::of(row).with(Arc::new(cell));
+            let mut into = Vec::new();
+            for uid in Uid::each(label.first_record..label.end_record) {
+                let InRecord::Whole(record) = held.in_record(uid, &mut scratch).unwrap() else { panic!("{uid}") };
+                into.extend(record);
+            }
+            let cell = held.cell(partition.partition).unwrap();
             assert_eq!(counts.pages, pages.len() as u64);
             assert_eq!(counts.captures, pages.iter().map(|page| page.timestamps.len() as u64).sum::<u64>());
             assert_eq!(counts.links, pages.iter().map(|page| page.links.len() as u64).sum::<u64>());
             let most = pages.iter().map(|page| page.links.len() as u64).max().unwrap_or(0);
             assert_eq!(counts.max_out_degree, most);
-            assert_eq!(counts.max_in_degree, into.map(|record| record.sources.len() as u64).max().unwrap_or(0));
+            assert_eq!(counts.max_in_degree, into.iter().map(|record| record.sources.len() as u64).max().unwrap_or(0));
             let image = path_of(&dir.path().join("shelf"), row.row, partition.partition);
             assert!((1..image.metadata().unwrap().len()).contains(&cell.bytes()));
             sums = [sums[0] + counts.pages, sums[1] + counts.captures, sums[2] + counts.links];

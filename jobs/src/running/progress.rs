@@ -58,11 +58,12 @@ fn show(progress: &Progress, done: &Receiver<()>) {
     let mut looks = 0;
     while done.recv_timeout(LOOK_EVERY) == Err(RecvTimeoutError::Timeout) {
         let moment = progress.moment();
+        let stage = if moment.stage.is_empty() { BEFORE } else { moment.stage };
         looks += 1;
         if let Some(bar) = &bar {
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 1")]
             bar.set_position((moment.part.unwrap_or(0.0) * STEPS as f64) as u64);
-            bar.set_prefix(if moment.stage.is_empty() { BEFORE } else { moment.stage });
+            bar.set_prefix(stage);
             bar.set_message(moment.waiting.as_ref().map_or_else(|| line(&moment), waiting));
             bar.tick();
         } else if let Some(missing) = &moment.waiting {
@@ -71,7 +72,6 @@ fn show(progress: &Progress, done: &Receiver<()>) {
             }
         } else if looks % LINE_EVERY == 0 {
             let percent = moment.part.map_or(String::new(), |part| format!(" {:.0} %", part * 100.0));
-            let stage = if moment.stage.is_empty() { BEFORE } else { moment.stage };
             // A closed standard error must not end a build.
             let _ = writeln!(io::stderr(), "{stage}{percent}: {}", line(&moment));
         }

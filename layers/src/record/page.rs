@@ -98,15 +98,19 @@ impl<L> InLinks<L> {
         let mut ranges: Vec<i64> = linking.iter().flat_map(|(_, starts)| starts).copied().collect();
         ranges.sort_unstable();
         ranges.dedup();
+        let index = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
         let mut changes = Vec::new();
         for (link, (_, starts)) in (0..).zip(&linking) {
-            let (mut starts, mut before) = (starts.iter().peekable(), true);
-            for (range, start) in (0..).zip(&ranges) {
-                let now = starts.next_if_eq(&start).is_some();
-                if now != before {
-                    changes.push(Change { link, capture: range });
+            // Where the last stretch ended. Each source is present before its first change.
+            let mut end = 0;
+            for at in starts.iter().map(|start| ranges.partition_point(|range| range < start)) {
+                if at > end {
+                    changes.extend([end, at].map(|at| Change { link, capture: index(at) }));
                 }
-                before = now;
+                end = at + 1;
+            }
+            if end < ranges.len() {
+                changes.push(Change { link, capture: index(end) });
             }
         }
         let sources: Vec<L> = linking.into_iter().map(|(source, _)| source).collect();

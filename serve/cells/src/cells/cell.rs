@@ -283,21 +283,8 @@ impl Cell {
         scratch: &mut Scratch,
     ) -> Result<bool, LayersError> {
         let Some(number) = self.numbers.number(link) else { return Ok(false) };
-        let decide = |store: &mut StoreScratch| {
-            if !self.forward.ever_links(node, number, store)? {
-                return Ok(Some(false));
-            }
-            match window {
-                Window::ALWAYS => Ok(Some(true)),
-                Window::Seen { .. } => self.forward.links_by_captures(node, window, store),
-                // Statuses may decide.
-                Window::AsOf(_) => Ok(None),
-            }
-        };
-        match decide(&mut scratch.store).map_err(|damage| self.damaged(damage))? {
-            Some(links) => Ok(links),
-            None => self.has_link(node, link, window, scratch),
-        }
+        let ever = self.forward.ever_links(node, number, &mut scratch.store).map_err(|damage| self.damaged(damage))?;
+        Ok(ever && (window == Window::ALWAYS || self.has_link(node, link, window, scratch)?))
     }
 
     /// Replaces the contents of `captures` by the captures of a node.
@@ -476,8 +463,9 @@ impl Cell {
         }
     }
 
-    /// The in-links of a node; `None` if nothing links to the node, and if in-links have no times.
-    pub fn in_record(&self, node: Node) -> Result<Option<InLinks>, LayersError> {
+    /// The in-links of a node; `None` if nothing links to the node, and if in-links have no times: then a row knows
+    /// them, see [`Row::in_record`](crate::Row::in_record).
+    pub(crate) fn in_record(&self, node: Node) -> Result<Option<InLinks>, LayersError> {
         self.in_record_of(node).map_err(|damage| self.damaged(damage))
     }
 

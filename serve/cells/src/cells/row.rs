@@ -263,7 +263,8 @@ impl Row {
         };
         let Some(record) = self.record_of(uid)? else { return Ok(()) };
         let length = record.cell.label().in_range;
-        let decides = deciding_window(window, precision, length);
+        // Only in-links without times ask for it.
+        let decides = if record.cell.has_in_link_times() { window } else { deciding_window(window, precision, length) };
         // The first and the last range asked for, each from its first second to its last.
         let edges = std::cell::Cell::new([(0, 0); 2]);
         let select_ranges = |ranges: &[i64]| {

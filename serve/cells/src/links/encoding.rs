@@ -53,15 +53,6 @@ pub trait ForwardStore: Send + Sync {
         Ok(links.binary_search(&link).is_ok())
     }
 
-    /// Whether a node has a link in the window that it has in some capture, as far as its captures decide; `None` if
-    /// its presence must be read.
-    ///
-    /// # Errors
-    /// See [`ForwardStore`].
-    fn links_by_captures(&self, _: Node, _: Window, _: &mut StoreScratch) -> Result<Option<bool>, Damage> {
-        Ok(None)
-    }
-
     /// Replaces the contents of `captures` by the captures of a node, in order of time. Empty if the node has no
     /// record.
     ///
@@ -356,7 +347,7 @@ impl SideEncoding for InStrata {
 #[derive(Debug)]
 pub struct InThinStrata;
 
-/// Strata for the smallest size: in-links take half as many bytes, and answers about them many times as long.
+/// Strata for the smallest size: in-links take a third of the bytes, and answers about them many times as long.
 pub static STRATA_THIN: InThinStrata = InThinStrata;
 
 impl Encoding for InThinStrata {

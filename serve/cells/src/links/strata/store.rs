@@ -121,15 +121,6 @@ impl ForwardStore for Strata {
         Ok(scratch.near.list(self, record)?.binary_search(&link.0).is_ok())
     }
 
-    fn links_by_captures(
-        &self,
-        node: Node,
-        window: Window,
-        scratch: &mut StoreScratch,
-    ) -> Result<Option<bool>, Damage> {
-        self.decided_by_captures(node.0, window, &mut scratch.strata)
-    }
-
     fn captures(&self, node: Node, scratch: &mut StoreScratch, captures: &mut Vec<CaptureTime>) -> Result<(), Damage> {
         captures.clear();
         let read = |found: Captures<'_>| {

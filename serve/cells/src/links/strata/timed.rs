@@ -36,12 +36,6 @@ impl Span {
         };
         Some(Self { first: phase(first), last: phase(last) })
     }
-
-    /// Whether all links of the record are in these phases: nothing ever changes, or these are all phases.
-    #[inline]
-    fn is_decided(self, head: &Head<'_>, events: &[u32]) -> bool {
-        head.shape == STILL || self.first == 0 && self.last == events.len()
-    }
 }
 
 /// The phases of a record, and buffers for its masks.
@@ -99,20 +93,6 @@ impl Strata {
         }
     }
 
-    /// Whether a node has a link in the window that it has in some capture; `None` if presence decides.
-    pub(super) fn decided_by_captures(
-        &self,
-        node: usize,
-        window: Window,
-        StrataBuffers { levels, .. }: &mut StrataBuffers,
-    ) -> Result<Option<bool>, Damage> {
-        let Some(record) = self.find_record(node)? else { return Ok(Some(false)) };
-        let Some(level) = self.enough(levels).first_mut() else { return Ok(None) };
-        let (head, captures) = self.head(record, &mut level.list, &mut level.events)?;
-        let Some(span) = Span::of(captures, &level.events, window) else { return Ok(Some(false)) };
-        Ok(span.is_decided(&head, &level.events).then_some(true))
-    }
-
     fn window_of(
         &self,
         record: RecordAt,
@@ -123,7 +103,8 @@ impl Strata {
     ) -> Result<(), Damage> {
         let (head, captures) = self.head(record, &mut level.list, &mut level.events)?;
         let Some(span) = Span::of(captures, &level.events, window) else { return Ok(()) };
-        if span.is_decided(&head, &level.events) {
+        let covers_all = span.first == 0 && span.last == level.events.len();
+        if head.shape == STILL || covers_all {
             return self.links(head, 0, below, links).map(|_| ());
         }
         if head.shape == ROWS {
