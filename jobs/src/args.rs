@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 use std::borrow::Cow;
 use std::thread::available_parallelism;
 use webstrata_layers::read::question::limited;
-use webstrata_layers::{AsOf, Failures, Location, Window, parse_age, parse_time};
+use webstrata_layers::{AsOf, Effort, Failures, Location, Window, parse_age, parse_time};
 
 /// The outcome of a subcommand that printed its whole result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +52,21 @@ pub(crate) struct FormatArgs {
     /// How to print the result
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
     pub(crate) format: Format,
+}
+
+/// How strongly a job compresses layers.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct EffortArgs {
+    /// Compress the layers as much as possible, for a store that stays as it is; later jobs do not
+    /// keep this
+    #[arg(long)]
+    compact: bool,
+}
+
+impl EffortArgs {
+    pub(crate) fn effort(self) -> Effort {
+        if self.compact { Effort::Compact } else { Effort::Quick }
+    }
 }
 
 /// The location of a store: a path, `file:///path` or `s3://bucket/prefix`.

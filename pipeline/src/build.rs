@@ -12,7 +12,7 @@
 //! the store ([`crate::stages::outlinks::revisits`]).
 
 use crate::Error;
-use crate::meaning::{Meaning, MeaningOptions};
+use crate::meaning::{Digests, Meaning, MeaningOptions};
 use crate::row::row_of;
 use crate::stages::held::{entries, held};
 use crate::stages::ingest::{Inputs, ingest, record_of_list, share};
@@ -36,8 +36,8 @@ use webstrata_engine::{
     Committing, Context, Error as JobError, Identity, JobStage, Progress, RunOptions, Stopped, Work,
 };
 use webstrata_layers::{
-    Counts, Effort, EpochId, InputRecord, Links, Location, NewEpoch, Provenance, RangeLength, Reader, Store,
-    read_inputs, write_inputs,
+    Counts, Effort, EpochId, InputRecord, Links, Location, NewEpoch, Provenance, RangeLength, Store, read_inputs,
+    write_inputs,
 };
 
 /// The options that make files of a web graph a release ([`webstrata_datasets::graph_inputs`]).
@@ -81,8 +81,12 @@ pub struct BuildOptions {
     /// The approximate number of URLs in a partition. `None` means [`crate::PARTITION_URLS`] for a build, and the
     /// number of the store for an update.
     pub partition_urls: Option<u64>,
+    /// The payload digests to keep. `None` means all for a build, and those that the store keeps for an update.
+    pub digests: Option<Digests>,
     /// Whether inputs may bring back captures and links that were taken out of the store ([`crate::remove`]).
     pub with_removed: bool,
+    /// How strongly the row is compressed.
+    pub effort: Effort,
 }
 
 impl BuildOptions {
@@ -101,7 +105,9 @@ impl BuildOptions {
             in_range: RangeLength::Month,
             min_sources: None,
             partition_urls: None,
+            digests: None,
             with_removed: false,
+            effort: Effort::default(),
         }
     }
 
@@ -144,6 +150,7 @@ struct Build {
     replace: bool,
     meaning: Meaning,
     in_range: RangeLength,
+    effort: Effort,
     /// The epoch with the removals that were kept out of the inputs; `None` if no store existed.
     kept_out_by: Option<EpochId>,
 }
@@ -223,8 +230,8 @@ impl Work for Build {
         }
     }
 
-    fn effort(&self, _: Option<&Reader>) -> Effort {
-        if self.update { Effort::Quick } else { Effort::Thorough }
+    fn effort(&self) -> Effort {
+        self.effort
     }
 
     fn input_bytes(&self, stage: Stage, state: &BuildState) -> u64 {
@@ -251,7 +258,9 @@ impl Work for Build {
             Stage::Sources => Ok(()),
             Stage::Uids => uids(worker, context, self.meaning.partition_urls, state),
             Stage::Replace => replace(worker, context, state),
-            Stage::Outlinks => outlinks(worker, context, self.in_range(context), Origin::Inputs, state),
+            Stage::Outlinks => {
+                outlinks(worker, context, self.in_range(context), Origin::Inputs(self.meaning.digests), state)
+            }
             Stage::Inlinks => inlinks(worker, context, state),
             Stage::Held if self.meaning.min_sources > 1 => held(worker, context, state),
             Stage::Held => Ok(()),
@@ -354,7 +363,7 @@ fn missing(context: &Context, tally: &Tally, read: &[InputRecord]) -> Result<BTr
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn build(options: &BuildOptions, progress: &Progress) -> Result<BuildReport, Error> {
-    let &BuildOptions { ref run, update, replace, in_range, .. } = options;
+    let &BuildOptions { ref run, update, replace, in_range, effort, .. } = options;
     let meaning = meaning_of(options)?;
     // Captures and links that were taken out also stay out of a build that replaces the store.
     let before = match Store::open(&run.store) {
@@ -377,8 +386,10 @@ pub fn build(options: &BuildOptions, progress: &Progress) -> Result<BuildReport,
         return Err(Error::NothingRead { paths, inputs: 0, first: Vec::new() });
     }
     let files: Vec<_> = inputs.iter().map(|input| (input.path(), &input.part, input.bytes)).collect();
-    let identity =
-        Identity { bytes: format!("{update} {meaning:?} {in_range:?} {files:?} {kept_out:?}"), times: times(&inputs) };
+    let identity = Identity {
+        bytes: format!("{update} {meaning:?} {in_range:?} {effort:?} {files:?} {kept_out:?}"),
+        times: times(&inputs),
+    };
     let inputs = share(inputs, process, processes);
     progress.set_inputs(inputs.len() as u64, inputs.iter().map(|input| input.bytes).sum());
     let work = Build {
@@ -390,6 +401,7 @@ pub fn build(options: &BuildOptions, progress: &Progress) -> Result<BuildReport,
         replace,
         meaning,
         in_range,
+        effort,
         kept_out_by,
     };
     Ok(webstrata_engine::run(work, &identity, run, progress)?)
@@ -397,9 +409,9 @@ pub fn build(options: &BuildOptions, progress: &Progress) -> Result<BuildReport,
 
 /// Returns the options of the store that a job makes or updates.
 fn meaning_of(options: &BuildOptions) -> Result<Meaning, Error> {
-    let &BuildOptions { ref run, kinds, url_bytes_max, min_sources, partition_urls, .. } = options;
+    let &BuildOptions { ref run, kinds, url_bytes_max, min_sources, partition_urls, digests, .. } = options;
     let www = options.graph.and_then(|graph| graph.www);
-    let requested = MeaningOptions { kinds, min_sources, url_bytes_max, partition_urls, www };
+    let requested = MeaningOptions { kinds, min_sources, url_bytes_max, partition_urls, www, digests };
     let mut meaning = if options.update {
         let store = Store::open(&run.store)?;
         Meaning::of_store(&run.store, &store.manifest().provenance.options, requested)?

@@ -38,7 +38,7 @@
 //! build(&BuildOptions::new(run.clone(), vec![june]), &progress)?;
 //! let report = build(&BuildOptions { update: true, ..BuildOptions::new(run.clone(), vec![july]) }, &progress)?;
 //! assert_eq!((report.epoch, report.counts.captures), (2, 1));
-//! let merged = merge(&MergeOptions { run: run.clone(), rows: None, partition_urls: None }, &progress)?;
+//! let merged = merge(&MergeOptions::new(run.clone()), &progress)?;
 //! assert_eq!((merged.epoch, merged.rows), (3, 2));
 //! assert_eq!(Store::open(&run.store)?.manifest().rows.len(), 1);
 //! assert!(check(&run.store)?.is_sound());
@@ -55,6 +55,7 @@ mod stages;
 
 pub use build::{BuildOptions, BuildReport, GraphOptions, build, ranks};
 pub use error::Error;
+pub use meaning::Digests;
 pub use merge::{MergeOptions, MergeReport, merge, scheduled};
 pub use remove::{RemoveOptions, RemoveReport, Removed, remove};
 pub use stages::partition::{PARTITION_URLS, PARTITIONS};

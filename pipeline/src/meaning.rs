@@ -24,8 +24,32 @@ const MIN_SOURCES: &str = "min-sources";
 const URL_BYTES_MAX: &str = "url-bytes";
 const PARTITION_URLS: &str = "partition-urls";
 const WWW: &str = "www";
+const DIGESTS: &str = "digests";
 
-const NAMES: [&str; 5] = [LINKS, MIN_SOURCES, URL_BYTES_MAX, PARTITION_URLS, WWW];
+const NAMES: [&str; 6] = [LINKS, MIN_SOURCES, URL_BYTES_MAX, PARTITION_URLS, WWW, DIGESTS];
+
+/// The payload digests that a store keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Digests {
+    /// Those of all captures. A revisit in a later update finds its original by digest.
+    All,
+    /// Those of revisits whose links are unknown. Other revisits become captures like any. A revisit in a later update
+    /// finds an original in the store only by the URL and the time that it names.
+    None,
+}
+
+impl Digests {
+    /// All values.
+    pub const ALL: [Self; 2] = [Self::All, Self::None];
+
+    /// The name on the command line and in manifests.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::All => "all",
+            Self::None => "none",
+        }
+    }
+}
 
 /// The options of a store; see the head of this file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +64,8 @@ pub(crate) struct Meaning {
     pub(crate) partition_urls: Option<u64>,
     /// The meaning of a leading `www` of a host of a web graph; `None` if the store has read no web graph.
     pub(crate) www: Option<Www>,
+    /// The digests that are kept.
+    pub(crate) digests: Digests,
 }
 
 /// The options that the caller gave.
@@ -50,6 +76,7 @@ pub(crate) struct MeaningOptions {
     pub(crate) url_bytes_max: Option<usize>,
     pub(crate) partition_urls: Option<u64>,
     pub(crate) www: Option<Www>,
+    pub(crate) digests: Option<Digests>,
 }
 
 impl MeaningOptions {
@@ -61,6 +88,7 @@ impl MeaningOptions {
             url_bytes_max: self.url_bytes_max.unwrap_or(other.url_bytes_max),
             partition_urls: self.partition_urls.or(other.partition_urls),
             www: self.www.or(other.www),
+            digests: self.digests.unwrap_or(other.digests),
         }
     }
 }
@@ -69,7 +97,7 @@ impl MeaningOptions {
 impl Default for Meaning {
     fn default() -> Self {
         let (kinds, url_bytes_max) = (LinkKinds::default(), URL_BYTES);
-        Self { kinds, min_sources: 0, url_bytes_max, partition_urls: None, www: None }
+        Self { kinds, min_sources: 0, url_bytes_max, partition_urls: None, www: None, digests: Digests::All }
     }
 }
 
@@ -114,6 +142,10 @@ impl Meaning {
             let www = Www::ALL.into_iter().find(|www| www.name() == value);
             known.www = Some(www.ok_or_else(|| unknown(name, value))?);
         }
+        if let Some((name, value)) = read(DIGESTS) {
+            let digests = Digests::ALL.into_iter().find(|digests| digests.name() == value);
+            known.digests = digests.ok_or_else(|| unknown(name, value))?;
+        }
         known.www = known.www.or(requested.www);
         known.partition_urls = requested.partition_urls.or(known.partition_urls);
         let (have, want) = (known.options(), requested.or(known).options());
@@ -127,13 +159,14 @@ impl Meaning {
 
     /// Returns the options as the manifest holds them.
     pub(crate) fn options(&self) -> BTreeMap<String, String> {
-        let Self { kinds, min_sources, url_bytes_max, partition_urls, www } = self;
+        let Self { kinds, min_sources, url_bytes_max, partition_urls, www, digests } = self;
         let options = [
             Some((LINKS, names(*kinds).join(","))),
             Some((MIN_SOURCES, min_sources.to_string())),
             Some((URL_BYTES_MAX, url_bytes_max.to_string())),
             partition_urls.map(|urls| (PARTITION_URLS, urls.to_string())),
             www.map(|www| (WWW, www.name().to_owned())),
+            Some((DIGESTS, digests.name().to_owned())),
         ];
         options.into_iter().flatten().map(|(name, value)| (name.to_owned(), value)).collect()
     }
@@ -178,10 +211,12 @@ mod tests {
     fn options_come_back_from_a_manifest() {
         let store = Location::from(std::path::Path::new("store"));
         for kinds in all_kinds() {
-            for (min_sources, partition_urls, www) in
-                [(0, None, None), (4, Some(40), Some(Www::Fold)), (u64::MAX, Some(1), Some(Www::Keep))]
-            {
-                let meaning = Meaning { kinds, min_sources, url_bytes_max: 7, partition_urls, www };
+            for (min_sources, partition_urls, www, digests) in [
+                (0, None, None, Digests::All),
+                (4, Some(40), Some(Www::Fold), Digests::None),
+                (u64::MAX, Some(1), Some(Www::Keep), Digests::All),
+            ] {
+                let meaning = Meaning { kinds, min_sources, url_bytes_max: 7, partition_urls, www, digests };
                 let options = meaning.options();
                 assert_eq!(Meaning::of_store(&store, &options, MeaningOptions::default()).unwrap(), meaning);
                 let same = MeaningOptions {
@@ -190,6 +225,7 @@ mod tests {
                     url_bytes_max: Some(7),
                     partition_urls,
                     www,
+                    digests: Some(digests),
                 };
                 assert_eq!(Meaning::of_store(&store, &options, same).unwrap(), meaning);
                 let other = MeaningOptions { partition_urls: Some(9), ..MeaningOptions::default() };
@@ -224,6 +260,7 @@ mod tests {
             ("min-sources", "few"),
             ("url-bytes", "-1"),
             ("partition-urls", "x"),
+            ("digests", "some"),
             ("colour", "blue"),
         ] {
             let options = BTreeMap::from([(name.to_owned(), value.to_owned())]);

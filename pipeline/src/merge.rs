@@ -52,6 +52,15 @@ pub struct MergeOptions {
     pub rows: Option<usize>,
     /// The approximate number of URLs in a partition from now on; `None` for the number of the store.
     pub partition_urls: Option<u64>,
+    /// How strongly the row is compressed. A single row is written anew to be compact.
+    pub effort: Effort,
+}
+
+impl MergeOptions {
+    /// A merge of all rows with the defaults of `webstrata merge`.
+    pub fn new(run: RunOptions) -> Self {
+        Self { run, rows: None, partition_urls: None, effort: Effort::default() }
+    }
 }
 
 /// The report of a merge, for all processes together.
@@ -149,11 +158,17 @@ struct Merge {
     rows: Option<usize>,
     /// The options of the store and of its next epoch.
     meaning: Meaning,
+    effort: Effort,
     /// The translation of this process, shared by the stages.
     translation: Mutex<Option<Arc<Translation>>>,
 }
 
 impl Merge {
+    /// Whether this number of rows stays as it is.
+    fn keeps(&self, rows: usize) -> bool {
+        rows < 1 || (rows < 2 && self.effort == Effort::Quick)
+    }
+
     /// Returns the indexes of the merged rows in the store.
     fn rows(&self, store: &Reader) -> Range<usize> {
         let rows = store.rows();
@@ -205,9 +220,8 @@ impl Work for Merge {
         true
     }
 
-    fn effort(&self, base: Option<&Reader>) -> Effort {
-        let stays = base.is_none_or(|base| self.rows(base).start == 0);
-        if stays { Effort::Thorough } else { Effort::Quick }
+    fn effort(&self) -> Effort {
+        self.effort
     }
 
     fn input_bytes(&self, stage: Stage, state: &MergeState) -> u64 {
@@ -219,7 +233,7 @@ impl Work for Merge {
         let store = Arc::clone(job.check(context.store())?);
         let rows = self.rows(&store);
         state.rows_merged = rows.len();
-        if rows.len() < 2 {
+        if self.keeps(rows.len()) {
             return Ok(());
         }
         match stage {
@@ -257,7 +271,7 @@ impl Work for Merge {
         let store = context.store()?;
         let rows = self.rows(store);
         let manifest = store.store().manifest();
-        if rows.len() < 2 {
+        if self.keeps(rows.len()) {
             return Ok(report(manifest.epoch, 0, manifest.rows.last().unwrap_or(&entry)));
         }
         entry.updates = manifest.rows[rows.clone()].iter().map(|row| row.updates).sum();
@@ -290,10 +304,12 @@ impl Work for Merge {
 /// The store does not exist, is damaged, or is being written by another process; a disk is full; a process is gone.
 /// After an error, the store answers as before, and the same call resumes after the last finished stage.
 pub fn merge(options: &MergeOptions, progress: &Progress) -> Result<MergeReport, Error> {
-    let &MergeOptions { ref run, rows, partition_urls } = options;
+    let &MergeOptions { ref run, rows, partition_urls, effort } = options;
     let store = Store::open(&run.store)?;
     let requested = MeaningOptions { partition_urls, ..MeaningOptions::default() };
     let meaning = Meaning::of_store(&run.store, &store.manifest().provenance.options, requested)?;
-    let identity = Identity { bytes: format!("{rows:?} {:?}", meaning.partition_urls), times: String::new() };
-    Ok(webstrata_engine::run(Merge { rows, meaning, translation: Mutex::new(None) }, &identity, run, progress)?)
+    let bytes = format!("{rows:?} {:?} {effort:?}", meaning.partition_urls);
+    let identity = Identity { bytes, times: String::new() };
+    let work = Merge { rows, meaning, effort, translation: Mutex::new(None) };
+    Ok(webstrata_engine::run(work, &identity, run, progress)?)
 }

@@ -138,7 +138,7 @@ impl Work for Remove {
         true
     }
 
-    fn effort(&self, _: Option<&Reader>) -> Effort {
+    fn effort(&self) -> Effort {
         Effort::Quick
     }
 

@@ -61,7 +61,7 @@ fn add(store: &Path, input: PathBuf, workers: usize, said: Said) -> BuildReport 
 }
 
 fn merged(store: &Path, rows: Option<usize>) {
-    let options = MergeOptions { run: RunOptions::new(store), rows, partition_urls: None };
+    let options = MergeOptions { rows, ..MergeOptions::new(RunOptions::new(store)) };
     merge(&options, &Progress::default()).unwrap();
     sound(store);
 }

@@ -276,7 +276,6 @@ impl CellAnswer<'_> {
     }
 
     fn sources(&mut self, request: &SourcesOf) -> Result<LinkLists, Status> {
-        let label = self.cell.label();
         let most = usize::try_from(request.most).ok().filter(|&most| most > 0).unwrap_or(usize::MAX);
         // Keeps the first `most` sources from `first` on, in order. Only sources before `end` may still be among these.
         let mut end = Uid(if request.end == 0 { u64::MAX } else { request.end });
@@ -289,18 +288,16 @@ impl CellAnswer<'_> {
             }
         };
         for range in &request.target {
-            let own = Uid(range.first).max(label.first_record)..Uid(range.end).min(label.end_record);
-            for uid in Uid::each(own) {
-                let mut visit = |source: Uid| {
-                    if source >= Uid(request.first) && source < end {
-                        sources.push(source);
-                        if sources.len() >= most.saturating_mul(2) {
-                            first(&mut sources, &mut end);
-                        }
+            let mut visit = |source: Uid| {
+                if source >= Uid(request.first) && source < end {
+                    sources.push(source);
+                    if sources.len() >= most.saturating_mul(2) {
+                        first(&mut sources, &mut end);
                     }
-                };
-                self.row.each_source(uid, self.scratch, &mut visit).map_err(|error| status_of(&error))?;
-            }
+                }
+            };
+            let target = Uid(range.first)..Uid(range.end);
+            self.cell.each_source_of(&target, self.scratch, &mut visit).map_err(|error| status_of(&error))?;
         }
         first(&mut sources, &mut end);
         self.spend(1 + sources.len())?;

@@ -125,7 +125,7 @@ fn add(store: &Path, inputs: PathBuf, month: &str, www: Www) -> BuildReport {
 
 /// Merges a store into one row. Returns the files of its layers.
 fn layers(store: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
-    merge(&MergeOptions { run: run(store), rows: None, partition_urls: None }, &Progress::default()).unwrap();
+    merge(&MergeOptions::new(run(store)), &Progress::default()).unwrap();
     let opened = Store::open(store).unwrap();
     let [row] = &opened.manifest().rows[..] else { panic!("{} rows", opened.manifest().rows.len()) };
     let files = row.partitions.iter().flat_map(|partition| &partition.files);

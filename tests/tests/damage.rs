@@ -53,7 +53,7 @@ fn store_in(dir: &Path) -> PathBuf {
         build(&options, &Progress::default()).unwrap();
         if step == 1 {
             let run = run_options(&store);
-            let options = MergeOptions { run, rows: None, partition_urls: Some(PARTITION_URLS) };
+            let options = MergeOptions { partition_urls: Some(PARTITION_URLS), ..MergeOptions::new(run) };
             merge(&options, &Progress::default()).unwrap();
         }
     }

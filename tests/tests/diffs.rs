@@ -22,7 +22,7 @@ fn add(store: &Path, input: &Path) {
 }
 
 fn merge_newest(store: &Path, rows: Option<usize>) {
-    let options = MergeOptions { run: run_options(store), rows, partition_urls: Some(PARTITION_URLS) };
+    let options = MergeOptions { rows, partition_urls: Some(PARTITION_URLS), ..MergeOptions::new(run_options(store)) };
     merge(&options, &Progress::default()).unwrap();
 }
 

@@ -68,7 +68,7 @@ fn check(name: &str, lines: &[Value], seed: u64) {
         build(&options, &Progress::default()).unwrap();
     }
     ask(&format!("{name}, {BATCHES} rows"), &store, &oracle, questions(200), seed);
-    merge(&MergeOptions { run: run_options(&store), rows: None, partition_urls: None }, &Progress::default()).unwrap();
+    merge(&MergeOptions::new(run_options(&store)), &Progress::default()).unwrap();
     let (got, expected) = (row_bytes(&store), row_bytes(&once));
     assert!(got.keys().eq(expected.keys()), "{name}: {:?}, expected {:?}", got.keys(), expected.keys());
     expected.iter().for_each(|(file, content)| assert!(got[file] == *content, "{name}: {file} differs"));

@@ -84,7 +84,7 @@ fn take_out(store: &Path, rules: &[Removal], workers: usize) -> Removed {
 fn merge_rows(store: &Path, rows: Option<usize>, workers: usize) {
     let mut run = run_options(store);
     run.workers = workers;
-    merge(&MergeOptions { run, rows, partition_urls: None }, &Progress::default()).unwrap();
+    merge(&MergeOptions { rows, ..MergeOptions::new(run) }, &Progress::default()).unwrap();
     sound(store);
 }
 

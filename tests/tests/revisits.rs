@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use webstrata_datasets::{Base, Interner, LinkKinds, URL_BYTES};
 use webstrata_engine::Progress;
 use webstrata_layers::{Links, Precision, Removal, RemovedAs, Selection, Store, Window, check, format_digits};
-use webstrata_pipeline::{BuildReport, MergeOptions, RemoveOptions, build, remove};
+use webstrata_pipeline::{BuildReport, Digests, MergeOptions, RemoveOptions, build, remove};
 use webstrata_tests::crawls::Random;
 use webstrata_tests::number;
 use webstrata_tests::oracle::Oracle;
@@ -233,7 +233,7 @@ fn add_with(store: &Path, inputs: Vec<PathBuf>, workers: usize, partition_urls: 
 fn merge(store: &Path, rows: Option<usize>, workers: usize, partition_urls: u64) {
     let mut run = run_options(store);
     run.workers = workers;
-    let options = MergeOptions { run, rows, partition_urls: Some(partition_urls) };
+    let options = MergeOptions { rows, partition_urls: Some(partition_urls), ..MergeOptions::new(run) };
     webstrata_pipeline::merge(&options, &Progress::default()).unwrap();
     let checked = check(store).unwrap();
     assert!(checked.is_sound(), "{:?}", checked.problems);
@@ -358,4 +358,69 @@ fn what_was_taken_out_lends_nothing() {
     let opened = reader(&store);
     let copy = opened.uid(PAGES[3]).unwrap().unwrap();
     assert_eq!(opened.captures(copy).unwrap(), []);
+}
+
+/// Builds or updates a store without digests.
+fn add_bare(store: &Path, input: PathBuf) {
+    let mut options = options(store, vec![input]);
+    options.update = store.exists();
+    options.kinds = (!options.update).then(|| LinkKinds { redirects: true, ..LinkKinds::default() });
+    options.digests = (!options.update).then_some(Digests::None);
+    build(&options, &Progress::default()).unwrap();
+    let checked = check(store).unwrap();
+    assert!(checked.is_sound(), "{:?}", checked.problems);
+}
+
+#[test]
+fn a_build_without_digests_has_the_same_links_and_no_digest_of_a_capture_with_links() {
+    let mut kept = 0;
+    for seed in 0..number("WEBSTRATA_CRAWLS", 16) {
+        let mut random = Random(seed + 1000);
+        let dir = tempfile::tempdir().unwrap();
+        let payloads: Vec<Payload> = (0..5).map(|_| Payload::random(&mut random)).collect();
+        let records: Vec<Record> = (0..30).map(|_| Record::random(&payloads, &mut random)).collect();
+        let (input, store) = (dir.path().join("all.warc"), dir.path().join("store"));
+        fs::write(&input, records.iter().map(|record| record.warc(&payloads)).collect::<String>()).unwrap();
+        add_bare(&store, input);
+        assert_urls(&store, &oracle(&records, &payloads));
+        let opened = reader(&store);
+        for url in PAGES {
+            let Some(uid) = opened.uid(url).unwrap() else { continue };
+            let Some((page, evidence)) = opened.formed_page(uid).unwrap() else { continue };
+            let revisits: Vec<u32> = evidence.revisits.iter().map(|revisit| revisit.capture).collect();
+            assert!(revisits.iter().all(|capture| page.blank.contains(capture)), "seed {seed}, {url}");
+            let with_digest = (0u32..).zip(&evidence.digests).filter(|(_, digest)| **digest != 0);
+            let with_digest: Vec<u32> = with_digest.map(|(capture, _)| capture).collect();
+            assert!(with_digest.iter().all(|capture| revisits.contains(capture)), "seed {seed}, {url}");
+            kept += with_digest.len();
+        }
+    }
+    assert!(kept > 10, "{kept} digests of unsettled revisits");
+}
+
+#[test]
+fn without_digests_an_original_in_an_update_settles_and_one_in_the_store_does_not() {
+    let (records, payloads) = copied();
+    let dir = tempfile::tempdir().unwrap();
+    let [original, copy] = [0, 1].map(|at| {
+        let file = dir.path().join(format!("{at}.warc"));
+        fs::write(&file, records[at].warc(&payloads)).unwrap();
+        file
+    });
+    for (name, order, is_known) in [("later", [&copy, &original], true), ("before", [&original, &copy], false)] {
+        let store = dir.path().join(name);
+        order.into_iter().for_each(|input| add_bare(&store, input.clone()));
+        let known = |store: &Path| {
+            let opened = reader(store);
+            let copy = opened.uid(PAGES[3]).unwrap().unwrap();
+            opened.captures(copy).unwrap()[0].known
+        };
+        assert_eq!(known(&store), is_known, "{name}");
+        merge(&store, None, 1, 1 << 20);
+        assert_eq!(known(&store), is_known, "{name}, merged");
+    }
+    let mut other = options(&dir.path().join("later"), vec![original]);
+    (other.update, other.digests) = (true, Some(Digests::All));
+    let error = build(&other, &Progress::default()).unwrap_err().to_string();
+    assert!(error.contains("--digests") && error.contains("none"), "{error}");
 }

@@ -302,7 +302,7 @@ fn epochs_come_and_go() {
             epoch,
         );
     }
-    let options = MergeOptions { run: run_options(&store), rows: None, partition_urls: Some(40) };
+    let options = MergeOptions { partition_urls: Some(40), ..MergeOptions::new(run_options(&store)) };
     merge(&options, &Progress::default()).unwrap();
     cluster.ready();
     let third = Store::open(store.as_path()).unwrap().manifest().epoch;
@@ -395,7 +395,7 @@ fn links_in_pages_are_those_of_one_epoch_though_a_merge_comes_between_two_pages(
     let first = ask(0, &uids, inward, 3, "").unwrap();
     let token = first.next_page_token.clone();
     assert_eq!((first.epoch, token.is_empty()), (before, false));
-    let options = MergeOptions { run: run_options(&store), rows: None, partition_urls: Some(40) };
+    let options = MergeOptions { partition_urls: Some(40), ..MergeOptions::new(run_options(&store)) };
     merge(&options, &Progress::default()).unwrap();
     cluster.ready();
     let after = Store::open(store.as_path()).unwrap().manifest().epoch;

@@ -194,7 +194,7 @@ fn every_way_to_ask_finds_all_spellings() {
         let mut random = Random(seed);
         for merged in [false, true] {
             if merged {
-                let options = MergeOptions { run: run_options(&store), rows: None, partition_urls: Some(50) };
+                let options = MergeOptions { partition_urls: Some(50), ..MergeOptions::new(run_options(&store)) };
                 merge(&options, &Progress::default()).unwrap();
             }
             let layers = reader(&store);

@@ -34,7 +34,7 @@ fn add(store: &Path, text: &str) {
 }
 
 fn merge_newest(store: &Path, rows: Option<usize>) {
-    let options = MergeOptions { run: run_options(store), rows, partition_urls: Some(40) };
+    let options = MergeOptions { rows, partition_urls: Some(40), ..MergeOptions::new(run_options(store)) };
     merge(&options, &Progress::default()).unwrap();
 }
 

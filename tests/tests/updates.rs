@@ -39,7 +39,7 @@ fn add(store: &Path, input: PathBuf, workers: usize, partition_urls: u64) -> Bui
 fn merge(store: &Path, rows: Option<usize>, workers: usize) -> MergeReport {
     let mut run = run_options(store);
     run.workers = workers;
-    let options = MergeOptions { run, rows, partition_urls: None };
+    let options = MergeOptions { rows, ..MergeOptions::new(run) };
     let report = webstrata_pipeline::merge(&options, &Progress::default()).unwrap();
     let checked = check(store).unwrap();
     assert!(checked.is_sound(), "{:?}", checked.problems);

@@ -3,10 +3,11 @@
 pub(crate) mod ranks;
 
 use crate::args::release::ReleaseArgs;
-use crate::args::{Format, Outcome, location};
+use crate::args::{EffortArgs, Format, Outcome, location};
 use crate::ask;
 use crate::commands::info::print_counts;
 use crate::running::{Run, RunArgs, write_json};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use indicatif::{BinaryBytes, HumanCount};
 use serde_json::json;
@@ -16,7 +17,7 @@ use webstrata_datasets::{EXAMPLES_PER_KIND_MAX, Finding, GenerateOptions, LinkKi
 use webstrata_engine::RunOptions;
 use webstrata_layers::answers::contents::EpochCounts;
 use webstrata_layers::{Location, RangeLength, counted, format_time};
-use webstrata_pipeline::{BuildOptions, BuildReport, Error, build};
+use webstrata_pipeline::{BuildOptions, BuildReport, Digests, Error, build};
 
 /// The number of damaged places of each kind that the text report names.
 const PLACES_SHOWN: usize = 2;
@@ -73,6 +74,8 @@ pub(crate) struct BuildArgs {
     #[arg(long, value_name = "URLS")]
     pub(crate) partition_urls: Option<u64>,
     #[command(flatten)]
+    pub(crate) effort: EffortArgs,
+    #[command(flatten)]
     pub(crate) release: ReleaseArgs,
 }
 
@@ -102,6 +105,10 @@ pub(crate) struct ReadArgs {
     /// store]
     #[arg(long, value_name = "BYTES", value_parser = url_bytes)]
     pub(crate) url_bytes: Option<usize>,
+    /// Payload digests to keep, which revisits in later updates may need [default: all; of update:
+    /// that of the store]
+    #[arg(long, value_name = "DIGESTS", value_parser = digests())]
+    pub(crate) digests: Option<Digests>,
     /// Also read captures and links that `webstrata remove` has removed
     #[arg(long)]
     pub(crate) with_removed: bool,
@@ -122,6 +129,7 @@ impl ReadArgs {
             kinds: kinds(&self.links),
             url_bytes_max: self.url_bytes,
             min_sources: self.min_sources,
+            digests: self.digests,
             with_removed: self.with_removed,
             ..BuildOptions::new(run, self.inputs.clone())
         })
@@ -143,6 +151,18 @@ pub(crate) enum Kind {
     Via,
     /// Omit anchors: keep only the other kinds given
     NoAnchors,
+}
+
+/// Parses the digests to keep.
+fn digests() -> impl TypedValueParser<Value = Digests> {
+    let values = Digests::ALL.map(|digests| {
+        PossibleValue::new(digests.name()).help(match digests {
+            Digests::All => "Those of all captures",
+            Digests::None => "Those of revisits with unknown links; later revisits need the time of their original",
+        })
+    });
+    PossibleValuesParser::new(values)
+        .map(|name| Digests::ALL.into_iter().find(|digests| digests.name() == name).unwrap_or(Digests::All))
 }
 
 /// Parses the limit of the length of a URL. The bounds let every host name fit, and limit the memory of readers.
@@ -170,6 +190,7 @@ pub(crate) fn run(args: &BuildArgs, out: &mut dyn Write) -> anyhow::Result<Outco
         replace: args.replace,
         in_range: args.in_range,
         partition_urls: args.partition_urls,
+        effort: args.effort.effort(),
         ..args.read.options(args.run.options(&args.out)?, &args.release)?
     };
     if let Some(table) = args.release.ranks() {

@@ -1,6 +1,6 @@
 //! `webstrata merge`: merges the newest rows of a store, or all rows, into one row.
 
-use crate::args::{Format, FormatArgs, Outcome, location};
+use crate::args::{EffortArgs, Format, FormatArgs, Outcome, location};
 use crate::commands::build::{findings, left_out, print_tally};
 use crate::commands::info::print_counts;
 use crate::running::{Run, RunArgs, write_json};
@@ -9,7 +9,7 @@ use indicatif::HumanCount;
 use serde_json::json;
 use std::io::Write;
 use webstrata_layers::answers::contents::EpochCounts;
-use webstrata_layers::{Location, Store, counted};
+use webstrata_layers::{Effort, Location, Store, counted};
 use webstrata_pipeline::{MergeOptions, MergeReport, merge, scheduled};
 
 const EXAMPLES: &str = "\
@@ -17,10 +17,14 @@ A merge makes a new epoch, with fewer rows and the same answers. URLs of the
 merged rows get new UIDs; `webstrata uids STORE --translate EPOCH` translates
 the UIDs of an earlier epoch.
 
+With --compact, merge merges all rows unless --rows is given, and writes a
+single row anew.
+
 Examples:
   webstrata merge STORE                   merge the rows that are due, if any
   webstrata merge STORE --rows all        merge all rows, as in a new build
-  webstrata merge STORE --rows 3          merge the three newest rows";
+  webstrata merge STORE --rows 3          merge the three newest rows
+  webstrata merge STORE --compact         merge all rows into the smallest files";
 
 /// Arguments of `merge`.
 #[derive(Args, Debug)]
@@ -38,6 +42,8 @@ pub(crate) struct MergeArgs {
     /// Approximate number of URLs per partition, from now on [default: that of the store]
     #[arg(long, value_name = "URLS")]
     pub(crate) partition_urls: Option<u64>,
+    #[command(flatten)]
+    pub(crate) effort: EffortArgs,
     #[command(flatten)]
     pub(crate) format: FormatArgs,
 }
@@ -58,13 +64,15 @@ fn rows(text: &str) -> Result<Rows, String> {
 }
 
 pub(crate) fn run(args: &MergeArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+    let effort = args.effort.effort();
     let rows = match args.rows {
         Some(Rows::All) => None,
         Some(Rows::Newest(count)) => Some(count),
+        None if effort == Effort::Compact => None,
         None => Some(scheduled(&Store::open(&args.store)?.manifest().rows)),
     };
     let (run, partition_urls) = (args.run.options(&args.store)?, args.partition_urls);
-    let options = MergeOptions { run, rows, partition_urls };
+    let options = MergeOptions { run, rows, partition_urls, effort };
     run_shown(&options, &args.run, args.format.format, out)?;
     Ok(Outcome::Done)
 }

@@ -141,7 +141,7 @@ pub(crate) fn run(args: &RemoveArgs, out: &mut dyn Write) -> anyhow::Result<Outc
     let started = Instant::now();
     let manifest = Store::open(&args.store)?.manifest().clone();
     if !args.no_merge && (manifest.rows.len() > 1 || manifest.removes()) {
-        let options = MergeOptions { run, rows: None, partition_urls: None };
+        let options = MergeOptions::new(run);
         let quiet = RunArgs { metrics: None, report: None, ..args.run.clone() };
         args.patiently(|| merge::run_shown(&options, &quiet, args.format.format, out))?;
     }

@@ -76,7 +76,8 @@ pub(crate) fn run(args: &UpdateArgs, out: &mut dyn Write) -> anyhow::Result<Outc
         Err(error) => return Err(error.into()),
     };
     if rows > 1 && !args.no_merge {
-        let options = MergeOptions { run: options.run, rows: Some(rows), partition_urls: args.partition_urls };
+        let (rows, partition_urls) = (Some(rows), args.partition_urls);
+        let options = MergeOptions { rows, partition_urls, ..MergeOptions::new(options.run) };
         // The report describes the update, and the server of the figures of the update still runs.
         let quiet = RunArgs { metrics: None, report: None, ..args.run.clone() };
         merge::run_shown(&options, &quiet, args.release.report(), out)?;

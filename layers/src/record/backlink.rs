@@ -180,9 +180,18 @@ pub struct Period {
 #[derive(Clone, Debug)]
 pub struct Series {
     length: RangeLength,
-    /// By the first second of a period: its events, with the differences of `standing` and `unknown` to the period
-    /// before.
-    periods: BTreeMap<i64, (Period, [i64; 2])>,
+    /// By the first second of a period.
+    periods: BTreeMap<i64, Counted>,
+}
+
+/// A period of a series.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counted {
+    /// The last second.
+    last: i64,
+    events: Period,
+    /// The differences of `standing` and `unknown` to the period before.
+    differences: [i64; 2],
 }
 
 impl Series {
@@ -191,21 +200,27 @@ impl Series {
         Self { length, periods: BTreeMap::new() }
     }
 
-    fn at(&mut self, time: i64) -> &mut (Period, [i64; 2]) {
-        self.periods.entry(self.length.start(time)).or_default()
+    fn at(&mut self, time: i64) -> &mut Counted {
+        // Most times are in a known period, which is found without a calendar.
+        let start = match self.periods.range(..=time).next_back() {
+            Some((&start, known)) if time <= known.last => start,
+            _ => self.length.start(time),
+        };
+        let new = || Counted { last: self.length.end(start), ..Counted::default() };
+        self.periods.entry(start).or_insert_with(new)
     }
 
     /// Adds a page to the counts.
     pub fn add(&mut self, backlink: &Backlink) {
         for stay in &backlink.stays {
-            let period = &mut self.at(stay.first).0;
+            let period = &mut self.at(stay.first).events;
             match stay.began {
                 Began::Found => period.found += 1,
                 Began::New => period.new += 1,
                 Began::Returned => period.returned += 1,
             }
             if let Some(until) = stay.until {
-                self.at(until).0.lost += 1;
+                self.at(until).events.lost += 1;
             }
         }
         backlink.each_standing(|first, end| self.stretch(0, (first, end)));
@@ -216,9 +231,9 @@ impl Series {
 
     /// Adds a stretch to one of the differences. It is given by its first second and the second after its last one.
     fn stretch(&mut self, number: usize, (first, end): (i64, i64)) {
-        self.at(first).1[number] += 1;
+        self.at(first).differences[number] += 1;
         if end < i64::MAX {
-            self.at(end).1[number] -= 1;
+            self.at(end).differences[number] -= 1;
         }
     }
 
@@ -228,7 +243,7 @@ impl Series {
         let last = self.periods.last_key_value().map_or(first, |(&last, _)| last);
         let (mut standing, mut unknown) = (0_i64, 0_i64);
         let period = |start: i64| {
-            let (mut period, differences) = self.periods.get(&start).copied().unwrap_or_default();
+            let Counted { events: mut period, differences, .. } = self.periods.get(&start).copied().unwrap_or_default();
             standing += differences[0];
             unknown += differences[1];
             (period.standing, period.unknown) = (standing.unsigned_abs(), unknown.unsigned_abs());

@@ -137,9 +137,10 @@ impl Sub for Uid {
     }
 }
 
-/// Sorts UIDs and removes duplicates.
+/// Sorts UIDs and removes duplicates. Lists that follow one another, each in order, are merged.
 pub fn in_order(mut uids: Vec<Uid>) -> Vec<Uid> {
-    uids.sort_unstable();
+    // The stable sort finds stretches in order.
+    uids.sort();
     uids.dedup();
     uids
 }

@@ -248,7 +248,7 @@ fn make(store: &Path, pages: u64, churn: f64, recrawl: bool) -> String {
         build(&options, &Progress::default()).unwrap();
         let rows = scheduled(&Store::open(store).unwrap().manifest().rows);
         if rows > 1 {
-            let options = MergeOptions { run, rows: Some(rows), partition_urls: None };
+            let options = MergeOptions { rows: Some(rows), ..MergeOptions::new(run) };
             merge(&options, &Progress::default()).unwrap();
         }
     }

@@ -117,7 +117,7 @@ fn run_stages<W: Work>(worker: &mut Worker, plan: &Plan<W>) -> Result<W::Report,
     // A worker that has no stage left and does not commit needs no store: the epoch may be gone since the commit.
     let is_done = stages == W::Stage::ALL.len() && (plan.known.committed || index >= job.workers());
     let base = if is_done { None } else { job.check(plan.base(base))? };
-    let row = row.with_effort(plan.work.effort(base.as_deref()));
+    let row = row.with_effort(plan.work.effort());
     let context = Context { job: job.clone(), row, base };
     let mut state =
         if stages == 0 { W::State::default() } else { scratch.load::<W::State>(index, stages).ok_or(Stopped)? };

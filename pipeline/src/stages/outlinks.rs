@@ -11,6 +11,7 @@
 mod revisits;
 
 use crate::Error;
+use crate::meaning::Digests;
 use crate::row::{Offsets, partition_number};
 use crate::stages::held::links::{HeldLink, is_held};
 use crate::stages::held::{links, pages, push_links};
@@ -64,8 +65,9 @@ struct Writing {
 /// The source of the pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// Inputs: captures that the store already has are left out, and revisits get their links.
-    Inputs,
+    /// Inputs: captures that the store already has are left out, and revisits get their links. The row keeps these
+    /// digests.
+    Inputs(Digests),
     /// The store: captures are written as they are.
     Store,
 }
@@ -106,6 +108,9 @@ impl Writing {
             }
         }
         self.evidence.forms = form::encode(&self.page);
+        if self.origin == Origin::Inputs(Digests::None) {
+            self.evidence.forget_settled(&self.page.blank);
+        }
         let plain = match form::plain(&self.page) {
             Cow::Owned(plain) => Some(plain),
             Cow::Borrowed(_) => None,

@@ -281,6 +281,15 @@ impl Numbers {
         }
     }
 
+    /// The nodes of the UIDs of a range.
+    pub fn nodes_in(&self, uids: &Range<Uid>) -> Range<Node> {
+        let node = |uid: Uid| {
+            let number = self.lower_bound(uid.clamp(self.interval.start, self.interval.end));
+            Node(usize::try_from(number.0 - self.interval.start.0).unwrap_or(usize::MAX).min(self.nodes))
+        };
+        node(uids.start)..node(uids.end)
+    }
+
     /// The number of a UID; `None` for a UID of the interval without a record.
     #[inline]
     pub fn number(&self, uid: Uid) -> Option<Number> {

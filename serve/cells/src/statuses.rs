@@ -1,25 +1,30 @@
 //! The statuses of a cell's captures: a record for each page with a change of status, in order of nodes.
 //!
 //! ```text
-//! words       number of records, number of statuses
+//! words       number of records, number of statuses, bytes of the codes
 //! statuses    the distinct statuses, the most frequent first, 16 bits each
-//! skips       of every 16th record, beginning with the first: its node, and its offset in the records (32 bits
+//! codes       Huffman codes of gaps, of counts, of first changes and of other changes; zeros up to a byte
+//! skips       of every 32nd record, beginning with the first: its node, and its first bit in the records (64 bits
 //!             each)
-//! records     each: the nodes since the record before it (at a skip 0), the bytes of the rest, the changes
+//! records     each: gap, the nodes since the record before it (at a skip 0); count, the number of changes less 1; the
+//!             changes
 //! ```
 //!
 //! A change is the number of captures since the change before it, times the number of statuses, plus the index of its
-//! status. Before the first change, counting starts at capture 0. Records are in LEB128, all other numbers
-//! little-endian. A cell in which all captures have the status 200 has no bytes. An example: the page of node 3 has
+//! status. Before the first change, counting starts at capture 0. A number below 255 is a symbol of its code, and a
+//! larger number n is the symbol 255 and n less 255, after its width ([`BitWriter::write_sized`]). Words and statuses
+//! are little-endian. A cell in which all captures have the status 200 has no bytes. An example: the page of node 3 has
 //! status 404 from capture 2 on and status 200 from capture 4 on; the page of node 5 has status 404 from capture 0 on.
 //! The statuses are 404 (index 0) and 200 (index 1), so the changes of node 3 are 2 * 2 + 0 and 2 * 2 + 1, and the
-//! change of node 5 is 0.
+//! change of node 5 is 0. The gaps are 0 and 2, the counts less 1 are 1 and 0, the first changes are 4 and 0, and the
+//! other change is 5. Each code has one or two symbols, each of one bit.
 //!
 //! ```text
-//! 2 2 | 94 01 c8 00 | 03 00 00 00 00 00 00 00 | 00 02 04 05 | 02 01 00
+//! words 2 2 13 | 94 01 c8 00 | 03 20 00 42 00 44 14 80 00 09 03 00 14 | words 3 0 | 16
 //! ```
 //!
-//! Memory: none besides the bytes. Cost: a search among the skips, then a pass over at most 15 records.
+//! Memory: tables of some 100 KB at most besides the bytes. Cost: a search among the skips, then a pass over at most 31
+//! records.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -28,13 +33,42 @@ use std::ops::Range;
 use bytes::Bytes;
 use webstrata_layers::{Status, StatusChange};
 
+use crate::coding::bits::{BitReader, BitWriter};
+use crate::coding::huffman::{BITS_MAX, Code, Decoder};
 use crate::coding::sections::{Sections, push_words};
 use crate::error::Damage;
 use crate::numbers::Node;
 
 const PART: &str = "statuses";
 /// The number of records from one skip to the next.
-const SKIP: usize = 16;
+const SKIP: usize = 32;
+/// The symbol of numbers that have none of their own.
+const LARGE: usize = 255;
+/// The number of words of a skip.
+const SKIP_WORDS: usize = 2;
+
+/// The kinds of numbers, each with a code.
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Gap,
+    Count,
+    First,
+    Other,
+}
+
+impl Kind {
+    const COUNT: usize = 4;
+
+    /// The kind of a change of a record.
+    fn of_change(is_first: bool) -> Self {
+        if is_first { Kind::First } else { Kind::Other }
+    }
+}
+
+/// The symbol of a number.
+fn symbol_of(number: u64) -> usize {
+    usize::try_from(number).map_or(LARGE, |number| number.min(LARGE))
+}
 
 /// Collects the changes of pages and writes them.
 #[derive(Debug, Default)]
@@ -50,94 +84,89 @@ impl StatusesWriter {
         }
     }
 
-    /// The encoded bytes.
-    ///
-    /// # Errors
-    /// A node, or an offset in the records, that does not fit in 32 bits.
-    pub(crate) fn finish(&self) -> Result<Vec<u8>, Damage> {
-        if self.records.is_empty() {
-            return Ok(Vec::new());
-        }
+    /// The distinct statuses, the most frequent first.
+    fn statuses(&self) -> Vec<Status> {
         let mut counts: BTreeMap<Status, u64> = BTreeMap::new();
         for change in self.records.iter().flat_map(|(_, changes)| changes) {
             *counts.entry(change.status).or_default() += 1;
         }
         let mut statuses: Vec<(Status, u64)> = counts.into_iter().collect();
         statuses.sort_by_key(|&(status, count)| (std::cmp::Reverse(count), status));
-        let indexes: BTreeMap<Status, u64> = (0..).zip(&statuses).map(|(at, (status, _))| (*status, at)).collect();
-        let narrow = |value: usize| {
-            let outside = Damage::Outside { part: PART, value: value as u64, bound: u64::from(u32::MAX) };
-            u32::try_from(value).map_err(|_| outside)
-        };
-        let (mut skips, mut bytes, mut record) = (Vec::new(), Vec::new(), Vec::new());
-        let mut before = 0;
+        statuses.into_iter().map(|(status, _)| status).collect()
+    }
+
+    /// Calls `visit` with the numbers of each record.
+    fn each_number(&self, statuses: &[Status], mut visit: impl FnMut(usize, Kind, u64)) {
+        let indexes: BTreeMap<Status, u64> = statuses.iter().copied().zip(0..).collect();
+        let mut before = Node(0);
         for (at, (node, changes)) in self.records.iter().enumerate() {
-            if at % SKIP == 0 {
-                before = node.0;
-                skips.extend_from_slice(&narrow(node.0)?.to_le_bytes());
-                skips.extend_from_slice(&narrow(bytes.len())?.to_le_bytes());
-            }
-            record.clear();
+            let gap = if at % SKIP == 0 { 0 } else { node.0 - before.0 };
+            visit(at, Kind::Gap, gap as u64);
+            visit(at, Kind::Count, changes.len() as u64 - 1);
             let mut capture = 0;
-            for change in changes {
+            for (number, change) in changes.iter().enumerate() {
                 let index = indexes.get(&change.status).copied().unwrap_or(0);
-                put(&mut record, u64::from(change.capture - capture) * statuses.len() as u64 + index);
+                let value = u64::from(change.capture - capture) * statuses.len() as u64 + index;
+                visit(at, Kind::of_change(number == 0), value);
                 capture = change.capture;
             }
-            put(&mut bytes, (node.0 - before) as u64);
-            put(&mut bytes, record.len() as u64);
-            bytes.extend_from_slice(&record);
-            before = node.0;
+            before = *node;
         }
+    }
+
+    /// The encoded bytes.
+    pub(crate) fn finish(&self) -> Vec<u8> {
+        if self.records.is_empty() {
+            return Vec::new();
+        }
+        let statuses = self.statuses();
+        let mut counts = [[0; LARGE + 1]; Kind::COUNT];
+        self.each_number(&statuses, |_, kind, number| counts[kind as usize][symbol_of(number)] += 1);
+        let codes = counts.map(|counts| {
+            let symbols = counts.iter().rposition(|&count| count > 0).map_or(1, |last| last + 1);
+            Code::fit(&counts[..symbols], BITS_MAX)
+        });
+        let mut stored = BitWriter::default();
+        codes.iter().for_each(|code| code.store(&mut stored));
+        let stored = stored.into_bytes();
+        let (mut skips, mut records) = (Vec::new(), BitWriter::default());
+        self.each_number(&statuses, |at, kind, number| {
+            if at % SKIP == 0 && matches!(kind, Kind::Gap) {
+                skips.extend([self.records[at].0.0 as u64, records.len()]);
+            }
+            let symbol = symbol_of(number);
+            codes[kind as usize].write(symbol, &mut records);
+            if symbol == LARGE {
+                records.write_sized(number - LARGE as u64);
+            }
+        });
         let mut out = Vec::new();
-        push_words(&mut out, &[self.records.len() as u64, statuses.len() as u64]);
-        statuses.iter().for_each(|(status, _)| out.extend_from_slice(&status.code().to_le_bytes()));
-        out.extend_from_slice(&skips);
-        out.extend_from_slice(&bytes);
-        Ok(out)
+        push_words(&mut out, &[self.records.len() as u64, statuses.len() as u64, stored.len() as u64]);
+        statuses.iter().for_each(|status| out.extend_from_slice(&status.code().to_le_bytes()));
+        out.extend(stored);
+        push_words(&mut out, &skips);
+        out.extend(records.into_bytes());
+        out
     }
 }
 
-fn put(out: &mut Vec<u8>, mut value: u64) {
-    while value >= 0x80 {
-        out.push((value & 0x7f) as u8 | 0x80);
-        value >>= 7;
-    }
-    out.push((value & 0x7f) as u8);
-}
-
-fn take(bytes: &mut &[u8]) -> Result<u64, Damage> {
-    let mut value = 0;
-    for shift in (0..64).step_by(7) {
-        let (&byte, rest) = bytes.split_first().ok_or(Damage::Ends { part: PART })?;
-        *bytes = rest;
-        value |= u64::from(byte & 0x7f) << shift;
-        if byte < 0x80 {
-            return Ok(value);
-        }
-    }
-    Err(Damage::Ends { part: PART })
-}
-
-/// A stretch of records: the node of its skip, the bytes of the records up to the next skip, and the index of the skip.
-type Stretch<'a> = (usize, &'a [u8], usize);
-
-/// The next record of a stretch; `node` becomes the node of that record. `None` at the end.
-fn next<'a>(node: &mut usize, rest: &mut &'a [u8]) -> Result<Option<&'a [u8]>, Damage> {
-    if rest.is_empty() {
-        return Ok(None);
-    }
-    *node = node.saturating_add(usize::try_from(take(rest)?).unwrap_or(usize::MAX));
-    let length = usize::try_from(take(rest)?).unwrap_or(usize::MAX);
-    let (record, after) = rest.split_at_checked(length).ok_or(Damage::Ends { part: PART })?;
-    *rest = after;
-    Ok(Some(record))
+/// A stretch of records from one skip to the next, read record by record.
+struct Stretch<'a> {
+    bits: BitReader<'a>,
+    /// The number of the skip.
+    at: usize,
+    /// The node of the record that was read last.
+    node: usize,
+    /// The number of records that are left.
+    left: usize,
 }
 
 /// Statuses, ready to answer.
 #[derive(Debug, Default)]
 pub(crate) struct Statuses {
     statuses: Vec<Status>,
+    codes: [Decoder; Kind::COUNT],
+    count: usize,
     skips: Bytes,
     records: Bytes,
 }
@@ -152,20 +181,27 @@ impl Statuses {
             return Ok(Self::default());
         }
         let mut sections = Sections::new(bytes, PART);
-        let (records, statuses) = (sections.length()?, sections.length()?);
-        let codes = sections.take(statuses, 2)?;
-        let codes = codes.chunks_exact(2).map(|code| u16::from_le_bytes([code[0], code[1]]));
+        let (count, statuses, stored) = (sections.length()?, sections.length()?, sections.length()?);
+        let read = sections.take(statuses, 2)?;
+        let read = read.chunks_exact(2).map(|code| u16::from_le_bytes([code[0], code[1]]));
         let status =
             |code| Status::stored(code).ok_or(Damage::Outside { part: PART, value: u64::from(code), bound: 999 });
-        let statuses = codes.map(status).collect::<Result<Vec<_>, _>>()?;
-        let skips = sections.take(records.div_ceil(SKIP), 8)?;
-        Ok(Self { statuses, skips, records: sections.rest() })
+        let statuses = read.map(status).collect::<Result<Vec<_>, _>>()?;
+        let stored = sections.take(stored, 1)?;
+        let mut stored = BitReader::new(&stored, 0);
+        let mut code = || Decoder::load(&mut stored, LARGE + 1, BITS_MAX);
+        let codes = [code()?, code()?, code()?, code()?];
+        let skips = sections.take(count.div_ceil(SKIP), 8 * SKIP_WORDS)?;
+        if count == 0 || statuses.is_empty() {
+            return Err(Damage::Ends { part: PART });
+        }
+        Ok(Self { statuses, codes, count, skips, records: sections.rest() })
     }
 
     /// Whether all captures have the status 200.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.skips.is_empty()
+        self.count == 0
     }
 
     /// Replaces the contents of `changes` by the changes of status of a node. Empty if all its captures have the status
@@ -175,14 +211,15 @@ impl Statuses {
     /// Damaged bytes.
     pub(crate) fn changes(&self, node: Node, changes: &mut Vec<StatusChange>) -> Result<(), Damage> {
         changes.clear();
-        let Some((mut found, mut rest, _)) = self.stretch_with(node)? else { return Ok(()) };
-        while let Some(record) = next(&mut found, &mut rest)? {
-            match found.cmp(&node.0) {
+        let Some(mut stretch) = self.stretch_with(node) else { return Ok(()) };
+        while self.next(&mut stretch, changes)? {
+            match stretch.node.cmp(&node.0) {
                 Ordering::Less => {}
-                Ordering::Equal => return self.decode(record, changes),
+                Ordering::Equal => return Ok(()),
                 Ordering::Greater => break,
             }
         }
+        changes.clear();
         Ok(())
     }
 
@@ -196,69 +233,78 @@ impl Statuses {
             return Ok(());
         }
         // The first record of the cell may come after the first node.
-        let (mut found, mut rest, mut stretch) = match self.stretch_with(nodes.start)? {
-            Some(stretch) => stretch,
-            None => self.stretch(0)?,
-        };
+        let mut stretch = self.stretch_with(nodes.start).unwrap_or_else(|| self.stretch(0));
         let mut changes = Vec::new();
         loop {
-            while let Some(record) = next(&mut found, &mut rest)? {
-                if found >= nodes.end.0 {
+            while self.next(&mut stretch, &mut changes)? {
+                if stretch.node >= nodes.end.0 {
                     return Ok(());
                 }
-                changes.clear();
-                self.decode(record, &mut changes)?;
-                if found >= nodes.start.0 && changes.iter().any(|change| change.status.is_failure()) {
-                    visit(Node(found));
+                if stretch.node >= nodes.start.0 && changes.iter().any(|change| change.status.is_failure()) {
+                    visit(Node(stretch.node));
                 }
             }
-            if stretch + 1 >= self.stretches() {
+            if stretch.at + 1 >= self.count.div_ceil(SKIP) {
                 return Ok(());
             }
-            (found, rest, stretch) = self.stretch(stretch + 1)?;
+            stretch = self.stretch(stretch.at + 1);
         }
     }
 
-    /// The number of stretches.
-    fn stretches(&self) -> usize {
-        self.skips.len() / 8
+    /// A word of the skips.
+    fn skip(&self, at: usize, word: usize) -> u64 {
+        let word = self.skips.get(8 * (SKIP_WORDS * at + word)..).and_then(|rest| rest.first_chunk());
+        word.map_or(0, |word| u64::from_le_bytes(*word))
     }
 
-    /// The node of a skip, and its offset in the records.
-    fn skip(&self, at: usize) -> (usize, usize) {
-        let word = |at: usize| self.skips[at..].first_chunk().map_or(0, |word| u32::from_le_bytes(*word));
-        (word(8 * at) as usize, word(8 * at + 4) as usize)
+    /// The node of a skip.
+    fn node(&self, at: usize) -> usize {
+        usize::try_from(self.skip(at, 0)).unwrap_or(usize::MAX)
     }
 
     /// The stretch of a skip.
-    fn stretch(&self, at: usize) -> Result<Stretch<'_>, Damage> {
-        let (node, start) = self.skip(at);
-        let end = if at + 1 < self.stretches() { self.skip(at + 1).1 } else { self.records.len() };
-        Ok((node, self.records.get(start..end).ok_or(Damage::Ends { part: PART })?, at))
+    fn stretch(&self, at: usize) -> Stretch<'_> {
+        let bits = BitReader::new(&self.records, self.skip(at, 1));
+        Stretch { bits, at, node: self.node(at), left: (self.count - SKIP * at).min(SKIP) }
     }
 
     /// The stretch that has the record of a node if the node has one; `None` for a node before all records.
-    fn stretch_with(&self, node: Node) -> Result<Option<Stretch<'_>>, Damage> {
-        let (mut low, mut high) = (0, self.stretches());
+    fn stretch_with(&self, node: Node) -> Option<Stretch<'_>> {
+        let (mut low, mut high) = (0, self.count.div_ceil(SKIP));
         while low < high {
             let middle = low.midpoint(high);
-            if self.skip(middle).0 <= node.0 { low = middle + 1 } else { high = middle }
+            if self.node(middle) <= node.0 { low = middle + 1 } else { high = middle }
         }
-        low.checked_sub(1).map(|at| self.stretch(at)).transpose()
+        low.checked_sub(1).map(|at| self.stretch(at))
     }
 
-    fn decode(&self, mut record: &[u8], changes: &mut Vec<StatusChange>) -> Result<(), Damage> {
-        let (count, mut capture) = (self.statuses.len() as u64, 0u64);
-        while !record.is_empty() {
-            let value = take(&mut record)?;
-            let at = usize::try_from(value.checked_rem(count).unwrap_or(0)).unwrap_or(usize::MAX);
+    fn number(&self, kind: Kind, bits: &mut BitReader<'_>) -> u64 {
+        let symbol = self.codes[kind as usize].read(bits);
+        if symbol == LARGE { bits.read_sized().saturating_add(LARGE as u64) } else { symbol as u64 }
+    }
+
+    /// Reads the next record of a stretch: its node, and its changes into `changes`. Returns `false` at the end.
+    fn next(&self, stretch: &mut Stretch<'_>, changes: &mut Vec<StatusChange>) -> Result<bool, Damage> {
+        changes.clear();
+        let Stretch { bits, node, left, .. } = stretch;
+        let Some(rest) = left.checked_sub(1) else { return Ok(false) };
+        *left = rest;
+        *node = node.saturating_add(usize::try_from(self.number(Kind::Gap, bits)).unwrap_or(usize::MAX));
+        let (later, statuses, mut capture) = (self.number(Kind::Count, bits), self.statuses.len() as u64, 0u64);
+        // Each change takes a bit.
+        if later >= bits.left() {
+            return Err(Damage::Ends { part: PART });
+        }
+        for number in 0..=later {
+            let value = self.number(Kind::of_change(number == 0), bits);
+            let at = usize::try_from(value % statuses).unwrap_or(usize::MAX);
             let status = *self.statuses.get(at).ok_or(Damage::Ends { part: PART })?;
-            capture = capture.saturating_add(value / count);
+            capture = capture.saturating_add(value / statuses);
             let bound = u64::from(u32::MAX);
             let index = u32::try_from(capture).map_err(|_| Damage::Outside { part: PART, value: capture, bound })?;
             changes.push(StatusChange { capture: index, status });
         }
-        Ok(())
+        if bits.overran() { Err(Damage::Ends { part: PART }) } else { Ok(true) }
     }
 }
 
@@ -278,10 +324,14 @@ mod tests {
         writer.push(Node(4), &[]);
         writer.push(Node(5), &[change(0, 404)]);
         let mut expected = Vec::new();
-        push_words(&mut expected, &[2, 2]);
-        expected.extend([0x94, 0x01, 0xc8, 0x00, 3, 0, 0, 0, 0, 0, 0, 0, 0, 2, 4, 5, 2, 1, 0]);
-        assert_eq!(writer.finish().unwrap(), expected);
-        assert!(StatusesWriter::default().finish().unwrap().is_empty());
+        push_words(&mut expected, &[2, 2, 13]);
+        expected.extend([0x94, 0x01, 0xc8, 0x00]);
+        expected.extend([3, 0x20, 0, 0x42, 0, 0x44, 0x14, 0x80, 0, 9, 3, 0, 0x14]);
+        push_words(&mut expected, &[3, 0]);
+        // From the lowest bit on: gap 0, count 1, changes 4 and 5; gap 2, count 0, change 0.
+        expected.push(0b001_0110);
+        assert_eq!(writer.finish(), expected);
+        assert!(StatusesWriter::default().finish().is_empty());
         assert!(Statuses::open(Bytes::new()).unwrap().is_empty());
     }
 
@@ -299,7 +349,7 @@ mod tests {
             };
             let mut writer = StatusesWriter::default();
             pages.iter().for_each(|(&node, page)| writer.push(Node(node), &changes(page)));
-            let store = Statuses::open(writer.finish().unwrap().into()).unwrap();
+            let store = Statuses::open(writer.finish().into()).unwrap();
             let mut found = vec![change(7, 500)];
             for (first, end) in [(0, 501), (17, 18), (40, 40), (100, 333), (490, 600)] {
                 let mut failing = Vec::new();
@@ -321,7 +371,7 @@ mod tests {
         ) {
             let mut writer = StatusesWriter::default();
             (0..40).for_each(|node| writer.push(Node(3 * node), &[change(1, 404), change(200, 200), change(300, 503)]));
-            let mut bytes = writer.finish().unwrap();
+            let mut bytes = writer.finish();
             let length = bytes.len();
             flips.iter().for_each(|(at, flip)| bytes[at % length] ^= flip);
             bytes.truncate(length - cut % length);

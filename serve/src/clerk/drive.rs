@@ -19,7 +19,7 @@ const ITEMS: usize = 1000;
 const LIVES: usize = 512;
 /// The most pages in one batch of questions about backlinks or hosts.
 const PAGES: usize = 1 << 12;
-/// The number of batches of questions about backlinks that are asked for at once.
+/// The number of batches of questions about backlinks or hosts that are asked for at once.
 const BATCHES: usize = 4;
 /// If more pages than this link to a URL, its in-link record is not fetched.
 const RECORD_SOURCES_MAX: u64 = 1 << 15;
@@ -95,8 +95,8 @@ impl Pinned {
                 Given::Lives(lifespans, captures)
             }
             Ask::Backlinks(pages, target) => {
-                let batches = pages[..batch].chunks(batch.div_ceil(BATCHES));
-                let backlinks = try_join_all(batches.map(|pages| self.backlinks_of(pages, target))).await?;
+                let batches = batches(pages, batch).map(|pages| self.backlinks_of(pages, target));
+                let backlinks = try_join_all(batches).await?;
                 let linking = pages.iter().copied().zip(backlinks.into_iter().flatten());
                 Given::Backlinks(batch, linking.filter(|(_, backlink)| !backlink.stays.is_empty()).collect())
             }
@@ -104,7 +104,10 @@ impl Pinned {
                 let (sources, next) = self.sources_of(target, uids).await?;
                 Given::Part(sources, Some(next))
             }
-            Ask::Hosts(urls) => Given::Hosts(self.hosts_of(&urls[..batch]).await?),
+            Ask::Hosts(urls) => {
+                let batches = batches(urls, batch).map(|urls| self.hosts_of(urls));
+                Given::Hosts(try_join_all(batches).await?.concat())
+            }
             Ask::Failing(ref uids) => {
                 let (failing, rest) = self.failing(uids.clone()).await?;
                 Given::Part(failing, (!rest.is_empty()).then_some(rest.start))
@@ -138,6 +141,11 @@ impl Pinned {
     }
 }
 
+/// The first `count` items in batches that are asked for at once.
+fn batches(items: &[Uid], count: usize) -> impl Iterator<Item = &[Uid]> {
+    items[..count].chunks(count.div_ceil(BATCHES).max(1))
+}
+
 /// The number of items in a batch of answers of a usual size.
 fn batch_of(ask: &Ask<'_>) -> usize {
     match *ask {
@@ -145,7 +153,7 @@ fn batch_of(ask: &Ask<'_>) -> usize {
         Ask::Captures(pages) | Ask::Lifespans(pages) => pages.len().min(ITEMS),
         Ask::Lives(pages) => pages.len().min(LIVES),
         Ask::Backlinks(pages, _) => pages.len().min(BATCHES * PAGES),
-        Ask::Hosts(urls) => urls.len().min(PAGES),
+        Ask::Hosts(urls) => urls.len().min(BATCHES * PAGES),
         Ask::Rows | Ask::Sources(..) | Ask::Failing(_) | Ask::InRecord(_) => 1,
     }
 }

@@ -60,6 +60,23 @@ impl Evidence {
         self.revisits.get(at)
     }
 
+    /// Keeps only what finds the links of `blank` captures, the captures with unknown links: their revisits, and the
+    /// digests of these. All other captures are no longer revisits. Links lose their forms if no digest is left, because
+    /// other URLs find links by digests.
+    pub fn forget_settled(&mut self, blank: &[u32]) {
+        self.revisits.retain(|revisit| blank.binary_search(&revisit.capture).is_ok());
+        let Self { digests, revisits, .. } = self;
+        for (capture, digest) in (0u32..).zip(&mut *digests) {
+            if revisits.binary_search_by_key(&capture, |revisit| revisit.capture).is_err() {
+                *digest = 0;
+            }
+        }
+        if digests.iter().all(|&digest| digest == 0) {
+            digests.clear();
+            self.forms.clear();
+        }
+    }
+
     /// The first flaw of the evidence beside a page of `captures` captures; `None` if there is no flaw.
     pub fn flaw(&self, captures: usize) -> Option<Flaw> {
         if !self.digests.is_empty()

@@ -32,7 +32,7 @@ pub trait Work: Send + Sync + 'static {
     }
 
     /// Returns how hard to compress the row.
-    fn effort(&self, base: Option<&Reader>) -> Effort;
+    fn effort(&self) -> Effort;
 
     /// Returns the size of the temporary files that a stage reads on this worker, in bytes.
     fn input_bytes(&self, stage: Self::Stage, state: &Self::State) -> u64;

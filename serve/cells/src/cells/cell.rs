@@ -512,6 +512,27 @@ impl Cell {
         read.map_err(|damage| self.damaged(damage))
     }
 
+    /// Calls `visit` with each source that links to one of these UIDs in any range, at least once, in no order. If
+    /// in-links have no times, with each source that may link. UIDs outside the cell have no sources here.
+    ///
+    /// # Errors
+    /// A damaged image.
+    pub fn each_source_of(
+        &self,
+        uids: &Range<Uid>,
+        scratch: &mut Scratch,
+        visit: &mut dyn FnMut(Uid),
+    ) -> Result<(), LayersError> {
+        let nodes = self.numbers.nodes_in(uids);
+        let mut uids = self.numbers.uids();
+        let mut visit = |number: Number| visit(uids.of(number));
+        let read = match &self.backward {
+            InLinkStore::Timed(backward) => backward.each_source_of(nodes, &mut scratch.store, &mut visit),
+            InLinkStore::Thin(thin) => thin.candidates_of(nodes, &mut scratch.store, &mut visit),
+        };
+        read.map_err(|damage| self.damaged(damage))
+    }
+
     /// The starts of the ranges in which a node links to a URL, rising, as in-link records have them.
     pub(crate) fn ranges_of(&self, node: Node, link: Uid, scratch: &mut Scratch) -> Result<Vec<i64>, LayersError> {
         if !self.perhaps_has_link(node, link, Window::ALWAYS, scratch)? {

@@ -225,7 +225,6 @@ impl Row {
         let mut candidates = Vec::new();
         record.cell.each_source(record.node, &mut scratch.store, &mut |source| candidates.push(source))?;
         let mut sources = Vec::new();
-        scratch.store.begin();
         for &source in &candidates {
             match self.record_of(source) {
                 Ok(None) => {}
@@ -284,7 +283,6 @@ impl Row {
             (first <= last).then_some(Wanted { ranges: (first, last), inner })
         };
         scratch.unsure.clear();
-        scratch.store.begin();
         let Scratch { store, unsure, .. } = &mut *scratch;
         let mut visit = |source: Uid, found: Found| {
             if source < first {

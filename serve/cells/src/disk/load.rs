@@ -159,7 +159,7 @@ pub fn write_cell(
         in_links: (records(partition, Layer::Il), &in_links),
     };
     let [forward, backward] = options.encoding.encode(shape, each)?;
-    let statuses = statuses.into_inner().finish().map_err(damaged)?;
+    let statuses = statuses.into_inner().finish();
     let sections = [&urls[..], &numbered, &forward, &backward, &statuses];
     let draft = image::write(&path, &label, content.borrow().counts(), sections)?;
     settle(draft, &path, (&label, options.encoding), (&content.borrow(), scan::in_links(store, partition)))?;
@@ -247,7 +247,7 @@ mod tests {
         let (out, into) = (STRATA.encode_forward(given, (1, &pages)), STRATA.encode_backward(given, (1, &records)));
         let mut statuses = StatusesWriter::default();
         statuses.push(Node(0), &[not_found]);
-        ([urls.unwrap(), Vec::new(), out.unwrap(), into.unwrap(), statuses.finish().unwrap()], content)
+        ([urls.unwrap(), Vec::new(), out.unwrap(), into.unwrap(), statuses.finish()], content)
     }
 
     #[test]

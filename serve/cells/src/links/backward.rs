@@ -18,6 +18,8 @@
 
 mod activity;
 
+use std::ops::Range;
+
 use bytes::Bytes;
 use webstrata_layers::record::presence;
 use webstrata_layers::{Change, InLinks, Page};
@@ -315,6 +317,18 @@ impl Backward {
         let mut nodes = Nodes::new(&self.ranks);
         ranks.iter().for_each(|&rank| visit(self.ranking.source(Rank(rank), &mut nodes)));
         Ok(())
+    }
+
+    /// Calls `visit` with each source that links to one of these nodes in any range, at least once.
+    pub(crate) fn each_source_of(
+        &self,
+        nodes: Range<Node>,
+        scratch: &mut StoreScratch,
+        visit: &mut dyn FnMut(Number),
+    ) -> Result<(), Damage> {
+        let mut pages = Nodes::new(&self.ranks);
+        let mut visit = |rank: u64| visit(self.ranking.source(Rank(rank), &mut pages));
+        scratch.near.each_link(&self.strata, nodes.start.0..nodes.end.0, &mut visit)
     }
 
     fn sources_slowly(&self, node: Node, selected: Wanted, visit: &mut dyn FnMut(Number, Found)) -> Result<(), Damage> {

@@ -43,7 +43,7 @@ pub trait ForwardStore: Send + Sync {
     ) -> Result<(), Damage>;
 
     /// Whether a node has a link in any capture. For nodes near one another, asked in order, stores may keep what they
-    /// share in `scratch`: [`StoreScratch::begin`] comes before the first.
+    /// share in `scratch`.
     ///
     /// # Errors
     /// See [`ForwardStore`].
@@ -79,7 +79,8 @@ pub trait ForwardStore: Send + Sync {
     ) -> Result<(), Damage>;
 
     /// Replaces the contents of `lifespans` by the lifespans of a node's links in these rising ranges only, in order,
-    /// and the contents of `captures` by the node's captures.
+    /// and the contents of `captures` by the node's captures. For nodes near one another, asked in order, stores may
+    /// keep what they share in `scratch`.
     ///
     /// # Errors
     /// See [`ForwardStore`].
@@ -131,6 +132,19 @@ pub trait BackwardStore: Send + Sync {
             Some(Wanted { ranges: all, inner: Some(all) })
         };
         self.sources(node, &all, scratch, &mut |source, _| visit(source))
+    }
+
+    /// Calls `visit` with each source that links to one of these nodes in any range, at least once, in no order.
+    ///
+    /// # Errors
+    /// See [`BackwardStore`].
+    fn each_source_of(
+        &self,
+        nodes: Range<Node>,
+        scratch: &mut StoreScratch,
+        visit: &mut dyn FnMut(Number),
+    ) -> Result<(), Damage> {
+        (nodes.start.0..nodes.end.0).try_for_each(|node| self.each_source(Node(node), scratch, visit))
     }
 
     /// The record of a node as in the layers; `None` if nothing links to the node.

@@ -8,7 +8,7 @@ use crate::links::strata::{Ring, StrataBuffers};
 pub struct StoreScratch {
     pub(crate) strata: StrataBuffers,
     pub(crate) answer: AnswerBuffers,
-    /// The lists of pages near one another.
+    /// The records of pages near one another.
     pub(crate) near: Ring,
     /// Times of captures or of ranges. This field and the next two are for stores of other crates.
     pub times: Vec<i64>,
@@ -19,11 +19,6 @@ pub struct StoreScratch {
 }
 
 impl StoreScratch {
-    /// Begins a question about nodes near one another.
-    pub fn begin(&mut self) {
-        self.near.forget();
-    }
-
     /// The approximate bytes of memory that the buffers take.
     pub(crate) fn bytes(&self) -> usize {
         let Self { strata, answer, near, times, blank, links } = self;

@@ -34,6 +34,8 @@ mod tests;
 mod timed;
 mod times;
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use bytes::Bytes;
 
 use crate::coding::bits::BitReader;
@@ -43,6 +45,7 @@ use crate::links::scratch::bytes_of;
 use crate::mapped::guard::Section;
 
 use blocks::Blocks;
+use scan::Below;
 pub(crate) use scan::Ring;
 use symbols::{Context, Tables};
 use times::{List, Times};
@@ -59,8 +62,14 @@ const WINDOW_MAX: usize = 32;
 const DEPTH_MAX: u8 = 8;
 const PART: &str = "strata";
 
+/// The number of strata that were opened.
+static OPENED: AtomicU64 = AtomicU64::new(0);
+
 /// Encoded lists, ready to answer.
 pub struct Strata {
+    /// The number of these strata among all that were opened, from 1 on. Buffers that know decoded records tell strata
+    /// apart by it.
+    opened: u64,
     /// Everything before the blocks of records.
     index: Bytes,
     /// The blocks of records. Reads check them.
@@ -116,7 +125,7 @@ struct Level {
 /// The buffers for decoding strata.
 #[derive(Default)]
 pub(crate) struct StrataBuffers {
-    /// One level for each record of a chain of references, and one more.
+    /// One level for each record of a chain of references.
     levels: Vec<Level>,
     /// The masks of the answer's links.
     masks: Vec<u64>,
@@ -197,6 +206,7 @@ impl Strata {
             return Err(Damage::Ends { part: PART });
         }
         Ok(Self {
+            opened: OPENED.fetch_add(1, Ordering::Relaxed) + 1,
             index: section.resident(bytes.slice(..blocks)),
             data: section.starting_at(blocks),
             first,
@@ -218,11 +228,10 @@ impl Strata {
         (self.records, (self.records < self.nodes).then(|| self.index.slice(self.ranks..self.pointers)))
     }
 
-    /// The levels for the records that an answer needs: one for each record, and one for the head that a window is
-    /// compared with.
+    /// The levels for the records that an answer needs.
     #[inline]
     fn enough<'a>(&self, levels: &'a mut Vec<Level>) -> &'a mut [Level] {
-        levels.resize_with(usize::from(self.depth_max) + 2, Level::default);
+        levels.resize_with(usize::from(self.depth_max) + 1, Level::default);
         levels
     }
 
@@ -313,15 +322,14 @@ impl Strata {
         }
     }
 
-    /// Reads the links of a record after its head was read. `levels` are the level of the record and the levels below.
+    /// Reads the links of a record after its head was read. `rest` is a buffer. Returns where presence begins.
     fn links(
         &self,
         mut head: Head<'_>,
         depth: usize,
-        levels: &mut [Level],
+        (rest, below): (&mut Vec<u64>, &mut (impl Below + ?Sized)),
         links: &mut Vec<u64>,
     ) -> Result<u64, Damage> {
-        let Some((level, below)) = levels.split_first_mut() else { return Err(Damage::Ends { part: PART }) };
         match self.reference(&mut head, depth)? {
             None => {
                 links::read_rest(
@@ -335,20 +343,12 @@ impl Strata {
                 )?;
             }
             Some((reference, all)) => {
-                self.links_of(reference, depth + 1, below, links)?;
+                below.links(self, reference, depth + 1, links)?;
                 if !all {
                     links::read_copies(&self.tables, &mut head.bits, links);
                 }
-                links::read_rest(
-                    &self.tables,
-                    &mut head.bits,
-                    head.end,
-                    head.node_number,
-                    true,
-                    self.links_max,
-                    &mut level.rest,
-                )?;
-                links::merge(links, &level.rest);
+                links::read_rest(&self.tables, &mut head.bits, head.end, head.node_number, true, self.links_max, rest)?;
+                links::merge(links, rest);
             }
         }
         Ok(head.bits.position())
@@ -363,17 +363,9 @@ impl Strata {
         links: &mut Vec<u64>,
     ) -> Result<(), Damage> {
         links.clear();
-        if self.times.is_none() {
-            return self.links(self.begin(record)?, depth, levels, links).map(|_| ());
-        }
-        let Some(level) = levels.first_mut() else { return Err(Damage::Ends { part: PART }) };
-        let (mut list, mut events) = (std::mem::take(&mut level.list), std::mem::take(&mut level.events));
-        let done =
-            self.head(record, &mut list, &mut events).and_then(|(head, _)| self.links(head, depth, levels, links));
-        if let Some(level) = levels.first_mut() {
-            (level.list, level.events) = (list, events);
-        }
-        done.map(|_| ())
+        let Some((level, below)) = levels.split_first_mut() else { return Err(Damage::Ends { part: PART }) };
+        let (head, _) = self.head(record, &mut level.list, &mut level.events)?;
+        self.links(head, depth, (&mut level.rest, below), links).map(|_| ())
     }
 }
 
@@ -384,7 +376,6 @@ impl Strata {
     /// Damaged bytes.
     fn scan_lists(&self, visit: &mut dyn FnMut(usize, &[u64])) -> Result<(), Damage> {
         let mut ring = Ring::default();
-        ring.begin(self);
         for node in 0..self.nodes {
             match self.find_record(node)? {
                 Some(record) => visit(node, ring.list(self, record)?),

@@ -14,6 +14,8 @@
 //! above the cell, n numbers between  block b + pages / 16, rounded up, + n / 16
 //! ```
 
+use std::ops::Range;
+
 use webstrata_layers::InLinks;
 
 use crate::error::{Damage, Error};
@@ -149,6 +151,21 @@ impl Thin {
         }
         scratch.links = found;
         read
+    }
+
+    /// Like [`Self::candidates`], of all these nodes, at least once each, in no order.
+    ///
+    /// # Errors
+    /// See [`Self::candidates`].
+    pub(crate) fn candidates_of(
+        &self,
+        nodes: Range<Node>,
+        scratch: &mut StoreScratch,
+        visit: &mut dyn FnMut(Number),
+    ) -> Result<(), Damage> {
+        let mut pages = Nodes::new(self.blocks.numbering.ranks.as_deref().unwrap_or_default());
+        let mut visit = |block: u64| self.blocks.each(block, &mut pages, visit);
+        scratch.near.each_link(&self.strata, nodes.start.0..nodes.end.0, &mut visit)
     }
 
     /// Whether a node has the blocks of this record.

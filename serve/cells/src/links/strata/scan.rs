@@ -1,85 +1,237 @@
 //! Lists in order, all or some that are near one another: each record is decoded once.
 //!
 //! References are at most [`WINDOW_MAX`] records away. A list that is needed again is therefore among the lists of some
-//! hundred records around the current one, which a ring keeps. Memory: the lists of the ring.
+//! hundred records around the current one, which a ring keeps. Memory: [`BYTES_MAX`], and the records of one chain.
+
+use std::ops::Range;
+
+use webstrata_layers::Captures;
 
 use crate::error::Damage;
 use crate::links::scratch::bytes_of;
 
-use super::{Level, RecordAt, Strata, WINDOW_MAX, links};
+use super::timed::Phases;
+use super::times::List;
+use super::{Level, RecordAt, Strata, WINDOW_MAX};
 
-/// The lists of records around the current one, indexed by record modulo the number of lists.
+/// The approximate number of bytes that a ring keeps.
+const BYTES_MAX: usize = 1 << 20;
+
+/// The records that a record refers to.
+pub(super) trait Below {
+    /// Replaces the contents of `links` by the links of a reference.
+    fn links(&mut self, strata: &Strata, reference: RecordAt, depth: usize, links: &mut Vec<u64>)
+    -> Result<(), Damage>;
+
+    /// Replaces the contents of the two lists by the links of a reference and their masks of phases. Returns `false`,
+    /// and no masks, if there are too many phases.
+    fn masks(
+        &mut self,
+        strata: &Strata,
+        reference: RecordAt,
+        depth: usize,
+        lists: (&mut Vec<u64>, &mut Vec<u64>),
+    ) -> Result<bool, Damage>;
+
+    /// The starts of the phases of the reference whose masks were asked for last.
+    fn starts(&self) -> &[i64];
+}
+
+/// Decodes references where they are needed, and keeps none.
+impl Below for [Level] {
+    fn links(
+        &mut self,
+        strata: &Strata,
+        reference: RecordAt,
+        depth: usize,
+        links: &mut Vec<u64>,
+    ) -> Result<(), Damage> {
+        strata.links_of(reference, depth, self, links)
+    }
+
+    fn masks(
+        &mut self,
+        strata: &Strata,
+        reference: RecordAt,
+        depth: usize,
+        (links, masks): (&mut Vec<u64>, &mut Vec<u64>),
+    ) -> Result<bool, Damage> {
+        strata.masks(reference, depth, self, links, masks)
+    }
+
+    fn starts(&self) -> &[i64] {
+        self.first().map_or(&[], |level| &level.phases.starts)
+    }
+}
+
+/// What is kept of a record.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+enum Kept {
+    #[default]
+    Links,
+    /// Also captures and masks of phases.
+    All,
+}
+
+/// A decoded record.
+#[derive(Default)]
+pub(super) struct Decoded {
+    /// The strata and the index of the record; strata 0 if nothing is decoded.
+    of: (u64, usize),
+    kept: Kept,
+    pub(super) links: Vec<u64>,
+    /// The captures, the indexes of events among known captures, and the phases; if masks are kept.
+    times: List,
+    pub(super) events: Vec<u32>,
+    phases: Phases,
+    /// The masks of phases of the links; without meaning if there are too many phases.
+    pub(super) masks: Vec<u64>,
+    pub(super) has_masks: bool,
+}
+
+impl Decoded {
+    /// The captures of the record.
+    pub(super) fn captures(&self) -> Captures<'_> {
+        Captures { times: &self.times.0, blank: &self.times.1, statuses: &[] }
+    }
+
+    fn bytes(&self) -> usize {
+        let Self { links, times: (times, blank), events, phases, masks, .. } = self;
+        bytes_of(links) + bytes_of(times) + bytes_of(blank) + bytes_of(events) + phases.bytes() + bytes_of(masks)
+    }
+}
+
+/// The records around the current one, indexed by record modulo their number.
 #[derive(Default)]
 pub(crate) struct Ring {
-    /// The record, and its links.
-    lists: Vec<(usize, Vec<u64>)>,
-    level: Level,
-    /// The place of the strata with these records in memory; 0 if there are none.
-    owner: usize,
+    records: Vec<Decoded>,
+    /// The bytes of all records.
+    bytes: usize,
+    /// The place of the reference whose masks were asked for last.
+    last: usize,
+    /// Buffers for what is not kept.
+    list: List,
+    rest: Vec<u64>,
 }
 
 impl Ring {
-    /// Forgets all lists. The ring may go on with other strata.
-    pub(crate) fn forget(&mut self) {
-        self.owner = 0;
-    }
-
-    /// Makes this the ring of these strata. While other strata with lists here may have gone, the caller must have
-    /// called [`Ring::forget`].
-    pub(super) fn begin(&mut self, strata: &Strata) {
-        let owner = std::ptr::from_ref(strata).addr();
-        if self.owner == owner {
-            return;
-        }
-        self.owner = owner;
-        // No two records of a chain share a slot.
-        let slots = (WINDOW_MAX * (usize::from(strata.depth_max) + 2)).next_power_of_two();
-        self.lists.resize_with(slots, Default::default);
-        self.lists.iter_mut().for_each(|(record, _)| *record = usize::MAX);
-    }
-
-    /// The approximate bytes of memory that the lists take.
+    /// The approximate bytes of memory that the records take.
     pub(crate) fn bytes(&self) -> usize {
-        self.lists.iter().map(|(_, links)| bytes_of(links)).sum()
+        self.bytes
     }
 
     /// The links of a record. Decodes the record, and the records that it refers to, unless the ring has them.
     pub(super) fn list(&mut self, strata: &Strata, record: RecordAt) -> Result<&[u64], Damage> {
-        self.decode(strata, record, 0)?;
-        Ok(&self.lists[record.index % self.lists.len()].1)
+        let at = self.prepare(strata).decode(strata, (record, Kept::Links), 0)?;
+        Ok(&self.records[at].links)
     }
 
-    fn decode(&mut self, strata: &Strata, record: RecordAt, depth: usize) -> Result<(), Damage> {
-        let slots = self.lists.len();
-        let slot = record.index % slots;
-        if self.lists[slot].0 == record.index {
-            return Ok(());
-        }
-        let Level { list, events, .. } = &mut self.level;
-        let (mut head, _) = strata.head(record, list, events)?;
-        // After damage, no list may be taken for that of a record.
-        let mut links = std::mem::replace(&mut self.lists[slot], (usize::MAX, Vec::new())).1;
-        links.clear();
-        let reference = strata.reference(&mut head, depth)?;
-        if let Some((reference, all)) = reference {
-            self.decode(strata, reference, depth + 1)?;
-            links.extend_from_slice(&self.lists[reference.index % slots].1);
-            if !all {
-                links::read_copies(&strata.tables, &mut head.bits, &mut links);
+    /// Calls `visit` with each link of these nodes, at least once. Links that the list before has are left out.
+    pub(crate) fn each_link(
+        &mut self,
+        strata: &Strata,
+        nodes: Range<usize>,
+        visit: &mut dyn FnMut(u64),
+    ) -> Result<(), Damage> {
+        let mut before: Vec<u64> = Vec::new();
+        for node in nodes {
+            let Some(record) = strata.find_record(node)? else { continue };
+            let links = self.list(strata, record)?;
+            let mut known = before.iter().copied().peekable();
+            for &link in links {
+                while known.next_if(|&known| known < link).is_some() {}
+                if known.peek() != Some(&link) {
+                    visit(link);
+                }
             }
+            before.clear();
+            before.extend_from_slice(links);
         }
-        let (rest, bits) = (&mut self.level.rest, &mut head.bits);
-        links::read_rest(
-            &strata.tables,
-            bits,
-            head.end,
-            head.node_number,
-            reference.is_some(),
-            strata.links_max,
-            rest,
-        )?;
-        links::merge(&mut links, rest);
-        self.lists[slot] = (record.index, links);
         Ok(())
+    }
+
+    /// A record with masks. Decodes the record, and the records that it refers to, unless the ring has them.
+    pub(super) fn record(&mut self, strata: &Strata, record: RecordAt) -> Result<&Decoded, Damage> {
+        let at = self.prepare(strata).decode(strata, (record, Kept::All), 0)?;
+        Ok(&self.records[at])
+    }
+
+    /// Makes room for the records of a chain, and keeps the memory small.
+    fn prepare(&mut self, strata: &Strata) -> &mut Self {
+        if self.bytes > BYTES_MAX {
+            (self.records, self.bytes) = (Vec::new(), 0);
+        }
+        // No two records of a chain share a place.
+        let places = (WINDOW_MAX * (usize::from(strata.depth_max) + 2)).next_power_of_two();
+        if self.records.len() < places {
+            self.records.resize_with(places, Decoded::default);
+        }
+        self
+    }
+
+    /// Returns the place of a record.
+    fn decode(&mut self, strata: &Strata, (record, kept): (RecordAt, Kept), depth: usize) -> Result<usize, Damage> {
+        let (at, of) = (record.index % self.records.len(), (strata.opened, record.index));
+        if self.records[at].of == of && self.records[at].kept >= kept {
+            return Ok(at);
+        }
+        // After damage, nothing may be taken for the record.
+        let mut decoded = std::mem::take(&mut self.records[at]);
+        self.bytes -= decoded.bytes();
+        let (head, captures) = strata.head(record, &mut self.list, &mut decoded.events)?;
+        if kept == Kept::All {
+            decoded.phases.set(captures, &decoded.events);
+            let (times, blank) = &mut decoded.times;
+            times.clear();
+            times.extend_from_slice(captures.times);
+            blank.clear();
+            blank.extend_from_slice(captures.blank);
+            let Decoded { phases, links, masks, .. } = &mut decoded;
+            decoded.has_masks = strata.masks_after(head, depth, (phases, self), links, masks)?;
+        } else {
+            let mut rest = std::mem::take(&mut self.rest);
+            strata.links(head, depth, (&mut rest, self), &mut decoded.links)?;
+            self.rest = rest;
+        }
+        (decoded.of, decoded.kept) = (of, kept);
+        self.bytes += decoded.bytes();
+        self.records[at] = decoded;
+        Ok(at)
+    }
+}
+
+/// Keeps references, since they are needed again.
+impl Below for Ring {
+    fn links(
+        &mut self,
+        strata: &Strata,
+        reference: RecordAt,
+        depth: usize,
+        links: &mut Vec<u64>,
+    ) -> Result<(), Damage> {
+        let at = self.decode(strata, (reference, Kept::Links), depth)?;
+        links.clear();
+        links.extend_from_slice(&self.records[at].links);
+        Ok(())
+    }
+
+    fn masks(
+        &mut self,
+        strata: &Strata,
+        reference: RecordAt,
+        depth: usize,
+        (links, masks): (&mut Vec<u64>, &mut Vec<u64>),
+    ) -> Result<bool, Damage> {
+        self.last = self.decode(strata, (reference, Kept::All), depth)?;
+        let decoded = &self.records[self.last];
+        links.clear();
+        links.extend_from_slice(&decoded.links);
+        masks.clear();
+        masks.extend_from_slice(&decoded.masks);
+        Ok(decoded.has_masks)
+    }
+
+    fn starts(&self) -> &[i64] {
+        &self.records[self.last].phases.starts
     }
 }

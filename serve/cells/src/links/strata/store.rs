@@ -27,57 +27,39 @@ impl Strata {
         let (_, captures) = self.head(record, &mut level.list, &mut level.events)?;
         Ok(Some(read(captures)))
     }
+}
 
-    /// Appends the lifespans of each link in the ranges, from runs of phases. Appends the captures to `all_captures` if
-    /// it is given. Returns `false`, and no lifespans, if there are too many phases for masks.
-    fn lifespans_by_masks(
-        &self,
-        node: Node,
-        ranges: &[Range<Number>],
-        scratch: &mut StoreScratch,
-        lifespans: &mut Vec<Lifespan<Number>>,
-        all_captures: Option<&mut Vec<CaptureTime>>,
-    ) -> Result<bool, Damage> {
-        let Some(record) = self.find_record(node.0)? else { return Ok(true) };
-        let StrataBuffers { levels, masks, links, known } = &mut scratch.strata;
-        let Some((level, below)) = self.enough(levels).split_first_mut() else { return Ok(false) };
-        let (head, captures) = self.head(record, &mut level.list, &mut level.events)?;
-        if let Some(all) = all_captures {
-            all.extend(captures.iter());
+/// Appends the lifespans of links, each with its mask, from runs of phases. `known` is a buffer.
+fn lifespans_of_masks<'a>(
+    captures: Captures<'_>,
+    events: &[u32],
+    links: impl Iterator<Item = (&'a u64, &'a u64)>,
+    known: &mut Vec<i64>,
+    lifespans: &mut Vec<Lifespan<Number>>,
+) -> Result<(), Damage> {
+    known.clear();
+    let mut blank = captures.blank.iter().peekable();
+    let each = (0..).zip(captures.times);
+    known.extend(each.filter(|(at, _)| blank.next_if_eq(&at).is_none()).map(|(_, &time)| time));
+    // The known capture with which a phase begins; after the last phase, the number of known captures.
+    let begin = |phase: usize| match phase.checked_sub(1) {
+        None => Some(0),
+        Some(at) if at == events.len() => Some(known.len()),
+        Some(at) => events.get(at).map(|&event| event as usize),
+    };
+    let time = |at: Option<usize>| at.and_then(|at| known.get(at).copied());
+    for (&link, &mask) in links {
+        let mut rest = mask & presence::full(events.len() + 1);
+        while rest != 0 {
+            let from = rest.trailing_zeros();
+            let to = from + (rest >> from).trailing_ones();
+            let last = begin(to as usize).and_then(|end| end.checked_sub(1));
+            let ends = time(begin(from as usize)).zip(time(last)).ok_or(Damage::Ends { part: PART })?;
+            lifespans.push(Lifespan { link: Number(link), first: ends.0, last: ends.1 });
+            rest &= u64::MAX.checked_shl(to).unwrap_or(0);
         }
-        level.phases.set(captures, &level.events);
-        if !self.masks_after(head, 0, (&mut level.phases, below), links, masks)? {
-            return Ok(false);
-        }
-        known.clear();
-        let mut blank = captures.blank.iter().peekable();
-        let each = (0..).zip(captures.times);
-        known.extend(each.filter(|(at, _)| blank.next_if_eq(&at).is_none()).map(|(_, &time)| time));
-        // The known capture with which a phase begins; after the last phase, the number of known captures.
-        let begin = |phase: usize| match phase.checked_sub(1) {
-            None => Some(0),
-            Some(at) if at == level.events.len() => Some(known.len()),
-            Some(at) => level.events.get(at).map(|&event| event as usize),
-        };
-        let time = |at: Option<usize>| at.and_then(|at| known.get(at).copied());
-        let within = |range: &Range<Number>| {
-            let first = links.partition_point(|&link| Number(link) < range.start);
-            first..first + links[first..].partition_point(|&link| Number(link) < range.end)
-        };
-        let wanted = ranges.iter().map(within);
-        for (&link, &mask) in wanted.flat_map(|places| links[places.clone()].iter().zip(&masks[places])) {
-            let mut rest = mask & presence::full(level.events.len() + 1);
-            while rest != 0 {
-                let from = rest.trailing_zeros();
-                let to = from + (rest >> from).trailing_ones();
-                let last = begin(to as usize).and_then(|end| end.checked_sub(1));
-                let ends = time(begin(from as usize)).zip(time(last)).ok_or(Damage::Ends { part: PART })?;
-                lifespans.push(Lifespan { link: Number(link), first: ends.0, last: ends.1 });
-                rest &= u64::MAX.checked_shl(to).unwrap_or(0);
-            }
-        }
-        Ok(true)
     }
+    Ok(())
 }
 
 impl LinkCodec for Strata {
@@ -117,7 +99,6 @@ impl ForwardStore for Strata {
 
     fn ever_links(&self, node: Node, link: Number, scratch: &mut StoreScratch) -> Result<bool, Damage> {
         let Some(record) = self.find_record(node.0)? else { return Ok(false) };
-        scratch.near.begin(self);
         Ok(scratch.near.list(self, record)?.binary_search(&link.0).is_ok())
     }
 
@@ -144,10 +125,15 @@ impl ForwardStore for Strata {
         lifespans: &mut Vec<Lifespan<Number>>,
     ) -> Result<(), Damage> {
         lifespans.clear();
-        let all = Number(0)..Number(u64::MAX);
-        if !self.lifespans_by_masks(node, std::slice::from_ref(&all), scratch, lifespans, None)?
-            && let Some(page) = ForwardStore::page(self, node)?
-        {
+        let Some(record) = self.find_record(node.0)? else { return Ok(()) };
+        let StrataBuffers { levels, masks, links, known } = &mut scratch.strata;
+        let Some((level, below)) = self.enough(levels).split_first_mut() else { return Ok(()) };
+        let (head, captures) = self.head(record, &mut level.list, &mut level.events)?;
+        level.phases.set(captures, &level.events);
+        if self.masks_after(head, 0, (&mut level.phases, below), links, masks)? {
+            return lifespans_of_masks(captures, &level.events, links.iter().zip(&*masks), known, lifespans);
+        }
+        if let Some(page) = ForwardStore::page(self, node)? {
             lifespans_of(page.captures(), &page.links, page.changes.iter().copied(), lifespans);
         }
         Ok(())
@@ -162,9 +148,20 @@ impl ForwardStore for Strata {
     ) -> Result<(), Damage> {
         lifespans.clear();
         captures.clear();
-        if !self.lifespans_by_masks(node, ranges, scratch, lifespans, Some(captures))?
-            && let Some(page) = ForwardStore::page(self, node)?
-        {
+        let Some(record) = self.find_record(node.0)? else { return Ok(()) };
+        let StoreScratch { near, strata, .. } = scratch;
+        let found = near.record(self, record)?;
+        captures.extend(found.captures().iter());
+        if found.has_masks {
+            let within = |range: &Range<Number>| {
+                let first = found.links.partition_point(|&link| Number(link) < range.start);
+                first..first + found.links[first..].partition_point(|&link| Number(link) < range.end)
+            };
+            let places = ranges.iter().map(within);
+            let links = places.flat_map(|places| found.links[places.clone()].iter().zip(&found.masks[places]));
+            return lifespans_of_masks(found.captures(), &found.events, links, &mut strata.known, lifespans);
+        }
+        if let Some(page) = ForwardStore::page(self, node)? {
             lifespans_of(page.captures(), &page.links, page.changes.iter().copied(), lifespans);
             lifespans.retain(|lifespan| ranges.iter().any(|range| range.contains(&lifespan.link)));
         }
@@ -196,6 +193,15 @@ impl BackwardStore for Backward {
         let read = self.each_source(node, scratch, &mut ranks, visit);
         scratch.links = ranks;
         read
+    }
+
+    fn each_source_of(
+        &self,
+        nodes: Range<Node>,
+        scratch: &mut StoreScratch,
+        visit: &mut dyn FnMut(Number),
+    ) -> Result<(), Damage> {
+        Backward::each_source_of(self, nodes, scratch, visit)
     }
 
     fn record(&self, node: Node) -> Result<Option<InLinks<Number>>, Damage> {

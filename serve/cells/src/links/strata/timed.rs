@@ -10,7 +10,7 @@ use crate::coding::bits::BitReader;
 use crate::error::Damage;
 
 use super::presence::{self, PHASES_MAX, PhaseMap};
-use super::{Head, Level, PART, RecordAt, Strata, StrataBuffers, links};
+use super::{Below, Head, Level, PART, RecordAt, Strata, StrataBuffers, links};
 use crate::links::scratch::bytes_of;
 use crate::links::strata::record::Shape;
 
@@ -42,7 +42,7 @@ impl Span {
 #[derive(Default)]
 pub(super) struct Phases {
     /// The times at which phases begin.
-    starts: Vec<i64>,
+    pub(super) starts: Vec<i64>,
     rest: Vec<u64>,
     rest_masks: Vec<u64>,
     phase_map: PhaseMap,
@@ -105,7 +105,7 @@ impl Strata {
         let Some(span) = Span::of(captures, &level.events, window) else { return Ok(()) };
         let covers_all = span.first == 0 && span.last == level.events.len();
         if head.shape == STILL || covers_all {
-            return self.links(head, 0, below, links).map(|_| ());
+            return self.links(head, 0, (&mut level.rest, below), links).map(|_| ());
         }
         if head.shape == ROWS {
             level.phases.set(captures, &level.events);
@@ -119,7 +119,7 @@ impl Strata {
             links.truncate(kept);
             return Ok(());
         }
-        let after = self.links(head, 0, below, links)?;
+        let after = self.links(head, 0, (&mut level.rest, below), links)?;
         let mut bits = BitReader::new(self.records(), after);
         let words = links.len().div_ceil(64);
         // Three sets of flags: the links of phase 0, the links that changed an odd number of times up to the window,
@@ -152,7 +152,7 @@ impl Strata {
 
     /// Reads links and their masks of phases. Returns `false`, and no masks, if there are too many phases. Leaves the
     /// starts of the phases in the first level.
-    fn masks(
+    pub(super) fn masks(
         &self,
         record: RecordAt,
         depth: usize,
@@ -171,19 +171,19 @@ impl Strata {
         &self,
         mut head: Head<'_>,
         depth: usize,
-        (record_phases, below): (&mut Phases, &mut [Level]),
+        (record_phases, below): (&mut Phases, &mut (impl Below + ?Sized)),
         links: &mut Vec<u64>,
         masks: &mut Vec<u64>,
     ) -> Result<bool, Damage> {
         let phases = record_phases.starts.len().max(1);
         masks.clear();
         if head.shape == STILL {
-            self.links(head, depth, below, links)?;
+            self.links(head, depth, (&mut record_phases.rest, below), links)?;
             masks.resize(links.len(), 1);
             return Ok(true);
         }
         if head.shape != ROWS {
-            let after = self.links(head, depth, below, links)?;
+            let after = self.links(head, depth, (&mut record_phases.rest, below), links)?;
             if phases > PHASES_MAX {
                 return Ok(false);
             }
@@ -210,14 +210,13 @@ impl Strata {
             presence::read_rows(&self.tables, &mut head.bits, &mut [], false, masks, links.len(), phases);
             return Ok(true);
         };
-        let predicted = self.masks(reference, depth + 1, below, links, masks)?;
+        let predicted = below.masks(self, reference, depth + 1, (links, masks))?;
         if !all {
             links::read_copies_with(&self.tables, &mut head.bits, links, masks);
         }
         masks.resize(links.len(), 0);
         if predicted {
-            let starts = below.first().map_or(&[][..], |level| &level.phases.starts);
-            record_phases.phase_map.set(starts, &record_phases.starts);
+            record_phases.phase_map.set(below.starts(), &record_phases.starts);
             record_phases.phase_map.translate_all(masks);
         }
         links::read_rest(
@@ -280,7 +279,7 @@ impl Strata {
                 }
             }
         } else {
-            let after = self.links(head, 0, levels, &mut links)?;
+            let after = self.links(head, 0, (&mut level.rest, levels), &mut links)?;
             let mut bits = BitReader::new(self.records(), after);
             let mut absent = vec![true; links.len()];
             let link_changes = &mut changes;
