@@ -7,61 +7,71 @@
 //!
 //! # How it works
 //!
-//! Keys are cut into blocks of k. A key is stored as the number of bytes that it shares with the key before, and the
-//! rest as codes of tokens: up to about 16,000 short texts that are trained on the cell. The *separator* of a block is
-//! the shortest prefix of the block's first key that is greater than the key before. The first key is stored without
-//! its separator. Sixteen separators make a *node*, front-coded with plain bytes. A search bisects the nodes by their
-//! first separators, then walks through one node and one block. Decoding a key reads only the entries of node and block
-//! that the key needs.
+//! Keys are cut into blocks of k, and eight blocks make a *node*. A key is stored as an *entry*: the number of bytes
+//! that it shares with the key before, and the rest as codes of tokens. Tokens are up to about 24,000 short texts that
+//! are trained on the cell. Some of them include the end of a key, so that no length of the rest is stored. Both codes
+//! are Huffman codes, and the shared length is stored as its change from the entry before.
+//!
+//! The first keys of a node's blocks are entries, too, apart from the blocks: such a key shares bytes with the first
+//! key of the block before. The *separator* of a node is the shortest prefix of the node's first key that is greater
+//! than the key before. The first key is stored without its separator. Separators are plain bytes.
+//!
+//! A search bisects the separators, then walks through the first keys of one node, then through one block.
 //!
 //! # Bytes
 //!
-//! Integers are little-endian. `blocks = ceil(count / k)`, `nodes = ceil(blocks / 16)`.
+//! Integers are little-endian. `blocks = ceil(count / k)`, `nodes = ceil(blocks / 8)`.
 //!
 //! ```text
-//! header      u8   version, 1
+//! header      u8   version, 2
 //!             u8   k, 4 to 64
-//!             u16  0
+//!             u8   s, width in bits of offsets of separators, 1 to 32
+//!             u8   n, width in bits of offsets of nodes, 1 to 32
 //!             u32  longest key in bytes
 //!             u64  count
 //!             u32  bytes of the dictionary
+//!             u32  bytes of all separators
 //!             u32  bytes of all nodes
-//!             u32  bytes of all blocks
-//! dictionary  tokens and classes of codes          see url_store/tokens.rs
-//! offsets     u32 for each node                    where it begins in the nodes
-//! nodes       first separator                      LEB128 length, bytes
-//!             place of its first block             LEB128, in the blocks
-//!             u8   u, width in bits of the lengths of blocks; 15 means 32
-//!             columns of the separators, in bytes  see url_store/columns.rs; the rest of the first is 0: it is above
-//!             lengths of its blocks in bytes       u bits each, lowest first, filled up to a byte with zeros
-//!             rests of the other separators        plain bytes
-//! blocks      columns of the keys, in nibbles      the first key's rest is the key less its separator
-//!             codes of the rests                   nibbles, low half first; filled up to a byte with zero
+//! dictionary  tokens and lengths of their codes    see url_store/tokens.rs and url_store/codes.rs
+//!             code of shared lengths               see url_store/shared.rs; filled up to a byte with zeros
+//! offsets     s bits for each node, and s more     where its separator begins in the separators; their end
+//!             n bits for each node, and n more     where it begins in the nodes; their end; lowest first, filled up
+//!                                                  to a byte with zeros
+//! separators  plain bytes
+//! nodes       u8   u, width in bits of the lengths, at most 32
+//!             lengths of the parts in bytes        u bits each, lowest first, filled up to a byte with zeros
+//!             part 0: the first keys               entries; the first has no shared length, but counts as sharing
+//!                                                  its separator
+//!             part 1 to 8: the blocks              entries, without the block's first key, which is in part 0
+//! entry       shared length                        code of the change from the entry before; for the first entry
+//!                                                  of a block, from the entry of the block's first key
+//!             rest                                 codes of tokens, up to one that includes the end
 //! ```
 //!
-//! Example: the keys `com,a,)/` and `com,a,)/b`, each ended by the byte 1, in blocks of 4. Their nine bytes are the
-//! tokens, in order: 1 `)` `,` `/` `a` `b` `c` `m` `o`, all with codes of two nibbles. After the header and 50 bytes of
-//! dictionary:
+//! Entries follow each other without a gap, lowest bit first. The last byte of a part is filled up with zeros.
+//!
+//! Example: the keys `com,a,)/` and `com,a,)/b`, each ended by the byte 1, in blocks of 4. The tokens are their nine
+//! bytes and the end. In the order of their numbers, 1 `)` `,` `/` `a` and the end have codes of three bits, 000 to 101
+//! with the first bit to the left, and `b` `c` `m` `o` have codes of four bits, 1100 to 1111. After the header and 71
+//! bytes of dictionary:
 //!
 //! ```text
-//! 0 0 0 0                  the one node begins at 0
-//! 0                        its first separator is empty
-//! 0                        its first block begins at 0
-//! 4                        lengths of blocks have 4 bits
-//! 0 0 0                    columns without entries
-//! 15                       the block has 15 bytes
-//! 0x30                     its columns have 0 and 3 bits
-//! 8 18                     8 bytes are shared at least; the first key has 18 nibbles
-//! 4                        the second key's rest has 4 nibbles
-//! 6 8 7 2 4 2 1 3 0        com,a,)/ and 1
-//! 5 0                      b and 1
+//! 64 2                     the one separator begins and ends at 0, in one bit each; the one node begins at 0 and ends
+//!                          at 9, in four bits each: 9 * 2^6 = 64 + 2 * 256
+//! 3                        lengths of parts have 3 bits
+//! 21                       the first keys have 5 bytes, the block has 2: 5 + 2 * 8
+//! 251 167 136 70 1         com,a,)/, 1 and the end: 1101 1111 1110 010 100 010 001 011 000 101
+//! 6 5                      the second key shares 8 bytes more than the first: 0, as no other change occurs;
+//!                          b, 1 and the end: 1100 000 101
 //! ```
 //!
 //! # Cost
 //!
 //! Encoding takes two passes through the keys, and 5 passes over a sample in memory ([`Options::sample`]); memory is
 //! about ten times the sample, plus the image. Opening expands the dictionary, in under a millisecond for 16,000
-//! tokens. Answers need no memory besides the caller's buffer. Figures are in docs/benchmarks.md.
+//! tokens. An answer decodes about half of the first keys of a node and half of a block, and needs no memory besides
+//! the caller's buffer. Of a mapped image, the offsets and separators are kept in memory: half a byte a URL. Figures
+//! are in docs/benchmarks.md.
 //!
 //! Damaged bytes give [`Damage`] or a wrong answer. No key is longer than the header says.
 //!
@@ -69,59 +79,70 @@
 //! the blocks.
 
 mod answer;
-mod columns;
+mod codes;
 mod encode;
+mod entries;
 mod parser;
 mod query;
+mod shared;
 #[cfg(test)]
 mod tests;
 mod text;
 mod tokens;
 mod train;
+mod words;
 
 use bytes::Bytes;
 use std::ops::Range;
 
+use crate::coding::bits::BitReader;
 use crate::error::Damage;
 use crate::mapped::guard::Section;
 pub use encode::{Options, encode};
 use query::Query;
+use shared::Reader;
 use tokens::Tokens;
 
 /// The number of blocks of a node.
-const NODE_BLOCKS: usize = 16;
+const NODE_BLOCKS: usize = 8;
+/// The largest number of keys in a block.
+const BLOCK_MAX: usize = 64;
 /// The size of the header in bytes.
 const HEADER: usize = 28;
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 /// The largest length of a key in bytes.
 const KEY_BYTES_MAX: usize = 1 << 24;
 
 /// The URLs of a cell, compressed, ready to answer.
 #[derive(Clone, Debug)]
 pub struct UrlStore {
-    /// Everything before the nodes.
+    /// The offsets and the separators.
     index: Bytes,
-    /// The whole image. Reads check nodes and blocks.
+    /// The whole image. Reads check nodes.
     image: Section,
     tokens: Tokens,
+    shared: Reader,
     count: u64,
     /// The number of keys in a block, 4 to 64.
     block: usize,
     blocks: usize,
+    nodes: usize,
     /// The length of the longest key in bytes.
     longest: usize,
-    /// The offsets of the parts in the image, each inside it.
-    offsets: usize,
-    nodes: usize,
+    /// The offsets of separators and of nodes: the start of each column in bits, and its width.
+    offsets: [(usize, u32); 2],
+    /// The offset of the separators in the index.
+    separators: usize,
+    /// The offset of the nodes in the image.
     data: usize,
 }
 
 /// The sizes of the parts of a URL store in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UrlSizes {
-    /// The blocks.
+    /// The nodes: all keys, but for the separators.
     pub data: u64,
-    /// The separators, and the data that leads to blocks.
+    /// The separators, and the offsets that lead to nodes.
     pub index: u64,
     /// The dictionary in the image, and the header.
     pub dictionary: u64,
@@ -133,7 +154,7 @@ impl UrlStore {
     /// Opens an image that [`encode`] made.
     ///
     /// # Errors
-    /// Bytes that do not have the form of an image. The inside of blocks and nodes is checked only by answers.
+    /// Bytes that do not have the form of an image. The inside of nodes is checked only by answers.
     pub fn open(image: Bytes) -> Result<Self, Damage> {
         Self::open_section(&image.into())
     }
@@ -143,37 +164,46 @@ impl UrlStore {
         let image = section.bytes();
         const PART: &str = "header of the URL store";
         let header: &[u8; HEADER] = image.first_chunk().ok_or(Damage::Ends { part: PART })?;
-        let u32_at = |at: usize| columns::word(header, at) & 0xffff_ffff;
+        let u32_at = |at: usize| words::word(header, at) & 0xffff_ffff;
         let check = |value: u64, range: Range<u64>| match range.contains(&value) {
             true => Ok(value),
             false => Err(Damage::Outside { part: PART, value, bound: range.end }),
         };
         check(u64::from(header[0]), u64::from(VERSION)..u64::from(VERSION) + 1)?;
-        let block = check(u64::from(header[1]), 4..columns::BLOCK_MAX as u64 + 1)?;
+        let block = check(u64::from(header[1]), 4..BLOCK_MAX as u64 + 1)?;
         let longest = check(u32_at(4), 0..KEY_BYTES_MAX as u64 + 1)?;
-        let count = columns::word(header, 8);
+        let count = words::word(header, 8);
         let blocks = count.div_ceil(block);
         let nodes = blocks.div_ceil(NODE_BLOCKS as u64);
-        // The image is as long as its parts. No part is therefore outside, and there are not more nodes than bytes.
-        let sizes = [HEADER as u64, u32_at(16), nodes.saturating_mul(4), u32_at(20), u32_at(24)];
+        let [s, n] = [header[2], header[3]].map(u32::from);
+        check(u64::from(s), 1..33)?;
+        check(u64::from(n), 1..33)?;
+        // The image is as long as its parts. No part is therefore outside, and there are not more nodes than bits.
+        let offsets = nodes.saturating_add(1).saturating_mul(u64::from(s + n)).div_ceil(8);
+        let sizes = [HEADER as u64, u32_at(16), offsets, u32_at(20), u32_at(24)];
         let size = sizes.iter().fold(0u64, |sum, &size| sum.saturating_add(size));
         check(image.len() as u64, size..size.saturating_add(1))?;
         #[expect(
             clippy::cast_possible_truncation,
-            reason = "none exceeds the length of the image or a bound below 32 bits"
+            reason = "none exceeds 64 times the bits of the image, or a bound below 32 bits"
         )]
-        let ([header, dictionary, offsets, nodes, _], longest) = (sizes.map(|size| size as usize), longest as usize);
-        let [offsets_at, nodes_at] = [header + dictionary, header + dictionary + offsets];
+        let ([header, dictionary, offsets, separators, _], [longest, nodes, blocks]) =
+            (sizes.map(|size| size as usize), [longest, nodes, blocks].map(|value| value as usize));
+        let index = header + dictionary;
+        let data = index + offsets + separators;
+        let mut bits = BitReader::new(&image[header..index], 0);
         Ok(Self {
-            tokens: Tokens::load(&image[header..offsets_at])?,
+            tokens: Tokens::load(&mut bits)?,
+            shared: Reader::load(&mut bits)?,
             count,
             block: usize::from(image[1]),
-            blocks: usize::try_from(blocks).unwrap_or(usize::MAX),
+            blocks,
+            nodes,
             longest,
-            offsets: offsets_at,
-            nodes: nodes_at,
-            data: nodes_at + nodes,
-            index: section.resident(image.slice(..nodes_at)),
+            offsets: [(0, s), ((nodes + 1) * s as usize, n)],
+            separators: offsets,
+            data,
+            index: section.resident(image.slice(index..data)),
             image: section.clone(),
         })
     }
@@ -244,9 +274,9 @@ impl UrlStore {
     pub fn sizes(&self) -> UrlSizes {
         UrlSizes {
             data: (self.image.bytes().len() - self.data) as u64,
-            index: (self.data - self.offsets) as u64,
-            dictionary: self.offsets as u64,
-            expanded: self.tokens.memory() as u64,
+            index: self.index.len() as u64,
+            dictionary: (self.data - self.index.len()) as u64,
+            expanded: (self.tokens.memory() + self.shared.memory()) as u64,
         }
     }
 }

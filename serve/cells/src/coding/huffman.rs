@@ -192,6 +192,11 @@ impl Decoder {
         Ok(Self { table, mask: (1 << bits) - 1 })
     }
 
+    /// The size in memory in bytes.
+    pub fn memory(&self) -> usize {
+        self.table.len() * size_of::<u16>()
+    }
+
     /// Reads the next symbol.
     #[inline]
     pub fn read(&self, bits: &mut BitReader<'_>) -> usize {

@@ -1,80 +1,61 @@
 //! How a URL store answers: the key of a number, and the number of a key.
 //!
-//! Both read one node and one block. For a number, the sum of the lengths leads to the entry. A walk back from there
-//! keeps the entries whose bytes are still needed. These are written oldest first, each after the bytes that it shares.
-//! For a key, see `query.rs`.
+//! Both read one node and one block of it, from the start of each. For a number, each entry is written over the entry
+//! before, after the bytes that it shares. For a key, see `query.rs`.
 //!
-//! Every offset is checked against the image. Every loop is bounded by the entries of a block, the nodes, or the
-//! nibbles of a block. A key is never longer than the header says.
+//! Every offset is checked against the image. Every loop is bounded by the entries of a block, the nodes, or the bits
+//! of a node. A key is never longer than the header says.
 
-use super::columns::{self, BLOCK_MAX, Columns};
+use super::entries::Entries;
 use super::query::{self, CHUNK, Query};
-use super::{NODE_BLOCKS, UrlStore};
+use super::{NODE_BLOCKS, UrlStore, words};
 use crate::error::Damage;
 use std::cmp::Ordering;
-use std::ops::Range;
 
 const NODE: &str = "node of the URL store";
-const BLOCK: &str = "block of the URL store";
 
-/// The separators of up to 16 blocks, and the places of these blocks.
+/// The parts of a node: the first keys of up to [`NODE_BLOCKS`] blocks, then each block.
 struct Node<'a> {
-    /// The bytes from the node on.
+    /// The bytes from the node on, and the number of bytes that are its own.
     bytes: &'a [u8],
-    /// The range of the first separator.
-    first: Range<usize>,
-    columns: Columns<'a>,
-    /// The offset of the first block in the data.
-    base: usize,
-    /// The lengths of blocks: the start of the column in bits, and its width.
+    length: usize,
+    /// The lengths of the parts: the start of the column in bits, and its width.
     lengths: (usize, u32),
-    /// The offset of the second separator's rest.
-    rests: usize,
+    /// The offset of the first part.
+    start: usize,
 }
 
 impl UrlStore {
-    /// The offset of a node in the image.
+    /// The bytes from the separator of a node on, and the length of the separator.
     #[inline]
-    fn node_start(&self, node: usize) -> usize {
-        // The offsets are the last part of the index.
-        if self.offsets + node * 4 >= self.index.len() {
-            return self.data;
-        }
-        self.nodes + (columns::word(&self.index, self.offsets + node * 4) & 0xffff_ffff) as usize
+    fn separator(&self, node: usize) -> (&[u8], usize) {
+        let [start, end] = [0, 1].map(|more| words::field(&self.index, self.offsets[0], node + more));
+        (self.index.get(self.separators + start..).unwrap_or_default(), end.saturating_sub(start))
     }
 
-    /// The bytes from a node on, up to the end of the image. The bytes of the node were checked.
+    /// A node, checked.
     #[inline]
-    fn node_bytes(&self, node: usize) -> Result<&[u8], Damage> {
-        let at = self.node_start(node);
-        if self.image.is_guarded() {
-            self.image.check(at, self.node_start(node + 1))?;
-        }
+    fn node(&self, node: usize) -> Result<Node<'_>, Damage> {
+        let [start, end] = [0, 1].map(|more| self.data + words::field(&self.index, self.offsets[1], node + more));
         let image = self.image.bytes();
-        image.get(at..).ok_or(Damage::Outside { part: NODE, value: at as u64, bound: image.len() as u64 })
-    }
-
-    #[inline]
-    fn node(&self, node: usize, blocks: usize) -> Result<Node<'_>, Damage> {
-        let bytes = self.node_bytes(node)?;
-        let (length, start) = columns::leb128(bytes, 0);
-        let (base, at) = columns::leb128(bytes, start + length);
-        let width = columns::width(u64::from(bytes.get(at).copied().unwrap_or(0)));
-        let columns = Columns::read(bytes.get(at + 1..).unwrap_or_default(), blocks);
-        let rests = columns.end + (blocks * width as usize).div_ceil(8);
-        Ok(Node { bytes, first: start..start + length, columns, base, lengths: (columns.end * 8, width), rests })
-    }
-
-    /// The bytes from block `number` of a node on, up to the end of the image. The bytes of the block were checked.
-    #[inline]
-    fn block_bytes(&self, node: &Node<'_>, number: usize) -> Result<&[u8], Damage> {
-        let before: usize = (0..number).map(|block| columns::field(node.columns.bytes, node.lengths, block)).sum();
-        let at = self.data + node.base + before;
+        let Some(bytes) = image.get(start..).filter(|_| start < end && end <= image.len()) else {
+            return Err(Damage::Outside { part: NODE, value: end as u64, bound: image.len() as u64 });
+        };
         if self.image.is_guarded() {
-            self.image.check(at, at + columns::field(node.columns.bytes, node.lengths, number))?;
+            self.image.check(start, end)?;
         }
-        let image = self.image.bytes();
-        image.get(at..).ok_or(Damage::Outside { part: BLOCK, value: at as u64, bound: image.len() as u64 })
+        let width = u32::from(bytes[0]).min(32);
+        let parts = 1 + self.blocks_of(node);
+        Ok(Node { bytes, length: end - start, lengths: (8, width), start: 1 + (parts * width as usize).div_ceil(8) })
+    }
+
+    /// The entries of part `number` of a node, after an entry that shares `shared` bytes.
+    #[inline]
+    fn entries<'a>(&'a self, node: &Node<'a>, number: usize, shared: usize) -> Entries<'a> {
+        let length = |part| words::field(node.bytes, node.lengths, part);
+        let start = node.start + (0..number).map(length).sum::<usize>();
+        let end = (start + length(number)).min(node.length);
+        Entries::new(&self.tokens, &self.shared, node.bytes, start..end, shared)
     }
 
     /// The number of blocks of a node, and, in `keys_of`, the number of keys of a block. Node and block must exist.
@@ -91,12 +72,6 @@ impl UrlStore {
     /// Writes key number `at` after the first `reserved` bytes of `out`.
     #[inline]
     pub(super) fn write_key(&self, at: u64, out: &mut Vec<u8>, reserved: usize) -> Result<(), Damage> {
-        // Each call clears the buffer for the walk: it is small for usual blocks.
-        if self.block <= 16 { self.write::<16>(at, out, reserved) } else { self.write::<BLOCK_MAX>(at, out, reserved) }
-    }
-
-    /// See [`Self::write_key`]. `N` is at least the number of keys of a block and of blocks of a node.
-    fn write<const N: usize>(&self, at: u64, out: &mut Vec<u8>, reserved: usize) -> Result<(), Damage> {
         if at >= self.count {
             return Err(Damage::Outside { part: "number of a URL", value: at, bound: self.count });
         }
@@ -106,28 +81,14 @@ impl UrlStore {
         )]
         let (block, entry) = ((at / self.block as u64) as usize, (at % self.block as u64) as usize);
         let (node, number) = (block / NODE_BLOCKS, block % NODE_BLOCKS);
-        let node = self.node(node, self.blocks_of(node))?;
-        let bytes = self.block_bytes(&node, number)?;
-        prefetch(bytes);
-
+        let (separator, length) = self.separator(node);
+        let node = self.node(node)?;
+        let mut heads = self.entries(&node, 0, length);
         let mut writer = Writer { store: self, out, reserved, at: 0 };
-        let mut pieces = [Piece::default(); N];
-        writer.plain(node.bytes, node.first.start, node.first.len())?;
-        for piece in needed(&node.columns, number, node.rests, &mut pieces).iter().rev() {
-            writer.back_to(piece.shared)?;
-            writer.plain(node.columns.bytes, piece.start, piece.end - piece.start)?;
-        }
-        let block = Columns::read(bytes, self.keys_of(block));
-        let (start, end) = (block.end * 2, block.end * 2 + block.first);
-        let pieces = needed(&block, entry, end, &mut pieces);
-        // A piece is written up to the start of the next one.
-        let need = |next: Option<&Piece>| next.map_or(usize::MAX, |next| next.shared);
-        writer.tokens(bytes, start, end, need(pieces.last()))?;
-        for (depth, piece) in pieces.iter().enumerate().rev() {
-            writer.back_to(piece.shared)?;
-            let next = depth.checked_sub(1).and_then(|next| pieces.get(next));
-            writer.tokens(bytes, piece.start, piece.end, need(next))?;
-        }
+        writer.plain(separator, length)?;
+        writer.rest(&mut heads)?;
+        writer.entries(&mut heads, number)?;
+        writer.entries(&mut self.entries(&node, 1 + number, heads.shared), entry)?;
         writer.finish()
     }
 
@@ -137,102 +98,41 @@ impl UrlStore {
             return Ok((0, false));
         }
         // The first separator of the store is empty, and so never above the query.
-        let (mut low, mut high) = (0, (self.nodes - self.offsets) / 4);
+        let (mut low, mut high) = (0, self.nodes);
         let (mut same_low, mut same_high) = (0, 0);
         while high - low > 1 {
             let middle = low.midpoint(high);
-            let bytes = self.node_bytes(middle)?;
-            let (length, start) = columns::leb128(bytes, 0);
+            let (separator, length) = self.separator(middle);
             let same = same_low.min(same_high);
-            match query.compare_plain(same, bytes, start + same, start + length) {
+            match query.compare_plain(same, separator, length) {
                 (same, Ordering::Greater) => (high, same_high) = (middle, same),
                 (same, _) => (low, same_low) = (middle, same),
             }
         }
-        let node = self.node(low, self.blocks_of(low))?;
-        let separators = node.columns.bytes;
-        let (number, same, _) =
-            query.walk(&node.columns, self.blocks_of(low), same_low, node.rests, |query, at, start, end| {
-                query.compare_plain(at, separators, start, end)
-            });
-        let separator = match number {
-            0 => node.first.len(),
-            _ => node.columns.shared(number) + node.columns.rest(number),
-        };
-        let bytes = self.block_bytes(&node, number)?;
-        let block = low * NODE_BLOCKS + number;
-        let first = block as u64 * self.block as u64;
-        let keys = self.keys_of(block);
-        let block = Columns::read(bytes, keys);
-        let (start, end) = (block.end * 2, block.end * 2 + block.first);
-        let mut same = same;
-        if same == separator {
-            match query.compare_tokens(same, &self.tokens, bytes, start, end) {
+        let (node, length) = (self.node(low)?, self.separator(low).1);
+        let mut heads = self.entries(&node, 0, length);
+        let mut same = same_low;
+        if same < length {
+            // The query is above the separator, and so above the first key.
+            heads.skip()?;
+        } else {
+            let first = low as u64 * (NODE_BLOCKS * self.block) as u64;
+            match query.compare_tokens(same, &mut heads)? {
                 (_, Ordering::Greater) => return Ok((first, false)),
                 (_, Ordering::Equal) => return Ok((first, true)),
                 (now, Ordering::Less) => same = now,
             }
         }
-        let (last, _, equal) = query.walk(&block, keys, same, end, |query, at, start, end| {
-            query.compare_tokens(at, &self.tokens, bytes, start, end)
-        });
+        let (number, same, equal) = query.walk(&mut heads, self.blocks_of(low) - 1, same)?;
+        let block = low * NODE_BLOCKS + number;
+        let first = block as u64 * self.block as u64;
+        if equal {
+            return Ok((first, true));
+        }
+        let mut entries = self.entries(&node, 1 + number, heads.shared);
+        let (last, _, equal) = query.walk(&mut entries, self.keys_of(block) - 1, same)?;
         Ok((first + last as u64 + u64::from(!equal), equal))
     }
-}
-
-/// The part of a block's entry that an answer needs.
-#[derive(Clone, Copy, Default)]
-struct Piece {
-    /// The start and the end of the piece.
-    start: usize,
-    end: usize,
-    /// The offset in the key at which the piece begins.
-    shared: usize,
-}
-
-/// Walks back from an entry and keeps the pieces that it needs, the last first, without the first entry of the block.
-/// Rests begin at `start`. `N` is more than `entry`.
-#[inline]
-fn needed<'a, const N: usize>(
-    columns: &Columns<'_>,
-    entry: usize,
-    start: usize,
-    pieces: &'a mut [Piece; N],
-) -> &'a [Piece] {
-    let entry = entry.min(N - 1);
-    let mut ends = [start; N];
-    let mut end = start;
-    for (entry, key_end) in (1..=entry).zip(&mut ends[1..]) {
-        end += columns.rest(entry);
-        *key_end = end;
-    }
-    let (mut length, mut need) = (0, usize::MAX);
-    for entry in (1..=entry).rev() {
-        let shared = columns.shared(entry);
-        if shared < need {
-            pieces[length] = Piece { start: ends[entry - 1], end: ends[entry], shared };
-            length += 1;
-            need = shared;
-            if shared == columns.shared_least {
-                break;
-            }
-        }
-    }
-    &pieces[..length]
-}
-
-/// Makes the processor prefetch the first bytes while other work goes on.
-#[inline]
-fn prefetch(bytes: &[u8]) {
-    #[cfg(target_arch = "x86_64")]
-    for line in bytes.chunks(64).take(2) {
-        #[expect(unsafe_code, reason = "a hint on bytes of a slice; it reads nothing and any address would do")]
-        unsafe {
-            std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(line.as_ptr().cast());
-        }
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = bytes;
 }
 
 /// Writes a key from its start on.
@@ -256,7 +156,7 @@ impl Writer<'_> {
 
     fn check(&self, at: usize) -> Result<(), Damage> {
         if at > self.store.longest {
-            return Err(Damage::Outside { part: BLOCK, value: at as u64, bound: self.store.longest as u64 });
+            return Err(Damage::Outside { part: NODE, value: at as u64, bound: self.store.longest as u64 });
         }
         Ok(())
     }
@@ -274,32 +174,44 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Writes tokens until the key has `need` bytes.
+    /// Writes an entry from the end of its shared bytes on.
     #[inline]
-    fn tokens(&mut self, bytes: &[u8], mut nibble: usize, end: usize, need: usize) -> Result<(), Damage> {
-        let (end, mut at, store) = (end.min(bytes.len() * 2), self.at, self.store);
-        while nibble < end && at < need {
-            let (text, length, nibbles) = store.tokens.token(columns::nibbles(bytes, nibble));
-            self.chunk(at, text)?;
+    fn rest(&mut self, entries: &mut Entries<'_>) -> Result<(), Damage> {
+        let (mut at, mut result) = (self.at, Ok(()));
+        entries.each(|text, length| {
+            result = self.chunk(at, text);
             at += length;
-            nibble += nibbles;
-        }
+            result.is_ok()
+        })?;
         self.at = at;
+        result
+    }
+
+    /// Writes the next `count` entries, each over the one before.
+    #[inline]
+    fn entries(&mut self, entries: &mut Entries<'_>, count: usize) -> Result<(), Damage> {
+        for _ in 0..count {
+            let shared = entries.next_shared()?;
+            self.back_to(shared)?;
+            self.rest(entries)?;
+        }
         Ok(())
     }
 
-    /// Writes `length` bytes from `start` on.
+    /// Writes the first `length` bytes.
     #[inline]
-    fn plain(&mut self, bytes: &[u8], mut start: usize, mut length: usize) -> Result<(), Damage> {
-        while length > 0 {
-            let now = length.min(CHUNK);
-            match bytes.get(start..).and_then(|rest| rest.first_chunk()) {
+    fn plain(&mut self, mut bytes: &[u8], length: usize) -> Result<(), Damage> {
+        self.check(length)?;
+        let mut left = length.min(bytes.len());
+        while left > 0 {
+            match bytes.first_chunk() {
                 Some(chunk) => self.chunk(self.at, chunk)?,
-                None if start < bytes.len() => self.chunk(self.at, &query::chunk_at_end(bytes, start))?,
-                None => return Err(Damage::Ends { part: NODE }),
+                None => self.chunk(self.at, &query::chunk_at_end(bytes))?,
             }
+            let now = left.min(CHUNK);
             self.at += now;
-            (start, length) = (start + now, length - now);
+            left -= now;
+            bytes = &bytes[now..];
         }
         Ok(())
     }
@@ -308,7 +220,7 @@ impl Writer<'_> {
     #[inline]
     fn back_to(&mut self, shared: usize) -> Result<(), Damage> {
         if shared > self.at {
-            return Err(Damage::Outside { part: BLOCK, value: shared as u64, bound: self.at as u64 });
+            return Err(Damage::Outside { part: NODE, value: shared as u64, bound: self.at as u64 });
         }
         self.at = shared;
         Ok(())

@@ -4,8 +4,10 @@
 //! bytes.
 
 use super::parser::{Parser, Trie};
-use super::train::{self, Sample, Trained};
-use super::{HEADER, KEY_BYTES_MAX, NODE_BLOCKS, VERSION, columns, tokens};
+use super::shared::{Counts, Writer};
+use super::tokens::{END, SYMBOLS, Trained};
+use super::train::{self, Sample};
+use super::{BLOCK_MAX, KEY_BYTES_MAX, NODE_BLOCKS, VERSION, codes, tokens, words};
 use crate::coding::bits::BitWriter;
 use crate::error::UrlsError;
 
@@ -47,229 +49,236 @@ pub fn encode<E: From<UrlsError>>(
     mut keys: impl FnMut(&mut dyn FnMut(&[u8]) -> Result<(), UrlsError>) -> Result<(), E>,
     options: Options,
 ) -> Result<Vec<u8>, E> {
-    if !(4..=columns::BLOCK_MAX).contains(&options.block) {
+    if !(4..=BLOCK_MAX).contains(&options.block) {
         return Err(UrlsError::Block { block: options.block }.into());
     }
-    let (mut sample, mut blocks) = (Sample::new(options.sample), Blocks::new(options.block));
+    let (mut sample, mut counts, mut texts) = (Sample::new(options.sample), Counts::new(), Vec::new());
+    let mut cutter = Cutter::new(options.block);
     keys(&mut |key| {
-        if blocks.push(key)? {
-            sample.push(&blocks.texts, &blocks.ends);
-            blocks.clear();
+        let cut = cutter.push(key)?;
+        if cut.starts != Starts::Entry && !texts.is_empty() {
+            sample.push(&texts);
+            texts.clear();
         }
+        if cut.starts != Starts::Node {
+            counts.add(cut.before, cut.shared);
+        }
+        texts.extend_from_slice(&cut.rest);
         Ok(())
     })?;
-    if !blocks.ends.is_empty() {
-        sample.push(&blocks.texts, &blocks.ends);
-    }
-    let count = blocks.count;
-    let mut image = Image::new(train::train(&sample), sample.alphabet);
-    drop(sample);
+    sample.push(&texts);
+    let count = cutter.count;
+    let mut image = Image::new(&train::train(&sample), &counts, sample.alphabet);
+    drop((sample, texts));
 
-    let mut blocks = Blocks::new(options.block);
-    keys(&mut |key| {
-        if blocks.push(key)? {
-            image.block(&blocks)?;
-            blocks.clear();
-        }
-        Ok(())
-    })?;
-    if !blocks.ends.is_empty() {
-        image.block(&blocks)?;
-    }
-    if blocks.count != count {
+    let mut cutter = Cutter::new(options.block);
+    keys(&mut |key| image.push(cutter.push(key)?))?;
+    if cutter.count != count {
         return Err(UrlsError::Changed.into());
     }
-    Ok(image.finish(&blocks)?)
+    Ok(image.finish(&cutter)?)
 }
 
-/// Cuts keys into blocks.
-struct Blocks {
-    size: usize,
+/// What a key is the first of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Starts {
+    Node,
+    Block,
+    Entry,
+}
+
+/// A key as it is stored.
+#[derive(Debug)]
+struct Cut {
+    starts: Starts,
+    /// The bytes shared with the key before (for the first key of a block, with the first key of the block before), or
+    /// the length of the node's separator; and the same of the entry before.
+    shared: usize,
+    before: usize,
+    /// The separator of a node.
+    separator: Vec<u8>,
+    /// The rest of the key, and the end.
+    rest: Vec<u16>,
+}
+
+/// Cuts keys.
+struct Cutter {
+    /// The number of keys in a block.
+    block: usize,
     /// The number of keys so far.
     count: u64,
     longest: usize,
     previous: Vec<u8>,
-    /// The block's separator.
-    separator: Vec<u8>,
-    /// For each key of the block, the length that it shares with the key before; for the first key, the length of the
-    /// separator.
-    shared: Vec<usize>,
-    /// The rest of each key, and the end of each rest.
-    texts: Vec<u8>,
-    ends: Vec<usize>,
+    /// The first key of the block, and the length that it shares.
+    head: Vec<u8>,
+    head_shared: usize,
+    cut: Cut,
 }
 
-impl Blocks {
-    fn new(size: usize) -> Self {
-        Self {
-            size,
-            count: 0,
-            longest: 0,
-            previous: Vec::new(),
-            separator: Vec::new(),
-            shared: Vec::new(),
-            texts: Vec::new(),
-            ends: Vec::new(),
-        }
+impl Cutter {
+    fn new(block: usize) -> Self {
+        let cut = Cut { starts: Starts::Node, shared: 0, before: 0, separator: Vec::new(), rest: Vec::new() };
+        Self { block, count: 0, longest: 0, previous: Vec::new(), head: Vec::new(), head_shared: 0, cut }
     }
 
-    /// Adds a key. Returns whether the block is full.
-    fn push(&mut self, key: &[u8]) -> Result<bool, UrlsError> {
+    /// Cuts the next key.
+    fn push(&mut self, key: &[u8]) -> Result<&Cut, UrlsError> {
         if key.len() > KEY_BYTES_MAX {
             return Err(UrlsError::TooLong { bytes: key.len() });
         }
-        let mut shared = self.previous.iter().zip(key).take_while(|(a, b)| a == b).count();
+        let shared = shared_length(&self.previous, key);
         if self.count > 0 && self.previous.get(shared) >= key.get(shared) {
             return Err(UrlsError::OutOfOrder { previous: self.previous.clone(), got: key.to_vec() });
         }
-        if self.ends.is_empty() {
+        let (block, cut) = (self.block as u64, &mut self.cut);
+        cut.starts = match self.count {
+            count if count.is_multiple_of(block * NODE_BLOCKS as u64) => Starts::Node,
+            count if count.is_multiple_of(block) => Starts::Block,
+            _ => Starts::Entry,
+        };
+        (cut.before, cut.shared) = match cut.starts {
+            Starts::Entry => (cut.shared, shared),
+            Starts::Block => (self.head_shared, shared_length(&self.head, key)),
             // The byte that differs from the key before belongs to the separator.
-            shared += usize::from(self.count > 0);
-            self.separator.clear();
-            self.separator.extend_from_slice(&key[..shared]);
+            Starts::Node => (0, shared + usize::from(self.count > 0)),
+        };
+        if cut.starts != Starts::Entry {
+            self.head.clear();
+            self.head.extend_from_slice(key);
+            self.head_shared = cut.shared;
         }
-        self.shared.push(shared);
-        self.texts.extend_from_slice(&key[shared..]);
-        self.ends.push(self.texts.len());
-        self.previous.clear();
-        self.previous.extend_from_slice(key);
+        if cut.starts == Starts::Node {
+            cut.separator.clear();
+            cut.separator.extend_from_slice(&key[..cut.shared]);
+        }
+        cut.rest.clear();
+        cut.rest.extend(key[cut.shared..].iter().map(|&byte| u16::from(byte)).chain([END]));
+        self.previous.truncate(shared);
+        self.previous.extend_from_slice(&key[shared..]);
         self.longest = self.longest.max(key.len());
         self.count += 1;
-        Ok(self.ends.len() == self.size)
+        Ok(cut)
     }
+}
 
-    /// Begins the next block.
-    fn clear(&mut self) {
-        self.shared.clear();
-        self.texts.clear();
-        self.ends.clear();
-    }
+fn shared_length(a: &[u8], b: &[u8]) -> usize {
+    a.iter().zip(b).take_while(|(a, b)| a == b).count()
 }
 
 /// The image under construction.
 struct Image {
-    trained: Trained,
+    /// The dictionary, and the code of shared lengths.
+    dictionary: Vec<u8>,
     trie: Trie,
-    /// The code of each token in the trie, and the code's length in nibbles.
+    /// The code of each token in the trie, and the code's length in bits.
     codes: Vec<(u32, u32)>,
-    alphabet: [bool; 256],
+    shared: Writer,
+    alphabet: [bool; SYMBOLS],
     parser: Parser,
-    data: Vec<u8>,
-    nodes: Vec<u8>,
-    offsets: Vec<u8>,
-    /// The separators of the node under construction, one after the other, and the end of each.
     separators: Vec<u8>,
-    separator_ends: Vec<usize>,
-    /// The offset in the data of each block of that node.
-    block_starts: Vec<usize>,
-    /// The shared length and the length of the rest of each entry of a block; reused.
-    entries: Vec<(usize, usize)>,
+    nodes: Vec<u8>,
+    /// The offset of each separator and of each node.
+    separator_starts: Vec<usize>,
+    node_starts: Vec<usize>,
+    /// The first keys of the node under construction, and its blocks.
+    heads: BitWriter,
+    blocks: Vec<Vec<u8>>,
+    /// The block under construction.
+    block: BitWriter,
 }
 
 impl Image {
-    fn new(trained: Trained, alphabet: [bool; 256]) -> Self {
-        let (mut trie, mut codes, mut first) = (Trie::new(), Vec::new(), 0);
-        for (tokens, size) in trained.tokens.iter().zip(trained.classes.sizes()) {
-            for (index, token) in tokens.iter().enumerate() {
-                trie.insert(token, u32::try_from(codes.len()).unwrap_or(u32::MAX));
-                codes.push(trained.classes.code(u32::try_from(first + index).unwrap_or(u32::MAX)));
-            }
-            first += size;
+    fn new(trained: &Trained, counts: &Counts, alphabet: [bool; SYMBOLS]) -> Self {
+        let (mut trie, shared, mut bits) = (Trie::new(), counts.fit(), BitWriter::default());
+        tokens::store(trained, &mut bits);
+        shared.store(&mut bits);
+        for (number, (token, _)) in (0..).zip(trained) {
+            trie.insert(token, number);
         }
         Self {
-            trained,
+            dictionary: bits.into_bytes(),
             trie,
-            codes,
+            codes: codes::codes(trained),
+            shared,
             alphabet,
             parser: Parser::default(),
-            data: Vec::new(),
-            nodes: Vec::new(),
-            offsets: Vec::new(),
             separators: Vec::new(),
-            separator_ends: Vec::new(),
-            block_starts: Vec::new(),
-            entries: Vec::new(),
+            nodes: Vec::new(),
+            separator_starts: Vec::new(),
+            node_starts: Vec::new(),
+            heads: BitWriter::default(),
+            blocks: Vec::new(),
+            block: BitWriter::default(),
         }
     }
 
-    /// Adds a block.
-    fn block(&mut self, block: &Blocks) -> Result<(), UrlsError> {
-        if block.texts.iter().any(|&byte| !self.alphabet[usize::from(byte)]) {
+    /// Adds a key.
+    fn push(&mut self, cut: &Cut) -> Result<(), UrlsError> {
+        if cut.rest.iter().any(|&symbol| !self.alphabet[usize::from(symbol)]) {
             return Err(UrlsError::Changed);
         }
-        self.separators.extend_from_slice(&block.separator);
-        self.separator_ends.push(self.separators.len());
-        self.block_starts.push(self.data.len());
-        self.entries.clear();
-        let (mut bits, mut start) = (BitWriter::default(), 0);
-        for (&shared, &end) in block.shared.iter().zip(&block.ends) {
-            let (mut nibbles, codes) = (0, &self.codes);
-            let cost = |token: u32| codes.get(token as usize).map(|&(_, nibbles)| nibbles);
-            self.parser.parse(&self.trie, &block.texts[start..end], cost, |token| {
-                let (code, length) = codes[token as usize];
-                bits.write(u64::from(code), length * 4);
-                nibbles += length as usize;
-            });
-            self.entries.push((shared, nibbles));
-            start = end;
+        match cut.starts {
+            Starts::Entry => {}
+            Starts::Block => self.end_block(),
+            Starts::Node => {
+                self.end_node();
+                self.separator_starts.push(self.separators.len());
+                self.node_starts.push(self.nodes.len());
+                self.separators.extend_from_slice(&cut.separator);
+            }
         }
-        columns::write(&self.entries, &mut self.data);
-        self.data.extend(bits.into_bytes());
-        if self.block_starts.len() == NODE_BLOCKS { self.node() } else { Ok(()) }
-    }
-
-    /// Writes the node of the blocks since the last node.
-    fn node(&mut self) -> Result<(), UrlsError> {
-        let offset = u32::try_from(self.nodes.len()).map_err(|_| UrlsError::Full)?;
-        u32::try_from(self.data.len()).map_err(|_| UrlsError::Full)?;
-        self.offsets.extend(offset.to_le_bytes());
-        let starts = std::iter::once(0).chain(self.separator_ends.iter().copied());
-        let separators: Vec<_> =
-            starts.zip(&self.separator_ends).map(|(start, &end)| &self.separators[start..end]).collect();
-        columns::write_leb128(separators[0].len(), &mut self.nodes);
-        self.nodes.extend_from_slice(separators[0]);
-        columns::write_leb128(self.block_starts[0], &mut self.nodes);
-        let ends = self.block_starts[1..].iter().copied().chain([self.data.len()]);
-        let lengths: Vec<_> = ends.zip(&self.block_starts).map(|(end, start)| end - start).collect();
-        let (width, code) = columns::width_for(lengths.iter().copied().max());
-        self.nodes.push(code);
-        let (mut entries, mut rests) = (vec![(0, 0)], Vec::new());
-        for pair in separators.windows(2) {
-            let shared = pair[0].iter().zip(pair[1]).take_while(|(a, b)| a == b).count();
-            entries.push((shared, pair[1].len() - shared));
-            rests.extend_from_slice(&pair[1][shared..]);
+        let bits = if cut.starts == Starts::Entry { &mut self.block } else { &mut self.heads };
+        if cut.starts != Starts::Node && !self.shared.write(cut.before, cut.shared, bits) {
+            return Err(UrlsError::Changed);
         }
-        columns::write(&entries, &mut self.nodes);
-        let mut bits = BitWriter::default();
-        lengths.iter().for_each(|&length| bits.write(length as u64, width));
-        self.nodes.extend(bits.into_bytes());
-        self.nodes.extend(rests);
-        self.separators.clear();
-        self.separator_ends.clear();
-        self.block_starts.clear();
+        let codes = &self.codes;
+        let cost = |token: u32| codes.get(token as usize).map(|&(_, bits)| bits);
+        self.parser.parse(&self.trie, &cut.rest, cost, |token| {
+            let (code, length) = codes[token as usize];
+            bits.write(u64::from(code), length);
+        });
         Ok(())
     }
 
-    fn finish(mut self, blocks: &Blocks) -> Result<Vec<u8>, UrlsError> {
-        if !self.block_starts.is_empty() {
-            self.node()?;
+    fn end_block(&mut self) {
+        self.blocks.push(std::mem::take(&mut self.block).into_bytes());
+    }
+
+    /// Writes the node of the blocks since the last node, if there are any.
+    fn end_node(&mut self) {
+        if self.heads.is_empty() {
+            return;
         }
-        let dictionary = tokens::store(self.trained.classes, &self.trained.tokens);
-        let mut image =
-            Vec::with_capacity(HEADER + dictionary.len() + self.offsets.len() + self.nodes.len() + self.data.len());
-        image.extend([VERSION, u8::try_from(blocks.size).unwrap_or(0), 0, 0]);
-        let u32_out = |value: usize, image: &mut Vec<u8>| {
-            image.extend(u32::try_from(value).map_err(|_| UrlsError::Full)?.to_le_bytes());
-            Ok(())
-        };
-        u32_out(blocks.longest, &mut image)?;
-        image.extend(blocks.count.to_le_bytes());
-        for section in [&dictionary, &self.nodes, &self.data] {
-            u32_out(section.len(), &mut image)?;
+        self.end_block();
+        let heads = std::mem::take(&mut self.heads).into_bytes();
+        let parts = || std::iter::once(&heads).chain(&self.blocks);
+        let width = words::width_for(parts().map(Vec::len).max().unwrap_or(0));
+        let mut lengths = BitWriter::default();
+        parts().for_each(|part| lengths.write(part.len() as u64, u32::from(width)));
+        self.nodes.push(width);
+        self.nodes.extend(lengths.into_bytes());
+        parts().for_each(|part| self.nodes.extend_from_slice(part));
+        self.blocks.clear();
+    }
+
+    fn finish(mut self, keys: &Cutter) -> Result<Vec<u8>, UrlsError> {
+        self.end_node();
+        self.separator_starts.push(self.separators.len());
+        self.node_starts.push(self.nodes.len());
+        let u32_of = |value: usize| u32::try_from(value).map(u32::to_le_bytes).map_err(|_| UrlsError::Full);
+        let mut header = vec![VERSION, u8::try_from(keys.block).unwrap_or(0), 0, 0];
+        header.extend(u32_of(keys.longest)?);
+        header.extend(keys.count.to_le_bytes());
+        for part in [&self.dictionary, &self.separators, &self.nodes] {
+            header.extend(u32_of(part.len())?);
         }
-        for section in [&dictionary, &self.offsets, &self.nodes, &self.data] {
-            image.extend_from_slice(section);
+        let mut offsets = BitWriter::default();
+        for (width_out, starts) in header[2..4].iter_mut().zip([&self.separator_starts, &self.node_starts]) {
+            let width = words::width_for(starts.last().copied().unwrap_or(0)).max(1);
+            starts.iter().for_each(|&start| offsets.write(start as u64, u32::from(width)));
+            *width_out = width;
         }
-        Ok(image)
+        let parts = [header, self.dictionary, offsets.into_bytes(), self.separators, self.nodes];
+        Ok(parts.concat())
     }
 }

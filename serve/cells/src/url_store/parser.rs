@@ -4,7 +4,7 @@
 //! Memory: 8 bytes a slot; at most half of the slots are taken, one for each distinct prefix of a token. Cost: a step
 //! of the trie for each place and each byte of the longest prefix found there, 6 to 8 steps a byte of URL suffixes.
 
-use super::tokens::TOKEN_MAX;
+use super::tokens::{SYMBOLS, TOKEN_MAX};
 
 /// No node, no token.
 const NONE: u32 = u32::MAX;
@@ -12,9 +12,9 @@ const NONE: u32 = u32::MAX;
 /// Texts by their prefixes. The caller numbers the texts.
 #[derive(Clone, Debug)]
 pub(super) struct Trie {
-    /// The node of each single byte.
+    /// The node of each single symbol.
     roots: Vec<u32>,
-    /// Open addressing: (node << 8 | byte, child). The child is NONE in free slots.
+    /// Open addressing: (node << 9 | symbol, child). The child is NONE in free slots.
     slots: Vec<(u32, u32)>,
     /// For each node, the number of its text.
     ends: Vec<u32>,
@@ -22,23 +22,23 @@ pub(super) struct Trie {
 
 impl Trie {
     pub(super) fn new() -> Self {
-        Self { roots: vec![NONE; 256], slots: vec![(0, NONE); 1 << 10], ends: Vec::new() }
+        Self { roots: vec![NONE; SYMBOLS], slots: vec![(0, NONE); 1 << 10], ends: Vec::new() }
     }
 
-    /// Adds a text of at least one byte.
-    pub(super) fn insert(&mut self, text: &[u8], number: u32) {
+    /// Adds a text of at least one symbol.
+    pub(super) fn insert(&mut self, text: &[u16], number: u32) {
         let root = &mut self.roots[usize::from(text[0])];
         if *root == NONE {
             *root = node_after(&mut self.ends);
         }
         let mut node = *root;
-        for &byte in &text[1..] {
+        for &symbol in &text[1..] {
             if (self.ends.len() + 1) * 2 > self.slots.len() {
                 self.grow();
             }
-            let slot = find(&self.slots, node << 8 | u32::from(byte));
+            let slot = find(&self.slots, node << 9 | u32::from(symbol));
             if self.slots[slot].1 == NONE {
-                self.slots[slot] = (node << 8 | u32::from(byte), node_after(&mut self.ends));
+                self.slots[slot] = (node << 9 | u32::from(symbol), node_after(&mut self.ends));
             }
             node = self.slots[slot].1;
         }
@@ -56,11 +56,11 @@ impl Trie {
 
     /// Calls `visit` with the length and the number of each text that `text` starts with, shortest first.
     #[inline]
-    pub(super) fn matches(&self, text: &[u8], mut visit: impl FnMut(usize, u32)) {
+    pub(super) fn matches(&self, text: &[u16], mut visit: impl FnMut(usize, u32)) {
         let Some((&first, rest)) = text.split_first() else { return };
         let mut node = self.roots[usize::from(first)];
         let mut length = 1;
-        for &byte in rest.iter().take(TOKEN_MAX - 1) {
+        for &symbol in rest.iter().take(TOKEN_MAX - 1) {
             if node == NONE {
                 return;
             }
@@ -68,7 +68,7 @@ impl Trie {
             if number != NONE {
                 visit(length, number);
             }
-            node = self.slots[find(&self.slots, node << 8 | u32::from(byte))].1;
+            node = self.slots[find(&self.slots, node << 9 | u32::from(symbol))].1;
             length += 1;
         }
         if node != NONE && self.ends[node as usize] != NONE {
@@ -103,11 +103,11 @@ pub(super) struct Parser {
 
 impl Parser {
     /// Calls `visit` with the tokens of the cheapest cut, in order. Returns the cost of the cut. `cost` returns the
-    /// cost of a token, or `None` for a token that must not be used. Every byte that occurs must itself be a token.
+    /// cost of a token, or `None` for a token that must not be used. Every symbol that occurs must itself be a token.
     pub(super) fn parse(
         &mut self,
         trie: &Trie,
-        text: &[u8],
+        text: &[u16],
         cost: impl Fn(u32) -> Option<u32>,
         mut visit: impl FnMut(u32),
     ) -> u32 {

@@ -1,15 +1,15 @@
-//! A query for a key, compared 32 bytes at a time, and the walk through a block for the query.
+//! A query for a key, compared 32 bytes at a time, and the walk through entries for the query.
 //!
 //! The walk knows how many bytes the query shares with the last entry that is not above it. An entry that shares more
-//! bytes than that with the entry before is not above the query either. An entry that shares fewer is above it. Only if
-//! an entry shares equally many are its bytes compared, from there on. Each byte of the query is therefore compared
-//! about once.
+//! bytes than that with the entry before is not above the query either, and is skipped. An entry that shares fewer is
+//! above it. Only if an entry shares equally many are its bytes compared, from there on. Each byte of the query is
+//! therefore compared about once.
 //!
 //! Source: the usual search in front-coded lists; Martínez-Prieto et al., Practical compressed string dictionaries
 //! (2016).
 
-use super::columns::Columns;
-use super::tokens::Tokens;
+use super::entries::Entries;
+use crate::error::Damage;
 use std::cmp::Ordering;
 
 /// The number of bytes compared at a time.
@@ -84,96 +84,83 @@ impl<'a> Query<'a> {
         }
     }
 
-    /// Compares an entry with the query from `at` on. The bytes of the entry from `at` on are `bytes` from `start` to
-    /// `end`.
+    /// Compares the first `length` bytes, which is the text of an entry, with the query. The first `at` bytes are
+    /// equal.
     #[inline]
-    pub(super) fn compare_plain(
-        &mut self,
-        mut at: usize,
-        bytes: &[u8],
-        mut start: usize,
-        end: usize,
-    ) -> (usize, Ordering) {
-        let end = end.min(bytes.len());
-        while start < end {
-            let length = (end - start).min(CHUNK);
-            let order = match bytes.get(start..).and_then(|rest| rest.first_chunk()) {
+    pub(super) fn compare_plain(&mut self, mut at: usize, bytes: &[u8], length: usize) -> (usize, Ordering) {
+        let end = length.min(bytes.len());
+        while at < end {
+            let rest = &bytes[at..];
+            let length = (end - at).min(CHUNK);
+            let order = match rest.first_chunk() {
                 Some(piece) => self.compare(at, piece, length),
-                None => self.compare(at, &chunk_at_end(bytes, start), length),
+                None => self.compare(at, &chunk_at_end(rest), length),
             };
             match order {
-                (end, None) => at = end,
-                (end, Some(order)) => return (end, order),
+                (now, None) => at = now,
+                (now, Some(order)) => return (now, order),
             }
-            start += length;
         }
         (at, self.at_end(at))
     }
 
-    /// Compares an entry with the query from `at` on. The bytes of the entry from `at` on are tokens, in the nibbles
-    /// from `nibble` to `end` of `bytes`.
+    /// Compares the rest of an entry with the query from `at` on. Unless the entry is above the query, reads the rest
+    /// to its end.
     #[inline]
     pub(super) fn compare_tokens(
         &mut self,
         mut at: usize,
-        tokens: &Tokens,
-        bytes: &[u8],
-        mut nibble: usize,
-        end: usize,
-    ) -> (usize, Ordering) {
-        let end = end.min(bytes.len() * 2);
-        if at >= self.key.len() && nibble < end {
-            return (self.key.len(), self.ended());
+        entries: &mut Entries<'_>,
+    ) -> Result<(usize, Ordering), Damage> {
+        let mut order = None;
+        entries.each(|text, length| {
+            (at, order) = self.compare(at, text, length);
+            order.is_none()
+        })?;
+        let order = order.unwrap_or_else(|| self.at_end(at));
+        if order == Ordering::Less && !entries.ended {
+            entries.skip()?;
         }
-        while nibble < end {
-            let (text, length, nibbles) = tokens.token(super::columns::nibbles(bytes, nibble));
-            match self.compare(at, text, length) {
-                (end, None) => at = end,
-                (end, Some(order)) => return (end, order),
-            }
-            nibble += nibbles;
-        }
-        (at, self.at_end(at))
+        Ok((at, order))
     }
 
-    /// Walks through a block. Its first entry is not above the query and shares `same` bytes with it. Returns the last
-    /// entry that is not above the query, the number of bytes that it shares, and whether it equals the query. `start`
-    /// is the end of the first entry's rest. `compare` compares an entry's rest (start, end) with the query from a byte
-    /// on.
+    /// Walks through `count` entries. The entry before them is not above the query and shares `same` bytes with it.
+    /// Returns how many of the entries are not above the query, the number of bytes that the last of these shares with
+    /// the query, and whether it equals the query. `entries.shared` is then what that entry shares. The last of none is
+    /// the entry before.
     #[inline]
     pub(super) fn walk(
         &mut self,
-        columns: &Columns<'_>,
-        entries: usize,
+        entries: &mut Entries<'_>,
+        count: usize,
         mut same: usize,
-        mut start: usize,
-        mut compare: impl FnMut(&mut Self, usize, usize, usize) -> (usize, Ordering),
-    ) -> (usize, usize, bool) {
-        let mut last = 0;
-        for entry in 1..entries {
-            let (shared, end) = (columns.shared(entry), start + columns.rest(entry));
+    ) -> Result<(usize, usize, bool), Damage> {
+        let (mut below, mut kept) = (0, entries.shared);
+        while below < count {
+            let shared = entries.next_shared()?;
             match shared.cmp(&same) {
                 Ordering::Less => break,
-                Ordering::Greater => last = entry,
-                Ordering::Equal => match compare(self, same, start, end) {
-                    (now, Ordering::Less) => (last, same) = (entry, now),
-                    (now, Ordering::Equal) => return (entry, now, true),
+                Ordering::Greater => entries.skip()?,
+                Ordering::Equal => match self.compare_tokens(same, entries)? {
+                    (now, Ordering::Less) => same = now,
+                    (now, Ordering::Equal) => return Ok((below + 1, now, true)),
                     (_, Ordering::Greater) => break,
                 },
             }
-            start = end;
+            kept = shared;
+            below += 1;
         }
-        (last, same, false)
+        entries.shared = kept;
+        Ok((below, same, false))
     }
 }
 
-/// The 32 bytes from `start` on, with zeros beyond the end.
+/// The first 32 bytes, with zeros beyond the end.
 #[cold]
-pub(super) fn chunk_at_end(bytes: &[u8], start: usize) -> [u8; CHUNK] {
+pub(super) fn chunk_at_end(bytes: &[u8]) -> [u8; CHUNK] {
     let mut piece = [0; CHUNK];
-    let rest = bytes.get(start..).unwrap_or_default();
-    let length = rest.len().min(CHUNK);
-    piece[..length].copy_from_slice(&rest[..length]);
+    let length = bytes.len().min(CHUNK);
+    piece[..length].copy_from_slice(&bytes[..length]);
     piece
 }
 

@@ -90,10 +90,11 @@ proptest! {
             proptest::collection::vec(prop_oneof![0u8..4, any::<u8>()], 0..12), 0..300
         ),
         others in proptest::collection::vec(proptest::collection::vec(0u8..4, 0..6), 0..30),
+        block in 4usize..=64,
     ) {
         keys.sort_unstable();
         keys.dedup();
-        compare(&keys, &others, Options::default());
+        compare(&keys, &others, Options { block, ..Options::default() });
     }
 }
 
@@ -117,8 +118,53 @@ fn an_empty_store_one_key_and_long_keys() {
     compare(&[], &[Vec::new(), b"a".to_vec()], Options::default());
     compare(&[Vec::new()], &[b"a".to_vec()], Options::default());
     compare(&keys(["http://example.com/".to_owned()]), &[], Options::default());
+    compare(&[b"a".to_vec()], &[Vec::new(), b"a\0".to_vec(), b"b".to_vec()], Options::default());
     let long = |n: usize| format!("http://example.com/{}/{}", "abcdefg".repeat(n * 997), n);
     compare(&keys((0..40).map(long)), &[], Options::default());
+}
+
+/// Keys of which each is a prefix of the next, in several nodes: shared lengths rise without end, and rests are short.
+#[test]
+fn all_keys_share_their_beginnings() {
+    let nested: Vec<Vec<u8>> = (0..700).map(|length| b"ab".repeat(350)[..length].to_vec()).collect();
+    compare(&nested, &[b"b".to_vec()], Options { block: 4, ..Options::default() });
+    let mut same: Vec<Vec<u8>> = (0..5000u32).map(|n| [&b"x".repeat(300)[..], &n.to_be_bytes()].concat()).collect();
+    compare(&same, &[b"x".repeat(299), b"x".repeat(301)], Options::default());
+    same.iter_mut().for_each(|key| key.extend([0; 40]));
+    compare(&same, &[], Options { block: 64, ..Options::default() });
+}
+
+/// All values of bytes occur, so none is free to end a key, and zeros end some keys.
+#[test]
+fn all_bytes_occur() {
+    let mut keys: Vec<Vec<u8>> = (0..=255u8)
+        .flat_map(|a| {
+            (0..=255u8).step_by(5).flat_map(move |b| [vec![a], vec![a, b], vec![a, b, 0], vec![b, 0, a, 255]])
+        })
+        .collect();
+    keys.sort_unstable();
+    keys.dedup();
+    compare(&keys, &[vec![0, 0, 0], vec![255, 255], Vec::new()], Options::default());
+}
+
+#[test]
+fn a_key_of_a_megabyte_among_short_ones() {
+    let mut random = Random::new(3);
+    let long: Vec<u8> = (0..1 << 20).map(|_| (random.next() & 0xff) as u8 | 0x80).collect();
+    let mut keys: Vec<Vec<u8>> = (0..300u32).map(|n| n.to_be_bytes().to_vec()).collect();
+    keys.extend([long[..1 << 19].to_vec(), long.clone(), [&long[..], b"1"].concat(), vec![255; 9]]);
+    keys.sort_unstable();
+    compare(&keys, &[long[..1 << 18].to_vec()], Options::default());
+}
+
+#[test]
+fn sizes_add_up() {
+    let keys = made_up(3000);
+    let image = image(&keys, Options::default());
+    let length = image.len() as u64;
+    let sizes = UrlStore::open(image.into()).unwrap().sizes();
+    assert_eq!(sizes.data + sizes.index + sizes.dictionary, length);
+    assert!(sizes.dictionary > 100 && sizes.index > 3000 / 128 * 20 && sizes.expanded > 1024);
 }
 
 #[test]
@@ -154,13 +200,16 @@ fn disorder_and_other_mistakes_are_refused() {
 fn the_example_is_true() {
     let keys = [b"com,a,)/\x01".to_vec(), b"com,a,)/b\x01".to_vec()];
     let image = image(&keys, Options { block: 4, ..Options::default() });
-    let header = [1, 4, 0, 0, 10, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 50, 0, 0, 0, 7, 0, 0, 0, 15, 0, 0, 0];
+    let header = [2, 4, 1, 4, 10, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 71, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0];
     assert_eq!(image[..28], header);
-    assert_eq!(image[28..30], [9, 9], "nine tokens, all of two nibbles");
-    let offset_and_node = [0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 15];
-    assert_eq!(image[78..89], offset_and_node);
-    let block = [0x30, 8, 18, 4, 6, 8, 7, 2, 4, 2, 1, 3, 0, 5, 0];
-    assert_eq!(image[89..], block);
+    assert_eq!(image[99..], [64, 2, 3, 21, 251, 167, 136, 70, 1, 6, 5]);
+    let bits = |bytes: &[u8]| -> String {
+        let bits = bytes.iter().flat_map(|byte| (0..8).map(move |bit| byte >> bit & 1));
+        bits.map(|bit| char::from(b'0' + bit)).collect()
+    };
+    let com = ["1101", "1111", "1110", "010", "100", "010", "001", "011", "000", "101"].concat();
+    assert_eq!(bits(&image[103..108]).trim_end_matches('0'), com);
+    assert_eq!(bits(&image[108..]).trim_end_matches('0'), ["0", "1100", "000", "101"].concat());
 }
 
 #[test]

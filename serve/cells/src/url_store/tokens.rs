@@ -1,91 +1,76 @@
-//! The dictionary of a URL store: up to about 16,000 short texts, and their codes.
+//! The dictionary of a URL store: up to about 24,000 short texts, and their codes.
 //!
-//! The stored dictionary is read once, at open, into a table. Codes are then read with the table. A code has two, three
-//! or four nibbles, depending on its first two: with `first = nibble 0 | nibble 1 << 4`,
+//! A text is a string of symbols: bytes, and at its end perhaps [`END`]. A token with this symbol ends the key, so that
+//! no other code has to say where a key ends.
 //!
-//! ```text
-//! first < short             2 nibbles   token first
-//! short <= first < middle   3 nibbles   token short + (first - short) * 16 + nibble 2
-//! middle <= first           4 nibbles   token short + (middle - short) * 16 + (first - middle) * 256
-//!                                             + nibble 2 + nibble 3 * 16
-//! ```
+//! The stored dictionary is read once, at open, into tables. It has these parts, in bits, lowest first. First come the
+//! numbers of tokens with codes of 1 to 16 bits, in the form of [`BitWriter::write_sized`]. Then come four codes of
+//! [`crate::coding::huffman`]: for lengths of tokens' codes, for shared lengths, for rest lengths less 1, and for
+//! symbols. Then each token, in the order of symbols: the length of its code, the number of symbols that it shares with
+//! the token before, the length of the rest, and the rest. Its own code follows from the lengths of all: see
+//! `codes.rs`.
 //!
-//! Nibbles lie low half first, so that codes are bits of little-endian words. The stored dictionary has these parts, in
-//! bits, lowest first: `short` and `middle` in 8 bits each; the numbers of tokens with codes of two, three and four
-//! nibbles, in 17 bits each; three codes of [`crate::coding::huffman`], for shared lengths, for rest lengths less 1,
-//! and for bytes; then for each token in order, the length that it shares with the token before, the length of the
-//! rest, and the rest. The numbers of tokens have gaps if a class is not full. No code of a gap is ever written.
-//!
-//! Invariants of the table: each entry points to 32 bytes inside `text`, and lengths are at most 32. A token is
+//! Invariants of the tables: each token points to 32 bytes inside `text`, and lengths are at most 32. A token is
 //! therefore copied or compared as one chunk of 32 bytes. A token that is a prefix of the next token lies inside it.
 //!
-//! Cost: 4 bytes a token and 2 to 4 bytes of text in memory. A code takes about 3 ns if the tables are in the
-//! first-level cache.
+//! Cost: in memory, 1 KiB, 4 bytes a token, and 2 to 4 bytes of text a token. A code takes about 4 ns if the tables are
+//! in the first-level cache.
 
+use super::codes::{BITS_MAX, Lengths, SLOTS, Slots};
 use crate::coding::bits::{BitReader, BitWriter};
 use crate::coding::huffman::{Code, Decoder};
 use crate::error::Damage;
 
-/// The length of the longest token in bytes.
+/// The length of the longest token in symbols.
 pub(super) const TOKEN_MAX: usize = 32;
-/// The largest number of codes of four nibbles.
+/// The symbol after the last byte of a key.
+pub(super) const END: u16 = 256;
+/// The number of symbols.
+pub(super) const SYMBOLS: usize = 257;
+/// The largest number of tokens.
 const TOKENS_MAX: usize = 1 << 16;
 const PART: &str = "dictionary";
-const BITS_MAX: u32 = 12;
+/// The longest code in the dictionary in bits.
+const STORED_BITS: u32 = 12;
+/// The tokens of a cell, in the order of their symbols, each with the length of its code in bits.
+pub(super) type Trained = Vec<(Vec<u16>, usize)>;
 
-/// The starts of the classes of codes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Classes {
-    /// The number of codes of two nibbles.
-    pub(super) short: u32,
-    /// `short` and a sixteenth of the codes of three nibbles.
-    pub(super) middle: u32,
-}
+/// Where the text of a token lies, and what it is: offset in the texts << 7 | whether the key ends << 6 | length.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Token(u32);
 
-impl Classes {
-    /// The largest numbers of tokens with codes of two, three and four nibbles.
-    pub(super) fn sizes(self) -> [usize; 3] {
-        [self.short as usize, (self.middle - self.short) as usize * 16, (256 - self.middle) as usize * 256]
+impl Token {
+    /// The end alone, which is also what codes without a token mean.
+    const END: Self = Self(1 << 6);
+
+    fn new(start: usize, length: usize, ends: bool) -> Option<Self> {
+        let (start, length) = (u32::try_from(start).ok()?, u32::try_from(length).ok()?);
+        (start < 1 << 25).then_some(Self(start << 7 | u32::from(ends) << 6 | length))
     }
 
-    /// For each value of the first two nibbles: the first token with these nibbles << 4 | the number of nibbles of its
-    /// code.
-    fn firsts(self) -> [u32; 256] {
-        let before = self.short + (self.middle - self.short) * 16;
-        let mut first = 0;
-        [(); 256].map(|()| {
-            let entry = match first {
-                _ if first < self.short => first << 4 | 2,
-                _ if first < self.middle => (self.short + (first - self.short) * 16) << 4 | 3,
-                _ => (before + (first - self.middle) * 256) << 4 | 4,
-            };
-            first += 1;
-            entry
-        })
+    fn start(self) -> usize {
+        (self.0 >> 7) as usize
     }
 
-    /// The code of a token, and its length in nibbles.
-    pub(super) fn code(self, token: u32) -> (u32, u32) {
-        let before = self.short + (self.middle - self.short) * 16;
-        if token < self.short {
-            (token, 2)
-        } else if token < before {
-            let rest = token - self.short;
-            ((self.short + rest / 16) | ((rest & 0xf) << 8), 3)
-        } else {
-            let rest = token - before;
-            ((self.middle + rest / 256) | ((rest & 0xff) << 8), 4)
-        }
+    /// Whether the key ends after the token.
+    #[inline]
+    pub(super) fn ends(self) -> bool {
+        self.0 & 1 << 6 != 0
+    }
+
+    /// The length of the text in bytes.
+    #[inline]
+    pub(super) fn length(self) -> usize {
+        (self.0 & 0x3f) as usize
     }
 }
 
 /// The dictionary, ready to decode.
 #[derive(Clone, Debug)]
 pub(super) struct Tokens {
-    /// See [`Classes::firsts`].
-    firsts: [u32; 256],
-    /// For each number of a token: offset in `text` << 6 | length. Gaps have 0, and the list ends with the last token.
-    entries: Vec<u32>,
+    slots: Slots,
+    /// By number.
+    tokens: Vec<Token>,
     /// The texts, and 32 bytes more.
     text: Vec<u8>,
 }
@@ -95,99 +80,101 @@ impl Tokens {
     ///
     /// # Errors
     /// Any other bytes.
-    pub(super) fn load(stored: &[u8]) -> Result<Self, Damage> {
+    pub(super) fn load(bits: &mut BitReader<'_>) -> Result<Self, Damage> {
         let outside =
             |value: usize, bound: usize| Damage::Outside { part: PART, value: value as u64, bound: bound as u64 };
-        let mut bits = BitReader::new(stored, 0);
-        let mut number = |count: u32| u32::try_from(bits.read(count)).unwrap_or(u32::MAX);
-        let classes = Classes { short: number(8), middle: number(8) };
-        if classes.middle < classes.short {
-            return Err(outside(classes.middle as usize, classes.short as usize));
+        let mut lengths = Lengths::default();
+        // The next number of each length of codes.
+        let (mut numbers, mut count) = ([0; BITS_MAX + 1], 0);
+        for (codes, number) in lengths.0.iter_mut().zip(&mut numbers).skip(1) {
+            (*codes, *number) = (usize::try_from(bits.read_sized()).unwrap_or(usize::MAX).min(TOKENS_MAX), count);
+            count += *codes;
         }
-        let counts = [(); 3].map(|()| number(17) as usize);
-        let (shared_lengths, rest_lengths, byte_codes) = (
-            Decoder::load(&mut bits, TOKEN_MAX, BITS_MAX)?,
-            Decoder::load(&mut bits, TOKEN_MAX, BITS_MAX)?,
-            Decoder::load(&mut bits, 256, BITS_MAX)?,
-        );
-        let sizes = classes.sizes();
-        let mut entries = Vec::new();
-        let (mut text, mut first) = (Vec::new(), 0);
-        // The place and the length of the token before.
+        if count > TOKENS_MAX {
+            return Err(outside(count, TOKENS_MAX));
+        }
+        let slots = lengths.slots().ok_or(outside(count, SLOTS))?;
+        let mut code = |symbols: usize| Decoder::load(bits, symbols, STORED_BITS);
+        let (code_lengths, shared_lengths) = (code(BITS_MAX + 1)?, code(TOKEN_MAX)?);
+        let (rest_lengths, symbols) = (code(TOKEN_MAX)?, code(SYMBOLS)?);
+        let (mut tokens, mut text) = (vec![Token::END; count], Vec::new());
+        // The token before, without the end.
         let (mut start, mut length) = (0, 0);
-        for (count, size) in counts.into_iter().zip(sizes) {
-            if count > size || count > TOKENS_MAX {
-                return Err(outside(count, size));
+        for _ in 0..count {
+            let code = code_lengths.read(bits);
+            let (kept, added) = (shared_lengths.read(bits), rest_lengths.read(bits) + 1);
+            if bits.overran() {
+                return Err(Damage::Ends { part: PART });
             }
-            entries.resize(first, 0);
-            for _ in 0..count {
-                let (kept, added) = (shared_lengths.read(&mut bits), rest_lengths.read(&mut bits) + 1);
-                if bits.overran() {
-                    return Err(Damage::Ends { part: PART });
-                }
-                if kept > length || kept + added > TOKEN_MAX {
-                    return Err(outside(kept + added, TOKEN_MAX));
-                }
-                if kept < length {
-                    text.extend_from_within(start..start + kept);
-                    start = text.len() - kept;
-                }
-                for _ in 0..added {
-                    text.push(u8::try_from(byte_codes.read(&mut bits)).unwrap_or(0));
-                }
-                length = kept + added;
-                entries.push(u32::try_from(start << 6 | length).map_err(|_| outside(start, TOKENS_MAX))?);
+            if kept > length || kept + added > TOKEN_MAX {
+                return Err(outside(kept + added, TOKEN_MAX));
             }
-            first += size;
+            if kept < length {
+                text.extend_from_within(start..start + kept);
+                start = text.len() - kept;
+            }
+            let mut ends = false;
+            for _ in 0..added {
+                match u8::try_from(symbols.read(bits)) {
+                    _ if ends => return Err(outside(kept + added, text.len() - start)),
+                    Ok(byte) => text.push(byte),
+                    Err(_) => ends = true,
+                }
+            }
+            length = kept + added - usize::from(ends);
+            let number = numbers.get_mut(code).ok_or(outside(code, BITS_MAX))?;
+            let token = tokens.get_mut(*number).ok_or(outside(*number, count))?;
+            *token = Token::new(start, length, ends).ok_or(outside(start, TOKENS_MAX))?;
+            *number += 1;
         }
         text.resize(text.len() + TOKEN_MAX, 0);
-        Ok(Self { firsts: classes.firsts(), entries, text })
+        Ok(Self { slots, tokens, text })
     }
 
     /// The size in memory in bytes.
     pub(super) fn memory(&self) -> usize {
-        size_of_val(&self.firsts) + self.entries.len() * 4 + self.text.len()
+        size_of_val(&self.slots) + size_of_val(self.tokens.as_slice()) + self.text.len()
     }
 
-    /// The token of the next code: its text, at the start of 32 bytes; its length; and the number of nibbles of the
-    /// code.
+    /// The token of the next code, and the length of the code in bits, 1 to 16.
     #[inline]
-    pub(super) fn token(&self, word: u32) -> (&[u8; TOKEN_MAX], usize, usize) {
-        let first = self.firsts[(word & 0xff) as usize];
-        let nibbles = first & 0xf;
-        let token = (first >> 4) + (word >> 8 & ((1 << (nibbles * 4 - 8)) - 1));
-        let entry = self.entries.get(token as usize).copied().unwrap_or(0);
-        let text = self.text.get((entry >> 6) as usize..).and_then(|text| text.first_chunk());
-        (text.unwrap_or(&[0; TOKEN_MAX]), (entry & 0x3f) as usize, nibbles as usize)
+    pub(super) fn look(&self, bits: u64) -> (Token, u32) {
+        let (number, length) = self.slots.look(bits);
+        (self.tokens.get(number).copied().unwrap_or(Token::END), length)
+    }
+
+    /// The text of a token, at the start of 32 bytes.
+    #[inline]
+    pub(super) fn text(&self, token: Token) -> &[u8; TOKEN_MAX] {
+        self.text.get(token.start()..).and_then(|text| text.first_chunk()).unwrap_or(&[0; TOKEN_MAX])
     }
 }
 
-/// Writes tokens, each of 1 to [`TOKEN_MAX`] bytes, by class.
-pub(super) fn store(classes: Classes, tokens: &[Vec<Vec<u8>>; 3]) -> Vec<u8> {
+/// Writes tokens, each of 1 to [`TOKEN_MAX`] symbols.
+pub(super) fn store(tokens: &Trained, out: &mut BitWriter) {
     let split_tokens = || {
-        let before = std::iter::once(&[][..]).chain(tokens.iter().flatten().map(Vec::as_slice));
-        before.zip(tokens.iter().flatten()).map(|(before, token)| {
+        let before = std::iter::once(&[][..]).chain(tokens.iter().map(|(token, _)| token.as_slice()));
+        before.zip(tokens).map(|(before, (token, code))| {
             let shared = before.iter().zip(token).take_while(|(a, b)| a == b).count().min(token.len() - 1);
-            (shared, &token[shared..])
+            (*code, shared, &token[shared..])
         })
     };
-    let (mut shared_lengths, mut rest_lengths, mut byte_counts) = ([0; TOKEN_MAX], [0; TOKEN_MAX], [0; 256]);
-    for (kept, rest) in split_tokens() {
+    let (mut codes, mut shared_lengths, mut rest_lengths, mut symbols) =
+        ([0; BITS_MAX + 1], [0; TOKEN_MAX], [0; TOKEN_MAX], [0; SYMBOLS]);
+    for (code, kept, rest) in split_tokens() {
+        codes[code] += 1;
         shared_lengths[kept] += 1;
         rest_lengths[rest.len() - 1] += 1;
-        rest.iter().for_each(|&byte| byte_counts[usize::from(byte)] += 1);
+        rest.iter().for_each(|&symbol| symbols[usize::from(symbol)] += 1);
     }
-    let [shared_codes, rest_codes, byte_codes] =
-        [&shared_lengths[..], &rest_lengths, &byte_counts].map(|counts| Code::fit(counts, BITS_MAX));
-    let mut out = BitWriter::default();
-    out.write(u64::from(classes.short), 8);
-    out.write(u64::from(classes.middle), 8);
-    tokens.iter().for_each(|tokens| out.write(tokens.len() as u64, 17));
-    [&shared_codes, &rest_codes, &byte_codes].into_iter().for_each(|code| code.store(&mut out));
-    for (kept, rest) in split_tokens() {
-        shared_codes.write(kept, &mut out);
-        rest_codes.write(rest.len() - 1, &mut out);
-        rest.iter().for_each(|&byte| byte_codes.write(usize::from(byte), &mut out));
+    codes[1..].iter().for_each(|&count| out.write_sized(count));
+    let [code_lengths, shared_lengths, rest_lengths, symbols] =
+        [&codes[..], &shared_lengths, &rest_lengths, &symbols].map(|counts| Code::fit(counts, STORED_BITS));
+    [&code_lengths, &shared_lengths, &rest_lengths, &symbols].into_iter().for_each(|code| code.store(out));
+    for (code, kept, rest) in split_tokens() {
+        code_lengths.write(code, out);
+        shared_lengths.write(kept, out);
+        rest_lengths.write(rest.len() - 1, out);
+        rest.iter().for_each(|&symbol| symbols.write(usize::from(symbol), out));
     }
-    out.into_bytes()
 }
