@@ -346,7 +346,7 @@ fn a_new_version_of_the_program() {
         of_another_version(&dir.join("store"));
         let one = serve("one", &[&two, &three]);
         let line = one.says("the image of a cell is not sound, and is not used");
-        assert!(line.contains("WARN") && line.contains("has version 4, expected 5; run `webstrata cells`"), "{line}");
+        assert!(line.contains("WARN") && line.contains("has version 5, expected 6; run `webstrata cells`"), "{line}");
         whole(&[&one, &two, &three]);
         assert_ne!(figure(&one, "cells_made_total"), "0");
         two.leave(SOON);
@@ -357,7 +357,7 @@ fn a_new_version_of_the_program() {
     });
     assert!(asked > PAGES && failed.is_empty(), "{asked} {failed:?}");
     for command in ["check {}/store", "links {}/store http://host-0.example/0"] {
-        assert!(fails(dir, command).contains("has version 4, expected 5; run `webstrata cells`"));
+        assert!(fails(dir, command).contains("has version 5, expected 6; run `webstrata cells`"));
     }
     assert!(succeeds(dir, "cells {}/store").contains(&format!("{CELLS} of them made now")));
     assert!(succeeds(dir, "check {}/store").contains("is sound"));

@@ -111,8 +111,8 @@ fn the_worked_example_has_always_the_same_bytes() {
     let checksums: Vec<String> =
         store.manifest().files().map(|file| format!("{} {} {}", file.layer, file.bytes, file.checksum)).collect();
     let expected = [
-        "url 465 997956279baa8e97",
-        "ol 352 565de2e5377a0e30",
+        "url 459 7a2a8c3fffc1ab34",
+        "ol 349 c588addb4cd43ac9",
         "ts 875 ab15a379c20e0219",
         "bv 293 5f527efce11f3ce3",
         "rv 1731 041e5a15c3c04290",

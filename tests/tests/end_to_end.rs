@@ -4,16 +4,17 @@
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 use std::collections::BTreeMap;
+use std::fmt::Debug;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 use tempfile::TempDir;
 use webstrata_datasets::{Finding, LinkKinds};
 use webstrata_engine::{Error as JobError, Progress};
-use webstrata_layers::{Links, Window, parse_time};
-use webstrata_pipeline::{BuildOptions, Error, build};
+use webstrata_layers::{Effort, Links, Window, parse_time};
+use webstrata_pipeline::{BuildOptions, Error, MergeOptions, build, merge};
 use webstrata_tests::crawls::{Crawl, Random, Size};
-use webstrata_tests::stores::{assert_answers, bytes, options, reader, run_options, totals};
+use webstrata_tests::stores::{assert_answers, bytes, options, reader, row_bytes, run_options, totals};
 
 const SMALL: Size = Size { pages: 60, captures: 700, links: 14 };
 const LARGER: Size = Size { pages: 400, captures: 4000, links: 25 };
@@ -145,10 +146,10 @@ fn the_store_is_the_same_for_any_workers_and_any_files() {
     }
 }
 
-fn assert_same(expected: &BTreeMap<PathBuf, Vec<u8>>, got: &BTreeMap<PathBuf, Vec<u8>>, what: &str) {
+fn assert_same<N: Ord + Debug>(expected: &BTreeMap<N, Vec<u8>>, got: &BTreeMap<N, Vec<u8>>, what: &str) {
     assert!(expected.keys().eq(got.keys()), "{what}: {:?}, expected {:?}", got.keys(), expected.keys());
     for (path, content) in expected {
-        assert!(content == &got[path], "{what}: {} differs", path.display());
+        assert!(content == &got[path], "{what}: {path:?} differs");
     }
 }
 
@@ -242,6 +243,39 @@ fn a_second_build_is_refused_unless_it_may_replace_the_first() {
     let elsewhere = dir.path().join("elsewhere");
     let made = BuildOptions { run: run_options(&elsewhere), ..replacing };
     assert_eq!(build(&made, &Progress::default()).unwrap().epoch, 1);
+}
+
+#[test]
+fn a_compact_merge_of_one_row_or_several_has_the_bytes_of_a_compact_build() {
+    let dir = temporary();
+    let lines = lines(&Crawl::random(33, LARGER));
+    let (one, other) = lines.split_at(lines.len() / 2);
+    let path = |name: &str| dir.path().join(name);
+    let all = files(dir.path(), "all", "jsonl", &[&lines]);
+    let halves = [files(dir.path(), "one", "jsonl", &[one]), files(dir.path(), "other", "jsonl", &[other])];
+    let made = |name: &str, inputs: &[PathBuf], effort| {
+        let update = path(name).exists();
+        let options = BuildOptions { update, effort, ..options(&path(name), inputs.to_vec()) };
+        build(&options, &Progress::default()).unwrap();
+    };
+    let merged = |name: &str, effort| {
+        let options = MergeOptions { effort, ..MergeOptions::new(run_options(&path(name))) };
+        let report = merge(&options, &Progress::default()).unwrap();
+        (report.rows, row_bytes(&path(name)))
+    };
+    made("compact", &all, Effort::Compact);
+    let expected = row_bytes(&path("compact"));
+    made("single", &all, Effort::Quick);
+    assert_eq!(merged("single", Effort::Quick).0, 0);
+    let quick = row_bytes(&path("single"));
+    halves.iter().for_each(|half| made("several", half, Effort::Quick));
+    for (name, rows) in [("single", 1), ("several", 2)] {
+        let (found, bytes) = merged(name, Effort::Compact);
+        assert_eq!(found, rows, "{name}");
+        assert_same(&expected, &bytes, name);
+    }
+    let size = |bytes: &BTreeMap<String, Vec<u8>>| bytes.values().map(Vec::len).sum::<usize>();
+    assert!(size(&expected) < size(&quick), "{} {}", size(&expected), size(&quick));
 }
 
 /// A WARC record with an HTTP block.

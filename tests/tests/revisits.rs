@@ -378,7 +378,11 @@ fn a_build_without_digests_has_the_same_links_and_no_digest_of_a_capture_with_li
         let mut random = Random(seed + 1000);
         let dir = tempfile::tempdir().unwrap();
         let payloads: Vec<Payload> = (0..5).map(|_| Payload::random(&mut random)).collect();
-        let records: Vec<Record> = (0..30).map(|_| Record::random(&payloads, &mut random)).collect();
+        let records = (0..30).map(|_| Record::random(&payloads, &mut random));
+        // One record a page and second.
+        let records: BTreeMap<(&str, i64), Record> =
+            records.map(|record| ((record.page, record.time), record)).collect();
+        let records: Vec<Record> = records.into_values().collect();
         let (input, store) = (dir.path().join("all.warc"), dir.path().join("store"));
         fs::write(&input, records.iter().map(|record| record.warc(&payloads)).collect::<String>()).unwrap();
         add_bare(&store, input);

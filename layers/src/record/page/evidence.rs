@@ -61,8 +61,8 @@ impl Evidence {
     }
 
     /// Keeps only what finds the links of `blank` captures, the captures with unknown links: their revisits, and the
-    /// digests of these. All other captures are no longer revisits. Links lose their forms if no digest is left, because
-    /// other URLs find links by digests.
+    /// digests of these. All other captures are no longer revisits. Links lose their forms if no digest is left: other
+    /// URLs find links by digests.
     pub fn forget_settled(&mut self, blank: &[u32]) {
         self.revisits.retain(|revisit| blank.binary_search(&revisit.capture).is_ok());
         let Self { digests, revisits, .. } = self;

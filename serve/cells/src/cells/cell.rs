@@ -227,26 +227,32 @@ impl Cell {
         Ok(())
     }
 
+    /// The window in which the link store has the answer about a window; `None` if no capture decides.
+    #[inline]
+    fn stored_window(&self, node: Node, window: Window, scratch: &mut Scratch) -> Result<Option<Window>, Damage> {
+        let (Window::AsOf(as_of), false) = (window, self.statuses.is_empty()) else { return Ok(Some(window)) };
+        self.statuses.changes(node, &mut scratch.statuses)?;
+        if scratch.statuses.is_empty() {
+            return Ok(Some(window));
+        }
+        let mut captures = std::mem::take(&mut scratch.captures);
+        self.captures_of(node, scratch, &mut captures)?;
+        let decides = deciding(&captures, as_of).map(|capture| capture.time);
+        scratch.captures = captures;
+        // The link store has no statuses, so the question is about the capture that decides.
+        Ok(decides.map(|time| Window::Seen { from: time, to: time }))
+    }
+
     /// Writes the links of a node in the window to `scratch.numbers`.
     #[inline]
     fn numbers_in(&self, node: Node, window: Window, scratch: &mut Scratch) -> Result<(), Damage> {
-        let mut window = window;
-        if let (Window::AsOf(as_of), false) = (window, self.statuses.is_empty()) {
-            self.statuses.changes(node, &mut scratch.statuses)?;
-            if !scratch.statuses.is_empty() {
-                let mut captures = std::mem::take(&mut scratch.captures);
-                self.captures_of(node, scratch, &mut captures)?;
-                let decides = deciding(&captures, as_of).map(|capture| capture.time);
-                scratch.captures = captures;
-                // The link store has no statuses, so the question is about the capture that decides.
-                let Some(time) = decides else {
-                    scratch.numbers.clear();
-                    return Ok(());
-                };
-                window = Window::Seen { from: time, to: time };
+        match self.stored_window(node, window, scratch)? {
+            Some(window) => self.forward.window(node, window, &mut scratch.store, &mut scratch.numbers),
+            None => {
+                scratch.numbers.clear();
+                Ok(())
             }
         }
-        self.forward.window(node, window, &mut scratch.store, &mut scratch.numbers)
     }
 
     /// Replaces the contents of `captures` by the captures of a node. `scratch.statuses` must have the changes of its
@@ -274,7 +280,7 @@ impl Cell {
     }
 
     /// Whether a node has a link in the window, for a node that probably never has it. The nodes of a question are near
-    /// one another and come in order, after [`StoreScratch::begin`].
+    /// one another and come in order.
     pub(crate) fn perhaps_has_link(
         &self,
         node: Node,
@@ -283,8 +289,17 @@ impl Cell {
         scratch: &mut Scratch,
     ) -> Result<bool, LayersError> {
         let Some(number) = self.numbers.number(link) else { return Ok(false) };
-        let ever = self.forward.ever_links(node, number, &mut scratch.store).map_err(|damage| self.damaged(damage))?;
-        Ok(ever && (window == Window::ALWAYS || self.has_link(node, link, window, scratch)?))
+        let mut decide = || {
+            let ever = self.forward.ever_links(node, number, &mut scratch.store)?;
+            if !ever || window == Window::ALWAYS {
+                return Ok(ever);
+            }
+            match self.stored_window(node, window, scratch)? {
+                Some(window) => self.forward.links_in(node, number, window, &mut scratch.store),
+                None => Ok(false),
+            }
+        };
+        decide().map_err(|damage| self.damaged(damage))
     }
 
     /// Replaces the contents of `captures` by the captures of a node.

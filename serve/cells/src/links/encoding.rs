@@ -48,8 +48,16 @@ pub trait ForwardStore: Send + Sync {
     /// # Errors
     /// See [`ForwardStore`].
     fn ever_links(&self, node: Node, link: Number, scratch: &mut StoreScratch) -> Result<bool, Damage> {
+        self.links_in(node, link, Window::ALWAYS, scratch)
+    }
+
+    /// Whether a node has a link in the window, for nodes as in [`Self::ever_links`].
+    ///
+    /// # Errors
+    /// See [`ForwardStore`].
+    fn links_in(&self, node: Node, link: Number, window: Window, scratch: &mut StoreScratch) -> Result<bool, Damage> {
         let mut links = Vec::new();
-        self.window(node, Window::ALWAYS, scratch, &mut links)?;
+        self.window(node, window, scratch, &mut links)?;
         Ok(links.binary_search(&link).is_ok())
     }
 

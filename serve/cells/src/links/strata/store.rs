@@ -102,6 +102,16 @@ impl ForwardStore for Strata {
         Ok(scratch.near.list(self, record)?.binary_search(&link.0).is_ok())
     }
 
+    fn links_in(&self, node: Node, link: Number, window: Window, scratch: &mut StoreScratch) -> Result<bool, Damage> {
+        let Some(record) = self.find_record(node.0)? else { return Ok(false) };
+        if let Some(links) = scratch.near.record(self, record)?.links_in(link.0, window) {
+            return Ok(links);
+        }
+        let mut links = Vec::new();
+        self.window(node.0, window, &mut scratch.strata, &mut links)?;
+        Ok(links.binary_search(&link.0).is_ok())
+    }
+
     fn captures(&self, node: Node, scratch: &mut StoreScratch, captures: &mut Vec<CaptureTime>) -> Result<(), Damage> {
         captures.clear();
         let read = |found: Captures<'_>| {

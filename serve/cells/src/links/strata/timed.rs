@@ -10,6 +10,7 @@ use crate::coding::bits::BitReader;
 use crate::error::Damage;
 
 use super::presence::{self, PHASES_MAX, PhaseMap};
+use super::scan::Decoded;
 use super::{Below, Head, Level, PART, RecordAt, Strata, StrataBuffers, links};
 use crate::links::scratch::bytes_of;
 use crate::links::strata::record::Shape;
@@ -35,6 +36,16 @@ impl Span {
             events.partition_point(|&event| event as usize <= known)
         };
         Some(Self { first: phase(first), last: phase(last) })
+    }
+}
+
+impl Decoded {
+    /// Whether the record has a link in the window; `None` if it has too many phases for masks.
+    pub(super) fn links_in(&self, link: u64, window: Window) -> Option<bool> {
+        let Ok(at) = self.links.binary_search(&link) else { return Some(false) };
+        let mask = self.has_masks.then_some(self.masks.get(at))??;
+        let span = Span::of(self.captures(), &self.events, window);
+        Some(span.is_some_and(|span| mask & presence::between(span.first, span.last.min(PHASES_MAX - 1)) != 0))
     }
 }
 
