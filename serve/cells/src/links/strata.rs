@@ -1,23 +1,32 @@
 //! Strata: one record holds all of a page: links, captures, and which link was in which capture.
 //!
 //! Strata are a codec for the lists of a cell, with or without time. Measures against size, by gain: a record is coded
-//! against a neighbour before or after it (`references`). Lists store no length and end with the record (`blocks`).
-//! Presence is coded as exceptions to the presence of the neighbour (`presence`). Timestamps come from a dictionary
-//! (`times`). Measures for speed: each symbol takes one table look-up, a block has 16 records, and answers for windows
-//! in which nothing changes skip presence.
+//! against a neighbour before or after it (`references`). Lists store no length and end with a symbol; groups of up to
+//! 8 records share one length, and reading a record passes over the records before it in its group (`blocks`). Codes
+//! depend on what was coded before (`symbols`). Presence is coded as exceptions to the presence of the neighbour
+//! (`presence`). Timestamps come from a dictionary (`times`). Measures for speed: each symbol takes one table look-up,
+//! a group is found by a sum over at most 15 lengths, and answers for windows in which nothing changes skip presence.
 //!
 //! ```text
 //! lengths     of the four parts that follow, 64 bits each, in bytes
 //! tables      first number, nodes, records, longest list, most captures of a record (each: 6 bits for its width less
-//!             1, and its bits); depth (7 bits), timed (1 bit);
+//!             1, and its bits); depth (7 bits), timed (1 bit), the power of two that is the records of a group (3
+//!             bits);
 //!             codes (`symbols`), layout (`blocks`), with time the times (`times`)
 //! ranks       unless every node has a record (`ranks`)
 //! pointers    to blocks
-//! blocks      records: head (captures, shape, events; only with time), links (`links`), presence (`presence`)
+//! blocks      groups of records: head (shape, length, captures, events; only with time), links (`links`), presence
+//!             (`presence`)
 //! ```
 //!
+//! A record of shape 0, still, has neither events nor presence, and ends with its links. Only other records have a
+//! length, the number of bits after it, so that readers pass over them. The last record of a full group has no length,
+//! and its links need no end symbol unless presence follows: the bits end with the group. If groups have one record,
+//! this holds for all records.
+//!
 //! Numbers are little-endian, and bits are read from the lowest bit of a byte on. Decoding a list reads at most depth +
-//! 1 records. Damaged bytes give an error or a wrong list; no list is longer than the longest list in the head.
+//! 1 records, and passes over at most 7 records for each. Damaged bytes give an error or a wrong list; no list is
+//! longer than the longest list in the head.
 
 mod blocks;
 mod encode;
@@ -45,6 +54,7 @@ use crate::links::scratch::bytes_of;
 use crate::mapped::guard::Section;
 
 use blocks::Blocks;
+use links::Opening;
 use scan::Below;
 pub(crate) use scan::Ring;
 use symbols::{Context, Tables};
@@ -57,9 +67,11 @@ pub(crate) use timed::Phased;
 use timed::Phases;
 
 /// The farthest neighbour that may be a reference.
-const WINDOW_MAX: usize = 32;
+const WINDOW_MAX: usize = 64;
 /// The deepest chain of references that the reader accepts.
 const DEPTH_MAX: u8 = 8;
+/// The largest number of records in a group.
+const GROUP_MAX: usize = 8;
 const PART: &str = "strata";
 
 /// The number of strata that were opened.
@@ -79,6 +91,8 @@ pub struct Strata {
     records: usize,
     links_max: usize,
     depth_max: u8,
+    /// The number of records in a group is 2 to this power.
+    group_bits: u32,
     tables: Tables,
     layout: Blocks,
     times: Option<Times>,
@@ -145,6 +159,12 @@ impl StrataBuffers {
     }
 }
 
+/// Whether a record is the last of a full group, so that the bits of the group end with the record.
+#[inline]
+fn is_last(record: usize, group_bits: u32) -> bool {
+    (record + 1).is_multiple_of(1 << group_bits)
+}
+
 /// A record and its node.
 #[derive(Clone, Copy)]
 struct RecordAt {
@@ -152,11 +172,22 @@ struct RecordAt {
     node: usize,
 }
 
-/// A record after its head was read.
+/// Where the bits of a record begin, and where those of its group end.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    index: usize,
+    start: u64,
+    end: u64,
+    /// The context of the opening of the record.
+    before: Context,
+}
+
+/// A record after its head was read. Its links are next.
 struct Head<'a> {
     bits: BitReader<'a>,
     end: u64,
     record: RecordAt,
+    place: Place,
     /// The number of its node among the links.
     node_number: u64,
     /// 0: still, 1: rows, 2: columns.
@@ -193,11 +224,16 @@ impl Strata {
         let (nodes, records, links_max, captures_max) = (count(), count(), count(), count());
         let depth_max = u8::try_from(head.read(7)).unwrap_or(u8::MAX);
         let timed = head.read(1) == 1;
-        if records > nodes || depth_max > DEPTH_MAX || first.checked_add(nodes as u64).is_none() {
+        let group_bits = u32::try_from(head.read(3)).unwrap_or(0);
+        if records > nodes
+            || 1 << group_bits > GROUP_MAX
+            || depth_max > DEPTH_MAX
+            || first.checked_add(nodes as u64).is_none()
+        {
             return Err(Damage::Outside { part: PART, value: records as u64, bound: nodes as u64 });
         }
         let tables = Tables::load(&mut head)?;
-        let layout = Blocks::load(&mut head, records, blocks - pointers)?;
+        let layout = Blocks::load(&mut head, records.div_ceil(1 << group_bits), blocks - pointers)?;
         let times = if timed { Some(Times::load(&tables, &mut head, captures_max)?) } else { None };
         if records < nodes {
             ranks::check(&bytes[ranks..pointers], nodes, records)?;
@@ -214,6 +250,7 @@ impl Strata {
             records,
             links_max,
             depth_max,
+            group_bits,
             tables,
             layout,
             times,
@@ -255,23 +292,56 @@ impl Strata {
         RecordAt { index, node: node.unwrap_or(0) }
     }
 
-    /// The bytes of the blocks of records. Only the bytes of a record that [`Self::begin`] found may be read.
+    /// The bytes of the blocks of records. Only the bytes of a group that [`Self::begin`] found may be read.
     #[inline]
     fn records(&self) -> &[u8] {
         self.data.bytes()
     }
 
-    /// Finds a record and checks its bytes.
+    /// Finds a record and checks its bytes. `near` is a place in its group, not after the record, if one is known;
+    /// `list` is a buffer.
     #[inline]
-    fn begin(&self, record: RecordAt) -> Result<Head<'_>, Damage> {
-        let (start, end) = self.layout.locate(record.index, &self.index[self.pointers..], &self.data)?;
-        Ok(Head {
-            bits: BitReader::new(self.records(), start),
-            end,
-            record,
-            node_number: self.numbering.of(record.node),
-            shape: 0,
-        })
+    fn begin(&self, record: RecordAt, near: Option<Place>, list: &mut List) -> Result<Head<'_>, Damage> {
+        let place = match near {
+            Some(place) => {
+                #[expect(clippy::cast_possible_truncation, reason = "the bits of a place are inside the records")]
+                self.data.check((place.start / 8) as usize, place.end.div_ceil(8) as usize)?;
+                place
+            }
+            None => {
+                let group = record.index >> self.group_bits;
+                let (start, end) = self.layout.locate(group, &self.index[self.pointers..], &self.data)?;
+                Place { index: group << self.group_bits, start, end, before: Context::Opening }
+            }
+        };
+        let mut bits = BitReader::new(self.records(), place.start);
+        let mut before = place.before;
+        for _ in place.index..record.index {
+            before = self.pass(&mut bits, place.end, before, list)?;
+        }
+        let place = Place { index: record.index, start: bits.position().min(place.end), before, ..place };
+        Ok(Head { bits, end: place.end, record, place, node_number: self.numbering.of(record.node), shape: 0 })
+    }
+
+    /// Passes over a record that is not the last of its group, which ends at `end`. Returns the context of the opening
+    /// of the next record.
+    #[inline]
+    fn pass<'a>(
+        &'a self,
+        bits: &mut BitReader<'a>,
+        end: u64,
+        before: Context,
+        list: &mut List,
+    ) -> Result<Context, Damage> {
+        if let Some(times) = &self.times {
+            if self.tables.plain(Context::Shape).read(bits) != 0 {
+                let length = self.tables.numbers(Context::Length).number(bits);
+                *bits = BitReader::new(self.records(), bits.position().saturating_add(length).min(end));
+                return Ok(Context::Opening);
+            }
+            times.list(&self.tables, bits, list)?;
+        }
+        links::pass(&self.tables, bits, end, before)
     }
 
     /// Finds a record and reads everything before its links.
@@ -282,10 +352,26 @@ impl Strata {
         list: &'b mut List,
         events: &mut Vec<u32>,
     ) -> Result<(Head<'a>, Captures<'b>), Damage> {
-        let mut head = self.begin(record)?;
+        self.head_near(record, None, list, events)
+    }
+
+    /// Like [`Self::head`], from a place in the group of the record, not after the record.
+    #[inline]
+    fn head_near<'a: 'b, 'b>(
+        &'a self,
+        record: RecordAt,
+        near: Option<Place>,
+        list: &'b mut List,
+        events: &mut Vec<u32>,
+    ) -> Result<(Head<'a>, Captures<'b>), Damage> {
+        let mut head = self.begin(record, near, list)?;
         let Some(times) = &self.times else { return Ok((head, Captures::default())) };
-        let captures = times.list(&self.tables, &mut head.bits, list)?;
         head.shape = self.tables.plain(Context::Shape).read(&mut head.bits);
+        if head.shape != 0 && !is_last(record.index, self.group_bits) {
+            let length = self.tables.numbers(Context::Length).number(&mut head.bits);
+            head.end = head.bits.position().saturating_add(length).min(head.end);
+        }
+        let captures = times.list(&self.tables, &mut head.bits, list)?;
         events.clear();
         if head.shape != 0 {
             let flags = self.tables.plain(Context::Events);
@@ -306,52 +392,53 @@ impl Strata {
         Ok((head, captures))
     }
 
-    /// The reference of a record, and whether all links of the reference are copied.
+    /// How the links of a record begin, and its reference.
     #[inline(always)]
-    fn reference(&self, head: &mut Head<'_>, depth: usize) -> Result<Option<(RecordAt, bool)>, Damage> {
-        if head.bits.position() >= head.end {
-            return Ok(None);
-        }
-        let symbol = self.tables.plain(Context::Reference).read(&mut head.bits);
-        let Some(symbol) = symbol.checked_sub(1) else { return Ok(None) };
-        match references::neighbour(head.record.index, symbol / 2, self.records)
+    fn opening(&self, head: &mut Head<'_>, depth: usize) -> Result<(Opening, Option<RecordAt>), Damage> {
+        let opening = Opening::read(&self.tables, &mut head.bits, head.end, head.place.before);
+        let Some(slot) = opening.reference else { return Ok((opening, None)) };
+        match references::neighbour(head.record.index, slot, self.records)
             .filter(|_| depth < usize::from(self.depth_max))
         {
-            Some(reference) => Ok(Some((self.near(head.record, reference), symbol % 2 == 1))),
-            None => Err(Damage::Outside { part: PART, value: symbol as u64, bound: self.records as u64 }),
+            Some(reference) => Ok((opening, Some(self.near(head.record, reference)))),
+            None => Err(Damage::Outside { part: PART, value: slot as u64, bound: self.records as u64 }),
         }
     }
 
-    /// Reads the links of a record after its head was read. `rest` is a buffer. Returns where presence begins.
+    /// Reads the links of a record after its head was read. `rest` is a buffer. Returns where the links
+    /// end, and the context of the opening of the next record.
     fn links(
         &self,
         mut head: Head<'_>,
         depth: usize,
         (rest, below): (&mut Vec<u64>, &mut (impl Below + ?Sized)),
         links: &mut Vec<u64>,
-    ) -> Result<u64, Damage> {
-        match self.reference(&mut head, depth)? {
-            None => {
-                links::read_rest(
-                    &self.tables,
-                    &mut head.bits,
-                    head.end,
-                    head.node_number,
-                    false,
-                    self.links_max,
-                    links,
-                )?;
-            }
-            Some((reference, all)) => {
-                below.links(self, reference, depth + 1, links)?;
-                if !all {
-                    links::read_copies(&self.tables, &mut head.bits, links);
-                }
-                links::read_rest(&self.tables, &mut head.bits, head.end, head.node_number, true, self.links_max, rest)?;
-                links::merge(links, rest);
-            }
+    ) -> Result<(u64, Context), Damage> {
+        let (opening, reference) = self.opening(&mut head, depth)?;
+        let Some(reference) = reference else {
+            self.rest(&mut head, opening, 0, links)?;
+            return Ok((head.bits.position(), opening.after()));
+        };
+        below.links(self, reference, depth + 1, links)?;
+        if !opening.all {
+            links::read_copies(&self.tables, &mut head.bits, head.end, links);
         }
-        Ok(head.bits.position())
+        self.rest(&mut head, opening, links.len(), rest)?;
+        links::merge(links, rest);
+        Ok((head.bits.position(), opening.after()))
+    }
+
+    /// Reads the links that are not copied, after `copied` links that are.
+    #[inline(always)]
+    fn rest(
+        &self,
+        Head { bits, end, node_number, .. }: &mut Head<'_>,
+        opening: Opening,
+        copied: usize,
+        rest: &mut Vec<u64>,
+    ) -> Result<(), Damage> {
+        let links_max = self.links_max.saturating_sub(copied);
+        links::read_rest(&self.tables, bits, *end, *node_number, opening, links_max, rest)
     }
 
     /// The links of a record.

@@ -1,24 +1,27 @@
-//! The places of records: blocks of 16 records, each block with the lengths of its records.
+//! The places of groups of records: blocks of 16 groups, each block with the lengths of its groups.
 //!
 //! ```text
 //! pointers   one a block: every 32nd absolute in 40 bits, the others relative to it in `width` bytes
-//! block      lengths' extra bits, the last record's first | class word | records | zeros up to a byte
+//! block      lengths' extra bits, the last group's first | class word | groups | zeros up to a byte
 //! ```
 //!
-//! A pointer leads to the class word: 16 classes of 4 bits, the first record lowest. A class has a base and a number of
-//! extra bits; the length of a record in bits is base + extra. Records follow in order, without gaps. The 16 classes
-//! are fitted to the lengths of the cell, so that extra bits take the least room. Finding a record costs a sum over the
+//! A pointer leads to the class word: 16 classes of 4 bits, the first group lowest. A class has a base and a number of
+//! extra bits; the length of a group in bits is base + extra. Groups follow in order, without gaps. The 16 classes are
+//! fitted to the lengths of the cell, so that extra bits take the least room. Finding a group costs a sum over the
 //! lengths before it in its block.
+//!
+//! A length takes some 10 bits with its share of the pointer, for a group of 8 records as for one of a single record.
+//! Records that end themselves cost about 2 bits each instead.
 
 use crate::coding::bits::{BitReader, BitWriter};
 use crate::error::Damage;
 use crate::mapped::guard::Section;
 
-/// The number of records in a block.
+/// The number of groups in a block.
 pub(super) const BLOCK: usize = 16;
 /// The number of blocks between absolute pointers.
-const GROUP: usize = 32;
-/// The largest size of the extra bits of a block in bytes: 31 bits a record.
+const SPAN: usize = 32;
+/// The largest size of the extra bits of a block in bytes: 31 bits a group.
 const EXTRAS_BYTES_MAX: usize = 31 * BLOCK / 8 + 1;
 /// The size of an absolute pointer in bytes.
 const ABSOLUTE: usize = 5;
@@ -76,10 +79,10 @@ fn fit(buckets: &[Bucket]) -> [Class; 16] {
     classes
 }
 
-/// Collects lengths of records and lays the records out.
+/// Collects lengths of groups and lays the groups out.
 #[derive(Default)]
 pub(super) struct BlocksWriter {
-    /// The length of each record in bits.
+    /// The length of each group in bits.
     lengths: Vec<u32>,
 }
 
@@ -109,17 +112,17 @@ pub(super) struct Layout {
 }
 
 impl BlocksWriter {
-    /// Adds the length of a record that was written.
+    /// Adds the length of a group that was written.
     pub(super) fn push(&mut self, bits: u32) {
         self.lengths.push(bits);
     }
 
-    /// Lays out the records that were written one after the other into `records`.
-    pub(super) fn finish(self, records: &[u8]) -> Layout {
+    /// Lays out the groups that were written one after the other into `groups`.
+    pub(super) fn finish(self, groups: &[u8]) -> Layout {
         let classes = fit(&buckets(&self.lengths));
         let mut blocks = Vec::new();
         let mut starts = Vec::new();
-        let mut source = BitReader::new(records, 0);
+        let mut source = BitReader::new(groups, 0);
         for lengths in self.lengths.chunks(BLOCK) {
             let class_of = |&length: &u32| {
                 let fits = |class: &Class| length >= class.base && u64::from(length - class.base) < 1 << class.bits;
@@ -148,13 +151,13 @@ impl BlocksWriter {
             }
             blocks.extend(out.into_bytes());
         }
-        let farthest = starts.chunks(GROUP).map(|group| group[group.len() - 1] - group[0]).max().unwrap_or(0);
+        let farthest = starts.chunks(SPAN).map(|span| span[span.len() - 1] - span[0]).max().unwrap_or(0);
         let width = (8 - farthest.leading_zeros() as usize / 8).max(1);
         let mut pointers = Vec::new();
-        for group in starts.chunks(GROUP) {
-            pointers.extend_from_slice(&group[0].to_le_bytes()[..ABSOLUTE]);
-            for start in &group[1..] {
-                pointers.extend_from_slice(&(start - group[0]).to_le_bytes()[..width]);
+        for span in starts.chunks(SPAN) {
+            pointers.extend_from_slice(&span[0].to_le_bytes()[..ABSOLUTE]);
+            for start in &span[1..] {
+                pointers.extend_from_slice(&(start - span[0]).to_le_bytes()[..width]);
             }
         }
         Layout { header: LayoutHeader { classes, width }, pointers, blocks }
@@ -190,18 +193,18 @@ struct Pair {
     second: u8,
 }
 
-/// Finds records by their index.
+/// Finds groups by their index.
 pub(super) struct Blocks {
     classes: [Class; 16],
     /// Pairs by byte of the class word.
     pairs: Vec<Pair>,
     width: usize,
-    records: usize,
+    groups: usize,
 }
 
 impl Blocks {
-    /// Reads the header of a layout of `records` records, and checks the size of the pointers.
-    pub(super) fn load(header: &mut BitReader<'_>, records: usize, pointers: usize) -> Result<Self, Damage> {
+    /// Reads the header of a layout of `groups` groups, and checks the size of the pointers.
+    pub(super) fn load(header: &mut BitReader<'_>, groups: usize, pointers: usize) -> Result<Self, Damage> {
         let mut classes = [Class::default(); 16];
         for class in &mut classes {
             *class = Class {
@@ -210,8 +213,8 @@ impl Blocks {
             };
         }
         let width = usize::try_from(header.read(4)).unwrap_or(0);
-        let blocks = records.div_ceil(BLOCK);
-        let expected = blocks.div_ceil(GROUP) * ABSOLUTE + (blocks - blocks.div_ceil(GROUP)) * width;
+        let blocks = groups.div_ceil(BLOCK);
+        let expected = blocks.div_ceil(SPAN) * ABSOLUTE + (blocks - blocks.div_ceil(SPAN)) * width;
         if header.overran() || !(1..=8).contains(&width) || expected != pointers {
             return Err(Damage::Outside { part: PART, value: pointers as u64, bound: expected as u64 });
         }
@@ -224,22 +227,22 @@ impl Blocks {
                 second: byte(second.bits),
             }
         };
-        Ok(Self { classes, pairs: (0..256).map(pair).collect(), width, records })
+        Ok(Self { classes, pairs: (0..256).map(pair).collect(), width, groups })
     }
 
-    /// The first bit and the end bit of a record in the blocks. Checks all bytes between them, and the bytes that
-    /// locate the record.
+    /// The first bit and the end bit of a group in the blocks. Checks all bytes between them, and the bytes that
+    /// locate the group.
     #[inline]
-    pub(super) fn locate(&self, record: usize, pointers: &[u8], section: &Section) -> Result<(u64, u64), Damage> {
+    pub(super) fn locate(&self, group: usize, pointers: &[u8], section: &Section) -> Result<(u64, u64), Damage> {
         let blocks: &[u8] = section.bytes();
-        if record >= self.records {
-            return Err(Damage::Outside { part: PART, value: record as u64, bound: self.records as u64 });
+        if group >= self.groups {
+            return Err(Damage::Outside { part: PART, value: group as u64, bound: self.groups as u64 });
         }
-        let block = record / BLOCK;
-        let group = block / GROUP * (ABSOLUTE + (GROUP - 1) * self.width);
-        let mut offset = number(pointers, group, ABSOLUTE);
-        if !block.is_multiple_of(GROUP) {
-            offset += number(pointers, group + ABSOLUTE + (block % GROUP - 1) * self.width, self.width);
+        let block = group / BLOCK;
+        let first = block / SPAN * (ABSOLUTE + (SPAN - 1) * self.width);
+        let mut offset = number(pointers, first, ABSOLUTE);
+        if !block.is_multiple_of(SPAN) {
+            offset += number(pointers, first + ABSOLUTE + (block % SPAN - 1) * self.width, self.width);
         }
         let offset = usize::try_from(offset).ok().filter(|&offset| offset <= blocks.len());
         if let Some(offset) = offset {
@@ -264,8 +267,8 @@ impl Blocks {
             extra
         };
         let mut at = start + 64;
-        // Each step takes two records.
-        for _ in 0..record % BLOCK / 2 {
+        // Each step takes two groups.
+        for _ in 0..group % BLOCK / 2 {
             let Pair { base, bits, second } = self.pairs[(word & 0xff) as usize];
             let extra = take(u32::from(bits));
             at += u64::from(base) + (extra >> second) + (extra & ((1 << second) - 1));
@@ -275,8 +278,8 @@ impl Blocks {
             let class = self.classes[(word & 15) as usize];
             u64::from(class.base & mask) + take(class.bits & mask)
         };
-        // Half of the records are second in a pair; masks avoid a branch.
-        let odd = u32::from(!record.is_multiple_of(2));
+        // Half of the groups are second in a pair; masks avoid a branch.
+        let odd = u32::from(!group.is_multiple_of(2));
         at += length(word, odd.wrapping_neg());
         let end = at + length(word >> (4 * odd), !0);
         if end > blocks.len() as u64 * 8 {
@@ -322,18 +325,18 @@ mod tests {
 
     proptest! {
         #[test]
-        fn records_are_found(
+        fn groups_are_found(
             lengths in proptest::collection::vec(prop_oneof![0u32..60, 0u32..5000, 100_000u32..200_000], 0..700)
         ) {
-            let mut records = BitWriter::default();
+            let mut groups = BitWriter::default();
             let mut writer = BlocksWriter::default();
             for (at, &length) in (0u64..).zip(&lengths) {
                 for bit in 0..length {
-                    records.write((at ^ u64::from(bit)) & 1, 1);
+                    groups.write((at ^ u64::from(bit)) & 1, 1);
                 }
                 writer.push(length);
             }
-            let layout = writer.finish(&records.into_bytes());
+            let layout = writer.finish(&groups.into_bytes());
             let mut header = BitWriter::default();
             layout.header.store(&mut header);
             let header = header.into_bytes();

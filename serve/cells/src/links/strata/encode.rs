@@ -12,13 +12,13 @@ use webstrata_layers::Page;
 use crate::coding::bits::BitWriter;
 use crate::links::lists::Lists;
 
-use super::Numbering;
 use super::blocks::{BLOCK, BlocksWriter};
 use super::ranks;
-use super::symbols::{Counts, Model, Sink, Writer};
+use super::symbols::{Context, Counts, Model, Sink, Writer};
 use super::times::{TimesCounter, TimesWriter};
+use super::{DEPTH_MAX, GROUP_MAX, Numbering, WINDOW_MAX, is_last};
 use crate::links::strata::encode::candidates::Candidates;
-use crate::links::strata::record::{Record, RecordBuffers};
+use crate::links::strata::record::{Record, RecordBuffers, Spot};
 use crate::links::strata::references::{Costs, choose, neighbour};
 
 /// The trade-off between size and speed of an encoding.
@@ -26,22 +26,25 @@ use crate::links::strata::references::{Costs, choose, neighbour};
 pub struct Profile {
     /// The largest depth of references; 0 means no references.
     pub depth_max: u8,
-    /// The farthest neighbour that may be a reference, at most 32.
+    /// The farthest neighbour that may be a reference, at most 64.
     pub window: usize,
     /// Bits that a reference must save beyond its cost in bits: the time to follow it, expressed as size.
     pub reference_bits: u32,
+    /// A group has 2 to this power records, at most 8. Large groups have fewer lengths to store. Reading a record
+    /// passes over those before it in its group.
+    pub group_bits: u32,
 }
 
 impl Profile {
     /// For small size.
-    pub const ARCHIVE: Self = Self { depth_max: 2, window: 32, reference_bits: 2 };
+    pub const ARCHIVE: Self = Self { depth_max: 4, window: 64, reference_bits: 1, group_bits: 3 };
     /// For speed.
-    pub const SPEED: Self = Self { depth_max: 1, window: 32, reference_bits: 5 };
+    pub const SPEED: Self = Self { depth_max: 1, window: 32, reference_bits: 5, group_bits: 0 };
 }
 
-/// The number of records that are searched together. References stay inside a segment. A multiple of the block.
+/// The number of records that are searched together. References stay inside a segment. A multiple of the group.
 const SEGMENT: usize = 1 << 14;
-/// The number of records in a piece of the sample.
+/// The number of records in a piece of the sample, a multiple of the group.
 const SAMPLE_PIECE: usize = 1 << 10;
 /// Rounds of fitting codes to choices and choices to codes, before the last choice.
 const ROUNDS: usize = 2;
@@ -55,12 +58,14 @@ struct Effort {
     sample: usize,
     /// The largest number of neighbours that are weighed as the reference of a record.
     kept: usize,
+    /// The largest depth of references, if the profile allows more.
+    depth_max: u8,
 }
 
 impl Effort {
-    /// For records with time, where weighing a pair is expensive.
-    const TIMED: Self = Self { held_max: 256 << 20, sample: 2 * SEGMENT, kept: 16 };
-    const TIMELESS: Self = Self { kept: 24, ..Self::TIMED };
+    /// For records with time, where weighing a pair is expensive, and so is reading a reference.
+    const TIMED: Self = Self { held_max: 256 << 20, sample: 2 * SEGMENT, kept: 16, depth_max: 3 };
+    const TIMELESS: Self = Self { kept: 24, depth_max: DEPTH_MAX, ..Self::TIMED };
 }
 
 /// Encodes lists without time.
@@ -71,7 +76,7 @@ pub fn encode_lists(lists: &Lists, profile: Profile) -> Vec<u8> {
 fn encode_lists_with(lists: &Lists, profile: Profile, effort: Effort) -> Vec<u8> {
     let empty =
         lists.ends.iter().scan(0, |before, &end| Some(std::mem::replace(before, end) == end)).filter(|&e| e).count();
-    // An empty list takes four bits as a record. Leaving empty lists out takes one bit a node.
+    // An empty list takes three to four bits as a record. Leaving empty lists out takes one bit a node.
     let dense = empty * 3 < lists.nodes();
     let nodes: Vec<usize> = (0..lists.nodes()).filter(|&node| dense || !lists.list(node).is_empty()).collect();
     let record = |&node: &usize| {
@@ -150,7 +155,9 @@ fn encode_records<'a, E>(
     profile: Profile,
     effort: Effort,
 ) -> Result<Vec<u8>, E> {
-    assert!(profile.window <= super::WINDOW_MAX, "a window of {}", profile.window);
+    assert!(profile.window <= WINDOW_MAX, "a window of {}", profile.window);
+    assert!(1 << profile.group_bits <= GROUP_MAX, "groups of 2^{} records", profile.group_bits);
+    let profile = Profile { depth_max: profile.depth_max.min(effort.depth_max), ..profile };
     let mut nodes = Vec::with_capacity(count);
     let mut times = TimesCounter::default();
     let (mut links_max, mut captures_max) = (0, 0);
@@ -192,11 +199,13 @@ fn encode_records<'a, E>(
         let mut counts = counts_of(times.as_ref());
         for (piece, candidates) in &pieces {
             let chosen = references_of(piece, candidates, profile, model, &mut buffers);
-            write_all(piece, &chosen, times.as_ref(), model, &mut buffers, &mut counts, &mut |_| {});
+            let manner = Manner { times: times.as_ref(), profile, model };
+            write_all(piece, &chosen, manner, &mut buffers, &mut counts, &mut |_| {});
         }
         choices = Some(counts.fit(step > 1));
     }
     let choices = choices.as_ref().unwrap_or(Model::usual());
+    let manner = Manner { times: times.as_ref(), profile, model: choices };
     let mut chosen = Vec::new();
     // If all records are held, `codes` are fitted to the final choices.
     let codes = all_held.then(|| {
@@ -204,7 +213,7 @@ fn encode_records<'a, E>(
         for segment in held.chunks(SEGMENT) {
             let segment_references =
                 references_of(segment, &candidates_of(segment, profile, effort.kept), profile, choices, &mut buffers);
-            write_all(segment, &segment_references, times.as_ref(), choices, &mut buffers, &mut counts, &mut |_| {});
+            write_all(segment, &segment_references, manner, &mut buffers, &mut counts, &mut |_| {});
             chosen.push(segment_references);
         }
         counts.fit(false)
@@ -214,7 +223,7 @@ fn encode_records<'a, E>(
     let mut blocks = BlocksWriter::default();
     let mut write = |segment: &[Record], chosen: &[Option<u8>], buffers: &mut RecordBuffers| {
         let mut before = writer.out.len();
-        write_all(segment, chosen, times.as_ref(), choices, buffers, &mut writer, &mut |writer: &Writer<'_>| {
+        write_all(segment, chosen, manner, buffers, &mut writer, &mut |writer: &Writer<'_>| {
             blocks.push(u32::try_from(writer.out.len() - before).unwrap_or(u32::MAX));
             before = writer.out.len();
         });
@@ -243,6 +252,7 @@ fn encode_records<'a, E>(
     }
     tables.raw(u64::from(profile.depth_max), 7);
     tables.raw(u64::from(head.timed), 1);
+    tables.raw(u64::from(profile.group_bits), 3);
     codes.store(&mut tables.out);
     layout.header.store(&mut tables.out);
     if let Some(times) = &times {
@@ -270,13 +280,16 @@ fn references_of(
 ) -> Vec<Option<u8>> {
     let mut costs = Costs::default();
     for (at, record) in records.iter().enumerate() {
-        let (alone, columns) = record.bits_alone(model, buffers);
+        // The opening of the record before is not known yet.
+        let spot = Spot { before: Context::Opening, last: is_last(at, profile.group_bits) };
+        let (alone, columns) = record.bits_alone(spot, model, buffers);
         let others = candidates.of(at).iter().filter_map(|&slot| {
             let slot = usize::from(slot);
             let other = neighbour(at, slot, records.len())?;
-            let bits = record.bits_against(slot, &records[other], columns, alone, model, buffers)?;
+            let bits = record.bits_against((slot, &records[other]), spot, columns, alone, model, buffers)?;
             // A reference in another block costs another look-up.
-            let far = if other / BLOCK == at / BLOCK { 0 } else { 2 };
+            let block = |record: usize| (record >> profile.group_bits) / BLOCK;
+            let far = if block(other) == block(at) { 0 } else { 2 };
             Some((other, bits + far + profile.reference_bits))
         });
         costs.push(alone, others);
@@ -298,21 +311,38 @@ fn counts_of(times: Option<&TimesWriter>) -> Counts {
     counts
 }
 
+/// How records are written.
+#[derive(Clone, Copy)]
+struct Manner<'a> {
+    times: Option<&'a TimesWriter>,
+    profile: Profile,
+    /// Weighs shapes.
+    model: &'a Model,
+}
+
+/// Writes records from the first of a group on. Calls `written` after each group.
 fn write_all<S: Sink>(
     records: &[Record],
     chosen: &[Option<u8>],
-    times: Option<&TimesWriter>,
-    model: &Model,
+    Manner { times, profile, model }: Manner<'_>,
     buffers: &mut RecordBuffers,
     sink: &mut S,
     written: &mut dyn FnMut(&S),
 ) {
+    let mut before = Context::Opening;
     for (at, record) in records.iter().enumerate() {
         let reference = chosen[at].map(usize::from).and_then(|slot| Some((slot, neighbour(at, slot, records.len())?)));
-        if times.is_some() || !record.links.is_empty() {
-            record.write(times, reference.map(|(slot, other)| (slot, &records[other])), model, buffers, sink);
+        let spot = Spot { before, last: is_last(at, profile.group_bits) };
+        if times.is_some() || !record.links.is_empty() || !spot.last {
+            let reference = reference.map(|(slot, other)| (slot, &records[other]));
+            before = record.write(times, reference, spot, model, buffers, sink);
         }
-        written(sink);
+        if spot.last {
+            before = Context::Opening;
+        }
+        if spot.last || at + 1 == records.len() {
+            written(sink);
+        }
     }
 }
 
@@ -365,7 +395,7 @@ mod tests {
         let streamed = encode_lists_with(&lists, Profile::ARCHIVE, effort);
         for bytes in [sampled, streamed] {
             // The codes come from a fifth of the lists, and are open to any symbol.
-            assert!(bytes.len() * 100 <= held.len() * 110, "{} for {}", bytes.len(), held.len());
+            assert!(bytes.len() * 100 <= held.len() * 113, "{} for {}", bytes.len(), held.len());
             let strata = Strata::open(bytes.into()).unwrap();
             let (mut scratch, mut found) = (StoreScratch::default(), Vec::new());
             for node in 0..lists.nodes() {

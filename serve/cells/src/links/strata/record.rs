@@ -17,6 +17,15 @@ pub(super) enum Shape {
     Columns = 2,
 }
 
+/// The place of a record in its group.
+#[derive(Clone, Copy)]
+pub(super) struct Spot {
+    /// The context of its opening.
+    pub(super) before: Context,
+    /// Whether the bits of the group end with the record: it neither has a length nor says where its links end.
+    pub(super) last: bool,
+}
+
 /// A record, ready to be written.
 #[derive(Default)]
 pub(super) struct Record {
@@ -109,18 +118,12 @@ impl Record {
         self.phases() == 1
     }
 
-    /// Writes the part before the links: captures, shape and events.
-    fn write_head<S: Sink>(&self, times: Option<&TimesWriter>, shape: Shape, sink: &mut S) {
-        if let (Some(list), Some(times)) = (&self.captures, times) {
-            times.list(list, sink);
-            sink.symbol(Context::Shape, shape as usize);
-            if shape != Shape::Still {
-                for flags in self.events.chunks(8) {
-                    let last = flags.last() == Some(&true);
-                    let flag = |at: usize| usize::from(flags.get(at).copied().unwrap_or(last)) << at;
-                    sink.symbol(Context::Events, (0..8).map(flag).sum());
-                }
-            }
+    /// Writes the events, eight flags a symbol.
+    fn write_events<S: Sink>(&self, sink: &mut S) {
+        for flags in self.events.chunks(8) {
+            let last = flags.last() == Some(&true);
+            let flag = |at: usize| usize::from(flags.get(at).copied().unwrap_or(last)) << at;
+            sink.symbol(Context::Events, (0..8).map(flag).sum());
         }
     }
 
@@ -147,15 +150,17 @@ impl Record {
         presence::write_rows(sink, &buffers.copied, predicted, &buffers.rest, self.phases());
     }
 
-    /// Writes the whole record; `reference` is a slot and the record there.
+    /// Writes the whole record; `reference` is a slot and the record there. Returns the context of the opening of the
+    /// next record.
     pub(super) fn write<S: Sink>(
         &self,
         times: Option<&TimesWriter>,
         reference: Option<(usize, &Self)>,
+        spot: Spot,
         model: &Model,
         buffers: &mut RecordBuffers,
         sink: &mut S,
-    ) {
+    ) -> Context {
         let mut split = std::mem::take(&mut buffers.split);
         if let Some((_, reference)) = reference {
             split.set(&self.links, &reference.links);
@@ -169,15 +174,19 @@ impl Record {
             self.write_rows(reference.map(|(_, reference)| (reference, &split)), buffers, &mut rows);
             if self.columns_bits(model) < rows.bits { Shape::Columns } else { Shape::Rows }
         };
-        self.write_head(times, shape, sink);
-        let how = reference.map(|(slot, reference)| (slot, &split, split.all(&reference.links)));
-        links::write(sink, self.node_number, &self.links, how, shape != Shape::Still);
-        match shape {
-            Shape::Still => {}
-            Shape::Rows => self.write_rows(reference.map(|(_, reference)| (reference, &split)), buffers, sink),
-            Shape::Columns => presence::write_columns(sink, &self.columns),
+        let shaped = Shaped { record: self, shape, times, reference, split: &split, before: spot.before };
+        if times.is_some() {
+            sink.symbol(Context::Shape, shape as usize);
         }
+        if shape != Shape::Still && !spot.last {
+            let mut length = Cost { model: sink.codes().unwrap_or(model), bits: 0 };
+            shaped.write(true, buffers, &mut length);
+            sink.number(Context::Length, u64::from(length.bits));
+        }
+        let after = shaped.write(!spot.last || shape != Shape::Still, buffers, sink);
         buffers.split = split;
+        // Readers pass over a record that is not still without reading its links.
+        if shape == Shape::Still { after } else { Context::Opening }
     }
 
     fn columns_bits(&self, model: &Model) -> u32 {
@@ -188,9 +197,9 @@ impl Record {
 
     /// The bits of links and presence without a reference, and the bits of presence by columns, which uses no
     /// reference.
-    pub(super) fn bits_alone(&self, model: &Model, buffers: &mut RecordBuffers) -> (u32, u32) {
+    pub(super) fn bits_alone(&self, spot: Spot, model: &Model, buffers: &mut RecordBuffers) -> (u32, u32) {
         let mut cost = Cost { model, bits: 0 };
-        links::write(&mut cost, self.node_number, &self.links, None, !self.is_still());
+        links::write(&mut cost, self.node_number, &self.links, None, spot.before, !spot.last || !self.is_still());
         if self.is_still() {
             return (cost.bits, 0);
         }
@@ -208,8 +217,8 @@ impl Record {
     /// `bits_max`.
     pub(super) fn bits_against(
         &self,
-        slot: usize,
-        reference: &Self,
+        (slot, reference): (usize, &Self),
+        spot: Spot,
         columns: u32,
         bits_max: u32,
         model: &Model,
@@ -219,8 +228,8 @@ impl Record {
         split.set(&self.links, &reference.links);
         let mut cost = Cost { model, bits: 0 };
         if !split.copied.is_empty() {
-            let how = (slot, &split, split.all(&reference.links));
-            links::write(&mut cost, self.node_number, &self.links, Some(how), !self.is_still());
+            let ends = !spot.last || !self.is_still();
+            links::write(&mut cost, self.node_number, &self.links, Some((slot, &split)), spot.before, ends);
             if cost.bits < bits_max && !self.is_still() {
                 let mut rows = Cost { model, bits: 0 };
                 if self.masks.is_empty() {
@@ -234,6 +243,37 @@ impl Record {
         let shares = !split.copied.is_empty();
         buffers.split = split;
         (shares && cost.bits < bits_max).then_some(cost.bits)
+    }
+}
+
+/// A record, and how it is written.
+struct Shaped<'a> {
+    record: &'a Record,
+    shape: Shape,
+    times: Option<&'a TimesWriter>,
+    reference: Option<(usize, &'a Record)>,
+    split: &'a Split,
+    before: Context,
+}
+
+impl Shaped<'_> {
+    /// Writes what follows the shape. `ends` says that more bits follow the links.
+    fn write<S: Sink>(&self, ends: bool, buffers: &mut RecordBuffers, sink: &mut S) -> Context {
+        let Self { record, shape, times, reference, split, before } = *self;
+        if let (Some(list), Some(times)) = (&record.captures, times) {
+            times.list(list, sink);
+        }
+        if shape != Shape::Still {
+            record.write_events(sink);
+        }
+        let how = reference.map(|(slot, _)| (slot, split));
+        let after = links::write(sink, record.node_number, &record.links, how, before, ends);
+        match shape {
+            Shape::Still => {}
+            Shape::Rows => record.write_rows(reference.map(|(_, reference)| (reference, split)), buffers, sink),
+            Shape::Columns => presence::write_columns(sink, &record.columns),
+        }
+        after
     }
 }
 

@@ -1,7 +1,8 @@
 //! Lists in order, all or some that are near one another: each record is decoded once.
 //!
 //! References are at most [`WINDOW_MAX`] records away. A list that is needed again is therefore among the lists of some
-//! hundred records around the current one, which a ring keeps. Memory: [`BYTES_MAX`], and the records of one chain.
+//! hundred records around the current one, which a ring keeps. A ring also knows where the next record of a group
+//! begins, and passes over none if it reads them in order. Memory: [`BYTES_MAX`], and the records of one chain.
 
 use std::ops::Range;
 
@@ -10,12 +11,15 @@ use webstrata_layers::Captures;
 use crate::error::Damage;
 use crate::links::scratch::bytes_of;
 
-use super::timed::Phases;
+use super::symbols::Context;
+use super::timed::{Phases, STILL};
 use super::times::List;
-use super::{Level, RecordAt, Strata, WINDOW_MAX};
+use super::{GROUP_MAX, Level, Place, RecordAt, Strata, WINDOW_MAX, is_last};
 
 /// The approximate number of bytes that a ring keeps.
 const BYTES_MAX: usize = 1 << 20;
+/// The number of groups with a known place: twice the groups within the farthest reference.
+const PLACES: usize = 2 * WINDOW_MAX / GROUP_MAX;
 
 /// The records that a record refers to.
 pub(super) trait Below {
@@ -109,6 +113,8 @@ pub(crate) struct Ring {
     bytes: usize,
     /// The place of the reference whose masks were asked for last.
     last: usize,
+    /// The last place known in each of some groups, and its strata, indexed by group modulo their number.
+    places: [Option<(u64, Place)>; PLACES],
     /// Buffers for what is not kept.
     list: List,
     rest: Vec<u64>,
@@ -178,7 +184,9 @@ impl Ring {
         // After damage, nothing may be taken for the record.
         let mut decoded = std::mem::take(&mut self.records[at]);
         self.bytes -= decoded.bytes();
-        let (head, captures) = strata.head(record, &mut self.list, &mut decoded.events)?;
+        let near = self.near(strata, record);
+        let (head, captures) = strata.head_near(record, near, &mut self.list, &mut decoded.events)?;
+        let (mut place, end, is_still) = (head.place, head.end, head.shape == STILL);
         if kept == Kept::All {
             decoded.phases.set(captures, &decoded.events);
             let (times, blank) = &mut decoded.times;
@@ -190,13 +198,38 @@ impl Ring {
             decoded.has_masks = strata.masks_after(head, depth, (phases, self), links, masks)?;
         } else {
             let mut rest = std::mem::take(&mut self.rest);
-            strata.links(head, depth, (&mut rest, self), &mut decoded.links)?;
+            let (after, before) = strata.links(head, depth, (&mut rest, self), &mut decoded.links)?;
+            if !is_last(record.index, strata.group_bits) {
+                let (start, before) = if is_still { (after, before) } else { (end, Context::Opening) };
+                place = Place { index: record.index + 1, start, before, ..place };
+            }
             self.rest = rest;
         }
+        self.note(strata, place);
         (decoded.of, decoded.kept) = (of, kept);
         self.bytes += decoded.bytes();
         self.records[at] = decoded;
         Ok(at)
+    }
+}
+
+impl Ring {
+    /// A place in the group of a record, not after the record, if one is known.
+    fn near(&self, strata: &Strata, record: RecordAt) -> Option<Place> {
+        if strata.group_bits == 0 {
+            return None;
+        }
+        let group = record.index >> strata.group_bits;
+        let (of, place) = self.places[group % PLACES]?;
+        let is_near = place.index >> strata.group_bits == group && place.index <= record.index;
+        (of == strata.opened && is_near).then_some(place)
+    }
+
+    /// Keeps a place. Groups of one record need none.
+    fn note(&mut self, strata: &Strata, place: Place) {
+        if strata.group_bits > 0 {
+            self.places[(place.index >> strata.group_bits) % PLACES] = Some((strata.opened, place));
+        }
     }
 }
 

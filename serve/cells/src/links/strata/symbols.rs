@@ -2,7 +2,12 @@
 //!
 //! A number below 16 is one symbol. A larger number is the symbol of its magnitude (exponent and one bit after the
 //! highest) and raw bits: `v = (2 + m) << (e - 1) | raw`, symbol `16 + 2 (e - 4) + m`. Lists of links are coded as
-//! gaps, runs and an end (`GAPS`); all other numbers as numbers with an end (`NUMBERS`). Each [`Context`] has one code.
+//! gaps, runs and an end (`GAPS`); all other numbers as numbers with an end (`NUMBERS`).
+//!
+//! Each [`Context`] has one code. The context of a link that is not copied depends on whether the record has a
+//! reference, and on the gap before ([`step_after`]): far links follow far links. The context of an opening depends on
+//! the opening of the record before in the group, if a reader that passes over records reads that opening: similar
+//! records follow one another.
 
 use std::sync::OnceLock;
 
@@ -21,6 +26,8 @@ const RUNS: usize = NUMBERS;
 const GAP_END: usize = RUNS + 16 + 2 * 28;
 /// The number of symbols of an alphabet of gaps.
 const GAPS: usize = GAP_END + 1;
+/// The number of symbols of openings: two without a reference, and four for each symbol of a slot below 128.
+const OPENINGS: usize = 2 + 4 * (16 + 2 * 3);
 /// The symbol that ends a list of numbers.
 const NUMBER_END: usize = NUMBERS;
 /// The longest code in bits, so that all tables of a cell stay in the first-level cache.
@@ -30,23 +37,50 @@ const NUMBER_BITS_MAX: u32 = 10;
 /// The number of patterns of [`NUMBER_BITS_MAX`] bits.
 const ENTRIES: usize = 1 << NUMBER_BITS_MAX;
 
+/// The number of contexts of links that are not copied: as many without a reference as with one.
+const STEPS: usize = 6;
+/// The steps of the first and the second of these links.
+pub(super) const FIRST: usize = 0;
+pub(super) const SECOND: usize = 1;
+
+/// The step of the link after a gap. A run counts as a gap of 0.
+#[inline]
+pub(super) fn step_after(gap: u64) -> usize {
+    2 + usize::from(gap > 0) + usize::from(gap > 7) + usize::from(gap > 63)
+}
+
 /// Which code writes a symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Context {
-    /// The first link that is not copied, relative to the UID of the page; without and with a reference.
+    /// Without a reference: the first link relative to the number of the node, the second link, and the next ones,
+    /// after gaps of 0, up to 7, up to 63, and more: see [`step_after`].
     FirstAlone,
-    FirstCopying,
-    /// The next link, after a gap below 8; without and with a reference.
-    NextAlone,
-    NextCopying,
-    /// The next link, after a larger gap; without and with a reference.
+    SecondAlone,
+    RowAlone,
+    NearAlone,
     FarAlone,
+    FarthestAlone,
+    /// With a reference: the same for the links that are not copied.
+    FirstCopying,
+    SecondCopying,
+    RowCopying,
+    NearCopying,
     FarCopying,
-    /// The reference, and whether all its links are copied.
-    Reference,
-    /// Eight flags that say which links of the reference are copied.
-    Copies,
+    FarthestCopying,
+    /// How the links of a record begin. `Opening`: of the first record of a group, and after a record that is not
+    /// still. The others: after a record without links, without a reference, that copies a part of its reference, and
+    /// that copies all of it.
+    Opening,
+    AfterNone,
+    AfterAlone,
+    AfterPart,
+    AfterAll,
+    /// The number of links of the reference that are copied at first, and turns: see `links`.
+    Copied,
+    Turn,
+    /// What numbers of a turn have more than it can say.
+    TurnMore,
     /// The list of timestamps: 0 if explicit, else its place in the dictionary.
     TimesList,
     /// For explicit lists: the number of captures, the form, and the number of blank captures.
@@ -68,19 +102,33 @@ pub(super) enum Context {
     /// By columns: eight flags of the first capture's links, and the gaps of the links that an event changes.
     Initial,
     Column,
+    /// The length of a record that is not still, from the captures on, in bits.
+    Length,
 }
 
 impl Context {
-    pub(super) const COUNT: usize = 20;
+    pub(super) const COUNT: usize = 33;
     pub(super) const ALL: [Self; Self::COUNT] = [
         Self::FirstAlone,
-        Self::FirstCopying,
-        Self::NextAlone,
-        Self::NextCopying,
+        Self::SecondAlone,
+        Self::RowAlone,
+        Self::NearAlone,
         Self::FarAlone,
+        Self::FarthestAlone,
+        Self::FirstCopying,
+        Self::SecondCopying,
+        Self::RowCopying,
+        Self::NearCopying,
         Self::FarCopying,
-        Self::Reference,
-        Self::Copies,
+        Self::FarthestCopying,
+        Self::Opening,
+        Self::AfterNone,
+        Self::AfterAlone,
+        Self::AfterPart,
+        Self::AfterAll,
+        Self::Copied,
+        Self::Turn,
+        Self::TurnMore,
         Self::TimesList,
         Self::TimesCount,
         Self::TimesIndex,
@@ -93,36 +141,27 @@ impl Context {
         Self::ClassOwn,
         Self::Initial,
         Self::Column,
+        Self::Length,
     ];
 
-    /// The context of the next link.
+    /// The context of a link that is not copied: [`FIRST`], [`SECOND`], or the one after a gap.
     #[inline]
-    pub(super) fn next(copying: bool, gap: u64) -> Self {
-        match (gap >= 8, copying) {
-            (false, false) => Self::NextAlone,
-            (false, true) => Self::NextCopying,
-            (true, false) => Self::FarAlone,
-            (true, true) => Self::FarCopying,
-        }
+    pub(super) fn gap(copying: bool, step: usize) -> Self {
+        Self::ALL[STEPS * usize::from(copying) + step]
     }
 
     /// The longest code in bits.
     fn bits_max(self) -> u32 {
-        // Flags have many rare symbols, which would take room from the frequent ones.
-        if matches!(self, Self::Copies | Self::Events | Self::Initial) { BITS_MAX } else { NUMBER_BITS_MAX }
+        // Flags and turns have many rare symbols, which would take room from the frequent ones.
+        if matches!(self, Self::Turn | Self::Events | Self::Initial) { BITS_MAX } else { NUMBER_BITS_MAX }
     }
 
     /// The number of symbols of the context.
     pub(super) fn symbols(self) -> usize {
         match self {
-            Self::FirstAlone
-            | Self::FirstCopying
-            | Self::NextAlone
-            | Self::NextCopying
-            | Self::FarAlone
-            | Self::FarCopying => GAPS,
-            Self::Reference => 1 + 4 * super::WINDOW_MAX,
-            Self::Copies | Self::Events | Self::Initial => 256,
+            _ if (self as usize) < 2 * STEPS => GAPS,
+            Self::Opening | Self::AfterNone | Self::AfterAlone | Self::AfterPart | Self::AfterAll => OPENINGS,
+            Self::Turn | Self::Events | Self::Initial => 256,
             Self::Shape => 3,
             Self::ClassCopied | Self::ClassOwn => CLASSES,
             _ => NUMBERS + 1,
@@ -141,11 +180,24 @@ pub(super) fn symbol_of(number: u64) -> (usize, u32) {
     (16 + 2 * (exponent as usize - 4) + mantissa as usize, exponent - 1)
 }
 
+/// The numbers with a symbol: what is before their raw bits, and the number of raw bits.
+#[inline]
+pub(super) fn number_of(symbol: usize) -> (u64, u32) {
+    let few = symbol as u64;
+    #[expect(clippy::cast_possible_truncation, reason = "at most 64")]
+    if symbol < 16 { (few, 0) } else { (2 + few % 2, (few - 16) as u32 / 2 + 3) }
+}
+
 /// A receiver of symbols and raw bits: a writer, a counter that fits codes, or a sum of costs. A record is therefore
 /// described in one place.
 pub(super) trait Sink {
     fn symbol(&mut self, context: Context, symbol: usize);
     fn raw(&mut self, value: u64, bits: u32);
+
+    /// The codes that symbols are written with, if they are written.
+    fn codes(&self) -> Option<&Model> {
+        None
+    }
 
     #[inline]
     fn number(&mut self, context: Context, number: u64) {
@@ -216,6 +268,8 @@ impl Counts {
     pub(super) fn fit(&self, open: bool) -> Model {
         let usual = (!open).then(Model::usual);
         let fit = |(counts, context): (&Vec<u64>, usize)| {
+            // Lengths of records change with the codes, so lengths that were not counted may be written.
+            let open = open || context == Context::Length as usize;
             let fitted = fit_code(counts, Context::ALL[context].bits_max(), open);
             let usual = usual.and_then(|usual| usual.codes.get(context)).map(|(code, _)| code);
             let mut stored = BitWriter::default();
@@ -286,12 +340,13 @@ impl Model {
         static USUAL: OnceLock<Model> = OnceLock::new();
         USUAL.get_or_init(|| {
             let code = |context: &Context| {
-                let flags = matches!(context, Context::Copies | Context::Events | Context::Initial);
                 let last = context.symbols() - 1;
-                let count = |symbol: usize| match symbol {
-                    _ if flags => 1 << (8 - (symbol ^ (symbol >> 1)).count_ones()),
-                    end if end == last => 512,
-                    symbol => 4 + 512 / (symbol as u64 + 1),
+                let ends = last == GAP_END || last == NUMBER_END;
+                let count = |symbol: usize| match context {
+                    Context::Events | Context::Initial => 1 << (8 - (symbol ^ (symbol >> 1)).count_ones()),
+                    Context::Turn => 4 + 512 / ((1 + (symbol >> 4)) * (1 + (symbol & 15))) as u64,
+                    _ if ends && symbol == last => 512,
+                    _ => 4 + 512 / (symbol as u64 + 1),
                 };
                 let counts: Vec<u64> = (0..=last).map(count).collect();
                 (fit_code(&counts, context.bits_max(), true), false)
@@ -328,6 +383,10 @@ impl Sink for Writer<'_> {
     #[inline]
     fn symbol(&mut self, context: Context, symbol: usize) {
         self.model.codes[context as usize].0.write(symbol, &mut self.out);
+    }
+
+    fn codes(&self) -> Option<&Model> {
+        Some(self.model)
     }
 
     #[inline]
@@ -408,6 +467,12 @@ impl Tables {
         Numbers(&self.numbers[context as usize])
     }
 
+    /// The tables of the links that are not copied.
+    #[inline]
+    pub(super) fn gaps(&self, copying: bool) -> Gaps<'_> {
+        Gaps(&self.numbers.as_chunks().0[usize::from(copying)])
+    }
+
     /// The decoder of a context of plain symbols.
     #[inline]
     pub(super) fn plain(&self, context: Context) -> &Decoder {
@@ -423,9 +488,19 @@ impl Entry {
             run if gaps && run >= RUNS => (KIND_RUN, run - RUNS),
             number => (0, number),
         };
-        let (mantissa, shift) = if symbol < 16 { (symbol, 0) } else { (2 + symbol % 2, (symbol - 16) / 2 + 3) };
-        let bits = mantissa << 10 | shift << 4 | length as usize;
-        Self(kind | u16::try_from(bits).unwrap_or(0))
+        let (mantissa, shift) = number_of(symbol);
+        Self(kind | u16::try_from(mantissa << 10 | u64::from(shift << 4 | length)).unwrap_or(0))
+    }
+}
+
+/// The tables of links that are not copied, by step.
+#[derive(Clone, Copy)]
+pub(super) struct Gaps<'a>(&'a [[Entry; ENTRIES]; STEPS]);
+
+impl<'a> Gaps<'a> {
+    #[inline(always)]
+    pub(super) fn at(self, step: usize) -> Numbers<'a> {
+        Numbers(&self.0[step])
     }
 }
 

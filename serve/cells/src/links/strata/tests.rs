@@ -99,7 +99,7 @@ fn pages_come_back_and_windows_are_those_of_the_layers() {
         Profile::ARCHIVE,
         Profile::SPEED,
         Profile { depth_max: 0, ..Profile::SPEED },
-        Profile { depth_max: 4, window: 3, ..Profile::SPEED },
+        Profile { depth_max: 4, window: 3, group_bits: 2, ..Profile::SPEED },
     ];
     // Up to 6, and up to 200 captures: masks of phases, and more phases than a mask has.
     for (seed, captures) in [(1, 6), (2, 30), (3, 200), (4, 1)] {
@@ -169,23 +169,91 @@ fn damaged_bytes_give_errors_or_other_answers() {
     assert!(opened > 300 && refused > 300, "{opened} opened, {refused} refused");
 }
 
+#[test]
+fn damaged_lists_give_errors_or_other_lists_of_bounded_length() {
+    let mut random = Random::new(9);
+    let mut lists = Lists { first: FIRST, ..Lists::default() };
+    for page in pages(6, 1) {
+        while (lists.nodes() as u64) + FIRST < page.uid {
+            lists.push(&[]);
+        }
+        lists.push(&page.links);
+    }
+    let whole = encode_lists(&lists, Profile::ARCHIVE);
+    let (mut scratch, mut links) = (StoreScratch::default(), Vec::new());
+    let mut opened = 0;
+    for _ in 0..2000 {
+        let mut bytes = whole.clone();
+        for _ in 0..=random.below(3) {
+            let at = index(&mut random, bytes.len());
+            bytes[at] ^= 1 << random.below(8);
+        }
+        let Ok(strata) = Strata::open(Bytes::from(bytes)) else { continue };
+        opened += 1;
+        for node in (0..strata.nodes).step_by(5).take(NODES) {
+            if strata.list(node, &mut scratch, &mut links).is_ok() {
+                assert!(links.len() <= strata.links_max);
+            }
+        }
+        let _ = strata.scan(&mut |_, links| assert!(links.len() <= strata.links_max));
+    }
+    assert!(opened > 300, "{opened} opened");
+}
+
+/// A list: empty, of near and far links, a row, or most of a list before it.
+#[derive(Clone, Debug)]
+enum Shape {
+    Some(std::collections::BTreeSet<u64>),
+    Row(u64, u64),
+    Like(usize, u64),
+}
+
+fn shape() -> impl Strategy<Value = Shape> {
+    prop_oneof![
+        proptest::collection::btree_set(prop_oneof![0u64..50, 0u64..1 << 42], 0..20).prop_map(Shape::Some),
+        (0u64..500, 0u64..200).prop_map(|(first, count)| Shape::Row(first, count)),
+        (1usize..70, 1u64..40).prop_map(|(back, left_out)| Shape::Like(back, left_out)),
+    ]
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(40))]
+    #![proptest_config(ProptestConfig::with_cases(60))]
     #[test]
     fn lists_come_back(
-        lists in proptest::collection::vec(
-            proptest::collection::btree_set(prop_oneof![0u64..50, 0u64..1 << 42], 0..20), 0..120
-        ),
+        shapes in proptest::collection::vec(shape(), 0..200),
         first in 0u64..1 << 41,
+        group_bits in 0u32..=3,
     ) {
         let mut all = Lists { first, ..Lists::default() };
-        lists.iter().for_each(|list| all.push(&list.iter().copied().collect::<Vec<_>>()));
-        for profile in [Profile::ARCHIVE, Profile::SPEED] {
+        for shape in shapes {
+            let list = match shape {
+                Shape::Some(links) => links.into_iter().collect(),
+                Shape::Row(first, count) => (first..first + count).collect(),
+                Shape::Like(back, left_out) => match all.nodes().checked_sub(back) {
+                    Some(like) => all.list(like).iter().copied().filter(|link| link % left_out > 0).collect(),
+                    None => Vec::new(),
+                },
+            };
+            all.push(&list);
+        }
+        for profile in [Profile::ARCHIVE, Profile::SPEED, Profile { group_bits, ..Profile::ARCHIVE }] {
             let strata = Strata::open(Bytes::from(encode_lists(&all, profile))).unwrap();
             let (mut scratch, mut links) = (StoreScratch::default(), Vec::new());
-            for node in 0..all.nodes() {
+            for node in (0..all.nodes()).rev() {
                 strata.list(node, &mut scratch, &mut links).unwrap();
                 prop_assert_eq!(&links, all.list(node));
+            }
+            let mut scanned = Lists { first, ..Lists::default() };
+            strata.scan(&mut |_, links| scanned.push(links)).unwrap();
+            prop_assert_eq!(&scanned, &all);
+            // A ring that goes back and forth between groups.
+            for node in 0..all.nodes() {
+                for near in [node, node ^ 5, all.nodes() - 1 - node] {
+                    let Some(record) = (near < all.nodes()).then(|| strata.find_record(near).unwrap()).flatten() else {
+                        continue;
+                    };
+                    prop_assert_eq!(scratch.near.list(&strata, record).unwrap(), all.list(near));
+                }
             }
         }
     }

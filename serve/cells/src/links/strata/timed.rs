@@ -15,7 +15,7 @@ use super::{Below, Head, Level, PART, RecordAt, Strata, StrataBuffers, links};
 use crate::links::scratch::bytes_of;
 use crate::links::strata::record::Shape;
 
-const STILL: usize = Shape::Still as usize;
+pub(super) const STILL: usize = Shape::Still as usize;
 const ROWS: usize = Shape::Rows as usize;
 
 /// The captures of a window, as phases.
@@ -130,7 +130,7 @@ impl Strata {
             links.truncate(kept);
             return Ok(());
         }
-        let after = self.links(head, 0, (&mut level.rest, below), links)?;
+        let (after, _) = self.links(head, 0, (&mut level.rest, below), links)?;
         let mut bits = BitReader::new(self.records(), after);
         let words = links.len().div_ceil(64);
         // Three sets of flags: the links of phase 0, the links that changed an odd number of times up to the window,
@@ -194,7 +194,7 @@ impl Strata {
             return Ok(true);
         }
         if head.shape != ROWS {
-            let after = self.links(head, depth, (&mut record_phases.rest, below), links)?;
+            let (after, _) = self.links(head, depth, (&mut record_phases.rest, below), links)?;
             if phases > PHASES_MAX {
                 return Ok(false);
             }
@@ -216,29 +216,22 @@ impl Strata {
         if phases > PHASES_MAX {
             return Err(Damage::Outside { part: PART, value: phases as u64, bound: PHASES_MAX as u64 });
         }
-        let Some((reference, all)) = self.reference(&mut head, depth)? else {
-            links::read_rest(&self.tables, &mut head.bits, head.end, head.node_number, false, self.links_max, links)?;
+        let (opening, reference) = self.opening(&mut head, depth)?;
+        let Some(reference) = reference else {
+            self.rest(&mut head, opening, 0, links)?;
             presence::read_rows(&self.tables, &mut head.bits, &mut [], false, masks, links.len(), phases);
             return Ok(true);
         };
         let predicted = below.masks(self, reference, depth + 1, (links, masks))?;
-        if !all {
-            links::read_copies_with(&self.tables, &mut head.bits, links, masks);
+        if !opening.all {
+            links::read_copies_with(&self.tables, &mut head.bits, head.end, links, masks);
         }
         masks.resize(links.len(), 0);
         if predicted {
             record_phases.phase_map.set(below.starts(), &record_phases.starts);
             record_phases.phase_map.translate_all(masks);
         }
-        links::read_rest(
-            &self.tables,
-            &mut head.bits,
-            head.end,
-            head.node_number,
-            true,
-            self.links_max,
-            &mut record_phases.rest,
-        )?;
+        self.rest(&mut head, opening, links.len(), &mut record_phases.rest)?;
         let rest = record_phases.rest.len();
         presence::read_rows(
             &self.tables,
@@ -290,7 +283,7 @@ impl Strata {
                 }
             }
         } else {
-            let after = self.links(head, 0, (&mut level.rest, levels), &mut links)?;
+            let (after, _) = self.links(head, 0, (&mut level.rest, levels), &mut links)?;
             let mut bits = BitReader::new(self.records(), after);
             let mut absent = vec![true; links.len()];
             let link_changes = &mut changes;

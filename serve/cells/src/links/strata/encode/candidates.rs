@@ -3,9 +3,9 @@
 //!
 //! Reads the lists of links of consecutive records, and returns a few slots (see [`neighbour`]) for each record. The
 //! exact cost of a pair depends on codes and presence and is expensive to compute. The number of shared links is
-//! computed for all pairs of a window at once. For each recent link, a table has one bit for each of the 32 records
+//! computed for all pairs of a window at once. For each recent link, a table has one bit for each of the 64 records
 //! before the last record with the link: whether that record has the link too. The bits of all links of a record are
-//! summed by place, 32 sums at a time, in a number held as planes of bits. The table is small and forgets links that
+//! summed by place, 64 sums at a time, in a number held as planes of bits. The table is small and forgets links that
 //! fall on the same slot, so counts may be too low; they serve for ranking only. Cost: some nanoseconds a link, and a
 //! tenth of a microsecond a record. Source: adding bits by planes, as in Harley's and Seal's count of bits (Warren,
 //! Hacker's Delight, 5-1).
@@ -69,7 +69,7 @@ struct Recent {
     link: u64,
     record: u32,
     /// The records before `record` that have the link, one bit a record, the nearest lowest.
-    before: u32,
+    before: u64,
 }
 
 /// The number of links that each record shares with each of the `window` records before it, the nearest first.
@@ -77,7 +77,7 @@ fn shared<'a>(lists: impl Iterator<Item = &'a [u64]>, window: usize) -> Vec<u32>
     let mut recent = vec![Recent { link: u64::MAX, record: 0, before: 0 }; SLOTS];
     let mut shared = Vec::new();
     for (record, links) in (0u32..).zip(lists) {
-        let mut planes = [0u32; PLANES];
+        let mut planes = [0u64; PLANES];
         for &link in links {
             let slot = (link.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize & (SLOTS - 1);
             let held = &mut recent[slot];
@@ -91,18 +91,17 @@ fn shared<'a>(lists: impl Iterator<Item = &'a [u64]>, window: usize) -> Vec<u32>
                 (*plane, carry) = (*plane ^ carry, *plane & carry);
             }
         }
-        let sum =
-            |distance: usize| planes.iter().enumerate().fold(0, |sum, (at, plane)| sum | (plane >> distance & 1) << at);
+        let sum = |distance: usize| {
+            planes.iter().enumerate().fold(0, |sum, (at, plane)| sum | u32::from(plane >> distance & 1 == 1) << at)
+        };
         shared.extend((0..window.min(WINDOW_MAX)).map(sum));
     }
     shared
 }
 
 /// The bits of `before` as seen `steps` records later, with a bit for the record itself.
-fn since(before: u32, steps: u32) -> u32 {
-    let before = u64::from(before) << 1 | 1;
-    let before = before.checked_shl(steps.saturating_sub(1)).unwrap_or(0);
-    u32::try_from(before & u64::from(u32::MAX)).unwrap_or(0)
+fn since(before: u64, steps: u32) -> u64 {
+    (before << 1 | 1).checked_shl(steps.saturating_sub(1)).unwrap_or(0)
 }
 
 #[cfg(test)]
