@@ -4,8 +4,8 @@
 //! after the other in order of keys. The pages of a site that link to a URL are close together, so few blocks have most
 //! of them. A question reads the records of all pages in the blocks of a URL.
 //!
-//! Pages of the cell are numbered by their place among the records of its forward store, so that a block here is a
-//! block of records there. URLs of other cells keep their order around them, sixteen numbers a block. The bytes are
+//! Pages of the cell are numbered by their place among the records of its forward store, so that a block here is some
+//! groups of records there. URLs of other cells keep their order around them, sixteen numbers a block. The bytes are
 //! strata without times, whose links are blocks: see [`strata`](crate::links::strata).
 //!
 //! ```text
