@@ -29,7 +29,7 @@ are missing, damaged, or made with other options. It reads each new cell back
 from disk and compares it with the layers before it renames the file into place.
 
 strata is small and fast. strata-speed is faster and about 10 % larger.
-strata-thin keeps no times of in-links: these take a third of the bytes, and
+strata-thin keeps no times of in-links: these take a quarter of the bytes, and
 questions about them many times as long. The other encodings are from the
 literature and are there for comparison: they give the same answers, and store
 times in plain arrays. bv needs a binary that was installed with --features
