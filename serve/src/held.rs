@@ -47,7 +47,12 @@ impl Held {
     /// The first failure: CELL_NOT_HERE, DAMAGED, ANSWER_TOO_LARGE or BAD_REQUEST.
     pub fn ask(&self, questions: &[Question]) -> Result<Vec<Answer>, Status> {
         let mut values = 0;
-        Scratch::lend(|scratch| questions.iter().map(|question| self.answer(question, scratch, &mut values)).collect())
+        Scratch::lend(|scratch| {
+            let answers = questions.iter().map(|question| self.answer(question, scratch, &mut values)).collect();
+            // Many threads answer, and the next questions of a thread are rarely about pages near these.
+            scratch.forget_near();
+            answers
+        })
     }
 
     /// The largest memory in bytes for making the answer to a question: the memory for the longest list in the cell.

@@ -11,6 +11,7 @@ use webstrata_layers::{CaptureTime, Lifespan, StatusChange, Uid};
 
 use crate::links::backward::Found;
 use crate::links::scratch::{StoreScratch, bytes_of};
+use crate::links::strata::Ring;
 use crate::numbers::Number;
 
 /// The buffers in which cells and rows make answers.
@@ -71,6 +72,13 @@ impl RowsScratch {
     fn bytes(&self) -> usize {
         let Self { row, links, counted, key } = self;
         row.bytes() + bytes_of(links) + bytes_of(counted) + key.capacity()
+    }
+}
+
+impl Scratch {
+    /// Frees the records that were kept for questions about pages near those of the last question.
+    pub fn forget_near(&mut self) {
+        self.store.near = Ring::default();
     }
 }
 

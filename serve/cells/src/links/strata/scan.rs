@@ -123,7 +123,7 @@ pub(crate) struct Ring {
 impl Ring {
     /// The approximate bytes of memory that the records take.
     pub(crate) fn bytes(&self) -> usize {
-        self.bytes
+        self.bytes + bytes_of(&self.records)
     }
 
     /// The links of a record. Decodes the record, and the records that it refers to, unless the ring has them.
