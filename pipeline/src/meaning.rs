@@ -40,7 +40,7 @@ pub enum Digests {
 
 impl Digests {
     /// All values.
-    pub const ALL: [Self; 2] = [Self::All, Self::None];
+    pub const CHOICES: [Self; 2] = [Self::All, Self::None];
 
     /// The name on the command line and in manifests.
     pub fn name(self) -> &'static str {
@@ -143,7 +143,7 @@ impl Meaning {
             known.www = Some(www.ok_or_else(|| unknown(name, value))?);
         }
         if let Some((name, value)) = read(DIGESTS) {
-            let digests = Digests::ALL.into_iter().find(|digests| digests.name() == value);
+            let digests = Digests::CHOICES.into_iter().find(|digests| digests.name() == value);
             known.digests = digests.ok_or_else(|| unknown(name, value))?;
         }
         known.www = known.www.or(requested.www);

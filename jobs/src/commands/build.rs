@@ -155,14 +155,14 @@ pub(crate) enum Kind {
 
 /// Parses the digests to keep.
 fn digests() -> impl TypedValueParser<Value = Digests> {
-    let values = Digests::ALL.map(|digests| {
+    let values = Digests::CHOICES.map(|digests| {
         PossibleValue::new(digests.name()).help(match digests {
             Digests::All => "Those of all captures",
             Digests::None => "Those of revisits with unknown links; later revisits need the time of their original",
         })
     });
     PossibleValuesParser::new(values)
-        .map(|name| Digests::ALL.into_iter().find(|digests| digests.name() == name).unwrap_or(Digests::All))
+        .map(|name| Digests::CHOICES.into_iter().find(|digests| digests.name() == name).unwrap_or(Digests::All))
 }
 
 /// Parses the limit of the length of a URL. The bounds let every host name fit, and limit the memory of readers.

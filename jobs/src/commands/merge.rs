@@ -108,8 +108,10 @@ fn print_text(report: &MergeReport, run: &Run, store: &Location, out: &mut dyn W
         writeln!(out, "{store}: nothing to merge, epoch {epoch} stays")?;
         return Ok(());
     }
-    let rows = counted(report.rows, "row");
-    writeln!(out, "{store}: epoch {epoch}, {rows} merged in {seconds:.1} s to one of")?;
+    match report.rows {
+        1 => writeln!(out, "{store}: epoch {epoch}, the row written anew in {seconds:.1} s, of")?,
+        rows => writeln!(out, "{store}: epoch {epoch}, {} merged in {seconds:.1} s to one of", counted(rows, "row"))?,
+    }
     print_counts(&report.counts, out)?;
     if report.dropped > 0 {
         writeln!(out, "  URLs dropped           {:>15}", HumanCount(report.dropped).to_string())?;

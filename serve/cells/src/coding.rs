@@ -1,5 +1,7 @@
-//! The building blocks of all encodings here: [`bits`], words and [`sections`], and [`huffman`] codes.
+//! The building blocks of all encodings here: [`bits`], words and [`sections`], [`huffman`] codes, and numbers as
+//! symbols.
 
 pub mod bits;
 pub mod huffman;
+pub(crate) mod magnitudes;
 pub mod sections;

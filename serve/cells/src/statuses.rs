@@ -11,13 +11,13 @@
 //! ```
 //!
 //! A change is the number of captures since the change before it, times the number of statuses, plus the index of its
-//! status. Before the first change, counting starts at capture 0. A number below 255 is a symbol of its code, and a
-//! larger number n is the symbol 255 and n less 255, after its width ([`BitWriter::write_sized`]). Words and statuses
-//! are little-endian. A cell in which all captures have the status 200 has no bytes. An example: the page of node 3 has
-//! status 404 from capture 2 on and status 200 from capture 4 on; the page of node 5 has status 404 from capture 0 on.
-//! The statuses are 404 (index 0) and 200 (index 1), so the changes of node 3 are 2 * 2 + 0 and 2 * 2 + 1, and the
-//! change of node 5 is 0. The gaps are 0 and 2, the counts less 1 are 1 and 0, the first changes are 4 and 0, and the
-//! other change is 5. Each code has one or two symbols, each of one bit.
+//! status. Before the first change, counting starts at capture 0. A number is a symbol of its code and raw bits
+//! ([`crate::coding::magnitudes`], with `D` = 5). Words and statuses are little-endian. A cell in which all captures
+//! have the status 200 has no bytes. An example: the page of node 3 has status 404 from capture 2 on and status 200 from
+//! capture 4 on; the page of node 5 has status 404 from capture 0 on. The statuses are 404 (index 0) and 200 (index 1),
+//! so the changes of node 3 are 2 * 2 + 0 and 2 * 2 + 1, and the change of node 5 is 0. The gaps are 0 and 2, the counts
+//! less 1 are 1 and 0, the first changes are 4 and 0, and the other change is 5. Each code has one or two symbols, each
+//! of one bit.
 //!
 //! ```text
 //! words 2 2 13 | 94 01 c8 00 | 03 20 00 42 00 44 14 80 00 09 03 00 14 | words 3 0 | 16
@@ -35,6 +35,7 @@ use webstrata_layers::{Status, StatusChange};
 
 use crate::coding::bits::{BitReader, BitWriter};
 use crate::coding::huffman::{BITS_MAX, Code, Decoder};
+use crate::coding::magnitudes::{number_of, symbol_of, symbols};
 use crate::coding::sections::{Sections, push_words};
 use crate::error::Damage;
 use crate::numbers::Node;
@@ -42,8 +43,10 @@ use crate::numbers::Node;
 const PART: &str = "statuses";
 /// The number of records from one skip to the next.
 const SKIP: usize = 32;
-/// The symbol of numbers that have none of their own.
-const LARGE: usize = 255;
+/// Numbers of up to this many bits are symbols themselves.
+const DIRECT_BITS: u32 = 5;
+/// The number of symbols of each code.
+const SYMBOLS: usize = symbols::<DIRECT_BITS>(64);
 /// The number of words of a skip.
 const SKIP_WORDS: usize = 2;
 
@@ -63,11 +66,6 @@ impl Kind {
     fn of_change(is_first: bool) -> Self {
         if is_first { Kind::First } else { Kind::Other }
     }
-}
-
-/// The symbol of a number.
-fn symbol_of(number: u64) -> usize {
-    usize::try_from(number).map_or(LARGE, |number| number.min(LARGE))
 }
 
 /// Collects the changes of pages and writes them.
@@ -120,8 +118,8 @@ impl StatusesWriter {
             return Vec::new();
         }
         let statuses = self.statuses();
-        let mut counts = [[0; LARGE + 1]; Kind::COUNT];
-        self.each_number(&statuses, |_, kind, number| counts[kind as usize][symbol_of(number)] += 1);
+        let mut counts = [[0; SYMBOLS]; Kind::COUNT];
+        self.each_number(&statuses, |_, kind, number| counts[kind as usize][symbol_of::<DIRECT_BITS>(number).0] += 1);
         let codes = counts.map(|counts| {
             let symbols = counts.iter().rposition(|&count| count > 0).map_or(1, |last| last + 1);
             Code::fit(&counts[..symbols], BITS_MAX)
@@ -134,11 +132,9 @@ impl StatusesWriter {
             if at % SKIP == 0 && matches!(kind, Kind::Gap) {
                 skips.extend([self.records[at].0.0 as u64, records.len()]);
             }
-            let symbol = symbol_of(number);
+            let (symbol, raw) = symbol_of::<DIRECT_BITS>(number);
             codes[kind as usize].write(symbol, &mut records);
-            if symbol == LARGE {
-                records.write_sized(number - LARGE as u64);
-            }
+            records.write_wide(number & ((1 << raw) - 1), raw);
         });
         let mut out = Vec::new();
         push_words(&mut out, &[self.records.len() as u64, statuses.len() as u64, stored.len() as u64]);
@@ -189,7 +185,7 @@ impl Statuses {
         let statuses = read.map(status).collect::<Result<Vec<_>, _>>()?;
         let stored = sections.take(stored, 1)?;
         let mut stored = BitReader::new(&stored, 0);
-        let mut code = || Decoder::load(&mut stored, LARGE + 1, BITS_MAX);
+        let mut code = || Decoder::load(&mut stored, SYMBOLS, BITS_MAX);
         let codes = [code()?, code()?, code()?, code()?];
         let skips = sections.take(count.div_ceil(SKIP), 8 * SKIP_WORDS)?;
         if count == 0 || statuses.is_empty() {
@@ -279,8 +275,8 @@ impl Statuses {
     }
 
     fn number(&self, kind: Kind, bits: &mut BitReader<'_>) -> u64 {
-        let symbol = self.codes[kind as usize].read(bits);
-        if symbol == LARGE { bits.read_sized().saturating_add(LARGE as u64) } else { symbol as u64 }
+        let (before, raw) = number_of::<DIRECT_BITS>(self.codes[kind as usize].read(bits));
+        before << raw | bits.read_wide(raw)
     }
 
     /// Reads the next record of a stretch: its node, and its changes into `changes`. Returns `false` at the end.

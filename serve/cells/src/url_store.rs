@@ -90,7 +90,6 @@ mod tests;
 mod text;
 mod tokens;
 mod train;
-mod words;
 
 use bytes::Bytes;
 use std::ops::Range;
@@ -164,7 +163,7 @@ impl UrlStore {
         let image = section.bytes();
         const PART: &str = "header of the URL store";
         let header: &[u8; HEADER] = image.first_chunk().ok_or(Damage::Ends { part: PART })?;
-        let u32_at = |at: usize| words::word(header, at) & 0xffff_ffff;
+        let u32_at = |at: u64| BitReader::new(header, 8 * at).read(32);
         let check = |value: u64, range: Range<u64>| match range.contains(&value) {
             true => Ok(value),
             false => Err(Damage::Outside { part: PART, value, bound: range.end }),
@@ -172,7 +171,7 @@ impl UrlStore {
         check(u64::from(header[0]), u64::from(VERSION)..u64::from(VERSION) + 1)?;
         let block = check(u64::from(header[1]), 4..BLOCK_MAX as u64 + 1)?;
         let longest = check(u32_at(4), 0..KEY_BYTES_MAX as u64 + 1)?;
-        let count = words::word(header, 8);
+        let count = BitReader::new(header, 64).read_wide(64);
         let blocks = count.div_ceil(block);
         let nodes = blocks.div_ceil(NODE_BLOCKS as u64);
         let [s, n] = [header[2], header[3]].map(u32::from);

@@ -8,7 +8,8 @@
 
 use super::entries::Entries;
 use super::query::{self, CHUNK, Query};
-use super::{NODE_BLOCKS, UrlStore, words};
+use super::{NODE_BLOCKS, UrlStore};
+use crate::coding::bits::BitReader;
 use crate::error::Damage;
 use std::cmp::Ordering;
 
@@ -25,18 +26,27 @@ struct Node<'a> {
     start: usize,
 }
 
+/// Value `index` of a column with this start in bits and this width, at most 32.
+#[inline]
+fn field(bytes: &[u8], (start, width): (usize, u32), index: usize) -> usize {
+    let bit = start + index * width as usize;
+    #[expect(clippy::cast_possible_truncation, reason = "at most 32 bits")]
+    let value = BitReader::new(bytes, bit as u64).read(width) as usize;
+    value
+}
+
 impl UrlStore {
     /// The bytes from the separator of a node on, and the length of the separator.
     #[inline]
     fn separator(&self, node: usize) -> (&[u8], usize) {
-        let [start, end] = [0, 1].map(|more| words::field(&self.index, self.offsets[0], node + more));
+        let [start, end] = [0, 1].map(|more| field(&self.index, self.offsets[0], node + more));
         (self.index.get(self.separators + start..).unwrap_or_default(), end.saturating_sub(start))
     }
 
     /// A node, checked.
     #[inline]
     fn node(&self, node: usize) -> Result<Node<'_>, Damage> {
-        let [start, end] = [0, 1].map(|more| self.data + words::field(&self.index, self.offsets[1], node + more));
+        let [start, end] = [0, 1].map(|more| self.data + field(&self.index, self.offsets[1], node + more));
         let image = self.image.bytes();
         let Some(bytes) = image.get(start..).filter(|_| start < end && end <= image.len()) else {
             return Err(Damage::Outside { part: NODE, value: end as u64, bound: image.len() as u64 });
@@ -52,7 +62,7 @@ impl UrlStore {
     /// The entries of part `number` of a node, after an entry that shares `shared` bytes.
     #[inline]
     fn entries<'a>(&'a self, node: &Node<'a>, number: usize, shared: usize) -> Entries<'a> {
-        let length = |part| words::field(node.bytes, node.lengths, part);
+        let length = |part| field(node.bytes, node.lengths, part);
         let start = node.start + (0..number).map(length).sum::<usize>();
         let end = (start + length(number)).min(node.length);
         Entries::new(&self.tokens, &self.shared, node.bytes, start..end, shared)

@@ -7,7 +7,7 @@ use super::parser::{Parser, Trie};
 use super::shared::{Counts, Writer};
 use super::tokens::{END, SYMBOLS, Trained};
 use super::train::{self, Sample};
-use super::{BLOCK_MAX, KEY_BYTES_MAX, NODE_BLOCKS, VERSION, codes, tokens, words};
+use super::{BLOCK_MAX, KEY_BYTES_MAX, NODE_BLOCKS, VERSION, codes, tokens};
 use crate::coding::bits::BitWriter;
 use crate::error::UrlsError;
 
@@ -252,7 +252,7 @@ impl Image {
         self.end_block();
         let heads = std::mem::take(&mut self.heads).into_bytes();
         let parts = || std::iter::once(&heads).chain(&self.blocks);
-        let width = words::width_for(parts().map(Vec::len).max().unwrap_or(0));
+        let width = width_for(parts().map(Vec::len).max().unwrap_or(0));
         let mut lengths = BitWriter::default();
         parts().for_each(|part| lengths.write(part.len() as u64, u32::from(width)));
         self.nodes.push(width);
@@ -274,11 +274,16 @@ impl Image {
         }
         let mut offsets = BitWriter::default();
         for (width_out, starts) in header[2..4].iter_mut().zip([&self.separator_starts, &self.node_starts]) {
-            let width = words::width_for(starts.last().copied().unwrap_or(0)).max(1);
+            let width = width_for(starts.last().copied().unwrap_or(0)).max(1);
             starts.iter().for_each(|&start| offsets.write(start as u64, u32::from(width)));
             *width_out = width;
         }
         let parts = [header, self.dictionary, offsets.into_bytes(), self.separators, self.nodes];
         Ok(parts.concat())
     }
+}
+
+/// The width in bits for values up to `max`, at most 32.
+fn width_for(max: usize) -> u8 {
+    u8::try_from(usize::BITS - max.leading_zeros()).map_or(32, |bits| bits.min(32))
 }

@@ -5,7 +5,7 @@
 
 use super::shared::Reader;
 use super::tokens::{TOKEN_MAX, Token, Tokens};
-use super::words;
+use crate::coding::bits::BitReader;
 use crate::error::Damage;
 use std::ops::Range;
 
@@ -46,7 +46,7 @@ impl<'a> Entries<'a> {
     /// Provides 56 bits: more than the longest code, of a shared length or of a token.
     #[inline(always)]
     fn fill(&mut self) {
-        self.word |= words::word(self.bytes, self.next) << self.count;
+        self.word |= BitReader::new(self.bytes, 8 * self.next as u64).peek() << self.count;
         self.next += ((63 - self.count) >> 3) as usize;
         self.count |= 56;
     }

@@ -1,29 +1,27 @@
 //! The code of shared lengths.
 //!
 //! An entry shares about as much as the entry before. It therefore stores the change d of the shared length, as 2 d, or
-//! as -2 d - 1 if d is below 0. Values below 32 are symbols of a code of [`crate::coding::huffman`]. A greater value of
-//! b bits has the symbol `32 + 2 (b - 6)` plus its second bit. Its other b - 2 bits follow the code, lowest first.
+//! as -2 d - 1 if d is below 0. A value is a symbol of a code of [`crate::coding::huffman`] and raw bits
+//! ([`crate::coding::magnitudes`], with `D` = 5).
 
 use super::KEY_BYTES_MAX;
 use crate::coding::bits::{BitReader, BitWriter};
 use crate::coding::huffman::{Code, Decoder};
+use crate::coding::magnitudes::{number_of, symbol_of, symbols};
 use crate::error::Damage;
 
-/// The number of values that are symbols themselves: all of up to five bits.
-const DIRECT: usize = 32;
+/// Values of up to this many bits are symbols themselves.
+const DIRECT_BITS: u32 = 5;
 /// The number of symbols: a value has at most 26 bits.
-const SYMBOLS: usize = DIRECT + 2 * (26 - 5);
+const SYMBOLS: usize = symbols::<DIRECT_BITS>(26);
 /// The longest code in bits. Its table takes 1 KiB in memory.
 const BITS_MAX: u32 = 9;
 
 /// The symbol of a change, and the bits that follow: their value and their number.
-fn symbol(before: usize, shared: usize) -> (usize, usize, u32) {
-    let value = if shared < before { 2 * (before - shared) - 1 } else { 2 * (shared - before) };
-    if value < DIRECT {
-        return (value, 0, 0);
-    }
-    let more = value.ilog2() - 1;
-    (DIRECT + 2 * (more as usize - 4) + (value >> more & 1), value & ((1 << more) - 1), more)
+fn symbol(before: usize, shared: usize) -> (usize, u64, u32) {
+    let value = if shared < before { 2 * (before - shared) - 1 } else { 2 * (shared - before) } as u64;
+    let (symbol, raw) = symbol_of::<DIRECT_BITS>(value);
+    (symbol, value & ((1 << raw) - 1), raw)
 }
 
 /// How often each symbol occurs.
@@ -61,7 +59,7 @@ impl Writer {
         let is_known = self.0.has(symbol);
         if is_known {
             self.0.write(symbol, out);
-            out.write(more as u64, bits);
+            out.write(more, bits);
         }
         is_known
     }
@@ -90,7 +88,7 @@ impl Reader {
     #[inline]
     pub(super) fn look(&self, before: usize, bits: u64) -> (Option<usize>, u32) {
         let (symbol, length) = self.0.look(bits);
-        let (value, more) = if symbol < DIRECT { (symbol, 0) } else { large(symbol - DIRECT, bits >> length) };
+        let (value, more) = if symbol < 1 << DIRECT_BITS { (symbol, 0) } else { large(symbol, bits >> length) };
         // Without a branch, because the sign is hard to predict. A sum below 0 is above every length of a key.
         let shared = before.wrapping_add((value >> 1) ^ (value & 1).wrapping_neg());
         ((shared <= KEY_BYTES_MAX).then_some(shared), length + more)
@@ -100,8 +98,8 @@ impl Reader {
 /// A value of more than five bits, and how many of its bits follow the code.
 #[cold]
 fn large(symbol: usize, bits: u64) -> (usize, u32) {
-    let more = u32::try_from(symbol / 2).unwrap_or(0) + 4;
-    ((2 | symbol & 1) << more | usize::try_from(bits & ((1 << more) - 1)).unwrap_or(0), more)
+    let (value, raw) = number_of::<DIRECT_BITS>(symbol);
+    (usize::try_from(value << raw | bits & ((1 << raw) - 1)).unwrap_or(0), raw)
 }
 
 #[cfg(test)]

@@ -19,9 +19,10 @@
 use std::ops::Range;
 
 use crate::coding::bits::BitReader;
+use crate::coding::magnitudes::{number_of, symbol_of};
 use crate::error::Damage;
 
-use super::symbols::{Context, FIRST, Numbers, SECOND, Sink, Tables, Token, number_of, step_after, symbol_of};
+use super::symbols::{Context, DIRECT_BITS, FIRST, Numbers, SECOND, Sink, Tables, Token, step_after};
 
 /// How the links of a record begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +38,7 @@ pub(super) struct Opening {
 impl Opening {
     fn write<S: Sink>(self, context: Context, sink: &mut S) {
         let Some(slot) = self.reference else { return sink.symbol(context, usize::from(self.rest)) };
-        let (symbol, bits) = symbol_of(slot as u64);
+        let (symbol, bits) = symbol_of::<DIRECT_BITS>(slot as u64);
         sink.symbol(context, 2 + 4 * symbol + 2 * usize::from(self.all) + usize::from(!self.rest));
         sink.raw(slot as u64 & ((1 << bits) - 1), bits);
     }
@@ -47,7 +48,7 @@ impl Opening {
     pub(super) fn read(tables: &Tables, bits: &mut BitReader<'_>, end: u64, context: Context) -> Self {
         let symbol = if bits.position() < end { tables.plain(context).read(bits) } else { 0 };
         let Some(other) = symbol.checked_sub(2) else { return Self { reference: None, all: false, rest: symbol == 1 } };
-        let (base, shift) = number_of(other / 4);
+        let (base, shift) = number_of::<DIRECT_BITS>(other / 4);
         #[expect(clippy::cast_possible_truncation, reason = "the slots of an opening are below 128")]
         let slot = (base << shift | bits.read(shift)) as usize;
         Self { reference: Some(slot), all: other & 2 != 0, rest: other & 1 == 0 }

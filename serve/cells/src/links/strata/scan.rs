@@ -211,9 +211,7 @@ impl Ring {
         self.records[at] = decoded;
         Ok(at)
     }
-}
 
-impl Ring {
     /// A place in the group of a record, not after the record, if one is known.
     fn near(&self, strata: &Strata, record: RecordAt) -> Option<Place> {
         if strata.group_bits == 0 {

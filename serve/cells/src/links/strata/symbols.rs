@@ -1,8 +1,7 @@
 //! The alphabets of the strata codec: what each Huffman code covers, and how numbers become symbols.
 //!
-//! A number below 16 is one symbol. A larger number is the symbol of its magnitude (exponent and one bit after the
-//! highest) and raw bits: `v = (2 + m) << (e - 1) | raw`, symbol `16 + 2 (e - 4) + m`. Lists of links are coded as
-//! gaps, runs and an end (`GAPS`); all other numbers as numbers with an end (`NUMBERS`).
+//! A number is a symbol and raw bits ([`crate::coding::magnitudes`], with `D` = 4). Lists of links are coded as gaps,
+//! runs and an end (`GAPS`); all other numbers as numbers with an end (`NUMBERS`).
 //!
 //! Each [`Context`] has one code. The context of a link that is not copied depends on whether the record has a
 //! reference, and on the gap before ([`step_after`]): far links follow far links. The context of an opening depends on
@@ -13,21 +12,24 @@ use std::sync::OnceLock;
 
 use crate::coding::bits::{BitReader, BitWriter};
 use crate::coding::huffman::{Code, Decoder};
+use crate::coding::magnitudes::{number_of, symbol_of, symbols};
 use crate::error::Damage;
 
 /// The number of classes of presence of one link.
 pub(super) const CLASSES: usize = 6;
 
+/// Numbers of up to this many bits are symbols themselves: see [`crate::coding::magnitudes`].
+pub(super) const DIRECT_BITS: u32 = 4;
 /// The number of symbols for numbers of up to 64 bits.
-pub(super) const NUMBERS: usize = 16 + 2 * 60;
+pub(super) const NUMBERS: usize = symbols::<DIRECT_BITS>(64);
 /// The first symbol of runs. Their lengths are numbers again, of up to 32 bits.
 const RUNS: usize = NUMBERS;
 /// The symbol that ends a list, in alphabets of gaps.
-const GAP_END: usize = RUNS + 16 + 2 * 28;
+const GAP_END: usize = RUNS + symbols::<DIRECT_BITS>(32);
 /// The number of symbols of an alphabet of gaps.
 const GAPS: usize = GAP_END + 1;
 /// The number of symbols of openings: two without a reference, and four for each symbol of a slot below 128.
-const OPENINGS: usize = 2 + 4 * (16 + 2 * 3);
+const OPENINGS: usize = 2 + 4 * symbols::<DIRECT_BITS>(7);
 /// The symbol that ends a list of numbers.
 const NUMBER_END: usize = NUMBERS;
 /// The longest code in bits, so that all tables of a cell stay in the first-level cache.
@@ -169,25 +171,6 @@ impl Context {
     }
 }
 
-/// The symbol of a number, and the number of raw bits that follow.
-#[inline]
-pub(super) fn symbol_of(number: u64) -> (usize, u32) {
-    if number < 16 {
-        return (usize::try_from(number).unwrap_or(0), 0);
-    }
-    let exponent = 63 - number.leading_zeros();
-    let mantissa = number >> (exponent - 1) & 1;
-    (16 + 2 * (exponent as usize - 4) + mantissa as usize, exponent - 1)
-}
-
-/// The numbers with a symbol: what is before their raw bits, and the number of raw bits.
-#[inline]
-pub(super) fn number_of(symbol: usize) -> (u64, u32) {
-    let few = symbol as u64;
-    #[expect(clippy::cast_possible_truncation, reason = "at most 64")]
-    if symbol < 16 { (few, 0) } else { (2 + few % 2, (few - 16) as u32 / 2 + 3) }
-}
-
 /// A receiver of symbols and raw bits: a writer, a counter that fits codes, or a sum of costs. A record is therefore
 /// described in one place.
 pub(super) trait Sink {
@@ -201,7 +184,7 @@ pub(super) trait Sink {
 
     #[inline]
     fn number(&mut self, context: Context, number: u64) {
-        let (symbol, bits) = symbol_of(number);
+        let (symbol, bits) = symbol_of::<DIRECT_BITS>(number);
         self.symbol(context, symbol);
         self.raw(number & ((1u64 << bits) - 1), bits);
     }
@@ -215,7 +198,7 @@ pub(super) trait Sink {
     /// Writes `count` consecutive links, at least 2.
     #[inline]
     fn run(&mut self, context: Context, count: u64) {
-        let (symbol, bits) = symbol_of(count - 2);
+        let (symbol, bits) = symbol_of::<DIRECT_BITS>(count - 2);
         self.symbol(context, RUNS + symbol);
         self.raw((count - 2) & ((1u64 << bits) - 1), bits);
     }
@@ -488,7 +471,7 @@ impl Entry {
             run if gaps && run >= RUNS => (KIND_RUN, run - RUNS),
             number => (0, number),
         };
-        let (mantissa, shift) = number_of(symbol);
+        let (mantissa, shift) = number_of::<DIRECT_BITS>(symbol);
         Self(kind | u16::try_from(mantissa << 10 | u64::from(shift << 4 | length)).unwrap_or(0))
     }
 }
