@@ -109,7 +109,7 @@ fn print_text(report: &MergeReport, run: &Run, store: &Location, out: &mut dyn W
         return Ok(());
     }
     match report.rows {
-        1 => writeln!(out, "{store}: epoch {epoch}, the row written anew in {seconds:.1} s, of")?,
+        1 => writeln!(out, "{store}: epoch {epoch}, the row written anew in {seconds:.1} s with")?,
         rows => writeln!(out, "{store}: epoch {epoch}, {} merged in {seconds:.1} s to one of", counted(rows, "row"))?,
     }
     print_counts(&report.counts, out)?;

@@ -13,11 +13,11 @@
 //! A change is the number of captures since the change before it, times the number of statuses, plus the index of its
 //! status. Before the first change, counting starts at capture 0. A number is a symbol of its code and raw bits
 //! ([`crate::coding::magnitudes`], with `D` = 5). Words and statuses are little-endian. A cell in which all captures
-//! have the status 200 has no bytes. An example: the page of node 3 has status 404 from capture 2 on and status 200 from
-//! capture 4 on; the page of node 5 has status 404 from capture 0 on. The statuses are 404 (index 0) and 200 (index 1),
-//! so the changes of node 3 are 2 * 2 + 0 and 2 * 2 + 1, and the change of node 5 is 0. The gaps are 0 and 2, the counts
-//! less 1 are 1 and 0, the first changes are 4 and 0, and the other change is 5. Each code has one or two symbols, each
-//! of one bit.
+//! have the status 200 has no bytes. An example: the page of node 3 has status 404 from capture 2 on and status 200
+//! from capture 4 on; the page of node 5 has status 404 from capture 0 on. The statuses are 404 (index 0) and 200
+//! (index 1), so the changes of node 3 are 2 * 2 + 0 and 2 * 2 + 1, and the change of node 5 is 0. The gaps are 0 and
+//! 2, the counts less 1 are 1 and 0, the first changes are 4 and 0, and the other change is 5. Each code has one or
+//! two symbols, each of one bit.
 //!
 //! ```text
 //! words 2 2 13 | 94 01 c8 00 | 03 20 00 42 00 44 14 80 00 09 03 00 14 | words 3 0 | 16
