@@ -8,8 +8,8 @@
 //!
 //! The number of codes of a length n above 8 is therefore a multiple of `2^(n - 8)`, except for the longest. A code
 //! then takes two look-ups, in the slots and in the tokens, and the length of the code is known after the first. URLs
-//! take 0.4 % more bits than the entropy of their tokens. The codes of [`crate::coding::huffman`] are for fewer symbols:
-//! their tables would be too large.
+//! take 0.4 % more bits than the entropy of their tokens. The codes of [`crate::coding::huffman`] are for fewer
+//! symbols: their tables would be too large.
 
 use super::tokens::Trained;
 
