@@ -58,7 +58,7 @@ COMMANDS = [
     Command("remove", "full", f"remove STORE {WORKS} --host b.example", ["remove STORE --no-merge --host b.example"]),
     Command("finish", "full", f"remove STORE {WORKS} --finish", []),
     Command("cells", "full", "cells STORE -w 1", []),
-    Command("recode", "full", "cells STORE -w 1 --codec strata-speed", []),
+    Command("recode", "full", "cells STORE -w 1 --codec strata", []),
     Command("gc", "full", "gc STORE --keep 1", []),
     Command("overview", "full", f"overview STORE {WORKS}", []),
     Command("watch", "full", "watch STORE degrees --once -w 1", []),

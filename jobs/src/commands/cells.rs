@@ -28,10 +28,9 @@ Cells of rows from earlier epochs are kept. This command writes only cells that
 are missing, damaged, or made with other options. It reads each new cell back
 from disk and compares it with the layers before it renames the file into place.
 
-strata is small. strata-speed is about 10 % larger, and questions about links
-take half of the time.
-strata-thin keeps no times of in-links: these take a quarter of the bytes, and
-questions about them many times as long. The other encodings are from the
+strata-speed is fast. strata is about 10 % smaller, and questions about links
+take twice as long. strata-thin is strata without times of in-links: these take
+a quarter of the bytes, and questions about them many times as long. The other encodings are from the
 literature and are there for comparison: they give the same answers, and store
 times in plain arrays. bv needs a binary that was installed with --features
 webgraph.
@@ -39,7 +38,7 @@ webgraph.
 The overview of the epoch is written too; see `webstrata overview`.
 
 Example:
-  webstrata cells STORE --codec strata-speed";
+  webstrata cells STORE --codec strata";
 
 /// Arguments of `cells`.
 #[derive(Args, Debug)]
@@ -49,7 +48,7 @@ pub(crate) struct CellsArgs {
     #[arg(value_parser = location())]
     pub(crate) store: Location,
     /// Encoding of links
-    #[arg(long, value_name = "NAME", default_value = CodecTag::Strata.name(), value_parser = codec())]
+    #[arg(long, value_name = "NAME", default_value = Options::default().encoding.name(), value_parser = codec())]
     pub(crate) codec: &'static dyn Encoding,
     /// URLs per block, 4 to 64: larger blocks are smaller and slower
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u8).range(4..=64))]
@@ -66,7 +65,7 @@ fn codec() -> impl TypedValueParser<Value = &'static dyn Encoding> {
     // The parser accepts only these names.
     PossibleValuesParser::new(ENCODINGS.0.iter().map(|encoding| encoding.name())).map(|name| {
         let found = ENCODINGS.0.iter().copied().find(|encoding| encoding.name() == name);
-        found.unwrap_or(CodecTag::Strata.encoding())
+        found.unwrap_or(Options::default().encoding)
     })
 }
 

@@ -43,9 +43,9 @@ pub struct Options {
 }
 
 impl Default for Options {
-    /// The options of `webstrata cells`.
+    /// The options of `webstrata cells` and of servers.
     fn default() -> Self {
-        Self { encoding: &encoding::STRATA, urls: url_store::Options::default() }
+        Self { encoding: &encoding::STRATA_SPEED, urls: url_store::Options::default() }
     }
 }
 

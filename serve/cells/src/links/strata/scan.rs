@@ -84,10 +84,10 @@ pub(super) struct Decoded {
     of: (u64, usize),
     kept: Kept,
     pub(super) links: Vec<u64>,
-    /// The captures, the indexes of events among known captures, and the phases; if masks are kept.
+    /// The captures, the indexes of events among known captures, and the starts of the phases; if masks are kept.
     times: List,
     pub(super) events: Vec<u32>,
-    phases: Phases,
+    starts: Vec<i64>,
     /// The masks of phases of the links; without meaning if there are too many phases.
     pub(super) masks: Vec<u64>,
     pub(super) has_masks: bool,
@@ -100,8 +100,8 @@ impl Decoded {
     }
 
     fn bytes(&self) -> usize {
-        let Self { links, times: (times, blank), events, phases, masks, .. } = self;
-        bytes_of(links) + bytes_of(times) + bytes_of(blank) + bytes_of(events) + phases.bytes() + bytes_of(masks)
+        let Self { links, times: (times, blank), events, starts, masks, .. } = self;
+        bytes_of(links) + bytes_of(times) + bytes_of(blank) + bytes_of(events) + bytes_of(starts) + bytes_of(masks)
     }
 }
 
@@ -117,13 +117,14 @@ pub(crate) struct Ring {
     places: [Option<(u64, Place)>; PLACES],
     /// Buffers for what is not kept.
     list: List,
-    rest: Vec<u64>,
+    /// One for each record of a chain that is not being decoded.
+    phases: Vec<Phases>,
 }
 
 impl Ring {
     /// The approximate bytes of memory that the records take.
     pub(crate) fn bytes(&self) -> usize {
-        self.bytes + bytes_of(&self.records)
+        self.bytes + bytes_of(&self.records) + self.phases.iter().map(Phases::bytes).sum::<usize>()
     }
 
     /// The links of a record. Decodes the record, and the records that it refers to, unless the ring has them.
@@ -164,8 +165,8 @@ impl Ring {
 
     /// Makes room for the records of a chain, and keeps the memory small.
     fn prepare(&mut self, strata: &Strata) -> &mut Self {
-        if self.bytes > BYTES_MAX {
-            (self.records, self.bytes) = (Vec::new(), 0);
+        if self.bytes() > BYTES_MAX {
+            (self.records, self.phases, self.bytes) = Default::default();
         }
         // No two records of a chain share a place.
         let places = (WINDOW_MAX * (usize::from(strata.depth_max) + 2)).next_power_of_two();
@@ -186,26 +187,34 @@ impl Ring {
         self.bytes -= decoded.bytes();
         let near = self.near(strata, record);
         let (head, captures) = strata.head_near(record, near, &mut self.list, &mut decoded.events)?;
-        let (mut place, end, is_still) = (head.place, head.end, head.shape == STILL);
+        let (place, end, is_still) = (head.place, head.end, head.shape == STILL);
+        let mut phases = self.phases.pop().unwrap_or_default();
+        phases.starts = std::mem::take(&mut decoded.starts);
         if kept == Kept::All {
-            decoded.phases.set(captures, &decoded.events);
+            phases.set(captures, &decoded.events);
             let (times, blank) = &mut decoded.times;
             times.clear();
             times.extend_from_slice(captures.times);
             blank.clear();
             blank.extend_from_slice(captures.blank);
-            let Decoded { phases, links, masks, .. } = &mut decoded;
-            decoded.has_masks = strata.masks_after(head, depth, (phases, self), links, masks)?;
-        } else {
-            let mut rest = std::mem::take(&mut self.rest);
-            let (after, before) = strata.links(head, depth, (&mut rest, self), &mut decoded.links)?;
-            if !is_last(record.index, strata.group_bits) {
-                let (start, before) = if is_still { (after, before) } else { (end, Context::Opening) };
-                place = Place { index: record.index + 1, start, before, ..place };
-            }
-            self.rest = rest;
         }
-        self.note(strata, place);
+        let (links, masks) = (&mut decoded.links, &mut decoded.masks);
+        let (start, before) = if kept == Kept::All && !is_still {
+            decoded.has_masks = strata.masks_after(head, depth, (&mut phases, self), links, masks)?;
+            (end, Context::Opening)
+        } else {
+            let (after, before) = strata.links(head, depth, (&mut phases.rest, self), links)?;
+            // A record in which nothing changes has one phase.
+            masks.clear();
+            masks.resize(if kept == Kept::All { links.len() } else { 0 }, 1);
+            decoded.has_masks = kept == Kept::All;
+            if is_still { (after, before) } else { (end, Context::Opening) }
+        };
+        decoded.starts = std::mem::take(&mut phases.starts);
+        self.phases.push(phases);
+        let is_last = is_last(record.index, strata.group_bits);
+        let next = Place { index: record.index + 1, start, before, ..place };
+        self.note(strata, if is_last { place } else { next });
         (decoded.of, decoded.kept) = (of, kept);
         self.bytes += decoded.bytes();
         self.records[at] = decoded;
@@ -263,6 +272,6 @@ impl Below for Ring {
     }
 
     fn starts(&self) -> &[i64] {
-        &self.records[self.last].phases.starts
+        &self.records[self.last].starts
     }
 }

@@ -54,7 +54,7 @@ impl Decoded {
 pub(super) struct Phases {
     /// The times at which phases begin.
     pub(super) starts: Vec<i64>,
-    rest: Vec<u64>,
+    pub(super) rest: Vec<u64>,
     rest_masks: Vec<u64>,
     phase_map: PhaseMap,
 }
