@@ -39,7 +39,7 @@ use label::{Label, number_range, range_number};
 
 const MAGIC: &[u8; 8] = b"WSCELL\r\n";
 /// The version that this crate writes and reads.
-pub const VERSION: u32 = 6;
+pub const VERSION: u32 = 7;
 const HEAD: usize = 240;
 /// The offset of the table of sections.
 const PLACES: usize = 112;

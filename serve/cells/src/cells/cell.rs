@@ -25,7 +25,6 @@ use crate::image::{Counts, Image, Residence};
 use crate::links::backward::{Found, Wanted};
 use crate::links::encoding::{Encoding, Encodings, ForwardStore, InLinkStore, LinkStores};
 use crate::links::scratch::StoreScratch;
-use crate::links::thin;
 use crate::mapped::guard::Guard;
 use crate::numbers::{Node, Number, Numbers};
 use crate::scratch::Scratch;
@@ -474,7 +473,7 @@ impl Cell {
     pub fn sources_max(&self) -> u64 {
         match &self.backward {
             InLinkStore::Timed(_) => self.counts.max_in_degree,
-            InLinkStore::Thin(_) => self.counts.max_in_degree.saturating_mul(thin::BLOCK),
+            InLinkStore::Thin(thin) => self.counts.max_in_degree.saturating_mul(thin.candidates_max()),
         }
     }
 

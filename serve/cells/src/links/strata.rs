@@ -15,14 +15,15 @@
 //!             codes (`symbols`), layout (`blocks`), with time the times (`times`)
 //! ranks       unless every node has a record (`ranks`)
 //! pointers    to blocks
-//! blocks      groups of records: head (shape, length, captures, events; only with time), links (`links`), presence
+//! blocks      groups of records: head (shape and captures, length, events; only with time), links (`links`), presence
 //!             (`presence`)
 //! ```
 //!
-//! A record of shape 0, still, has neither events nor presence, and ends with its links. Only other records have a
-//! length, the number of bits after it, so that readers pass over them. The last record of a full group has no length,
-//! and its links need no end symbol unless presence follows: the bits end with the group. If groups have one record,
-//! this holds for all records.
+//! A record of shape 0, still, has neither events nor presence, and ends with its links. Presence by rows, shapes 1 and
+//! 2, ends itself, so that readers pass over a short record as over its links. Records of shape 2 and by columns, shape
+//! 3, have a length, the number of bits after it. The last record of a full group has no length, and its links need no
+//! end symbol unless presence follows: the bits end with the group. If groups have one record, this holds for all
+//! records.
 //!
 //! Numbers are little-endian, and bits are read from the lowest bit of a byte on. Decoding a list reads at most depth +
 //! 1 records, and passes over at most 7 records for each. Damaged bytes give an error or a wrong list; no list is
@@ -64,7 +65,7 @@ use webstrata_layers::Captures;
 pub(crate) use encode::{NodeList, encode_numbered, encode_streamed};
 pub use encode::{Profile, encode_lists, encode_pages};
 pub(crate) use timed::Phased;
-use timed::Phases;
+use timed::{Phases, ROWS, STILL};
 
 /// The farthest neighbour that may be a reference.
 const WINDOW_MAX: usize = 64;
@@ -190,7 +191,7 @@ struct Head<'a> {
     place: Place,
     /// The number of its node among the links.
     node_number: u64,
-    /// 0: still, 1: rows, 2: columns.
+    /// See [`Shape`](record::Shape).
     shape: usize,
 }
 
@@ -333,15 +334,45 @@ impl Strata {
         before: Context,
         list: &mut List,
     ) -> Result<Context, Damage> {
+        let mut phases = None;
         if let Some(times) = &self.times {
-            if self.tables.plain(Context::Shape).read(bits) != 0 {
+            let (shape, place) = Times::head(&self.tables, bits);
+            if shape > ROWS {
                 let length = self.tables.numbers(Context::Length).number(bits);
                 *bits = BitReader::new(self.records(), bits.position().saturating_add(length).min(end));
                 return Ok(Context::Opening);
             }
-            times.list(&self.tables, bits, list)?;
+            let captures = times.list(&self.tables, bits, place, list)?;
+            if shape != STILL {
+                let mut count = 1;
+                self.events(bits, captures, |_| count += 1);
+                phases = Some(count);
+            }
         }
-        links::pass(&self.tables, bits, end, before)
+        let (opening, rest) = links::pass(&self.tables, bits, end, before)?;
+        if let Some(phases) = phases {
+            presence::pass_rows(&self.tables, bits, end, opening.reference.is_some(), rest, phases)?;
+        }
+        Ok(opening.after())
+    }
+
+    /// Reads the events of a record with these captures. Calls `visit` with the index of each among known captures.
+    #[inline]
+    fn events(&self, bits: &mut BitReader<'_>, captures: Captures<'_>, mut visit: impl FnMut(u32)) {
+        let flags = self.tables.plain(Context::Events);
+        let known = captures.times.len() - captures.blank.len();
+        let mut from = 1u32;
+        while (from as usize) < known {
+            let mut eight = flags.read(bits);
+            while eight != 0 {
+                let event = from + eight.trailing_zeros();
+                if (event as usize) < known {
+                    visit(event);
+                }
+                eight &= eight - 1;
+            }
+            from += 8;
+        }
     }
 
     /// Finds a record and reads everything before its links.
@@ -366,28 +397,16 @@ impl Strata {
     ) -> Result<(Head<'a>, Captures<'b>), Damage> {
         let mut head = self.begin(record, near, list)?;
         let Some(times) = &self.times else { return Ok((head, Captures::default())) };
-        head.shape = self.tables.plain(Context::Shape).read(&mut head.bits);
-        if head.shape != 0 && !is_last(record.index, self.group_bits) {
+        let place;
+        (head.shape, place) = Times::head(&self.tables, &mut head.bits);
+        if head.shape > ROWS && !is_last(record.index, self.group_bits) {
             let length = self.tables.numbers(Context::Length).number(&mut head.bits);
             head.end = head.bits.position().saturating_add(length).min(head.end);
         }
-        let captures = times.list(&self.tables, &mut head.bits, list)?;
+        let captures = times.list(&self.tables, &mut head.bits, place, list)?;
         events.clear();
-        if head.shape != 0 {
-            let flags = self.tables.plain(Context::Events);
-            let known = captures.times.len() - captures.blank.len();
-            let mut from = 1u32;
-            while (from as usize) < known {
-                let mut eight = flags.read(&mut head.bits);
-                while eight != 0 {
-                    let event = from + eight.trailing_zeros();
-                    if (event as usize) < known {
-                        events.push(event);
-                    }
-                    eight &= eight - 1;
-                }
-                from += 8;
-            }
+        if head.shape != STILL {
+            self.events(&mut head.bits, captures, |event| events.push(event));
         }
         Ok((head, captures))
     }

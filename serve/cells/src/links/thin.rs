@@ -5,13 +5,15 @@
 //! of them. A question reads the records of all pages in the blocks of a URL.
 //!
 //! Pages of the cell are numbered by their place among the records of its forward store, so that a block here is some
-//! groups of records there. URLs of other cells keep their order around them, sixteen numbers a block. The bytes are
-//! strata without times, whose links are blocks: see [`strata`](crate::links::strata).
+//! groups of records there. URLs of other cells keep their order around them. Which of these are pages is not known
+//! here, so their blocks have w numbers: the largest power of two up to 16 nodes / pages, but at most 256. If other
+//! cells are like this one, such a block has sixteen pages or fewer. The bytes are strata without times, whose links
+//! are blocks: see [`strata`](crate::links::strata).
 //!
 //! ```text
-//! below the cell, number n           block n / 16
-//! page of the cell, p pages before   block b + p / 16, where b = first number / 16, rounded up
-//! above the cell, n numbers between  block b + pages / 16, rounded up, + n / 16
+//! below the cell, number n           block n / w
+//! page of the cell, p pages before   block b + p / 16, where b = first number / w, rounded up
+//! above the cell, n numbers between  block b + pages / 16, rounded up, + n / w
 //! ```
 
 use std::ops::Range;
@@ -28,10 +30,12 @@ use crate::links::strata::{NodeList, Numbering, Profile, Strata, encode_streamed
 use crate::mapped::guard::Section;
 use crate::numbers::{Node, Number};
 
-/// The bits of a number within its block.
+/// The bits of a page within its block.
 const BLOCK_BITS: u32 = 4;
 /// The number of pages in a block.
-pub(crate) const BLOCK: u64 = 1 << BLOCK_BITS;
+const BLOCK: u64 = 1 << BLOCK_BITS;
+/// The most bits of a number of another cell within its block. A server may ask other cells for each number.
+const OUTSIDE_BITS_MAX: u32 = 8;
 
 /// The blocks of a cell's pages.
 pub(crate) struct PageBlocks {
@@ -40,6 +44,8 @@ pub(crate) struct PageBlocks {
     nodes: u64,
     /// The number of nodes that are pages.
     pages: u64,
+    /// The bits of a number of another cell within its block.
+    outside_bits: u32,
     numbering: Numbering,
 }
 
@@ -47,8 +53,15 @@ impl PageBlocks {
     /// The blocks of the pages with a record in `forward`.
     pub(crate) fn of(forward: &Strata, Number(first): Number, nodes: usize) -> Self {
         let (pages, ranks) = forward.nodes_with_records();
-        let numbering = Numbering { first: first.div_ceil(BLOCK), ranks, shift: BLOCK_BITS };
-        Self { first, nodes: nodes as u64, pages: pages as u64, numbering }
+        let (nodes, pages) = (nodes as u64, pages as u64);
+        let outside_bits = (BLOCK.saturating_mul(nodes) / pages.max(1)).max(BLOCK).ilog2().min(OUTSIDE_BITS_MAX);
+        let numbering = Numbering { first: first.div_ceil(1 << outside_bits), ranks, shift: BLOCK_BITS };
+        Self { first, nodes, pages, outside_bits, numbering }
+    }
+
+    /// The most numbers in a block.
+    fn block_max(&self) -> u64 {
+        1 << self.outside_bits
     }
 
     /// The number of blocks of pages in the cell.
@@ -58,9 +71,9 @@ impl PageBlocks {
 
     /// The block of a source; `None` for a URL of the cell that is not a page.
     fn block_of(&self, Number(source): Number) -> Option<u64> {
-        let Some(node) = source.checked_sub(self.first) else { return Some(source / BLOCK) };
+        let Some(node) = source.checked_sub(self.first) else { return Some(source >> self.outside_bits) };
         if node >= self.nodes {
-            return Some(self.numbering.first + self.own() + (node - self.nodes) / BLOCK);
+            return Some(self.numbering.first + self.own() + ((node - self.nodes) >> self.outside_bits));
         }
         let node = usize::try_from(node).ok()?;
         let is_page = self.numbering.ranks.as_ref().is_none_or(|ranks| ranks::record_of(ranks, node).is_some());
@@ -70,8 +83,8 @@ impl PageBlocks {
     /// Calls `visit` with each page of the cell and each URL of other cells that is in a block, in rising order.
     fn each(&self, block: u64, pages: &mut Nodes<'_>, visit: &mut dyn FnMut(Number)) {
         let Some(own) = block.checked_sub(self.numbering.first) else {
-            let start = block * BLOCK;
-            return (start..self.first.min(start + BLOCK)).for_each(|number| visit(Number(number)));
+            let start = block << self.outside_bits;
+            return (start..self.first.min(start + self.block_max())).for_each(|number| visit(Number(number)));
         };
         let Some(above) = own.checked_sub(self.own()) else {
             for page in own * BLOCK..self.pages.min((own + 1) * BLOCK) {
@@ -81,10 +94,10 @@ impl PageBlocks {
             }
             return;
         };
-        let start = above.checked_mul(BLOCK).and_then(|above| above.checked_add(self.first + self.nodes));
+        let start = above.checked_mul(self.block_max()).and_then(|above| above.checked_add(self.first + self.nodes));
         // Damaged bytes may have blocks that no URL is in.
         let Some(start) = start else { return };
-        (start..start.saturating_add(BLOCK)).for_each(|number| visit(Number(number)));
+        (start..start.saturating_add(self.block_max())).for_each(|number| visit(Number(number)));
     }
 }
 
@@ -183,6 +196,11 @@ impl Thin {
         Ok(blocks_of(&self.blocks, record) == (found, true))
     }
 
+    /// The most candidates for each source of a node.
+    pub(crate) fn candidates_max(&self) -> u64 {
+        self.blocks.block_max()
+    }
+
     /// The number of URLs that have in-links.
     pub(crate) fn records(&self) -> usize {
         self.strata.nodes_with_records().0
@@ -260,7 +278,7 @@ mod tests {
                 thin.candidates(node, &mut scratch, &mut |source| found.push(source)).unwrap();
                 assert!(found.is_sorted_by(|one, other| one < other), "{found:?}");
                 assert!(record.sources.iter().all(|source| found.binary_search(source).is_ok()), "{found:?}");
-                assert!(found.len() <= 16 * record.sources.len());
+                assert!(found.len() as u64 <= thin.candidates_max() * record.sources.len() as u64);
                 let own = found.iter().filter_map(|source| source.0.checked_sub(FIRST)).filter(|&at| at < NODES as u64);
                 assert!(own.into_iter().all(|at| at % every as u64 == 0), "{found:?}");
                 assert!(thin.has(node, record, &mut scratch).unwrap());

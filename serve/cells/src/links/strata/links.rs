@@ -271,17 +271,26 @@ pub(super) fn read_rest(
     Ok(())
 }
 
-/// Passes over the links of a record. Returns the context of the opening of the next record.
+/// Passes over the links of a record. Returns how they begin, and the number of links that are not copied.
 #[inline]
-pub(super) fn pass(tables: &Tables, bits: &mut BitReader<'_>, end: u64, before: Context) -> Result<Context, Damage> {
+pub(super) fn pass(
+    tables: &Tables,
+    bits: &mut BitReader<'_>,
+    end: u64,
+    before: Context,
+) -> Result<(Opening, u64), Damage> {
     let opening = Opening::read(tables, bits, end, before);
     if opening.reference.is_some() && !opening.all {
         copies(tables, bits, end, usize::MAX, |_, _| {});
     }
+    let mut rest_len = 0u64;
     if opening.rest {
-        rest(tables, bits, end, 0, opening.reference.is_some(), |_, _| Ok(()))?;
+        rest(tables, bits, end, 0, opening.reference.is_some(), |_, count| {
+            rest_len = rest_len.saturating_add(count);
+            Ok(())
+        })?;
     }
-    Ok(opening.after())
+    Ok((opening, rest_len))
 }
 
 /// Reads which of `len` links of the reference are copied. Calls `copy` with each run of these links, and with the
@@ -474,7 +483,8 @@ mod tests {
             merge(&mut found, &rest);
             prop_assert_eq!((found, bits.position()), (links, end));
             let mut bits = BitReader::new(&bytes, 0);
-            prop_assert_eq!(pass(&tables, &mut bits, limit, Context::AfterPart).unwrap(), after);
+            let (passed, rest_len) = pass(&tables, &mut bits, limit, Context::AfterPart).unwrap();
+            prop_assert_eq!((passed.after(), rest_len), (after, rest.len() as u64));
             prop_assert_eq!(bits.position(), end);
             if let Some(fewer) = rest.len().checked_sub(1) {
                 let mut bits = BitReader::new(&bytes, 0);

@@ -5,11 +5,16 @@
 //! for each link, by *rows*:
 //!
 //! ```text
-//! copied links   predicted from the reference's mask, moved to the record's phases by time; the exceptions as gaps
-//!                with an end
-//! class          of each exception and each other link: 0 in all phases, 1 as the link coded before, 2 from phase p
-//!                on, 3 up to p, 4 from p for n phases, 5 any mask; p and n as truncated binary
+//! copied links   exceptions with an end, if the record has a reference: the links whose mask is not the reference's
+//!                mask, moved to the record's phases by time
+//! other links    exceptions: the links that are not in all phases; no end follows if the last link is an exception
+//! exception      8 n + 1 + class: after n links that are no exceptions. 15 means 15 and what follows as a number. The
+//!                end is 0
+//! class          0 in all phases, 1 as the exception before, 2 from phase p on, 3 up to p, 4 from p for n phases, 5
+//!                any mask; p and n as truncated binary
 //! ```
+//!
+//! A reference with more phases predicts that links are in all phases.
 //!
 //! A record with more phases, or with a smaller encoding this way, is stored by *columns*: flags of the links of phase
 //! 0, eight a symbol, then for each event the links that change, as gaps with an end. Source: Boldi, Santini & Vigna, A
@@ -20,6 +25,7 @@ use crate::error::Damage;
 
 use super::symbols::{Context, Sink, Tables, Token, read_below};
 
+const PART: &str = "strata presence";
 /// The largest number of phases in a mask.
 pub(super) const PHASES_MAX: usize = 64;
 
@@ -101,37 +107,55 @@ fn bits_of(phases: usize) -> u32 {
     u32::try_from(phases).unwrap_or(64)
 }
 
-/// Writes the class of a mask that is not 0. `before` is the mask coded before.
+/// The largest number of links before an exception in its symbol. It also stands for larger numbers; what they have
+/// more follows.
+const SAME_MAX: usize = 15;
+/// The number of symbols of exceptions.
+pub(super) const EXCEPTIONS: usize = 8 * (SAME_MAX + 1);
+/// The symbol after the last exception.
+const EXCEPTIONS_END: usize = 0;
+
+/// The class of a mask that is not 0. `before` is the mask coded before.
 #[inline]
-fn write_class<S: Sink>(sink: &mut S, context: Context, mask: u64, before: u64, phases: usize) {
-    let all = full(phases);
+fn class_of(mask: u64, before: u64, phases: usize) -> usize {
+    let (start, end) = (mask.trailing_zeros(), 64 - mask.leading_zeros());
+    if mask == full(phases) {
+        0
+    } else if mask == before {
+        1
+    } else if mask.count_ones() != end - start {
+        5
+    } else if end == bits_of(phases) {
+        2
+    } else if start == 0 {
+        3
+    } else {
+        4
+    }
+}
+
+/// Writes the mask of a class.
+#[inline]
+fn write_mask<S: Sink>(sink: &mut S, class: usize, mask: u64, phases: usize) {
     let events = phases as u64 - 1;
     let (start, end) = (u64::from(mask.trailing_zeros()), 64 - u64::from(mask.leading_zeros()));
-    if mask == all {
-        sink.symbol(context, 0);
-    } else if mask == before {
-        sink.symbol(context, 1);
-    } else if u64::from(mask.count_ones()) != end - start {
-        sink.symbol(context, 5);
-        sink.raw(mask, bits_of(phases));
-    } else if end == phases as u64 {
-        sink.symbol(context, 2);
-        sink.below(start - 1, events);
-    } else if start == 0 {
-        sink.symbol(context, 3);
-        sink.below(end - 1, events);
-    } else {
-        sink.symbol(context, 4);
-        sink.below(start - 1, events - 1);
-        sink.below(end - start - 1, events - start);
+    match class {
+        0 | 1 => {}
+        2 => sink.below(start - 1, events),
+        3 => sink.below(end - 1, events),
+        4 => {
+            sink.below(start - 1, events - 1);
+            sink.below(end - start - 1, events - start);
+        }
+        _ => sink.raw(mask, bits_of(phases)),
     }
 }
 
 #[inline]
-fn read_class(tables: &Tables, bits: &mut BitReader<'_>, context: Context, before: u64, phases: usize) -> u64 {
+fn read_mask(bits: &mut BitReader<'_>, class: usize, before: u64, phases: usize) -> u64 {
     let all = full(phases);
     let events = phases as u64 - 1;
-    match tables.plain(context).read(bits) {
+    match class {
         0 => all,
         1 => before,
         2 => all & (!0 << ((read_below(bits, events.max(1)) + 1) & 63)),
@@ -145,75 +169,109 @@ fn read_class(tables: &Tables, bits: &mut BitReader<'_>, context: Context, befor
     }
 }
 
-/// Writes masks by rows. `predicted` has the masks that the reference predicts for the copied links, if it predicts
-/// any.
-pub(super) fn write_rows<S: Sink>(
-    sink: &mut S,
-    copied: &[u64],
-    predicted: Option<&[u64]>,
-    rest: &[u64],
-    phases: usize,
-) {
-    let mut before = full(phases);
-    let mut class = |sink: &mut S, context, mask| {
-        write_class(sink, context, mask, before, phases);
-        before = mask;
-    };
-    match predicted {
-        Some(predicted) => {
-            let mut same = 0;
-            for (&mask, &expected) in copied.iter().zip(predicted) {
-                if mask == expected {
-                    same += 1;
-                } else {
-                    sink.number(Context::Exceptions, same);
-                    same = 0;
-                    class(sink, Context::ClassCopied, mask);
-                }
+/// Writes masks by rows. `copied` has the masks of the copied links and those predicted for them, if the record has a
+/// reference.
+pub(super) fn write_rows<S: Sink>(sink: &mut S, copied: Option<(&[u64], &[u64])>, own: &[u64], phases: usize) {
+    let all = full(phases);
+    let mut before = all;
+    let mut exceptions = |sink: &mut S, context, links: &mut dyn Iterator<Item = (u64, u64)>, ends: bool| {
+        let mut same = 0;
+        for (mask, predicted) in links {
+            if mask == predicted {
+                same += 1;
+                continue;
             }
-            if !copied.is_empty() {
-                sink.number_end(Context::Exceptions);
+            let class = class_of(mask, before, phases);
+            sink.symbol(context, SAME_MAX.min(same) << 3 | (1 + class));
+            if let Some(more) = same.checked_sub(SAME_MAX) {
+                sink.number(Context::ExceptionMore, more as u64);
             }
+            write_mask(sink, class, mask, phases);
+            (before, same) = (mask, 0);
         }
-        None => copied.iter().for_each(|&mask| class(sink, Context::ClassOwn, mask)),
+        if ends || same > 0 {
+            sink.symbol(context, EXCEPTIONS_END);
+        }
+    };
+    if let Some((copied, predicted)) = copied {
+        let links = &mut copied.iter().copied().zip(predicted.iter().copied());
+        exceptions(sink, Context::ExceptionCopied, links, true);
     }
-    rest.iter().for_each(|&mask| class(sink, Context::ClassOwn, mask));
+    exceptions(sink, Context::ExceptionOwn, &mut own.iter().map(|&mask| (mask, all)), false);
 }
 
-/// Reads masks by rows. Corrects `copied`, which holds the predictions if `predicted`. Replaces the contents of `rest`
-/// by the masks of `rest_len` other links.
+/// Reads the next exception: returns the number of links before it that are as predicted, and replaces `before` by its
+/// mask. `None` after the last exception.
+#[inline]
+fn read_exception(
+    tables: &Tables,
+    bits: &mut BitReader<'_>,
+    context: Context,
+    before: &mut u64,
+    phases: usize,
+) -> Option<u64> {
+    let symbol = tables.plain(context).read(bits);
+    let class = (symbol & 7).checked_sub(1)?;
+    let few = symbol >> 3;
+    let more = if few == SAME_MAX { tables.numbers(Context::ExceptionMore).number(bits) } else { 0 };
+    *before = read_mask(bits, class, *before, phases);
+    Some(more.saturating_add(few as u64))
+}
+
+/// Reads masks by rows. Corrects `copied`, which holds the predictions, if the record has a reference. Replaces the
+/// contents of `own` by the masks of `own_len` other links.
 pub(super) fn read_rows(
     tables: &Tables,
     bits: &mut BitReader<'_>,
-    copied: &mut [u64],
-    predicted: bool,
-    rest: &mut Vec<u64>,
-    rest_len: usize,
+    copied: Option<&mut [u64]>,
+    (own, own_len): (&mut Vec<u64>, usize),
     phases: usize,
 ) {
-    let mut before = full(phases);
-    if predicted {
-        let exceptions = tables.numbers(Context::Exceptions);
+    let all = full(phases);
+    let mut before = all;
+    let mut correct = |masks: &mut [u64], context, ends: bool| {
         let mut at = 0usize;
-        while !copied.is_empty() {
-            let Token::Gap(same) = exceptions.read(bits) else { break };
+        while ends || at < masks.len() {
+            let Some(same) = read_exception(tables, bits, context, &mut before, phases) else { break };
             at = at.saturating_add(usize::try_from(same).unwrap_or(usize::MAX));
-            let Some(mask) = copied.get_mut(at) else { break };
-            before = read_class(tables, bits, Context::ClassCopied, before, phases);
+            let Some(mask) = masks.get_mut(at) else { break };
             *mask = before;
             at += 1;
         }
-    } else {
-        for mask in copied {
-            before = read_class(tables, bits, Context::ClassOwn, before, phases);
-            *mask = before;
-        }
+    };
+    if let Some(copied) = copied {
+        correct(copied, Context::ExceptionCopied, true);
     }
-    rest.clear();
-    for _ in 0..rest_len {
-        before = read_class(tables, bits, Context::ClassOwn, before, phases);
-        rest.push(before);
+    own.clear();
+    own.resize(own_len, all);
+    correct(own, Context::ExceptionOwn, false);
+}
+
+/// Passes over masks by rows, up to `end` at most: of a record with a reference if `copying`, and with `own_len` links
+/// that are not copied.
+#[inline]
+pub(super) fn pass_rows(
+    tables: &Tables,
+    bits: &mut BitReader<'_>,
+    end: u64,
+    copying: bool,
+    own_len: u64,
+    phases: usize,
+) -> Result<(), Damage> {
+    if phases > PHASES_MAX {
+        return Err(Damage::Outside { part: PART, value: phases as u64, bound: PHASES_MAX as u64 });
     }
+    let mut exception = |context| {
+        if bits.position() < end { read_exception(tables, bits, context, &mut 0, phases) } else { None }
+    };
+    while copying && exception(Context::ExceptionCopied).is_some() {}
+    let mut at = 0u64;
+    while at < own_len
+        && let Some(same) = exception(Context::ExceptionOwn)
+    {
+        at = at.saturating_add(same).saturating_add(1);
+    }
+    Ok(())
 }
 
 /// Presence by columns: the links of phase 0, and which links each event changes.
@@ -293,13 +351,13 @@ pub(super) fn read_columns(
     let gaps = tables.numbers(Context::Column);
     for phase in 1..phases {
         if bits.overran() {
-            return Err(Damage::Ends { part: "strata presence" });
+            return Err(Damage::Ends { part: PART });
         }
         let mut next = 0usize;
         while let Token::Gap(gap) = gaps.read(bits) {
             let link = next.saturating_add(usize::try_from(gap).unwrap_or(usize::MAX));
             if link >= links {
-                return Err(Damage::Outside { part: "strata presence", value: gap, bound: links as u64 });
+                return Err(Damage::Outside { part: PART, value: gap, bound: links as u64 });
             }
             change(phase, link);
             next = link + 1;

@@ -14,8 +14,14 @@ pub(super) enum Shape {
     /// No event: every link is in every known capture.
     Still = 0,
     Rows = 1,
-    Columns = 2,
+    /// By rows, and the record has a length.
+    LongRows = 2,
+    Columns = 3,
 }
+
+/// A record by rows of at least this many bits has a length. A length takes about eight bits; without it, readers pass
+/// over the record symbol by symbol.
+const LONG: u32 = 64;
 
 /// The place of a record in its group.
 #[derive(Clone, Copy)]
@@ -131,23 +137,23 @@ impl Record {
     /// with.
     fn write_rows<S: Sink>(&self, reference: Option<(&Self, &Split)>, buffers: &mut RecordBuffers, sink: &mut S) {
         let Some((reference, split)) = reference else {
-            return presence::write_rows(sink, &[], None, &self.masks, self.phases());
+            return presence::write_rows(sink, None, &self.masks, self.phases());
         };
-        // A reference with too many phases predicts nothing.
-        let predicts = reference.is_still() || !reference.masks.is_empty();
         buffers.predicted.clear();
-        if predicts {
+        if reference.is_still() || !reference.masks.is_empty() {
             buffers.phase_map.set(&reference.starts, &self.starts);
             let mask = |&(_, from): &(u32, u32)| reference.masks.get(from as usize).copied().unwrap_or(1);
             let phase_map = &mut buffers.phase_map;
             buffers.predicted.extend(split.copied.iter().map(mask).map(|mask| phase_map.translate(mask)));
+        } else {
+            // A reference with too many phases predicts that links are in all phases.
+            buffers.predicted.resize(split.copied.len(), presence::full(self.phases()));
         }
         buffers.copied.clear();
         buffers.copied.extend(split.copied.iter().map(|&(link, _)| self.masks[link as usize]));
         buffers.rest.clear();
         buffers.rest.extend(split.rest_at.iter().map(|&link| self.masks[link as usize]));
-        let predicted = Some(buffers.predicted.as_slice()).filter(|_| predicts);
-        presence::write_rows(sink, &buffers.copied, predicted, &buffers.rest, self.phases());
+        presence::write_rows(sink, Some((&buffers.copied, &buffers.predicted)), &buffers.rest, self.phases());
     }
 
     /// Writes the whole record; `reference` is a slot and the record there. Returns the context of the opening of the
@@ -174,19 +180,28 @@ impl Record {
             self.write_rows(reference.map(|(_, reference)| (reference, &split)), buffers, &mut rows);
             if self.columns_bits(model) < rows.bits { Shape::Columns } else { Shape::Rows }
         };
-        let shaped = Shaped { record: self, shape, times, reference, split: &split, before: spot.before };
-        if times.is_some() {
-            sink.symbol(Context::Shape, shape as usize);
+        let mut shaped = Shaped { record: self, shape, times, reference, split: &split, before: spot.before };
+        if shape == Shape::Rows && !spot.last {
+            let mut record = Cost { model, bits: 0 };
+            shaped.write(true, buffers, &mut record);
+            if record.bits >= LONG {
+                shaped.shape = Shape::LongRows;
+            }
         }
-        if shape != Shape::Still && !spot.last {
+        let shape = shaped.shape;
+        if let (Some(list), Some(times)) = (&self.captures, times) {
+            times.head(shape as usize, list, sink);
+        }
+        let has_length = matches!(shape, Shape::LongRows | Shape::Columns) && !spot.last;
+        if has_length {
             let mut length = Cost { model: sink.codes().unwrap_or(model), bits: 0 };
             shaped.write(true, buffers, &mut length);
             sink.number(Context::Length, u64::from(length.bits));
         }
         let after = shaped.write(!spot.last || shape != Shape::Still, buffers, sink);
         buffers.split = split;
-        // Readers pass over a record that is not still without reading its links.
-        if shape == Shape::Still { after } else { Context::Opening }
+        // Readers pass over a record with a length without reading its links.
+        if has_length { Context::Opening } else { after }
     }
 
     fn columns_bits(&self, model: &Model) -> u32 {
@@ -270,7 +285,9 @@ impl Shaped<'_> {
         let after = links::write(sink, record.node_number, &record.links, how, before, ends);
         match shape {
             Shape::Still => {}
-            Shape::Rows => record.write_rows(reference.map(|(_, reference)| (reference, split)), buffers, sink),
+            Shape::Rows | Shape::LongRows => {
+                record.write_rows(reference.map(|(_, reference)| (reference, split)), buffers, sink)
+            }
             Shape::Columns => presence::write_columns(sink, &record.columns),
         }
         after

@@ -12,7 +12,7 @@ use crate::error::Damage;
 use crate::links::scratch::bytes_of;
 
 use super::symbols::Context;
-use super::timed::{Phases, STILL};
+use super::timed::{Phases, ROWS, STILL};
 use super::times::List;
 use super::{GROUP_MAX, Level, Place, RecordAt, Strata, WINDOW_MAX, is_last};
 
@@ -187,7 +187,7 @@ impl Ring {
         self.bytes -= decoded.bytes();
         let near = self.near(strata, record);
         let (head, captures) = strata.head_near(record, near, &mut self.list, &mut decoded.events)?;
-        let (place, end, is_still) = (head.place, head.end, head.shape == STILL);
+        let (place, end, shape) = (head.place, head.end, head.shape);
         let mut phases = self.phases.pop().unwrap_or_default();
         phases.starts = std::mem::take(&mut decoded.starts);
         if kept == Kept::All {
@@ -199,7 +199,7 @@ impl Ring {
             blank.extend_from_slice(captures.blank);
         }
         let (links, masks) = (&mut decoded.links, &mut decoded.masks);
-        let (start, before) = if kept == Kept::All && !is_still {
+        let (start, before) = if kept == Kept::All && shape != STILL {
             decoded.has_masks = strata.masks_after(head, depth, (&mut phases, self), links, masks)?;
             (end, Context::Opening)
         } else {
@@ -208,13 +208,14 @@ impl Ring {
             masks.clear();
             masks.resize(if kept == Kept::All { links.len() } else { 0 }, 1);
             decoded.has_masks = kept == Kept::All;
-            if is_still { (after, before) } else { (end, Context::Opening) }
+            if shape == STILL { (after, before) } else { (end, Context::Opening) }
         };
         decoded.starts = std::mem::take(&mut phases.starts);
         self.phases.push(phases);
-        let is_last = is_last(record.index, strata.group_bits);
+        // Where a record by rows without a length ends is known only to readers that pass over it.
+        let is_end = is_last(record.index, strata.group_bits) || shape == ROWS;
         let next = Place { index: record.index + 1, start, before, ..place };
-        self.note(strata, if is_last { place } else { next });
+        self.note(strata, if is_end { place } else { next });
         (decoded.of, decoded.kept) = (of, kept);
         self.bytes += decoded.bytes();
         self.records[at] = decoded;

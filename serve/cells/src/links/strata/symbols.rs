@@ -15,8 +15,7 @@ use crate::coding::huffman::{Code, Decoder};
 use crate::coding::magnitudes::{number_of, symbol_of, symbols};
 use crate::error::Damage;
 
-/// The number of classes of presence of one link.
-pub(super) const CLASSES: usize = 6;
+use super::presence::EXCEPTIONS;
 
 /// Numbers of up to this many bits are symbols themselves: see [`crate::coding::magnitudes`].
 pub(super) const DIRECT_BITS: u32 = 4;
@@ -30,6 +29,12 @@ const GAP_END: usize = RUNS + symbols::<DIRECT_BITS>(32);
 const GAPS: usize = GAP_END + 1;
 /// The number of symbols of openings: two without a reference, and four for each symbol of a slot below 128.
 const OPENINGS: usize = 2 + 4 * symbols::<DIRECT_BITS>(7);
+/// The number of symbols of heads: all shapes for each symbol of the place of a list.
+const HEADS: usize = SHAPES * symbols::<DIRECT_BITS>(PLACE_BITS);
+/// The most bits of the place of a list, so that the symbols are fewer than 256.
+pub(super) const PLACE_BITS: u32 = 27;
+/// The number of shapes.
+pub(super) const SHAPES: usize = 4;
 /// The symbol that ends a list of numbers.
 const NUMBER_END: usize = NUMBERS;
 /// The longest code in bits, so that all tables of a cell stay in the first-level cache.
@@ -83,8 +88,9 @@ pub(super) enum Context {
     Turn,
     /// What numbers of a turn have more than it can say.
     TurnMore,
-    /// The list of timestamps: 0 if explicit, else its place in the dictionary.
-    TimesList,
+    /// How presence is stored, and the list of timestamps: [`Shape`] + 4 (symbol of 0 if the list is explicit, else of
+    /// 1 + place in the dictionary).
+    Head,
     /// For explicit lists: the number of captures, the form, and the number of blank captures.
     TimesCount,
     /// Differences of explicit timestamps: of indexes in the table of times, and of seconds.
@@ -92,15 +98,13 @@ pub(super) enum Context {
     TimesSeconds,
     /// The gaps of the table of times.
     TableSeconds,
-    /// How presence is stored: [`Shape`].
-    Shape,
     /// Eight flags that say which captures change a link.
     Events,
-    /// The number of copied links with the presence of the reference, up to the next link with another presence.
-    Exceptions,
-    /// The class of presence of an exception, and of a link that is not copied.
-    ClassCopied,
-    ClassOwn,
+    /// The next link with another presence than predicted: of the copied links, and of the others. See `presence`.
+    ExceptionCopied,
+    ExceptionOwn,
+    /// What the number of links before an exception has more than a symbol can say.
+    ExceptionMore,
     /// By columns: eight flags of the first capture's links, and the gaps of the links that an event changes.
     Initial,
     Column,
@@ -109,7 +113,7 @@ pub(super) enum Context {
 }
 
 impl Context {
-    pub(super) const COUNT: usize = 33;
+    pub(super) const COUNT: usize = 32;
     pub(super) const ALL: [Self; Self::COUNT] = [
         Self::FirstAlone,
         Self::SecondAlone,
@@ -131,16 +135,15 @@ impl Context {
         Self::Copied,
         Self::Turn,
         Self::TurnMore,
-        Self::TimesList,
+        Self::Head,
         Self::TimesCount,
         Self::TimesIndex,
         Self::TimesSeconds,
         Self::TableSeconds,
-        Self::Shape,
         Self::Events,
-        Self::Exceptions,
-        Self::ClassCopied,
-        Self::ClassOwn,
+        Self::ExceptionCopied,
+        Self::ExceptionOwn,
+        Self::ExceptionMore,
         Self::Initial,
         Self::Column,
         Self::Length,
@@ -155,7 +158,12 @@ impl Context {
     /// The longest code in bits.
     fn bits_max(self) -> u32 {
         // Flags and turns have many rare symbols, which would take room from the frequent ones.
-        if matches!(self, Self::Turn | Self::Events | Self::Initial) { BITS_MAX } else { NUMBER_BITS_MAX }
+        match self {
+            Self::Turn | Self::Events | Self::Initial | Self::Head | Self::ExceptionCopied | Self::ExceptionOwn => {
+                BITS_MAX
+            }
+            _ => NUMBER_BITS_MAX,
+        }
     }
 
     /// The number of symbols of the context.
@@ -164,8 +172,8 @@ impl Context {
             _ if (self as usize) < 2 * STEPS => GAPS,
             Self::Opening | Self::AfterNone | Self::AfterAlone | Self::AfterPart | Self::AfterAll => OPENINGS,
             Self::Turn | Self::Events | Self::Initial => 256,
-            Self::Shape => 3,
-            Self::ClassCopied | Self::ClassOwn => CLASSES,
+            Self::Head => HEADS,
+            Self::ExceptionCopied | Self::ExceptionOwn => EXCEPTIONS,
             _ => NUMBERS + 1,
         }
     }
@@ -328,6 +336,9 @@ impl Model {
                 let count = |symbol: usize| match context {
                     Context::Events | Context::Initial => 1 << (8 - (symbol ^ (symbol >> 1)).count_ones()),
                     Context::Turn => 4 + 512 / ((1 + (symbol >> 4)) * (1 + (symbol & 15))) as u64,
+                    Context::ExceptionCopied | Context::ExceptionOwn => {
+                        4 + 512 / ((1 + (symbol >> 3)) * (1 + (symbol & 7))) as u64
+                    }
                     _ if ends && symbol == last => 512,
                     _ => 4 + 512 / (symbol as u64 + 1),
                 };

@@ -10,8 +10,10 @@ use webstrata_layers::{Change, Page, Window};
 use super::{Profile, Strata, encode_lists, encode_pages};
 use crate::bench::Random;
 use crate::links::codec::LinkCodec;
+use crate::links::encoding::ForwardStore;
 use crate::links::lists::Lists;
 use crate::links::scratch::StoreScratch;
+use crate::numbers::{Node, Number};
 
 const FIRST: u64 = 1000;
 const NODES: usize = 600;
@@ -126,6 +128,21 @@ fn pages_come_back_and_windows_are_those_of_the_layers() {
                     assert_eq!(links, window_of(page, window), "{window:?} of {page:?}");
                 }
             }
+            // A ring that goes back and forth between groups, and reads presence of some records only.
+            for page in &pages {
+                let node = usize::try_from(page.uid - FIRST).unwrap();
+                for near in [node, node ^ 5, NODES - 1 - node] {
+                    let Ok(at) = pages.binary_search_by_key(&(FIRST + near as u64), |page| page.uid) else { continue };
+                    let (page, near) = (&pages[at], Node(near));
+                    let Some(&link) = page.links.get(near.0 % page.links.len().max(1)) else { continue };
+                    let window = Window::as_of(page.timestamps[page.timestamps.len() / 2]);
+                    let is_there = window_of(page, window).binary_search(&link).is_ok();
+                    assert!(strata.ever_links(near, Number(link), &mut scratch).unwrap());
+                    if near.0 % 3 > 0 {
+                        assert_eq!(strata.links_in(near, Number(link), window, &mut scratch).unwrap(), is_there);
+                    }
+                }
+            }
             assert!(strata.page(NODES).is_err());
         }
     }
@@ -164,6 +181,8 @@ fn damaged_bytes_give_errors_or_other_answers() {
                 &mut links,
             );
             let _ = strata.page(node);
+            let _ = strata.ever_links(Node(node), Number(FIRST), &mut scratch);
+            let _ = strata.links_in(Node(node), Number(FIRST), Window::as_of(1_110_000_000), &mut scratch);
         }
     }
     assert!(opened > 300 && refused > 300, "{opened} opened, {refused} refused");

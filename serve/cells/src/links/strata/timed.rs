@@ -16,7 +16,8 @@ use crate::links::scratch::bytes_of;
 use crate::links::strata::record::Shape;
 
 pub(super) const STILL: usize = Shape::Still as usize;
-const ROWS: usize = Shape::Rows as usize;
+pub(super) const ROWS: usize = Shape::Rows as usize;
+pub(super) const COLUMNS: usize = Shape::Columns as usize;
 
 /// The captures of a window, as phases.
 #[derive(Clone, Copy)]
@@ -118,7 +119,7 @@ impl Strata {
         if head.shape == STILL || covers_all {
             return self.links(head, 0, (&mut level.rest, below), links).map(|_| ());
         }
-        if head.shape == ROWS {
+        if head.shape != COLUMNS {
             level.phases.set(captures, &level.events);
             self.masks_after(head, 0, (&mut level.phases, below), links, masks)?;
             let window_phases = presence::between(span.first, span.last.min(PHASES_MAX - 1));
@@ -193,7 +194,7 @@ impl Strata {
             masks.resize(links.len(), 1);
             return Ok(true);
         }
-        if head.shape != ROWS {
+        if head.shape == COLUMNS {
             let (after, _) = self.links(head, depth, (&mut record_phases.rest, below), links)?;
             if phases > PHASES_MAX {
                 return Ok(false);
@@ -219,29 +220,24 @@ impl Strata {
         let (opening, reference) = self.opening(&mut head, depth)?;
         let Some(reference) = reference else {
             self.rest(&mut head, opening, 0, links)?;
-            presence::read_rows(&self.tables, &mut head.bits, &mut [], false, masks, links.len(), phases);
+            presence::read_rows(&self.tables, &mut head.bits, None, (masks, links.len()), phases);
             return Ok(true);
         };
         let predicted = below.masks(self, reference, depth + 1, (links, masks))?;
         if !opening.all {
             links::read_copies_with(&self.tables, &mut head.bits, head.end, links, masks);
         }
-        masks.resize(links.len(), 0);
         if predicted {
             record_phases.phase_map.set(below.starts(), &record_phases.starts);
             record_phases.phase_map.translate_all(masks);
+        } else {
+            masks.clear();
         }
+        masks.resize(links.len(), presence::full(phases));
         self.rest(&mut head, opening, links.len(), &mut record_phases.rest)?;
         let rest = record_phases.rest.len();
-        presence::read_rows(
-            &self.tables,
-            &mut head.bits,
-            masks,
-            predicted,
-            &mut record_phases.rest_masks,
-            rest,
-            phases,
-        );
+        let rest_masks = (&mut record_phases.rest_masks, rest);
+        presence::read_rows(&self.tables, &mut head.bits, Some(masks), rest_masks, phases);
         links::merge_with(links, masks, &record_phases.rest, &record_phases.rest_masks);
         Ok(true)
     }

@@ -1,7 +1,7 @@
 //! Timestamps of records. Frequent lists have a place in a dictionary; other lists are in the record.
 //!
 //! ```text
-//! list        0 and an explicit list, or 1 + place in the dictionary
+//! list        its place in the head of a record: 0 if the list is explicit, or 1 + place in the dictionary
 //! explicit    number of captures, number of blank captures (if the cell has any), form (1 bit), then
 //!             form 0: the first as seconds after the cell's first time, below the span; gaps in seconds less 1
 //!             form 1: the first as index in the table of times; gaps of indexes less 1
@@ -14,13 +14,16 @@
 use std::collections::{BTreeMap, HashMap};
 
 use crate::coding::bits::BitReader;
+use crate::coding::magnitudes::{number_of, symbol_of};
 use crate::error::Damage;
 use webstrata_layers::Captures;
 
-use super::symbols::{Context, Cost, Model, Sink, Tables, Token, read_below};
+use super::symbols::{Context, Cost, DIRECT_BITS, Model, PLACE_BITS, SHAPES, Sink, Tables, Token, read_below};
 
 /// A list that occurs at least this often is in the dictionary.
 const OFTEN: u32 = 3;
+/// The most lists in the dictionary, so that the head of a record can name the place of each.
+const PLACES_MAX: usize = (1 << PLACE_BITS) - 1;
 const PART: &str = "strata times";
 
 /// The captures of a record: rising times, and the indexes of blank captures.
@@ -59,7 +62,7 @@ impl TimesCounter {
         let (often, seldom): (Vec<_>, Vec<_>) = self.lists.into_iter().partition(|&(_, count)| count >= OFTEN);
         let mut often: Vec<(u32, List)> = often.into_iter().map(|(list, count)| (count, list)).collect();
         often.sort_unstable_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
-        let dictionary: Vec<List> = often.into_iter().map(|(_, list)| list).collect();
+        let dictionary: Vec<List> = often.into_iter().take(PLACES_MAX).map(|(_, list)| list).collect();
         let positions = dictionary.iter().cloned().zip(0u64..).collect();
         let mut writer =
             TimesWriter { first, span: last.abs_diff(first), any_blank, table: Vec::new(), dictionary, positions };
@@ -111,14 +114,18 @@ impl TimesWriter {
         self.dictionary.iter().for_each(|(times, blank)| self.explicit(times, blank, sink));
     }
 
-    /// Writes the list of a record.
+    /// Writes the shape of a record, and the place of its list.
+    pub(super) fn head<S: Sink>(&self, shape: usize, list: &List, sink: &mut S) {
+        let place = self.positions.get(list).map_or(0, |position| position + 1);
+        let (symbol, bits) = symbol_of::<DIRECT_BITS>(place);
+        sink.symbol(Context::Head, SHAPES * symbol + shape);
+        sink.raw(place & ((1 << bits) - 1), bits);
+    }
+
+    /// Writes the list of a record, if it has no place.
     pub(super) fn list<S: Sink>(&self, list: &List, sink: &mut S) {
-        match self.positions.get(list) {
-            Some(&position) => sink.number(Context::TimesList, position + 1),
-            None => {
-                sink.number(Context::TimesList, 0);
-                self.explicit(&list.0, &list.1, sink);
-            }
+        if !self.positions.contains_key(list) {
+            self.explicit(&list.0, &list.1, sink);
         }
     }
 
@@ -200,17 +207,25 @@ impl Times {
         Ok(times)
     }
 
-    /// Reads the list of a record: a list of the dictionary, or a list that is decoded into `scratch`. Statuses are
-    /// stored elsewhere.
+    /// Reads the shape of a record, and the place of its list.
+    #[inline]
+    pub(super) fn head(tables: &Tables, bits: &mut BitReader<'_>) -> (usize, u64) {
+        let symbol = tables.plain(Context::Head).read(bits);
+        let (before, raw) = number_of::<DIRECT_BITS>(symbol / SHAPES);
+        (symbol % SHAPES, before << raw | bits.read(raw))
+    }
+
+    /// Reads the list of a record: the list of a place, or a list that is decoded into `scratch`. Statuses are stored
+    /// elsewhere.
     #[inline]
     pub(super) fn list<'a>(
         &'a self,
         tables: &Tables,
         bits: &mut BitReader<'_>,
+        place: u64,
         scratch: &'a mut List,
     ) -> Result<Captures<'a>, Damage> {
-        let position = tables.numbers(Context::TimesList).number(bits);
-        let Some(position) = position.checked_sub(1) else {
+        let Some(position) = place.checked_sub(1) else {
             self.explicit(tables, bits, &mut scratch.0, &mut scratch.1)?;
             return Ok(Captures { times: &scratch.0, blank: &scratch.1, statuses: &[] });
         };
