@@ -83,7 +83,7 @@ impl Scratch {
 }
 
 /// The largest scratch that a thread keeps, in bytes. The memory for a hub's answer is freed with the answer.
-const KEPT_BYTES: usize = 1 << 20;
+const KEPT_BYTES: usize = 3 << 20;
 
 impl Scratch {
     fn bytes(&self) -> usize {

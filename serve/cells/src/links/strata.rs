@@ -424,19 +424,19 @@ impl Strata {
         }
     }
 
-    /// Reads the links of a record after its head was read. `rest` is a buffer. Returns where the links
-    /// end, and the context of the opening of the next record.
+    /// Reads the links of a record after its head was read. `rest` is a buffer, for links that are not copied
+    /// if the record has a reference. Returns where the links end, and how they begin.
     fn links(
         &self,
         mut head: Head<'_>,
         depth: usize,
         (rest, below): (&mut Vec<u64>, &mut (impl Below + ?Sized)),
         links: &mut Vec<u64>,
-    ) -> Result<(u64, Context), Damage> {
+    ) -> Result<(u64, Opening), Damage> {
         let (opening, reference) = self.opening(&mut head, depth)?;
         let Some(reference) = reference else {
             self.rest(&mut head, opening, 0, links)?;
-            return Ok((head.bits.position(), opening.after()));
+            return Ok((head.bits.position(), opening));
         };
         below.links(self, reference, depth + 1, links)?;
         if !opening.all {
@@ -444,7 +444,7 @@ impl Strata {
         }
         self.rest(&mut head, opening, links.len(), rest)?;
         links::merge(links, rest);
-        Ok((head.bits.position(), opening.after()))
+        Ok((head.bits.position(), opening))
     }
 
     /// Reads the links that are not copied, after `copied` links that are.

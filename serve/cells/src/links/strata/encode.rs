@@ -58,14 +58,12 @@ struct Effort {
     sample: usize,
     /// The largest number of neighbours that are weighed as the reference of a record.
     kept: usize,
-    /// The largest depth of references, if the profile allows more.
-    depth_max: u8,
 }
 
 impl Effort {
     /// For records with time, where weighing a pair is expensive, and so is reading a reference.
-    const TIMED: Self = Self { held_max: 256 << 20, sample: 2 * SEGMENT, kept: 16, depth_max: 3 };
-    const TIMELESS: Self = Self { kept: 24, depth_max: DEPTH_MAX, ..Self::TIMED };
+    const TIMED: Self = Self { held_max: 256 << 20, sample: 2 * SEGMENT, kept: 16 };
+    const TIMELESS: Self = Self { kept: 24, ..Self::TIMED };
 }
 
 /// Encodes lists without time.
@@ -156,8 +154,8 @@ fn encode_records<'a, E>(
     effort: Effort,
 ) -> Result<Vec<u8>, E> {
     assert!(profile.window <= WINDOW_MAX, "a window of {}", profile.window);
+    assert!(profile.depth_max <= DEPTH_MAX, "references of depth {}", profile.depth_max);
     assert!(1 << profile.group_bits <= GROUP_MAX, "groups of 2^{} records", profile.group_bits);
-    let profile = Profile { depth_max: profile.depth_max.min(effort.depth_max), ..profile };
     let mut nodes = Vec::with_capacity(count);
     let mut times = TimesCounter::default();
     let (mut links_max, mut captures_max) = (0, 0);

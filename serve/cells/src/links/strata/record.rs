@@ -21,7 +21,7 @@ pub(super) enum Shape {
 
 /// A record by rows of at least this many bits has a length. A length takes about eight bits; without it, readers pass
 /// over the record symbol by symbol.
-const LONG: u32 = 64;
+const LONG: u32 = 96;
 
 /// The place of a record in its group.
 #[derive(Clone, Copy)]
@@ -286,7 +286,7 @@ impl Shaped<'_> {
         match shape {
             Shape::Still => {}
             Shape::Rows | Shape::LongRows => {
-                record.write_rows(reference.map(|(_, reference)| (reference, split)), buffers, sink)
+                record.write_rows(reference.map(|(_, reference)| (reference, split)), buffers, sink);
             }
             Shape::Columns => presence::write_columns(sink, &record.columns),
         }

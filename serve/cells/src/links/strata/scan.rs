@@ -8,16 +8,18 @@ use std::ops::Range;
 
 use webstrata_layers::Captures;
 
+use crate::coding::bits::BitReader;
 use crate::error::Damage;
 use crate::links::scratch::bytes_of;
 
+use super::presence;
 use super::symbols::Context;
 use super::timed::{Phases, ROWS, STILL};
 use super::times::List;
 use super::{GROUP_MAX, Level, Place, RecordAt, Strata, WINDOW_MAX, is_last};
 
 /// The approximate number of bytes that a ring keeps.
-const BYTES_MAX: usize = 1 << 20;
+const BYTES_MAX: usize = 2 << 20;
 /// The number of groups with a known place: twice the groups within the farthest reference.
 const PLACES: usize = 2 * WINDOW_MAX / GROUP_MAX;
 
@@ -199,23 +201,30 @@ impl Ring {
             blank.extend_from_slice(captures.blank);
         }
         let (links, masks) = (&mut decoded.links, &mut decoded.masks);
-        let (start, before) = if kept == Kept::All && shape != STILL {
-            decoded.has_masks = strata.masks_after(head, depth, (&mut phases, self), links, masks)?;
-            (end, Context::Opening)
+        let is_last = is_last(record.index, strata.group_bits);
+        let (start, before) = if kept == Kept::All {
+            let (has_masks, next) = strata.masks_after(head, depth, (&mut phases, self), links, masks)?;
+            decoded.has_masks = has_masks;
+            next
         } else {
-            let (after, before) = strata.links(head, depth, (&mut phases.rest, self), links)?;
-            // A record in which nothing changes has one phase.
-            masks.clear();
-            masks.resize(if kept == Kept::All { links.len() } else { 0 }, 1);
-            decoded.has_masks = kept == Kept::All;
-            if shape == STILL { (after, before) } else { (end, Context::Opening) }
+            let (after, opening) = strata.links(head, depth, (&mut phases.rest, self), links)?;
+            match shape {
+                STILL => (after, opening.after()),
+                ROWS if !is_last => {
+                    let copying = opening.reference.is_some();
+                    let own = if copying { &phases.rest } else { &*links };
+                    let mut bits = BitReader::new(strata.records(), after);
+                    let (own, phases) = (own.len() as u64, decoded.events.len() + 1);
+                    presence::pass_rows(&strata.tables, &mut bits, end, copying, own, phases)?;
+                    (bits.position(), opening.after())
+                }
+                _ => (end, Context::Opening),
+            }
         };
         decoded.starts = std::mem::take(&mut phases.starts);
         self.phases.push(phases);
-        // Where a record by rows without a length ends is known only to readers that pass over it.
-        let is_end = is_last(record.index, strata.group_bits) || shape == ROWS;
         let next = Place { index: record.index + 1, start, before, ..place };
-        self.note(strata, if is_end { place } else { next });
+        self.note(strata, if is_last { place } else { next });
         (decoded.of, decoded.kept) = (of, kept);
         self.bytes += decoded.bytes();
         self.records[at] = decoded;

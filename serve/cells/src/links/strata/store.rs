@@ -140,7 +140,7 @@ impl ForwardStore for Strata {
         let Some((level, below)) = self.enough(levels).split_first_mut() else { return Ok(()) };
         let (head, captures) = self.head(record, &mut level.list, &mut level.events)?;
         level.phases.set(captures, &level.events);
-        if self.masks_after(head, 0, (&mut level.phases, below), links, masks)? {
+        if self.masks_after(head, 0, (&mut level.phases, below), links, masks)?.0 {
             return lifespans_of_masks(captures, &level.events, links.iter().zip(&*masks), known, lifespans);
         }
         if let Some(page) = ForwardStore::page(self, node)? {

@@ -9,8 +9,10 @@ use webstrata_layers::{Captures, Change, Page, Window};
 use crate::coding::bits::BitReader;
 use crate::error::Damage;
 
+use super::links::Opening;
 use super::presence::{self, PHASES_MAX, PhaseMap};
 use super::scan::Decoded;
+use super::symbols::Context;
 use super::{Below, Head, Level, PART, RecordAt, Strata, StrataBuffers, links};
 use crate::links::scratch::bytes_of;
 use crate::links::strata::record::Shape;
@@ -47,6 +49,13 @@ impl Decoded {
         let mask = self.has_masks.then_some(self.masks.get(at))??;
         let span = Span::of(self.captures(), &self.events, window);
         Some(span.is_some_and(|span| mask & presence::between(span.first, span.last.min(PHASES_MAX - 1)) != 0))
+    }
+}
+
+impl Head<'_> {
+    /// Where the next record of the group begins, after presence by rows was read.
+    fn after_rows(&self, opening: Opening) -> (u64, Context) {
+        if self.shape == ROWS { (self.bits.position(), opening.after()) } else { (self.end, Context::Opening) }
     }
 }
 
@@ -175,10 +184,11 @@ impl Strata {
         let Some((level, below)) = levels.split_first_mut() else { return Err(Damage::Ends { part: PART }) };
         let (head, captures) = self.head(record, &mut level.list, &mut level.events)?;
         level.phases.set(captures, &level.events);
-        self.masks_after(head, depth, (&mut level.phases, below), links, masks)
+        Ok(self.masks_after(head, depth, (&mut level.phases, below), links, masks)?.0)
     }
 
-    /// Like [`Self::masks`], for a record after its head was read.
+    /// Like [`Self::masks`], for a record after its head was read. Also returns where the next record of the group
+    /// begins, and the context of its opening.
     pub(super) fn masks_after(
         &self,
         mut head: Head<'_>,
@@ -186,18 +196,20 @@ impl Strata {
         (record_phases, below): (&mut Phases, &mut (impl Below + ?Sized)),
         links: &mut Vec<u64>,
         masks: &mut Vec<u64>,
-    ) -> Result<bool, Damage> {
+    ) -> Result<(bool, (u64, Context)), Damage> {
         let phases = record_phases.starts.len().max(1);
         masks.clear();
         if head.shape == STILL {
-            self.links(head, depth, (&mut record_phases.rest, below), links)?;
+            let (after, opening) = self.links(head, depth, (&mut record_phases.rest, below), links)?;
+            // A record in which nothing changes has one phase.
             masks.resize(links.len(), 1);
-            return Ok(true);
+            return Ok((true, (after, opening.after())));
         }
         if head.shape == COLUMNS {
+            let next = (head.end, Context::Opening);
             let (after, _) = self.links(head, depth, (&mut record_phases.rest, below), links)?;
             if phases > PHASES_MAX {
-                return Ok(false);
+                return Ok((false, next));
             }
             let mut bits = BitReader::new(self.records(), after);
             masks.resize(links.len(), 0);
@@ -212,7 +224,7 @@ impl Strata {
                 |link| flip(link, 0),
                 |phase, link| flip(link, phase),
             )?;
-            return Ok(true);
+            return Ok((true, next));
         }
         if phases > PHASES_MAX {
             return Err(Damage::Outside { part: PART, value: phases as u64, bound: PHASES_MAX as u64 });
@@ -221,7 +233,7 @@ impl Strata {
         let Some(reference) = reference else {
             self.rest(&mut head, opening, 0, links)?;
             presence::read_rows(&self.tables, &mut head.bits, None, (masks, links.len()), phases);
-            return Ok(true);
+            return Ok((true, head.after_rows(opening)));
         };
         let predicted = below.masks(self, reference, depth + 1, (links, masks))?;
         if !opening.all {
@@ -239,7 +251,7 @@ impl Strata {
         let rest_masks = (&mut record_phases.rest_masks, rest);
         presence::read_rows(&self.tables, &mut head.bits, Some(masks), rest_masks, phases);
         links::merge_with(links, masks, &record_phases.rest, &record_phases.rest_masks);
-        Ok(true)
+        Ok((true, head.after_rows(opening)))
     }
 
     /// The whole record of a node; `None` if the node has none.
@@ -331,6 +343,6 @@ impl Strata {
         let (head, captures) = self.head(record, &mut level.list, &mut out.events)?;
         out.times.extend_from_slice(captures.times);
         level.phases.set(captures, &out.events);
-        self.masks_after(head, 0, (&mut level.phases, below), &mut out.links, &mut out.masks)
+        Ok(self.masks_after(head, 0, (&mut level.phases, below), &mut out.links, &mut out.masks)?.0)
     }
 }
