@@ -28,7 +28,7 @@ Cells of rows from earlier epochs are kept. This command writes only cells that
 are missing, damaged, or made with other options. It reads each new cell back
 from disk and compares it with the layers before it renames the file into place.
 
-strata-speed is fast. strata is about 10 % smaller, and questions about links
+strata-speed is fast. strata is about 12 % smaller, and questions about links
 take twice as long. strata-thin is strata without times of in-links: these take
 a quarter of the bytes, and questions about them many times as long. The other encodings are from the
 literature and are there for comparison: they give the same answers, and store
