@@ -473,7 +473,7 @@ impl Cell {
     pub fn sources_max(&self) -> u64 {
         match &self.backward {
             InLinkStore::Timed(_) => self.counts.max_in_degree,
-            InLinkStore::Thin(thin) => self.counts.max_in_degree.saturating_mul(thin.candidates_max()),
+            InLinkStore::Thin(thin) => thin.candidates_max(),
         }
     }
 

@@ -266,6 +266,11 @@ impl Strata {
         (self.records, (self.records < self.nodes).then(|| self.index.slice(self.ranks..self.pointers)))
     }
 
+    /// The length of the longest list.
+    pub(crate) fn links_max(&self) -> usize {
+        self.links_max
+    }
+
     /// The levels for the records that an answer needs.
     #[inline]
     fn enough<'a>(&self, levels: &'a mut Vec<Level>) -> &'a mut [Level] {

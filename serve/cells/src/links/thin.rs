@@ -196,9 +196,9 @@ impl Thin {
         Ok(blocks_of(&self.blocks, record) == (found, true))
     }
 
-    /// The most candidates for each source of a node.
+    /// The most candidates of a node.
     pub(crate) fn candidates_max(&self) -> u64 {
-        self.blocks.block_max()
+        self.blocks.block_max().saturating_mul(self.strata.links_max() as u64)
     }
 
     /// The number of URLs that have in-links.
@@ -278,7 +278,8 @@ mod tests {
                 thin.candidates(node, &mut scratch, &mut |source| found.push(source)).unwrap();
                 assert!(found.is_sorted_by(|one, other| one < other), "{found:?}");
                 assert!(record.sources.iter().all(|source| found.binary_search(source).is_ok()), "{found:?}");
-                assert!(found.len() as u64 <= thin.candidates_max() * record.sources.len() as u64);
+                assert!(found.len() as u64 <= thin.blocks.block_max() * record.sources.len() as u64);
+                assert!(found.len() as u64 <= thin.candidates_max());
                 let own = found.iter().filter_map(|source| source.0.checked_sub(FIRST)).filter(|&at| at < NODES as u64);
                 assert!(own.into_iter().all(|at| at % every as u64 == 0), "{found:?}");
                 assert!(thin.has(node, record, &mut scratch).unwrap());

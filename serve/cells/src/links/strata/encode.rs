@@ -61,7 +61,7 @@ struct Effort {
 }
 
 impl Effort {
-    /// For records with time, where weighing a pair is expensive, and so is reading a reference.
+    /// For records with time, where weighing a pair is expensive.
     const TIMED: Self = Self { held_max: 256 << 20, sample: 2 * SEGMENT, kept: 16 };
     const TIMELESS: Self = Self { kept: 24, ..Self::TIMED };
 }
