@@ -30,10 +30,10 @@ from disk and compares it with the layers before it renames the file into place.
 
 strata-speed is fast. strata is about 12 % smaller, and questions about links
 take twice as long. strata-thin is strata without times of in-links: these take
-a quarter of the bytes, and questions about them many times as long. The other encodings are from the
-literature and are there for comparison: they give the same answers, and store
-times in plain arrays. bv needs a binary that was installed with --features
-webgraph.
+a quarter of the bytes, and questions about them many times as long. The other
+encodings are from the literature and are there for comparison: they give the
+same answers, and store times in plain arrays. bv needs a binary that was
+installed with --features webgraph.
 
 The overview of the epoch is written too; see `webstrata overview`.
 
