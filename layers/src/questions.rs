@@ -96,11 +96,11 @@ pub enum Ask<'a> {
     Lives(&'a [Uid]),
     /// When pages linked to a target: [`Given::Backlinks`].
     Backlinks(&'a [Uid], &'a [Range<Uid>]),
+    /// The same of pages whose UIDs rise, and the hosts of the pages that linked: [`Given::Referrers`].
+    Referrers(&'a [Uid], &'a [Range<Uid>]),
     /// The pages of an interval that link to a target at range precision, rising: [`Given::Part`]. Pages that do not
     /// link may be among them, and the part may go beyond the interval.
     Sources(&'a [Range<Uid>], Range<Uid>),
-    /// The hosts of URLs, whose UIDs rise: [`Given::Hosts`].
-    Hosts(&'a [Uid]),
     /// The pages of an interval that may have a failure, rising: [`Given::Part`].
     Failing(Range<Uid>),
     /// The in-link record of a URL: [`Given::Record`].
@@ -119,8 +119,8 @@ impl Ask<'_> {
             Ask::Lifespans(_) => "lifespans",
             Ask::Lives(_) => "lives",
             Ask::Backlinks(..) => "backlinks",
+            Ask::Referrers(..) => "referrers",
             Ask::Sources(..) => "sources",
-            Ask::Hosts(_) => "hosts",
             Ask::Failing(_) => "failing",
             Ask::InRecord(_) => "in-record",
         }
@@ -146,10 +146,11 @@ pub enum Given {
     Lives(Batch<Lifespan>, Batch<CaptureTime>),
     /// The number of pages that are answered, and those of them that ever linked.
     Backlinks(usize, Vec<(Uid, Backlink)>),
+    /// The same, and the stretches of the pages that linked with one host: the name of the host (empty for URLs without
+    /// a host), and the number of pages.
+    Referrers(usize, Vec<(Uid, Backlink)>, Vec<(String, u64)>),
     /// A part of a list, and the UID from which on it is not known; `None` if the whole list is known.
     Part(Vec<Uid>, Option<Uid>),
-    /// Stretches of items with one host: the name of the host (empty for URLs without a host), and the number of items.
-    Hosts(Vec<(String, u64)>),
     /// A record; `None` if no page ever linked to the URL.
     Record(Option<Arc<InLinks>>),
 }

@@ -144,6 +144,13 @@ impl Graph {
                 let linking = pages.iter().map(|&page| (page, self.backlink(page, target)));
                 Given::Backlinks(pages.len(), linking.filter(|(_, linking)| !linking.stays.is_empty()).collect())
             }
+            Ask::Referrers(pages, target) => {
+                let Some(Given::Backlinks(pages, linking)) = self.given(&Ask::Backlinks(pages, target), most) else {
+                    return None;
+                };
+                let hosts = linking.iter().map(|(page, _)| (format!("h{}.example", page.0 / 3), 1)).collect();
+                Given::Referrers(pages, linking, hosts)
+            }
             Ask::Sources(target, ref uids) => {
                 let links = |page: Uid| {
                     let links = self.links(page, Direction::Out, Window::ALWAYS);
@@ -152,9 +159,6 @@ impl Graph {
                 let sources: Vec<Uid> = Uid::each(uids.clone()).filter(|&page| links(page)).take(most).collect();
                 let next = sources.last().filter(|_| sources.len() == most).map_or(uids.end, |&last| last + 1);
                 Given::Part(sources, Some(next))
-            }
-            Ask::Hosts(urls) => {
-                Given::Hosts(urls.iter().take(most).map(|uid| (format!("h{}.example", uid.0 / 3), 1)).collect())
             }
             Ask::Failing(ref uids) => {
                 let end = uids.end.min(uids.start.saturating_add(most as u64));

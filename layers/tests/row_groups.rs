@@ -3,6 +3,8 @@
 
 use std::path::Path;
 
+use parquet::basic::Encoding;
+use parquet::file::reader::{FileReader, SerializedFileReader};
 use webstrata_layers::*;
 
 const PAGES: u64 = 70_000;
@@ -101,5 +103,41 @@ fn all_pages_come_back_from_many_row_groups() -> Result<(), Error> {
     // The out-link layers are sound; only the in-links are missing.
     assert!(matches!(report.problems[..], [Error::NotMirrored { in_links: 0, .. }]), "{:?}", report.problems);
     assert_eq!(report.counts, reader.store().manifest().counts);
+    Ok(())
+}
+
+/// How the links of 2,000 pages are encoded in `ol`, and the bytes of the file.
+fn encodings(links: impl Fn(u64) -> Vec<Uid>) -> Result<(Vec<Encoding>, u64), Error> {
+    let dir = tempfile::tempdir().map_err(|source| Error::Io { path: "temporary".into(), source })?;
+    let row = StoreWriter::open(dir.path(), "test", None)?.begin_row()?;
+    let mut out = OutlinksWriter::create(&row, 0)?;
+    for uid in 0..2000 {
+        let page = Page { uid: Uid(uid), timestamps: vec![0], links: links(uid), ..Page::default() };
+        out.push(&page, &Evidence::default())?;
+    }
+    let files = out.finish()?;
+    let path = dir.path().join(&files[0].path);
+    let file = std::fs::File::open(&path).map_err(|source| Error::Io { path: path.clone(), source })?;
+    let parquet = |source| Error::Parquet { path: path.clone(), source: Box::new(source) };
+    let reader = SerializedFileReader::new(file).map_err(parquet)?;
+    Ok((reader.metadata().row_group(0).column(1).encodings().collect(), files[0].bytes))
+}
+
+#[test]
+fn out_links_are_plain_only_where_whole_lists_repeat() -> Result<(), Error> {
+    // Pages with the same links but one: what repeats are whole UIDs.
+    let list = |page: u64| {
+        let mut links: Vec<Uid> = (0..39).map(|link| Uid(scatter(link) % 1_000_000)).collect();
+        links[usize::try_from(page % 39).unwrap_or(0)] = Uid(scatter(page) % 1_000_000);
+        links.sort_unstable();
+        links.dedup();
+        links
+    };
+    let (plain, bytes) = encodings(list)?;
+    assert!(plain.contains(&Encoding::PLAIN) && !plain.contains(&Encoding::BYTE_STREAM_SPLIT), "{plain:?}");
+    // Links to the pages that follow: what repeats are the high bytes.
+    let (split, _) = encodings(|page| (page * 40 + 1..page * 40 + 40).map(Uid).collect())?;
+    assert!(split.contains(&Encoding::BYTE_STREAM_SPLIT) && !split.contains(&Encoding::PLAIN), "{split:?}");
+    assert!(bytes < 2000 * 39 * 8 / 20, "{bytes}");
     Ok(())
 }

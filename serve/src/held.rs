@@ -164,19 +164,16 @@ impl CellAnswer<'_> {
         let (mut hosts, mut url) = (Vec::new(), String::new());
         let cell = self.cell;
         // URLs without a host are contiguous in the order of keys, and so are the URLs of one host.
-        let mut host_at = |uid: Uid| {
-            url_of(cell, uid, &mut url)?;
-            let host = key::host_of(&url).filter(|host| key::host_prefix(host).is_some());
-            Ok::<_, Status>(host.unwrap_or_default().to_owned())
-        };
         let mut rest = uids;
         while let Some(&uid) = rest.first() {
-            let host = host_at(uid)?;
+            url_of(cell, uid, &mut url)?;
+            let host = key::counted_host(&url).to_owned();
             // Steps, each twice as long, lead to an interval with the last page of the host.
             let (mut same, mut other, mut step) = (0, rest.len(), 1);
             while same + 1 < other {
                 let at = if other == rest.len() { (same + step).min(other - 1) } else { same + (other - same) / 2 };
-                if host_at(rest[at])? == host {
+                url_of(cell, rest[at], &mut url)?;
+                if key::counts_for(&url, &host) {
                     (same, step) = (at, 2 * step);
                 } else {
                     other = at;

@@ -7,8 +7,9 @@
 //! - Data pages have version 1: version 2 leaves the levels of lists uncompressed (+0.1 bit). Each column chunk has one
 //!   page, so that the compressor sees the whole chunk. There is therefore no page index. Row groups bound the memory,
 //!   see [`crate::file::records`].
-//! - Links are split byte streams: a third smaller than plain values under zstd. UIDs are delta packed. Times have a
-//!   dictionary, unless a list is long. Changes have delta packed lengths. URLs are front coded.
+//! - Links are split byte streams, a third smaller than plain values under zstd, unless whole lists repeat so often
+//!   that plain values are smaller ([`repeat`]). UIDs are delta packed. Times have a dictionary, unless a list is long.
+//!   Changes have delta packed lengths. URLs are front coded.
 //! - Only `uid` has statistics, for look-ups. There is no embedded Arrow schema and no date, so that the same rows give
 //!   the same bytes.
 
@@ -58,9 +59,20 @@ const PAGE_MAX: usize = 1 << 30;
 /// that the dictionary is too large, and a value in the dictionary takes 40 bytes.
 const DICTIONARY_LIST_MAX: i32 = 1 << 18;
 
-/// The encodings and the compression of a layer. `has_dictionaries` is false if a list is longer than
-/// [`DICTIONARY_LIST_MAX`].
-fn properties(layer: Layer, effort: Effort, has_dictionaries: bool) -> Result<WriterProperties, ParquetError> {
+/// The number of out-links of a row group that are encoded in both ways, to choose one.
+const TRIAL_LINKS: i32 = 1 << 14;
+
+/// What decides about the encodings of a row group beside its layer.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Lists {
+    Usual,
+    /// A list is longer than [`DICTIONARY_LIST_MAX`], or lists of out-links [`repeat`].
+    Unusual,
+}
+
+/// The encodings and the compression of a layer.
+fn properties(layer: Layer, effort: Effort, lists: Lists) -> Result<WriterProperties, ParquetError> {
+    let has_dictionaries = lists == Lists::Usual;
     let level = match effort {
         // Level 9 takes a twentieth more of the time of a build than this level, for 0.8 % of the bytes.
         Effort::Quick => 6,
@@ -89,7 +101,11 @@ fn properties(layer: Layer, effort: Effort, has_dictionaries: bool) -> Result<Wr
             .set_column_encoding(column(&["url"]), Encoding::DELTA_BYTE_ARRAY)
             .set_column_encoding(column(&["surt"]), Encoding::DELTA_BYTE_ARRAY),
         Layer::Ol | Layer::Il => {
-            builder.set_column_encoding(column(&["links", "list", "element"]), Encoding::BYTE_STREAM_SPLIT)
+            let encoding = match lists {
+                Lists::Usual => Encoding::BYTE_STREAM_SPLIT,
+                Lists::Unusual => Encoding::PLAIN,
+            };
+            builder.set_column_encoding(column(&["links", "list", "element"]), encoding)
         }
         // Monthly crawls have few distinct times. Other crawls have nearly one for each capture: there, split byte
         // streams take 31 bits, against 53.
@@ -115,8 +131,8 @@ pub(crate) struct LayerWriter {
     file: SerializedFileWriter<Lent<Sink>>,
     effort: Effort,
     columns: ArrowRowGroupWriterFactory,
-    /// The same for row groups with long lists; created with the first such row group.
-    columns_of_long: Option<ArrowRowGroupWriterFactory>,
+    /// The same for row groups with unusual lists; created with the first such row group.
+    columns_of_unusual: Option<ArrowRowGroupWriterFactory>,
     helpers: Helpers,
     /// A row group that may not be encoded yet.
     waiting: Option<Answer<Result<Vec<ArrowColumnChunk>, ParquetError>>>,
@@ -135,12 +151,14 @@ impl LayerWriter {
         let (file, path) = location.storage().begin(&name, row.staging())?;
         let schema = layer.schema();
         let sink = Sink { file: BufWriter::with_capacity(1 << 16, file), hash: Xxh3::new(), bytes: 0 };
-        let (file, columns) = begin(Lent::new(sink), layer, row.effort(), true).map_err(Error::parquet(&path))?;
+        let begun = begin(Lent::new(sink), layer, row.effort(), Lists::Usual);
+        let (file, columns) = begun.map_err(Error::parquet(&path))?;
         let checksum = String::new();
         let entry = FileEntry { layer, partition, path: name, rows: 0, bytes: 0, checksum };
         let helpers = row.helpers().clone();
         let effort = row.effort();
-        Ok(Self { file, effort, columns, columns_of_long: None, helpers, waiting: None, schema, location, path, entry })
+        let columns_of_unusual = None;
+        Ok(Self { file, effort, columns, columns_of_unusual, helpers, waiting: None, schema, location, path, entry })
     }
 
     /// The path of the file, for messages.
@@ -152,8 +170,8 @@ impl LayerWriter {
     pub(crate) fn write_group(&mut self, columns: Vec<ArrayRef>) -> Result<(), Error> {
         self.settle()?;
         let group = self.file.flushed_row_groups().len();
-        let is_long = columns.iter().filter_map(|column| column.as_list_opt::<i32>()).any(has_long_list);
-        let writers = self.columns_of(is_long).and_then(|columns| columns.create_column_writers(group));
+        let lists = lists_of(self.entry.layer, self.effort, &columns);
+        let writers = lists.and_then(|lists| self.columns_of(lists)?.create_column_writers(group));
         let writers = writers.map_err(Error::parquet(&self.path))?;
         self.entry.rows += columns.first().map_or(0, |column| column.len() as u64);
         let schema = Arc::clone(&self.schema);
@@ -161,16 +179,16 @@ impl LayerWriter {
         Ok(())
     }
 
-    fn columns_of(&mut self, is_long: bool) -> Result<&ArrowRowGroupWriterFactory, ParquetError> {
-        if !is_long {
+    fn columns_of(&mut self, lists: Lists) -> Result<&ArrowRowGroupWriterFactory, ParquetError> {
+        if lists == Lists::Usual {
             return Ok(&self.columns);
         }
-        let columns = match self.columns_of_long.take() {
+        let columns = match self.columns_of_unusual.take() {
             Some(columns) => columns,
             // The properties of columns belong to a file, so a file that nobody reads is begun.
-            None => begin(io::sink(), self.entry.layer, self.effort, false)?.1,
+            None => begin(io::sink(), self.entry.layer, self.effort, lists)?.1,
         };
-        Ok(self.columns_of_long.insert(columns))
+        Ok(self.columns_of_unusual.insert(columns))
     }
 
     /// Writes the waiting row group.
@@ -200,8 +218,33 @@ impl LayerWriter {
     }
 }
 
+/// Decides about the encodings of a row group.
+fn lists_of(layer: Layer, effort: Effort, columns: &[ArrayRef]) -> Result<Lists, ParquetError> {
+    let is_unusual = match layer {
+        Layer::Url | Layer::Il => false,
+        // With more effort, zstd finds in split byte streams what repeats.
+        Layer::Ol => effort == Effort::Quick && repeat(columns)?,
+        _ => columns.iter().filter_map(|column| column.as_list_opt::<i32>()).any(has_long_list),
+    };
+    Ok(if is_unusual { Lists::Unusual } else { Lists::Usual })
+}
+
 fn has_long_list(lists: &ListArray) -> bool {
     lists.value_offsets().windows(2).any(|ends| ends[1] - ends[0] > DICTIONARY_LIST_MAX)
+}
+
+/// Whether lists of out-links repeat as a whole, so that the first lists of a row group take fewer bytes as plain
+/// values than as split byte streams. Cost: [`TRIAL_LINKS`] are encoded twice.
+fn repeat(columns: &[ArrayRef]) -> Result<bool, ParquetError> {
+    let links = columns.iter().find_map(|column| column.as_list_opt::<i32>());
+    let lists = links.map_or(0, |links| links.value_offsets()[1..].partition_point(|&end| end <= TRIAL_LINKS));
+    let first: Vec<ArrayRef> = columns.iter().map(|column| column.slice(0, lists)).collect();
+    let bytes = |lists| {
+        let writers = begin(io::sink(), Layer::Ol, Effort::Quick, lists)?.1.create_column_writers(0)?;
+        let chunks = encode(&Layer::Ol.schema(), first.clone(), writers)?;
+        Ok::<u64, ParquetError>(chunks.iter().map(|chunk| chunk.close().bytes_written).sum())
+    };
+    Ok(lists > 0 && bytes(Lists::Unusual)? < bytes(Lists::Usual)?)
 }
 
 /// Begins a file of a layer.
@@ -209,10 +252,10 @@ fn begin<W: Write + Send>(
     sink: W,
     layer: Layer,
     effort: Effort,
-    has_dictionaries: bool,
+    lists: Lists,
 ) -> Result<(SerializedFileWriter<W>, ArrowRowGroupWriterFactory), ParquetError> {
     let options = ArrowWriterOptions::new()
-        .with_properties(properties(layer, effort, has_dictionaries)?)
+        .with_properties(properties(layer, effort, lists)?)
         .with_skip_arrow_metadata(true)
         .with_schema_root("webstrata".to_owned());
     ArrowWriter::try_new_with_options(sink, layer.schema(), options)?.into_serialized_writer()

@@ -1,7 +1,7 @@
 //! The pages, hosts or domains that linked to a target, and when ([`mod@crate::record::backlink`] has the rule).
 //!
 //! ```text
-//! target --[Walk: pages that may link, part by part]--> when each linked --> its host --> [`tally`] --> answer
+//! target --[Walk: pages that may link, part by part]--> when each linked, its host --> [`tally`] --> answer
 //! ```
 //!
 //! The target is a list of intervals of UIDs. [`scope`] says which pages count, [`referrers`] which rows are selected
@@ -167,14 +167,17 @@ pub struct LinkingPart {
     pub hosts: Vec<(String, u64)>,
 }
 
+/// The most pages of a row that are asked for at once if other rows may have pages of the same hosts: they wait for
+/// these.
+const WAITING: usize = 1 << 14;
+
 /// The question which pages, hosts or domains linked, counted, selected and ordered.
 pub struct Referrers {
     walk: Walk,
     ranking: Ranking,
     tally: Option<Tally>,
-    /// The pages whose hosts are asked for.
-    part: LinkingPart,
-    uids: Rest,
+    /// The row whose pages are asked for.
+    row: usize,
     kept: Option<Vec<LinkingPart>>,
     kept_max: usize,
 }
@@ -185,8 +188,8 @@ impl Referrers {
 
     /// Asks about the URLs of these UIDs.
     pub fn new(target: &[Range<Uid>], scope: &Scope, ranking: Ranking) -> Self {
-        let (walk, part) = (Walk::new(target.to_vec(), scope.clone()), LinkingPart::default());
-        Self { walk, ranking, tally: None, part, uids: Rest::default(), kept: None, kept_max: 0 }
+        let walk = Walk::new(target.to_vec(), scope.clone());
+        Self { walk, ranking, tally: None, row: 0, kept: None, kept_max: 0 }
     }
 
     /// Keeps all linking pages, if they are at most `pages_max`, for another question about the same target.
@@ -210,9 +213,9 @@ impl Referrers {
         tally.finish()
     }
 
-    /// Hands the pages of the last part to the count.
-    fn feed(&mut self) {
-        let LinkingPart { row, pages, hosts } = std::mem::take(&mut self.part);
+    /// Hands pages to the count.
+    fn feed(&mut self, pages: Vec<LinkingPage>, hosts: Vec<(String, u64)>) {
+        let row = self.row;
         if let Some(kept) = &mut self.kept {
             kept.push(LinkingPart { row, pages: pages.clone(), hosts: hosts.clone() });
             if kept.iter().map(|part| part.pages.len()).sum::<usize>() > self.kept_max {
@@ -227,14 +230,15 @@ impl Referrers {
 
 impl Program for Referrers {
     fn asks(&mut self, _: Facts) -> Option<Ask<'_>> {
-        if !self.uids.is_done() {
-            return Some(Ask::Hosts(self.uids.items()));
-        }
         let Some(tally) = &mut self.tally else { return Some(Ask::Rows) };
         while let Some(row) = tally.needs() {
             if !self.walk.is_over(row) {
-                self.part.row = row;
-                return self.walk.asks(row);
+                self.row = row;
+                let most = if self.walk.rows() > 1 { WAITING } else { usize::MAX };
+                return self.walk.asks(row).map(|ask| match ask {
+                    Ask::Backlinks(pages, target) => Ask::Referrers(&pages[..pages.len().min(most)], target),
+                    ask => ask,
+                });
             }
             // Without pages, the row ends.
             tally.feed(row, [], []);
@@ -248,28 +252,21 @@ impl Program for Referrers {
                 self.tally = Some(Tally::new(self.ranking, rows.len()));
                 self.walk.take(0, Given::Rows(rows));
             }
-            Given::Hosts(hosts) => {
-                self.uids.done(hosts.iter().map(|(_, urls)| usize::try_from(*urls).unwrap_or(usize::MAX)).sum());
-                self.part.hosts.extend(hosts);
-                if self.uids.is_done() {
-                    self.feed();
+            Given::Referrers(pages, linking, hosts) => {
+                let linking = self.walk.take(self.row, Given::Backlinks(pages, linking));
+                // A call without pages would end the row.
+                if !linking.is_empty() {
+                    self.feed(linking, hosts);
                 }
             }
-            given => {
-                self.part.pages = self.walk.take(self.part.row, given);
-                self.uids = Rest::of(self.part.pages.iter().map(|(page, _)| *page).collect());
-            }
+            given => drop(self.walk.take(self.row, given)),
         }
     }
 
     fn bytes(&self) -> usize {
-        let tally = self.tally.as_ref().map_or(0, Tally::bytes);
-        self.walk.bytes() + tally + self.part.pages.len() * PAGE_BYTES
+        self.walk.bytes() + self.tally.as_ref().map_or(0, Tally::bytes)
     }
 }
-
-/// Approximate bytes of a page whose host is asked for.
-const PAGE_BYTES: usize = 512;
 
 impl Question for Referrers {
     type Answer = Ranked;

@@ -402,13 +402,6 @@ impl<K: Copy + Eq + Hash, V: Clone> Cache<K, V> {
         self.held.insert(key, Held { value, bytes, used: self.clock });
     }
 
-    /// Drops all values.
-    pub(crate) fn clear(&mut self) {
-        self.held.clear();
-        self.by_use.clear();
-        self.bytes = 0;
-    }
-
     fn remove(&mut self, key: K) {
         if let Some(held) = self.held.remove(&key) {
             self.by_use.remove(&held.used);

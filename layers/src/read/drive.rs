@@ -2,13 +2,15 @@
 //!
 //! Memory: the answers about 256 pages, and what the program holds.
 
+use std::ops::Range;
+
 use super::query::Links;
 use crate::error::Error;
 use crate::questions::{Ask, Direction, Facts, Given, Precision, Program, Question};
 use crate::record::backlink::Backlink;
 use crate::record::batch::Batch;
 use crate::record::capture::lifespan::times_of;
-use crate::record::key::{host_of, host_prefix};
+use crate::record::key::{counted_host, counts_for};
 use crate::record::time::Window;
 use crate::record::uid::{Uid, in_order};
 
@@ -80,21 +82,14 @@ fn given<L: Links + ?Sized>(links: &L, ask: Ask<'_>) -> Result<Given, Error> {
         Ask::Lifespans(pages) => Given::Lifespans(lifespans_of(pages)?),
         Ask::Lives(pages) => Given::Lives(lifespans_of(pages)?, captures_of(pages)?),
         Ask::Backlinks(pages, target) => {
-            let (mut lifespans, mut captures, mut times) = (Vec::new(), Vec::new(), Vec::new());
             let pages = &pages[..pages.len().min(MOVED)];
-            let mut linking = Vec::with_capacity(pages.len());
-            for &page in pages {
-                links.lifespans_into(page, &mut lifespans)?;
-                let targets = times_of(&lifespans, target, &mut times);
-                if !times.is_empty() {
-                    links.captures_into(page, &mut captures)?;
-                    let mut backlink = Backlink { targets, ..Backlink::default() };
-                    backlink.set(captures.iter().copied(), &mut times);
-                    linking.push((page, backlink));
-                }
-            }
-            linking.retain(|(_, backlink)| !backlink.stays.is_empty());
-            Given::Backlinks(pages.len(), linking)
+            Given::Backlinks(pages.len(), linking(links, pages, target)?)
+        }
+        Ask::Referrers(pages, target) => {
+            let pages = &pages[..pages.len().min(MOVED)];
+            let linking = linking(links, pages, target)?;
+            let hosts = hosts(links, &linking)?;
+            Given::Referrers(pages.len(), linking, hosts)
         }
         Ask::Sources(target, uids) => {
             let (mut sources, mut linking) = (Vec::new(), Vec::new());
@@ -104,22 +99,41 @@ fn given<L: Links + ?Sized>(links: &L, ask: Ask<'_>) -> Result<Given, Error> {
             }
             Given::Part(in_order(sources), None)
         }
-        Ask::Hosts(urls) => {
-            let urls = links.urls_of(&urls[..urls.len().min(MOVED)])?;
-            let mut hosts: Vec<(String, u64)> = Vec::new();
-            for url in &urls {
-                let host = host_of(url).filter(|host| host_prefix(host).is_some()).unwrap_or_default();
-                match hosts.last_mut() {
-                    Some((known, pages)) if known == host => *pages += 1,
-                    _ => hosts.push((host.to_owned(), 1)),
-                }
-            }
-            Given::Hosts(hosts)
-        }
         Ask::Failing(uids) => {
             let end = uids.end.min(uids.start.saturating_add(STEP));
             Given::Part(links.failing(uids.start..end)?, (end < uids.end).then_some(end))
         }
         Ask::InRecord(url) => Given::Record(links.in_record(url)?),
     })
+}
+
+/// The pages that linked to a target.
+fn linking<L: Links + ?Sized>(links: &L, pages: &[Uid], target: &[Range<Uid>]) -> Result<Vec<(Uid, Backlink)>, Error> {
+    let (mut lifespans, mut captures, mut times) = (Vec::new(), Vec::new(), Vec::new());
+    let mut linking = Vec::with_capacity(pages.len());
+    for &page in pages {
+        links.lifespans_into(page, &mut lifespans)?;
+        let targets = times_of(&lifespans, target, &mut times);
+        if !times.is_empty() {
+            links.captures_into(page, &mut captures)?;
+            let mut backlink = Backlink { targets, ..Backlink::default() };
+            backlink.set(captures.iter().copied(), &mut times);
+            linking.push((page, backlink));
+        }
+    }
+    linking.retain(|(_, backlink)| !backlink.stays.is_empty());
+    Ok(linking)
+}
+
+/// The stretches of pages with one host.
+fn hosts<L: Links + ?Sized>(links: &L, linking: &[(Uid, Backlink)]) -> Result<Vec<(String, u64)>, Error> {
+    let urls = links.urls_of(&linking.iter().map(|(page, _)| *page).collect::<Vec<_>>())?;
+    let mut hosts: Vec<(String, u64)> = Vec::new();
+    for url in &urls {
+        match hosts.last_mut() {
+            Some((known, pages)) if counts_for(url, known) => *pages += 1,
+            _ => hosts.push((counted_host(url).to_owned(), 1)),
+        }
+    }
+    Ok(hosts)
 }

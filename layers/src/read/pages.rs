@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use crate::error::Error;
-use crate::file::schema::Layer;
+use crate::read::cached::Kind;
 use crate::read::reader::Reader;
 use crate::read::rows::Records;
 use crate::record::join;
@@ -24,7 +24,7 @@ impl Reader {
 
     /// The same from some rows alone: each page joins the records in these rows.
     pub fn pages_of(&self, rows: impl IntoIterator<Item = usize>, uids: Range<Uid>) -> Pages<'_> {
-        let row = |row| (self.row_records(row, uids.clone(), [Layer::Ol, Layer::Ts, Layer::Bv]), None);
+        let row = |row| (self.row_records(row, uids.clone(), Kind::Out), None);
         Pages { rows: rows.into_iter().map(row).collect(), begun: false }
     }
 

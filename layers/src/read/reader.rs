@@ -113,11 +113,6 @@ impl Reader {
         Self { cache: Mutex::new(cache.keeping(values_min)), ..self }
     }
 
-    /// Drops all blocks from the cache.
-    pub fn forget_blocks(&self) {
-        self.cache.lock().unwrap_or_else(PoisonError::into_inner).clear();
-    }
-
     /// The store that the reader answers from.
     pub fn store(&self) -> &Store {
         &self.store
@@ -231,6 +226,16 @@ impl Reader {
         match self.cached(id, read)? {
             Cached::Records(block) => Ok(block),
             _ => Err(self.misplaced(partition, layers[0])),
+        }
+    }
+
+    /// A row group of records for a stream, which needs it once: from the cache if it is there, and not kept in it.
+    pub(crate) fn passing_block(&self, kind: Kind, partition: usize, group: usize) -> Result<Arc<Block>, Error> {
+        let id = BlockId { kind, partition, group };
+        let held = self.cache.lock().unwrap_or_else(PoisonError::into_inner).get(id);
+        match held {
+            Some(Cached::Records(block)) => Ok(block),
+            _ => Ok(Arc::new(self.block(kind, partition, group)?)),
         }
     }
 

@@ -14,6 +14,7 @@ use crate::file::evidence::EvidenceBlock;
 use crate::file::schema::Layer;
 use crate::file::uids::uids_of;
 use crate::read::blocks::{Block, UrlBlock, View};
+use crate::read::cached::Kind;
 use crate::read::query::Links;
 use crate::read::reader::Reader;
 use crate::read::spellings::{KeyOrder, Spelled};
@@ -46,12 +47,12 @@ impl Reader {
 
     /// The page records of a row, for UIDs in a range.
     pub fn row_pages(&self, row: usize, uids: Range<Uid>) -> RowPages<'_> {
-        RowPages { records: self.row_records(row, uids, [Layer::Ol, Layer::Ts, Layer::Bv]), evidence: None }
+        RowPages { records: self.row_records(row, uids, Kind::Out), evidence: None }
     }
 
     /// The in-link records of a row, for UIDs in a range.
     pub fn row_in_links(&self, row: usize, uids: Range<Uid>) -> RowInLinks<'_> {
-        RowInLinks { records: self.row_records(row, uids, [Layer::Il, Layer::Tr, Layer::Ibv]), ahead: None }
+        RowInLinks { records: self.row_records(row, uids, Kind::In), ahead: None }
     }
 
     /// The URLs of a row, for UIDs in a range, with or without their urlkeys.
@@ -173,7 +174,7 @@ impl Reader {
     /// # Errors
     /// The stream yields errors of the storage, and ends after the first.
     pub fn pages_with_records(&self, row: usize, uids: Range<Uid>) -> impl Iterator<Item = Result<Uid, Error>> + '_ {
-        let mut records = self.row_records(row, uids, [Layer::Ol, Layer::Ts, Layer::Bv]);
+        let mut records = self.row_records(row, uids, Kind::Out);
         let mut ended = false;
         std::iter::from_fn(move || {
             let next = if ended { None } else { records.advance().transpose() };
@@ -183,8 +184,8 @@ impl Reader {
     }
 
     /// The records of one side, as its three layers hold them.
-    pub(crate) fn row_records(&self, row: usize, uids: Range<Uid>, layers: [Layer; 3]) -> Records<'_> {
-        Records { groups: self.groups(row, layers[0], uids), layers, block: None, row: 0 }
+    pub(crate) fn row_records(&self, row: usize, uids: Range<Uid>, kind: Kind) -> Records<'_> {
+        Records { groups: self.groups(row, kind.layers()[0], uids), kind, block: None, row: 0 }
     }
 
     fn groups(&self, row: usize, layer: Layer, uids: Range<Uid>) -> Groups<'_> {
@@ -253,9 +254,9 @@ impl Groups<'_> {
 /// The records of one side of a row, one after the other. Each row group is read when the previous one is done.
 pub(crate) struct Records<'a> {
     groups: Groups<'a>,
-    layers: [Layer; 3],
+    kind: Kind,
     /// The current row group, with its partition and number, and the current row in the row group.
-    block: Option<((usize, usize), Block)>,
+    block: Option<((usize, usize), Arc<Block>)>,
     row: usize,
 }
 
@@ -270,8 +271,7 @@ impl Records<'_> {
                 return Ok(Some(block.uid(row)));
             }
             let Some(group_id @ (partition, group)) = self.groups.next()? else { return Ok(None) };
-            let [links, times, changes] = self.layers.map(|layer| self.groups.reader.file(partition, layer));
-            self.block = Some((group_id, Block::read([&links?, &times?, &changes?], group)?));
+            self.block = Some((group_id, self.groups.reader.passing_block(self.kind, partition, group)?));
         }
     }
 

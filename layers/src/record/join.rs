@@ -102,7 +102,9 @@ impl Weave {
             }
             let number = u32::try_from(links.len()).unwrap_or(u32::MAX);
             let before = changes.len();
-            if self.changes(&changes_of_each, number, &mut changes) {
+            // Most links are in all captures of all contributions, and then in all captures here, which have origins.
+            let is_always = changes_of_each.iter().all(|link_changes| link_changes.is_some_and(<[_]>::is_empty));
+            if is_always && !self.0.is_empty() || self.changes(&changes_of_each, number, &mut changes) {
                 links.push(link);
             } else {
                 changes.truncate(before);

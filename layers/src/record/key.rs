@@ -137,6 +137,16 @@ pub fn host_prefix(host: &str) -> Option<Vec<u8>> {
     is_host.then_some(out)
 }
 
+/// The name of the host that a URL counts for; empty for a URL without a host with usual keys.
+pub fn counted_host(url: &str) -> &str {
+    host_of(url).filter(|host| host_prefix(host).is_some()).unwrap_or_default()
+}
+
+/// Whether a URL counts for a host with a name that [`counted_host`] gave.
+pub fn counts_for(url: &str, name: &str) -> bool {
+    host_of(url).is_some_and(|host| host == name) || name.is_empty() && counted_host(url).is_empty()
+}
+
 /// The least bytes above all bytes that begin with `prefix`; `None` if there are none.
 pub(crate) fn key_after(prefix: &[u8]) -> Option<Vec<u8>> {
     let last = prefix.iter().rposition(|&byte| byte != u8::MAX)?;

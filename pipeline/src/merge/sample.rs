@@ -188,10 +188,7 @@ pub(super) fn sample(
     let weights = if rows.start == 0 {
         let mut my_weights = job.check(weights(store, &rows, &sample, &doubtful, (index, peers)))?;
         my_weights.extend(job.check(held::degrees(worker, store, &sample))?);
-        let weights = share_weights(worker, job, my_weights)?;
-        // The following stages read streams and need the memory.
-        store.forget_blocks();
-        weights
+        share_weights(worker, job, my_weights)?
     } else {
         Weights::new()
     };
@@ -209,18 +206,20 @@ fn weights(
     (index, peers): (usize, usize),
 ) -> Result<Vec<(u128, u64)>, Error> {
     let mut cursors: Vec<_> = rows.clone().map(|row| UrlCursor::new(store, row)).collect();
-    let mut uids = Vec::new();
-    for (key, fingerprint) in sample.by_key() {
+    let by_key = sample.by_key();
+    // URLs of neighbouring keys have neighbouring UIDs in each row, so that each row group is read by one worker.
+    let my_share = share(by_key.len() as u64, index, peers);
+    let mut my_uids = Vec::new();
+    for (_, (key, fingerprint)) in (0..).zip(by_key).filter(|(at, _)| my_share.contains(at)) {
         for cursor in &mut cursors {
             if let (uid, true) = cursor.seek(key)? {
-                uids.push((uid, fingerprint));
+                my_uids.push((uid, fingerprint));
             }
         }
     }
-    uids.sort_unstable();
-    let my_share = share(uids.len() as u64, index, peers);
-    let my_uids = (0..).zip(uids).filter(|(at, _)| my_share.contains(at)).map(|(_, uid)| uid);
+    my_uids.sort_unstable();
     my_uids
+        .into_iter()
         .map(|(uid, fingerprint)| {
             let (out, into) = if doubtful.contains(&uid) {
                 let into = store.in_links(uid, Window::ALWAYS, Precision::Exact)?;

@@ -18,11 +18,12 @@ use self::remembered::{TARGET_PAGES, TargetKey};
 use futures_util::future::try_join_all;
 use tonic::Status;
 use webstrata_layers::{
-    Backlink, Direction, Match, Question, Ranked, Ranking, Referrer, Referrers, Scope, Uid, Window, in_order,
+    Backlink, Direction, Given, Match, Question, Ranked, Ranking, Referrer, Referrers, Scope, Uid, Window, in_order,
     lifespans_of, times_of,
 };
 
 use super::call::{CellQuestion, other_kind};
+use super::drive::BATCHES;
 use super::links::lists::Lists;
 use super::links::{chosen, taken};
 use super::lock;
@@ -59,6 +60,8 @@ const URLS: usize = 4096;
 /// The number of sources that a call holds for all rows together, and the fewest sources that it asks for in one
 /// answer.
 const SOURCES: usize = 1 << 20;
+/// The fewest URLs of a part of a target about which a cell is asked alone.
+const TARGET_PART_MIN: u64 = 1 << 10;
 const SOURCES_MIN: usize = 1 << 14;
 
 impl Pinned {
@@ -111,23 +114,25 @@ impl Pinned {
     /// The pages of an interval of UIDs that link to URLs of the target in some row, in order, and the UID where the
     /// list continues.
     pub(super) async fn sources_of(&self, target: &[Range<Uid>], uids: &Range<Uid>) -> Result<(Vec<Uid>, Uid), Status> {
-        let mut cells = Vec::new();
+        // A cell with much of the target is asked about several parts of it at once.
+        let urls: u64 = target.iter().map(|uids| uids.end - uids.start).sum();
+        let part_urls = urls.div_ceil(BATCHES as u64).max(TARGET_PART_MIN);
+        let mut parts = Vec::new();
         for row in &self.graph.rows {
             for cell in &row.cells {
-                let meets = |uids: &Range<Uid>| uids.start < cell.records.end && cell.records.start < uids.end;
-                if target.iter().any(meets) {
-                    cells.push(CellName { row: row.row, partition: cell.partition });
-                }
+                let name = CellName { row: row.row, partition: cell.partition };
+                parts.extend(parts_within(target, &cell.records, part_urls).into_iter().map(|target| (name, target)));
             }
         }
-        let target = ranges_of(target);
-        let lists_max = cells.len().max(1) * self.graph.rows.len().max(1);
+        let lists_max = parts.len().max(1) * self.graph.rows.len().max(1);
         let mut most = (SOURCES / lists_max).max(SOURCES_MIN);
         loop {
             let (first, end) = (uids.start.0, uids.end.0);
-            let request = SourcesOf { target: target.clone(), first, most: most as u64, end };
-            let question = |&cell: &CellName| CellQuestion { cell, question: QuestionKind::Sources(request.clone()) };
-            let questions: Vec<CellQuestion> = cells.iter().map(question).collect();
+            let question = |(cell, target): &(CellName, Vec<Range<Uid>>)| {
+                let request = SourcesOf { target: ranges_of(target), first, most: most as u64, end };
+                CellQuestion { cell: *cell, question: QuestionKind::Sources(request) }
+            };
+            let questions: Vec<CellQuestion> = parts.iter().map(question).collect();
             // Asked one by one, so that a server answers several at once.
             let answers = match try_join_all(questions.chunks(1).map(|question| self.ask(question))).await {
                 Err(status) if most > 1 && fits_in_parts(&status) => {
@@ -181,6 +186,20 @@ impl Pinned {
         Ok(backlinks)
     }
 
+    /// The pages that linked to a target, and their hosts if these are wanted: [`Given::Referrers`] or
+    /// [`Given::Backlinks`].
+    pub(super) async fn linking(&self, pages: &[Uid], target: &[Range<Uid>], has_hosts: bool) -> Result<Given, Status> {
+        let backlinks = self.backlinks_of(pages, target).await?;
+        let linking = pages.iter().copied().zip(backlinks).filter(|(_, backlink)| !backlink.stays.is_empty());
+        let linking: Vec<(Uid, Backlink)> = linking.collect();
+        if !has_hosts {
+            return Ok(Given::Backlinks(pages.len(), linking));
+        }
+        let uids: Vec<Uid> = linking.iter().map(|(page, _)| *page).collect();
+        let hosts = self.hosts_of(&uids).await?;
+        Ok(Given::Referrers(pages.len(), linking, hosts))
+    }
+
     /// The hosts of URLs, which are given in order of UIDs. Each run of neighbouring items of `uids` with one host
     /// gives the host and the length of the run. The host is empty for URLs without a host.
     pub(super) async fn hosts_of(&self, uids: &[Uid]) -> Result<Vec<(String, u64)>, Status> {
@@ -204,6 +223,41 @@ impl Pinned {
     }
 }
 
+/// The intervals of `target` that are in `bounds`, in parts of about `urls` URLs.
+fn parts_within(target: &[Range<Uid>], bounds: &Range<Uid>, urls: u64) -> Vec<Vec<Range<Uid>>> {
+    let (mut parts, mut part, mut room) = (Vec::new(), Vec::new(), urls);
+    for uids in target {
+        let (mut start, end) = (uids.start.max(bounds.start), uids.end.min(bounds.end));
+        while start < end {
+            let next = end.min(start + room);
+            part.push(start..next);
+            room -= next - start;
+            start = next;
+            if room == 0 {
+                parts.push(std::mem::take(&mut part));
+                room = urls;
+            }
+        }
+    }
+    parts.extend(Some(part).filter(|part| !part.is_empty()));
+    parts
+}
+
 fn ranges_of(target: &[Range<Uid>]) -> Vec<proto::Range> {
     target.iter().map(|uids| proto::Range { first: uids.start.0, end: uids.end.0 }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_of_a_target_are_its_intervals_within_a_cell() {
+        let uids = |bounds: &[(u64, u64)]| bounds.iter().map(|&(start, end)| Uid(start)..Uid(end)).collect::<Vec<_>>();
+        let target = uids(&[(0, 10), (20, 25), (40, 50)]);
+        let parts = |start, end, urls| parts_within(&target, &(Uid(start)..Uid(end)), urls);
+        assert_eq!(parts(5, 24, 4), [uids(&[(5, 9)]), uids(&[(9, 10), (20, 23)]), uids(&[(23, 24)])]);
+        assert_eq!(parts(0, 60, 25), std::slice::from_ref(&target));
+        assert!(parts(12, 20, 4).is_empty());
+    }
 }

@@ -4,9 +4,11 @@
 //! and the memory of the call. Retries and hedges are in [`super::call`]. Memory, charged to the call: what the program
 //! holds, and the answer to one batch.
 
+use std::ops::Range;
 use std::sync::Arc;
 
-use futures_util::future::try_join_all;
+use futures_util::TryStreamExt;
+use futures_util::stream::FuturesOrdered;
 use tonic::Status;
 use webstrata_layers::{Ask, Batch, Direction, Facts, Given, Precision, Program, Question, Uid, Window};
 
@@ -17,10 +19,12 @@ use crate::protocol::status::{Reason, fits_in_parts, refuse};
 const ITEMS: usize = 1000;
 /// The most pages in one batch of questions for both lifespans and captures.
 const LIVES: usize = 512;
-/// The most pages in one batch of questions about backlinks or hosts.
-const PAGES: usize = 1 << 12;
-/// The number of batches of questions about backlinks or hosts that are asked for at once.
-const BATCHES: usize = 4;
+/// The most pages in one batch of questions about backlinks.
+const PAGES: usize = 6 << 10;
+/// The number of batches of questions about backlinks that are asked for at once.
+pub(super) const BATCHES: usize = 3;
+/// The most pages in all batches until the program is asked again.
+const ROUND: usize = 1 << 16;
 /// If more pages than this link to a URL, its in-link record is not fetched.
 const RECORD_SOURCES_MAX: u64 = 1 << 15;
 
@@ -43,6 +47,15 @@ impl Pinned {
                 most = usize::MAX;
             }
             let batch = batch_of(&ask).min(most);
+            if let Ask::Backlinks(pages, target) | Ask::Referrers(pages, target) = ask {
+                let has_hosts = matches!(ask, Ask::Referrers(..));
+                let (pages, target) = (pages[..pages.len().min(ROUND)].to_vec(), target.to_vec());
+                match self.hand_linking((&pages, &target, has_hosts), batch, program, &mut held).await {
+                    Err(status) if fits_in_parts(&status) && batch > 1 => most = batch / 2,
+                    done => done?,
+                }
+                continue;
+            }
             let given = match self.given(&ask, batch).await {
                 Err(status) if fits_in_parts(&status) && batch > 1 => {
                     most = batch / 2;
@@ -65,12 +78,34 @@ impl Pinned {
                 }
                 given => given?,
             };
-            program.take(given);
-            let holds = program.bytes();
-            self.charge().change(held, holds).await?;
-            held = holds;
+            self.hand(given, program, &mut held).await?;
         }
         Ok(())
+    }
+
+    /// Hands an answer to the program, and charges what the program holds then. `held` is what was charged before.
+    async fn hand(&self, given: Given, program: &mut dyn Program, held: &mut usize) -> Result<(), Status> {
+        program.take(given);
+        let holds = program.bytes();
+        self.charge().change(std::mem::replace(held, holds), holds).await
+    }
+
+    /// Hands the answers about pages to the program, batch by batch. The program takes an answer while servers make the
+    /// next ones.
+    async fn hand_linking(
+        &self,
+        (pages, target, has_hosts): (&[Uid], &[Range<Uid>], bool),
+        batch: usize,
+        program: &mut dyn Program,
+        held: &mut usize,
+    ) -> Result<(), Status> {
+        let (mut batches, mut answers) = (pages.chunks(batch), FuturesOrdered::new());
+        loop {
+            let free = batches.by_ref().take(BATCHES - answers.len());
+            answers.extend(free.map(|pages| self.linking(pages, target, has_hosts)));
+            let Some(given) = answers.try_next().await? else { return Ok(()) };
+            self.hand(given, program, held).await?;
+        }
     }
 
     /// The answer about the first `batch` items.
@@ -94,19 +129,11 @@ impl Pinned {
                 let (lifespans, captures) = tokio::try_join!(self.lifespans(pages), self.captures(pages))?;
                 Given::Lives(lifespans, captures)
             }
-            Ask::Backlinks(pages, target) => {
-                let batches = batches(pages, batch).map(|pages| self.backlinks_of(pages, target));
-                let backlinks = try_join_all(batches).await?;
-                let linking = pages.iter().copied().zip(backlinks.into_iter().flatten());
-                Given::Backlinks(batch, linking.filter(|(_, backlink)| !backlink.stays.is_empty()).collect())
-            }
+            Ask::Backlinks(pages, target) => self.linking(&pages[..batch], target, false).await?,
+            Ask::Referrers(pages, target) => self.linking(&pages[..batch], target, true).await?,
             Ask::Sources(target, ref uids) => {
                 let (sources, next) = self.sources_of(target, uids).await?;
                 Given::Part(sources, Some(next))
-            }
-            Ask::Hosts(urls) => {
-                let batches = batches(urls, batch).map(|urls| self.hosts_of(urls));
-                Given::Hosts(try_join_all(batches).await?.concat())
             }
             Ask::Failing(ref uids) => {
                 let (failing, rest) = self.failing(uids.clone()).await?;
@@ -141,19 +168,13 @@ impl Pinned {
     }
 }
 
-/// The first `count` items in batches that are asked for at once.
-fn batches(items: &[Uid], count: usize) -> impl Iterator<Item = &[Uid]> {
-    items[..count].chunks(count.div_ceil(BATCHES).max(1))
-}
-
 /// The number of items in a batch of answers of a usual size.
 fn batch_of(ask: &Ask<'_>) -> usize {
     match *ask {
         Ask::Links(items, ..) | Ask::Degrees(items, ..) | Ask::Begin(items, ..) => items.len().min(ITEMS),
         Ask::Captures(pages) | Ask::Lifespans(pages) => pages.len().min(ITEMS),
         Ask::Lives(pages) => pages.len().min(LIVES),
-        Ask::Backlinks(pages, _) => pages.len().min(BATCHES * PAGES),
-        Ask::Hosts(urls) => urls.len().min(BATCHES * PAGES),
+        Ask::Backlinks(pages, _) | Ask::Referrers(pages, _) => pages.len().min(PAGES),
         Ask::Rows | Ask::Sources(..) | Ask::Failing(_) | Ask::InRecord(_) => 1,
     }
 }
