@@ -1,8 +1,8 @@
 //! Questions about a hub take memory in proportion to their answers, however many pages link to the hub, and free the
 //! memory afterwards.
 //!
-//! The hub has 100,000 pages in two rows, each page on its own host. `WEBSTRATA_HUB=1000000` makes the hub larger; the
-//! bounds stay the same. `tests/interop/hubs.py` measures the process of a server.
+//! The hub has 100,000 pages in one or two rows, each page on its own host. `WEBSTRATA_HUB=1000000` makes the hub
+//! larger; the bounds stay the same. `tests/interop/hubs.py` measures the process of a server.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 #![expect(clippy::print_stdout, reason = "who measures asks for the figures")]
@@ -59,13 +59,13 @@ const END: &str = r#"{"url":"http://hub.test/","ts":"20080601","links":[]}
 {"url":"http://hub.test/","ts":"20090601","status":404}
 "#;
 
-/// Builds a store of a hub that is gone in the end. The store has two rows, and the hosts of the two rows interleave.
-fn store(directory: &Path, pages: u64) -> std::path::PathBuf {
+/// Builds a store of a hub that is gone in the end. The hosts of several rows interleave.
+fn store(directory: &Path, pages: u64, rows: u64) -> std::path::PathBuf {
     let store = directory.join("store");
-    for row in 0..2 {
+    for row in 0..rows {
         let input = directory.join(format!("{row}.jsonl"));
-        let lines = crawl((0..pages).filter(|number| number % 7 % 2 == row));
-        std::fs::write(&input, lines + if row > 0 { END } else { "" }).unwrap();
+        let lines = crawl((0..pages).filter(|number| number % 7 % rows == row));
+        std::fs::write(&input, lines + if row + 1 == rows { END } else { "" }).unwrap();
         let mut options = options(&store, vec![input]);
         options.update = row > 0;
         build(&options, &Progress::default()).unwrap();
@@ -104,33 +104,52 @@ async fn asked(served: &Served, path: &str, at_once: usize) -> Vec<Value> {
     answers
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn calls_about_a_hub_take_the_memory_of_their_answers() {
-    let _alone = ALONE.lock().await;
-    let pages = number("WEBSTRATA_HUB", 100_000);
-    let directory = tempfile::tempdir().unwrap();
+/// Serves a store of a hub.
+async fn served(directory: &Path, pages: u64, rows: u64) -> Served {
     let usual = |options: &mut ServerOptions| options.limits.batch = Limits::default().batch;
-    let served = Served::start_with(&store(directory.path(), pages), 16 << 20, usual).await;
-    let backlinks = format!("/v1/backlinks?url={HUB}");
+    let served = Served::start_with(&store(directory, pages, rows), 16 << 20, usual).await;
     // The first call makes what later calls reuse.
-    served.get(&format!("{backlinks}&limit=1")).await;
+    served.get(&format!("/v1/backlinks?url={HUB}&limit=1")).await;
+    served
+}
+
+/// Asks for backlinks of the hub, and checks the answers and their memory.
+async fn asked_for_backlinks(served: &Served, pages: u64, at_once: usize) {
     let sum = |answer: &Value, field: &str| {
         answer[field].as_array().unwrap().iter().map(|count| count.as_u64().unwrap()).sum::<u64>()
     };
-    for at_once in [1, 4] {
-        for rest in [
-            "unit=page&limit=200&order=last",
-            "unit=host&limit=0&period=year",
-            "unit=domain&event=lost&from=2006&limit=1000&order=key",
-        ] {
-            for answer in asked(&served, &format!("{backlinks}&{rest}"), at_once).await {
-                assert_eq!(answer["pages"], pages);
-                assert_eq!((sum(&answer, "found"), sum(&answer, "lost")), (pages, pages.div_ceil(10)));
-                let selected = if rest.contains("lost") { pages.div_ceil(10) } else { pages };
-                assert_eq!(answer["rows_selected"], selected);
-                assert_eq!(answer["hosts"].as_array().unwrap().len(), 50);
-            }
+    for rest in [
+        "unit=page&limit=200&order=last",
+        "unit=host&limit=0&period=year",
+        "unit=domain&event=lost&from=2006&limit=1000&order=key",
+    ] {
+        for answer in asked(served, &format!("/v1/backlinks?url={HUB}&{rest}"), at_once).await {
+            assert_eq!(answer["pages"], pages);
+            assert_eq!((sum(&answer, "found"), sum(&answer, "lost")), (pages, pages.div_ceil(10)));
+            let selected = if rest.contains("lost") { pages.div_ceil(10) } else { pages };
+            assert_eq!(answer["rows_selected"], selected);
+            assert_eq!(answer["hosts"].as_array().unwrap().len(), 50);
         }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn backlinks_in_one_row_take_no_more_memory() {
+    let _alone = ALONE.lock().await;
+    let (pages, directory) = (number("WEBSTRATA_HUB", 100_000), tempfile::tempdir().unwrap());
+    let served = served(directory.path(), pages, 1).await;
+    for at_once in [1, 4] {
+        asked_for_backlinks(&served, pages, at_once).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn calls_about_a_hub_take_the_memory_of_their_answers() {
+    let _alone = ALONE.lock().await;
+    let (pages, directory) = (number("WEBSTRATA_HUB", 100_000), tempfile::tempdir().unwrap());
+    let served = served(directory.path(), pages, 2).await;
+    for at_once in [1, 4] {
+        asked_for_backlinks(&served, pages, at_once).await;
         for path in [
             format!("/v1/links?url={HUB}&direction=in&limit=1000"),
             format!("/v1/links?url={HUB}&direction=in&count=true"),
@@ -152,7 +171,7 @@ async fn calls_about_a_hub_take_the_memory_of_their_answers() {
         }
     }
     // The parts of the table, one after the other, are the whole table.
-    let path = format!("{backlinks}&order=most&limit=10000&event=lost&from=2006");
+    let path = format!("/v1/backlinks?url={HUB}&order=most&limit=10000&event=lost&from=2006");
     let (rows, parts) = served.all(&path, "rows").await;
     assert_eq!((rows.len() as u64, parts as u64), (pages.div_ceil(10), pages.div_ceil(10).div_ceil(10_000)));
     let uids: std::collections::BTreeSet<u64> = rows.iter().map(|row| row["uid"].as_u64().unwrap()).collect();
@@ -167,7 +186,7 @@ async fn what_never_fits_is_refused_for_good() {
         options.limits.batch = Limits::default().batch;
         options.limits.memory = 4 << 20;
     };
-    let served = Served::start_with(&store(directory.path(), 100_000), 16 << 20, small).await;
+    let served = Served::start_with(&store(directory.path(), 100_000, 2), 16 << 20, small).await;
     let (status, reason, _) = served.refused(&format!("/v1/backlinks?url={HUB}")).await;
     assert_eq!((status, reason.as_str()), (413, "ANSWER_TOO_LARGE"));
     // Smaller calls are answered.

@@ -20,9 +20,9 @@ const ITEMS: usize = 1000;
 /// The most pages in one batch of questions for both lifespans and captures.
 const LIVES: usize = 512;
 /// The most pages in one batch of questions about backlinks.
-const PAGES: usize = 6 << 10;
+const PAGES: usize = 1 << 13;
 /// The number of batches of questions about backlinks that are asked for at once.
-pub(super) const BATCHES: usize = 3;
+pub(super) const BATCHES: usize = 4;
 /// The most pages in all batches until the program is asked again.
 const ROUND: usize = 1 << 16;
 /// If more pages than this link to a URL, its in-link record is not fetched.
