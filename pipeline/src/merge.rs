@@ -13,8 +13,8 @@
 //! records of one URL ([`webstrata_layers::record::join`]), and write them. If all rows are merged, the new row has the
 //! bytes of a store that was built at once from everything that was added and not taken out again ([`crate::remove`]).
 //!
-//! Memory: the translation, which takes 9 bytes a shift (UIDs that stay together), and one row group of each row that
-//! is read.
+//! Memory: the translation, which takes 9 bytes a shift (UIDs that stay together), one row group of each row that is
+//! read, and the row groups that `sample` decoded, as far as the cache of the reader holds them.
 
 mod held;
 mod inlinks;

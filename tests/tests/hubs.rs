@@ -104,10 +104,13 @@ async fn asked(served: &Served, path: &str, at_once: usize) -> Vec<Value> {
     answers
 }
 
-/// Serves a store of a hub.
-async fn served(directory: &Path, pages: u64, rows: u64) -> Served {
-    let usual = |options: &mut ServerOptions| options.limits.batch = Limits::default().batch;
-    let served = Served::start_with(&store(directory, pages, rows), 16 << 20, usual).await;
+/// Serves a store with the usual batches, answers of at most so many bytes, and this memory for all calls.
+async fn serve(store: &Path, answer_bytes: usize, memory: usize) -> Served {
+    let limits = |options: &mut ServerOptions| {
+        options.limits.batch = Limits::default().batch;
+        options.limits.memory = memory;
+    };
+    let served = Served::start_with(store, answer_bytes, limits).await;
     // The first call makes what later calls reuse.
     served.get(&format!("/v1/backlinks?url={HUB}&limit=1")).await;
     served
@@ -137,17 +140,25 @@ async fn asked_for_backlinks(served: &Served, pages: u64, at_once: usize) {
 async fn backlinks_in_one_row_take_no_more_memory() {
     let _alone = ALONE.lock().await;
     let (pages, directory) = (number("WEBSTRATA_HUB", 100_000), tempfile::tempdir().unwrap());
-    let served = served(directory.path(), pages, 1).await;
+    let store = store(directory.path(), pages, 1);
+    let served = serve(&store, 16 << 20, Limits::default().memory).await;
     for at_once in [1, 4] {
         asked_for_backlinks(&served, pages, at_once).await;
     }
+    // A call that has less memory than batches of the usual size take, which is 13 MiB here, asks for smaller ones.
+    let little = serve(&store, 8 << 20, 32 << 20).await;
+    let before = live().await;
+    PEAK.store(before, Ordering::Relaxed);
+    assert_eq!(little.get(&format!("/v1/backlinks?url={HUB}&limit=200")).await["pages"], pages);
+    let most = PEAK.load(Ordering::Relaxed) - before;
+    assert!(most <= 11 << 20, "{most} bytes");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn calls_about_a_hub_take_the_memory_of_their_answers() {
     let _alone = ALONE.lock().await;
     let (pages, directory) = (number("WEBSTRATA_HUB", 100_000), tempfile::tempdir().unwrap());
-    let served = served(directory.path(), pages, 2).await;
+    let served = serve(&store(directory.path(), pages, 2), 16 << 20, Limits::default().memory).await;
     for at_once in [1, 4] {
         asked_for_backlinks(&served, pages, at_once).await;
         for path in [

@@ -8,8 +8,8 @@
 //!   page, so that the compressor sees the whole chunk. There is therefore no page index. Row groups bound the memory,
 //!   see [`crate::file::records`].
 //! - Links are split byte streams, a third smaller than plain values under zstd, unless whole lists repeat so often
-//!   that plain values are smaller ([`repeat`]). UIDs are delta packed. Times have a dictionary, unless a list is long.
-//!   Changes have delta packed lengths. URLs are front coded.
+//!   that plain values are smaller ([`lists_repeat`]). UIDs are delta packed. Times have a dictionary, unless a list is
+//!   long. Changes have delta packed lengths. URLs are front coded.
 //! - Only `uid` has statistics, for look-ups. There is no embedded Arrow schema and no date, so that the same rows give
 //!   the same bytes.
 
@@ -64,15 +64,15 @@ const TRIAL_LINKS: i32 = 1 << 14;
 
 /// What decides about the encodings of a row group beside its layer.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Lists {
+enum Contents {
     Usual,
-    /// A list is longer than [`DICTIONARY_LIST_MAX`], or lists of out-links [`repeat`].
+    /// A list is longer than [`DICTIONARY_LIST_MAX`], or the lists of `ol` repeat ([`lists_repeat`]).
     Unusual,
 }
 
 /// The encodings and the compression of a layer.
-fn properties(layer: Layer, effort: Effort, lists: Lists) -> Result<WriterProperties, ParquetError> {
-    let has_dictionaries = lists == Lists::Usual;
+fn properties(layer: Layer, effort: Effort, contents: Contents) -> Result<WriterProperties, ParquetError> {
+    let has_dictionaries = contents == Contents::Usual;
     let level = match effort {
         // Level 9 takes a twentieth more of the time of a build than this level, for 0.8 % of the bytes.
         Effort::Quick => 6,
@@ -101,9 +101,9 @@ fn properties(layer: Layer, effort: Effort, lists: Lists) -> Result<WriterProper
             .set_column_encoding(column(&["url"]), Encoding::DELTA_BYTE_ARRAY)
             .set_column_encoding(column(&["surt"]), Encoding::DELTA_BYTE_ARRAY),
         Layer::Ol | Layer::Il => {
-            let encoding = match lists {
-                Lists::Usual => Encoding::BYTE_STREAM_SPLIT,
-                Lists::Unusual => Encoding::PLAIN,
+            let encoding = match contents {
+                Contents::Usual => Encoding::BYTE_STREAM_SPLIT,
+                Contents::Unusual => Encoding::PLAIN,
             };
             builder.set_column_encoding(column(&["links", "list", "element"]), encoding)
         }
@@ -131,7 +131,7 @@ pub(crate) struct LayerWriter {
     file: SerializedFileWriter<Lent<Sink>>,
     effort: Effort,
     columns: ArrowRowGroupWriterFactory,
-    /// The same for row groups with unusual lists; created with the first such row group.
+    /// The same for row groups with unusual contents; created with the first such row group.
     columns_of_unusual: Option<ArrowRowGroupWriterFactory>,
     helpers: Helpers,
     /// A row group that may not be encoded yet.
@@ -151,7 +151,7 @@ impl LayerWriter {
         let (file, path) = location.storage().begin(&name, row.staging())?;
         let schema = layer.schema();
         let sink = Sink { file: BufWriter::with_capacity(1 << 16, file), hash: Xxh3::new(), bytes: 0 };
-        let begun = begin(Lent::new(sink), layer, row.effort(), Lists::Usual);
+        let begun = begin(Lent::new(sink), layer, row.effort(), Contents::Usual);
         let (file, columns) = begun.map_err(Error::parquet(&path))?;
         let checksum = String::new();
         let entry = FileEntry { layer, partition, path: name, rows: 0, bytes: 0, checksum };
@@ -170,8 +170,8 @@ impl LayerWriter {
     pub(crate) fn write_group(&mut self, columns: Vec<ArrayRef>) -> Result<(), Error> {
         self.settle()?;
         let group = self.file.flushed_row_groups().len();
-        let lists = lists_of(self.entry.layer, self.effort, &columns);
-        let writers = lists.and_then(|lists| self.columns_of(lists)?.create_column_writers(group));
+        let contents = contents_of(self.entry.layer, self.effort, &columns);
+        let writers = contents.and_then(|contents| self.columns_of(contents)?.create_column_writers(group));
         let writers = writers.map_err(Error::parquet(&self.path))?;
         self.entry.rows += columns.first().map_or(0, |column| column.len() as u64);
         let schema = Arc::clone(&self.schema);
@@ -179,14 +179,14 @@ impl LayerWriter {
         Ok(())
     }
 
-    fn columns_of(&mut self, lists: Lists) -> Result<&ArrowRowGroupWriterFactory, ParquetError> {
-        if lists == Lists::Usual {
+    fn columns_of(&mut self, contents: Contents) -> Result<&ArrowRowGroupWriterFactory, ParquetError> {
+        if contents == Contents::Usual {
             return Ok(&self.columns);
         }
         let columns = match self.columns_of_unusual.take() {
             Some(columns) => columns,
             // The properties of columns belong to a file, so a file that nobody reads is begun.
-            None => begin(io::sink(), self.entry.layer, self.effort, lists)?.1,
+            None => begin(io::sink(), self.entry.layer, self.effort, contents)?.1,
         };
         Ok(self.columns_of_unusual.insert(columns))
     }
@@ -219,14 +219,14 @@ impl LayerWriter {
 }
 
 /// Decides about the encodings of a row group.
-fn lists_of(layer: Layer, effort: Effort, columns: &[ArrayRef]) -> Result<Lists, ParquetError> {
+fn contents_of(layer: Layer, effort: Effort, columns: &[ArrayRef]) -> Result<Contents, ParquetError> {
     let is_unusual = match layer {
         Layer::Url | Layer::Il => false,
         // With more effort, zstd finds in split byte streams what repeats.
-        Layer::Ol => effort == Effort::Quick && repeat(columns)?,
+        Layer::Ol => effort == Effort::Quick && lists_repeat(columns)?,
         _ => columns.iter().filter_map(|column| column.as_list_opt::<i32>()).any(has_long_list),
     };
-    Ok(if is_unusual { Lists::Unusual } else { Lists::Usual })
+    Ok(if is_unusual { Contents::Unusual } else { Contents::Usual })
 }
 
 fn has_long_list(lists: &ListArray) -> bool {
@@ -235,16 +235,16 @@ fn has_long_list(lists: &ListArray) -> bool {
 
 /// Whether lists of out-links repeat as a whole, so that the first lists of a row group take fewer bytes as plain
 /// values than as split byte streams. Cost: [`TRIAL_LINKS`] are encoded twice.
-fn repeat(columns: &[ArrayRef]) -> Result<bool, ParquetError> {
+fn lists_repeat(columns: &[ArrayRef]) -> Result<bool, ParquetError> {
     let links = columns.iter().find_map(|column| column.as_list_opt::<i32>());
     let lists = links.map_or(0, |links| links.value_offsets()[1..].partition_point(|&end| end <= TRIAL_LINKS));
     let first: Vec<ArrayRef> = columns.iter().map(|column| column.slice(0, lists)).collect();
-    let bytes = |lists| {
-        let writers = begin(io::sink(), Layer::Ol, Effort::Quick, lists)?.1.create_column_writers(0)?;
+    let bytes = |contents| {
+        let writers = begin(io::sink(), Layer::Ol, Effort::Quick, contents)?.1.create_column_writers(0)?;
         let chunks = encode(&Layer::Ol.schema(), first.clone(), writers)?;
         Ok::<u64, ParquetError>(chunks.iter().map(|chunk| chunk.close().bytes_written).sum())
     };
-    Ok(lists > 0 && bytes(Lists::Unusual)? < bytes(Lists::Usual)?)
+    Ok(lists > 0 && bytes(Contents::Unusual)? < bytes(Contents::Usual)?)
 }
 
 /// Begins a file of a layer.
@@ -252,10 +252,10 @@ fn begin<W: Write + Send>(
     sink: W,
     layer: Layer,
     effort: Effort,
-    lists: Lists,
+    contents: Contents,
 ) -> Result<(SerializedFileWriter<W>, ArrowRowGroupWriterFactory), ParquetError> {
     let options = ArrowWriterOptions::new()
-        .with_properties(properties(layer, effort, lists)?)
+        .with_properties(properties(layer, effort, contents)?)
         .with_skip_arrow_metadata(true)
         .with_schema_root("webstrata".to_owned());
     ArrowWriter::try_new_with_options(sink, layer.schema(), options)?.into_serialized_writer()

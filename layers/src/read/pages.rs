@@ -1,8 +1,8 @@
 //! The pages of a store one by one, in order, joined over all rows, for analyses and exports.
 //!
 //! A stream ([`Pages`]) reads all rows side by side and joins the records of one UID ([`crate::record::join`]). Memory:
-//! a row group of each row, and one page. Each row group of the range is read once. A stream ends after its first
-//! error.
+//! a row group of each row, and one page. Each row group of the range is read at most once. A stream ends after its
+//! first error.
 
 use std::ops::Range;
 

@@ -2,8 +2,8 @@
 //!
 //! Streams give the URLs and records of one row in a range of UIDs ([`RowPages`], [`RowInLinks`], [`RowUrls`]). A
 //! cursor finds rising keys among the URLs of one row ([`UrlCursor`]). Rows are numbered from 0, the oldest. A stream
-//! holds one row group at a time and reads each row group once, with the same checks as all answers. A stream ends
-//! after its first error.
+//! holds one row group at a time, which it takes from the cache of the reader or reads once, with the same checks as
+//! all answers. A stream ends after its first error.
 
 use std::cmp::Ordering;
 use std::ops::Range;

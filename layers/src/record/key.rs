@@ -284,6 +284,26 @@ mod tests {
     }
 
     #[test]
+    fn a_url_counts_for_one_host() {
+        let urls = [
+            "http://example.com/a",
+            "https://example.com:81/b?c",
+            "http://www.example.com/",
+            "http://[::1]:80/",
+            "http://192.0.2.7/",
+            "http://user@example.com/",
+            "http://-/",
+            "mailto:a@example.com",
+            "",
+        ];
+        assert_eq!(urls.map(counted_host)[..3], ["example.com", "example.com", "www.example.com"]);
+        assert_eq!(urls.map(counted_host)[5..], ["", "-", "", ""]);
+        for (one, other) in urls.iter().flat_map(|one| urls.map(|other| (one, other))) {
+            assert_eq!(counts_for(one, counted_host(other)), counted_host(one) == counted_host(other), "{one} {other}");
+        }
+    }
+
+    #[test]
     fn prefixes_are_those_of_hosts_domains_and_paths() {
         let urls = [
             "http://example.com/a/b",

@@ -2,9 +2,8 @@
 //!
 //! All that a question needs of a network stands here, once: batches, smaller batches if an answer would be too large,
 //! and the memory of the call. Retries and hedges are in [`super::call`]. Memory, charged to the call: what the program
-//! holds, and the answer to one batch.
+//! holds, and the answers to one batch, or to the batches that are asked for at once.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use futures_util::TryStreamExt;
@@ -25,6 +24,8 @@ const PAGES: usize = 1 << 13;
 pub(super) const BATCHES: usize = 4;
 /// The most pages in all batches until the program is asked again.
 const ROUND: usize = 1 << 16;
+/// Approximate bytes of the answer about a page: when it linked, and its host.
+const PAGE_BYTES: usize = 512;
 /// If more pages than this link to a URL, its in-link record is not fetched.
 const RECORD_SOURCES_MAX: u64 = 1 << 15;
 
@@ -50,7 +51,12 @@ impl Pinned {
             if let Ask::Backlinks(pages, target) | Ask::Referrers(pages, target) = ask {
                 let has_hosts = matches!(ask, Ask::Referrers(..));
                 let (pages, target) = (pages[..pages.len().min(ROUND)].to_vec(), target.to_vec());
-                match self.hand_linking((&pages, &target, has_hosts), batch, program, &mut held).await {
+                let asks = pages.chunks(batch).map(|pages| match has_hosts {
+                    true => Ask::Referrers(pages, &target),
+                    false => Ask::Backlinks(pages, &target),
+                });
+                let waiting = pages.len().min(BATCHES * batch) * PAGE_BYTES;
+                match self.hand_each(asks.collect(), waiting, program, &mut held).await {
                     Err(status) if fits_in_parts(&status) && batch > 1 => most = batch / 2,
                     done => done?,
                 }
@@ -90,19 +96,20 @@ impl Pinned {
         self.charge().change(std::mem::replace(held, holds), holds).await
     }
 
-    /// Hands the answers about pages to the program, batch by batch. The program takes an answer while servers make the
-    /// next ones.
-    async fn hand_linking(
+    /// Hands the answers to batches to the program, in order. The program takes an answer while servers make the next
+    /// ones. `waiting` is the approximate size of the answers that are on the way.
+    async fn hand_each(
         &self,
-        (pages, target, has_hosts): (&[Uid], &[Range<Uid>], bool),
-        batch: usize,
+        asks: Vec<Ask<'_>>,
+        waiting: usize,
         program: &mut dyn Program,
         held: &mut usize,
     ) -> Result<(), Status> {
-        let (mut batches, mut answers) = (pages.chunks(batch), FuturesOrdered::new());
+        self.charge().cover(waiting).await?;
+        let (mut asks, mut answers) = (asks.iter(), FuturesOrdered::new());
         loop {
-            let free = batches.by_ref().take(BATCHES - answers.len());
-            answers.extend(free.map(|pages| self.linking(pages, target, has_hosts)));
+            let free = asks.by_ref().take(BATCHES - answers.len());
+            answers.extend(free.map(|ask| self.given(ask, batch_of(ask))));
             let Some(given) = answers.try_next().await? else { return Ok(()) };
             self.hand(given, program, held).await?;
         }
