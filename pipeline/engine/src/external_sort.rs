@@ -30,14 +30,32 @@ const INDEX_MIN: usize = 1 << 10;
 
 /// The number of bytes of a record that its entry contains.
 const ENTRY_BYTES: usize = 24;
+/// From this number of records with the same bytes on, their entries take the bytes that follow, so that not each
+/// comparison looks for two records in memory. Entries take no bytes after [`DEPTH_MAX`].
+const MANY: usize = 8;
+const DEPTH_MAX: usize = 10 * ENTRY_BYTES;
+
+/// The first [`ENTRY_BYTES`] of a record, as numbers in the order of the bytes, padded with zeros if the record is
+/// shorter.
+pub(crate) type FirstBytes = (u128, u64);
+
+#[inline]
+pub(crate) fn first_bytes(record: &[u8]) -> FirstBytes {
+    let mut bytes = [0; ENTRY_BYTES];
+    match record.first_chunk() {
+        Some(first) => bytes = *first,
+        None => bytes[..record.len()].copy_from_slice(record),
+    }
+    let mut rest = &bytes[..];
+    (u128::from_be_bytes(wire::take_array(&mut rest)), u64::from_be_bytes(wire::take_array(&mut rest)))
+}
 
 /// The first bytes of a record, which usually decide the order, and the place of the record. An entry contains a whole
 /// record of at most [`ENTRY_BYTES`]: then the block is [`Entry::INLINE`], and the offset holds the lengths of the
 /// record and of its key.
 #[derive(Clone, Copy)]
 struct Entry {
-    first: u128,
-    next: u64,
+    first_bytes: FirstBytes,
     block: u32,
     offset: u32,
 }
@@ -47,29 +65,27 @@ impl Entry {
 
     #[inline]
     fn new(record: &[u8], key_length: usize, block: u32, offset: u32) -> Self {
-        let mut bytes = [0; ENTRY_BYTES];
-        match record.first_chunk() {
-            Some(first) => bytes = *first,
-            None => bytes[..record.len()].copy_from_slice(record),
-        }
-        let mut rest = &bytes[..];
-        let first = u128::from_be_bytes(wire::take_array(&mut rest));
-        let next = u64::from_be_bytes(wire::take_array(&mut rest));
+        let first_bytes = first_bytes(record);
         if record.len() > ENTRY_BYTES {
-            return Entry { first, next, block, offset };
+            return Entry { first_bytes, block, offset };
         }
         let lengths = [record.len(), key_length].map(|length| u16::try_from(length).unwrap_or(u16::MAX));
-        Entry { first, next, block: Self::INLINE, offset: u32::from(lengths[0]) << 16 | u32::from(lengths[1]) }
+        Entry { first_bytes, block: Self::INLINE, offset: u32::from(lengths[0]) << 16 | u32::from(lengths[1]) }
+    }
+
+    fn is_inline(&self) -> bool {
+        self.block == Self::INLINE
     }
 
     /// Returns the record, written to `bytes`, if the entry contains the whole record.
     #[inline]
     fn inline_record<'a>(&self, bytes: &'a mut [u8; ENTRY_BYTES]) -> Option<Record<'a>> {
-        if self.block != Self::INLINE {
+        if !self.is_inline() {
             return None;
         }
-        bytes[..16].copy_from_slice(&self.first.to_be_bytes());
-        bytes[16..].copy_from_slice(&self.next.to_be_bytes());
+        let (first, next) = self.first_bytes;
+        bytes[..16].copy_from_slice(&first.to_be_bytes());
+        bytes[16..].copy_from_slice(&next.to_be_bytes());
         let [length, key_length] = [self.offset >> 16, self.offset & 0xffff].map(|length| length as usize);
         Some(bytes[..length].split_at(key_length))
     }
@@ -178,7 +194,7 @@ impl Sorter {
 
     /// Compares two records with equal first bytes, where a record that ends early counts as padded with zeros.
     fn compare_rest(&self, a: Entry, b: Entry) -> Ordering {
-        match (a.block == Entry::INLINE, b.block == Entry::INLINE) {
+        match (a.is_inline(), b.is_inline()) {
             (true, true) => a.offset.cmp(&b.offset),
             (true, false) => Ordering::Less,
             (false, true) => Ordering::Greater,
@@ -188,11 +204,24 @@ impl Sorter {
 
     fn sort(&mut self) {
         let mut index = std::mem::take(&mut self.index);
-        index.sort_unstable_by(|&a, &b| match (a.first, a.next).cmp(&(b.first, b.next)) {
-            Ordering::Equal => self.compare_rest(a, b),
-            unequal => unequal,
-        });
+        self.sort_from(&mut index, 0);
         self.index = index;
+    }
+
+    /// Sorts entries whose records have the same bytes before `depth`, and that hold the bytes from `depth` on.
+    fn sort_from(&self, entries: &mut [Entry], depth: usize) {
+        entries.sort_unstable_by_key(|entry| entry.first_bytes);
+        for equal in entries.chunk_by_mut(|one, other| one.first_bytes == other.first_bytes) {
+            if equal.len() < MANY || depth == DEPTH_MAX || equal.iter().any(Entry::is_inline) {
+                equal.sort_unstable_by(|&a, &b| self.compare_rest(a, b));
+                continue;
+            }
+            let depth = depth + ENTRY_BYTES;
+            for entry in &mut *equal {
+                entry.first_bytes = first_bytes(self.stored_record(*entry).0.get(depth..).unwrap_or_default());
+            }
+            self.sort_from(equal, depth);
+        }
     }
 
     fn write_run(&mut self) -> Result<(), Error> {
@@ -350,7 +379,10 @@ mod tests {
             mut records in prop::collection::vec(
                 (prop::collection::vec(0u8..2, 18), prop::collection::vec(0u8..2, 0..9)), 0..400
             ),
+            alike in prop::collection::vec((0usize..400, 0usize..400), 0..60),
         ) {
+            // Records that are alike in many bytes.
+            records.extend(alike.into_iter().map(|(zeros, after)| (vec![0; 18], [vec![0; zeros], vec![1; after]].concat())));
             let (in_memory, spilled) = sorted(&records, 1 << 30);
             prop_assert_eq!(spilled, 0);
             // A budget of one byte makes every block a run, so that runs are also merged in passes.

@@ -8,6 +8,7 @@
 //! [`RUNS_MAX`] runs are read at once.
 
 use crate::Error;
+use crate::external_sort::{FirstBytes, first_bytes};
 use crate::scratch::Scratch;
 use crate::state::{Run, Runs};
 use crate::wire::{self, Record};
@@ -190,20 +191,8 @@ pub struct Merge {
     runs: Vec<RunReader>,
     /// A heap of the runs that are not at their end, with the first bytes of their current records. The run with the
     /// least record comes first.
-    heap: Vec<(u128, usize)>,
+    heap: Vec<(FirstBytes, usize)>,
     consumed: bool,
-}
-
-/// Returns the first bytes of a record, padded with zeros if the record is shorter.
-fn prefix(record: &[u8]) -> u128 {
-    u128::from_be_bytes(match record.first_chunk() {
-        Some(first) => *first,
-        None => {
-            let mut bytes = [0; 16];
-            bytes[..record.len()].copy_from_slice(record);
-            bytes
-        }
-    })
 }
 
 impl Merge {
@@ -213,7 +202,7 @@ impl Merge {
         for run in &runs.0 {
             let mut reader = RunReader::open(run, scratch)?;
             if reader.advance()? {
-                merge.heap.push((prefix(reader.record_bytes()), merge.runs.len()));
+                merge.heap.push((first_bytes(reader.record_bytes()), merge.runs.len()));
                 merge.runs.push(reader);
             }
         }
@@ -221,7 +210,7 @@ impl Merge {
         Ok(merge)
     }
 
-    fn less(&self, one: (u128, usize), other: (u128, usize)) -> bool {
+    fn less(&self, one: (FirstBytes, usize), other: (FirstBytes, usize)) -> bool {
         match one.0.cmp(&other.0) {
             Ordering::Less => true,
             Ordering::Greater => false,
@@ -251,7 +240,7 @@ impl Merge {
             && let Some(&(_, first)) = self.heap.first()
         {
             if self.runs[first].advance()? {
-                self.heap[0].0 = prefix(self.runs[first].record_bytes());
+                self.heap[0].0 = first_bytes(self.runs[first].record_bytes());
             } else {
                 self.heap.swap_remove(0);
             }

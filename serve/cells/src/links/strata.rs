@@ -56,8 +56,8 @@ use crate::mapped::guard::Section;
 
 use blocks::Blocks;
 use links::Opening;
-use scan::Below;
 pub(crate) use scan::Ring;
+use scan::{Below, Reference};
 use symbols::{Context, Tables};
 use times::{List, Times};
 use webstrata_layers::Captures;
@@ -167,7 +167,7 @@ fn is_last(record: usize, group_bits: u32) -> bool {
 }
 
 /// A record and its node.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct RecordAt {
     index: usize,
     node: usize,
@@ -418,13 +418,13 @@ impl Strata {
 
     /// How the links of a record begin, and its reference.
     #[inline(always)]
-    fn opening(&self, head: &mut Head<'_>, depth: usize) -> Result<(Opening, Option<RecordAt>), Damage> {
+    fn opening(&self, head: &mut Head<'_>, depth: usize) -> Result<(Opening, Option<Reference>), Damage> {
         let opening = Opening::read(&self.tables, &mut head.bits, head.end, head.place.before);
         let Some(slot) = opening.reference else { return Ok((opening, None)) };
         match references::neighbour(head.record.index, slot, self.records)
             .filter(|_| depth < usize::from(self.depth_max))
         {
-            Some(reference) => Ok((opening, Some(self.near(head.record, reference)))),
+            Some(index) => Ok((opening, Some(Reference { index, of: head.record }))),
             None => Err(Damage::Outside { part: PART, value: slot as u64, bound: self.records as u64 }),
         }
     }

@@ -218,6 +218,27 @@ fn read_exception(
     Some(more.saturating_add(few as u64))
 }
 
+/// Reads the exceptions among `len` links. `before` is the mask read before. Calls `visit` with each link that is an
+/// exception and its mask, until it returns `false`. If `ends`, an end follows also the last link.
+#[inline(always)]
+fn exceptions(
+    tables: &Tables,
+    bits: &mut BitReader<'_>,
+    (context, before, phases): (Context, &mut u64, usize),
+    (len, ends): (usize, bool),
+    mut visit: impl FnMut(usize, u64) -> bool,
+) {
+    let mut at = 0usize;
+    while ends || at < len {
+        let Some(same) = read_exception(tables, bits, context, before, phases) else { break };
+        at = at.saturating_add(usize::try_from(same).unwrap_or(usize::MAX));
+        if at >= len || !visit(at, *before) {
+            break;
+        }
+        at += 1;
+    }
+}
+
 /// Reads masks by rows. Corrects `copied`, which holds the predictions, if the record has a reference. Replaces the
 /// contents of `own` by the masks of `own_len` other links.
 pub(super) fn read_rows(
@@ -230,14 +251,10 @@ pub(super) fn read_rows(
     let all = full(phases);
     let mut before = all;
     let mut correct = |masks: &mut [u64], context, ends: bool| {
-        let mut at = 0usize;
-        while ends || at < masks.len() {
-            let Some(same) = read_exception(tables, bits, context, &mut before, phases) else { break };
-            at = at.saturating_add(usize::try_from(same).unwrap_or(usize::MAX));
-            let Some(mask) = masks.get_mut(at) else { break };
-            *mask = before;
-            at += 1;
-        }
+        exceptions(tables, bits, (context, &mut before, phases), (masks.len(), ends), |at, mask| {
+            masks[at] = mask;
+            true
+        });
     };
     if let Some(copied) = copied {
         correct(copied, Context::ExceptionCopied, true);
@@ -245,6 +262,49 @@ pub(super) fn read_rows(
     own.clear();
     own.resize(own_len, all);
     correct(own, Context::ExceptionOwn, false);
+}
+
+/// A link of a record by rows.
+#[derive(Clone, Copy)]
+pub(super) enum LinkAt {
+    /// The index among the copied links, and the mask predicted for the link.
+    Copied(usize, u64),
+    /// The index among the other links.
+    Own(usize),
+}
+
+/// Reads the mask of one link by rows. The record has `copied` copied links, if it has a reference, and `own` others.
+pub(super) fn read_row(
+    tables: &Tables,
+    bits: &mut BitReader<'_>,
+    (copied, own): (Option<usize>, usize),
+    link: LinkAt,
+    phases: usize,
+) -> u64 {
+    let all = full(phases);
+    let mut before = all;
+    let (wanted, mut mask) = match link {
+        LinkAt::Copied(at, predicted) => (at, predicted),
+        LinkAt::Own(at) => (at, all),
+    };
+    let is_copied = matches!(link, LinkAt::Copied(..));
+    if let Some(copied) = copied {
+        exceptions(tables, bits, (Context::ExceptionCopied, &mut before, phases), (copied, true), |at, of_link| {
+            if is_copied && at == wanted {
+                mask = of_link;
+            }
+            !is_copied || at < wanted
+        });
+    }
+    if !is_copied {
+        exceptions(tables, bits, (Context::ExceptionOwn, &mut before, phases), (own, false), |at, of_link| {
+            if at == wanted {
+                mask = of_link;
+            }
+            at < wanted
+        });
+    }
+    mask
 }
 
 /// Passes over masks by rows, up to `end` at most: of a record with a reference if `copying`, and with `own_len` links
@@ -325,6 +385,20 @@ pub(super) fn write_columns<S: Sink>(sink: &mut S, columns: &Columns) {
         }
         sink.number_end(Context::Column);
     }
+}
+
+/// Reads the masks of at most 64 phases by columns. Calls `flip` with links and the phases from which on their presence
+/// turns, any number of times for each link. At first, no link is present.
+pub(super) fn each_flip(
+    tables: &Tables,
+    bits: &mut BitReader<'_>,
+    links: usize,
+    phases: usize,
+    flip: impl FnMut(usize, u64),
+) -> Result<(), Damage> {
+    let (all, flip) = (full(phases), std::cell::RefCell::new(flip));
+    let flip = |link: usize, phase: usize| flip.borrow_mut()(link, all & (!0 << phase));
+    read_columns(tables, bits, links, phases, |link| flip(link, 0), |phase, link| flip(link, phase))
 }
 
 /// Reads columns. Calls `initial` for each link of phase 0, then `change` with the phase of each event and each link

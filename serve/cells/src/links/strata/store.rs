@@ -104,7 +104,7 @@ impl ForwardStore for Strata {
 
     fn links_in(&self, node: Node, link: Number, window: Window, scratch: &mut StoreScratch) -> Result<bool, Damage> {
         let Some(record) = self.find_record(node.0)? else { return Ok(false) };
-        if let Some(links) = scratch.near.record(self, record)?.links_in(link.0, window) {
+        if let Some(links) = scratch.near.links_in(self, record, link.0, window)? {
             return Ok(links);
         }
         let mut links = Vec::new();

@@ -128,19 +128,26 @@ fn pages_come_back_and_windows_are_those_of_the_layers() {
                     assert_eq!(links, window_of(page, window), "{window:?} of {page:?}");
                 }
             }
-            // A ring that goes back and forth between groups, and reads presence of some records only.
+            // A ring that goes back and forth between groups, keeps the masks of all links of some records, and reads
+            // the masks of single links of others.
+            let (mut lifespans, mut captures) = (Vec::new(), Vec::new());
             for page in &pages {
                 let node = usize::try_from(page.uid - FIRST).unwrap();
                 for near in [node, node ^ 5, NODES - 1 - node] {
                     let Ok(at) = pages.binary_search_by_key(&(FIRST + near as u64), |page| page.uid) else { continue };
                     let (page, near) = (&pages[at], Node(near));
-                    let Some(&link) = page.links.get(near.0 % page.links.len().max(1)) else { continue };
                     let window = Window::as_of(page.timestamps[page.timestamps.len() / 2]);
-                    let is_there = window_of(page, window).binary_search(&link).is_ok();
-                    assert!(strata.ever_links(near, Number(link), &mut scratch).unwrap());
-                    if near.0 % 3 > 0 {
-                        assert_eq!(strata.links_in(near, Number(link), window, &mut scratch).unwrap(), is_there);
+                    let there = window_of(page, window);
+                    if near.0 % 11 == 0 {
+                        let all = Number(0)..Number(u64::MAX);
+                        strata.lifespans_within(near, &[all], &mut scratch, (&mut lifespans, &mut captures)).unwrap();
                     }
+                    for &link in page.links.iter().skip(near.0 % 4).step_by(4) {
+                        assert!(strata.ever_links(near, Number(link), &mut scratch).unwrap());
+                        let is_there = strata.links_in(near, Number(link), window, &mut scratch).unwrap();
+                        assert_eq!(is_there, there.binary_search(&link).is_ok(), "{link} in {window:?} of {page:?}");
+                    }
+                    assert!(!strata.links_in(near, Number(FIRST - 1), window, &mut scratch).unwrap());
                 }
             }
             assert!(strata.page(NODES).is_err());
@@ -181,8 +188,10 @@ fn damaged_bytes_give_errors_or_other_answers() {
                 &mut links,
             );
             let _ = strata.page(node);
-            let _ = strata.ever_links(Node(node), Number(FIRST), &mut scratch);
-            let _ = strata.links_in(Node(node), Number(FIRST), Window::as_of(1_110_000_000), &mut scratch);
+            for &link in [FIRST].iter().chain(links.iter().take(3)) {
+                let _ = strata.ever_links(Node(node), Number(link), &mut scratch);
+                let _ = strata.links_in(Node(node), Number(link), Window::as_of(1_110_000_000), &mut scratch);
+            }
         }
     }
     assert!(opened > 300 && refused > 300, "{opened} opened, {refused} refused");

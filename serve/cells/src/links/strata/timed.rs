@@ -43,12 +43,10 @@ impl Span {
 }
 
 impl Decoded {
-    /// Whether the record has a link in the window; `None` if it has too many phases for masks.
-    pub(super) fn links_in(&self, link: u64, window: Window) -> Option<bool> {
-        let Ok(at) = self.links.binary_search(&link) else { return Some(false) };
-        let mask = self.has_masks.then_some(self.masks.get(at))??;
+    /// Whether the captures of a window have a phase of this mask.
+    pub(super) fn is_in(&self, mask: u64, window: Window) -> bool {
         let span = Span::of(self.captures(), &self.events, window);
-        Some(span.is_some_and(|span| mask & presence::between(span.first, span.last.min(PHASES_MAX - 1)) != 0))
+        span.is_some_and(|span| mask & presence::between(span.first, span.last.min(PHASES_MAX - 1)) != 0)
     }
 }
 
@@ -75,21 +73,27 @@ impl Phases {
         bytes_of(&self.starts) + bytes_of(&self.rest) + bytes_of(&self.rest_masks)
     }
 
-    /// Sets the starts of the phases. Each phase but the first begins with an event, an index among known captures.
+    /// Sets the starts of the phases.
     pub(super) fn set(&mut self, captures: Captures<'_>, events: &[u32]) {
-        self.starts.clear();
-        let Captures { times, blank, .. } = captures;
-        if blank.is_empty() {
-            self.starts.extend(times.first());
-            self.starts.extend(events.iter().filter_map(|&event| times.get(event as usize)));
-            return;
-        }
-        let known = (0u32..).zip(times).filter(|(at, _)| blank.binary_search(at).is_err());
-        let mut events = events.iter().peekable();
-        for (at, (_, &time)) in (0u32..).zip(known) {
-            if at == 0 || events.next_if_eq(&&at).is_some() {
-                self.starts.push(time);
-            }
+        starts_of(captures, events, &mut self.starts);
+    }
+}
+
+/// Replaces the contents of `starts` by the starts of the phases. Each phase but the first begins with an event, an
+/// index among known captures.
+pub(super) fn starts_of(captures: Captures<'_>, events: &[u32], starts: &mut Vec<i64>) {
+    starts.clear();
+    let Captures { times, blank, .. } = captures;
+    if blank.is_empty() {
+        starts.extend(times.first());
+        starts.extend(events.iter().filter_map(|&event| times.get(event as usize)));
+        return;
+    }
+    let known = (0u32..).zip(times).filter(|(at, _)| blank.binary_search(at).is_err());
+    let mut events = events.iter().peekable();
+    for (at, (_, &time)) in (0u32..).zip(known) {
+        if at == 0 || events.next_if_eq(&&at).is_some() {
+            starts.push(time);
         }
     }
 }
@@ -213,17 +217,7 @@ impl Strata {
             }
             let mut bits = BitReader::new(self.records(), after);
             masks.resize(links.len(), 0);
-            let all = presence::full(phases);
-            let mask_cells = std::cell::Cell::from_mut(masks.as_mut_slice()).as_slice_of_cells();
-            let flip = |link: usize, phase: usize| mask_cells[link].set(mask_cells[link].get() ^ (all & (!0 << phase)));
-            presence::read_columns(
-                &self.tables,
-                &mut bits,
-                links.len(),
-                phases,
-                |link| flip(link, 0),
-                |phase, link| flip(link, phase),
-            )?;
+            presence::each_flip(&self.tables, &mut bits, links.len(), phases, |link, phases| masks[link] ^= phases)?;
             return Ok((true, next));
         }
         if phases > PHASES_MAX {
