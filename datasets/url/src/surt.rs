@@ -28,6 +28,7 @@
 //! `sid=` is found inside `foosid=`, and `www1355544.com` becomes `com)/`.
 //! Source: the published behaviour of these tools on their test vectors.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 
 /// The SURT of a URL.
@@ -39,7 +40,9 @@ use std::fmt::Write;
 /// assert_eq!(surt("http://example.org/about?a=1&b=2"), "org,example)/about?a=1&b=2");
 /// ```
 pub fn surt(url: &str) -> String {
-    let text: String = url.chars().filter(|letter| !matches!(letter, '\t' | '\r' | '\n')).collect();
+    let is_dropped = |letter: char| matches!(letter, '\t' | '\r' | '\n');
+    let text: Cow<'_, str> =
+        if url.contains(is_dropped) { url.replace(is_dropped, "").into() } else { Cow::Borrowed(url) };
     let text = text.trim_ascii();
     if text.is_empty() {
         return "-".to_owned();
@@ -48,7 +51,7 @@ pub fn surt(url: &str) -> String {
         return text.to_owned();
     }
     let (scheme, rest) = split_scheme(text).unwrap_or(("http", text));
-    let is_web = matches!(scheme.to_ascii_lowercase().as_str(), "http" | "https");
+    let is_web = ["http", "https"].iter().any(|web| scheme.eq_ignore_ascii_case(web));
     let has_scheme = scheme.len() < text.len() && rest.len() < text.len();
     let authority = match rest.strip_prefix("//") {
         _ if !has_scheme => Some(rest),
@@ -56,8 +59,15 @@ pub fn surt(url: &str) -> String {
         Some(rest) if !is_web => Some(rest),
         _ => None,
     };
+    let mut out = String::with_capacity(text.len() + 2);
     let Some(authority) = authority else {
-        return if is_web { hostless_web(scheme, rest) } else { format!("{scheme}:{}", tail(rest, false)) };
+        if is_web {
+            hostless_web(scheme, rest, &mut out);
+        } else {
+            out.extend([scheme, ":"]);
+            tail(rest, false, &mut out);
+        }
+        return out;
     };
     let end = authority.find(['/', '?', '#']).unwrap_or(authority.len());
     let (authority, rest) = authority.split_at(end);
@@ -68,31 +78,37 @@ pub fn surt(url: &str) -> String {
     };
     let host = canonical_host(host);
     if host.is_empty() {
-        return format!("{scheme}:{}", tail(rest, false));
+        out.extend([scheme, ":"]);
+        tail(rest, false, &mut out);
+        return out;
     }
     let default_port = if scheme.eq_ignore_ascii_case("https") { "443" } else { "80" };
     let port = if is_web && port == default_port { "" } else { port };
-    let mut out = reversed(&host);
+    reversed(&host, &mut out);
     if !port.is_empty() {
-        out.push(':');
-        out.push_str(port);
+        out.extend([":", port]);
     }
     out.push(')');
-    out.push_str(&tail(rest, true));
+    tail(rest, true, &mut out);
     out
 }
 
 /// For `http:a/b` and `http:/a/b`: the text after the slashes begins with the host, which stays unchanged.
-fn hostless_web(scheme: &str, rest: &str) -> String {
+fn hostless_web(scheme: &str, rest: &str, out: &mut String) {
     let rest = rest.trim_start_matches('/');
     if rest.is_empty() {
-        return format!("{scheme}:");
+        return out.extend([scheme, ":"]);
     }
     let (host, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
-    let host = escape(&unescape(host.as_bytes())).to_ascii_lowercase();
+    let host = lower(escape(unescape(host.as_bytes())));
     let host = host.trim_matches('.');
-    let path = tail(path, true);
-    if host.is_empty() { format!("{scheme}:{path}") } else { format!("{}){path}", reversed(host)) }
+    if host.is_empty() {
+        out.extend([scheme, ":"]);
+    } else {
+        reversed(host, out);
+        out.push(')');
+    }
+    tail(path, true, out);
 }
 
 fn split_scheme(text: &str) -> Option<(&str, &str)> {
@@ -103,42 +119,47 @@ fn split_scheme(text: &str) -> Option<(&str, &str)> {
     is_scheme.then_some((scheme, rest))
 }
 
-/// The labels from the right, joined by commas. Brackets of IPv6 are dropped.
-fn reversed(host: &str) -> String {
+/// Appends the labels from the right, joined by commas. Brackets of IPv6 are dropped.
+fn reversed(host: &str, out: &mut String) {
     let host = host.trim_matches(['[', ']']);
-    host.rsplit('.').collect::<Vec<_>>().join(",")
+    for (at, label) in host.rsplit('.').enumerate() {
+        out.push_str(if at > 0 { "," } else { "" });
+        out.push_str(label);
+    }
 }
 
-/// The path and the query. The path of a URL with a host is walked, and is at least `/`.
-fn tail(text: &str, has_host: bool) -> String {
+/// Appends the path and the query. The path of a URL with a host is walked, and is at least `/`.
+fn tail(text: &str, has_host: bool, out: &mut String) {
     let text = text.split_once('#').map_or(text, |(text, _)| text);
     let (path, query) = text.split_once('?').unwrap_or((text, ""));
     let mut path = unescape(path.as_bytes());
     if has_host {
-        path = walk(&path);
+        path = walk(path);
     }
-    let mut path = escape(&path).to_ascii_lowercase();
+    let mut path = lower(escape(path));
     if has_host {
         path = without_path_session(path);
     }
-    if path.len() > 1 && path.ends_with('/') {
-        path.pop();
-    }
-    let query = escape(&unescape(query.as_bytes())).to_ascii_lowercase();
-    let query = sorted(&without_query_sessions(query));
+    let path = path.strip_suffix('/').filter(|path| !path.is_empty()).unwrap_or(&path);
+    out.push_str(path);
+    let query = lower(escape(unescape(query.as_bytes())));
+    let query = sorted(without_query_sessions(query));
     if !query.is_empty() {
-        if path.is_empty() {
-            path.push('/');
-        }
-        path.push('?');
-        path.push_str(&query);
+        out.push_str(if path.is_empty() { "/?" } else { "?" });
+        out.push_str(&query);
     }
-    path
 }
 
-fn walk(path: &[u8]) -> Vec<u8> {
+fn walk(path: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
+    let is_empty_or_dots = |pair: &[u8]| pair[0] == b'/' && matches!(pair[1], b'/' | b'.');
+    if path.first() == Some(&b'/')
+        && (path.len() == 1 || path.last() != Some(&b'/'))
+        && !path.windows(2).any(is_empty_or_dots)
+    {
+        return path;
+    }
     let mut kept: Vec<&[u8]> = Vec::new();
-    for segment in path.strip_prefix(b"/").unwrap_or(path).split(|&byte| byte == b'/') {
+    for segment in path.strip_prefix(b"/").unwrap_or(&path).split(|&byte| byte == b'/') {
         match segment {
             b"." => {}
             b".." if !kept.is_empty() => {
@@ -156,13 +177,13 @@ fn walk(path: &[u8]) -> Vec<u8> {
     if walked.is_empty() {
         walked.push(b'/');
     }
-    walked
+    walked.into()
 }
 
-fn unescape(text: &[u8]) -> Vec<u8> {
+fn unescape(text: &[u8]) -> Cow<'_, [u8]> {
     let digit = |byte: &u8| char::from(*byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
-    let mut text = text.to_vec();
-    loop {
+    let mut text = Cow::Borrowed(text);
+    while text.contains(&b'%') {
         let (mut out, mut offset) = (Vec::with_capacity(text.len()), 0);
         while offset < text.len() {
             match (text[offset], text.get(offset + 1).and_then(digit), text.get(offset + 2).and_then(digit)) {
@@ -177,22 +198,37 @@ fn unescape(text: &[u8]) -> Vec<u8> {
             }
         }
         if out.len() == text.len() {
-            return out;
+            break;
         }
-        text = out;
+        text = out.into();
     }
+    text
 }
 
-fn escape(bytes: &[u8]) -> String {
+fn escape(bytes: Cow<'_, [u8]>) -> Cow<'_, str> {
+    let is_escaped = |byte: u8| byte <= 0x20 || byte >= 0x7f || byte == b'#' || byte == b'%';
+    if !bytes.iter().any(|&byte| is_escaped(byte)) {
+        return match bytes {
+            Cow::Borrowed(bytes) => String::from_utf8_lossy(bytes),
+            Cow::Owned(bytes) => String::from_utf8_lossy(&bytes).into_owned().into(),
+        };
+    }
     let mut out = String::with_capacity(bytes.len());
-    for &byte in bytes {
-        if byte <= 0x20 || byte >= 0x7f || byte == b'#' || byte == b'%' {
+    for &byte in &*bytes {
+        if is_escaped(byte) {
             let _ = write!(out, "%{byte:02X}");
         } else {
             out.push(char::from(byte));
         }
     }
-    out
+    out.into()
+}
+
+fn lower(mut text: Cow<'_, str>) -> Cow<'_, str> {
+    if text.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        text.to_mut().make_ascii_lowercase();
+    }
+    text
 }
 
 fn canonical_host(host: &str) -> String {
@@ -202,7 +238,7 @@ fn canonical_host(host: &str) -> String {
         Ok(text) if !text.is_ascii() => idna::domain_to_ascii(&text.replace('ß', "ss").replace('ς', "σ")).ok(),
         _ => None,
     };
-    let host = escape(ascii.as_deref().map_or(&bytes, str::as_bytes)).to_ascii_lowercase();
+    let host = lower(escape(ascii.map_or(bytes, |ascii| ascii.into_bytes().into())));
     let host = host.trim_matches('.').replace("..", ".");
     if let Some(address) = ipv4(&host) {
         return address.to_string();
@@ -215,6 +251,9 @@ fn canonical_host(host: &str) -> String {
 
 /// Reads the numeric forms of an IPv4 address: one to four parts, decimal or octal. The last part fills the rest.
 fn ipv4(host: &str) -> Option<std::net::Ipv4Addr> {
+    if !host.ends_with(|letter: char| letter.is_ascii_digit()) {
+        return None;
+    }
     let parts: Vec<&str> = host.split('.').collect();
     let (last, first) = parts.split_last()?;
     if first.len() > 3 {
@@ -237,7 +276,10 @@ fn ipv4(host: &str) -> Option<std::net::Ipv4Addr> {
 }
 
 /// A path `/(S(...))/page.aspx` or `/(...)/page.aspx` without the directory in brackets.
-fn without_path_session(path: String) -> String {
+fn without_path_session(path: Cow<'_, str>) -> Cow<'_, str> {
+    if !path.contains('(') {
+        return path;
+    }
     let is_id = |text: &str| text.len() == 24 && text.bytes().all(|byte| byte.is_ascii_alphanumeric());
     let is_session = |segment: &str| {
         let Some(mut inner) = segment.strip_prefix('(').and_then(|segment| segment.strip_suffix(')')) else {
@@ -263,14 +305,14 @@ fn without_path_session(path: String) -> String {
     let found = segments.iter().rposition(|segment| is_session(segment));
     match found {
         Some(index) if segments[index + 1..].join("/").find(".aspx").is_some_and(|name| name > 0) => {
-            [&segments[..index], &segments[index + 1..]].concat().join("/")
+            [&segments[..index], &segments[index + 1..]].concat().join("/").into()
         }
         _ => path,
     }
 }
 
 /// A query (in lower case) without session ids. Of each kind, the last id is removed once.
-fn without_query_sessions(mut query: String) -> String {
+fn without_query_sessions(mut query: Cow<'_, str>) -> Cow<'_, str> {
     if !query.contains("id") {
         return query;
     }
@@ -303,19 +345,23 @@ fn without_query_sessions(mut query: String) -> String {
             matches!(query.as_bytes().get(end), None | Some(b'&')).then_some((start, end))
         });
         if let Some((start, end)) = found {
-            query.replace_range(start..(end + 1).min(query.len()), "");
+            let end = (end + 1).min(query.len());
+            query.to_mut().replace_range(start..end, "");
         }
     }
     query
 }
 
 /// The arguments sorted by name, then by value. An argument without a value comes before one with an empty value.
-fn sorted(query: &str) -> String {
+fn sorted(query: Cow<'_, str>) -> Cow<'_, str> {
+    if !query.contains('&') {
+        return query;
+    }
     let mut arguments: Vec<&str> = query.split('&').collect();
     arguments.sort_by_key(|argument| {
         argument.split_once('=').map_or((*argument, None), |(name, value)| (name, Some(value)))
     });
-    arguments.join("&")
+    arguments.join("&").into()
 }
 
 #[cfg(test)]

@@ -58,15 +58,20 @@ pub fn key(url: &str, out: &mut Vec<u8>) {
     let Some(components) = Components::of(url) else {
         return unusual(url, out);
     };
-    out.reserve(url.len() + 2);
-    let mut label_out = |label: &str| {
-        out.extend_from_slice(label.as_bytes());
+    out.reserve(url.len() + 3);
+    let mut labels = components.host.as_bytes();
+    if is_ipv4(components.host, '.') {
+        out.extend(labels.iter().map(|&byte| if byte == b'.' { b',' } else { byte }));
         out.push(b',');
-    };
-    if is_ipv4(components.host.split('.')) {
-        components.host.split('.').for_each(&mut label_out);
     } else {
-        components.host.rsplit('.').for_each(&mut label_out);
+        // The standard library's search from the right is slower for texts as short as labels.
+        while let Some(dot) = labels.iter().rposition(|&byte| byte == b'.') {
+            out.extend_from_slice(&labels[dot + 1..]);
+            out.push(b',');
+            labels = &labels[..dot];
+        }
+        out.extend_from_slice(labels);
+        out.push(b',');
     }
     out.push(b')');
     out.extend_from_slice(components.path.as_bytes());
@@ -91,16 +96,21 @@ pub fn url_of_key(key: &[u8]) -> Option<String> {
         [text @ .., end @ (HTTP | HTTPS)] => {
             let text = std::str::from_utf8(text).ok()?;
             let (labels, path) = text.split_once(",)")?;
-            let host = if is_ipv4(labels.split(',')) {
-                labels.replace(',', ".")
+            let mut url = String::with_capacity(key.len() + 8);
+            url.push_str(if *end == HTTP { "http://" } else { "https://" });
+            if is_ipv4(labels, ',') {
+                url.extend(labels.chars().map(|letter| if letter == ',' { '.' } else { letter }));
             } else {
-                labels.rsplit(',').collect::<Vec<_>>().join(".")
-            };
-            let scheme = if *end == HTTP { "http" } else { "https" };
-            match path.split_once(char::from(MARK)) {
-                Some((path, port)) => format!("{scheme}://{host}:{port}{path}"),
-                None => format!("{scheme}://{host}{path}"),
+                for (at, label) in labels.rsplit(',').enumerate() {
+                    url.push_str(if at > 0 { "." } else { "" });
+                    url.push_str(label);
+                }
             }
+            match path.split_once(char::from(MARK)) {
+                Some((path, port)) => url.extend([":", port, path]),
+                None => url.push_str(path),
+            }
+            url
         }
         _ => return None,
     };
@@ -184,19 +194,33 @@ impl<'a> Components<'a> {
             Some(rest) => (rest, HTTP),
             None => (url.strip_prefix("https://")?, HTTPS),
         };
-        let (authority, path) = rest.split_at(rest.find('/')?);
-        let (host, port) = match authority.split_once(':') {
-            Some((host, port)) => (host, Some(port)),
-            None => (authority, None),
+        let (host, after) = rest.split_at(rest.bytes().position(|byte| !IN_HOST[usize::from(byte)])?);
+        let (port, path) = match after.strip_prefix(':') {
+            None => (None, after),
+            Some(after) => {
+                let (port, path) = after.split_at(after.bytes().position(|byte| !byte.is_ascii_digit())?);
+                (Some(port), path)
+            }
         };
-        let host_usual = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.');
-        let usual = !host.is_empty()
-            && host.bytes().all(host_usual)
-            && port.is_none_or(|port| !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()))
-            && path.bytes().all(|byte| byte > MARK);
+        // The least byte, without a branch for each.
+        let least = path.bytes().fold(u8::MAX, u8::min);
+        let usual = !host.is_empty() && port != Some("") && path.starts_with('/') && least > MARK;
         usual.then_some(Self { host, port, path, end })
     }
 }
+
+/// The bytes of usual hosts.
+const IN_HOST: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0u8;
+    loop {
+        table[byte as usize] = matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.');
+        if byte == u8::MAX {
+            break table;
+        }
+        byte += 1;
+    }
+};
 
 /// Bytes as lower-case hexadecimal digits.
 pub(crate) fn to_hex(bytes: &[u8]) -> String {
@@ -210,16 +234,13 @@ pub(crate) fn from_hex(text: &str) -> Option<Vec<u8>> {
     pairs.map(|pair| if let [high, low] = pair { Some(digit(*high)? << 4 | digit(*low)?) } else { None }).collect()
 }
 
-/// Whether the labels are four numbers. The order of the labels does not matter, so this works for a key as for a host.
-fn is_ipv4<'a>(labels: impl Iterator<Item = &'a str>) -> bool {
-    let mut count = 0;
-    for label in labels {
-        count += 1;
-        if count > 4 || !(1..=3).contains(&label.len()) || !label.bytes().all(|byte| byte.is_ascii_digit()) {
-            return false;
-        }
+/// Whether the labels of a host are four numbers. Their order does not matter, so this works for a key as for a host.
+fn is_ipv4(labels: &str, separator: char) -> bool {
+    if !labels.ends_with(|letter: char| letter.is_ascii_digit()) {
+        return false;
     }
-    count == 4
+    let is_number = |label: &str| (1..=3).contains(&label.len()) && label.bytes().all(|byte| byte.is_ascii_digit());
+    labels.split(separator).count() == 4 && labels.split(separator).all(is_number)
 }
 
 fn unusual(url: &str, out: &mut Vec<u8>) {

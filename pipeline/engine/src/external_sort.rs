@@ -37,10 +37,8 @@ const DEPTH_MAX: usize = 10 * ENTRY_BYTES;
 
 /// The first [`ENTRY_BYTES`] of a record, as numbers in the order of the bytes, padded with zeros if the record is
 /// shorter.
-pub(crate) type FirstBytes = (u128, u64);
-
 #[inline]
-pub(crate) fn first_bytes(record: &[u8]) -> FirstBytes {
+pub(crate) fn first_bytes(record: &[u8]) -> (u128, u64) {
     let mut bytes = [0; ENTRY_BYTES];
     match record.first_chunk() {
         Some(first) => bytes = *first,
@@ -55,7 +53,9 @@ pub(crate) fn first_bytes(record: &[u8]) -> FirstBytes {
 /// record and of its key.
 #[derive(Clone, Copy)]
 struct Entry {
-    first_bytes: FirstBytes,
+    // Not a pair, which would be padded.
+    first: u128,
+    next: u64,
     block: u32,
     offset: u32,
 }
@@ -65,12 +65,17 @@ impl Entry {
 
     #[inline]
     fn new(record: &[u8], key_length: usize, block: u32, offset: u32) -> Self {
-        let first_bytes = first_bytes(record);
+        let (first, next) = first_bytes(record);
         if record.len() > ENTRY_BYTES {
-            return Entry { first_bytes, block, offset };
+            return Entry { first, next, block, offset };
         }
         let lengths = [record.len(), key_length].map(|length| u16::try_from(length).unwrap_or(u16::MAX));
-        Entry { first_bytes, block: Self::INLINE, offset: u32::from(lengths[0]) << 16 | u32::from(lengths[1]) }
+        Entry { first, next, block: Self::INLINE, offset: u32::from(lengths[0]) << 16 | u32::from(lengths[1]) }
+    }
+
+    #[inline]
+    fn first_bytes(&self) -> (u128, u64) {
+        (self.first, self.next)
     }
 
     fn is_inline(&self) -> bool {
@@ -83,9 +88,8 @@ impl Entry {
         if !self.is_inline() {
             return None;
         }
-        let (first, next) = self.first_bytes;
-        bytes[..16].copy_from_slice(&first.to_be_bytes());
-        bytes[16..].copy_from_slice(&next.to_be_bytes());
+        bytes[..16].copy_from_slice(&self.first.to_be_bytes());
+        bytes[16..].copy_from_slice(&self.next.to_be_bytes());
         let [length, key_length] = [self.offset >> 16, self.offset & 0xffff].map(|length| length as usize);
         Some(bytes[..length].split_at(key_length))
     }
@@ -210,15 +214,16 @@ impl Sorter {
 
     /// Sorts entries whose records have the same bytes before `depth`, and that hold the bytes from `depth` on.
     fn sort_from(&self, entries: &mut [Entry], depth: usize) {
-        entries.sort_unstable_by_key(|entry| entry.first_bytes);
-        for equal in entries.chunk_by_mut(|one, other| one.first_bytes == other.first_bytes) {
+        entries.sort_unstable_by_key(Entry::first_bytes);
+        for equal in entries.chunk_by_mut(|one, other| one.first_bytes() == other.first_bytes()) {
             if equal.len() < MANY || depth == DEPTH_MAX || equal.iter().any(Entry::is_inline) {
                 equal.sort_unstable_by(|&a, &b| self.compare_rest(a, b));
                 continue;
             }
             let depth = depth + ENTRY_BYTES;
             for entry in &mut *equal {
-                entry.first_bytes = first_bytes(self.stored_record(*entry).0.get(depth..).unwrap_or_default());
+                let rest = self.stored_record(*entry).0.get(depth..).unwrap_or_default();
+                (entry.first, entry.next) = first_bytes(rest);
             }
             self.sort_from(equal, depth);
         }

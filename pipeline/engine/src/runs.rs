@@ -8,7 +8,7 @@
 //! [`RUNS_MAX`] runs are read at once.
 
 use crate::Error;
-use crate::external_sort::{FirstBytes, first_bytes};
+use crate::external_sort::first_bytes;
 use crate::scratch::Scratch;
 use crate::state::{Run, Runs};
 use crate::wire::{self, Record};
@@ -186,12 +186,29 @@ impl RunReader {
     }
 }
 
+/// The first bytes of the current record of a run.
+#[derive(Clone, Copy)]
+struct Head {
+    // Not a pair, which would be padded.
+    first: u128,
+    next: u64,
+    run: usize,
+}
+
+impl Head {
+    #[inline]
+    fn of(record: &[u8], run: usize) -> Self {
+        let (first, next) = first_bytes(record);
+        Self { first, next, run }
+    }
+}
+
 /// A merge of runs, by key and payload.
 pub struct Merge {
     runs: Vec<RunReader>,
     /// A heap of the runs that are not at their end, with the first bytes of their current records. The run with the
     /// least record comes first.
-    heap: Vec<(FirstBytes, usize)>,
+    heap: Vec<Head>,
     consumed: bool,
 }
 
@@ -202,7 +219,7 @@ impl Merge {
         for run in &runs.0 {
             let mut reader = RunReader::open(run, scratch)?;
             if reader.advance()? {
-                merge.heap.push((first_bytes(reader.record_bytes()), merge.runs.len()));
+                merge.heap.push(Head::of(reader.record_bytes(), merge.runs.len()));
                 merge.runs.push(reader);
             }
         }
@@ -210,11 +227,12 @@ impl Merge {
         Ok(merge)
     }
 
-    fn less(&self, one: (FirstBytes, usize), other: (FirstBytes, usize)) -> bool {
-        match one.0.cmp(&other.0) {
+    #[inline]
+    fn less(&self, one: Head, other: Head) -> bool {
+        match (one.first, one.next).cmp(&(other.first, other.next)) {
             Ordering::Less => true,
             Ordering::Greater => false,
-            Ordering::Equal => self.runs[one.1].record_bytes() < self.runs[other.1].record_bytes(),
+            Ordering::Equal => self.runs[one.run].record_bytes() < self.runs[other.run].record_bytes(),
         }
     }
 
@@ -237,10 +255,10 @@ impl Merge {
     /// Moves past the record that was returned last.
     fn settle(&mut self) -> Result<(), Error> {
         if std::mem::take(&mut self.consumed)
-            && let Some(&(_, first)) = self.heap.first()
+            && let Some(&Head { run, .. }) = self.heap.first()
         {
-            if self.runs[first].advance()? {
-                self.heap[0].0 = first_bytes(self.runs[first].record_bytes());
+            if self.runs[run].advance()? {
+                self.heap[0] = Head::of(self.runs[run].record_bytes(), run);
             } else {
                 self.heap.swap_remove(0);
             }
@@ -252,7 +270,7 @@ impl Merge {
     /// Returns the record that [`Merge::next`] will return.
     pub fn peek(&mut self) -> Result<Option<Record<'_>>, Error> {
         self.settle()?;
-        Ok(self.heap.first().map(|&(_, run)| self.runs[run].record()))
+        Ok(self.heap.first().map(|head| self.runs[head.run].record()))
     }
 
     /// Returns the next record; `None` at the end.
@@ -260,7 +278,7 @@ impl Merge {
     pub fn next(&mut self) -> Result<Option<Record<'_>>, Error> {
         self.settle()?;
         self.consumed = true;
-        Ok(self.heap.first().map(|&(_, run)| self.runs[run].record()))
+        Ok(self.heap.first().map(|head| self.runs[head.run].record()))
     }
 }
 
