@@ -35,7 +35,7 @@ use crate::record::page::evidence::Evidence;
 use crate::record::page::{Flaw, InLinks, Page};
 use crate::record::precedence::{self, Overlaps};
 use crate::record::time::{RangeLength, Window};
-use crate::record::uid::Uid;
+use crate::record::uid::{Uid, in_order};
 use crate::store::Store;
 use crate::store::manifest::PartitionEntry;
 
@@ -297,13 +297,16 @@ impl Reader {
     /// # Errors
     /// See [`Links::url`].
     pub fn degrees(&self, uid: Uid) -> Result<(usize, usize), Error> {
-        let out = match &self.records_of(Kind::Out, uid)?[..] {
-            [(_, block, row)] => block.view(*row).links.len(),
-            _ => self.page(uid)?.map_or(0, |page| page.links.len()),
-        };
-        let into = match &self.records_of(Kind::In, uid)?[..] {
-            [(_, block, row)] => block.view(*row).links.len(),
-            _ => self.in_record(uid)?.map_or(0, |record| record.sources.len()),
+        let pages = self.records_of(Kind::Out, uid)?;
+        let views: Vec<View<'_>> = pages.iter().map(|(_, block, row)| block.view(*row)).collect();
+        // A capture that several rows have may have lost links.
+        let are_apart = views.windows(2).all(|two| two[0].times.last() < two[1].times.first());
+        let out = if are_apart { distinct_links(&views) } else { self.page(uid)?.map_or(0, |page| page.links.len()) };
+        let records = self.records_of(Kind::In, uid)?;
+        let into = if records.len() > 1 && self.removes {
+            self.in_record(uid)?.map_or(0, |record| record.sources.len())
+        } else {
+            distinct_links(&records.iter().map(|(_, block, row)| block.view(*row)).collect::<Vec<_>>())
         };
         Ok((out, into))
     }
@@ -557,6 +560,15 @@ impl Links for Reader {
 
     fn has_link(&self, uid: Uid, link: Uid, window: Window) -> Result<bool, Error> {
         self.page_in_rows(uid, window, |page| page.has_link(link, window, &mut ()))
+    }
+}
+
+/// The number of different links of some records.
+fn distinct_links(records: &[View<'_>]) -> usize {
+    match records {
+        [] => 0,
+        [record] => record.links.len(),
+        records => in_order(records.iter().flat_map(|record| record.links).copied().collect()).len(),
     }
 }
 

@@ -15,6 +15,7 @@ use crate::record::precedence::for_each_time;
 use crate::record::presence::{self, Change};
 use crate::record::status::{Status, push_status};
 use crate::record::uid::Uid;
+use std::ops::Range;
 
 /// A source of links for captures: links and the captures that have them.
 #[derive(Clone, Copy, Debug)]
@@ -45,7 +46,11 @@ impl<'a> From<&'a InLinks> for Contribution<'a> {
 /// Where known captures get their links: for each capture, its origins, which are pairs of the number of a contribution
 /// and the index of a capture in this contribution.
 #[derive(Clone, Debug, Default)]
-pub struct Weave(Vec<Stretch>);
+pub struct Weave {
+    stretches: Vec<Stretch>,
+    /// The origins of the first captures of all stretches.
+    origins: Vec<(usize, u32)>,
+}
 
 /// Consecutive captures.
 #[derive(Clone, Debug)]
@@ -55,16 +60,17 @@ struct Stretch {
     /// Whether the captures have the links of consecutive captures of one contribution. Otherwise, all have the same
     /// origins.
     steps: bool,
-    /// The origins of the first capture.
-    origins: Vec<(usize, u32)>,
+    /// The place of the origins of the first capture.
+    origins: Range<usize>,
 }
 
 impl Weave {
     /// Adds the known capture with this index, which must be above those before. The capture has the links of all
     /// `origins` together.
     pub fn push(&mut self, capture: u32, origins: &[(usize, u32)]) {
-        if let Some(last) = self.0.last_mut().filter(|last| capture == last.first + last.count) {
-            let steps = match (&last.origins[..], origins) {
+        if let Some(last) = self.stretches.last_mut().filter(|last| capture == last.first + last.count) {
+            let of_last = &self.origins[last.origins.clone()];
+            let steps = match (of_last, origins) {
                 (&[(contribution, first)], &[(other, at)]) => contribution == other && at == first + last.count,
                 _ => false,
             };
@@ -72,12 +78,14 @@ impl Weave {
                 (last.steps, last.count) = (true, last.count + 1);
                 return;
             }
-            if !last.steps && last.origins == origins {
+            if !last.steps && of_last == origins {
                 last.count += 1;
                 return;
             }
         }
-        self.0.push(Stretch { first: capture, count: 1, steps: false, origins: origins.to_vec() });
+        let from = self.origins.len();
+        self.origins.extend_from_slice(origins);
+        self.stretches.push(Stretch { first: capture, count: 1, steps: false, origins: from..self.origins.len() });
     }
 
     /// The union of the links of all captures, and the changes of these links from capture to capture. Links that no
@@ -92,7 +100,9 @@ impl Weave {
         contributions: &[Contribution<'_>],
         max_values: usize,
     ) -> Option<(Vec<Uid>, Vec<Change>)> {
-        let (mut links, mut changes) = (Vec::new(), Vec::new());
+        // The longest list of links is usually nearly all of them.
+        let longest = contributions.iter().map(|contribution| contribution.links.len()).max().unwrap_or(0);
+        let (mut links, mut changes) = (Vec::with_capacity(longest), Vec::new());
         let mut cursors: Vec<Cursor<'_>> = contributions.iter().map(|&rest| Cursor { rest, number: 0 }).collect();
         // For each contribution, the changes of the link; `None` if the contribution does not have the link.
         let mut changes_of_each: Vec<Option<&[Change]>> = vec![None; contributions.len()];
@@ -104,7 +114,7 @@ impl Weave {
             let before = changes.len();
             // Most links are in all captures of all contributions, and then in all captures here, which have origins.
             let is_always = changes_of_each.iter().all(|link_changes| link_changes.is_some_and(<[_]>::is_empty));
-            if is_always && !self.0.is_empty() || self.changes(&changes_of_each, number, &mut changes) {
+            if is_always && !self.stretches.is_empty() || self.changes(&changes_of_each, number, &mut changes) {
                 links.push(link);
             } else {
                 changes.truncate(before);
@@ -127,12 +137,13 @@ impl Weave {
             }
             ever |= now;
         };
-        for Stretch { first, count, steps, origins } in &self.0 {
+        for Stretch { first, count, steps, origins } in &self.stretches {
+            let origins = &self.origins[origins.clone()];
             let is_present = |&(contribution, at): &(usize, u32)| {
                 changes_of_each[contribution].is_some_and(|link_changes| presence::any_in(link_changes, at, at))
             };
             set_presence(origins.iter().any(is_present), *first);
-            if let (&[(contribution, at)], true) = (&origins[..], *steps) {
+            if let (&[(contribution, at)], true) = (origins, *steps) {
                 let link_changes = changes_of_each[contribution].unwrap_or_default();
                 let later = link_changes.partition_point(|change| change.capture <= at);
                 for change in link_changes[later..].iter().take_while(|change| change.capture < at + count) {
@@ -224,20 +235,12 @@ pub fn pages_within(pages: &[&Page], max_values: usize) -> Option<Joined> {
 /// Joins in-links of one URL; `None` if there are no records.
 pub fn in_links(records: &[&InLinks]) -> Option<InLinks> {
     let mut joined = InLinks { uid: records.first()?.uid, ..InLinks::default() };
-    let (mut weave, mut next) = (Weave::default(), vec![0usize; records.len()]);
-    let mut origins = Vec::new();
-    let time_of = |row: usize, next: &[usize]| records[row].ranges.get(next[row]).copied();
-    while let Some(start) = (0..records.len()).filter_map(|row| time_of(row, &next)).min() {
-        origins.clear();
-        for row in 0..records.len() {
-            if time_of(row, &next) == Some(start) {
-                origins.push((row, u32::try_from(next[row]).unwrap_or(u32::MAX)));
-                next[row] += 1;
-            }
-        }
-        weave.push(u32::try_from(joined.ranges.len()).unwrap_or(u32::MAX), &origins);
+    let mut weave = Weave::default();
+    let ranges: Vec<&[i64]> = records.iter().map(|record| &record.ranges[..]).collect();
+    for_each_time(&ranges, |start, origins| {
+        weave.push(u32::try_from(joined.ranges.len()).unwrap_or(u32::MAX), origins);
         joined.ranges.push(start);
-    }
+    });
     let links: Vec<Contribution<'_>> = records.iter().map(|&record| record.into()).collect();
     (joined.sources, joined.changes) = weave.links(&links);
     Some(joined)

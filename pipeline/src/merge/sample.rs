@@ -22,7 +22,6 @@ use std::ops::Range;
 use timely::worker::Worker;
 use webstrata_datasets::Fingerprint;
 use webstrata_engine::{Job, Stopped, gather};
-use webstrata_layers::read::rows::UrlCursor;
 use webstrata_layers::record::key;
 use webstrata_layers::{Links, Precision, Reader, Uid, Window};
 
@@ -169,6 +168,8 @@ pub(super) fn sample(
     let (doubtful, lost) = lost(worker, job, store, &rows, meaning.min_sources)?;
     dropped.extend(lost);
     let mut sample = Sample::default();
+    // The URLs that were once in the sample: with n URLs, about the size of the sample times the logarithm of n.
+    let mut offered = Vec::new();
     job.check::<_, Error>((|| {
         let mut url_key = Vec::new();
         for (row, uids) in rows.clone().zip(my_uids) {
@@ -178,6 +179,7 @@ pub(super) fn sample(
                 if sample.may_have(fingerprint) && !dropped.contains(&uid) {
                     key::key(url, &mut url_key);
                     sample.offer(fingerprint, &url_key);
+                    offered.push((uid, fingerprint));
                 }
                 job.go_on()?;
             }
@@ -186,7 +188,8 @@ pub(super) fn sample(
     })())?;
     let sample = join_sample(worker, job, &job.check(sample.into_runs(job.scratch()))?)?;
     let weights = if rows.start == 0 {
-        let mut my_weights = job.check(weights(store, &rows, &sample, &doubtful, (index, peers)))?;
+        offered.retain(|&(_, fingerprint)| sample.has(fingerprint));
+        let mut my_weights = job.check(weights(store, offered, &doubtful))?;
         my_weights.extend(job.check(held::degrees(worker, store, &sample))?);
         share_weights(worker, job, my_weights)?
     } else {
@@ -197,28 +200,11 @@ pub(super) fn sample(
     Ok(())
 }
 
-/// Returns the work of this worker's share of the sample, by fingerprint.
-fn weights(
-    store: &Reader,
-    rows: &Range<usize>,
-    sample: &Sample,
-    doubtful: &BTreeSet<Uid>,
-    (index, peers): (usize, usize),
-) -> Result<Vec<(u128, u64)>, Error> {
-    let mut cursors: Vec<_> = rows.clone().map(|row| UrlCursor::new(store, row)).collect();
-    let by_key = sample.by_key();
-    // URLs of neighbouring keys have neighbouring UIDs in each row, so that each row group is read by one worker.
-    let my_share = share(by_key.len() as u64, index, peers);
-    let mut my_uids = Vec::new();
-    for (_, (key, fingerprint)) in (0..).zip(by_key).filter(|(at, _)| my_share.contains(at)) {
-        for cursor in &mut cursors {
-            if let (uid, true) = cursor.seek(key)? {
-                my_uids.push((uid, fingerprint));
-            }
-        }
-    }
-    my_uids.sort_unstable();
-    my_uids
+/// Returns the work of sampled URLs, by fingerprint.
+fn weights(store: &Reader, mut sampled: Vec<(Uid, u128)>, doubtful: &BTreeSet<Uid>) -> Result<Vec<(u128, u64)>, Error> {
+    // In the order of UIDs, each row group is read once.
+    sampled.sort_unstable();
+    sampled
         .into_iter()
         .map(|(uid, fingerprint)| {
             let (out, into) = if doubtful.contains(&uid) {
