@@ -4,7 +4,7 @@
 //! of the UIDs that stay, and one of the UIDs of each merged row. The streams return the records of one new UID
 //! together, the oldest row first.
 
-use super::translation::{Run, Translation};
+use super::translation::Translation;
 use crate::Error;
 use std::ops::Range;
 use webstrata_layers::Reader;
@@ -136,8 +136,7 @@ impl<'a> Replacing<'a> {
     /// UIDs from [`DROPPED`] on: a newer row says that these links do not exist.
     pub(super) fn links(&mut self, old: Vec<Uid>, changes: &mut [Change]) -> Vec<Uid> {
         let Self { translation, order, places } = self;
-        let mut near = Run::default();
-        let new = |old: Uid| match translation.get_near(link_of(old), &mut near) {
+        let new = |old: Uid| match translation.get(link_of(old)) {
             Some(new) => formed(new, form_of(old)),
             None => Uid(DROPPED.0 | old.0),
         };

@@ -11,14 +11,6 @@ const BLOCK_BITS: u32 = 8;
 /// The new UID of UIDs that are dropped.
 const DROPPED: Uid = Uid(u64::MAX);
 
-/// Old UIDs that stay together, and the new UID of the first; empty by default.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Run {
-    first: Uid,
-    end: Uid,
-    new: Uid,
-}
-
 /// The replacement of UIDs; see the head of this file.
 #[derive(Debug, Default)]
 pub(super) struct Translation {
@@ -63,36 +55,15 @@ impl Translation {
     /// Returns the new UID of a UID; `None` if the UID is dropped.
     #[inline]
     pub(super) fn get(&self, old: Uid) -> Option<Uid> {
-        self.get_near(old, &mut Run::default())
-    }
-
-    /// As [`Self::get`]. `near` is the run that was found last, which rising UIDs often share.
-    #[inline]
-    pub(super) fn get_near(&self, old: Uid, near: &mut Run) -> Option<Uid> {
-        if old < near.first || near.end <= old {
-            *near = self.run_of(old)?;
-        }
-        (near.new != DROPPED).then(|| near.new + (old - near.first))
-    }
-
-    /// Returns the run of a UID; `None` behind the last run.
-    fn run_of(&self, old: Uid) -> Option<Run> {
-        let Some(offset) = old.0.checked_sub(self.below.0) else {
-            return Some(Run { first: Uid(0), end: self.below, new: Uid(0) });
-        };
-        let block = usize::try_from(offset >> BLOCK_BITS).ok().filter(|_| old < self.end)?;
+        let Some(offset) = old.0.checked_sub(self.below.0) else { return Some(old) };
+        let block = usize::try_from(offset >> BLOCK_BITS).ok()?;
         let start = *self.starts.get(block)?;
         let end = self.starts.get(block + 1).copied().unwrap_or(self.news.len());
         let in_block = (offset & ((1 << BLOCK_BITS) - 1)) as u8;
         let block_firsts = &self.firsts[start..end];
         let run = block_firsts.partition_point(|&first| first <= in_block).checked_sub(1)?;
-        let first_of_block = self.below + (offset - u64::from(in_block));
-        let next = block_firsts.get(run + 1).map_or(1 << BLOCK_BITS, |&next| u64::from(next));
-        Some(Run {
-            first: first_of_block + u64::from(block_firsts[run]),
-            end: (first_of_block + next).min(self.end),
-            new: self.news[start + run],
-        })
+        let new = self.news[start + run];
+        (new != DROPPED && old < self.end).then(|| new + u64::from(in_block - block_firsts[run]))
     }
 
     /// Returns the first old UID of a row that becomes `new` or more; the end of the row if no UID does. `row` is the
@@ -144,10 +115,8 @@ mod tests {
                 }
             }
             open.into_iter().for_each(|(old, new, count)| translation.push(old, new, count));
-            let mut near = Run::default();
             for (old, new) in Uid::each(Uid(0)..BELOW).map(|uid| (uid, Some(uid))).chain(from_below.zip(all.clone())) {
                 prop_assert_eq!(translation.get(old), new, "{}", old);
-                prop_assert_eq!(translation.get_near(old, &mut near), new, "{}", old);
             }
             let mut start = BELOW;
             for row in rows {
