@@ -18,7 +18,7 @@ use crate::meter;
 use crate::runs::{Merge, RunWriter};
 use crate::scratch::Scratch;
 use crate::state::Runs;
-use crate::wire::{self, Record, append, split};
+use crate::wire::{self, Record, append, first_bytes, split};
 use std::cell::RefCell;
 use std::cmp::Ordering;
 use std::rc::Rc;
@@ -29,24 +29,11 @@ const BLOCK_BYTES: usize = 64 << 10;
 const INDEX_MIN: usize = 1 << 10;
 
 /// The number of bytes of a record that its entry contains.
-const ENTRY_BYTES: usize = 24;
+const ENTRY_BYTES: usize = wire::FIRST_BYTES;
 /// From this number of records with the same bytes on, their entries take the bytes that follow, so that not each
 /// comparison looks for two records in memory. Entries take no bytes after [`DEPTH_MAX`].
 const MANY: usize = 8;
 const DEPTH_MAX: usize = 10 * ENTRY_BYTES;
-
-/// The first [`ENTRY_BYTES`] of a record, as numbers in the order of the bytes, padded with zeros if the record is
-/// shorter.
-#[inline]
-pub(crate) fn first_bytes(record: &[u8]) -> (u128, u64) {
-    let mut bytes = [0; ENTRY_BYTES];
-    match record.first_chunk() {
-        Some(first) => bytes = *first,
-        None => bytes[..record.len()].copy_from_slice(record),
-    }
-    let mut rest = &bytes[..];
-    (u128::from_be_bytes(wire::take_array(&mut rest)), u64::from_be_bytes(wire::take_array(&mut rest)))
-}
 
 /// The first bytes of a record, which usually decide the order, and the place of the record. An entry contains a whole
 /// record of at most [`ENTRY_BYTES`]: then the block is [`Entry::INLINE`], and the offset holds the lengths of the
@@ -387,7 +374,8 @@ mod tests {
             alike in prop::collection::vec((0usize..400, 0usize..400), 0..60),
         ) {
             // Records that are alike in many bytes.
-            records.extend(alike.into_iter().map(|(zeros, after)| (vec![0; 18], [vec![0; zeros], vec![1; after]].concat())));
+            let payload = |(zeros, ones)| [vec![0; zeros], vec![1; ones]].concat();
+            records.extend(alike.into_iter().map(|counts| (vec![0; 18], payload(counts))));
             let (in_memory, spilled) = sorted(&records, 1 << 30);
             prop_assert_eq!(spilled, 0);
             // A budget of one byte makes every block a run, so that runs are also merged in passes.

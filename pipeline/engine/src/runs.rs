@@ -8,7 +8,6 @@
 //! [`RUNS_MAX`] runs are read at once.
 
 use crate::Error;
-use crate::external_sort::first_bytes;
 use crate::scratch::Scratch;
 use crate::state::{Run, Runs};
 use crate::wire::{self, Record};
@@ -198,7 +197,7 @@ struct Head {
 impl Head {
     #[inline]
     fn of(record: &[u8], run: usize) -> Self {
-        let (first, next) = first_bytes(record);
+        let (first, next) = wire::first_bytes(record);
         Self { first, next, run }
     }
 }

@@ -132,6 +132,21 @@ pub(crate) fn split<'a>(bytes: &mut &'a [u8]) -> (&'a [u8], usize) {
     (record, key_length)
 }
 
+/// The number of bytes that [`first_bytes`] takes.
+pub(crate) const FIRST_BYTES: usize = 24;
+
+/// Returns the first bytes of a record as numbers in the order of the bytes, padded with zeros if the record is shorter.
+#[inline]
+pub(crate) fn first_bytes(record: &[u8]) -> (u128, u64) {
+    let mut bytes = [0; FIRST_BYTES];
+    match record.first_chunk() {
+        Some(first) => bytes = *first,
+        None => bytes[..record.len()].copy_from_slice(record),
+    }
+    let mut rest = &bytes[..];
+    (u128::from_be_bytes(take_array(&mut rest)), u64::from_be_bytes(take_array(&mut rest)))
+}
+
 /// Calls `each` with every record of a block.
 pub fn for_each(block: &[u8], mut each: impl FnMut(&[u8], &[u8])) {
     let mut rest = block;

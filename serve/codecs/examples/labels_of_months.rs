@@ -7,6 +7,8 @@
 //! `.ef` have the places of lists and of labels, which random access needs. Prints sizes in bits a link. Memory: the
 //! graph as arrays.
 
+#![expect(clippy::print_stdout, reason = "an example prints what it finds")]
+
 use std::collections::{BTreeSet, HashMap};
 use std::fs::metadata;
 use std::path::Path;
