@@ -135,7 +135,7 @@ pub(crate) fn split<'a>(bytes: &mut &'a [u8]) -> (&'a [u8], usize) {
 /// The number of bytes that [`first_bytes`] takes.
 pub(crate) const FIRST_BYTES: usize = 24;
 
-/// Returns the first bytes of a record as numbers in the order of the bytes, padded with zeros if the record is shorter.
+/// Returns the first bytes of a record, as numbers in the order of the bytes. A shorter record is padded with zeros.
 #[inline]
 pub(crate) fn first_bytes(record: &[u8]) -> (u128, u64) {
     let mut bytes = [0; FIRST_BYTES];
