@@ -121,9 +121,17 @@ fn forward(tag: CodecTag, bytes: Bytes) -> bool {
     let mut scratch = StoreScratch::default();
     for node in (0..=NODES).map(Node) {
         let _ = store.window(node, WINDOWS[node.0 % WINDOWS.len()], &mut scratch, &mut links);
+        for &link in links.iter().take(3).chain(links.last()) {
+            let _ = store.ever_links(node, link, &mut scratch);
+            let _ = store.links_in(node, link, WINDOWS[1], &mut scratch);
+        }
         let _ = store.captures(node, &mut scratch, &mut captures);
         let _ = store.captured(node, (0, 86_400), &mut scratch);
         let _ = store.lifespans(node, &mut scratch, &mut lifespans);
+        if node.0 % 5 == 0 {
+            let all = [Number(0)..Number(u64::MAX)];
+            let _ = store.lifespans_within(node, &all, &mut scratch, (&mut lifespans, &mut captures));
+        }
         let _ = store.page(node);
     }
     let _ = store.sizes();
