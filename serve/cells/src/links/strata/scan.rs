@@ -2,7 +2,8 @@
 //!
 //! References are at most [`WINDOW_MAX`] records away. A list that is needed again is therefore among the lists of some
 //! hundred records around the current one, which a ring keeps. A ring also knows where the next record of a group
-//! begins, and passes over none if it reads them in order. Memory: [`BYTES_MAX`], and the records of one chain.
+//! begins, and passes over none if it reads them in order. If one link of a record is asked about, only the mask of this
+//! link is read, through the records below. Memory: [`BYTES_MAX`], and the records of one chain.
 
 use std::ops::Range;
 
@@ -33,8 +34,13 @@ pub(super) struct Reference {
 }
 
 impl Reference {
+    /// A record as the reference of itself, where a chain begins.
+    fn to(record: RecordAt) -> Self {
+        Self { index: record.index, of: record }
+    }
+
     fn find(self, strata: &Strata) -> RecordAt {
-        strata.near(self.of, self.index)
+        if self.index == self.of.index { self.of } else { strata.near(self.of, self.index) }
     }
 }
 
@@ -179,7 +185,7 @@ impl Ring {
 
     /// The links of a record. Decodes the record, and the records that it refers to, unless the ring has them.
     pub(super) fn list(&mut self, strata: &Strata, record: RecordAt) -> Result<&[u64], Damage> {
-        Ok(&self.prepare(strata).decode(strata, (Reference { index: record.index, of: record }, Kept::Links), 0)?.links)
+        Ok(&self.prepare(strata).decode(strata, (Reference::to(record), Kept::Links), 0)?.links)
     }
 
     /// Calls `visit` with each link of these nodes, at least once. Links that the list before has are left out.
@@ -208,7 +214,7 @@ impl Ring {
 
     /// A record with masks. Decodes the record, and the records that it refers to, unless the ring has them.
     pub(super) fn record(&mut self, strata: &Strata, record: RecordAt) -> Result<&Decoded, Damage> {
-        self.prepare(strata).decode(strata, (Reference { index: record.index, of: record }, Kept::All), 0)
+        self.prepare(strata).decode(strata, (Reference::to(record), Kept::All), 0)
     }
 
     /// Whether a record has a link in the window; `None` if it has too many phases for masks.
@@ -219,8 +225,7 @@ impl Ring {
         link: u64,
         window: Window,
     ) -> Result<Option<bool>, Damage> {
-        let reference = Reference { index: record.index, of: record };
-        let Some(mask) = self.prepare(strata).mask(strata, reference, 0, link)? else { return Ok(None) };
+        let Some(mask) = self.prepare(strata).mask(strata, Reference::to(record), 0, link)? else { return Ok(None) };
         if mask == 0 {
             return Ok(Some(false));
         }
