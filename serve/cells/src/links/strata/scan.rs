@@ -415,8 +415,10 @@ impl Below for Ring {
         depth: usize,
         (links, masks): (&mut Vec<u64>, &mut Vec<u64>),
     ) -> Result<bool, Damage> {
+        self.decode(strata, (reference, Kept::All), depth)?;
+        // Only now: the records below were asked for in between.
         self.last = self.at(reference.index);
-        let decoded = self.decode(strata, (reference, Kept::All), depth)?;
+        let Some(decoded) = &self.records[self.last] else { return Err(Damage::Ends { part: PART }) };
         links.clear();
         links.extend_from_slice(&decoded.links);
         masks.clear();
