@@ -2,8 +2,8 @@
 //!
 //! References are at most [`WINDOW_MAX`] records away. A list that is needed again is therefore among the lists of some
 //! hundred records around the current one, which a ring keeps. A ring also knows where the next record of a group
-//! begins, and passes over none if it reads them in order. If one link of a record is asked about, only the mask of this
-//! link is read, through the records below. Memory: [`BYTES_MAX`], and the records of one chain.
+//! begins, and passes over none if it reads them in order. If one link of a record is asked about, only the mask of
+//! this link is read, through the records below. Memory: [`BYTES_MAX`], and the records of one chain.
 
 use std::ops::Range;
 
