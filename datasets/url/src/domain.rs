@@ -31,13 +31,16 @@ pub fn domain_of(host: &str) -> &str {
 /// ```
 pub fn reversed(name: &str) -> String {
     let mut labels = String::with_capacity(name.len());
-    for (number, label) in name.rsplit('.').enumerate() {
-        if number > 0 {
-            labels.push('.');
-        }
-        labels.push_str(label);
-    }
+    append_reversed(name, ".", &mut labels);
     labels
+}
+
+/// Appends the labels of a host from the right, with a separator between them.
+pub(crate) fn append_reversed(name: &str, separator: &str, out: &mut String) {
+    for (number, label) in name.rsplit('.').enumerate() {
+        out.push_str(if number > 0 { separator } else { "" });
+        out.push_str(label);
+    }
 }
 
 #[cfg(test)]

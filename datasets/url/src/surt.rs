@@ -28,6 +28,7 @@
 //! `sid=` is found inside `foosid=`, and `www1355544.com` becomes `com)/`.
 //! Source: the published behaviour of these tools on their test vectors.
 
+use crate::domain::append_reversed;
 use std::borrow::Cow;
 use std::fmt::Write;
 
@@ -121,11 +122,7 @@ fn split_scheme(text: &str) -> Option<(&str, &str)> {
 
 /// Appends the labels from the right, joined by commas. Brackets of IPv6 are dropped.
 fn reversed(host: &str, out: &mut String) {
-    let host = host.trim_matches(['[', ']']);
-    for (at, label) in host.rsplit('.').enumerate() {
-        out.push_str(if at > 0 { "," } else { "" });
-        out.push_str(label);
-    }
+    append_reversed(host.trim_matches(['[', ']']), ",", out);
 }
 
 /// Appends the path and the query. The path of a URL with a host is walked, and is at least `/`.

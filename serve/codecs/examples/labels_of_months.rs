@@ -100,7 +100,7 @@ fn read(store: &Path) -> Result<Vec<Vec<(usize, u16)>>, Failed> {
     }
     if reader.rows() != 1 || times.len() > 12 {
         return Err(format!(
-            "{} has {} rows and {} times; 1 and 12 are supported",
+            "{} has {} rows and {} times of captures: merge its rows, and take a store with at most 12 times",
             store.display(),
             reader.rows(),
             times.len()
@@ -131,6 +131,9 @@ fn main() -> Result<(), Failed> {
     assert!(counts.len() <= SYMBOLS_MAX, "a code of all masks");
     lists.iter().flatten().for_each(|&(_, mask)| counts[usize::from(mask)] += 1);
     let links: u64 = counts.iter().sum();
+    if links == 0 {
+        return Err("the store has no links to compress".into());
+    }
     let a_link = |bits: u64| bits as f64 / links as f64;
     let entropy: f64 = counts
         .iter()

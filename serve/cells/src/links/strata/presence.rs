@@ -29,6 +29,15 @@ const PART: &str = "strata presence";
 /// The largest number of phases in a mask.
 pub(super) const PHASES_MAX: usize = 64;
 
+/// Checks that a record by rows has no more phases than a mask.
+#[inline]
+pub(super) fn check_rows(phases: usize) -> Result<(), Damage> {
+    if phases > PHASES_MAX {
+        return Err(Damage::Outside { part: PART, value: phases as u64, bound: PHASES_MAX as u64 });
+    }
+    Ok(())
+}
+
 /// The mask with all of `phases` phases, 1 to 64.
 #[inline]
 pub(super) fn full(phases: usize) -> u64 {
@@ -318,9 +327,7 @@ pub(super) fn pass_rows(
     own_len: u64,
     phases: usize,
 ) -> Result<(), Damage> {
-    if phases > PHASES_MAX {
-        return Err(Damage::Outside { part: PART, value: phases as u64, bound: PHASES_MAX as u64 });
-    }
+    check_rows(phases)?;
     let mut exception = |context| {
         if bits.position() < end { read_exception(tables, bits, context, &mut 0, phases) } else { None }
     };

@@ -328,9 +328,8 @@ impl Ring {
             let turn = |turned: usize, phases: u64| mask ^= if turned == at { phases } else { 0 };
             presence::each_flip(&strata.tables, &mut bits, decoded.links.len(), phases, turn)?;
             return Ok(Some(mask));
-        } else if phases > PHASES_MAX {
-            return Err(Damage::Outside { part: PART, value: phases as u64, bound: PHASES_MAX as u64 });
         }
+        presence::check_rows(phases)?;
         let Some(index) = decoded.reference else {
             let lens = (None, decoded.links.len());
             return Ok(Some(presence::read_row(&strata.tables, &mut bits, lens, LinkAt::Own(at), phases)));

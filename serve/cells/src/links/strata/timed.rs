@@ -220,9 +220,7 @@ impl Strata {
             presence::each_flip(&self.tables, &mut bits, links.len(), phases, |link, phases| masks[link] ^= phases)?;
             return Ok((true, next));
         }
-        if phases > PHASES_MAX {
-            return Err(Damage::Outside { part: PART, value: phases as u64, bound: PHASES_MAX as u64 });
-        }
+        presence::check_rows(phases)?;
         let (opening, reference) = self.opening(&mut head, depth)?;
         let Some(reference) = reference else {
             self.rest(&mut head, opening, 0, links)?;
