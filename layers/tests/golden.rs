@@ -113,11 +113,11 @@ fn the_worked_example_has_always_the_same_bytes() {
     let expected = [
         "url 459 7a2a8c3fffc1ab34",
         "ol 349 c588addb4cd43ac9",
-        "ts 875 ab15a379c20e0219",
+        "ts 838 1d2b516487d5fc5f",
         "bv 293 5f527efce11f3ce3",
-        "rv 1731 041e5a15c3c04290",
+        "rv 1694 7aafe2dc68b077b4",
         "il 347 203ad880e9517991",
-        "tr 401 7c6a8559e2b38966",
+        "tr 371 e1ae0ae9ed40f297",
         "ibv 292 6cad5fa5525f0443",
     ];
     assert_eq!(checksums, expected);

@@ -106,38 +106,72 @@ fn all_pages_come_back_from_many_row_groups() -> Result<(), Error> {
     Ok(())
 }
 
-/// How the links of 2,000 pages are encoded in `ol`, and the bytes of the file.
-fn encodings(links: impl Fn(u64) -> Vec<Uid>) -> Result<(Vec<Encoding>, u64), Error> {
+/// How the second column of a layer of 2,000 pages is encoded, links or times, and the bytes of the file.
+fn encodings(layer: Layer, page: impl Fn(u64) -> Page) -> Result<(Vec<Encoding>, u64), Error> {
     let dir = tempfile::tempdir().map_err(|source| Error::Io { path: "temporary".into(), source })?;
     let row = StoreWriter::open(dir.path(), "test", None)?.begin_row()?;
     let mut out = OutlinksWriter::create(&row, 0)?;
     for uid in 0..2000 {
-        let page = Page { uid: Uid(uid), timestamps: vec![0], links: links(uid), ..Page::default() };
-        out.push(&page, &Evidence::default())?;
+        out.push(&page(uid), &Evidence::default())?;
     }
     let files = out.finish()?;
-    let path = dir.path().join(&files[0].path);
+    let written = files.iter().find(|file| file.layer == layer).expect("the file of the layer");
+    let path = dir.path().join(&written.path);
     let file = std::fs::File::open(&path).map_err(|source| Error::Io { path: path.clone(), source })?;
     let parquet = |source| Error::Parquet { path: path.clone(), source: Box::new(source) };
     let reader = SerializedFileReader::new(file).map_err(parquet)?;
-    Ok((reader.metadata().row_group(0).column(1).encodings().collect(), files[0].bytes))
+    Ok((reader.metadata().row_group(0).column(1).encodings().collect(), written.bytes))
+}
+
+/// 39 numbers below a million, of which a page has all but one in common with other pages.
+fn nearly_common(page: u64) -> Vec<u64> {
+    let mut numbers: Vec<u64> = (0..39).map(|at| scatter(at) % 1_000_000).collect();
+    numbers[usize::try_from(page % 39).unwrap_or(0)] = scatter(page) % 1_000_000;
+    numbers.sort_unstable();
+    numbers.dedup();
+    numbers
 }
 
 #[test]
 fn out_links_are_plain_only_where_whole_lists_repeat() -> Result<(), Error> {
-    // Pages with the same links but one: what repeats are whole UIDs.
-    let list = |page: u64| {
-        let mut links: Vec<Uid> = (0..39).map(|link| Uid(scatter(link) % 1_000_000)).collect();
-        links[usize::try_from(page % 39).unwrap_or(0)] = Uid(scatter(page) % 1_000_000);
-        links.sort_unstable();
-        links.dedup();
-        links
+    let page = |uid: u64, links: Vec<u64>| Page {
+        uid: Uid(uid),
+        timestamps: vec![0],
+        links: links.into_iter().map(Uid).collect(),
+        ..Page::default()
     };
-    let (plain, bytes) = encodings(list)?;
+    // What repeats are whole UIDs.
+    let (plain, bytes) = encodings(Layer::Ol, |uid| page(uid, nearly_common(uid)))?;
     assert!(plain.contains(&Encoding::PLAIN) && !plain.contains(&Encoding::BYTE_STREAM_SPLIT), "{plain:?}");
     // Links to the pages that follow: what repeats are the high bytes.
-    let (split, _) = encodings(|page| (page * 40 + 1..page * 40 + 40).map(Uid).collect())?;
+    let (split, _) = encodings(Layer::Ol, |uid| page(uid, (uid * 40 + 1..uid * 40 + 40).collect()))?;
     assert!(split.contains(&Encoding::BYTE_STREAM_SPLIT) && !split.contains(&Encoding::PLAIN), "{split:?}");
     assert!(bytes < 2000 * 39 * 8 / 20, "{bytes}");
+    Ok(())
+}
+
+#[test]
+fn times_have_the_encoding_that_takes_the_fewest_bytes() -> Result<(), Error> {
+    let page = |uid: u64, times: Vec<u64>| Page {
+        uid: Uid(uid),
+        timestamps: times.into_iter().map(|time| 1_000_000_000 + i64::try_from(time).unwrap_or(0)).collect(),
+        ..Page::default()
+    };
+    let encodings = |times: &dyn Fn(u64) -> Vec<u64>| encodings(Layer::Ts, |uid| page(uid, times(uid)));
+    let has_dictionary = |encodings: &[Encoding]| encodings.contains(&Encoding::RLE_DICTIONARY);
+    // Pages of a crawl of twelve months, some of them in some months.
+    let months = |uid: u64| {
+        (0..12).filter(move |month| scatter(uid) >> month & 1 == 0 || *month == 5).map(|month| month * 2_592_000)
+    };
+    let (few, _) = encodings(&|uid| months(uid).collect())?;
+    assert!(has_dictionary(&few), "{few:?}");
+    // Pages that were captured at the same irregular times.
+    let (plain, bytes) = encodings(&nearly_common)?;
+    assert!(!has_dictionary(&plain) && !plain.contains(&Encoding::BYTE_STREAM_SPLIT), "{plain:?}");
+    assert!(bytes < 2000 * 39, "{bytes}");
+    // Pages that have their own times.
+    let own = |uid: u64| (0..4).map(|at| at * 40_000_000 + scatter(uid * 4 + at) % 40_000_000).collect();
+    let (split, _) = encodings(&own)?;
+    assert!(!has_dictionary(&split) && split.contains(&Encoding::BYTE_STREAM_SPLIT), "{split:?}");
     Ok(())
 }

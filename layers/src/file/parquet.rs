@@ -7,9 +7,9 @@
 //! - Data pages have version 1: version 2 leaves the levels of lists uncompressed (+0.1 bit). Each column chunk has one
 //!   page, so that the compressor sees the whole chunk. There is therefore no page index. Row groups bound the memory,
 //!   see [`crate::file::records`].
-//! - Links are split byte streams, a third smaller than plain values under zstd, unless whole lists repeat so often
-//!   that plain values are smaller ([`lists_repeat`]). UIDs are delta packed. Times have a dictionary, unless a list is
-//!   long. Changes have delta packed lengths. URLs are front coded.
+//! - Links are split byte streams, a third smaller than plain values under zstd, and times have a dictionary, unless a
+//!   row group takes fewer bytes otherwise ([`values_of`]): plain values win where whole lists repeat. UIDs are delta
+//!   packed. Changes have delta packed lengths. URLs are front coded.
 //! - Only `uid` has statistics, for look-ups. There is no embedded Arrow schema and no date, so that the same rows give
 //!   the same bytes.
 
@@ -21,7 +21,8 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, ListArray, RecordBatch};
-use arrow_schema::{Field, Schema};
+use arrow_buffer::OffsetBuffer;
+use arrow_schema::{DataType, Field, Schema};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
 use parquet::arrow::arrow_writer::{
@@ -29,7 +30,9 @@ use parquet::arrow::arrow_writer::{
 };
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::errors::ParquetError;
-use parquet::file::properties::{DeltaBinaryPackedEncoderOptions, EnabledStatistics, WriterProperties, WriterVersion};
+use parquet::file::properties::{
+    DeltaBinaryPackedEncoderOptions, EnabledStatistics, WriterProperties, WriterPropertiesBuilder, WriterVersion,
+};
 use parquet::file::statistics::Statistics;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::ColumnPath;
@@ -59,20 +62,35 @@ const PAGE_MAX: usize = 1 << 30;
 /// that the dictionary is too large, and a value in the dictionary takes 40 bytes.
 const DICTIONARY_LIST_MAX: i32 = 1 << 18;
 
-/// The number of out-links of a row group that are encoded in both ways, to choose one.
-const TRIAL_LINKS: i32 = 1 << 14;
+/// The number of values of a row group that are encoded in all ways, to choose one.
+const TRIAL_VALUES: i32 = 1 << 14;
 
-/// What decides about the encodings of a row group beside its layer.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Contents {
-    Usual,
-    /// A list is longer than [`DICTIONARY_LIST_MAX`], or the lists of `ol` repeat ([`lists_repeat`]).
-    Unusual,
+/// How the links or the times of a row group are encoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Values {
+    /// As split byte streams: for values that differ.
+    Split,
+    /// As they are: for whole lists that repeat.
+    Plain,
+    /// By a dictionary, and as split byte streams where it is too large: for few values.
+    Dictionary,
+}
+
+impl Values {
+    /// The encodings of which a row group has the smallest; the first one if nothing is tried.
+    fn candidates(layer: Layer, effort: Effort) -> &'static [Values] {
+        match (layer, effort) {
+            (Layer::Ol, Effort::Quick) => &[Values::Split, Values::Plain],
+            (Layer::Ts, _) => &[Values::Dictionary, Values::Plain, Values::Split],
+            (Layer::Tr, _) => &[Values::Dictionary, Values::Plain],
+            // With more effort, zstd finds in split byte streams what repeats.
+            _ => &[Values::Split],
+        }
+    }
 }
 
 /// The encodings and the compression of a layer.
-fn properties(layer: Layer, effort: Effort, contents: Contents) -> Result<WriterProperties, ParquetError> {
-    let has_dictionaries = contents == Contents::Usual;
+fn properties(layer: Layer, effort: Effort, values: Values) -> Result<WriterProperties, ParquetError> {
     let level = match effort {
         // Level 9 takes a twentieth more of the time of a build than this level, for 0.8 % of the bytes.
         Effort::Quick => 6,
@@ -95,32 +113,25 @@ fn properties(layer: Layer, effort: Effort, contents: Contents) -> Result<Writer
         .set_dictionary_enabled(false)
         .set_delta_binary_packed_encoder_options(delta)
         .set_column_encoding(column(&["uid"]), Encoding::DELTA_BINARY_PACKED);
-    let times = |name| column(&[name, "list", "element"]);
+    let lists = |builder: WriterPropertiesBuilder, name| {
+        let elements = column(&[name, "list", "element"]);
+        let encoding = if values == Values::Plain { Encoding::PLAIN } else { Encoding::BYTE_STREAM_SPLIT };
+        builder
+            .set_column_dictionary_enabled(elements.clone(), values == Values::Dictionary)
+            // With more values than fit into it, a dictionary takes more bytes than it saves.
+            .set_column_dictionary_page_size_limit(elements.clone(), 1 << 17)
+            .set_column_encoding(elements, encoding)
+    };
     Ok(match layer {
         Layer::Url => builder
             .set_column_encoding(column(&["url"]), Encoding::DELTA_BYTE_ARRAY)
             .set_column_encoding(column(&["surt"]), Encoding::DELTA_BYTE_ARRAY),
-        Layer::Ol | Layer::Il => {
-            let encoding = match contents {
-                Contents::Usual => Encoding::BYTE_STREAM_SPLIT,
-                Contents::Unusual => Encoding::PLAIN,
-            };
-            builder.set_column_encoding(column(&["links", "list", "element"]), encoding)
-        }
-        // Monthly crawls have few distinct times. Other crawls have nearly one for each capture: there, split byte
-        // streams take 31 bits, against 53.
-        Layer::Ts => builder
-            .set_column_dictionary_enabled(times("timestamps"), has_dictionaries)
-            .set_column_dictionary_page_size_limit(times("timestamps"), 1 << 17)
-            .set_column_encoding(times("timestamps"), Encoding::BYTE_STREAM_SPLIT),
-        Layer::Tr => builder
-            .set_column_dictionary_enabled(times("ranges"), has_dictionaries)
-            .set_column_encoding(times("ranges"), Encoding::BYTE_STREAM_SPLIT),
+        Layer::Ol | Layer::Il => lists(builder, "links"),
+        Layer::Ts => lists(builder, "timestamps"),
+        Layer::Tr => lists(builder, "ranges"),
         Layer::Bv | Layer::Ibv => builder.set_column_encoding(column(&["changes"]), Encoding::DELTA_LENGTH_BYTE_ARRAY),
-        // Captures of a page that did not change have one digest.
-        Layer::Rv => builder
-            .set_column_dictionary_enabled(times("digests"), has_dictionaries)
-            .set_column_encoding(times("digests"), Encoding::BYTE_STREAM_SPLIT),
+        // Nearly all digests differ. A dictionary adds an index to each, and zstd finds the equal ones of a page.
+        Layer::Rv => builder.set_column_encoding(column(&["digests", "list", "element"]), Encoding::PLAIN),
     }
     .build())
 }
@@ -130,9 +141,8 @@ fn properties(layer: Layer, effort: Effort, contents: Contents) -> Result<Writer
 pub(crate) struct LayerWriter {
     file: SerializedFileWriter<Lent<Sink>>,
     effort: Effort,
-    columns: ArrowRowGroupWriterFactory,
-    /// The same for row groups with unusual contents; created with the first such row group.
-    columns_of_unusual: Option<ArrowRowGroupWriterFactory>,
+    /// Writers of columns, for each encoding that a row group has.
+    columns: Vec<(Values, ArrowRowGroupWriterFactory)>,
     helpers: Helpers,
     /// A row group that may not be encoded yet.
     waiting: Option<Answer<Result<Vec<ArrowColumnChunk>, ParquetError>>>,
@@ -151,14 +161,15 @@ impl LayerWriter {
         let (file, path) = location.storage().begin(&name, row.staging())?;
         let schema = layer.schema();
         let sink = Sink { file: BufWriter::with_capacity(1 << 16, file), hash: Xxh3::new(), bytes: 0 };
-        let begun = begin(Lent::new(sink), layer, row.effort(), Contents::Usual);
+        let usual = Values::candidates(layer, row.effort())[0];
+        let begun = begin(Lent::new(sink), layer, row.effort(), usual);
         let (file, columns) = begun.map_err(Error::parquet(&path))?;
         let checksum = String::new();
         let entry = FileEntry { layer, partition, path: name, rows: 0, bytes: 0, checksum };
         let helpers = row.helpers().clone();
         let effort = row.effort();
-        let columns_of_unusual = None;
-        Ok(Self { file, effort, columns, columns_of_unusual, helpers, waiting: None, schema, location, path, entry })
+        let columns = vec![(usual, columns)];
+        Ok(Self { file, effort, columns, helpers, waiting: None, schema, location, path, entry })
     }
 
     /// The path of the file, for messages.
@@ -170,8 +181,8 @@ impl LayerWriter {
     pub(crate) fn write_group(&mut self, columns: Vec<ArrayRef>) -> Result<(), Error> {
         self.settle()?;
         let group = self.file.flushed_row_groups().len();
-        let contents = contents_of(self.entry.layer, self.effort, &columns);
-        let writers = contents.and_then(|contents| self.columns_of(contents)?.create_column_writers(group));
+        let values = values_of(self.entry.layer, self.effort, &columns);
+        let writers = values.and_then(|values| self.columns_of(values)?.create_column_writers(group));
         let writers = writers.map_err(Error::parquet(&self.path))?;
         self.entry.rows += columns.first().map_or(0, |column| column.len() as u64);
         let schema = Arc::clone(&self.schema);
@@ -179,16 +190,16 @@ impl LayerWriter {
         Ok(())
     }
 
-    fn columns_of(&mut self, contents: Contents) -> Result<&ArrowRowGroupWriterFactory, ParquetError> {
-        if contents == Contents::Usual {
-            return Ok(&self.columns);
-        }
-        let columns = match self.columns_of_unusual.take() {
-            Some(columns) => columns,
-            // The properties of columns belong to a file, so a file that nobody reads is begun.
-            None => begin(io::sink(), self.entry.layer, self.effort, contents)?.1,
+    fn columns_of(&mut self, values: Values) -> Result<&ArrowRowGroupWriterFactory, ParquetError> {
+        let at = match self.columns.iter().position(|(known, _)| *known == values) {
+            Some(at) => at,
+            None => {
+                // The properties of columns belong to a file, so a file that nobody reads is begun.
+                self.columns.push((values, begin(io::sink(), self.entry.layer, self.effort, values)?.1));
+                self.columns.len() - 1
+            }
         };
-        Ok(self.columns_of_unusual.insert(columns))
+        Ok(&self.columns[at].1)
     }
 
     /// Writes the waiting row group.
@@ -218,33 +229,40 @@ impl LayerWriter {
     }
 }
 
-/// Decides about the encodings of a row group.
-fn contents_of(layer: Layer, effort: Effort, columns: &[ArrayRef]) -> Result<Contents, ParquetError> {
-    let is_unusual = match layer {
-        Layer::Url | Layer::Il => false,
-        // With more effort, zstd finds in split byte streams what repeats.
-        Layer::Ol => effort == Effort::Quick && lists_repeat(columns)?,
-        _ => columns.iter().filter_map(|column| column.as_list_opt::<i32>()).any(has_long_list),
+/// Chooses the encoding of the lists of a row group: the one that takes the fewest bytes for the first values.
+/// Cost: [`TRIAL_VALUES`] values are encoded in each way.
+fn values_of(layer: Layer, effort: Effort, columns: &[ArrayRef]) -> Result<Values, ParquetError> {
+    let candidates = Values::candidates(layer, effort);
+    let at = columns.iter().position(|column| column.as_list_opt::<i32>().is_some());
+    let (Some(at), true) = (at, candidates.len() > 1) else { return Ok(candidates[0]) };
+    let lists = columns[at].as_list::<i32>();
+    let first: ArrayRef = Arc::new(first_values(lists, TRIAL_VALUES)?);
+    let bytes = |values| {
+        let mut writer = begin(io::sink(), layer, effort, values)?.1.create_column_writers(0)?.swap_remove(at);
+        let leaves = compute_leaves(&layer.schema().fields()[at], &first)?;
+        leaves.into_iter().try_for_each(|leaf| writer.write(&leaf))?;
+        Ok::<u64, ParquetError>(writer.close()?.close().bytes_written)
     };
-    Ok(if is_unusual { Contents::Unusual } else { Contents::Usual })
+    let is_long = lists.value_offsets().windows(2).any(|ends| ends[1] - ends[0] > DICTIONARY_LIST_MAX);
+    let mut best = None;
+    for &values in candidates.iter().filter(|values| !is_long || **values != Values::Dictionary) {
+        let bytes = bytes(values)?;
+        if best.is_none_or(|(least, _)| bytes < least) {
+            best = Some((bytes, values));
+        }
+    }
+    Ok(best.map_or(candidates[0], |(_, values)| values))
 }
 
-fn has_long_list(lists: &ListArray) -> bool {
-    lists.value_offsets().windows(2).any(|ends| ends[1] - ends[0] > DICTIONARY_LIST_MAX)
-}
-
-/// Whether lists of out-links repeat as a whole, so that the first lists of a row group take fewer bytes as plain
-/// values than as split byte streams. Cost: [`TRIAL_LINKS`] are encoded twice.
-fn lists_repeat(columns: &[ArrayRef]) -> Result<bool, ParquetError> {
-    let links = columns.iter().find_map(|column| column.as_list_opt::<i32>());
-    let lists = links.map_or(0, |links| links.value_offsets()[1..].partition_point(|&end| end <= TRIAL_LINKS));
-    let first: Vec<ArrayRef> = columns.iter().map(|column| column.slice(0, lists)).collect();
-    let bytes = |contents| {
-        let writers = begin(io::sink(), Layer::Ol, Effort::Quick, contents)?.1.create_column_writers(0)?;
-        let chunks = encode(&Layer::Ol.schema(), first.clone(), writers)?;
-        Ok::<u64, ParquetError>(chunks.iter().map(|chunk| chunk.close().bytes_written).sum())
-    };
-    Ok(lists > 0 && bytes(Contents::Unusual)? < bytes(Contents::Usual)?)
+/// The first values, in their lists.
+fn first_values(lists: &ListArray, count: i32) -> Result<ListArray, ParquetError> {
+    let begin = lists.value_offsets()[0];
+    let end = count.saturating_add(begin).min(lists.value_offsets()[lists.len()]);
+    let whole = lists.value_offsets().partition_point(|&offset| offset < end);
+    let offsets = lists.value_offsets()[..whole].iter().copied().chain([end]).map(|offset| offset - begin);
+    let DataType::List(element) = lists.data_type() else { return Err(ParquetError::General("no list".to_owned())) };
+    let values = lists.values().slice(begin as usize, (end - begin) as usize);
+    Ok(ListArray::try_new(Arc::clone(element), OffsetBuffer::new(offsets.collect()), values, None)?)
 }
 
 /// Begins a file of a layer.
@@ -252,10 +270,10 @@ fn begin<W: Write + Send>(
     sink: W,
     layer: Layer,
     effort: Effort,
-    contents: Contents,
+    values: Values,
 ) -> Result<(SerializedFileWriter<W>, ArrowRowGroupWriterFactory), ParquetError> {
     let options = ArrowWriterOptions::new()
-        .with_properties(properties(layer, effort, contents)?)
+        .with_properties(properties(layer, effort, values)?)
         .with_skip_arrow_metadata(true)
         .with_schema_root("webstrata".to_owned());
     ArrowWriter::try_new_with_options(sink, layer.schema(), options)?.into_serialized_writer()

@@ -1,7 +1,8 @@
 //! The call that lists the pages that link to a target, with the times of the links.
 
 use tonic::Status;
-use webstrata_layers::{Event, Match, Period, Ranking, Referrer, Referrers, ReferringHost, Stay};
+use webstrata_layers::answers::backlinks::Columns;
+use webstrata_layers::{Event, Match, Ranking, Referrer, Referrers, ReferringHost, Stay};
 use webstrata_url::domain_of;
 
 use super::around::{interval_of, limit_of, none, order_of, period_of, unit_of};
@@ -22,16 +23,16 @@ pub(super) async fn backlinks(
     let skipped = offset.min(answer.rows.len());
     answer.rows.drain(..skipped);
     urls.drain(..skipped);
-    let column = |of: fn(&Period) -> u64| answer.periods.iter().map(|(_, period)| of(period)).collect();
+    let Columns { standing, unknown, found, new, returned, lost } = Columns::of(&answer.periods);
     Ok(proto::GetBacklinksResponse {
         epoch: pinned.epoch(),
         periods: answer.periods.iter().map(|(start, _)| *start).collect(),
-        standing: column(|period| period.standing),
-        unknown: column(|period| period.unknown),
-        found: column(|period| period.found),
-        new: column(|period| period.new),
-        returned: column(|period| period.returned),
-        lost: column(|period| period.lost),
+        standing,
+        unknown,
+        found,
+        new,
+        returned,
+        lost,
         pages: answer.pages,
         rows_total: answer.total,
         rows_selected: answer.selected,

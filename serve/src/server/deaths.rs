@@ -1,7 +1,8 @@
 //! The call that lists the pages that died, and the pages that still link to them.
 
 use tonic::Status;
-use webstrata_layers::{DeadPage, DeathSearch, DeathsAsked, Linkers, Status as Code, StillLinking, Toll, Uid};
+use webstrata_layers::answers::deaths::Columns;
+use webstrata_layers::{DeadPage, DeathSearch, DeathsAsked, Linkers, Status as Code, StillLinking, Uid};
 
 use super::around::{interval_of, limit_of, order_of, period_of};
 use crate::clerk::{Pinned, Texts};
@@ -44,7 +45,7 @@ pub(super) async fn deaths(
     let rows: Vec<(&DeadPage, &Linkers)> = rows.iter().zip(&linkers).collect();
     let uids = rows.iter().flat_map(|(dead, linkers)| std::iter::once(dead.page).chain(linkers.pages.iter().copied()));
     let texts = Texts::of(pinned, uids.collect()).await?;
-    let column = |of: fn(&Toll) -> u64| deaths.periods.iter().map(|(_, toll)| of(toll)).collect();
+    let Columns { died, returned, gone } = Columns::of(&deaths.periods);
     let row = |(DeadPage { page, death }, linkers): (&DeadPage, &Linkers)| proto::DeadPage {
         page: texts.get(*page).to_owned(),
         page_uid: page.0,
@@ -59,9 +60,9 @@ pub(super) async fn deaths(
     Ok(proto::GetDeathsResponse {
         epoch: pinned.epoch(),
         periods: deaths.periods.iter().map(|(start, _)| *start).collect(),
-        died: column(|toll| toll.died),
-        returned: column(|toll| toll.returned),
-        gone: column(|toll| toll.gone),
+        died,
+        returned,
+        gone,
         rows_total: deaths.total,
         rows_selected: deaths.selected,
         statuses: deaths.statuses.iter().map(|(status, _)| status.code().into()).collect(),
