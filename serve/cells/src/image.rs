@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   0  "WSCELL\r\n"
-//!   8  version, 6 (32 bits); row (32)
+//!   8  version, 8 (32 bits); row (32)
 //!  16  partition (32); tag of the encoding of links (32): see [`Tag`]
 //!  24  first UID, number of URLs (64 each)
 //!  40  UIDs whose records are here: the first, and the one after the last (64 each)
@@ -39,7 +39,7 @@ use label::{Label, number_range, range_number};
 
 const MAGIC: &[u8; 8] = b"WSCELL\r\n";
 /// The version that this crate writes and reads.
-pub const VERSION: u32 = 7;
+pub const VERSION: u32 = 8;
 const HEAD: usize = 240;
 /// The offset of the table of sections.
 const PLACES: usize = 112;

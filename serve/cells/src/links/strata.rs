@@ -43,6 +43,7 @@ mod symbols;
 mod tests;
 mod timed;
 mod times;
+mod visits;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

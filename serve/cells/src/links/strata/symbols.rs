@@ -1,7 +1,7 @@
 //! The alphabets of the strata codec: what each Huffman code covers, and how numbers become symbols.
 //!
 //! A number is a symbol and raw bits ([`crate::coding::magnitudes`], with `D` = 4). Lists of links are coded as gaps,
-//! runs and an end (`GAPS`); all other numbers as numbers with an end (`NUMBERS`).
+//! runs and an end (`GAPS`), and so are steps of visits; all other numbers as numbers with an end (`NUMBERS`).
 //!
 //! Each [`Context`] has one code. The context of a link that is not copied depends on whether the record has a
 //! reference, and on the gap before ([`step_after`]): far links follow far links. The context of an opening depends on
@@ -98,6 +98,10 @@ pub(super) enum Context {
     TimesSeconds,
     /// The gaps of the table of times.
     TableSeconds,
+    /// The gaps and the lengths of visits, the steps from visit to visit, and how places in visits move: see `visits`.
+    Visits,
+    VisitSteps,
+    PlaceMoves,
     /// Eight flags that say which captures change a link.
     Events,
     /// The next link with another presence than predicted: of the copied links, and of the others. See `presence`.
@@ -113,7 +117,7 @@ pub(super) enum Context {
 }
 
 impl Context {
-    pub(super) const COUNT: usize = 32;
+    pub(super) const COUNT: usize = 35;
     pub(super) const ALL: [Self; Self::COUNT] = [
         Self::FirstAlone,
         Self::SecondAlone,
@@ -140,6 +144,9 @@ impl Context {
         Self::TimesIndex,
         Self::TimesSeconds,
         Self::TableSeconds,
+        Self::Visits,
+        Self::VisitSteps,
+        Self::PlaceMoves,
         Self::Events,
         Self::ExceptionCopied,
         Self::ExceptionOwn,
@@ -170,6 +177,7 @@ impl Context {
     pub(super) fn symbols(self) -> usize {
         match self {
             _ if (self as usize) < 2 * STEPS => GAPS,
+            Self::VisitSteps | Self::PlaceMoves => GAPS,
             Self::Opening | Self::AfterNone | Self::AfterAlone | Self::AfterPart | Self::AfterAll => OPENINGS,
             Self::Turn | Self::Events | Self::Initial => 256,
             Self::Head => HEADS,

@@ -2,14 +2,16 @@
 //!
 //! ```text
 //! list        its place in the head of a record: 0 if the list is explicit, or 1 + place in the dictionary
-//! explicit    number of captures, number of blank captures (if the cell has any), form (1 bit), then
-//!             form 0: the first as seconds after the cell's first time, below the span; gaps in seconds less 1
-//!             form 1: the first as index in the table of times; gaps of indexes less 1
+//! explicit    number of captures, number of blank captures (if the cell has any), form (1 bit), then positions, and
 //!             blank captures: the first index, gaps less 1
+//! positions   form 0: seconds after the cell's first time, below the span
+//!             form 1: indexes in the table of times
+//!             the first, and gaps less 1; or, if they have visits, as in `visits`
 //! ```
 //!
-//! The table holds times, rising: the times that several lists have, all times, or none, whichever takes the least
-//! room. Dictionary and table are expanded when a cell is opened.
+//! The table holds times, rising: the times that several lists have, all times, or none. The positions in the table, or
+//! seconds if it is empty, may have visits. Tables and visits are those that take the least room. Dictionary, table and
+//! visits are expanded when a cell is opened.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -19,11 +21,14 @@ use crate::error::Damage;
 use webstrata_layers::Captures;
 
 use super::symbols::{Context, Cost, DIRECT_BITS, Model, PLACE_BITS, SHAPES, Sink, Tables, Token, read_below};
+use super::visits::Visits;
 
 /// A list that occurs at least this often is in the dictionary.
 const OFTEN: u32 = 3;
 /// The most lists in the dictionary, so that the head of a record can name the place of each.
 const PLACES_MAX: usize = (1 << PLACE_BITS) - 1;
+/// The seconds after a capture that a visit may still have another one, if times have visits: an hour, a day, a week.
+const APART: [u64; 3] = [3600, 24 * 3600, 7 * 24 * 3600];
 const PART: &str = "strata times";
 
 /// The captures of a record: rising times, and the indexes of blank captures.
@@ -45,8 +50,7 @@ impl TimesCounter {
         }
     }
 
-    /// Chooses the dictionary, and the table that takes the least room: no times, the times of several lists, or all
-    /// times.
+    /// Chooses the dictionary, and the table and the visits that take the least room.
     pub(super) fn finish(self) -> TimesWriter {
         let (mut first, mut last, mut any_blank) = (i64::MAX, i64::MIN, false);
         let mut lists_of: BTreeMap<i64, u32> = BTreeMap::new();
@@ -63,13 +67,11 @@ impl TimesCounter {
         let mut often: Vec<(u32, List)> = often.into_iter().map(|(list, count)| (count, list)).collect();
         often.sort_unstable_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
         let dictionary: Vec<List> = often.into_iter().take(PLACES_MAX).map(|(_, list)| list).collect();
-        let positions = dictionary.iter().cloned().zip(0u64..).collect();
-        let mut writer =
-            TimesWriter { first, span: last.abs_diff(first), any_blank, table: Vec::new(), dictionary, positions };
-        let mut bits_min = u64::MAX;
-        for least in [u32::MAX, 2, 1] {
-            let table = lists_of.iter().filter(|&(_, &lists)| lists >= least).map(|(&time, _)| time).collect();
-            let before = std::mem::replace(&mut writer.table, table);
+        let places = dictionary.iter().cloned().zip(0u64..).collect();
+        let (table, visits) = (Vec::new(), Visits::default());
+        let span = last.abs_diff(first);
+        let mut writer = TimesWriter { first, span, any_blank, table, visits, dictionary, places };
+        let bits_of = |writer: &TimesWriter| {
             let mut cost = Cost { model: Model::usual(), bits: 0 };
             writer.store(&mut cost);
             let mut bits = u64::from(cost.bits);
@@ -78,12 +80,23 @@ impl TimesCounter {
                 writer.explicit(times, blank, &mut cost);
                 bits += u64::from(cost.bits) * u64::from(*count);
             }
-            if bits >= bits_min {
-                writer.table = before;
-            } else {
-                bits_min = bits;
+            bits
+        };
+        let mut least = (u64::MAX, Vec::new(), Visits::default());
+        for lists_min in [u32::MAX, 2, 1] {
+            writer.table = lists_of.iter().filter(|&(_, &lists)| lists >= lists_min).map(|(&time, _)| time).collect();
+            for apart in [None].into_iter().chain(APART.map(Some)) {
+                writer.visits = apart.map_or_else(Visits::default, |apart| match &writer.table[..] {
+                    [] => Visits::of(lists_of.keys().map(|&time| (time.abs_diff(first), time)), apart),
+                    table => Visits::of((0..).zip(table.iter().copied()), apart),
+                });
+                let bits = bits_of(&writer);
+                if bits < least.0 {
+                    least = (bits, writer.table.clone(), writer.visits.clone());
+                }
             }
         }
+        (_, writer.table, writer.visits) = least;
         writer
     }
 }
@@ -94,11 +107,17 @@ pub(super) struct TimesWriter {
     span: u64,
     any_blank: bool,
     table: Vec<i64>,
+    visits: Visits,
     dictionary: Vec<List>,
-    positions: HashMap<List, u64>,
+    places: HashMap<List, u64>,
 }
 
 impl TimesWriter {
+    #[cfg(test)]
+    pub(super) fn visits(&self) -> &Visits {
+        &self.visits
+    }
+
     /// Writes the head, the table and the dictionary.
     pub(super) fn store<S: Sink>(&self, sink: &mut S) {
         sink.raw(self.first.cast_unsigned(), 64);
@@ -111,12 +130,13 @@ impl TimesWriter {
             sink.number(Context::TableSeconds, time.abs_diff(before));
             before = time;
         }
+        self.visits.store(sink);
         self.dictionary.iter().for_each(|(times, blank)| self.explicit(times, blank, sink));
     }
 
     /// Writes the shape of a record, and the place of its list.
     pub(super) fn head<S: Sink>(&self, shape: usize, list: &List, sink: &mut S) {
-        let place = self.positions.get(list).map_or(0, |position| position + 1);
+        let place = self.places.get(list).map_or(0, |place| place + 1);
         let (symbol, bits) = symbol_of::<DIRECT_BITS>(place);
         sink.symbol(Context::Head, SHAPES * symbol + shape);
         sink.raw(place & ((1 << bits) - 1), bits);
@@ -124,7 +144,7 @@ impl TimesWriter {
 
     /// Writes the list of a record, if it has no place.
     pub(super) fn list<S: Sink>(&self, list: &List, sink: &mut S) {
-        if !self.positions.contains_key(list) {
+        if !self.places.contains_key(list) {
             self.explicit(&list.0, &list.1, sink);
         }
     }
@@ -137,16 +157,27 @@ impl TimesWriter {
         let indexes: Option<Vec<u64>> =
             times.iter().map(|time| self.table.binary_search(time).ok().map(|index| index as u64)).collect();
         sink.raw(u64::from(indexes.is_some()), 1);
-        match indexes {
-            Some(indexes) => rising(&indexes, self.table.len() as u64, Context::TimesIndex, sink),
+        let (positions, bound, context) = match indexes {
+            Some(indexes) => (indexes, self.table.len() as u64, Context::TimesIndex),
             None => {
-                let seconds: Vec<u64> = times.iter().map(|time| time.abs_diff(self.first)).collect();
-                rising(&seconds, self.span.saturating_add(1), Context::TimesSeconds, sink);
+                let seconds = times.iter().map(|time| time.abs_diff(self.first)).collect();
+                (seconds, self.span.saturating_add(1), Context::TimesSeconds)
             }
+        };
+        if has_visits(&self.visits, &self.table, context) {
+            self.visits.write(&positions, context, sink);
+        } else {
+            rising(&positions, bound, context, sink);
         }
         let blank: Vec<u64> = blank.iter().map(|&at| u64::from(at)).collect();
         rising(&blank, times.len() as u64, Context::TimesIndex, sink);
     }
+}
+
+/// Whether positions have visits.
+#[inline]
+fn has_visits(visits: &Visits, table: &[i64], context: Context) -> bool {
+    visits.len() > 0 && table.is_empty() == (context == Context::TimesSeconds)
 }
 
 /// Writes rising numbers below `bound`: the first raw, then gaps less 1.
@@ -162,6 +193,7 @@ pub(super) struct Times {
     span: u64,
     any_blank: bool,
     table: Vec<i64>,
+    visits: Visits,
     /// The ends of each list of the dictionary in `times` and in `blank`.
     ends: Vec<(usize, usize)>,
     times: Vec<i64>,
@@ -181,6 +213,7 @@ impl Times {
             span,
             any_blank,
             table: Vec::new(),
+            visits: Visits::default(),
             ends: Vec::new(),
             times: Vec::new(),
             blank: Vec::new(),
@@ -194,6 +227,7 @@ impl Times {
                 return Err(Damage::Ends { part: PART });
             }
         }
+        times.visits = Visits::load(tables, bits)?;
         let (mut list_times, mut blank) = (Vec::new(), Vec::new());
         for _ in 0..lists {
             times.explicit(tables, bits, &mut list_times, &mut blank)?;
@@ -253,16 +287,24 @@ impl Times {
             return Err(Damage::Outside { part: PART, value: count, bound: self.captures_max as u64 });
         }
         let by_table = bits.read(1) == 1;
+        let context = if by_table { Context::TimesIndex } else { Context::TimesSeconds };
+        let in_table = |position: u64| usize::try_from(position).ok().and_then(|at| self.table.get(at)).copied();
+        let second = |position: u64| self.first.wrapping_add_unsigned(position);
         let mut outside = None;
-        if by_table {
-            let mut push_time = |value: u64| match usize::try_from(value).ok().and_then(|value| self.table.get(value)) {
-                Some(&time) => times.push(time),
-                None => outside = Some(value),
-            };
-            read_rising(tables, bits, count, self.table.len() as u64, Context::TimesIndex, &mut push_time);
-        } else {
-            let mut second = |value: u64| times.push(self.first.wrapping_add_unsigned(value));
-            read_rising(tables, bits, count, self.span.saturating_add(1), Context::TimesSeconds, &mut second);
+        match (has_visits(&self.visits, &self.table, context), by_table) {
+            (true, true) => self.visits.read(tables, bits, (count, context), times, in_table),
+            (true, false) => self.visits.read(tables, bits, (count, context), times, |position| Some(second(position))),
+            (false, true) => {
+                let mut push = |position: u64| match in_table(position) {
+                    Some(time) => times.push(time),
+                    None => outside = Some(position),
+                };
+                read_rising(tables, bits, count, self.table.len() as u64, context, &mut push);
+            }
+            (false, false) => {
+                let mut push = |position: u64| times.push(second(position));
+                read_rising(tables, bits, count, self.span.saturating_add(1), context, &mut push);
+            }
         }
         let mut index = |value: u64| match u32::try_from(value) {
             Ok(index) if value < count => blank.push(index),
