@@ -4,4 +4,5 @@
 pub mod bits;
 pub mod huffman;
 pub(crate) mod magnitudes;
+pub(crate) mod numbers;
 pub mod sections;

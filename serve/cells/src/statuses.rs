@@ -12,7 +12,7 @@
 //!
 //! A change is the number of captures since the change before it, times the number of statuses, plus the index of its
 //! status. Before the first change, counting starts at capture 0. A number is a symbol of its code and raw bits
-//! ([`crate::coding::magnitudes`], with `D` = 5). Words and statuses are little-endian. A cell in which all captures
+//! ([`crate::coding::numbers`], with `D` = 5). Words and statuses are little-endian. A cell in which all captures
 //! have the status 200 has no bytes. An example: the page of node 3 has status 404 from capture 2 on and status 200
 //! from capture 4 on; the page of node 5 has status 404 from capture 0 on. The statuses are 404 (index 0) and 200
 //! (index 1), so the changes of node 3 are 2 * 2 + 0 and 2 * 2 + 1, and the change of node 5 is 0. The gaps are 0 and
@@ -34,8 +34,7 @@ use bytes::Bytes;
 use webstrata_layers::{Status, StatusChange};
 
 use crate::coding::bits::{BitReader, BitWriter};
-use crate::coding::huffman::{BITS_MAX, Code, Decoder};
-use crate::coding::magnitudes::{number_of, symbol_of, symbols};
+use crate::coding::numbers::{NumberCodes, NumberDecoders};
 use crate::coding::sections::{Sections, push_words};
 use crate::error::Damage;
 use crate::numbers::Node;
@@ -45,8 +44,6 @@ const PART: &str = "statuses";
 const SKIP: usize = 32;
 /// Numbers of up to this many bits are symbols themselves.
 const DIRECT_BITS: u32 = 5;
-/// The number of symbols of each code.
-const SYMBOLS: usize = symbols::<DIRECT_BITS>(64);
 /// The number of words of a skip.
 const SKIP_WORDS: usize = 2;
 
@@ -118,23 +115,18 @@ impl StatusesWriter {
             return Vec::new();
         }
         let statuses = self.statuses();
-        let mut counts = [[0; SYMBOLS]; Kind::COUNT];
-        self.each_number(&statuses, |_, kind, number| counts[kind as usize][symbol_of::<DIRECT_BITS>(number).0] += 1);
-        let codes = counts.map(|counts| {
-            let symbols = counts.iter().rposition(|&count| count > 0).map_or(1, |last| last + 1);
-            Code::fit(&counts[..symbols], BITS_MAX)
+        let codes = NumberCodes::<DIRECT_BITS, { Kind::COUNT }>::fit(|visit| {
+            self.each_number(&statuses, |_, kind, number| visit(kind as usize, number));
         });
         let mut stored = BitWriter::default();
-        codes.iter().for_each(|code| code.store(&mut stored));
+        codes.store(&mut stored);
         let stored = stored.into_bytes();
         let (mut skips, mut records) = (Vec::new(), BitWriter::default());
         self.each_number(&statuses, |at, kind, number| {
             if at % SKIP == 0 && matches!(kind, Kind::Gap) {
                 skips.extend([self.records[at].0.0 as u64, records.len()]);
             }
-            let (symbol, raw) = symbol_of::<DIRECT_BITS>(number);
-            codes[kind as usize].write(symbol, &mut records);
-            records.write_wide(number & ((1 << raw) - 1), raw);
+            codes.write(kind as usize, number, &mut records);
         });
         let mut out = Vec::new();
         push_words(&mut out, &[self.records.len() as u64, statuses.len() as u64, stored.len() as u64]);
@@ -161,7 +153,7 @@ struct Stretch<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct Statuses {
     statuses: Vec<Status>,
-    codes: [Decoder; Kind::COUNT],
+    codes: NumberDecoders<DIRECT_BITS, { Kind::COUNT }>,
     count: usize,
     skips: Bytes,
     records: Bytes,
@@ -184,9 +176,7 @@ impl Statuses {
             |code| Status::stored(code).ok_or(Damage::Outside { part: PART, value: u64::from(code), bound: 999 });
         let statuses = read.map(status).collect::<Result<Vec<_>, _>>()?;
         let stored = sections.take(stored, 1)?;
-        let mut stored = BitReader::new(&stored, 0);
-        let mut code = || Decoder::load(&mut stored, SYMBOLS, BITS_MAX);
-        let codes = [code()?, code()?, code()?, code()?];
+        let codes = NumberDecoders::load(&mut BitReader::new(&stored, 0))?;
         let skips = sections.take(count.div_ceil(SKIP), 8 * SKIP_WORDS)?;
         if count == 0 || statuses.is_empty() {
             return Err(Damage::Ends { part: PART });
@@ -275,8 +265,7 @@ impl Statuses {
     }
 
     fn number(&self, kind: Kind, bits: &mut BitReader<'_>) -> u64 {
-        let (before, raw) = number_of::<DIRECT_BITS>(self.codes[kind as usize].read(bits));
-        before << raw | bits.read_wide(raw)
+        self.codes.read(kind as usize, bits)
     }
 
     /// Reads the next record of a stretch: its node, and its changes into `changes`. Returns `false` at the end.

@@ -7,10 +7,13 @@
 //! for them.
 //!
 //! ```text
-//! lengths     of table and sets in 64-bit words, bits of a set number, length of ranks in bytes, number of active
-//!             sources (64 bits each)
-//! table       all starts of ranges, rising (64 bits each); or empty
-//! sets        distinct sets of ranges, one bit a place in the table (whole 64-bit words)
+//! lengths     number of starts in the table, number of sets, bits of a set number, length of ranks in bytes, number of
+//!             active sources, length of table and sets in bytes (64 bits each)
+//! table       all starts of ranges, rising: the first, and the differences of the others (each: 6 bits for its width
+//!             less 1, and its bits); or empty
+//! sets        unless the table is empty, the codes of two kinds of runs ([`crate::coding::numbers`], with `D` = 4), and
+//!             the distinct sets of ranges: runs of places in the table that are not in the set, and that are, in turn;
+//!             the first may be empty; zeros up to a byte
 //! ranks       which nodes are active sources
 //! numbers     the set of each active source, packed
 //! strata      the records
@@ -39,7 +42,7 @@ use activity::Activity;
 
 const PART: &str = "backward store";
 /// Words of lengths before the parts.
-const HEAD_WORDS: usize = 5;
+const HEAD_WORDS: usize = 6;
 /// The largest size in memory of the sets of ranges of all nodes, in bytes.
 const SETS_BYTES_MAX: usize = 128 << 20;
 
@@ -142,6 +145,8 @@ pub struct Backward {
     table: Vec<i64>,
     words: usize,
     sets: Vec<u64>,
+    /// The bytes of table and sets, as they are stored.
+    stored: usize,
     width: u32,
     ranks: Bytes,
     numbers: Bytes,
@@ -208,36 +213,36 @@ impl Backward {
     /// Opens a section of an image: see [`Self::open`].
     pub(crate) fn open_section(section: &Section, first: Number, nodes: usize) -> Result<Self, Damage> {
         let mut sections = Sections::new(section.bytes().clone(), PART);
-        let (table, sets) = (sections.length()?, sections.length()?);
+        let (ranges, sets) = (sections.length()?, sections.length()?);
         let (width, ranks) = (sections.word_within(64)?, sections.length()?);
         // A source is a node. Its set number takes no bits if all sources have one set, so the length of the bytes
         // gives no bound.
         let sources = sections.word_within(nodes as u64)?;
-        let table = sections.take(table, 8)?;
-        let sets = sections.take(sets, 8)?;
+        let stored = sections.length()?;
+        let (table, sets) = activity::load_sets(&sections.take(stored, 1)?, ranges, sets)?;
         let ranks = section.resident(sections.take(ranks, 1)?);
         let packed = sources.checked_mul(width).and_then(|bits| usize::try_from(bits.div_ceil(8)).ok());
         let numbers = section.resident(sections.take(packed.ok_or(Damage::Ends { part: PART })?, 1)?);
         let strata = section.starting_at(section.bytes().len() - sections.rest().len());
-        let words_of =
-            |bytes: &Bytes| -> Vec<u64> { bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect() };
-        let table: Vec<i64> = words_of(&table).into_iter().map(u64::cast_signed).collect();
-        let (sets, words) = (words_of(&sets), table.len().div_ceil(64));
-        if !table.is_sorted_by(|a, b| a < b) || (words > 0 && sets.len() % words != 0) {
+        let words = table.len().div_ceil(64);
+        if !table.is_sorted_by(|a, b| a < b) {
             return Err(Damage::Outside { part: PART, value: sets.len() as u64, bound: words as u64 });
         }
         ranks::check(&ranks, nodes, usize::try_from(sources).unwrap_or(usize::MAX))?;
         let ranking = Ranking { first, nodes: nodes as u64, active: sources };
         let strata = Strata::open_section(&strata, Some(ranking.numbering(ranks.clone())))?;
         let width = u32::try_from(width).unwrap_or(64);
-        Ok(Self { ranking, table, words, sets, width, ranks, numbers, strata })
+        Ok(Self { ranking, table, words, sets, stored, width, ranks, numbers, strata })
     }
 
     /// The size of the parts in bytes. The data that sources share counts as tables.
     pub fn sizes(&self) -> Sizes {
         let Sizes { data, index, tables } = self.strata.sizes();
-        let words = HEAD_WORDS + self.table.len() + self.sets.len();
-        Sizes { data, index, tables: tables + (8 * words + self.ranks.len() + self.numbers.len()) as u64 }
+        Sizes {
+            data,
+            index,
+            tables: tables + (8 * HEAD_WORDS + self.stored + self.ranks.len() + self.numbers.len()) as u64,
+        }
     }
 
     /// The set of ranges in which a source links to any URL of the cell. `None` for a source in another cell, and if

@@ -174,14 +174,27 @@ struct RecordAt {
     node: usize,
 }
 
+/// What a record says about the next one in its group.
+#[derive(Clone, Copy, Debug)]
+struct Before {
+    /// The context of the opening of the next record.
+    opening: Context,
+    /// The place of the list of captures: 0 if the list is explicit, or 1 + place in the dictionary.
+    list: u64,
+}
+
+impl Before {
+    /// Before the first record of a group.
+    const NOTHING: Self = Self { opening: Context::Opening, list: 0 };
+}
+
 /// Where the bits of a record begin, and where those of its group end.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     index: usize,
     start: u64,
     end: u64,
-    /// The context of the opening of the record.
-    before: Context,
+    before: Before,
 }
 
 /// A record after its head was read. Its links are next.
@@ -194,6 +207,8 @@ struct Head<'a> {
     node_number: u64,
     /// See [`Shape`](record::Shape).
     shape: usize,
+    /// See [`Before::list`].
+    list: u64,
 }
 
 impl Strata {
@@ -318,7 +333,7 @@ impl Strata {
             None => {
                 let group = record.index >> self.group_bits;
                 let (start, end) = self.layout.locate(group, &self.index[self.pointers..], &self.data)?;
-                Place { index: group << self.group_bits, start, end, before: Context::Opening }
+                Place { index: group << self.group_bits, start, end, before: Before::NOTHING }
             }
         };
         let mut bits = BitReader::new(self.records(), place.start);
@@ -327,26 +342,27 @@ impl Strata {
             before = self.pass(&mut bits, place.end, before, list)?;
         }
         let place = Place { index: record.index, start: bits.position().min(place.end), before, ..place };
-        Ok(Head { bits, end: place.end, record, place, node_number: self.numbering.of(record.node), shape: 0 })
+        Ok(Head { bits, end: place.end, record, place, node_number: self.numbering.of(record.node), shape: 0, list: 0 })
     }
 
-    /// Passes over a record that is not the last of its group, which ends at `end`. Returns the context of the opening
-    /// of the next record.
+    /// Passes over a record that is not the last of its group, which ends at `end`. Returns what it says about the next
+    /// record.
     #[inline]
     fn pass<'a>(
         &'a self,
         bits: &mut BitReader<'a>,
         end: u64,
-        before: Context,
+        before: Before,
         list: &mut List,
-    ) -> Result<Context, Damage> {
-        let mut phases = None;
+    ) -> Result<Before, Damage> {
+        let (mut phases, mut place) = (None, 0);
         if let Some(times) = &self.times {
-            let (shape, place) = Times::head(&self.tables, bits);
+            let shape;
+            (shape, place) = Times::head(&self.tables, bits, before.list);
             if shape > ROWS {
                 let length = self.tables.numbers(Context::Length).number(bits);
                 *bits = BitReader::new(self.records(), bits.position().saturating_add(length).min(end));
-                return Ok(Context::Opening);
+                return Ok(Before { list: place, ..Before::NOTHING });
             }
             let captures = times.list(&self.tables, bits, place, list)?;
             if shape != STILL {
@@ -355,11 +371,11 @@ impl Strata {
                 phases = Some(count);
             }
         }
-        let (opening, rest) = links::pass(&self.tables, bits, end, before)?;
+        let (opening, rest) = links::pass(&self.tables, bits, end, before.opening)?;
         if let Some(phases) = phases {
             presence::pass_rows(&self.tables, bits, end, opening.reference.is_some(), rest, phases)?;
         }
-        Ok(opening.after())
+        Ok(Before { opening: opening.after(), list: place })
     }
 
     /// Reads the events of a record with these captures. Calls `visit` with the index of each among known captures.
@@ -403,13 +419,12 @@ impl Strata {
     ) -> Result<(Head<'a>, Captures<'b>), Damage> {
         let mut head = self.begin(record, near, list)?;
         let Some(times) = &self.times else { return Ok((head, Captures::default())) };
-        let place;
-        (head.shape, place) = Times::head(&self.tables, &mut head.bits);
+        (head.shape, head.list) = Times::head(&self.tables, &mut head.bits, head.place.before.list);
         if head.shape > ROWS && !is_last(record.index, self.group_bits) {
             let length = self.tables.numbers(Context::Length).number(&mut head.bits);
             head.end = head.bits.position().saturating_add(length).min(head.end);
         }
-        let captures = times.list(&self.tables, &mut head.bits, place, list)?;
+        let captures = times.list(&self.tables, &mut head.bits, head.list, list)?;
         events.clear();
         if head.shape != STILL {
             self.events(&mut head.bits, captures, |event| events.push(event));
@@ -420,7 +435,7 @@ impl Strata {
     /// How the links of a record begin, and its reference.
     #[inline(always)]
     fn opening(&self, head: &mut Head<'_>, depth: usize) -> Result<(Opening, Option<Reference>), Damage> {
-        let opening = Opening::read(&self.tables, &mut head.bits, head.end, head.place.before);
+        let opening = Opening::read(&self.tables, &mut head.bits, head.end, head.place.before.opening);
         let Some(slot) = opening.reference else { return Ok((opening, None)) };
         match references::neighbour(head.record.index, slot, self.records)
             .filter(|_| depth < usize::from(self.depth_max))

@@ -10,9 +10,14 @@ use std::collections::HashMap;
 use webstrata_layers::record::presence;
 use webstrata_layers::{Change, InLinks, Page};
 
-use crate::coding::bits::BitWriter;
+use crate::coding::bits::{BitReader, BitWriter};
+use crate::coding::numbers::{NumberCodes, NumberDecoders};
+use crate::coding::sections::push_words;
+use crate::error::Damage;
 use crate::links::strata::ranks;
 use crate::numbers::Number;
+
+use super::{PART, SETS_BYTES_MAX};
 
 /// Copies sets of `words` words each into sets of `words_to` words each. Words that are cut off must be 0.
 fn resized(sets: &[u64], words: usize, words_to: usize) -> Vec<u64> {
@@ -23,6 +28,88 @@ fn resized(sets: &[u64], words: usize, words_to: usize) -> Vec<u64> {
         to[..kept].copy_from_slice(&from[..kept]);
     }
     resized
+}
+
+/// Runs of ranges that are not in a set, and of ranges that are.
+const KINDS: usize = 2;
+/// Runs of up to this many bits are symbols themselves.
+const DIRECT_BITS: u32 = 4;
+
+/// Whether a range is in a set.
+fn is_in(set: &[u64], range: usize) -> bool {
+    set[range / 64] >> (range % 64) & 1 == 1
+}
+
+/// Calls `visit` with the lengths of the runs of a set: of ranges that are not in it first, maybe 0, and then in turn.
+/// The last run ends with the table.
+fn each_run(set: &[u64], ranges: usize, visit: &mut dyn FnMut(usize, u64)) {
+    let (mut begin, mut kind) = (0, 0);
+    for range in 0..ranges {
+        if usize::from(is_in(set, range)) != kind {
+            visit(kind, (range - begin) as u64);
+            (begin, kind) = (range, 1 - kind);
+        }
+    }
+    visit(kind, (ranges - begin) as u64);
+}
+
+/// The bytes of the table and the sets.
+fn store_sets(table: &[i64], sets: &[&[u64]]) -> Vec<u8> {
+    let mut out = BitWriter::default();
+    let mut before = 0;
+    for &start in table {
+        out.write_sized(if out.is_empty() { start.cast_unsigned() } else { start.abs_diff(before) });
+        before = start;
+    }
+    if !table.is_empty() {
+        let codes = NumberCodes::<DIRECT_BITS, KINDS>::fit(|visit| {
+            sets.iter().for_each(|set| each_run(set, table.len(), visit));
+        });
+        codes.store(&mut out);
+        sets.iter().for_each(|set| each_run(set, table.len(), &mut |kind, run| codes.write(kind, run, &mut out)));
+    }
+    out.into_bytes()
+}
+
+/// The table and the sets that [`store_sets`] wrote: `ranges` starts, and `sets` sets of `ranges.div_ceil(64)` words.
+///
+/// # Errors
+/// Damaged bytes.
+pub(super) fn load_sets(bytes: &[u8], ranges: usize, sets: usize) -> Result<(Vec<i64>, Vec<u64>), Damage> {
+    let ends = Damage::Ends { part: PART };
+    let mut bits = BitReader::new(bytes, 0);
+    let mut table: Vec<i64> = Vec::new();
+    for _ in 0..ranges {
+        let number = bits.read_sized();
+        let start = table.last().map_or(Some(number.cast_signed()), |last| last.checked_add_unsigned(number));
+        table.push(start.filter(|_| !bits.overran()).ok_or(ends)?);
+    }
+    let words = ranges.div_ceil(64);
+    if words == 0 {
+        return Ok((table, Vec::new()));
+    }
+    // A set takes a bit at least.
+    if sets as u64 > bits.left() || sets.saturating_mul(words) > SETS_BYTES_MAX / 8 {
+        return Err(ends);
+    }
+    let codes = NumberDecoders::<DIRECT_BITS, KINDS>::load(&mut bits)?;
+    let mut words_of_sets = vec![0; sets * words];
+    for set in words_of_sets.chunks_exact_mut(words) {
+        let (mut range, mut kind) = (0, 0);
+        while range < ranges {
+            let run = usize::try_from(codes.read(kind, &mut bits)).unwrap_or(usize::MAX);
+            let end = range.saturating_add(run);
+            // Only the first run may be empty.
+            if end > ranges || bits.overran() || run == 0 && (range, kind) != (0, 0) {
+                return Err(ends);
+            }
+            if kind == 1 {
+                (range..end).for_each(|range| set[range / 64] |= 1 << (range % 64));
+            }
+            (range, kind) = (end, 1 - kind);
+        }
+    }
+    Ok((table, words_of_sets))
 }
 
 /// The time ranges in which the sources of a cell link to any URL of the cell.
@@ -162,30 +249,68 @@ impl Activity {
     /// The parts before the strata, and the ranks, which are also one of the parts.
     pub(super) fn store(&self) -> (Vec<u8>, Vec<u8>) {
         let mut numbers: HashMap<&[u64], usize> = HashMap::new();
-        let (mut distinct, mut of_source) = (Vec::new(), Vec::new());
+        let (mut distinct, mut of_source): (Vec<&[u64]>, _) = (Vec::new(), Vec::new());
         let sources: Vec<usize> = (0..self.active.len()).filter(|&node| self.active[node]).collect();
         for &node in &sources {
             let set = &self.sets[node * self.words..][..self.words];
             let next = numbers.len();
             of_source.push(*numbers.entry(set).or_insert_with(|| {
-                distinct.extend_from_slice(set);
+                distinct.push(set);
                 next
             }));
         }
         let width = usize::BITS - numbers.len().saturating_sub(1).leading_zeros();
         let ranks = ranks::encode(&sources, self.active.len());
+        let sets = store_sets(&self.table, &distinct);
+        let lengths = [self.table.len(), distinct.len(), width as usize, ranks.len(), sources.len(), sets.len()];
         let mut out = Vec::new();
-        for value in
-            [self.table.len() as u64, distinct.len() as u64, u64::from(width), ranks.len() as u64, sources.len() as u64]
-        {
-            out.extend_from_slice(&value.to_le_bytes());
-        }
-        self.table.iter().for_each(|start| out.extend_from_slice(&start.to_le_bytes()));
-        distinct.iter().for_each(|word| out.extend_from_slice(&word.to_le_bytes()));
+        push_words(&mut out, &lengths.map(|length| length as u64));
+        out.extend(sets);
         out.extend_from_slice(&ranks);
         let mut packed = BitWriter::default();
         of_source.iter().for_each(|&number| packed.write_wide(number as u64, width));
         out.extend(packed.into_bytes());
         (out, ranks)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::Random;
+
+    #[test]
+    fn sets_come_back() {
+        let mut random = Random::new(1);
+        for ranges in [0, 1, 63, 64, 65, 300] {
+            let words = usize::div_ceil(ranges, 64);
+            let months = |at: usize| at as i64 * 30 * 24 * 3600 - 1_000_000_000;
+            let table: Vec<i64> = (0..ranges).map(months).collect();
+            let mut set = |share: u64| -> Vec<u64> {
+                let mut set = vec![0; words];
+                (0..ranges).filter(|_| random.below(100) < share).for_each(|at| set[at / 64] |= 1 << (at % 64));
+                set
+            };
+            let none = Vec::new();
+            let sets: Vec<Vec<u64>> = [0, 2, 50, 98, 100].map(&mut set).into();
+            for sets in [&none, &sets] {
+                let slices: Vec<&[u64]> = sets.iter().map(Vec::as_slice).collect();
+                let bytes = store_sets(&table, &slices);
+                let (read_table, read) = load_sets(&bytes, ranges, sets.len()).unwrap();
+                assert_eq!((read_table, read), (table.clone(), sets.concat()), "{ranges} ranges");
+                for cut in 0..bytes.len() {
+                    let read = load_sets(&bytes[..cut], ranges, sets.len());
+                    assert!(read.is_err() || read.is_ok_and(|(_, read)| read.len() == sets.len() * words));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn sets_that_would_not_fit_are_damage() {
+        let table: Vec<i64> = (0..1 << 16).collect();
+        let bytes = [store_sets(&table, &[]), vec![0xff; 1 << 20]].concat();
+        assert!(load_sets(&bytes, table.len(), 1 << 16).is_err(), "512 MiB of sets");
+        assert!(load_sets(&bytes, table.len(), usize::MAX).is_err());
     }
 }

@@ -14,9 +14,9 @@ use crate::links::lists::Lists;
 
 use super::blocks::{BLOCK, BlocksWriter};
 use super::ranks;
-use super::symbols::{Context, Counts, Model, Sink, Writer};
+use super::symbols::{Counts, Model, Sink, Writer};
 use super::times::{TimesCounter, TimesWriter};
-use super::{DEPTH_MAX, GROUP_MAX, Numbering, WINDOW_MAX, is_last};
+use super::{Before, DEPTH_MAX, GROUP_MAX, Numbering, WINDOW_MAX, is_last};
 use crate::links::strata::encode::candidates::Candidates;
 use crate::links::strata::record::{Record, RecordBuffers, Spot};
 use crate::links::strata::references::{Costs, choose, neighbour};
@@ -278,8 +278,8 @@ fn references_of(
 ) -> Vec<Option<u8>> {
     let mut costs = Costs::default();
     for (at, record) in records.iter().enumerate() {
-        // The opening of the record before is not known yet.
-        let spot = Spot { before: Context::Opening, last: is_last(at, profile.group_bits) };
+        // What the record before says is not known yet.
+        let spot = Spot { before: Before::NOTHING, last: is_last(at, profile.group_bits) };
         let (alone, columns) = record.bits_alone(spot, model, buffers);
         let others = candidates.of(at).iter().filter_map(|&slot| {
             let slot = usize::from(slot);
@@ -327,7 +327,7 @@ fn write_all<S: Sink>(
     sink: &mut S,
     written: &mut dyn FnMut(&S),
 ) {
-    let mut before = Context::Opening;
+    let mut before = Before::NOTHING;
     for (at, record) in records.iter().enumerate() {
         let reference = chosen[at].map(usize::from).and_then(|slot| Some((slot, neighbour(at, slot, records.len())?)));
         let spot = Spot { before, last: is_last(at, profile.group_bits) };
@@ -336,7 +336,7 @@ fn write_all<S: Sink>(
             before = record.write(times, reference, spot, model, buffers, sink);
         }
         if spot.last {
-            before = Context::Opening;
+            before = Before::NOTHING;
         }
         if spot.last || at + 1 == records.len() {
             written(sink);

@@ -2,6 +2,7 @@
 
 use webstrata_layers::{Change, Page};
 
+use crate::links::strata::Before;
 use crate::links::strata::links::{self, Split};
 use crate::links::strata::presence::{self, Columns, PHASES_MAX, PhaseMap};
 use crate::links::strata::symbols::{Context, Cost, Model, Sink};
@@ -26,8 +27,7 @@ const LONG: u32 = 96;
 /// The place of a record in its group.
 #[derive(Clone, Copy)]
 pub(super) struct Spot {
-    /// The context of its opening.
-    pub(super) before: Context,
+    pub(super) before: Before,
     /// Whether the bits of the group end with the record: it neither has a length nor says where its links end.
     pub(super) last: bool,
 }
@@ -156,8 +156,8 @@ impl Record {
         presence::write_rows(sink, Some((&buffers.copied, &buffers.predicted)), &buffers.rest, self.phases());
     }
 
-    /// Writes the whole record; `reference` is a slot and the record there. Returns the context of the opening of the
-    /// next record.
+    /// Writes the whole record; `reference` is a slot and the record there. Returns what it says about the next
+    /// record.
     pub(super) fn write<S: Sink>(
         &self,
         times: Option<&TimesWriter>,
@@ -166,7 +166,7 @@ impl Record {
         model: &Model,
         buffers: &mut RecordBuffers,
         sink: &mut S,
-    ) -> Context {
+    ) -> Before {
         let mut split = std::mem::take(&mut buffers.split);
         if let Some((_, reference)) = reference {
             split.set(&self.links, &reference.links);
@@ -180,7 +180,7 @@ impl Record {
             self.write_rows(reference.map(|(_, reference)| (reference, &split)), buffers, &mut rows);
             if self.columns_bits(model) < rows.bits { Shape::Columns } else { Shape::Rows }
         };
-        let mut shaped = Shaped { record: self, shape, times, reference, split: &split, before: spot.before };
+        let mut shaped = Shaped { record: self, shape, times, reference, split: &split, before: spot.before.opening };
         if shape == Shape::Rows && !spot.last {
             let mut record = Cost { model, bits: 0 };
             shaped.write(true, buffers, &mut record);
@@ -189,9 +189,10 @@ impl Record {
             }
         }
         let shape = shaped.shape;
-        if let (Some(list), Some(times)) = (&self.captures, times) {
-            times.head(shape as usize, list, sink);
-        }
+        let list = match (&self.captures, times) {
+            (Some(list), Some(times)) => times.head(shape as usize, list, spot.before.list, sink),
+            _ => 0,
+        };
         let has_length = matches!(shape, Shape::LongRows | Shape::Columns) && !spot.last;
         if has_length {
             let mut length = Cost { model: sink.codes().unwrap_or(model), bits: 0 };
@@ -201,7 +202,7 @@ impl Record {
         let after = shaped.write(!spot.last || shape != Shape::Still, buffers, sink);
         buffers.split = split;
         // Readers pass over a record with a length without reading its links.
-        if has_length { Context::Opening } else { after }
+        Before { opening: if has_length { Context::Opening } else { after }, list }
     }
 
     fn columns_bits(&self, model: &Model) -> u32 {
@@ -214,7 +215,14 @@ impl Record {
     /// reference.
     pub(super) fn bits_alone(&self, spot: Spot, model: &Model, buffers: &mut RecordBuffers) -> (u32, u32) {
         let mut cost = Cost { model, bits: 0 };
-        links::write(&mut cost, self.node_number, &self.links, None, spot.before, !spot.last || !self.is_still());
+        links::write(
+            &mut cost,
+            self.node_number,
+            &self.links,
+            None,
+            spot.before.opening,
+            !spot.last || !self.is_still(),
+        );
         if self.is_still() {
             return (cost.bits, 0);
         }
@@ -244,7 +252,7 @@ impl Record {
         let mut cost = Cost { model, bits: 0 };
         if !split.copied.is_empty() {
             let ends = !spot.last || !self.is_still();
-            links::write(&mut cost, self.node_number, &self.links, Some((slot, &split)), spot.before, ends);
+            links::write(&mut cost, self.node_number, &self.links, Some((slot, &split)), spot.before.opening, ends);
             if cost.bits < bits_max && !self.is_still() {
                 let mut rows = Cost { model, bits: 0 };
                 if self.masks.is_empty() {

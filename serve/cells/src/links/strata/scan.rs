@@ -18,7 +18,7 @@ use super::references;
 use super::symbols::Context;
 use super::timed::{COLUMNS, Phases, ROWS, STILL, starts_of};
 use super::times::List;
-use super::{GROUP_MAX, Level, PART, Place, RecordAt, Strata, WINDOW_MAX, is_last};
+use super::{Before, GROUP_MAX, Level, PART, Place, RecordAt, Strata, WINDOW_MAX, is_last};
 
 /// The approximate number of bytes that a ring keeps.
 const BYTES_MAX: usize = 2 << 20;
@@ -267,10 +267,10 @@ impl Ring {
         let record = reference.find(strata);
         let near = self.near(strata, record);
         let (head, captures) = strata.head_near(record, near, &mut self.list, &mut decoded.events)?;
-        let place = head.place;
+        let (place, list) = (head.place, head.list);
         (decoded.shape, decoded.place, decoded.has_times) = (head.shape, Some(place), false);
         let is_last = is_last(record.index, strata.group_bits);
-        let (start, before) = match kept {
+        let (start, opening) = match kept {
             Kept::Links => {
                 let (end, shape) = (head.end, head.shape);
                 let Decoded { links, rest, events, links_end, reference, .. } = &mut *decoded;
@@ -302,7 +302,7 @@ impl Ring {
                 next
             }
         };
-        let next = Place { index: record.index + 1, start, before, ..place };
+        let next = Place { index: record.index + 1, start, before: Before { opening, list }, ..place };
         self.note(strata, if is_last { place } else { next });
         (decoded.of, decoded.record, decoded.kept) = (strata.opened, record, kept);
         self.bytes += decoded.bytes();

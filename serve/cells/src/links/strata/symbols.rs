@@ -88,16 +88,15 @@ pub(super) enum Context {
     Turn,
     /// What numbers of a turn have more than it can say.
     TurnMore,
-    /// How presence is stored, and the list of timestamps: [`Shape`] + 4 (symbol of 0 if the list is explicit, else of
-    /// 1 + place in the dictionary).
+    /// How presence is stored, and the place of the list of timestamps: [`Shape`] + 4 (symbol of the place, see `times`).
     Head,
     /// For explicit lists: the number of captures, the form, and the number of blank captures.
     TimesCount,
-    /// Differences of explicit timestamps: of indexes in the table of times, and of seconds.
+    /// Differences of explicit timestamps: of indexes in the table of times, and of units of time.
     TimesIndex,
-    TimesSeconds,
+    TimesUnits,
     /// The gaps of the table of times.
-    TableSeconds,
+    TableGaps,
     /// The gaps and the lengths of visits, the steps from visit to visit, and how places in visits move: see `visits`.
     Visits,
     VisitSteps,
@@ -142,8 +141,8 @@ impl Context {
         Self::Head,
         Self::TimesCount,
         Self::TimesIndex,
-        Self::TimesSeconds,
-        Self::TableSeconds,
+        Self::TimesUnits,
+        Self::TableGaps,
         Self::Visits,
         Self::VisitSteps,
         Self::PlaceMoves,

@@ -1,16 +1,18 @@
 //! Timestamps of records. Frequent lists have a place in a dictionary; other lists are in the record.
 //!
 //! ```text
-//! list        its place in the head of a record: 0 if the list is explicit, or 1 + place in the dictionary
+//! list        its place in the head of a record: 0 if the list is explicit, 1 if it is the list of the record before in
+//!             the group, or 2 + place in the dictionary
 //! explicit    number of captures, number of blank captures (if the cell has any), form (1 bit), then positions, and
 //!             blank captures: the first index, gaps less 1
-//! positions   form 0: seconds after the cell's first time, below the span
+//! positions   form 0: units of time after the cell's first time, below the span
 //!             form 1: indexes in the table of times
 //!             the first, and gaps less 1; or, if they have visits, as in `visits`
 //! ```
 //!
+//! The unit is the longest in which all times of the cell are whole: a second, or a day if captures have dates only.
 //! The table holds times, rising: the times that several lists have, all times, or none. The positions in the table, or
-//! seconds if it is empty, may have visits. Tables and visits are those that take the least room. Dictionary, table and
+//! units if it is empty, may have visits. Tables and visits are those that take the least room. Dictionary, table and
 //! visits are expanded when a cell is opened.
 
 use std::collections::{BTreeMap, HashMap};
@@ -24,9 +26,9 @@ use super::symbols::{Context, Cost, DIRECT_BITS, Model, PLACE_BITS, SHAPES, Sink
 use super::visits::Visits;
 
 /// A list that occurs at least this often is in the dictionary.
-const OFTEN: u32 = 3;
+const OFTEN: u32 = 2;
 /// The most lists in the dictionary, so that the head of a record can name the place of each.
-const PLACES_MAX: usize = (1 << PLACE_BITS) - 1;
+const PLACES_MAX: usize = (1 << PLACE_BITS) - 2;
 /// The seconds after a capture that a visit may still have another one, if times have visits: an hour, a day, a week.
 const APART: [u64; 3] = [3600, 24 * 3600, 7 * 24 * 3600];
 const PART: &str = "strata times";
@@ -69,8 +71,9 @@ impl TimesCounter {
         let dictionary: Vec<List> = often.into_iter().take(PLACES_MAX).map(|(_, list)| list).collect();
         let places = dictionary.iter().cloned().zip(0u64..).collect();
         let (table, visits) = (Vec::new(), Visits::default());
-        let span = last.abs_diff(first);
-        let mut writer = TimesWriter { first, span, any_blank, table, visits, dictionary, places };
+        let unit = lists_of.keys().map(|time| time.abs_diff(first)).fold(0, gcd).max(1);
+        let span = last.abs_diff(first) / unit;
+        let mut writer = TimesWriter { first, unit, span, any_blank, table, visits, dictionary, places };
         let bits_of = |writer: &TimesWriter| {
             let mut cost = Cost { model: Model::usual(), bits: 0 };
             writer.store(&mut cost);
@@ -87,7 +90,7 @@ impl TimesCounter {
             writer.table = lists_of.iter().filter(|&(_, &lists)| lists >= lists_min).map(|(&time, _)| time).collect();
             for apart in [None].into_iter().chain(APART.map(Some)) {
                 writer.visits = apart.map_or_else(Visits::default, |apart| match &writer.table[..] {
-                    [] => Visits::of(lists_of.keys().map(|&time| (time.abs_diff(first), time)), apart),
+                    [] => Visits::of(lists_of.keys().map(|&time| (time.abs_diff(first) / unit, time)), apart),
                     table => Visits::of((0..).zip(table.iter().copied()), apart),
                 });
                 let bits = bits_of(&writer);
@@ -104,6 +107,9 @@ impl TimesCounter {
 /// Writes lists.
 pub(super) struct TimesWriter {
     first: i64,
+    /// Seconds.
+    unit: u64,
+    /// The last time, in units after the first.
     span: u64,
     any_blank: bool,
     table: Vec<i64>,
@@ -121,25 +127,35 @@ impl TimesWriter {
     /// Writes the head, the table and the dictionary.
     pub(super) fn store<S: Sink>(&self, sink: &mut S) {
         sink.raw(self.first.cast_unsigned(), 64);
+        sink.raw(self.unit, 64);
         sink.raw(self.span, 64);
         sink.raw(u64::from(self.any_blank), 1);
         sink.raw(self.table.len() as u64, 32);
         sink.raw(self.dictionary.len() as u64, 32);
         let mut before = self.first;
         for &time in &self.table {
-            sink.number(Context::TableSeconds, time.abs_diff(before));
+            sink.number(Context::TableGaps, time.abs_diff(before) / self.unit);
             before = time;
         }
         self.visits.store(sink);
         self.dictionary.iter().for_each(|(times, blank)| self.explicit(times, blank, sink));
     }
 
-    /// Writes the shape of a record, and the place of its list.
-    pub(super) fn head<S: Sink>(&self, shape: usize, list: &List, sink: &mut S) {
+    /// Writes the shape of a record, and the place of its list beside the one before (0 if explicit, or 1 + place in
+    /// the dictionary). Returns this place.
+    pub(super) fn head<S: Sink>(&self, shape: usize, list: &List, before: u64, sink: &mut S) -> u64 {
         let place = self.places.get(list).map_or(0, |place| place + 1);
-        let (symbol, bits) = symbol_of::<DIRECT_BITS>(place);
+        // Frequent lists have symbols of their own. Another symbol would make these longer.
+        let has_symbol = (place + 1) >> DIRECT_BITS == 0;
+        let written = match place {
+            0 => 0,
+            _ if place == before && !has_symbol => 1,
+            _ => place + 1,
+        };
+        let (symbol, bits) = symbol_of::<DIRECT_BITS>(written);
         sink.symbol(Context::Head, SHAPES * symbol + shape);
-        sink.raw(place & ((1 << bits) - 1), bits);
+        sink.raw(written & ((1 << bits) - 1), bits);
+        place
     }
 
     /// Writes the list of a record, if it has no place.
@@ -160,8 +176,8 @@ impl TimesWriter {
         let (positions, bound, context) = match indexes {
             Some(indexes) => (indexes, self.table.len() as u64, Context::TimesIndex),
             None => {
-                let seconds = times.iter().map(|time| time.abs_diff(self.first)).collect();
-                (seconds, self.span.saturating_add(1), Context::TimesSeconds)
+                let units = times.iter().map(|time| time.abs_diff(self.first) / self.unit).collect();
+                (units, self.span.saturating_add(1), Context::TimesUnits)
             }
         };
         if has_visits(&self.visits, &self.table, context) {
@@ -177,7 +193,11 @@ impl TimesWriter {
 /// Whether positions have visits.
 #[inline]
 fn has_visits(visits: &Visits, table: &[i64], context: Context) -> bool {
-    visits.len() > 0 && table.is_empty() == (context == Context::TimesSeconds)
+    visits.len() > 0 && table.is_empty() == (context == Context::TimesUnits)
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 /// Writes rising numbers below `bound`: the first raw, then gaps less 1.
@@ -190,6 +210,7 @@ fn rising<S: Sink>(values: &[u64], bound: u64, context: Context, sink: &mut S) {
 /// Reads lists.
 pub(super) struct Times {
     first: i64,
+    unit: u64,
     span: u64,
     any_blank: bool,
     table: Vec<i64>,
@@ -205,11 +226,13 @@ impl Times {
     /// Reads the lists that [`TimesWriter::store`] wrote. Lists have at most `captures_max` captures.
     pub(super) fn load(tables: &Tables, bits: &mut BitReader<'_>, captures_max: usize) -> Result<Self, Damage> {
         let first = bits.read_wide(64).cast_signed();
+        let unit = bits.read_wide(64);
         let span = bits.read_wide(64);
         let any_blank = bits.read(1) == 1;
         let (table, lists) = (bits.read_wide(32), bits.read_wide(32));
         let mut times = Self {
             first,
+            unit,
             span,
             any_blank,
             table: Vec::new(),
@@ -221,7 +244,7 @@ impl Times {
         };
         let mut before = first;
         for _ in 0..table {
-            before = before.wrapping_add_unsigned(tables.numbers(Context::TableSeconds).number(bits));
+            before = before.wrapping_add_unsigned(tables.numbers(Context::TableGaps).number(bits).wrapping_mul(unit));
             times.table.push(before);
             if bits.overran() {
                 return Err(Damage::Ends { part: PART });
@@ -241,12 +264,17 @@ impl Times {
         Ok(times)
     }
 
-    /// Reads the shape of a record, and the place of its list.
+    /// Reads the shape of a record, and the place of its list: see [`TimesWriter::head`].
     #[inline]
-    pub(super) fn head(tables: &Tables, bits: &mut BitReader<'_>) -> (usize, u64) {
+    pub(super) fn head(tables: &Tables, bits: &mut BitReader<'_>, before: u64) -> (usize, u64) {
         let symbol = tables.plain(Context::Head).read(bits);
-        let (before, raw) = number_of::<DIRECT_BITS>(symbol / SHAPES);
-        (symbol % SHAPES, before << raw | bits.read(raw))
+        let (high, raw) = number_of::<DIRECT_BITS>(symbol / SHAPES);
+        let place = match high << raw | bits.read(raw) {
+            0 => 0,
+            1 => before,
+            written => written - 1,
+        };
+        (symbol % SHAPES, place)
     }
 
     /// Reads the list of a record: the list of a place, or a list that is decoded into `scratch`. Statuses are stored
@@ -287,13 +315,15 @@ impl Times {
             return Err(Damage::Outside { part: PART, value: count, bound: self.captures_max as u64 });
         }
         let by_table = bits.read(1) == 1;
-        let context = if by_table { Context::TimesIndex } else { Context::TimesSeconds };
+        let context = if by_table { Context::TimesIndex } else { Context::TimesUnits };
         let in_table = |position: u64| usize::try_from(position).ok().and_then(|at| self.table.get(at)).copied();
-        let second = |position: u64| self.first.wrapping_add_unsigned(position);
+        let time_of = |position: u64| self.first.wrapping_add_unsigned(position.wrapping_mul(self.unit));
         let mut outside = None;
         match (has_visits(&self.visits, &self.table, context), by_table) {
             (true, true) => self.visits.read(tables, bits, (count, context), times, in_table),
-            (true, false) => self.visits.read(tables, bits, (count, context), times, |position| Some(second(position))),
+            (true, false) => {
+                self.visits.read(tables, bits, (count, context), times, |position| Some(time_of(position)))
+            }
             (false, true) => {
                 let mut push = |position: u64| match in_table(position) {
                     Some(time) => times.push(time),
@@ -302,7 +332,7 @@ impl Times {
                 read_rising(tables, bits, count, self.table.len() as u64, context, &mut push);
             }
             (false, false) => {
-                let mut push = |position: u64| times.push(second(position));
+                let mut push = |position: u64| times.push(time_of(position));
                 read_rising(tables, bits, count, self.span.saturating_add(1), context, &mut push);
             }
         }

@@ -4,7 +4,7 @@
 //! of a page are then in one visit after another, at nearly the same place in each. Places say more than gaps do: in
 //! a gap, the place of one capture is subtracted from that of another, and the days between visits are added.
 //!
-//! Times are *positions* here: indexes in the table of times, or seconds (`times`). A visit is an interval of positions.
+//! Times are *positions* here: indexes in the table of times, or units of time (`times`). A visit is an interval of positions.
 //!
 //! ```text
 //! visits      their number (32 bits); of each, the gap after the one before, and its length less 1
@@ -233,8 +233,9 @@ mod tests {
         let write = |sink: &mut dyn Sink| {
             let mut sink = sink;
             times.store(&mut sink);
+            let mut before = 0;
             for list in lists {
-                times.head(0, list, &mut sink);
+                before = times.head(0, list, before, &mut sink);
                 times.list(list, &mut sink);
             }
         };
@@ -250,9 +251,10 @@ mod tests {
         let tables = Tables::load(&mut reader).unwrap();
         let captures_max = lists.iter().map(|list| list.0.len()).max().unwrap_or(0);
         let read = Times::load(&tables, &mut reader, captures_max).unwrap();
-        let mut scratch = List::default();
+        let (mut scratch, mut before) = (List::default(), 0);
         for (times, blank) in lists {
-            let (shape, place) = Times::head(&tables, &mut reader);
+            let (shape, place) = Times::head(&tables, &mut reader, before);
+            before = place;
             let captures = read.list(&tables, &mut reader, place, &mut scratch).unwrap();
             assert_eq!((shape, captures.times, captures.blank), (0, &times[..], &blank[..]));
         }
@@ -262,7 +264,7 @@ mod tests {
             let Ok(tables) = Tables::load(&mut reader) else { continue };
             let Ok(read) = Times::load(&tables, &mut reader, captures_max) else { continue };
             while !reader.overran() {
-                let (_, place) = Times::head(&tables, &mut reader);
+                let (_, place) = Times::head(&tables, &mut reader, 0);
                 if let Ok(captures) = read.list(&tables, &mut reader, place, &mut scratch) {
                     assert!(captures.times.is_sorted() && captures.times.len() <= captures_max);
                 }
