@@ -159,7 +159,7 @@ impl Visits {
         let (gaps, moves) = (tables.numbers(inside), tables.numbers(Context::PlaceMoves));
         let (mut place, mut first_place, mut before, mut still) = (0u64, 0u64, None, 0);
         for (at, slot) in times.iter_mut().enumerate() {
-            let visit = self.0[*slot as usize];
+            let Some(&visit) = usize::try_from(*slot).ok().and_then(|visit| self.0.get(visit)) else { return at };
             if before == Some(*slot) {
                 place = place.wrapping_add(gaps.number(bits)).wrapping_add(1);
             } else {
