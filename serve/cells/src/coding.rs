@@ -4,5 +4,5 @@
 pub mod bits;
 pub mod huffman;
 pub(crate) mod magnitudes;
-pub(crate) mod numbers;
+pub(crate) mod number_codes;
 pub mod sections;

@@ -12,7 +12,7 @@
 //!
 //! A change is the number of captures since the change before it, times the number of statuses, plus the index of its
 //! status. Before the first change, counting starts at capture 0. A number is a symbol of its code and raw bits
-//! ([`crate::coding::numbers`], with `D` = 5). Words and statuses are little-endian. A cell in which all captures
+//! ([`crate::coding::number_codes`], with `D` = 5). Words and statuses are little-endian. A cell in which all captures
 //! have the status 200 has no bytes. An example: the page of node 3 has status 404 from capture 2 on and status 200
 //! from capture 4 on; the page of node 5 has status 404 from capture 0 on. The statuses are 404 (index 0) and 200
 //! (index 1), so the changes of node 3 are 2 * 2 + 0 and 2 * 2 + 1, and the change of node 5 is 0. The gaps are 0 and
@@ -34,7 +34,7 @@ use bytes::Bytes;
 use webstrata_layers::{Status, StatusChange};
 
 use crate::coding::bits::{BitReader, BitWriter};
-use crate::coding::numbers::{NumberCodes, NumberDecoders};
+use crate::coding::number_codes::{NumberCodes, NumberDecoders};
 use crate::coding::sections::{Sections, push_words};
 use crate::error::Damage;
 use crate::numbers::Node;

@@ -11,7 +11,7 @@ use webstrata_layers::record::presence;
 use webstrata_layers::{Change, InLinks, Page};
 
 use crate::coding::bits::{BitReader, BitWriter};
-use crate::coding::numbers::{NumberCodes, NumberDecoders};
+use crate::coding::number_codes::{NumberCodes, NumberDecoders};
 use crate::coding::sections::push_words;
 use crate::error::Damage;
 use crate::links::strata::ranks;

@@ -1,6 +1,9 @@
 //! Timestamps of records. Frequent lists have a place in a dictionary; other lists are in the record.
 //!
 //! ```text
+//! stored      the first time in seconds, the unit in seconds, and the last time in units after the first (64 bits
+//!             each); whether any capture is blank (1 bit); the numbers of times in the table and of lists in the
+//!             dictionary (32 bits each); the gaps of the table in units; visits; the lists of the dictionary, explicit
 //! list        its place in the head of a record: 0 if the list is explicit, 1 if it is the list of the record before in
 //!             the group, or 2 + place in the dictionary
 //! explicit    number of captures, number of blank captures (if the cell has any), form (1 bit), then positions, and
@@ -21,6 +24,7 @@ use crate::coding::bits::BitReader;
 use crate::coding::magnitudes::{number_of, symbol_of};
 use crate::error::Damage;
 use webstrata_layers::Captures;
+use xxhash_rust::xxh3::Xxh3;
 
 use super::symbols::{Context, Cost, DIRECT_BITS, Model, PLACE_BITS, SHAPES, Sink, Tables, Token, read_below};
 use super::visits::Visits;
@@ -29,6 +33,8 @@ use super::visits::Visits;
 const OFTEN: u32 = 2;
 /// The most lists in the dictionary, so that the head of a record can name the place of each.
 const PLACES_MAX: usize = (1 << PLACE_BITS) - 2;
+/// The number of lists, approximately, by which tables and visits are chosen.
+const WEIGHED: usize = 1 << 14;
 /// The seconds after a capture that a visit may still have another one, if times have visits: an hour, a day, a week.
 const APART: [u64; 3] = [3600, 24 * 3600, 7 * 24 * 3600];
 const PART: &str = "strata times";
@@ -65,8 +71,8 @@ impl TimesCounter {
         if first > last {
             (first, last) = (0, 0);
         }
-        let (often, seldom): (Vec<_>, Vec<_>) = self.lists.into_iter().partition(|&(_, count)| count >= OFTEN);
-        let mut often: Vec<(u32, List)> = often.into_iter().map(|(list, count)| (count, list)).collect();
+        let lists = self.lists.into_iter().map(|(list, count)| (count, list));
+        let (mut often, seldom): (Vec<_>, Vec<_>) = lists.partition(|&(count, _)| count >= OFTEN);
         often.sort_unstable_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
         let dictionary: Vec<List> = often.into_iter().take(PLACES_MAX).map(|(_, list)| list).collect();
         let places = dictionary.iter().cloned().zip(0u64..).collect();
@@ -74,32 +80,7 @@ impl TimesCounter {
         let unit = lists_of.keys().map(|time| time.abs_diff(first)).fold(0, gcd).max(1);
         let span = last.abs_diff(first) / unit;
         let mut writer = TimesWriter { first, unit, span, any_blank, table, visits, dictionary, places };
-        let bits_of = |writer: &TimesWriter| {
-            let mut cost = Cost { model: Model::usual(), bits: 0 };
-            writer.store(&mut cost);
-            let mut bits = u64::from(cost.bits);
-            for ((times, blank), count) in &seldom {
-                cost.bits = 0;
-                writer.explicit(times, blank, &mut cost);
-                bits += u64::from(cost.bits) * u64::from(*count);
-            }
-            bits
-        };
-        let mut least = (u64::MAX, Vec::new(), Visits::default());
-        for lists_min in [u32::MAX, 2, 1] {
-            writer.table = lists_of.iter().filter(|&(_, &lists)| lists >= lists_min).map(|(&time, _)| time).collect();
-            for apart in [None].into_iter().chain(APART.map(Some)) {
-                writer.visits = apart.map_or_else(Visits::default, |apart| match &writer.table[..] {
-                    [] => Visits::of(lists_of.keys().map(|&time| (time.abs_diff(first) / unit, time)), apart),
-                    table => Visits::of((0..).zip(table.iter().copied()), apart),
-                });
-                let bits = bits_of(&writer);
-                if bits < least.0 {
-                    least = (bits, writer.table.clone(), writer.visits.clone());
-                }
-            }
-        }
-        (_, writer.table, writer.visits) = least;
+        writer.choose(&lists_of, &seldom);
         writer
     }
 }
@@ -124,7 +105,42 @@ impl TimesWriter {
         &self.visits
     }
 
-    /// Writes the head, the table and the dictionary.
+    /// Chooses the table and the visits. `lists_of` has the times of the cell, each with its number of different lists,
+    /// and `seldom` the lists outside the dictionary, with their numbers.
+    fn choose(&mut self, lists_of: &BTreeMap<i64, u32>, seldom: &[(u32, List)]) {
+        // Which lists are weighed depends on the lists, and not on their order, so that a cell has always the same bytes.
+        let step = seldom.len().div_ceil(WEIGHED) as u64;
+        let weighed: Vec<_> = seldom.iter().filter(|(_, (times, _))| hash_of(times).is_multiple_of(step)).collect();
+        let bits_of = |writer: &Self| {
+            let mut cost = Cost { model: Model::usual(), bits: 0 };
+            writer.store(&mut cost);
+            let mut bits = u64::from(cost.bits);
+            for (count, (times, blank)) in &weighed {
+                cost.bits = 0;
+                writer.explicit(times, blank, &mut cost);
+                bits += u64::from(cost.bits) * u64::from(*count) * step;
+            }
+            bits
+        };
+        let mut least = (u64::MAX, Vec::new(), Visits::default());
+        for lists_min in [u32::MAX, 2, 1] {
+            self.table = lists_of.iter().filter(|&(_, &lists)| lists >= lists_min).map(|(&time, _)| time).collect();
+            for apart in [None].into_iter().chain(APART.map(Some)) {
+                let unit = |&time: &i64| (time.abs_diff(self.first) / self.unit, time);
+                self.visits = apart.map_or_else(Visits::default, |apart| match &self.table[..] {
+                    [] => Visits::of(lists_of.keys().map(unit), apart),
+                    table => Visits::of((0..).zip(table.iter().copied()), apart),
+                });
+                let bits = bits_of(self);
+                if bits < least.0 {
+                    least = (bits, self.table.clone(), self.visits.clone());
+                }
+            }
+        }
+        (_, self.table, self.visits) = least;
+    }
+
+    /// Writes what is stored before the records.
     pub(super) fn store<S: Sink>(&self, sink: &mut S) {
         sink.raw(self.first.cast_unsigned(), 64);
         sink.raw(self.unit, 64);
@@ -194,6 +210,12 @@ impl TimesWriter {
 #[inline]
 fn has_visits(visits: &Visits, table: &[i64], context: Context) -> bool {
     visits.len() > 0 && table.is_empty() == (context == Context::TimesUnits)
+}
+
+fn hash_of(times: &[i64]) -> u64 {
+    let mut hash = Xxh3::new();
+    times.iter().for_each(|time| hash.update(&time.to_le_bytes()));
+    hash.digest()
 }
 
 fn gcd(a: u64, b: u64) -> u64 {
