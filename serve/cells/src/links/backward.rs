@@ -11,9 +11,9 @@
 //!             active sources, length of table and sets in bytes (64 bits each)
 //! table       all starts of ranges, rising: the first, and the differences of the others (each: 6 bits for its width
 //!             less 1, and its bits); or empty
-//! sets        unless the table is empty, the codes of two kinds of runs ([`crate::coding::number_codes`], with `D` = 4), and
-//!             the distinct sets of ranges: runs of places in the table that are not in the set, and that are, in turn;
-//!             the first may be empty; zeros up to a byte
+//! sets        unless the table is empty, the codes of two kinds of runs ([`crate::coding::number_codes`], with `D` =
+//!             4), and the distinct sets of ranges: runs of places in the table that are not in the set, and that are,
+//!             in turn; the first may be empty; zeros up to a byte
 //! ranks       which nodes are active sources
 //! numbers     the set of each active source, packed
 //! strata      the records

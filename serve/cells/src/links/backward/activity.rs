@@ -30,7 +30,7 @@ fn resized(sets: &[u64], words: usize, words_to: usize) -> Vec<u64> {
     resized
 }
 
-/// Runs of ranges that are not in a set, and of ranges that are.
+/// The kinds of runs: ranges outside a set, and ranges in it.
 const KINDS: usize = 2;
 /// Runs of up to this many bits are symbols themselves.
 const DIRECT_BITS: u32 = 4;
@@ -40,8 +40,8 @@ fn is_in(set: &[u64], range: usize) -> bool {
     set[range / 64] >> (range % 64) & 1 == 1
 }
 
-/// Calls `visit` with the lengths of the runs of a set: of ranges that are not in it first, maybe 0, and then in turn.
-/// The last run ends with the table.
+/// Calls `visit` with the lengths of the runs of a set, in turn: of ranges outside it first, maybe 0. The last run ends
+/// with the table.
 fn each_run(set: &[u64], ranges: usize, visit: &mut dyn FnMut(usize, u64)) {
     let (mut begin, mut kind) = (0, 0);
     for range in 0..ranges {

@@ -88,7 +88,8 @@ pub(super) enum Context {
     Turn,
     /// What numbers of a turn have more than it can say.
     TurnMore,
-    /// How presence is stored, and the place of the list of timestamps: [`Shape`] + 4 (symbol of the place, see `times`).
+    /// How presence is stored, and the place of the list of timestamps: [`Shape`] + 4 (symbol of the place, see
+    /// `times`).
     Head,
     /// For explicit lists: the number of captures, the form, and the number of blank captures.
     TimesCount,

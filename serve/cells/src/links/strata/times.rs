@@ -4,8 +4,8 @@
 //! stored      the first time in seconds, the unit in seconds, and the last time in units after the first (64 bits
 //!             each); whether any capture is blank (1 bit); the numbers of times in the table and of lists in the
 //!             dictionary (32 bits each); the gaps of the table in units; visits; the lists of the dictionary, explicit
-//! list        its place in the head of a record: 0 if the list is explicit, 1 if it is the list of the record before in
-//!             the group, or 2 + place in the dictionary
+//! list        its place in the head of a record: 0 if the list is explicit, 1 if it is the list of the record before
+//!             in the group, or 2 + place in the dictionary
 //! explicit    number of captures, number of blank captures (if the cell has any), form (1 bit), then positions, and
 //!             blank captures: the first index, gaps less 1
 //! positions   form 0: units of time after the cell's first time, below the span
@@ -108,7 +108,8 @@ impl TimesWriter {
     /// Chooses the table and the visits. `lists_of` has the times of the cell, each with its number of different lists,
     /// and `seldom` the lists outside the dictionary, with their numbers.
     fn choose(&mut self, lists_of: &BTreeMap<i64, u32>, seldom: &[(u32, List)]) {
-        // Which lists are weighed depends on the lists, and not on their order, so that a cell has always the same bytes.
+        // Which lists are weighed depends on the lists, and not on their order, so that a cell has always the same
+        // bytes.
         let step = seldom.len().div_ceil(WEIGHED) as u64;
         let weighed: Vec<_> = seldom.iter().filter(|(_, (times, _))| hash_of(times).is_multiple_of(step)).collect();
         let bits_of = |writer: &Self| {

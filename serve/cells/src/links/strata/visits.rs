@@ -4,15 +4,16 @@
 //! of a page are then in one visit after another, at nearly the same place in each. Places say more than gaps do: in
 //! a gap, the place of one capture is subtracted from that of another, and the days between visits are added.
 //!
-//! Times are *positions* here: indexes in the table of times, or units of time (`times`). A visit is an interval of positions.
+//! Times are *positions* here: indexes in the table of times, or units of time (`times`). A visit is an interval of
+//! positions.
 //!
 //! ```text
 //! visits      their number (32 bits); of each, the gap after the one before, and its length less 1
 //! list        the visit of the first capture, below the number of visits; the step to the visit of each next capture:
 //!             0 to the next one, 1 to the same, n to the n-th next; runs of steps to the next;
-//!             the place of the first capture in its visit, below the length of the visit; for each next capture, in the
-//!             same visit the gap less 1, else its move from the place of the first capture in the visit before (0, -1,
-//!             1, -2, ... as 0, 1, 2, 3, ...), with runs of no move
+//!             the place of the first capture in its visit, below the length of the visit; for each next capture, in
+//!             the same visit the gap less 1, else its move from the place of the first capture in the visit before
+//!             (0, -1, 1, -2, ... as 0, 1, 2, 3, ...), with runs of no move
 //! ```
 
 use crate::coding::bits::BitReader;
