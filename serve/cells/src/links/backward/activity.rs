@@ -23,7 +23,7 @@ use super::{PART, SETS_BYTES_MAX};
 fn resized(sets: &[u64], words: usize, words_to: usize) -> Vec<u64> {
     let kept = words.min(words_to);
     let mut resized = vec![0; sets.len() / words * words_to];
-    // `words_to` is 0 if there are no ranges.
+    // Without ranges, `words_to` is 0.
     for (to, from) in resized.chunks_exact_mut(words_to.max(1)).zip(sets.chunks_exact(words)) {
         to[..kept].copy_from_slice(&from[..kept]);
     }
@@ -119,7 +119,7 @@ pub(super) struct Activity {
     active: Vec<bool>,
     /// The starts of ranges, rising.
     table: Vec<i64>,
-    /// The number of words of a set. 0 if the sets would exceed their bound: then there are no sets, and no table.
+    /// The number of words of a set. 0 if the sets would exceed their bound: sets and table are then empty.
     words: usize,
     /// The words of each node's set.
     sets: Vec<u64>,
