@@ -265,15 +265,15 @@ impl Times {
             blank: Vec::new(),
             captures_max,
         };
-        let mut before = first;
-        for _ in 0..table {
-            before = before.wrapping_add_unsigned(tables.numbers(Context::TableGaps).number(bits).wrapping_mul(unit));
-            times.table.push(before);
-            if bits.overran() {
-                return Err(Damage::Ends { part: PART });
-            }
+        let mut at = 0u64;
+        for number in 0..table {
+            let gap = tables.numbers(Context::TableGaps).number(bits);
+            at = at.checked_add(gap).filter(|_| gap > 0 || number == 0).ok_or(Damage::Ends { part: PART })?;
+            let time = at.checked_mul(unit).and_then(|seconds| first.checked_add_unsigned(seconds));
+            times.table.push(time.filter(|_| !bits.overran()).ok_or(Damage::Ends { part: PART })?);
         }
-        times.visits = Visits::load(tables, bits)?;
+        let positions = if times.table.is_empty() { span.saturating_add(1) } else { table };
+        times.visits = Visits::load(tables, bits, positions)?;
         let (mut list_times, mut blank) = (Vec::new(), Vec::new());
         for _ in 0..lists {
             times.explicit(tables, bits, &mut list_times, &mut blank)?;
@@ -339,47 +339,37 @@ impl Times {
         }
         let by_table = bits.read(1) == 1;
         let context = if by_table { Context::TimesIndex } else { Context::TimesUnits };
+        // Positions are checked against their bounds, so that times rise in damaged lists too.
         let in_table = |position: u64| usize::try_from(position).ok().and_then(|at| self.table.get(at)).copied();
-        let time_of = |position: u64| self.first.wrapping_add_unsigned(position.wrapping_mul(self.unit));
-        let mut outside = None;
+        let time_of = |position: u64| self.first.checked_add_unsigned(position.checked_mul(self.unit)?);
         match (has_visits(&self.visits, &self.table, context), by_table) {
             (true, true) => self.visits.read(tables, bits, (count, context), times, in_table),
-            (true, false) => {
-                self.visits.read(tables, bits, (count, context), times, |position| Some(time_of(position)))
-            }
+            (true, false) => self.visits.read(tables, bits, (count, context), times, time_of),
             (false, true) => {
-                let mut push = |position: u64| match in_table(position) {
-                    Some(time) => times.push(time),
-                    None => outside = Some(position),
-                };
-                read_rising(tables, bits, count, self.table.len() as u64, context, &mut push);
+                let bound = self.table.len() as u64;
+                read_rising(tables, bits, (count, bound), context, &mut |at| times.extend(in_table(at)));
             }
             (false, false) => {
-                let mut push = |position: u64| times.push(time_of(position));
-                read_rising(tables, bits, count, self.span.saturating_add(1), context, &mut push);
+                let bound = self.span.saturating_add(1);
+                read_rising(tables, bits, (count, bound), context, &mut |at| times.extend(time_of(at)));
             }
         }
-        let mut index = |value: u64| match u32::try_from(value) {
-            Ok(index) if value < count => blank.push(index),
-            _ => outside = Some(value),
-        };
-        read_rising(tables, bits, blank_count, count, Context::TimesIndex, &mut index);
-        match outside {
-            Some(value) => Err(Damage::Outside { part: PART, value, bound: self.table.len() as u64 }),
-            // A symbol other than a gap ends a list early.
-            None if (times.len() as u64, blank.len() as u64) != (count, blank_count) => {
-                Err(Damage::Ends { part: PART })
-            }
-            None => Ok(()),
+        let mut index = |at: u64| blank.extend(u32::try_from(at));
+        read_rising(tables, bits, (blank_count, count), Context::TimesIndex, &mut index);
+        // A symbol other than a gap, and a position outside, ends a list early.
+        if (times.len() as u64, blank.len() as u64) == (count, blank_count) {
+            Ok(())
+        } else {
+            Err(Damage::Ends { part: PART })
         }
     }
 }
 
+/// Reads the numbers that [`rising`] wrote. Stops before a number that is not below `bound`.
 fn read_rising(
     tables: &Tables,
     bits: &mut BitReader<'_>,
-    count: u64,
-    bound: u64,
+    (count, bound): (u64, u64),
     context: Context,
     visit: &mut dyn FnMut(u64),
 ) {
@@ -391,9 +381,10 @@ fn read_rising(
     visit(value);
     let gaps = tables.numbers(context);
     for _ in 1..count {
-        match gaps.read(bits) {
-            Token::Gap(gap) => value = value.wrapping_add(gap).wrapping_add(1),
-            _ => return,
+        let Token::Gap(gap) = gaps.read(bits) else { return };
+        match value.checked_add(gap).and_then(|value| value.checked_add(1)).filter(|&value| value < bound) {
+            Some(next) => value = next,
+            None => return,
         }
         visit(value);
     }

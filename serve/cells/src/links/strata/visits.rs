@@ -67,15 +67,16 @@ impl Visits {
         }
     }
 
-    /// Reads the visits that [`Visits::store`] wrote.
-    pub(super) fn load(tables: &Tables, bits: &mut BitReader<'_>) -> Result<Self, Damage> {
+    /// Reads the visits that [`Visits::store`] wrote, of positions below `bound`.
+    pub(super) fn load(tables: &Tables, bits: &mut BitReader<'_>, bound: u64) -> Result<Self, Damage> {
         let mut visits = Self::default();
         let mut end = 0u64;
         for _ in 0..bits.read_wide(32) {
             let mut number = || tables.numbers(Context::Visits).number(bits);
             let visit = (end.checked_add(number()), number().checked_add(1));
             let (Some(start), Some(length)) = visit else { return Err(Damage::Ends { part: PART }) };
-            end = start.checked_add(length).filter(|_| !bits.overran()).ok_or(Damage::Ends { part: PART })?;
+            let is_inside = |end: &u64| *end <= bound && !bits.overran();
+            end = start.checked_add(length).filter(is_inside).ok_or(Damage::Ends { part: PART })?;
             visits.0.push(Visit { start, length });
         }
         Ok(visits)
@@ -259,15 +260,21 @@ mod tests {
             let captures = read.list(&tables, &mut reader, place, &mut scratch).unwrap();
             assert_eq!((shape, captures.times, captures.blank), (0, &times[..], &blank[..]));
         }
-        // Cut lists end in an error or are other lists, and never in a panic.
-        for cut in (0..bytes.len()).step_by(1 + bytes.len() / 200) {
-            let mut reader = BitReader::new(&bytes[..cut], 0);
-            let Ok(tables) = Tables::load(&mut reader) else { continue };
-            let Ok(read) = Times::load(&tables, &mut reader, captures_max) else { continue };
-            while !reader.overran() {
-                let (_, place) = Times::head(&tables, &mut reader, 0);
-                if let Ok(captures) = read.list(&tables, &mut reader, place, &mut scratch) {
-                    assert!(captures.times.is_sorted() && captures.times.len() <= captures_max);
+        // Lists that are cut or changed are errors or other lists, in order.
+        for at in (0..bytes.len()).step_by(1 + bytes.len() / 300) {
+            let changed: Vec<u8> =
+                bytes.iter().enumerate().map(|(byte, &value)| value ^ u8::from(byte == at) << (at % 8)).collect();
+            for damaged in [&bytes[..at], &changed] {
+                let mut reader = BitReader::new(damaged, 0);
+                let Ok(tables) = Tables::load(&mut reader) else { continue };
+                let Ok(read) = Times::load(&tables, &mut reader, captures_max) else { continue };
+                for _ in lists {
+                    let (_, place) = Times::head(&tables, &mut reader, 0);
+                    let Ok(captures) = read.list(&tables, &mut reader, place, &mut scratch) else { continue };
+                    let rises = captures.times.is_sorted_by(|a, b| a < b) && captures.blank.is_sorted_by(|a, b| a < b);
+                    assert!(
+                        rises && captures.times.len() <= captures_max && captures.blank.len() <= captures.times.len()
+                    );
                 }
             }
         }
