@@ -163,7 +163,7 @@ impl Visits {
         for (at, slot) in times.iter_mut().enumerate() {
             let Some(&visit) = usize::try_from(*slot).ok().and_then(|visit| self.0.get(visit)) else { return at };
             if before == Some(*slot) {
-                place = place.wrapping_add(gaps.number(bits)).wrapping_add(1);
+                place = place.saturating_add(gaps.number(bits)).saturating_add(1);
             } else {
                 if before.is_none() {
                     first_place = read_below(bits, visit.length);
