@@ -229,7 +229,7 @@ impl Activity {
             let mut stretches = presence::intervals(link_changes, count).into_iter().peekable();
             let mut before = None;
             for (range, &table_index) in (0u32..).zip(&table_indexes) {
-                if set[table_index / 64] >> (table_index % 64) & 1 == 0 {
+                if !is_in(set, table_index) {
                     continue;
                 }
                 while stretches.next_if(|&(_, to)| to < range).is_some() {}

@@ -33,6 +33,9 @@ use super::visits::Visits;
 const OFTEN: u32 = 2;
 /// The most lists in the dictionary, so that the head of a record can name the place of each.
 const PLACES_MAX: usize = (1 << PLACE_BITS) - 2;
+/// The most times in the lists of the dictionary together. A run of visits is a few bits, and eight bytes for each of its
+/// times when a cell is opened.
+pub(super) const DICTIONARY_TIMES_MAX: usize = 1 << 22;
 /// The number of lists, approximately, by which tables and visits are chosen.
 const WEIGHED: usize = 1 << 14;
 /// The seconds after a capture that a visit may still have another one, if times have visits: an hour, a day, a week.
@@ -74,7 +77,13 @@ impl TimesCounter {
         let lists = self.lists.into_iter().map(|(list, count)| (count, list));
         let (mut often, seldom): (Vec<_>, Vec<_>) = lists.partition(|&(count, _)| count >= OFTEN);
         often.sort_unstable_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
-        let dictionary: Vec<List> = often.into_iter().take(PLACES_MAX).map(|(_, list)| list).collect();
+        let mut times_of_lists = 0;
+        let mut fits = |list: &List| {
+            times_of_lists += list.0.len();
+            times_of_lists <= DICTIONARY_TIMES_MAX
+        };
+        let lists = often.into_iter().take(PLACES_MAX).map(|(_, list)| list);
+        let dictionary: Vec<List> = lists.take_while(&mut fits).collect();
         let places = dictionary.iter().cloned().zip(0u64..).collect();
         let (table, visits) = (Vec::new(), Visits::default());
         let unit = lists_of.keys().map(|time| time.abs_diff(first)).fold(0, gcd).max(1);
@@ -103,6 +112,11 @@ impl TimesWriter {
     #[cfg(test)]
     pub(super) fn visits(&self) -> &Visits {
         &self.visits
+    }
+
+    #[cfg(test)]
+    pub(super) fn dictionary(&self) -> &[List] {
+        &self.dictionary
     }
 
     /// Chooses the table and the visits. `lists_of` has the times of the cell, each with its number of different lists,
@@ -280,6 +294,10 @@ impl Times {
             times.times.extend_from_slice(&list_times);
             times.blank.extend_from_slice(&blank);
             times.ends.push((times.times.len(), times.blank.len()));
+            let (value, bound) = (times.times.len(), DICTIONARY_TIMES_MAX);
+            if value > bound {
+                return Err(Damage::Outside { part: PART, value: value as u64, bound: bound as u64 });
+            }
             if bits.overran() {
                 return Err(Damage::Ends { part: PART });
             }

@@ -222,13 +222,20 @@ fn unzigzag(value: u64) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::super::symbols::{Counts, Writer};
-    use super::super::times::{List, Times, TimesCounter};
+    use super::super::times::{DICTIONARY_TIMES_MAX, List, Times, TimesCounter, TimesWriter};
     use super::*;
     use crate::bench::Random;
     use crate::coding::bits::BitWriter;
 
-    /// Writes lists as a cell does, and reads them. Returns the number of visits and the bits of all lists.
+    /// Writes lists as a cell does, and reads them, also damaged. Returns the number of visits and the bits of all lists.
     fn visits_and_bits(lists: &[List]) -> (usize, u64) {
+        let (times, bytes, bits) = write_and_read(lists);
+        damage(lists, &bytes);
+        (times.visits().len(), bits)
+    }
+
+    /// Writes lists as a cell does, and reads them. Returns the bytes and the bits of all lists.
+    fn write_and_read(lists: &[List]) -> (TimesWriter, Vec<u8>, u64) {
         let mut counter = TimesCounter::default();
         lists.iter().for_each(|list| counter.add(list));
         let times = counter.finish();
@@ -260,7 +267,13 @@ mod tests {
             let captures = read.list(&tables, &mut reader, place, &mut scratch).unwrap();
             assert_eq!((shape, captures.times, captures.blank), (0, &times[..], &blank[..]));
         }
-        // Lists that are cut or changed are errors or other lists, in order.
+        (times, bytes, bits)
+    }
+
+    /// Lists that are cut or changed are errors or other lists, in order.
+    fn damage(lists: &[List], bytes: &[u8]) {
+        let captures_max = lists.iter().map(|list| list.0.len()).max().unwrap_or(0);
+        let mut scratch = List::default();
         for at in (0..bytes.len()).step_by(1 + bytes.len() / 300) {
             let changed: Vec<u8> =
                 bytes.iter().enumerate().map(|(byte, &value)| value ^ u8::from(byte == at) << (at % 8)).collect();
@@ -278,7 +291,6 @@ mod tests {
                 }
             }
         }
-        (times.visits().len(), bits)
     }
 
     const DAY: i64 = 24 * 3600;
@@ -337,6 +349,18 @@ mod tests {
         assert_eq!(visits_and_bits(&[]).0, 0, "no list");
         let far = vec![-62_135_596_800, 0, 253_402_300_799];
         assert_eq!(visits_and_bits(&[(far, vec![1])]).0, 0, "the first and the last time");
+    }
+
+    #[test]
+    fn a_dictionary_that_is_expanded_has_a_bound() {
+        let captures = 1 << 14;
+        let list =
+            |from: i64| -> List { ((from..from + captures).map(|visit| visit * 30 * DAY).collect(), Vec::new()) };
+        let lists = |count: i64| -> Vec<List> { (0..2 * count).map(|at| list(at / 2)).collect() };
+        let dictionary_max = i64::try_from(DICTIONARY_TIMES_MAX).unwrap() / captures;
+        // The lists beyond the bound are explicit, twice.
+        let (times, ..) = write_and_read(&lists(dictionary_max + 4));
+        assert_eq!(times.dictionary().len(), usize::try_from(dictionary_max).unwrap());
     }
 
     #[test]
