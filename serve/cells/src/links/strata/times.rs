@@ -33,8 +33,8 @@ use super::visits::Visits;
 const OFTEN: u32 = 2;
 /// The most lists in the dictionary, so that the head of a record can name the place of each.
 const PLACES_MAX: usize = (1 << PLACE_BITS) - 2;
-/// The most times in the lists of the dictionary together. A run of visits is a few bits, and eight bytes for each of its
-/// times when a cell is opened.
+/// The most times in the lists of the dictionary together. A run of visits is a few bits, and eight bytes for each of
+/// its times when a cell is opened.
 pub(super) const DICTIONARY_TIMES_MAX: usize = 1 << 22;
 /// The number of lists, approximately, by which tables and visits are chosen.
 const WEIGHED: usize = 1 << 14;

@@ -227,7 +227,8 @@ mod tests {
     use crate::bench::Random;
     use crate::coding::bits::BitWriter;
 
-    /// Writes lists as a cell does, and reads them, also damaged. Returns the number of visits and the bits of all lists.
+    /// Writes lists as a cell does, and reads them, also damaged. Returns the number of visits and the bits of all
+    /// lists.
     fn visits_and_bits(lists: &[List]) -> (usize, u64) {
         let (times, bytes, bits) = write_and_read(lists);
         damage(lists, &bytes);
