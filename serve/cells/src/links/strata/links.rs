@@ -409,7 +409,7 @@ pub(super) fn zigzag(difference: u64) -> u64 {
 
 /// The difference of a zigzag number, wrapping.
 #[inline]
-fn unzigzag(number: u64) -> u64 {
+pub(super) fn unzigzag(number: u64) -> u64 {
     (number >> 1) ^ (number & 1).wrapping_neg()
 }
 

@@ -19,6 +19,7 @@
 use crate::coding::bits::BitReader;
 use crate::error::Damage;
 
+use super::links::{unzigzag, zigzag};
 use super::symbols::{Context, Sink, Tables, Token, read_below};
 
 const PART: &str = "strata visits";
@@ -95,7 +96,7 @@ impl Visits {
         });
         with_runs(steps, Context::VisitSteps, sink);
         sink.below(position - self.0[first].start, self.0[first].length);
-        let place = |visit: usize, position: u64| (position - self.0[visit].start).cast_signed();
+        let place = |visit: usize, position: u64| position - self.0[visit].start;
         let mut first_place = place(first, position);
         let mut moves = Vec::new();
         for (visit, position) in visits.windows(2).zip(positions.windows(2)) {
@@ -104,7 +105,7 @@ impl Visits {
                 sink.number(inside, position[1] - position[0] - 1);
             } else {
                 let next = place(visit[1], position[1]);
-                moves.push(zigzag(next - std::mem::replace(&mut first_place, next)));
+                moves.push(zigzag(next.wrapping_sub(std::mem::replace(&mut first_place, next))));
             }
         }
         with_runs(moves.drain(..), Context::PlaceMoves, sink);
@@ -171,7 +172,7 @@ impl Visits {
                     still -= 1;
                 } else {
                     match moves.read(bits) {
-                        Token::Gap(moved) => first_place = first_place.wrapping_add_signed(unzigzag(moved)),
+                        Token::Gap(moved) => first_place = first_place.wrapping_add(unzigzag(moved)),
                         Token::Run(run) => still = run - 1,
                         Token::End => return at,
                     }
@@ -209,14 +210,6 @@ fn with_runs<S: Sink>(numbers: impl Iterator<Item = u64>, context: Context, sink
         }
     }
     end_run(&mut zeros, sink);
-}
-
-fn zigzag(value: i64) -> u64 {
-    (value << 1 ^ value >> 63).cast_unsigned()
-}
-
-fn unzigzag(value: u64) -> i64 {
-    (value >> 1).cast_signed() ^ -(value & 1).cast_signed()
 }
 
 #[cfg(test)]
@@ -366,9 +359,9 @@ mod tests {
 
     #[test]
     fn moves_are_small_numbers() {
-        for value in [0, -1, 1, -2, i64::MAX, i64::MIN] {
+        for value in [0, -1, 1, -2, i64::MAX, i64::MIN].map(i64::cast_unsigned) {
             assert_eq!(unzigzag(zigzag(value)), value);
         }
-        assert_eq!([0, -1, 1, -2, 2].map(zigzag), [0, 1, 2, 3, 4]);
+        assert_eq!([0, -1, 1, -2, 2].map(i64::cast_unsigned).map(zigzag), [0, 1, 2, 3, 4]);
     }
 }
