@@ -67,6 +67,19 @@ class Browser:
             self.page.wait_for_timeout(20)
         fail(f"{view} is not drawn at {self.page.url[:200]}: {self.problems}")
 
+    def drawings(self, link, view):
+        """How many pictures there are in a view that a link of the page opens, and how many of them were drawn."""
+        self.page.evaluate("""() => {
+            window.drawings = 0;
+            const pictures = (nodes) => Array.from(nodes).filter((node) => node.matches?.('.drawn svg')).length;
+            new MutationObserver((changes) => {
+                for (const { addedNodes } of changes) window.drawings += pictures(addedNodes);
+            }).observe(document.body, { childList: true, subtree: true }); }""")
+        self.page.get_by_role("link", name=link, exact=True).click()
+        self.ready(view)
+        self.page.wait_for_timeout(300)
+        return self.page.locator(".drawn svg").count(), self.page.evaluate("window.drawings")
+
     def shown(self):
         return self.page.evaluate("window.webstrata.picture()")
 

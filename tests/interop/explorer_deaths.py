@@ -92,10 +92,13 @@ def check_deaths(make, webstrata, directory):
     with served(webstrata, store, directory / "dead-data") as base:
         browser = make(base)
         page = browser.page
-        # From the first page, by the words of the views.
-        browser.open()
-        page.get_by_role("link", name="Dead pages").click()
-        browser.ready("deaths")
+        # From the first page, by the words of the views. A view is ready when its pictures stand, and draws them once:
+        # a pointer would miss one that is put in the place of another.
+        for link, view in (("The store", "store"), ("Dead pages", "deaths")):
+            browser.open()
+            pictures, drawings = browser.drawings(link, view)
+            if pictures != drawings or not pictures:
+                fail(f"{view} has {pictures} pictures, of {drawings} that were drawn")
         for state, options, first in (
                 ({}, [], ""),
                 ({"url": f"http://{HOST}/", "order": "most"}, ["--host", HOST, "--order", "most"], HOST),

@@ -45,12 +45,19 @@ export function framesOf(draw) {
 }
 
 /**
- * Calls `listener` when an element gets another size, until the returned function is called.
+ * Calls `listener` when an element gets another size than it has now, until the returned function is called. A view
+ * draws before it asks for this, since an observer also tells the size that an element begins with.
  * @param {Element} element
  * @param {() => void} listener
  */
 export function whenResized(element, listener) {
-  const watch = new ResizeObserver(listener);
+  let { clientWidth: width, clientHeight: height } = element;
+  const watch = new ResizeObserver(() => {
+    const { clientWidth, clientHeight } = element;
+    if (clientWidth === width && clientHeight === height) return;
+    [width, height] = [clientWidth, clientHeight];
+    listener();
+  });
   watch.observe(element);
   return () => watch.disconnect();
 }

@@ -116,9 +116,10 @@ export async function open(context) {
     ),
   );
   fill(view);
-  drawn();
-  if (view.years.length) tell(view, chosenPlace(view));
   const redraw = () => draw(view);
+  redraw();
+  if (view.years.length) tell(view, chosenPlace(view));
+  drawn();
   return {
     key: (event) => key(view, event),
     resize: redraw,

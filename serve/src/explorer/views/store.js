@@ -66,6 +66,7 @@ export async function open({ root, call, drawn, isOpen }) {
     areas.forEach(draw);
     drawn();
   };
+  resize();
   return {
     resize,
     close: whenResized(root, resize),
