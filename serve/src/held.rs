@@ -10,13 +10,12 @@ use std::sync::Arc;
 
 use tonic::Status;
 use webstrata_layers::record::capture::deciding;
-use webstrata_layers::record::key;
 use webstrata_layers::{
     Backlink, CaptureTime, Direction as LinkDirection, InLinks, Lifespan, Spelled, Uid, Window as TimeWindow, in_order,
 };
 
 use crate::guard::limits::Bounds;
-use crate::protocol::backlinks::put_backlink;
+use crate::protocol::backlinks::{put_backlink, room_for_backlinks};
 use crate::protocol::gaps;
 use crate::protocol::proto::answer::Answer as AnswerKind;
 use crate::protocol::proto::question::Question as QuestionKind;
@@ -162,26 +161,14 @@ impl CellAnswer<'_> {
 
     fn hosts_of(&mut self, uids: &[Uid]) -> Result<HostList, Status> {
         let (mut hosts, mut url) = (Vec::new(), String::new());
-        let cell = self.cell;
-        // URLs without a host are contiguous in the order of keys, and so are the URLs of one host.
         let mut rest = uids;
         while let Some(&uid) = rest.first() {
-            url_of(cell, uid, &mut url)?;
-            let host = key::counted_host(&url).to_owned();
-            // Steps, each twice as long, lead to an interval with the last page of the host.
-            let (mut same, mut other, mut step) = (0, rest.len(), 1);
-            while same + 1 < other {
-                let at = if other == rest.len() { (same + step).min(other - 1) } else { same + (other - same) / 2 };
-                url_of(cell, rest[at], &mut url)?;
-                if key::counts_for(&url, &host) {
-                    (same, step) = (at, 2 * step);
-                } else {
-                    other = at;
-                }
-            }
+            has_url(self.cell, uid)?;
+            let (host, next) = self.cell.host(uid, &mut url).map_err(|error| status_of(&error))?;
             self.spend(2 + host.len() / size_of::<u64>())?;
-            hosts.push(Host { host, urls: (same + 1) as u64 });
-            rest = &rest[same + 1..];
+            let pages = rest.partition_point(|&uid| uid < next).max(1);
+            hosts.push(Host { host: host.to_owned(), urls: pages as u64 });
+            rest = &rest[pages..];
         }
         Ok(HostList { hosts })
     }
@@ -312,7 +299,7 @@ impl CellAnswer<'_> {
 
     fn backlinks(&mut self, request: &BacklinksOf) -> Result<BacklinkLists, Status> {
         let target: Vec<_> = request.target.iter().map(|range| Uid(range.first)..Uid(range.end)).collect();
-        let (mut lists, mut backlink) = (BacklinkLists::default(), Backlink::default());
+        let (mut lists, mut backlink) = (room_for_backlinks(request.pages.len()), Backlink::default());
         for (at, &page) in (0..).zip(Uid::slice(&request.pages)) {
             backlink.clear();
             if let Some(node) = self.cell.node(page) {
@@ -468,11 +455,17 @@ impl CellAnswer<'_> {
 
 /// Replaces the contents of `url` by the URL of a UID of a cell.
 fn url_of(cell: &Cell, uid: Uid, url: &mut String) -> Result<(), Status> {
+    has_url(cell, uid)?;
+    cell.url(uid, url).map_err(|error| status_of(&error))
+}
+
+/// Refuses a UID whose URL a cell does not hold.
+fn has_url(cell: &Cell, uid: Uid) -> Result<(), Status> {
     let label = cell.label();
     if !(label.first_uid..label.first_uid + label.urls).contains(&uid) {
         return Err(bad(format!("urls: cell {} does not hold the URL of UID {uid}", label.partition)));
     }
-    cell.url(uid, url).map_err(|error| status_of(&error))
+    Ok(())
 }
 
 /// The first link that a request is about, and the largest number of links from there on.

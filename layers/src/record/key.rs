@@ -147,9 +147,15 @@ pub fn host_prefix(host: &str) -> Option<Vec<u8>> {
     is_host.then_some(out)
 }
 
-/// The name of the host that a URL counts for; empty for a URL without a host with usual keys.
+/// The name of the host that a URL counts for, and the common beginning of the keys of its URLs. `None` for a URL
+/// without a host with usual keys.
+pub fn counted(url: &str) -> Option<(&str, Vec<u8>)> {
+    host_of(url).and_then(|host| Some((host, host_prefix(host)?)))
+}
+
+/// The name of the host that a URL counts for; empty if there is none.
 pub fn counted_host(url: &str) -> &str {
-    host_of(url).filter(|host| host_prefix(host).is_some()).unwrap_or_default()
+    counted(url).map_or("", |(host, _)| host)
 }
 
 /// Whether a URL counts for a host with a name that [`counted_host`] gave.

@@ -266,7 +266,15 @@ impl UrlStore {
     /// Damaged bytes.
     pub fn prefix(&self, prefix: &[u8]) -> Result<Range<u64>, Damage> {
         let start = self.lower_bound(prefix)?;
-        Ok(start..self.bound(&mut Query::new(prefix, true))?.0.max(start))
+        Ok(start..self.prefix_end(prefix)?.max(start))
+    }
+
+    /// The number of the first key above all keys that begin with `prefix`.
+    ///
+    /// # Errors
+    /// Damaged bytes.
+    pub fn prefix_end(&self, prefix: &[u8]) -> Result<u64, Damage> {
+        Ok(self.bound(&mut Query::new(prefix, true))?.0)
     }
 
     /// The size of the parts in bytes.

@@ -18,8 +18,8 @@ use self::remembered::{TARGET_PAGES, TargetKey};
 use futures_util::future::try_join_all;
 use tonic::Status;
 use webstrata_layers::{
-    Backlink, Direction, Given, Match, Question, Ranked, Ranking, Referrer, Referrers, Scope, Uid, Window, in_order,
-    lifespans_of, times_of,
+    Backlink, Direction, Given, LinkingPage, Match, Question, Ranked, Ranking, Referrer, Referrers, Scope, Uid, Window,
+    in_order, lifespans_of, times_of,
 };
 
 use super::call::{CellQuestion, other_kind};
@@ -156,8 +156,8 @@ impl Pinned {
         }
     }
 
-    /// One backlink for each page. The backlink of a page that never linked has no stays.
-    pub(super) async fn backlinks_of(&self, pages: &[Uid], target: &[Range<Uid>]) -> Result<Vec<Backlink>, Status> {
+    /// The pages, each with its backlink. The backlink of a page that never linked has no stays.
+    async fn backlinks_of(&self, pages: &[Uid], target: &[Range<Uid>]) -> Result<Vec<LinkingPage>, Status> {
         let (single, split) = self.single(pages, Direction::Out, Window::ALWAYS);
         let ranges = ranges_of(target);
         let questions = split.cell_questions(|question| {
@@ -168,10 +168,10 @@ impl Pinned {
             AnswerKind::Backlinks(lists) => take_backlinks(&lists),
             _ => None,
         })?;
-        let mut backlinks = vec![Backlink::default(); pages.len()];
+        let mut backlinks: Vec<LinkingPage> = pages.iter().map(|&page| (page, Backlink::default())).collect();
         for position in &split.positions {
             let found = answers[position.question].get_mut(position.index).ok_or_else(other_kind)?;
-            backlinks[position.item] = std::mem::take(found);
+            backlinks[position.item].1 = std::mem::take(found);
         }
         let several: Vec<usize> = (0..pages.len()).filter(|&item| !single[item]).collect();
         let others: Vec<Uid> = several.iter().map(|&item| pages[item]).collect();
@@ -180,8 +180,9 @@ impl Pinned {
             let Some(page) = page else { continue };
             lifespans.clear();
             lifespans_of(page.captures(), &page.links, page.changes.iter().copied(), &mut lifespans);
-            backlinks[item].targets = times_of(&lifespans, target, &mut times);
-            backlinks[item].set(page.captures().iter(), &mut times);
+            let backlink = &mut backlinks[item].1;
+            backlink.targets = times_of(&lifespans, target, &mut times);
+            backlink.set(page.captures().iter(), &mut times);
         }
         Ok(backlinks)
     }
@@ -189,9 +190,8 @@ impl Pinned {
     /// The pages that linked to a target, and their hosts if these are wanted: [`Given::Referrers`] or
     /// [`Given::Backlinks`].
     pub(super) async fn linking(&self, pages: &[Uid], target: &[Range<Uid>], has_hosts: bool) -> Result<Given, Status> {
-        let backlinks = self.backlinks_of(pages, target).await?;
-        let linking = pages.iter().copied().zip(backlinks).filter(|(_, backlink)| !backlink.stays.is_empty());
-        let linking: Vec<(Uid, Backlink)> = linking.collect();
+        let mut linking = self.backlinks_of(pages, target).await?;
+        linking.retain(|(_, backlink)| !backlink.stays.is_empty());
         if !has_hosts {
             return Ok(Given::Backlinks(pages.len(), linking));
         }

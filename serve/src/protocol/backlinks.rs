@@ -21,6 +21,19 @@ fn began_of(number: i32) -> Option<Began> {
     })
 }
 
+/// A message with room for the backlinks of pages, most of which have one stay.
+pub(crate) fn room_for_backlinks(pages: usize) -> BacklinkLists {
+    BacklinkLists {
+        stay_counts: Vec::with_capacity(pages),
+        targets: Vec::with_capacity(pages),
+        firsts: Vec::with_capacity(pages),
+        lasts: Vec::with_capacity(pages),
+        gone_after: Vec::with_capacity(pages),
+        began: Vec::with_capacity(pages),
+        ..BacklinkLists::default()
+    }
+}
+
 /// Appends the backlink of page number `at` to a message.
 pub(crate) fn put_backlink(lists: &mut BacklinkLists, at: u32, backlink: &Backlink) {
     lists.stay_counts.push(u32::try_from(backlink.stays.len()).unwrap_or(u32::MAX));
@@ -54,7 +67,11 @@ pub(crate) fn take_backlinks(lists: &BacklinkLists) -> Option<Vec<Backlink>> {
             let until = (gone_after[at] > 0).then(|| lasts[at].saturating_add_unsigned(gone_after[at]));
             Some(Stay { first: firsts[at], last: lasts[at], until, began: began_of(began[at])? })
         };
-        let stays = (at..end).map(stay).collect::<Option<_>>()?;
+        // With its exact size: `collect` into an option would begin with room for four.
+        let mut stays = Vec::with_capacity(end - at);
+        for at in at..end {
+            stays.push(stay(at)?);
+        }
         backlinks.push(Backlink { stays, unknown: Vec::new(), targets });
         at = end;
     }

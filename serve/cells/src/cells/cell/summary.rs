@@ -62,19 +62,26 @@ impl Cell {
         let end = self.label.first_uid + self.label.urls;
         let (mut hosts, mut url, mut uid) = (Vec::new(), String::new(), self.label.first_uid);
         while uid < end {
-            self.url(uid, &mut url)?;
-            let host = key::host_of(&url).and_then(|host| Some((host, key::host_prefix(host)?)));
-            let Some((host, prefix)) = host else {
-                uid += 1;
-                continue;
-            };
-            let urls = self.prefix(&prefix)?;
-            // The URL has the prefix, so the search continues after it.
-            let next = urls.end.max(uid + 1);
-            hosts.push(HostUrls { host: host.into(), first: uid, urls: next.0 - uid.0 });
+            let (host, next) = self.host(uid, &mut url)?;
+            if !host.is_empty() {
+                hosts.push(HostUrls { host: host.into(), first: uid, urls: next.0 - uid.0 });
+            }
             uid = next;
         }
         Ok(hosts)
+    }
+
+    /// The host that the URL of a UID counts for, and the UID after the host's last URL in this cell. The host of a URL
+    /// without one is empty, and ends with this URL. `url` is a buffer.
+    ///
+    /// # Errors
+    /// A damaged image, and a UID of another cell.
+    pub fn host<'a>(&self, uid: Uid, url: &'a mut String) -> Result<(&'a str, Uid), LayersError> {
+        self.url(uid, url)?;
+        let Some((host, prefix)) = key::counted(url) else { return Ok(("", uid + 1)) };
+        let end = self.urls.prefix_end(&prefix).map_err(|damage| self.damaged(damage))?;
+        // The URL has the prefix, so the search continues after it.
+        Ok((host, (self.label.first_uid + end).max(uid + 1)))
     }
 
     fn find_busiest(&self) -> Result<Vec<Uid>, LayersError> {

@@ -22,6 +22,8 @@ use super::{Before, GROUP_MAX, Level, PART, Place, RecordAt, Strata, WINDOW_MAX,
 
 /// The approximate number of bytes that a ring keeps.
 const BYTES_MAX: usize = 2 << 20;
+/// The number of links that most records do not exceed.
+const LINKS_USUAL: usize = 64;
 /// The number of groups with a known place: twice the groups within the farthest reference.
 const PLACES: usize = 2 * WINDOW_MAX / GROUP_MAX;
 
@@ -136,6 +138,11 @@ impl Decoded {
     /// The captures of the record.
     pub(super) fn captures(&self) -> Captures<'_> {
         Captures { times: &self.times.0, blank: &self.times.1, statuses: &[] }
+    }
+
+    /// Nothing, with room for the links of most records, so that lists rarely have to move while they grow.
+    fn with_room() -> Box<Self> {
+        Box::new(Self { links: Vec::with_capacity(LINKS_USUAL), ..Self::default() })
     }
 
     fn is(&self, strata: &Strata, index: usize) -> bool {
@@ -259,7 +266,11 @@ impl Ring {
     ) -> Result<&Decoded, Damage> {
         let at = self.at(reference.index);
         // After damage, nothing may be taken for the record.
-        let mut decoded = self.records[at].take().unwrap_or_default();
+        let mut decoded = self.records[at].take().unwrap_or_else(|| {
+            let empty = Decoded::with_room();
+            self.bytes += empty.bytes();
+            empty
+        });
         if decoded.is(strata, reference.index) && decoded.kept >= kept {
             return Ok(self.records[at].insert(decoded));
         }
