@@ -23,7 +23,7 @@ const PAGES: usize = 1 << 13;
 /// The number of batches of questions about backlinks that are asked for at once.
 pub(super) const BATCHES: usize = 4;
 /// The most pages in all batches until the program is asked again.
-const ROUND: usize = 1 << 16;
+const ROUND: usize = 1 << 18;
 /// Approximate bytes of the answer about a page: when it linked, and its host.
 const PAGE_BYTES: usize = 512;
 /// If more pages than this link to a URL, its in-link record is not fetched.
