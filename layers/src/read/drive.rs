@@ -10,7 +10,7 @@ use crate::questions::{Ask, Direction, Facts, Given, Precision, Program, Questio
 use crate::record::backlink::Backlink;
 use crate::record::batch::Batch;
 use crate::record::capture::lifespan::times_of;
-use crate::record::key::{counted_host, counts_for};
+use crate::record::key::counted_host;
 use crate::record::time::Window;
 use crate::record::uid::{Uid, in_order};
 
@@ -131,7 +131,7 @@ fn hosts<L: Links + ?Sized>(links: &L, linking: &[(Uid, Backlink)]) -> Result<Ve
     let mut hosts: Vec<(String, u64)> = Vec::new();
     for url in &urls {
         match hosts.last_mut() {
-            Some((known, pages)) if counts_for(url, known) => *pages += 1,
+            Some((known, pages)) if counted_host(url) == known => *pages += 1,
             _ => hosts.push((counted_host(url).to_owned(), 1)),
         }
     }

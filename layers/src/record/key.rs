@@ -147,20 +147,16 @@ pub fn host_prefix(host: &str) -> Option<Vec<u8>> {
     is_host.then_some(out)
 }
 
-/// The name of the host that a URL counts for, and the common beginning of the keys of its URLs. `None` for a URL
-/// without a host with usual keys.
-pub fn counted(url: &str) -> Option<(&str, Vec<u8>)> {
-    host_of(url).and_then(|host| Some((host, host_prefix(host)?)))
-}
-
-/// The name of the host that a URL counts for; empty if there is none.
+/// The name of the host that a URL counts for; empty if there is none. A URL with an unusual key, for example of ftp,
+/// counts for no host, since its key is not among the keys of the host.
 pub fn counted_host(url: &str) -> &str {
-    counted(url).map_or("", |(host, _)| host)
+    Components::of(url).map_or("", |components| components.host)
 }
 
-/// Whether a URL counts for a host with a name that [`counted_host`] gave.
-pub fn counts_for(url: &str, name: &str) -> bool {
-    host_of(url).is_some_and(|host| host == name) || name.is_empty() && counted_host(url).is_empty()
+/// The common beginning of the keys of all URLs that count for a host, by its name from [`counted_host`]. Only unusual
+/// keys begin with "!".
+pub fn counted_prefix(host: &str) -> Vec<u8> {
+    host_prefix(host).unwrap_or_else(|| b"!".to_vec())
 }
 
 /// The least bytes above all bytes that begin with `prefix`; `None` if there are none.
@@ -322,11 +318,14 @@ mod tests {
             "http://-/",
             "mailto:a@example.com",
             "",
+            "ftp://example.com/a",
+            "http://example.com",
         ];
         assert_eq!(urls.map(counted_host)[..3], ["example.com", "example.com", "www.example.com"]);
-        assert_eq!(urls.map(counted_host)[5..], ["", "-", "", ""]);
+        assert_eq!(urls.map(counted_host)[5..], ["", "-", "", "", "", ""]);
         for (one, other) in urls.iter().flat_map(|one| urls.map(|other| (one, other))) {
-            assert_eq!(counts_for(one, counted_host(other)), counted_host(one) == counted_host(other), "{one} {other}");
+            let is_counted = key_of(one).starts_with(&counted_prefix(counted_host(other)));
+            assert_eq!(is_counted, counted_host(one) == counted_host(other), "{one} {other}");
         }
     }
 

@@ -22,7 +22,7 @@ const LIVES: usize = 512;
 const PAGES: usize = 1 << 13;
 /// The number of batches of questions about backlinks that are asked for at once.
 pub(super) const BATCHES: usize = 4;
-/// The most pages in all batches until the program is asked again.
+/// The most pages in all batches until the program is asked again. All batches are answered before.
 const ROUND: usize = 1 << 18;
 /// Approximate bytes of the answer about a page: when it linked, and its host.
 const PAGE_BYTES: usize = 512;

@@ -20,7 +20,7 @@ use super::top::{Place, Top};
 use crate::record::backlink::united::United;
 use crate::record::backlink::{Backlink, Period, Series, Stay};
 use crate::record::capture::Linking;
-use crate::record::key::{domain_prefix, host_prefix};
+use crate::record::key::{counted_prefix, domain_prefix};
 use crate::record::time::RangeLength;
 use crate::record::uid::Uid;
 
@@ -145,10 +145,10 @@ impl Tally {
         let (before, mut bytes) = (feed.pages.len(), 0);
         feed.pages.extend(pages.into_iter().inspect(|(_, backlink)| bytes += bytes_of(backlink)));
         self.bytes += bytes;
-        feed.stretches.extend(hosts.into_iter().map(|(host, pages)| {
-            // Keys of URLs without a host begin with "!".
-            let prefix = host_prefix(&host).unwrap_or_else(|| b"!".to_vec());
-            Stretch { prefix, host, pages: usize::try_from(pages).unwrap_or(usize::MAX) }
+        feed.stretches.extend(hosts.into_iter().map(|(host, pages)| Stretch {
+            prefix: counted_prefix(&host),
+            host,
+            pages: usize::try_from(pages).unwrap_or(usize::MAX),
         }));
         feed.has_ended = feed.pages.len() == before;
         debug_assert_eq!(

@@ -71,15 +71,15 @@ impl Cell {
         Ok(hosts)
     }
 
-    /// The host that the URL of a UID counts for, and the UID after the host's last URL in this cell. The host of a URL
-    /// without one is empty, and ends with this URL. `url` is a buffer.
+    /// The host that the URL of a UID counts for, and the UID after the host's last URL in this cell. URLs that count
+    /// for no host are together, too, and their host is empty. `url` is a buffer.
     ///
     /// # Errors
     /// A damaged image, and a UID of another cell.
     pub fn host<'a>(&self, uid: Uid, url: &'a mut String) -> Result<(&'a str, Uid), LayersError> {
         self.url(uid, url)?;
-        let Some((host, prefix)) = key::counted(url) else { return Ok(("", uid + 1)) };
-        let end = self.urls.prefix_end(&prefix).map_err(|damage| self.damaged(damage))?;
+        let host = key::counted_host(url);
+        let end = self.urls.prefix_end(&key::counted_prefix(host)).map_err(|damage| self.damaged(damage))?;
         // The URL has the prefix, so the search continues after it.
         Ok((host, (self.label.first_uid + end).max(uid + 1)))
     }

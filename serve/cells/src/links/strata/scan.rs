@@ -140,11 +140,6 @@ impl Decoded {
         Captures { times: &self.times.0, blank: &self.times.1, statuses: &[] }
     }
 
-    /// Nothing, with room for the links of most records, so that lists rarely have to move while they grow.
-    fn with_room() -> Box<Self> {
-        Box::new(Self { links: Vec::with_capacity(LINKS_USUAL), ..Self::default() })
-    }
-
     fn is(&self, strata: &Strata, index: usize) -> bool {
         self.of == strata.opened && self.record.index == index
     }
@@ -266,15 +261,14 @@ impl Ring {
     ) -> Result<&Decoded, Damage> {
         let at = self.at(reference.index);
         // After damage, nothing may be taken for the record.
-        let mut decoded = self.records[at].take().unwrap_or_else(|| {
-            let empty = Decoded::with_room();
-            self.bytes += empty.bytes();
-            empty
-        });
+        let mut decoded = self.records[at].take().unwrap_or_default();
         if decoded.is(strata, reference.index) && decoded.kept >= kept {
             return Ok(self.records[at].insert(decoded));
         }
         self.bytes -= decoded.bytes();
+        // Lists rarely have to move while they grow.
+        decoded.links.clear();
+        decoded.links.reserve(LINKS_USUAL);
         let record = reference.find(strata);
         let near = self.near(strata, record);
         let (head, captures) = strata.head_near(record, near, &mut self.list, &mut decoded.events)?;
