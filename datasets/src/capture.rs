@@ -6,12 +6,14 @@
 //!
 //! A reader fills the same `Capture` again and again, so that the buffers are allocated once.
 
+pub(crate) mod cut;
 pub(crate) mod date;
 pub(crate) mod dictionary;
 pub(crate) mod digest;
 pub(crate) mod meaning;
 pub(crate) mod overflow;
 
+use crate::capture::cut::Cut;
 use crate::capture::dictionary::Dictionary;
 use crate::capture::overflow::Overflow;
 use std::io;
@@ -37,6 +39,9 @@ pub struct Capture {
     /// Status code of the response, 200 to 999, if the crawl file has one. Captures without a status count as 200. A
     /// revisit has a status only if its record gives one.
     pub status: Option<u16>,
+    /// Why the body was not read whole; `None` if the body was read whole, or if `content` is not [`Content::Links`]. The
+    /// status of a cut capture is none, 200, 203 or 206.
+    pub cut: Option<Cut>,
     /// The age of a record without a date; its `time` means nothing. If a page has several undated records, the record
     /// with the greatest bytes here is the newest, and only the newest counts.
     pub undated: Option<Vec<u8>>,
@@ -52,6 +57,7 @@ impl Capture {
         self.content = Content::Links;
         self.digest = None;
         self.status = None;
+        self.cut = None;
         self.undated = None;
     }
 }
@@ -59,8 +65,8 @@ impl Capture {
 /// Whether a capture carries its links.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Content {
-    /// [`Capture::links`] holds every link of the page. A response with another status than 200 has no links, except
-    /// the target of a redirect.
+    /// [`Capture::links`] holds every link of the page, or the links that were found if the capture is cut. A response that
+    /// is not a page has no links, except the target of a redirect.
     #[default]
     Links,
     /// The links are unknown, which is not the same as no links.

@@ -55,6 +55,7 @@ mod release;
 mod tally;
 mod url;
 
+pub use crate::capture::cut::Cut;
 pub use crate::capture::date::TIMES;
 pub use crate::capture::dictionary::Dictionary;
 pub use crate::url::form::Form;

@@ -6,8 +6,9 @@
 //!
 //! | seen | meaning |
 //! |---|---|
-//! | 200 or no status, with links (an empty list, too) | these links |
-//! | 200 or no status, and links not mentioned | the links are unknown |
+//! | 200, 203 or no status, with links (an empty list, too) | these links |
+//! | the same, but not read whole; 206 with links | *cut*: these links, and of every other link it is unknown |
+//! | 200, 203, 206 or no status, and links not mentioned | the links are unknown |
 //! | a revisit with 200 or no status, and any 304 | a revisit: it has the links of the capture that it refers to |
 //! | 3xx | no links, except the target of a redirect if redirects are links |
 //! | other 2xx | known to have no links |
@@ -16,7 +17,7 @@
 //!
 //! Links that do not count are dropped, and their capture is counted ([`Finding::UnusedLinks`]).
 
-use crate::{Capture, Content, Finding, Profile, Revisit, Tally};
+use crate::{Capture, Content, Cut, Finding, Profile, Revisit, Tally};
 
 /// The report of a reader about a retrieval. The links are in the capture already.
 #[derive(Clone, Debug, Default)]
@@ -29,6 +30,8 @@ pub(crate) struct Seen<'a> {
     pub(crate) revisit: Option<Revisit>,
     /// The target of a redirect, if it is given apart from the links.
     pub(crate) target: Option<&'a str>,
+    /// Why the body was not read whole, if it was not. A part of a page (206) is always cut.
+    pub(crate) cut: Option<Cut>,
 }
 
 /// The meaning of a retrieval.
@@ -55,7 +58,7 @@ impl Seen<'_> {
     /// The meaning of the status and the revisit; see the table above.
     pub(crate) fn meaning(&self) -> Meaning {
         match (self.status, &self.revisit) {
-            (None | Some(200), None) => Meaning::Page,
+            (None | Some(200 | 203 | 206), None) => Meaning::Page,
             (None | Some(200), Some(_)) | (Some(304), _) => Meaning::Revisit,
             (Some(300..=399), _) => Meaning::Redirect,
             (Some(201..=999), _) => Meaning::NoLinks,
@@ -69,13 +72,16 @@ impl Seen<'_> {
         let meaning = self.meaning();
         capture.status = self.status.and_then(|status| u16::try_from(status).ok());
         capture.content = Content::Links;
+        capture.cut = None;
         match meaning {
             Meaning::Nothing => {
                 tally.count(Finding::OtherStatus);
                 return false;
             }
             Meaning::Page => {
-                if !self.has_links {
+                if self.has_links {
+                    capture.cut = self.cut.or((self.status == Some(206)).then_some(Cut::Partial));
+                } else {
                     capture.content = Content::Unknown;
                 }
                 return true;
@@ -123,7 +129,8 @@ mod tests {
     ) -> Option<(Option<u16>, &'static str, Vec<String>, u64)> {
         let mut capture = Capture { links: links.into_iter().flatten().copied().collect(), ..Capture::default() };
         let revisit = is_revisit.then_some(Revisit { profile: Profile::IdenticalDigest, url: None, time: Some(7) });
-        let (seen, mut tally) = (Seen { status, has_links: links.is_some(), revisit, target }, Tally::default());
+        let (seen, mut tally) =
+            (Seen { status, has_links: links.is_some(), revisit, target, cut: None }, Tally::default());
         let is_capture = seen.settle(redirects, &mut capture, &mut tally);
         assert_eq!(tally.of(Finding::OtherStatus), u64::from(!is_capture));
         let content = match &capture.content {

@@ -104,7 +104,7 @@ impl Documents {
         let location = fields.get("location");
         let target = location.as_deref().and_then(redirect_target);
         let status = (status != 0).then_some(status.into());
-        let seen = Seen { status, revisit: Some(revisit), target, has_links: false };
+        let seen = Seen { status, revisit: Some(revisit), target, ..Seen::default() };
         self::revisit(seen, self.kinds, content_type.as_deref(), capture, site)
     }
 }

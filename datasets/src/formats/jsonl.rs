@@ -8,6 +8,7 @@
 //! | `status` | a number, or text as CDX indexes have it (`"404"`, or `"-"` for none) |
 //! | `digest` | the digest of the payload |
 //! | `revisit` | an object with `profile`, `refers_to_target_uri` and `refers_to_date` of a WARC record, all optional |
+//! | `cut` | why the body was not read whole: the name of a [`Cut`], or true for `truncated` |
 //! | `redirect` | the target of a redirect; without it, the only link of a capture with a status of 3xx |
 //!
 //! A time is text (14 digits, or any form of [`crate::capture::date`]) or a number of 14 digits, 10 digits (seconds
@@ -27,7 +28,7 @@ use crate::files::head::{Head, fields};
 use crate::files::lines::Lines;
 use crate::files::long_line::LongLine;
 use crate::formats::record;
-use crate::{Capture, CaptureReader, Error, Finding, Revisit, Tally, Texts};
+use crate::{Capture, CaptureReader, Cut, Error, Finding, Revisit, Tally, Texts};
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use std::borrow::Cow;
@@ -92,6 +93,7 @@ struct Said {
     has_links: bool,
     revisit: Option<Revisit>,
     redirect: Option<String>,
+    cut: Option<Cut>,
 }
 
 impl CaptureReader for JsonLines {
@@ -108,9 +110,9 @@ impl CaptureReader for JsonLines {
                 parse(line, capture)
             };
             let (finding, detail) = match parsed {
-                Ok(Said { date: Some(Ok(date)), status, has_links, revisit, redirect }) => {
+                Ok(Said { date: Some(Ok(date)), status, has_links, revisit, redirect, cut }) => {
                     let target = redirect.as_deref();
-                    if (Seen { status, has_links, revisit, target }).settle(self.redirects, capture, tally) {
+                    if (Seen { status, has_links, revisit, target, cut }).settle(self.redirects, capture, tally) {
                         capture.time = date.counted(tally);
                         return Ok(true);
                     }
@@ -155,6 +157,7 @@ enum Field {
     Status,
     Revisit,
     Redirect,
+    Cut,
     Other,
 }
 
@@ -209,12 +212,35 @@ impl<'de> Visitor<'de> for Fields<'_> {
                 Field::Redirect => {
                     said.redirect = map.next_value::<Option<String>>()?.filter(|url| !matches!(&url[..], "" | "-"));
                 }
+                Field::Cut => said.cut = map.next_value::<Option<CutSaid>>()?.map_or(Ok(None), CutSaid::cut)?,
                 Field::Other => {
                     map.next_value::<IgnoredAny>()?;
                 }
             }
         }
         if has_url { Ok(said) } else { Err(A::Error::missing_field("url")) }
+    }
+}
+
+/// The field `cut` of a line.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum CutSaid {
+    Flag(bool),
+    Reason(String),
+}
+
+impl CutSaid {
+    fn cut<E: serde::de::Error>(self) -> Result<Option<Cut>, E> {
+        match self {
+            CutSaid::Flag(is_cut) => Ok(is_cut.then_some(Cut::Truncated)),
+            CutSaid::Reason(name) => {
+                let names = Cut::ALL.map(Cut::name).join(", ");
+                Cut::of_name(&name)
+                    .map(Some)
+                    .ok_or_else(|| E::custom(format!("cut: {name:?} (expected one of {names})")))
+            }
+        }
     }
 }
 
@@ -252,6 +278,7 @@ impl Visitor<'_> for FieldName {
             "status" => Field::Status,
             "revisit" => Field::Revisit,
             "redirect" => Field::Redirect,
+            "cut" => Field::Cut,
             _ => Field::Other,
         })
     }

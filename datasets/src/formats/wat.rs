@@ -100,7 +100,7 @@ pub(crate) fn capture(
         let revisit =
             record::revisit(field("WARC-Profile"), field("WARC-Refers-To-Target-URI"), field("WARC-Refers-To-Date"));
         let status = status.filter(|&status| status != 0);
-        let seen = Seen { status, has_links: false, revisit: Some(revisit), target };
+        let seen = Seen { status, revisit: Some(revisit), target, ..Seen::default() };
         document::revisit(seen, kinds, http_type.or(record_type), capture, site)
     } else if seen.meaning() != Meaning::Page {
         seen.settle(kinds.redirects, capture, site.tally)

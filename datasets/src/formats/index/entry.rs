@@ -156,7 +156,7 @@ impl Entry<'_> {
         capture.digest = digest_of(&self.digest);
         let is_html = self.is_html();
         let revisit = if is_revisit { Some(record::revisit(None, None, None)) } else { self.duplicate };
-        let seen = Seen { status, has_links: false, revisit, target: known(&self.redirect) };
+        let seen = Seen { status, revisit, target: known(&self.redirect), ..Seen::default() };
         let is_page = matches!(seen.meaning(), Meaning::Page | Meaning::Revisit);
         let is_html = if is_revisit {
             before.filter(|_| before == capture.digest).map(|_| false)

@@ -235,7 +235,7 @@ impl CaptureReader for Captures {
             };
             capture.digest = digest.as_deref().and_then(digest_of);
             let target = target.as_deref().filter(|url| !matches!(*url, "" | "-"));
-            let seen = Seen { status, has_links: list.is_there, revisit, target };
+            let seen = Seen { status, has_links: list.is_there, revisit, target, cut: None };
             if seen.settle(self.redirects, capture, tally) {
                 capture.time = date.counted(tally);
                 return Ok(true);

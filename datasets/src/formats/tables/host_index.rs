@@ -101,7 +101,7 @@ impl HostIndex {
         let host = self.host.replace(',', ".");
         capture.url = names::url(host.as_bytes(), self.www, tally)?;
         capture.time = time;
-        let seen = Seen { status: Some(status), has_links: false, revisit: None, target: None };
+        let seen = Seen { status: Some(status), ..Seen::default() };
         Ok(seen.settle(false, capture, tally))
     }
 }
