@@ -13,7 +13,8 @@ use webstrata_cells::image::Residence;
 use webstrata_codecs::ENCODINGS;
 use webstrata_layers::record::key::{domain_prefix, host_prefix, url_prefix};
 use webstrata_layers::{
-    Direction, Links, Location, Reader, Spelled, Store, Uid, Unknown, Window, answer_of, only_captured,
+    Direction, LastKnown, Links, Location, Reader, Spelled, Store, Uid, Unknown, Window, answer_of, in_order,
+    only_captured,
 };
 use webstrata_serve::clerk::{ClerkOptions, Remote};
 use webstrata_serve::dial::Dialer;
@@ -252,10 +253,20 @@ fn present(links: &dyn Links, urls: &[String]) -> anyhow::Result<Vec<FoundUrl>> 
     Ok(found)
 }
 
-/// The pages for which it is unknown whether they link, if the window is as of a time; else none.
+/// The pages for which it is unknown in a window whether they link.
 pub(crate) fn unknown(links: &dyn Links, uid: Uid, direction: Direction, window: Window) -> anyhow::Result<Vec<Uid>> {
-    let Window::AsOf(as_of) = window else { return Ok(Vec::new()) };
-    Ok(answer_of(links, Unknown::new(&[uid], direction, as_of))?.into_values())
+    Ok(answer_of(links, Unknown::new(&[uid], direction, window))?.into_values())
+}
+
+/// The links that pages with unknown links may have as of a time ([`LastKnown`]), if out-links are asked for.
+pub(crate) fn last_known(
+    links: &dyn Links,
+    unknown: &[Uid],
+    direction: Direction,
+    window: Window,
+) -> anyhow::Result<Vec<Uid>> {
+    let (Direction::Out, Window::AsOf(as_of)) = (direction, window) else { return Ok(Vec::new()) };
+    Ok(in_order(answer_of(links, LastKnown::new(unknown, as_of))?.into_values()))
 }
 
 /// A remark for people, on standard error.

@@ -12,7 +12,8 @@ use clap::ValueEnum;
 use std::ffi::OsStr;
 use std::path::PathBuf;
 use webstrata_layers::{
-    Batch, CaptureTime, Direction, Error, Lifespan, Links, Location, Precision, Uid, Unknown, Window, answer_of,
+    Batch, CaptureTime, Direction, Error, LastKnown, Lifespan, Links, Location, Precision, Spans, Uid, Unknown, Window,
+    answer_of,
 };
 use webstrata_serve::clerk::{Refused, Remote};
 use webstrata_url::canonical;
@@ -175,23 +176,37 @@ impl Graph {
         self.batch(uids, ask, |remote| remote.wait(remote.pinned().links(uids, direction, window)).map_err(Refused))
     }
 
-    /// The pages for which it is unknown, as of a time, whether they link: the page itself, or pages that linked to the
-    /// URL at some time. The lists are empty if the window is not as of a time.
+    /// The pages for which it is unknown in a window whether they link: the page itself, or pages that linked to the URL
+    /// at some time.
     ///
     /// # Errors
     /// As [`Graph::urls_of`].
     pub fn unknown_of(&self, uids: &[Uid], is_inward: bool, window: Window) -> Result<Batch<Uid>, Failed> {
+        let direction = if is_inward { Direction::In(Precision::Exact) } else { Direction::Out };
+        let ask = |links: &(dyn Links + Send + Sync), uid: &Uid, found: &mut Vec<Uid>| {
+            *found = answer_of(links, Unknown::new(&[*uid], direction, window))?.into_values();
+            Ok(())
+        };
+        let question = Unknown::new(uids, direction, window);
+        self.batch(uids, ask, |remote| remote.wait(remote.pinned().answer(question)).map_err(Refused))
+    }
+
+    /// The links that pages may have as of a time, if their links are unknown then: those that they had when their
+    /// links were last known. The lists are empty if the window is not as of a time.
+    ///
+    /// # Errors
+    /// As [`Graph::urls_of`].
+    pub fn last_known_of(&self, uids: &[Uid], window: Window) -> Result<Batch<Uid>, Failed> {
         let Window::AsOf(as_of) = window else {
             let mut none = Batch::default();
             uids.iter().for_each(|_| none.push(&[]));
             return Ok(none);
         };
-        let direction = if is_inward { Direction::In(Precision::Exact) } else { Direction::Out };
         let ask = |links: &(dyn Links + Send + Sync), uid: &Uid, found: &mut Vec<Uid>| {
-            *found = answer_of(links, Unknown::new(&[*uid], direction, as_of))?.into_values();
+            *found = answer_of(links, LastKnown::new(&[*uid], as_of))?.into_values();
             Ok(())
         };
-        let question = Unknown::new(uids, direction, as_of);
+        let question = LastKnown::new(uids, as_of);
         self.batch(uids, ask, |remote| remote.wait(remote.pinned().answer(question)).map_err(Refused))
     }
 
@@ -220,7 +235,9 @@ impl Graph {
     /// # Errors
     /// As [`Graph::urls_of`].
     pub fn lifespans_of(&self, uids: &[Uid]) -> Result<Batch<Lifespan>, Failed> {
-        let ask = |links: &(dyn Links + Send + Sync), uid: &Uid, found: &mut Vec<_>| links.lifespans_into(*uid, found);
+        let ask = |links: &(dyn Links + Send + Sync), uid: &Uid, found: &mut Vec<_>| {
+            links.spans_into(*uid, Spans::Lifespans, found)
+        };
         self.batch(uids, ask, |remote| remote.wait(remote.pinned().lifespans(uids)).map_err(Refused))
     }
 

@@ -180,7 +180,7 @@ fn of_server(server: &Server, at: &str) -> Vec<(String, Linking)> {
         for (direction, uid, other) in [(Direction::Out, page, target), (Direction::In(Precision::Exact), target, page)]
         {
             let links = raw.links(uid, direction, Window::AsOf(as_of)).unwrap();
-            let unknown = raw.unknown(uid, direction, as_of).unwrap();
+            let unknown = raw.unknown(uid, direction, Window::AsOf(as_of)).unwrap();
             note(&format!("gRPC {direction:?} {limit}"), state(links.contains(&other), unknown.contains(&page)));
         }
     }

@@ -101,6 +101,7 @@ pub use crate::questions::changed::{Changed, ChangedLinks, LinkChange};
 pub use crate::questions::dead_links::{DeadLink, DeadLinkSearch, DeadLinks};
 pub use crate::questions::deaths::{DeadPage, DeathSearch, Deaths, DeathsAsked, Linkers, StillLinking, Toll};
 pub use crate::questions::first::First;
+pub use crate::questions::last_known::LastKnown;
 pub use crate::questions::neighbourhood::folding::{Folding, Grain, Groups};
 pub use crate::questions::neighbourhood::network::{Neighbourhood, Network};
 pub use crate::questions::neighbourhood::{Edge, NeighbourhoodQuestion, NeighbourhoodSearch};
@@ -120,15 +121,15 @@ pub use crate::read::spellings::{KeyOrder, Spelled, only_captured};
 pub use crate::record::backlink::{Backlink, Began, Period, Series, Stay};
 pub use crate::record::batch::Batch;
 pub use crate::record::capture::captures::{CaptureTime, Captures, CapturesBuf, Linking, PageState};
-pub use crate::record::capture::lifespan::{Lifespan, lifespans_of, times_of};
+pub use crate::record::capture::lifespan::{Lifespan, Spans, lifespans_of, runs_of, times_of};
 pub use crate::record::key::matching::{Lookup, Match};
-pub use crate::record::page::counts::Counts;
+pub use crate::record::page::counts::{Counts, CutCaptures};
 pub use crate::record::page::evidence::{Evidence, Revisit, revisit_order};
 pub use crate::record::page::{Flaw, InLinks, Page};
 pub use crate::record::presence::change::{Change, PresenceError};
 pub use crate::record::removal::{KeyHash, NotAHost, Removal, RemovalRule, Removals, RemovedAs, SelectedBy, Selection};
 pub use crate::record::sample::{Sample, Sampling};
-pub use crate::record::status::{Failures, FailuresError, Status, StatusChange, push_status, status_stretches};
+pub use crate::record::status::{Cut, Failures, FailuresError, Status, StatusChange, push_status, status_stretches};
 pub use crate::record::time::text::{TIME_FORMS, TimeError, counts_from_now, parse_age, parse_time};
 pub use crate::record::time::{
     AsOf, RangeLength, RangeLengthError, TIMES, Window, WindowError, format_digits, format_time, interval,

@@ -14,7 +14,8 @@
 //!
 //! | file | question |
 //! |---|---|
-//! | [`unknown`] | of which pages is it unknown whether they link as of a date |
+//! | [`unknown`] | of which pages is it unknown whether they link in a window |
+//! | [`last_known`] | which links may a page have whose links are unknown as of a time |
 //! | [`changed`] | which links differ between two dates |
 //! | [`dead_links`] | which links of a page lead to pages that are gone |
 //! | [`first`] | which pages linked to a URL, the first one first |
@@ -29,6 +30,7 @@ pub(crate) mod changed;
 pub(crate) mod dead_links;
 pub(crate) mod deaths;
 pub(crate) mod first;
+pub(crate) mod last_known;
 pub(crate) mod neighbourhood;
 pub(crate) mod page;
 pub(crate) mod unknown;
@@ -92,7 +94,7 @@ pub enum Ask<'a> {
     Captures(&'a [Uid]),
     /// The lifespans of the links of each page, in order of links: [`Given::Lifespans`].
     Lifespans(&'a [Uid]),
-    /// Both of these: [`Given::Lives`].
+    /// The runs of the links of each page, in order of links, and its captures: [`Given::Lives`].
     Lives(&'a [Uid]),
     /// When pages linked to a target: [`Given::Backlinks`].
     Backlinks(&'a [Uid], &'a [Range<Uid>]),
@@ -142,7 +144,7 @@ pub enum Given {
     Captures(Batch<CaptureTime>),
     /// Lifespans.
     Lifespans(Batch<Lifespan>),
-    /// Lifespans and captures.
+    /// Runs and captures.
     Lives(Batch<Lifespan>, Batch<CaptureTime>),
     /// The number of pages that are answered, and those of them that ever linked.
     Backlinks(usize, Vec<(Uid, Backlink)>),
@@ -158,7 +160,7 @@ pub enum Given {
 /// What a program knows of the graph that answers.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts {
-    /// Whether any capture has unknown links. True if this is not known.
+    /// Whether any capture is cut or has unknown links. True if this is not known.
     pub has_unknown: bool,
     /// The length of the time ranges of in-link records.
     pub in_range: RangeLength,
@@ -222,6 +224,11 @@ impl Rest {
         let start = self.done;
         self.done = self.items.len().min(start + count);
         &self.items[start..self.done]
+    }
+
+    /// The number of items with an answer.
+    pub(crate) fn done_count(&self) -> usize {
+        self.done
     }
 
     pub(crate) fn is_done(&self) -> bool {

@@ -8,8 +8,8 @@ use std::ops::Range;
 use webstrata_layers::{
     AsOf, Ask, Backlink, Backlinks, Batch, CaptureTime, Change, Changed, DeadLinkSearch, DeathSearch, DeathsAsked,
     Direction, Event, Facts, First, Given, Lifespan, NeighbourhoodQuestion, NeighbourhoodSearch, Order, Page,
-    PageLinks, Precision, Question, RangeLength, Ranking, Referrers, Scope, Status, StillLinking, Uid, Unit, Unknown,
-    WaySearch, Window, lifespans_of, push_status, times_of,
+    PageLinks, Precision, Question, RangeLength, Ranking, Referrers, Scope, Spans, Status, StillLinking, Uid, Unit,
+    Unknown, WaySearch, Window, push_status, times_of,
 };
 
 /// The number of URLs; the first half is one row, the second half another.
@@ -95,16 +95,16 @@ impl Graph {
         self.page(uid).captures().iter().collect()
     }
 
-    fn lifespans(&self, uid: Uid) -> Vec<Lifespan> {
-        let (page, mut lifespans) = (self.page(uid), Vec::new());
-        lifespans_of(page.captures(), &page.links, page.changes.iter().copied(), &mut lifespans);
-        lifespans
+    fn spans(&self, uid: Uid, spans: Spans) -> Vec<Lifespan> {
+        let mut found = Vec::new();
+        spans.of_page(self.page(uid), &mut found);
+        found
     }
 
     fn backlink(&self, uid: Uid, target: &[Range<Uid>]) -> Backlink {
         let mut times = Vec::new();
         let mut backlink =
-            Backlink { targets: times_of(&self.lifespans(uid), target, &mut times), ..Backlink::default() };
+            Backlink { targets: times_of(&self.spans(uid, Spans::Runs), target, &mut times), ..Backlink::default() };
         if !times.is_empty() {
             backlink.set(self.captures(uid), &mut times);
         }
@@ -134,9 +134,9 @@ impl Graph {
                 Given::Begun(begun, all.iter().map(|links| links.len() as u64).collect())
             }
             Ask::Captures(pages) => Given::Captures(batch(pages, most, |uid| self.captures(uid))),
-            Ask::Lifespans(pages) => Given::Lifespans(batch(pages, most, |uid| self.lifespans(uid))),
+            Ask::Lifespans(pages) => Given::Lifespans(batch(pages, most, |uid| self.spans(uid, Spans::Lifespans))),
             Ask::Lives(pages) => Given::Lives(
-                batch(pages, most, |uid| self.lifespans(uid)),
+                batch(pages, most, |uid| self.spans(uid, Spans::Runs)),
                 batch(pages, most, |uid| self.captures(uid)),
             ),
             Ask::Backlinks(pages, target) => {
@@ -208,7 +208,7 @@ proptest! {
         let answers = |most: usize| {
             let network = graph.answer(NeighbourhoodSearch::new(near), most);
             let answers = (
-                graph.answer(Unknown::new(&every, direction, dates[0]), most).values().to_vec(),
+                graph.answer(Unknown::new(&every, direction, Window::AsOf(dates[0])), most).values().to_vec(),
                 graph.answer(Changed::new(&uids, is_inward, dates), most),
                 (graph.answer(First::new(&uids), most), graph.answer(DeadLinkSearch::new(uids[0], dates[1]), most)),
                 graph.answer(PageLinks::new(&uids, direction, Window::AsOf(dates[1])), most),

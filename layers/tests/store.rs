@@ -143,16 +143,16 @@ fn manifests_that_lie_are_refused() {
         open(&good.replacen(from, to, 1))
     };
     open(&good).unwrap();
-    let newer = with("\"format\": 4", "\"format\": 7").unwrap_err();
+    let newer = with("\"format\": 5", "\"format\": 7").unwrap_err();
     assert!(matches!(newer, Error::NewerFormat { found: 7, known: 4, .. }));
     assert!(
-        newer.to_string().ends_with("has format 7; this program reads formats up to 4: install a newer version"),
+        newer.to_string().ends_with("has format 7; this program reads formats up to 5: install a newer version"),
         "{newer}"
     );
     // A newer format may have other fields, but the error still names the version.
-    assert!(matches!(open("{\"format\": 5, \"strata\": []}"), Err(Error::NewerFormat { found: 5, .. })));
-    let older = with("\"format\": 4", "\"format\": 1").unwrap_err();
-    assert!(older.to_string().ends_with("has format 1; this program reads format 4: build the store again"), "{older}");
+    assert!(matches!(open("{\"format\": 6, \"strata\": []}"), Err(Error::NewerFormat { found: 6, .. })));
+    let older = with("\"format\": 5", "\"format\": 1").unwrap_err();
+    assert!(older.to_string().ends_with("has format 1; this program reads format 5: build the store again"), "{older}");
     for (from, to) in [
         ("rows/000001/url/part-00000", "rows/../../url/part-00000"),
         ("rows/000001/url/part-00000", "/rows/000001/url/part-00000"),

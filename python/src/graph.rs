@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use arrow_array::builder::{BooleanBuilder, StringBuilder};
-use arrow_array::{ArrayRef, BooleanArray, RecordBatch, TimestampSecondArray, UInt16Array, UInt64Array};
+use arrow_array::{ArrayRef, BooleanArray, RecordBatch, StringArray, TimestampSecondArray, UInt16Array, UInt64Array};
 use arrow_buffer::BooleanBuffer;
 use arrow_schema::{Field, Schema, SchemaRef};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
@@ -15,7 +15,7 @@ use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
 use webstrata_jobs::Failed;
 use webstrata_jobs::graph::{Caller, Times};
-use webstrata_layers::{Batch, Uid};
+use webstrata_layers::{Batch, Cut, Uid};
 
 use crate::failed::exception;
 use crate::table::{Table, of_arrow};
@@ -201,6 +201,8 @@ impl Graph {
                 columns.put_urls("url", &of.into_iter().map(Some).collect::<Vec<_>>())?;
                 return columns.put_urls("link", &links.iter().copied().map(Some).collect::<Vec<_>>());
             }
+            // Of a page with unknown links: the links that it had when they were last known.
+            let last_known = if is_inward { Batch::default() } else { self.0.last_known_of(part, window)? };
             let (mut sources, mut links, mut states) = (Vec::new(), Vec::new(), BooleanBuilder::new());
             for (at, &uid) in part.iter().enumerate() {
                 for &link in known.get(at) {
@@ -209,10 +211,16 @@ impl Graph {
                     states.append_value(false);
                 }
                 for &page in unknown.get(at) {
-                    // If the links of a page are unknown, the row has no link.
+                    // If links of a page are unknown, a row has no link.
                     sources.push(uid);
                     links.push(is_inward.then_some(page));
                     states.append_value(true);
+                    let open = if is_inward { &[] } else { last_known.get(at) };
+                    for link in open.iter().filter(|link| known.get(at).binary_search(link).is_err()) {
+                        sources.push(uid);
+                        links.push(Some(*link));
+                        states.append_value(true);
+                    }
                 }
             }
             let link_uids: UInt64Array = links.iter().map(|link| link.map(|uid| uid.0)).collect();
@@ -231,11 +239,13 @@ impl Graph {
             let of = asked(part, &captures);
             let mut known = BooleanBuilder::new();
             captures.values().iter().for_each(|capture| known.append_value(capture.known));
+            let cut = captures.values().iter().map(|capture| capture.status.reason().map(Cut::name));
             let status = captures.values().iter().map(|capture| capture.status.code());
             columns.put("uid", false, numbers(of.iter().copied()));
             columns.put("timestamp", false, seconds(captures.values().iter().map(|capture| capture.time)));
             columns.put("status", false, Arc::new(UInt16Array::from_iter_values(status)));
             columns.put("is_known", false, Arc::new(known.finish()));
+            columns.put("cut", true, Arc::new(StringArray::from_iter(cut)));
             columns.put_urls("url", &of.into_iter().map(Some).collect::<Vec<_>>())
         })
     }

@@ -109,8 +109,9 @@ class Graph:
 
         Columns: `uid` (uint64), `link_uid` (uint64), `is_unknown` (bool), and with `names` `url` and `link` (string):
         a row for each URL that is asked and each link, in the order of the URLs, then of the links' UIDs. A row with
-        `is_unknown` says that it is unknown as of `at` whether the page links; of a page that is asked itself,
-        `link_uid` is null then. In-links with `exact=False` come faster, and may be too many.
+        `is_unknown` says that it is unknown whether the page links: a capture leaves its links unknown, or its body was
+        cut. Of a page that is asked itself, one such row has no `link_uid`. As of `at`, others have the links that the
+        page had when they were last known. In-links with `exact=False` come faster, and may be too many.
         """
         if direction not in ("out", "in"):
             raise UsageError(f"direction: {direction!r} is neither 'out' nor 'in'")
@@ -130,7 +131,8 @@ class Graph:
         """The captures of URLs, by time.
 
         Columns: `uid` (uint64), `timestamp` (seconds, UTC), `status` (uint16, 200 also where the crawl did not say),
-        `is_known` (bool: whether its links are), and with `names` `url` (string).
+        `is_known` (bool: whether its links are), `cut` (string: why the body was not read whole, or null), and with
+        `names` `url` (string).
         """
         return self._graph.captures(self.uids(urls, missing=missing), names)
 

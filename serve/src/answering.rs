@@ -15,7 +15,9 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tonic::{Code, Status};
 use tonic_types::StatusExt;
-use webstrata_layers::{Batch, CaptureTime, Direction, PageLinks, Precision, Uid, Unknown};
+use webstrata_layers::{
+    Batch, CaptureTime, Direction, LastKnown, PageLinks, Precision, Uid, Unknown, Window, in_order,
+};
 
 use crate::clerk::{Pinned, Texts, UidInWindow};
 use crate::protocol::status::{Reason, fits_in_parts, refuse};
@@ -52,6 +54,8 @@ enum QuestionResult {
         way: Way,
         /// Pages that may or may not link: the answer is unknown.
         unknown: Vec<Uid>,
+        /// Links that the page may have, as it had them when they were last known.
+        last_known: Vec<Uid>,
     },
     Captures(Vec<CaptureTime>),
     /// Captures of all spellings of a page, each with the place of its URL.
@@ -65,7 +69,8 @@ enum QuestionResult {
 
 impl QuestionResult {
     fn links(&self) -> usize {
-        if let Self::Links { uids, unknown, .. } = self { uids.len() + unknown.len() } else { 0 }
+        let Self::Links { uids, unknown, last_known, .. } = self else { return 0 };
+        uids.len() + unknown.len() + last_known.len()
     }
 }
 
@@ -149,22 +154,26 @@ impl Answering {
         let count = fitting.count().max(1).min(self.found.len());
         let ready: Vec<_> = self.found.drain(..count).collect();
         let ready_uids = ready.iter().filter(|(_, found)| found.links() <= LINKS).flat_map(|(_, found)| match found {
-            QuestionResult::Links { uids, unknown, .. } => [uids.as_slice(), unknown.as_slice()],
-            _ => [&[][..], &[]],
+            QuestionResult::Links { uids, unknown, last_known, .. } => {
+                [uids.as_slice(), unknown.as_slice(), last_known.as_slice()]
+            }
+            _ => [&[][..], &[], &[]],
         });
         let texts = Texts::of(&self.pinned, ready_uids.flatten().copied().collect()).await;
         let mut answers = Vec::with_capacity(count);
         for (question, found) in ready {
             let answer = match (found, &texts) {
-                (QuestionResult::Links { uids, way, unknown }, _) if uids.len() + unknown.len() > LINKS => {
-                    self.long(&[&uids[..], &unknown].concat()).await.map(|mut urls| {
+                (found @ QuestionResult::Links { .. }, _) if found.links() > LINKS => {
+                    let QuestionResult::Links { uids, way, unknown, last_known } = found else { continue };
+                    self.long(&[&uids[..], &unknown, &last_known].concat()).await.map(|mut urls| {
+                        let last_known = urls.split_off(uids.len() + unknown.len());
                         let unknown = urls.split_off(uids.len());
-                        Answered::links(urls, way, unknown)
+                        Answered::links(urls, way, unknown, last_known)
                     })
                 }
-                (QuestionResult::Links { uids, way, unknown }, Ok(texts)) => {
+                (QuestionResult::Links { uids, way, unknown, last_known }, Ok(texts)) => {
                     let urls = |uids: &[Uid]| uids.iter().map(|&uid| texts.get(uid).to_owned()).collect();
-                    Ok(Answered::links(urls(&uids), way, urls(&unknown)))
+                    Ok(Answered::links(urls(&uids), way, urls(&unknown), urls(&last_known)))
                 }
                 (QuestionResult::Links { .. }, Err(status)) => Err(status.clone()),
                 (QuestionResult::Captures(captures), _) => Ok(Answered::captures(&captures)),
@@ -237,8 +246,10 @@ async fn at_once(pinned: &Pinned, questions: &[Asked], long: Long) -> Result<Vec
         pinned.captures(&uids),
     )?;
     for (way, items, (lists, unknown)) in [(Way::Out, out, out_links), (Way::In, into, in_links)] {
-        for (((index, _), uids), unknown) in items.into_iter().zip(lists.iter()).zip(unknown.iter()) {
-            found[index] = QuestionResult::Links { uids: uids.to_vec(), way, unknown: unknown.to_vec() };
+        for (((index, (_, window)), uids), unknown) in items.into_iter().zip(lists.iter()).zip(unknown.iter()) {
+            let last_known =
+                if way == Way::Out { last_known(pinned, unknown, uids, window).await? } else { Vec::new() };
+            found[index] = QuestionResult::Links { uids: uids.to_vec(), way, unknown: unknown.to_vec(), last_known };
         }
     }
     for ((index, _), captures) in times.into_iter().zip(captures.iter()) {
@@ -262,7 +273,21 @@ async fn of_page(pinned: &Pinned, kind: Kind, url: &str) -> Result<QuestionResul
     };
     let direction = if way == Way::Out { Direction::Out } else { Direction::In(Precision::Exact) };
     let (uids, unknown) = pinned.answer(PageLinks::new(&spellings, direction, window)).await?;
-    Ok(QuestionResult::Links { uids, way, unknown })
+    let last_known = if way == Way::Out { last_known(pinned, &unknown, &uids, window).await? } else { Vec::new() };
+    Ok(QuestionResult::Links { uids, way, unknown, last_known })
+}
+
+/// The links that pages with unknown links may have as of a time ([`LastKnown`]), without the links that are known.
+pub(crate) async fn last_known(
+    pinned: &Pinned,
+    unknown: &[Uid],
+    known: &[Uid],
+    window: Window,
+) -> Result<Vec<Uid>, Status> {
+    let Window::AsOf(as_of) = window else { return Ok(Vec::new()) };
+    let mut links = in_order(pinned.answer(LastKnown::new(unknown, as_of)).await?.into_values());
+    links.retain(|link| known.binary_search(link).is_err());
+    Ok(links)
 }
 
 /// The links of each item, and the pages for which it is unknown whether they link.

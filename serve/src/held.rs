@@ -11,7 +11,8 @@ use std::sync::Arc;
 use tonic::Status;
 use webstrata_layers::record::capture::deciding;
 use webstrata_layers::{
-    Backlink, CaptureTime, Direction as LinkDirection, InLinks, Lifespan, Spelled, Uid, Window as TimeWindow, in_order,
+    Backlink, CaptureTime, Direction as LinkDirection, InLinks, Lifespan, Spans, Spelled, Uid, Window as TimeWindow,
+    in_order,
 };
 
 use crate::guard::limits::Bounds;
@@ -25,7 +26,7 @@ use crate::protocol::proto::{
     UrlList,
 };
 use crate::protocol::status::{bad, damaged_here, not_here, status_of};
-use crate::protocol::values::{clear_if_ok, codes_of, direction_of, narrow, sample_of, window_of};
+use crate::protocol::values::{clear_if_ok, direction_of, narrow, numbers_of, sample_of, window_of};
 use webstrata_cells::cells::cell::HostUrls;
 use webstrata_cells::cells::row::InRecord as RowInRecord;
 use webstrata_cells::{Cell, Row, Scratch};
@@ -70,6 +71,7 @@ impl Held {
             Some(
                 QuestionKind::Links(_)
                 | QuestionKind::Lifespans(_)
+                | QuestionKind::Runs(_)
                 | QuestionKind::Pages(_)
                 | QuestionKind::HasLinks(_)
                 | QuestionKind::Backlinks(_),
@@ -111,7 +113,10 @@ impl CellAnswer<'_> {
             QuestionKind::Urls(uids) => AnswerKind::Urls(self.urls(Uid::slice(&uids.uids))?),
             QuestionKind::Links(links) => AnswerKind::Links(self.links(links)?),
             QuestionKind::Captures(uids) => AnswerKind::Captures(self.captures(Uid::slice(&uids.uids))?),
-            QuestionKind::Lifespans(uids) => AnswerKind::Lifespans(self.lifespans(Uid::slice(&uids.uids))?),
+            QuestionKind::Lifespans(uids) => {
+                AnswerKind::Lifespans(self.spans(Uid::slice(&uids.uids), Spans::Lifespans)?)
+            }
+            QuestionKind::Runs(uids) => AnswerKind::Lifespans(self.spans(Uid::slice(&uids.uids), Spans::Runs)?),
             QuestionKind::Pages(uids) => AnswerKind::Pages(self.pages(Uid::slice(&uids.uids))?),
             QuestionKind::InRecords(uids) => AnswerKind::InRecords(self.in_records(Uid::slice(&uids.uids))?),
             QuestionKind::HasLinks(pairs) => AnswerKind::Truths(self.has_links(pairs)?),
@@ -327,19 +332,19 @@ impl CellAnswer<'_> {
                 }
                 lists.times.push(capture.time);
             }
-            lists.statuses.extend(codes_of(&captures));
+            lists.statuses.extend(numbers_of(&captures));
         }
         clear_if_ok(&mut lists.statuses);
         Ok(lists)
     }
 
-    fn lifespans(&mut self, uids: &[Uid]) -> Result<SpanLists, Status> {
+    fn spans(&mut self, uids: &[Uid], spans: Spans) -> Result<SpanLists, Status> {
         let mut lists = SpanLists::default();
         let mut lifespans: Vec<Lifespan> = Vec::new();
         for &uid in uids {
             lifespans.clear();
             if let Some(node) = self.cell.node(uid) {
-                self.cell.lifespans(node, self.scratch, &mut lifespans).map_err(|error| status_of(&error))?;
+                self.cell.spans(node, spans, self.scratch, &mut lifespans).map_err(|error| status_of(&error))?;
             }
             self.spend(1 + 3 * lifespans.len())?;
             lists.counts.push(narrow(lifespans.len()));
@@ -365,7 +370,7 @@ impl CellAnswer<'_> {
                 timestamps: page.timestamps,
                 blank: page.blank,
                 status_captures: page.statuses.iter().map(|change| change.capture).collect(),
-                statuses: page.statuses.iter().map(|change| change.status.code().into()).collect(),
+                statuses: page.statuses.iter().map(|change| change.status.number().into()).collect(),
                 links: Uid::numbers(&page.links).to_vec(),
             });
         }

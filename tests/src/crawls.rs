@@ -3,7 +3,7 @@
 //! A crawl has pages that are captured often and once, two captures in one second, the same capture twice, empty pages,
 //! repeated links, links to the page itself, fragments, and other spellings of one URL. As WARC, a crawl also has
 //! revisits, some of captures that are not in the crawl. Crawls with failures have pages that are gone and come back,
-//! servers that fail, and redirects.
+//! servers that fail, redirects, and bodies that were cut.
 
 use crate::oracle::{Ending, Oracle, Time, When};
 use serde_json::json;
@@ -20,6 +20,8 @@ pub struct Capture {
     pub time: Time,
     /// The links of the capture.
     pub links: Links,
+    /// Whether the body was not read whole. The links are those that were found.
+    pub is_cut: bool,
 }
 
 /// The links of a capture.
@@ -154,7 +156,7 @@ impl Crawl {
         Self::make(seed, size, true, false)
     }
 
-    /// A crawl that also has captures with statuses other than 200, with or without revisits.
+    /// A crawl that also has captures with statuses other than 200 and cut captures, with or without revisits.
     pub fn with_failures(seed: u64, size: Size, revisits: bool) -> Crawl {
         Self::make(seed, size, revisits, true)
     }
@@ -196,7 +198,8 @@ impl Crawl {
                 }
             };
             clock = clock.max(time);
-            let capture = Capture { url: spelled(&url(page), &mut random), time, links };
+            let is_cut = failures && matches!(links, Links::Here(_)) && random.once_in(7);
+            let capture = Capture { url: spelled(&url(page), &mut random), time, links, is_cut };
             if !revisits && random.once_in(30) {
                 crawl.push(capture.clone(), &url(page), canonical.clone());
             }
@@ -260,6 +263,9 @@ impl Crawl {
             let (time, (url, links)) = (self.captures[index].time, &self.canonical[index]);
             match self.origin(index) {
                 Some(origin) if known.contains(&origin) => match self.captures[origin].links {
+                    Links::Here(_) if self.captures[origin].is_cut => {
+                        oracle.add_cut(url, time, links.iter().map(String::as_str));
+                    }
                     Links::Status(status @ 400.., _) => oracle.add_failure(status, url, time),
                     Links::Status(status, _) => oracle.add_with(status, url, time, links.iter().map(String::as_str)),
                     _ => oracle.add(url, time, links.iter().map(String::as_str)),
@@ -285,6 +291,9 @@ impl Crawl {
         let line = |(index, capture): (usize, &Capture)| {
             let time = if index % 3 == 0 { json!(capture.time) } else { json!(digits(capture.time)) };
             match &capture.links {
+                Links::Here(links) if capture.is_cut => {
+                    json!({"url": capture.url, "ts": time, "links": links, "cut": true}).to_string()
+                }
                 Links::Here(links) => json!({"url": capture.url, "ts": time, "links": links}).to_string(),
                 Links::Status(status, target) => {
                     let links: Vec<&String> = target.iter().collect();
@@ -333,6 +342,9 @@ impl Crawl {
                 "WARC/1.1\r\nWARC-Type: {kind}\r\nWARC-Record-ID: <urn:uuid:00000000-0000-4000-8000-{index:012}>\r\n"
             );
             let _ = write!(header, "WARC-Date: {}\r\nWARC-Target-URI: {}\r\n", rfc3339(capture.time), capture.url);
+            if capture.is_cut {
+                let _ = write!(header, "WARC-Truncated: length\r\n");
+            }
             if kind == "revisit" {
                 let _ = write!(
                     header,

@@ -3,6 +3,9 @@
 //! Two captures of one page in one second are one capture with the links of both. The links of that capture are unknown
 //! only if the links of both are unknown. A failure (a status of 400 or above, and no links) does not count beside
 //! another capture of the same second.
+//!
+//! A cut capture has the links that were found. Of other links, it is unknown whether the page had them, unless another
+//! record of the same second was read whole.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,8 +24,10 @@ pub struct Oracle {
 /// The records of one page and second.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Records {
-    /// The links of all records with known links, and the lowest status of these records.
+    /// The links of all records with known links that are not cut, and the lowest status of these records.
     links: Option<(u16, BTreeSet<Url>)>,
+    /// The links that were found in all cut records, and the lowest status of these records.
+    cut: Option<(u16, BTreeSet<Url>)>,
     /// Whether one of the records is a revisit with unknown links.
     is_unknown: bool,
     /// The lowest status of the failures.
@@ -33,19 +38,36 @@ struct Records {
 struct Capture<'a> {
     time: Time,
     /// `None` if the links are unknown.
-    links: Option<&'a BTreeSet<Url>>,
+    links: Option<BTreeSet<&'a str>>,
     status: u16,
+    is_cut: bool,
 }
-
-static NONE: BTreeSet<Url> = BTreeSet::new();
 
 impl Records {
     fn at(&self, time: Time) -> Capture<'_> {
-        match (&self.links, self.failure) {
-            (Some((status, links)), _) => Capture { time, links: Some(links), status: *status },
-            (None, Some(status)) if !self.is_unknown => Capture { time, links: Some(&NONE), status },
-            _ => Capture { time, links: None, status: 200 },
+        let all = [&self.links, &self.cut].into_iter().flatten();
+        let links = Some(all.flat_map(|(_, links)| links).map(String::as_str).collect());
+        match (&self.links, &self.cut, self.failure) {
+            (Some((status @ (200 | 203), _)), ..) | (Some((status, _)), None, _) => {
+                Capture { time, links, status: *status, is_cut: false }
+            }
+            (_, Some((status, _)), _) => Capture { time, links, status: *status, is_cut: true },
+            (None, None, Some(status)) if !self.is_unknown => Capture { time, links, status, is_cut: false },
+            _ => Capture { time, links: None, status: 200, is_cut: false },
         }
+    }
+}
+
+impl Capture<'_> {
+    /// Whether the capture tells of every link whether the page had it.
+    fn is_whole(&self) -> bool {
+        self.links.is_some() && !self.is_cut
+    }
+
+    /// Whether the page had any of some links; `None` if this is unknown.
+    fn has(&self, link: impl Fn(&str) -> bool) -> Option<bool> {
+        let found = self.links.iter().flatten().any(|own| link(own));
+        (found || self.is_whole()).then_some(found)
     }
 }
 
@@ -95,6 +117,8 @@ pub struct Totals {
     pub captures: u64,
     /// The number of captures with unknown links.
     pub unknown_captures: u64,
+    /// The number of cut captures.
+    pub cut_captures: u64,
     /// The number of captures that are failures.
     pub failed_captures: u64,
     /// The number of distinct (page, link).
@@ -118,6 +142,16 @@ impl Oracle {
         let records = self.captures.entry((page.to_owned(), time)).or_default();
         let (least, all) = records.links.get_or_insert_with(|| (status, BTreeSet::new()));
         *least = status.min(*least);
+        for link in links {
+            all.insert(link.to_owned());
+            self.sources.entry(link.to_owned()).or_default().insert(page.to_owned());
+        }
+    }
+
+    /// Adds a cut capture with the links that were found, and the status 200.
+    pub fn add_cut<'a>(&mut self, page: &str, time: Time, links: impl IntoIterator<Item = &'a str>) {
+        let records = self.captures.entry((page.to_owned(), time)).or_default();
+        let (_, all) = records.cut.get_or_insert_with(|| (200, BTreeSet::new()));
         for link in links {
             all.insert(link.to_owned());
             self.sources.entry(link.to_owned()).or_default().insert(page.to_owned());
@@ -163,8 +197,7 @@ impl Oracle {
 
     /// The links of a page in a window.
     pub fn out_links(&self, page: &str, when: When) -> BTreeSet<&str> {
-        let selected = self.selected(page, when).into_iter();
-        selected.filter_map(|capture| capture.links).flatten().map(String::as_str).collect()
+        self.selected(page, when).into_iter().filter_map(|capture| capture.links).flatten().collect()
     }
 
     /// The captures of a page that a question is about.
@@ -186,25 +219,40 @@ impl Oracle {
         self.selected(page, when).iter().any(|capture| capture.status < 400)
     }
 
-    /// Whether a page has only unknown links in the captures that the question is about.
+    /// Whether a capture that the question is about leaves links of the page unknown.
     pub fn is_unknown(&self, page: &str, when: When) -> bool {
-        let selected = self.selected(page, when);
-        !selected.is_empty() && selected.iter().all(|capture| capture.links.is_none())
+        self.selected(page, when).iter().any(|capture| !capture.is_whole())
     }
 
-    /// The links that a page gained and lost between two dates; `None` if the links at one of the dates are unknown.
-    pub fn changed(&self, page: &str, dates: [When; 2]) -> Option<[BTreeSet<&str>; 2]> {
-        if dates.iter().any(|&date| self.is_unknown(page, date)) {
-            return None;
-        }
+    /// The links that a page is known to have gained and lost between two dates. A link is gained only if it is known
+    /// that the page lacked it at the first date, and lost only if it is known that the page lacks it at the second.
+    pub fn changed(&self, page: &str, dates: [When; 2]) -> [BTreeSet<&str>; 2] {
         let [before, after] = dates.map(|date| self.out_links(page, date));
-        Some([&after - &before, &before - &after])
+        let known = |links: BTreeSet<_>, date| if self.is_unknown(page, date) { BTreeSet::new() } else { links };
+        [known(&after - &before, dates[0]), known(&before - &after, dates[1])]
+    }
+
+    /// The links that a page may have as of a time: the capture that decides leaves them unknown, and in the last
+    /// capture that tells of them they are there.
+    pub fn last_known(&self, page: &str, when: When) -> BTreeSet<&str> {
+        let Some(decides) = self.selected(page, when).pop() else { return BTreeSet::new() };
+        let (since, ending) = match when {
+            When::AsOfBy(at, age, ending) => (at.saturating_sub(age), ending),
+            _ => (Time::MIN, Ending::Gone),
+        };
+        let told = |link: &str| {
+            let before = self.of(page).filter(|capture| capture.time <= decides.time && ending.counts(capture.status));
+            let mut telling = before.filter_map(|capture| Some((capture.time, capture.has(|own| own == link)?)));
+            telling.next_back().is_some_and(|(time, has)| has && time >= since)
+        };
+        let ever = self.out_links(page, When::Seen(Time::MIN, Time::MAX));
+        ever.into_iter().filter(|&link| decides.has(|own| own == link).is_none() && told(link)).collect()
     }
 
     /// The pages that ever linked to a URL, each with the time of the first capture that has the link.
     pub fn first(&self, url: &str) -> BTreeSet<(Time, &str)> {
         let sources = self.in_links(url, When::Seen(Time::MIN, Time::MAX)).into_iter();
-        let has = |capture: &Capture<'_>| capture.links.is_some_and(|links| links.contains(url));
+        let has = |capture: &Capture<'_>| capture.has(|link| link == url) == Some(true);
         sources.filter_map(|source| Some((self.of(source).find(has)?.time, source))).collect()
     }
 
@@ -213,14 +261,11 @@ impl Oracle {
     pub fn backlinks(&self, target: &BTreeSet<&str>) -> BTreeMap<&str, Vec<Stay>> {
         let pages: BTreeSet<&str> =
             target.iter().filter_map(|url| self.sources.get(*url)).flatten().map(String::as_str).collect();
-        let links = |capture: &Capture<'_>| {
-            let own = capture.links.into_iter().flatten();
-            capture.status < 400 && own.into_iter().any(|link| target.contains(link.as_str()))
-        };
         let stays = |page: &str| {
-            let tells = |capture: &Capture<'_>| capture.status >= 400 || capture.links.is_some();
-            let telling = self.of(page).filter(|capture| Ending::Gone.counts(capture.status) && tells(capture));
-            let telling: Vec<(Time, bool)> = telling.map(|capture| (capture.time, links(&capture))).collect();
+            let counting = self.of(page).filter(|capture| Ending::Gone.counts(capture.status));
+            let telling: Vec<(Time, bool)> = counting
+                .filter_map(|capture| Some((capture.time, capture.has(|link| target.contains(link))?)))
+                .collect();
             let stretches: Vec<&[(Time, bool)]> = telling.chunk_by(|one, other| one.1 == other.1).collect();
             let mut stays: Vec<Stay> = Vec::new();
             for (number, stretch) in stretches.iter().enumerate().filter(|(_, stretch)| stretch[0].1) {
@@ -264,27 +309,26 @@ impl Oracle {
         sources.filter(|source| self.out_links(source, when).contains(url)).collect()
     }
 
-    /// The pages for which it is unknown whether they link as of a time. Outward, this is the page itself if its links
-    /// are unknown at that time. Inward, these are the pages that ever linked to the URL and have unknown links at that
-    /// time. An interval has no unknown links.
+    /// The pages for which it is unknown whether they link. Outward, this is the page itself if a capture that the
+    /// question is about leaves its links unknown. Inward, these are the pages that ever linked to the URL, have such a
+    /// capture, and are not known to link.
     pub fn unknown<'a>(&'a self, url: &'a str, is_inward: bool, when: When) -> BTreeSet<&'a str> {
         let sources = self.sources.get(url).into_iter().flatten().map(String::as_str);
         let pages: BTreeSet<&str> = if is_inward { sources.collect() } else { BTreeSet::from([url]) };
-        let is_dated = !matches!(when, When::Seen(..));
-        pages.into_iter().filter(|page| is_dated && self.is_unknown(page, when)).collect()
+        let links = |page: &str| is_inward && self.out_links(page, when).contains(url);
+        pages.into_iter().filter(|page| self.is_unknown(page, when) && !links(page)).collect()
     }
 
-    /// For each link of a page, the first and the last capture of each run of consecutive captures that have the link.
-    /// Captures with unknown links and failures of the server do not interrupt a run.
+    /// For each link of a page, the first and the last capture of each lifespan: captures that have the link, without
+    /// a capture between them that is known to lack it. Failures of the server tell nothing.
     pub fn lifespans(&self, page: &str) -> BTreeSet<(&str, Time, Time)> {
-        let telling = self.of(page).filter(|capture| Ending::Gone.counts(capture.status));
-        let known: Vec<_> = telling.filter_map(|capture| Some((capture.time, capture.links?))).collect();
         let mut spans = BTreeSet::new();
         for link in self.out_links(page, When::Seen(Time::MIN, Time::MAX)) {
-            for run in known.chunk_by(|a, b| a.1.contains(link) == b.1.contains(link)) {
-                if run[0].1.contains(link) {
-                    spans.insert((link, run[0].0, run[run.len() - 1].0));
-                }
+            let counting = self.of(page).filter(|capture| Ending::Gone.counts(capture.status));
+            let telling: Vec<(Time, bool)> =
+                counting.filter_map(|capture| Some((capture.time, capture.has(|own| own == link)?))).collect();
+            for run in telling.chunk_by(|a, b| a.1 == b.1).filter(|run| run[0].1) {
+                spans.insert((link, run[0].0, run[run.len() - 1].0));
             }
         }
         spans
@@ -299,6 +343,7 @@ impl Oracle {
             pages: self.captures.keys().map(|(page, _)| page).collect::<BTreeSet<_>>().len() as u64,
             captures: self.captures.len() as u64,
             unknown_captures: (self.captures.len() - known().count()) as u64,
+            cut_captures: captures().filter(|capture| capture.is_cut).count() as u64,
             failed_captures: captures().filter(|capture| capture.status >= 400).count() as u64,
             links: self.sources.values().map(|sources| sources.len() as u64).sum(),
             occurrences: known().map(|links| links.len() as u64).sum(),
@@ -319,6 +364,13 @@ impl Oracle {
                 let left = links.iter().filter(|link| !is_removed_target(link, *time));
                 oracle.add_with(*status, page, *time, left.map(String::as_str));
             }
+            if let Some((_, links)) = &records.cut {
+                oracle.add_cut(
+                    page,
+                    *time,
+                    links.iter().map(String::as_str).filter(|link| !is_removed_target(link, *time)),
+                );
+            }
             if records.is_unknown {
                 oracle.add_unknown(page, *time);
             }
@@ -335,6 +387,9 @@ impl Oracle {
         for ((page, time), records) in &self.captures {
             if let Some((status, links)) = &records.links {
                 oracle.add_with(*status, page, *time, links.iter().map(String::as_str).filter(|url| kept(url)));
+            }
+            if let Some((_, links)) = &records.cut {
+                oracle.add_cut(page, *time, links.iter().map(String::as_str).filter(|url| kept(url)));
             }
             if records.is_unknown {
                 oracle.add_unknown(page, *time);
@@ -369,12 +424,20 @@ mod tests {
             pages: 1,
             captures: 4,
             unknown_captures: 1,
+            cut_captures: 0,
             failed_captures: 0,
             links: 3,
             occurrences: 5,
         };
         assert_eq!(oracle.totals(), totals);
         assert_eq!(oracle.with_min_sources(2).totals().urls, 1);
+        let mut cut = oracle.clone();
+        cut.add_cut("p", 35, ["a"]);
+        assert_eq!((cut.out_links("p", When::AsOf(35)), cut.is_unknown("p", When::AsOf(35))), (["a"].into(), true));
+        assert_eq!(cut.last_known("p", When::AsOf(35)), ["b"].into());
+        assert_eq!(cut.lifespans("p"), [("a", 10, 10), ("a", 35, 40), ("b", 10, 20), ("p", 40, 40)].into());
+        assert_eq!(cut.changed("p", [20, 35].map(When::AsOf)), [["a"].into(), [].into()]);
+        assert_eq!(cut.backlinks(&["b"].into())["p"], [(10, 20, Some(40), "found")]);
         oracle.add_failure(404, "p", 20);
         oracle.add_failure(503, "p", 50);
         oracle.add_failure(410, "p", 60);

@@ -5,6 +5,7 @@
 //! set. The service does not give records of in-links and URLs by key prefix: these questions return an error. Whole
 //! pages are made from captures and lifespans, which together contain all facts about a page.
 
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
@@ -13,8 +14,8 @@ use tokio::runtime::Runtime;
 use tonic::transport::Channel;
 use tonic::{Response, Status};
 use webstrata_layers::{
-    AsOf, Backlink, Began, CaptureTime, Change, ChangedLinks, Direction, Error, InLinks, Lifespan, LinkingPage, Links,
-    Page, Precision, RangeLength, Sample, Sampling, Spelled, Stay, TIMES, Uid, Window, push_status,
+    AsOf, Backlink, Began, CaptureTime, Change, ChangedLinks, Cut, Direction, Error, InLinks, Lifespan, LinkingPage,
+    Links, Page, Precision, RangeLength, Sample, Sampling, Spans, Spelled, Stay, TIMES, Uid, Window, push_status,
 };
 use webstrata_serve::clerk::Refused;
 use webstrata_serve::protocol::proto::links_client::LinksClient;
@@ -205,13 +206,21 @@ impl Links for Raw {
         for (at, capture) in (0..).zip(&captures) {
             push_status(&mut page.statuses, at, capture.status);
         }
+        // A lifespan goes on in a cut capture without the link.
+        let mut found_in = BTreeMap::new();
+        for CaptureTime { time, .. } in captures.iter().filter(|capture| capture.status.is_cut()) {
+            found_in.insert(*time, self.out_links(uid, Window::Seen { from: *time, to: *time })?);
+        }
         for own in spans.chunk_by(|one, other| one.link == other.link) {
             let link = u32::try_from(page.links.len()).expect("few links");
             page.links.push(own[0].link);
             // A link counts as present until a capture that is not blank says otherwise.
             let mut before = true;
             for (capture, at) in captures.iter().zip(0..).filter(|(capture, _)| !capture.is_blank()) {
-                let is = own.iter().any(|span| span.first <= capture.time && capture.time <= span.last);
+                let is = match found_in.get(&capture.time) {
+                    Some(found) => found.contains(&own[0].link),
+                    None => own.iter().any(|span| span.first <= capture.time && capture.time <= span.last),
+                };
                 if is != before {
                     page.changes.push(Change { link, capture: at });
                     before = is;
@@ -240,11 +249,13 @@ impl Links for Raw {
         assert_eq!(answer.counts.iter().map(|&count| count as usize).collect::<Vec<_>>(), [answer.times.len()]);
         let capture = |(at, &time): (u32, &i64)| {
             let code = answer.statuses.get(at as usize).map_or(200, |&code| u16::try_from(code).expect("a code"));
-            CaptureTime {
-                time,
-                known: !answer.unknown.contains(&at),
-                status: webstrata_layers::Status::new(code).expect("a status"),
-            }
+            let cut = answer.cut.iter().position(|&cut| cut == at).map(|place| answer.reasons[place] - 1);
+            let cut = cut.map(|reason| Cut::ALL[usize::try_from(reason).expect("a reason")]);
+            let status = match cut {
+                Some(reason) => webstrata_layers::Status::cut(code, reason),
+                None => webstrata_layers::Status::new(code),
+            };
+            CaptureTime { time, known: !answer.unknown.contains(&at), status: status.expect("a status") }
         };
         *captures = (0..).zip(&answer.times).map(capture).collect();
         Ok(())
@@ -326,7 +337,12 @@ impl Links for Raw {
         Ok(())
     }
 
-    fn lifespans_into(&self, uid: Uid, spans: &mut Vec<Lifespan>) -> Result<(), Error> {
+    fn spans_into(&self, uid: Uid, asked: Spans, spans: &mut Vec<Lifespan>) -> Result<(), Error> {
+        if asked == Spans::Runs {
+            spans.clear();
+            self.page(uid)?.into_iter().for_each(|page| asked.of_page(&page, spans));
+            return Ok(());
+        }
         let request = GetLifespansRequest { epoch: self.epoch, uids: vec![uid.0] };
         let answer = self.ask(|mut client| async move { client.get_lifespans(request).await })?;
         let lengths = [answer.links.len(), answer.firsts.len(), answer.lasts.len()];
@@ -339,12 +355,12 @@ impl Links for Raw {
 }
 
 impl Asked for Raw {
-    fn unknown(&self, uid: Uid, direction: Direction, as_of: AsOf) -> Result<Vec<Uid>, Error> {
+    fn unknown(&self, uid: Uid, direction: Direction, window: Window) -> Result<Vec<Uid>, Error> {
         let request = GetLinksRequest {
             epoch: self.epoch,
             uids: vec![uid.0],
             direction: direction_to(direction),
-            window: Some(window_to(Window::AsOf(as_of))),
+            window: Some(window_to(window)),
             limit: self.limit,
             ..GetLinksRequest::default()
         };
@@ -352,6 +368,19 @@ impl Asked for Raw {
         let count = answer.unknown_counts.iter().sum::<u32>() as usize;
         assert!(answer.unknown.len() == count || (self.limit > 0 && answer.unknown.len() < count));
         Ok(Uid::of_numbers(answer.unknown))
+    }
+
+    fn last_known(&self, uid: Uid, as_of: AsOf) -> Result<Vec<Uid>, Error> {
+        let request = GetLinksRequest {
+            epoch: self.epoch,
+            uids: vec![uid.0],
+            window: Some(window_to(Window::AsOf(as_of))),
+            limit: self.limit,
+            ..GetLinksRequest::default()
+        };
+        let answer = self.ask(|mut client| async move { client.get_links(request).await })?;
+        assert_eq!(answer.last_known.len(), answer.last_known_counts.iter().sum::<u32>() as usize);
+        Ok(Uid::of_numbers(answer.last_known))
     }
 
     fn changed(&self, uid: Uid, is_inward: bool, dates: [AsOf; 2]) -> Result<ChangedLinks, Error> {

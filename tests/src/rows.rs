@@ -1,6 +1,6 @@
 //! Stores of several rows, written by plain loops over the content of each row. Rows have captures of the same pages,
 //! in different orders of time. Some captures are in several rows, with other links, with unknown links, or as
-//! failures.
+//! failures. [`Rows::with_cut`] cuts some captures.
 //!
 //! [`Rows::random`] makes up small rows, the same for the same seed. [`Rows::write`] writes the store with the writers
 //! of layers. [`Rows::oracle`] knows the right answers: if several rows have a capture of one page and second, the
@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use webstrata_layers::record::key::key_of;
 use webstrata_layers::{
-    Change, Counts, Evidence, InLinks, InlinksWriter, NewEpoch, OutlinksWriter, Page, PartitionEntry, Provenance,
+    Change, Counts, Cut, Evidence, InLinks, InlinksWriter, NewEpoch, OutlinksWriter, Page, PartitionEntry, Provenance,
     RangeLength, RowEntry, Status, StoreWriter, Uid, UrlWriter, push_status,
 };
 
@@ -21,6 +21,8 @@ use webstrata_layers::{
 pub enum Said<L = Url> {
     /// The links of the capture.
     Links(BTreeSet<L>),
+    /// The links that were found in a cut capture.
+    Cut(BTreeSet<L>),
     /// The links of the capture are unknown.
     Unknown,
     /// The capture is a failure with this status.
@@ -30,12 +32,12 @@ pub enum Said<L = Url> {
 impl<L> Said<L> {
     /// The links; `None` if the capture is a failure, or its links are unknown.
     fn links(&self) -> Option<&BTreeSet<L>> {
-        if let Said::Links(links) = self { Some(links) } else { None }
+        if let Said::Links(links) | Said::Cut(links) = self { Some(links) } else { None }
     }
 
     /// The links, mutable; `None` if the capture is a failure, or its links are unknown.
     pub fn links_mut(&mut self) -> Option<&mut BTreeSet<L>> {
-        if let Said::Links(links) = self { Some(links) } else { None }
+        if let Said::Links(links) | Said::Cut(links) = self { Some(links) } else { None }
     }
 }
 
@@ -113,6 +115,18 @@ impl Rows {
         Said::Links(own)
     }
 
+    /// The same rows, in which about one capture in four with links is cut.
+    #[must_use]
+    pub fn with_cut(mut self, seed: u64) -> Self {
+        let mut random = Random(seed);
+        for said in self.rows.iter_mut().flat_map(|row| row.values_mut()) {
+            if let Some(links) = said.links_mut().filter(|_| random.once_in(4)) {
+                *said = Said::Cut(std::mem::take(links));
+            }
+        }
+        self
+    }
+
     /// The oracle of all rows together.
     pub fn oracle(&self) -> Oracle {
         let mut all = Captures::new();
@@ -121,6 +135,7 @@ impl Rows {
         for ((page, time), said) in &all {
             match said {
                 Said::Links(links) => oracle.add(page, *time, links.iter().map(String::as_str)),
+                Said::Cut(links) => oracle.add_cut(page, *time, links.iter().map(String::as_str)),
                 Said::Unknown => oracle.add_unknown(page, *time),
                 Said::Failure(status) => oracle.add_failure(*status, page, *time),
             }
@@ -150,6 +165,7 @@ impl Rows {
             let captures = captures.iter().map(|((page, time), said)| {
                 let said = match said {
                     Said::Links(links) => Said::Links(links.iter().map(|link| uids[link.as_str()]).collect()),
+                    Said::Cut(links) => Said::Cut(links.iter().map(|link| uids[link.as_str()]).collect()),
                     Said::Unknown => Said::Unknown,
                     Said::Failure(status) => Said::Failure(*status),
                 };
@@ -220,8 +236,12 @@ fn pages(captures: &Numbered) -> Vec<Page> {
         let has = |link: &Uid| own.iter().map(|(_, said)| said.links().map(|links| links.contains(link))).collect();
         let mut statuses = Vec::new();
         for (at, (_, said)) in (0..).zip(&own) {
-            let code = if let Said::Failure(code) = said { *code } else { 200 };
-            push_status(&mut statuses, at, Status::new(code).expect("a status"));
+            let status = match said {
+                Said::Failure(code) => Status::new(*code),
+                Said::Cut(_) => Status::cut(200, Cut::ALL[at as usize % Cut::ALL.len()]),
+                _ => Some(Status::OK),
+            };
+            push_status(&mut statuses, at, status.expect("a status"));
         }
         Page {
             uid,

@@ -196,15 +196,3 @@ pub fn parameters(when: When) -> (String, Value) {
     }
     (text, fields)
 }
-
-/// Whether the capture that decides has unknown links.
-pub fn is_unknown(oracle: &crate::oracle::Oracle, url: &str, when: When) -> bool {
-    let (at, age, ending) = match when {
-        When::Seen(..) => return false,
-        When::AsOf(at) => (at, i64::MAX, Ending::Gone),
-        When::AsOfBy(at, age, ending) => (at, age, ending),
-    };
-    let captures: Vec<_> = oracle.captures(url).into_iter().zip(oracle.statuses(url)).collect();
-    let latest = captures.iter().rfind(|((time, _), status)| *time <= at && ending.counts(*status));
-    latest.is_some_and(|((time, known), _)| at.saturating_sub(*time) <= age && !known)
-}

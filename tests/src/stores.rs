@@ -45,6 +45,7 @@ pub fn totals(counts: &Counts) -> Totals {
         pages: counts.pages,
         captures: counts.captures,
         unknown_captures: counts.unknown_captures,
+        cut_captures: counts.cut_captures.sum(),
         failed_captures: counts.failed_captures,
         links: counts.links,
         occurrences: counts.occurrences,

@@ -10,8 +10,8 @@ use std::ops::Range;
 use webstrata_cells::Cells;
 use webstrata_layers::record::key::{host_of, host_prefix, key_of};
 use webstrata_layers::{
-    AsOf, Backlinks, Batch, Began, Changed, ChangedLinks, Direction, Error, First, Linking, LinkingPage, Links,
-    Precision, Reader, Sample, Sampling, Scope, Stay, Uid, Unknown, Window, answer_of,
+    AsOf, Backlinks, Batch, Began, Changed, ChangedLinks, Direction, Error, First, LastKnown, Linking, LinkingPage,
+    Links, Precision, Reader, Sample, Sampling, Scope, Stay, Uid, Unknown, Window, answer_of,
 };
 use webstrata_serve::clerk::Remote;
 
@@ -26,8 +26,16 @@ pub trait Asked: Links {
     ///
     /// # Errors
     /// See [`Links::url`], as in all methods.
-    fn unknown(&self, uid: Uid, direction: Direction, as_of: AsOf) -> Result<Vec<Uid>, Error> {
-        Ok(answer_of(self, Unknown::new(&[uid], direction, as_of))?.into_values())
+    fn unknown(&self, uid: Uid, direction: Direction, window: Window) -> Result<Vec<Uid>, Error> {
+        Ok(answer_of(self, Unknown::new(&[uid], direction, window))?.into_values())
+    }
+
+    /// The answer to [`LastKnown`].
+    ///
+    /// # Errors
+    /// See [`Asked::unknown`].
+    fn last_known(&self, uid: Uid, as_of: AsOf) -> Result<Vec<Uid>, Error> {
+        Ok(answer_of(self, LastKnown::new(&[uid], as_of))?.into_values())
     }
 
     /// The answer to [`Changed`].
@@ -204,13 +212,19 @@ impl Way<'_> {
 
     /// Compares the pages for which it is unknown whether they link.
     fn unknown(&self, known: &Known<'_>, url: &str, uid: Uid, direction: Direction, when: When) -> Result<(), String> {
-        let Window::AsOf(as_of) = window(when) else { return Ok(()) };
         let failed = |error: webstrata_layers::Error| error.to_string();
-        let own = self.links.unknown(uid, direction, as_of).map_err(failed)?.into_iter();
-        let mut own = own.map(|page| known.layers.url(page).map_err(failed)).collect::<Result<Vec<_>, _>>()?;
-        own.sort();
+        let texts = |uids: Vec<Uid>| -> Result<Vec<String>, String> {
+            let mut texts: Vec<String> =
+                uids.into_iter().map(|uid| known.layers.url(uid).map_err(failed)).collect::<Result<_, _>>()?;
+            texts.sort();
+            Ok(texts)
+        };
+        let own = texts(self.links.unknown(uid, direction, window(when)).map_err(failed)?)?;
         let right = owned(known.oracle.unknown(url, direction != Direction::Out, when));
-        same(&format!("unknown {direction:?} {when:?}"), &own, &right)
+        same(&format!("unknown {direction:?} {when:?}"), &own, &right)?;
+        let (Direction::Out, Window::AsOf(as_of)) = (direction, window(when)) else { return Ok(()) };
+        let own = texts(self.links.last_known(uid, as_of).map_err(failed)?)?;
+        same(&format!("last known {when:?}"), &own, &owned(known.oracle.last_known(url, when)))
     }
 
     /// Compares the changes between two dates, outward and inward.
@@ -233,18 +247,20 @@ impl Way<'_> {
             })
         };
         let own = self.links.changed(uid, false, as_of).map_err(failed)?;
-        let right = oracle.changed(url, dates);
-        same(&format!("unknown at {dates:?}"), &own.unknown, &if right.is_none() { vec![uid] } else { Vec::new() })?;
-        let [gained, lost] = right.unwrap_or_default().map(owned);
+        let is_open = dates.iter().any(|&date| oracle.is_unknown(url, date));
+        same(&format!("unknown at {dates:?}"), &own.unknown, &if is_open { vec![uid] } else { Vec::new() })?;
+        let [gained, lost] = oracle.changed(url, dates).map(owned);
         same(&format!("changed {dates:?}"), &[texts(&own.gained)?, texts(&own.lost)?], &[gained, lost])?;
         let own = self.links.changed(uid, true, as_of).map_err(failed)?;
         let [before, after] = dates.map(|date| oracle.in_links(url, date));
-        let is_unknown = |page: &&str| dates.iter().any(|&date| oracle.is_unknown(page, date));
-        let only = |of: &BTreeSet<&str>, without: &BTreeSet<&str>| -> (Vec<String>, Vec<String>) {
+        // A page is known to lack the link at a date only if the capture that decides then is whole.
+        let only = |of: &BTreeSet<&str>, without: &BTreeSet<&str>, lacks: When| -> (Vec<String>, Vec<String>) {
+            let is_unknown = |page: &&str| oracle.is_unknown(page, lacks);
             let (unknown, known) = of.difference(without).copied().partition::<BTreeSet<&str>, _>(is_unknown);
             (owned(known), owned(unknown))
         };
-        let ((gained, mut unknown), (lost, more)) = (only(&after, &before), only(&before, &after));
+        let (gained, mut unknown) = only(&after, &before, dates[0]);
+        let (lost, more) = only(&before, &after, dates[1]);
         unknown.extend(more);
         unknown.sort();
         let own = [texts(&own.gained)?, texts(&own.lost)?, texts(&own.unknown)?];
@@ -278,10 +294,10 @@ impl Way<'_> {
                 let page = layers.url(page).map_err(failed)?;
                 for at in [times[times.len() / 2], times[times.len() - 1]].map(When::AsOf) {
                     let links = oracle.out_links(&page, at).into_iter().any(|link| urls.contains(link));
-                    let right = match (oracle.is_unknown(&page, at), links) {
-                        (true, _) => Linking::Unknown,
-                        (_, true) => Linking::Yes,
-                        _ => Linking::No,
+                    let right = match (links, oracle.is_unknown(&page, at)) {
+                        (true, _) => Linking::Yes,
+                        (false, true) => Linking::Unknown,
+                        (false, false) => Linking::No,
                     };
                     let When::AsOf(time) = at else { continue };
                     same(&format!("whether {page} links at {time}"), &backlink.links_at(time), &right)?;

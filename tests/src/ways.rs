@@ -13,7 +13,7 @@ use webstrata_layers::Uid;
 use crate::clusters::{Cluster, Shape};
 use crate::crawls::Random;
 use crate::oracle::Oracle;
-use crate::served::{Served, is_unknown, parameters};
+use crate::served::{Served, parameters};
 use crate::stores::{cells_of, reader, windows};
 use crate::suite::{Known, Way};
 
@@ -70,7 +70,7 @@ async fn over_http(name: &str, store: &Path, known: &Known<'_>, questions: u64, 
             }
             text.push_str(&format!("{question}\n"));
             let links = if is_in { known.oracle.in_links(&url, when) } else { known.oracle.out_links(&url, when) };
-            right.push((links, !is_in && is_unknown(known.oracle, &url, when), question));
+            right.push((links, !is_in && known.oracle.is_unknown(&url, when), question));
         }
         let answers = served.query(text).await;
         assert_eq!(answers.len(), right.len());

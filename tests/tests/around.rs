@@ -37,11 +37,15 @@ fn edges_of(oracle: &Oracle) -> Vec<Edge> {
     edges
 }
 
-/// The time since which the links of a page are unknown, as of a date.
-fn unknown_since(oracle: &Oracle, page: &str, at: i64) -> Option<i64> {
+/// The time since which it is unknown whether a page has a link, as of a date.
+fn unknown_since(oracle: &Oracle, (page, link): (&str, &str), at: i64) -> Option<i64> {
     let captures = oracle.captures(page).into_iter().zip(oracle.statuses(page)).rev();
     let counting = captures.filter(|((time, _), status)| *time <= at && Ending::Gone.counts(*status));
-    counting.take_while(|((_, known), _)| !known).last().map(|((time, _), _)| time)
+    let is_unknown = |time: i64| {
+        let then = When::Seen(time, time);
+        oracle.is_unknown(page, then) && !oracle.out_links(page, then).contains(link)
+    };
+    counting.map(|((time, _), _)| time).take_while(|&time| is_unknown(time)).last()
 }
 
 fn with_unknown(edge: &Edge, unknown: Option<i64>) -> Edge {
@@ -53,7 +57,7 @@ fn with_unknown(edge: &Edge, unknown: Option<i64>) -> Edge {
 fn standing(oracle: &Oracle, edges: &[Edge], at: Option<i64>) -> Vec<Edge> {
     let mut standing = Vec::new();
     for stretches in edges.chunk_by(|one, next| (&one.0, &one.1) == (&next.0, &next.1)) {
-        let unknown = unknown_since(oracle, &stretches[0].0, at.unwrap_or(i64::MAX));
+        let unknown = unknown_since(oracle, (&stretches[0].0, &stretches[0].1), at.unwrap_or(i64::MAX));
         let Some(date) = at else {
             // The last stretch has the time since which the link is unknown until now.
             let (last, before) = stretches.split_last().unwrap();
@@ -249,7 +253,8 @@ async fn what_is_around_a_page_is_as_the_oracle_says() {
     for seed in 0..3 {
         let dir = tempfile::tempdir().unwrap();
         let store = dir.path().join("store");
-        let rows = Rows::random(seed, Shape { rows: 3, pages: 12, captures: 60, links: 3, in_order: seed == 1 });
+        let rows = Rows::random(seed, Shape { rows: 3, pages: 12, captures: 60, links: 3, in_order: seed == 1 })
+            .with_cut(seed);
         rows.write(&store, 2, RangeLength::Month);
         let oracle = rows.oracle();
         let edges = edges_of(&oracle);

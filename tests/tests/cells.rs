@@ -73,7 +73,7 @@ fn cells_of_several_rows_answer_as_the_oracle_and_the_layers() {
         let rows = 1 + usize::try_from(seed % 5).unwrap();
         let captures = 2 + random.below(30);
         let shape = Shape { rows, pages: 2 + random.below(12), captures, links: 6, in_order: random.once_in(3) };
-        let rows = Rows::random(seed, shape);
+        let rows = Rows::random(seed, shape).with_cut(seed);
         let dir = tempfile::tempdir().unwrap();
         let store = dir.path().join("store");
         let partitions = if random.once_in(2) { 1 } else { 2 + u32::try_from(random.below(3)).unwrap() };
@@ -190,7 +190,11 @@ fn a_row_in_parts_answers_as_the_whole_row_and_says_what_it_leaves() {
         let shape = Shape { rows, pages: 8, captures: 40, links: 6, in_order: false };
         let dir = tempfile::tempdir().unwrap();
         let in_range = if random.once_in(2) { RangeLength::Month } else { RangeLength::Days(10) };
-        Rows::random(seed, shape).write(dir.path(), 2 + u32::try_from(random.below(5)).unwrap(), in_range);
+        Rows::random(seed, shape).with_cut(seed).write(
+            dir.path(),
+            2 + u32::try_from(random.below(5)).unwrap(),
+            in_range,
+        );
         let store = Store::open(dir.path()).unwrap();
         let codecs = [&STRATA as &dyn Encoding, CodecTag::Csr.encoding(), &STRATA_THIN];
         let codec = codecs[usize::try_from(seed % 3).unwrap()];

@@ -216,7 +216,7 @@ fn store_of(store: &Path, seed: u64) -> Oracle {
         return store_with_removal(store, seed);
     }
     let shape = Shape { rows: 3, pages: 40, captures: 300, links: 8, in_order: false };
-    let rows = Rows::random(seed, shape);
+    let rows = Rows::random(seed, shape).with_cut(seed);
     rows.write(store, 3, RangeLength::Month);
     rows.oracle()
 }

@@ -91,7 +91,7 @@ fn a_store_answers_what_the_differences_accumulate_to() {
         rows.rows.iter().for_each(|row| all.extend(row.clone()));
         let told = |((page, time), said): (&(String, i64), &Said)| {
             let links = match said {
-                Said::Links(links) => Some(links.clone()),
+                Said::Links(links) | Said::Cut(links) => Some(links.clone()),
                 Said::Unknown => None,
                 // Failures of the server are left out: the page does not change.
                 Said::Failure(429 | 500..) => return None,

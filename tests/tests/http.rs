@@ -16,7 +16,7 @@ use webstrata_layers::record::key::key_of;
 use webstrata_layers::{RangeLength, format_time, parse_time};
 use webstrata_tests::oracle::{Ending, Oracle, When};
 use webstrata_tests::rows::{Rows, Said, Shape};
-use webstrata_tests::served::{Served, encoded, is_unknown, parameters};
+use webstrata_tests::served::{Served, encoded, parameters};
 use webstrata_tests::stores::windows;
 
 fn time(text: &str) -> i64 {
@@ -24,7 +24,7 @@ fn time(text: &str) -> i64 {
 }
 
 fn random(store: &Path, seed: u64) -> Oracle {
-    let rows = Rows::random(seed, Shape { rows: 3, pages: 12, captures: 60, links: 6, in_order: false });
+    let rows = Rows::random(seed, Shape { rows: 3, pages: 12, captures: 60, links: 6, in_order: false }).with_cut(seed);
     rows.write(store, 2, RangeLength::Month);
     rows.oracle()
 }
@@ -128,7 +128,6 @@ async fn changes_between_dates_are_those_of_the_oracle() {
             let dates = [from, to].map(|at| When::AsOfBy(at, i64::MAX, ending));
             let between = format!("from_date={}&to_date={}&failures={rule}", format_time(from), format_time(to));
             for url in oracle.urls() {
-                let is_unknown = |page: &str| dates.iter().any(|&date| oracle.is_unknown(page, date));
                 for direction in ["out", "in"] {
                     let [before, after] = dates.map(|date| match direction {
                         "out" => oracle.out_links(url, date),
@@ -136,13 +135,16 @@ async fn changes_between_dates_are_those_of_the_oracle() {
                     });
                     let mut expected = BTreeMap::new();
                     for &link in before.symmetric_difference(&after) {
-                        let change = if after.contains(link) { "gained" } else { "lost" };
-                        expected.insert(link, if is_unknown(link) && direction == "in" { "unknown" } else { change });
+                        // The page is known to lack the link only if the capture that decides is whole.
+                        let (change, lacks) =
+                            if after.contains(link) { ("gained", dates[0]) } else { ("lost", dates[1]) };
+                        match direction {
+                            "in" if oracle.is_unknown(link, lacks) => expected.insert(link, "unknown"),
+                            "out" if oracle.is_unknown(url, lacks) => None,
+                            _ => expected.insert(link, change),
+                        };
                     }
-                    let lacks = direction == "out" && is_unknown(url);
-                    if lacks {
-                        expected.clear();
-                    }
+                    let lacks = direction == "out" && dates.iter().any(|&date| oracle.is_unknown(url, date));
                     let path = format!("/v1/changed?{between}&direction={direction}&url={}", encoded(url));
                     let whole = served.get(&path).await;
                     assert_eq!(whole["unknown"], if lacks { json!(true) } else { Value::Null }, "{path}");
@@ -215,8 +217,8 @@ async fn dates_that_make_no_sense_are_refused() {
     }
 }
 
-/// The expected result of a walk: UIDs and URLs, each with its links, or `None` if the links are unknown.
-type Walked<'a> = BTreeMap<u64, (&'a str, Option<BTreeSet<&'a str>>)>;
+/// The expected result of a walk: UIDs and URLs, each with its links, and whether there may be more.
+type Walked<'a> = BTreeMap<u64, (&'a str, BTreeSet<&'a str>, bool)>;
 
 async fn compare_walks(served: &Served, oracle: &Oracle, uids: &BTreeMap<&str, u64>, matched: &str, url: &str) {
     let host = |url: &str| url.split('/').nth(2).unwrap().split(':').next().unwrap().to_owned();
@@ -244,35 +246,34 @@ async fn compare_walks(served: &Served, oracle: &Oracle, uids: &BTreeMap<&str, u
                 assert!(last <= Some(uid), "{path}: UIDs rise");
                 last = Some(uid);
                 let links = texts(item["links"].as_array().unwrap());
-                let entry = found.entry(uid).or_insert((item["url"].as_str().unwrap(), Some(BTreeSet::new())));
+                let entry = found.entry(uid).or_insert((item["url"].as_str().unwrap(), BTreeSet::new(), false));
                 if let Some(pages) = item["unknown"].as_array() {
                     pages.iter().for_each(|page| assert!(unknown.insert((uid, page.as_str().unwrap())), "{path}"));
                 }
-                if item["unknown"] == json!(true) {
-                    entry.1 = None;
-                } else {
-                    let own = entry.1.as_mut().unwrap();
-                    links.into_iter().for_each(|link| assert!(own.insert(link), "{path}: {link} twice"));
-                }
+                entry.2 |= item["unknown"] == json!(true);
+                links.into_iter().for_each(|link| assert!(entry.1.insert(link), "{path}: {link} twice"));
             }
             let unknown_of = |url: &&str| if direction == "in" { oracle.unknown(url, true, when).len() } else { 0 };
             let expected = urls.iter().filter_map(|url| {
-                let unknown = direction == "out" && is_unknown(oracle, url, when);
+                let is_open = direction == "out" && oracle.is_unknown(url, when);
                 let links = if direction == "out" { oracle.out_links(url, when) } else { oracle.in_links(url, when) };
-                let links = (!unknown).then_some(links);
-                let has_values = links.as_ref().is_none_or(|links| !links.is_empty()) || unknown_of(url) > 0;
-                has_values.then_some((uids[url], (*url, links)))
+                let has_values = is_open || !links.is_empty() || unknown_of(url) > 0;
+                has_values.then_some((uids[url], (*url, links, is_open)))
             });
             let expected: Walked<'_> = expected.collect();
             assert_eq!(found, expected, "{path}");
-            let values: usize = expected.values().map(|(_, links)| links.as_ref().map_or(1, BTreeSet::len)).sum();
+            // A page with unknown links is a value of its own, unless it links to itself.
+            let values = |(url, links, is_open): &(&str, BTreeSet<&str>, bool)| {
+                links.len() + usize::from(*is_open && !links.contains(url))
+            };
+            let values: usize = expected.values().map(values).sum();
             let values = values + unknown.len();
             assert_eq!(unknown.len(), urls.iter().map(unknown_of).sum::<usize>(), "{path}");
             assert_eq!(answers, values.div_ceil(limit).max(1), "{path}");
             let counted = served.all(&format!("{path}&count=true"), "items").await.0;
             let counts: BTreeMap<u64, u64> =
                 counted.iter().map(|item| (item["uid"].as_u64().unwrap(), item["count"].as_u64().unwrap())).collect();
-            let expected = expected.into_iter().map(|(uid, (_, links))| (uid, links.map_or(0, |own| own.len() as u64)));
+            let expected = expected.into_iter().map(|(uid, (_, links, _))| (uid, links.len() as u64));
             assert_eq!(counts, expected.filter(|(_, count)| *count > 0).collect(), "{path}&count=true");
         }
     }
@@ -283,11 +284,25 @@ async fn compare_walks(served: &Served, oracle: &Oracle, uids: &BTreeMap<&str, u
         let lines = oracle.captures(url).into_iter().zip(oracle.statuses(url));
         let line = |((time, known), status)| {
             let timestamp = format_time(time);
-            json!({"url": url, "time": timestamp, "status": status, "known": known})
+            let mut line = json!({"url": url, "time": timestamp, "status": status, "known": known});
+            if known && oracle.is_unknown(url, When::Seen(time, time)) {
+                line["cut"] = json!(true);
+            }
+            line
         };
         expected.extend(lines.map(|capture| (uids[url], line(capture))));
     }
     expected.sort_by_key(|(uid, _)| *uid);
+    // The oracle does not know why a capture is cut.
+    let lines: Vec<Value> = lines
+        .into_iter()
+        .map(|mut line| {
+            if line["cut"].is_string() {
+                line["cut"] = json!(true);
+            }
+            line
+        })
+        .collect();
     assert_eq!(lines, expected.into_iter().map(|(_, line)| line).collect::<Vec<_>>());
     for (window, is_in) in [("", None), ("&from=19700105&to=19700220", Some((time("19700105"), time("19700221") - 1)))]
     {

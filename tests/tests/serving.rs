@@ -73,7 +73,7 @@ fn overlapping(seed: u64) -> Right {
         links: 8,
         in_order: random.once_in(5),
     };
-    let rows = Rows::random(seed, shape);
+    let rows = Rows::random(seed, shape).with_cut(seed);
     let partitions = 1 + u32::try_from(random.below(5)).unwrap();
     let in_range = if random.once_in(2) { RangeLength::Month } else { RangeLength::Days(10) };
     let store = dir.path().join("store");

@@ -46,7 +46,7 @@ fn make(store: &Path, seed: u64) {
         let rows = Rows::random(seed, SHAPE).rows;
         let line = |((page, time), said): (&(String, i64), &Said)| {
             let (links, status) = match said {
-                Said::Links(links) => (links.iter().collect(), 200),
+                Said::Links(links) | Said::Cut(links) => (links.iter().collect(), 200),
                 Said::Failure(status) => (Vec::new(), *status),
                 Said::Unknown => return None,
             };

@@ -7,7 +7,7 @@ use crate::bars;
 use clap::Args;
 use std::io::Write;
 use webstrata_layers::answers::captures::{Capture, Captures};
-use webstrata_layers::{Links, captures_of_page, format_time};
+use webstrata_layers::{CaptureTime, Links, captures_of_page, format_time};
 
 /// Arguments of `captures`.
 #[derive(Args, Debug)]
@@ -56,8 +56,7 @@ pub(crate) fn run(args: &CapturesArgs, out: &mut dyn Write) -> anyhow::Result<Ou
         }
         Format::Text => {
             for capture in &captures {
-                let unknown = if capture.known { "" } else { "  links unknown" };
-                writeln!(out, "{} {}{unknown}", format_time(capture.time), capture.status)?;
+                writeln!(out, "{} {}{}", format_time(capture.time), capture.status, remark(capture))?;
             }
             if captures.is_empty() {
                 ask::note(&format!("{} was never captured; other pages link to it", page.url));
@@ -66,6 +65,15 @@ pub(crate) fn run(args: &CapturesArgs, out: &mut dyn Write) -> anyhow::Result<Ou
         }
     }
     Ok(Outcome::Done)
+}
+
+/// What a line says of a capture that leaves links unknown.
+fn remark(capture: &CaptureTime) -> String {
+    match capture.status.reason() {
+        _ if !capture.known => "  links unknown".to_owned(),
+        Some(reason) => format!("  cut ({})", reason.name()),
+        None => String::new(),
+    }
 }
 
 /// Prints the captures of all spellings of a page, each with its URL.
@@ -80,8 +88,8 @@ fn of_page(links: &dyn Links, args: &CapturesArgs, out: &mut dyn Write) -> anyho
         return Ok(Outcome::Done);
     }
     for (capture, url) in &captures {
-        let unknown = if capture.known { "" } else { "  links unknown" };
-        writeln!(out, "{} {} {}{unknown}", format_time(capture.time), capture.status, urls[*url])?;
+        let remark = remark(capture);
+        writeln!(out, "{} {} {}{remark}", format_time(capture.time), capture.status, urls[*url])?;
     }
     if captures.is_empty() {
         ask::note("no spelling of the page was captured; other pages link to it");

@@ -80,7 +80,10 @@ pub(crate) fn print_counts(counts: &Counts, out: &mut dyn Write) -> io::Result<(
 
 /// Prints the counts of several rows together. `word` follows each number except the number of URLs.
 fn print_sums(counts: &Counts, word: &str, out: &mut dyn Write) -> io::Result<()> {
-    // Most archives have no failed captures.
+    // Most archives have neither cut nor failed captures.
+    let cut: Vec<(String, u64)> =
+        counts.cut_captures.reasons().map(|(reason, count)| (format!("  cut ({})", reason.name()), count)).collect();
+    let cut = cut.iter().map(|(name, count)| (&**name, *count));
     let failed = (counts.failed_captures > 0).then_some(("  with status 400 on", counts.failed_captures));
     let lines = [
         ("URLs", counts.urls),
@@ -91,7 +94,7 @@ fn print_sums(counts: &Counts, word: &str, out: &mut dyn Write) -> io::Result<()
         ("links in captures", counts.occurrences),
     ];
     let (of_captures, of_links) = lines.split_at(4);
-    for &(name, count) in of_captures.iter().chain(&failed).chain(of_links) {
+    for (name, count) in of_captures.iter().copied().chain(cut).chain(failed).chain(of_links.iter().copied()) {
         let word = if name == "URLs" { "" } else { word };
         writeln!(out, "  {name:<22} {:>15}{word}", HumanCount(count).to_string())?;
     }

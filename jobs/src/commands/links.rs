@@ -19,10 +19,10 @@ use webstrata_layers::answers::Time;
 use webstrata_layers::answers::links::{
     self as answers, About, ChangedLink, DeadLinks, FirstLink, LinkLifespan, List, UnknownLinks,
 };
-use webstrata_layers::record::capture::{deciding, gone_after, telling};
+use webstrata_layers::record::capture::{deciding, gone_after, is_unknown, telling};
 use webstrata_layers::{
-    AsOf, Backlinks, Changed, DeadLinkSearch, Direction, First, Lifespan, LinkChange, Links, Match, PageLinks,
-    Precision, Sample, Sampling, Scope, Stay, Uid, Way, Window, answer_of, counted, format_time,
+    AsOf, Backlinks, CaptureTime, Changed, Cut, DeadLinkSearch, Direction, First, Lifespan, LinkChange, Links, Match,
+    PageLinks, Precision, Sample, Sampling, Scope, Stay, Uid, Way, Window, answer_of, counted, format_time,
 };
 
 const EXAMPLES: &str = "\
@@ -160,7 +160,7 @@ fn print_page(links: &dyn Links, args: &LinksArgs, window: Window, out: &mut dyn
         let about = About { matching: Some(Match::Surt), spellings: Some(urls), ..about(links, args, window) };
         let list = match args.count {
             true => List::counted(uids.len() as u64, UnknownLinks::counted(args.way(), unknown.len())),
-            false => list_of(links, args, &uids, &unknown)?,
+            false => list_of(links, args, (&uids, &unknown), window)?,
         };
         return ask::print_json(&answers::Links { about, list, items: None, resume_key: None }, out);
     }
@@ -171,26 +171,77 @@ fn print_page(links: &dyn Links, args: &LinksArgs, window: Window, out: &mut dyn
     for url in links.urls_of(&uids)? {
         writeln!(out, "{url}")?;
     }
-    note_unknown(links, args.inward, &unknown, uids.is_empty())
+    if args.inward {
+        return note_unknown(links, true, &unknown, uids.is_empty());
+    }
+    // Only the captures that decide, or those of the window, tell what is unknown.
+    let captures = unknown.iter().map(|&uid| links.captures(uid)).collect::<Result<Vec<_>, _>>()?.concat();
+    note_unclear(links, &captures, (&unknown, &uids), window)?;
+    if unknown.is_empty() { note_unknown(links, false, &[], uids.is_empty()) } else { Ok(()) }
+}
+
+/// Notes which captures of a page leave links unknown in a window, and which links it may have. `known` are its known
+/// links.
+fn note_unclear(
+    links: &dyn Links,
+    captures: &[CaptureTime],
+    (unknown, known): (&[Uid], &[Uid]),
+    window: Window,
+) -> anyhow::Result<()> {
+    let asked = match window {
+        Window::AsOf(as_of) => deciding(captures, as_of).into_iter().collect(),
+        Window::Seen { from, to } => {
+            captures.iter().copied().filter(|capture| (from..=to).contains(&capture.time)).collect::<Vec<_>>()
+        }
+    };
+    let unknown_captures = asked.iter().filter(|capture| !capture.known).count();
+    let cut = asked.iter().filter(|capture| capture.known && !capture.is_whole()).count();
+    match (window, unknown_captures, cut) {
+        (_, 0, 0) => {}
+        (Window::AsOf(_), 0, _) => {
+            let reason = asked[0].status.reason().map_or("", Cut::name);
+            let time = format_time(asked[0].time);
+            ask::note(&format!("the capture of {time} is cut ({reason}): the page may have more links"));
+        }
+        (Window::AsOf(_), ..) => {
+            ask::note(&format!("the links of the capture of {} are unknown", format_time(asked[0].time)));
+        }
+        (Window::Seen { .. }, ..) => {
+            let count = |count: usize, what: &str| (count > 0).then(|| format!("{count} {what}"));
+            let parts = [count(unknown_captures, "with unknown links"), count(cut, "cut")];
+            let parts: Vec<String> = parts.into_iter().flatten().collect();
+            let captures = counted(asked.len(), "capture");
+            ask::note(&format!("of {captures} in this window, {}: the page may have more links", parts.join(", ")));
+        }
+    }
+    let mut last_known = ask::last_known(links, unknown, Direction::Out, window)?;
+    last_known.retain(|link| known.binary_search(link).is_err());
+    if !last_known.is_empty() {
+        let (urls, count) = (shown(links, &last_known)?, counted(last_known.len(), "link"));
+        ask::note(&format!("unknown, and there when it was last known: {count}: {urls}"));
+    }
+    Ok(())
+}
+
+/// The first of some URLs, for a message.
+fn shown(links: &dyn Links, uids: &[Uid]) -> anyhow::Result<String> {
+    const SHOWN: usize = 3;
+    let urls = links.urls_of(&uids[..uids.len().min(SHOWN)])?.join(", ");
+    Ok(if uids.len() > SHOWN { format!("{urls} ...") } else { urls })
 }
 
 /// Notes the pages for which it is unknown whether they link, if there are any. Else, notes that no link was printed,
 /// if that is the case.
 fn note_unknown(links: &dyn Links, is_inward: bool, unknown: &[Uid], is_empty: bool) -> anyhow::Result<()> {
-    const SHOWN: usize = 3;
-    let urls = links.urls_of(&unknown[..unknown.len().min(SHOWN)])?.join(", ");
+    let urls = shown(links, unknown)?;
     match (is_inward, unknown.len()) {
         (true, 0) if is_empty => ask::note("nothing links to it in the time asked for"),
         (false, 0) if is_empty => ask::note("it links to nothing in the time asked for"),
-        (_, 0) => {}
-        (false, _) => ask::note("the latest capture has unknown links: the capture it refers to is not in the store"),
+        (_, 0) | (false, _) => {}
         (true, 1) => ask::note(&format!("unknown whether it links then, as it did in other captures: {urls}")),
         (true, count) => {
-            let more = if count > SHOWN { " ..." } else { "" };
-            ask::note(&format!(
-                "unknown of {} whether they link then, as they did before: {urls}{more}",
-                counted(count, "more page")
-            ));
+            let pages = counted(count, "more page");
+            ask::note(&format!("unknown of {pages} whether they link then, as they did before: {urls}"));
         }
     }
     Ok(())
@@ -238,7 +289,8 @@ fn print_links(
     }
     if args.format.format == Format::Json {
         let unknown = ask::unknown(links, found.uid, direction, window)?;
-        let (about, list) = (about_url(links, args, window, found), list_of(links, args, &uids, &unknown)?);
+        let list = list_of(links, args, (&uids, &unknown), window)?;
+        let about = about_url(links, args, window, found);
         let answer = answers::Links { about, list, items: None, resume_key: None };
         let other_spellings = ask::count_others(links, found)?;
         ask::print_json(&ask::WithSpellings { answer, other_spellings }, out)?;
@@ -282,7 +334,7 @@ fn print_changed(links: &dyn Links, args: &LinksArgs, found: &FoundUrl, out: &mu
     match changed.unknown.len() {
         0 => {}
         _ if !args.inward => {
-            ask::note("at one of the times the links of the page are unknown: neither gained nor lost")
+            ask::note("at one of the times links of the page are unknown: they are neither gained nor lost")
         }
         count => {
             let pages = counted(count, "more page");
@@ -410,6 +462,9 @@ fn print_dead(
     if table.is_empty() {
         ask::note("no link of the page is known to be dead at that time");
     }
+    if dead.is_open {
+        ask::note("the links of the page are unknown at that time, or some of them: there may be more dead links");
+    }
     if dead.unknown > 0 {
         let (unknown, all) = (dead.unknown, counted(dead.links, "link"));
         ask::note(&format!("{unknown} of {all} without a capture of its URL at that time: unknown, not dead"));
@@ -444,7 +499,9 @@ fn print_lifespans(links: &dyn Links, args: &LinksArgs, found: &FoundUrl, out: &
     table.print(out)?;
     if args.format.format == Format::Json {
         let about = about_url(links, args, Window::Seen { from, to }, found);
-        ask::print_json(&answers::Lifespans { about, lifespans: list, resume_key: None }, out)?;
+        let unknown = ask::unknown(links, found.uid, direction(args), Window::Seen { from, to })?;
+        let unknown = UnknownLinks::of(args.way(), links.urls_of(&unknown)?);
+        ask::print_json(&answers::Lifespans { about, lifespans: list, unknown, resume_key: None }, out)?;
     }
     Ok(table.is_empty())
 }
@@ -459,8 +516,16 @@ fn about_url(links: &dyn Links, args: &LinksArgs, window: Window, found: &FoundU
     about(links, args, window).url(found.url.clone(), found.uid)
 }
 
-fn list_of(links: &dyn Links, args: &LinksArgs, uids: &[Uid], unknown: &[Uid]) -> anyhow::Result<List> {
-    Ok(List::of(links.urls_of(uids)?, UnknownLinks::of(args.way(), links.urls_of(unknown)?)))
+fn list_of(
+    links: &dyn Links,
+    args: &LinksArgs,
+    (uids, unknown): (&[Uid], &[Uid]),
+    window: Window,
+) -> anyhow::Result<List> {
+    let mut last_known = ask::last_known(links, unknown, direction(args), window)?;
+    last_known.retain(|link| uids.binary_search(link).is_err());
+    let list = List::of(links.urls_of(uids)?, UnknownLinks::of(args.way(), links.urls_of(unknown)?));
+    Ok(list.with_last_known(links.urls_of(&last_known)?))
 }
 
 /// Notes why an answer about the links of a page may be empty.
@@ -495,10 +560,11 @@ fn remarks(
     } else if let Some(capture) = decides.filter(|capture| capture.status.is_failure()) {
         let (time, status) = (format_time(capture.time), capture.status);
         ask::note(&format!("the page is gone: its capture of {time} has the status {status}"));
+    } else if is_unknown(&captures, window) {
+        let known = links.links(found.uid, Direction::Out, window)?;
+        return note_unclear(links, &captures, (&[found.uid], &known), window);
     } else {
-        let is_unknown = decides.is_some_and(|capture| !capture.known);
-        let unknown = if is_unknown { vec![found.uid] } else { Vec::new() };
-        return note_unknown(links, false, &unknown, is_empty);
+        return note_unknown(links, false, &[], is_empty);
     }
     Ok(())
 }

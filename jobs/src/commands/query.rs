@@ -13,7 +13,9 @@ use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
 use webstrata_layers::answers::lines::Answered;
 use webstrata_layers::read::question::lines::{Line, Lines};
 use webstrata_layers::read::question::{Asked, Kind, Matching, Meant};
-use webstrata_layers::{Direction, Links, PageLinks, Precision, Spelled, Way, answer_of, captures_of_page};
+use webstrata_layers::{
+    Direction, Links, PageLinks, Precision, Spelled, Uid, Way, Window, answer_of, captures_of_page,
+};
 use webstrata_serve::answering::{Answering, BATCH, Long};
 use webstrata_serve::clerk::{Refused, Remote};
 use webstrata_url::{canonical, meant};
@@ -186,7 +188,7 @@ fn answer(links: &dyn Links, question: &Asked) -> anyhow::Result<Answered> {
     };
     let found = links.links(uid, way_of(direction), window)?;
     let unknown = ask::unknown(links, uid, way_of(direction), window)?;
-    Ok(Answered::links(links.urls_of(&found)?, direction, links.urls_of(&unknown)?))
+    answered(links, &found, direction, &unknown, window)
 }
 
 /// The answer about all spellings of a page.
@@ -204,7 +206,15 @@ fn answer_of_page(links: &dyn Links, kind: Kind, url: &str) -> anyhow::Result<An
         Kind::Links(way, window) => (way, window),
     };
     let (uids, unknown) = answer_of(links, PageLinks::new(&found, way_of(way), window))?;
-    Ok(Answered::links(links.urls_of(&uids)?, way, links.urls_of(&unknown)?))
+    answered(links, &uids, way, &unknown, window)
+}
+
+fn answered(links: &dyn Links, found: &[Uid], way: Way, unknown: &[Uid], window: Window) -> anyhow::Result<Answered> {
+    let last_known = ask::last_known(links, unknown, way_of(way), window)?;
+    let urls = |uids: &[Uid]| links.urls_of(uids);
+    // A link that another spelling of the page has is known.
+    let last_known: Vec<Uid> = last_known.into_iter().filter(|link| found.binary_search(link).is_err()).collect();
+    Ok(Answered::links(urls(found)?, way, urls(unknown)?, urls(&last_known)?))
 }
 
 fn way_of(way: Way) -> Direction {

@@ -22,8 +22,11 @@ pub struct Barcode {
     pub direction: Way,
     /// Captures of the URL in seconds since 1970, each as the difference to the one before.
     pub captures: Vec<i64>,
-    /// Places of the captures with unknown links.
+    /// Places of the captures that leave links unknown: their links are unknown, or their bodies were cut.
     pub unknown: Vec<usize>,
+    /// Places of the cut captures by reason. The links that were found are in the runs.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub cut: BTreeMap<String, Vec<usize>>,
     /// Places of captures by HTTP status, except status 200.
     pub statuses: BTreeMap<String, Vec<usize>>,
     /// The prefix of the URLs of mementos. After it come the 14 digits of a capture, a slash, and the URL.

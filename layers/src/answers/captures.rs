@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use super::Time;
 use crate::record::capture::CaptureTime;
+use crate::record::status::Cut;
 use crate::record::uid::Uid;
 
 /// Captures, in order of UIDs and times. The captures of all spellings of a page are in order of time.
@@ -38,14 +39,18 @@ pub struct Capture {
     /// The status that the server answered.
     #[schemars(range(min = 100, max = 999))]
     pub status: u16,
-    /// Whether the links of the capture are known. A failure has no links, and that is known.
+    /// Whether the links of the capture are known. A failure has no links, and that is known. If the capture is cut,
+    /// the links that were found are known.
     pub known: bool,
+    /// Why the body of the page was not read whole, if it was not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cut: Option<Cut>,
 }
 
 impl Capture {
     /// A capture of a URL.
     pub fn of(url: &str, capture: CaptureTime) -> Self {
         let CaptureTime { time, known, status } = capture;
-        Self { url: url.to_owned(), time: Time(time), status: status.code(), known }
+        Self { url: url.to_owned(), time: Time(time), status: status.code(), known, cut: status.reason() }
     }
 }

@@ -8,7 +8,7 @@ use super::Time;
 use super::links::UnknownLinks;
 use crate::questions::Way;
 use crate::record::capture::CaptureTime;
-use crate::record::status::Status;
+use crate::record::status::{Cut, Status};
 
 /// One line: the answer to a question, or an error.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
@@ -27,10 +27,16 @@ pub struct Answered {
     /// The captures.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub captures: Option<Vec<Time>>,
-    /// The unknown part. For links as of a time: true, or the pages that may or may not link. For captures: those with
-    /// unknown links.
+    /// The unknown part. For links: true, or the pages that may or may not link. For captures: those with unknown
+    /// links.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unknown: Option<UnknownPart>,
+    /// For links of a page as of a time, if some are unknown: the links that it had when they were last known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unknown_links: Option<Vec<String>>,
+    /// For each capture why its body was not read whole; null if it was. Missing if all were read whole.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cut: Option<Vec<Option<Cut>>>,
     /// The status of each capture. Missing if all are 200.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub statuses: Option<Vec<u16>>,
@@ -66,21 +72,25 @@ impl Answered {
         Self::error("url not in store")
     }
 
-    /// Links. `unknown` has the pages that may or may not link ([`crate::Unknown`]).
-    pub fn links(urls: Vec<String>, way: Way, unknown: Vec<String>) -> Self {
+    /// Links. `unknown` has the pages that may or may not link ([`crate::Unknown`]), and `last_known` the links that the
+    /// page may have ([`crate::LastKnown`]).
+    pub fn links(urls: Vec<String>, way: Way, unknown: Vec<String>, last_known: Vec<String>) -> Self {
         let unknown = UnknownLinks::of(way, unknown).map(UnknownPart::Links);
-        Self { links: Some(urls), unknown, ..Self::default() }
+        let unknown_links = Some(last_known).filter(|links| !links.is_empty());
+        Self { links: Some(urls), unknown, unknown_links, ..Self::default() }
     }
 
     /// Captures of a page.
     pub fn captures(captures: &[CaptureTime]) -> Self {
-        let is_plain = captures.iter().all(|capture| capture.status == Status::OK);
+        let is_plain = captures.iter().all(|capture| capture.status.code() == Status::OK.code());
+        let has_cut = captures.iter().any(|capture| capture.status.is_cut());
         let unknown: Vec<Time> =
             captures.iter().filter(|capture| !capture.known).map(|capture| Time(capture.time)).collect();
         Self {
             captures: Some(captures.iter().map(|capture| Time(capture.time)).collect()),
             unknown: (!unknown.is_empty()).then_some(UnknownPart::Captures(unknown)),
             statuses: (!is_plain).then(|| captures.iter().map(|capture| capture.status.code()).collect()),
+            cut: has_cut.then(|| captures.iter().map(|capture| capture.status.reason()).collect()),
             ..Self::default()
         }
     }
@@ -101,7 +111,7 @@ mod tests {
     #[test]
     fn unknown_links_and_captures_are_named() {
         let shown = |answer: Answered| serde_json::to_value(answer).unwrap();
-        let unknown = |way| shown(Answered::links(vec![], way, vec!["http://b.example/".to_owned()]));
+        let unknown = |way| shown(Answered::links(vec![], way, vec!["http://b.example/".to_owned()], vec![]));
         assert_eq!(unknown(Way::Out), json!({"epoch": 0, "links": [], "unknown": true}));
         assert_eq!(unknown(Way::In), json!({"epoch": 0, "links": [], "unknown": ["http://b.example/"]}));
         let capture = |time, known| CaptureTime { time, known, status: Status::OK };

@@ -105,27 +105,37 @@ pub struct List {
     /// The number of links, if only a number was asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
-    /// For links as of a time: the unknown part.
+    /// The unknown part.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unknown: Option<UnknownLinks>,
+    /// For links of a page as of a time, if some are unknown: the links that it had when they were last known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unknown_links: Option<Vec<String>>,
 }
 
 impl List {
     /// Links, and the unknown part.
     pub fn of(links: Vec<String>, unknown: Option<UnknownLinks>) -> Self {
-        Self { links: Some(links), count: None, unknown }
+        Self { links: Some(links), count: None, unknown, unknown_links: None }
     }
 
     /// A number of links, and the unknown part.
     pub fn counted(count: u64, unknown: Option<UnknownLinks>) -> Self {
-        Self { links: None, count: Some(count), unknown }
+        Self { links: None, count: Some(count), unknown, unknown_links: None }
+    }
+
+    /// The same, with the links that the page may have ([`crate::LastKnown`]).
+    #[must_use]
+    pub fn with_last_known(self, links: Vec<String>) -> Self {
+        Self { unknown_links: Some(links).filter(|links| !links.is_empty()), ..self }
     }
 }
 
-/// Unknown links. For out-links, true: the capture that answers has unknown links, and that differs from no links. For
-/// in-links, the pages that may or may not link, or their number if only a number was asked. Each of these pages linked
-/// in some capture, and its links are unknown at the time. These pages count for the limit, and an answer in parts has
-/// them in each part.
+/// Unknown links. A capture leaves links unknown if nothing is known of its links, or if its body was cut. For out-links,
+/// true: a capture of the window leaves links unknown, or as of a time the capture that answers. For in-links, the pages
+/// that may or may not link, or their number if only a number was asked. Each of these pages linked in some capture, and
+/// a capture in the window leaves its links unknown. These pages count for the limit, and an answer in parts has them in
+/// each part.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum UnknownLinks {
@@ -178,19 +188,22 @@ pub struct Lifespans {
     pub about: About,
     /// The lifespans, in order of UIDs and times.
     pub lifespans: Vec<LinkLifespan>,
+    /// The unknown part: captures in the window leave links unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unknown: Option<UnknownLinks>,
     /// There is more. Repeat the question with this key to continue.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resume_key: Option<String>,
 }
 
-/// A run of consecutive captures with the link.
+/// A lifespan of a link: captures with the link, without a capture between them that is known to lack it.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct LinkLifespan {
     /// The link. For in-links, the page that has the link.
     pub link: String,
-    /// The first capture of the run.
+    /// The first capture of the lifespan.
     pub first: Time,
-    /// The last capture of the run.
+    /// The last capture of the lifespan.
     pub last: Time,
 }
 
@@ -213,6 +226,9 @@ pub struct DeadLinks {
     pub links: usize,
     /// Links to URLs without a capture that decides: it is unknown whether they are gone.
     pub unknown_links: usize,
+    /// True if the capture that decides leaves links of the page unknown: there may be more dead links.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unknown: Option<bool>,
 }
 
 impl DeadLinks {
@@ -225,7 +241,13 @@ impl DeadLinks {
             last_status: dead.last.status.code(),
             last: Time(dead.last.time),
         });
-        DeadLinks { about, dead: dead.collect(), links: found.links, unknown_links: found.unknown }
+        DeadLinks {
+            about,
+            dead: dead.collect(),
+            links: found.links,
+            unknown_links: found.unknown,
+            unknown: found.is_open.then_some(true),
+        }
     }
 }
 
@@ -259,7 +281,7 @@ pub struct Changed {
     pub from_date: Time,
     /// The second date.
     pub to_date: Time,
-    /// True if the links of the page are unknown at one of the dates: none are then gained or lost.
+    /// True if links of the page are unknown at one of the dates. A link is then gained or lost only if this is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unknown: Option<bool>,
     /// The changes, in order of the UIDs of the links.

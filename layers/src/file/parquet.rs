@@ -102,7 +102,7 @@ fn properties(layer: Layer, effort: Effort, values: Values) -> Result<WriterProp
     let delta = DeltaBinaryPackedEncoderOptions::try_new(128, 4)?;
     let builder = WriterProperties::builder()
         .set_writer_version(WriterVersion::PARQUET_1_0)
-        .set_created_by("webstrata layers format 4".to_owned())
+        .set_created_by("webstrata layers format 5".to_owned())
         .set_compression(Compression::ZSTD(ZstdLevel::try_new(level)?))
         .set_statistics_enabled(EnabledStatistics::None)
         .set_column_statistics_enabled(column(&["uid"]), EnabledStatistics::Chunk)

@@ -129,7 +129,7 @@ impl Records {
         self.blank.push(record.blank)?;
         for change in record.statuses {
             self.status_captures.values.push(change.capture);
-            self.statuses.values.push(change.status.code());
+            self.statuses.values.push(change.status.number());
         }
         self.status_captures.end()?;
         self.statuses.end()?;

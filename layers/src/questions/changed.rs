@@ -1,7 +1,7 @@
 //! The links of a page that differ between two dates, or the pages that began or ceased to link to a URL.
 //!
-//! The links of a page with unknown links at one of the dates are neither gained nor lost ([`crate::read::dates`] has
-//! the same rule for all pages of a store). Cost: the links at both dates. With in-links, if the graph has unknown
+//! A link that is there at one date is gained or lost only if it is known that the page lacks it at the other: the
+//! capture that decides then is whole ([`crate::read::dates`] has the same rule for all pages of a store). Cost: the links at both dates. With in-links, if the graph has unknown
 //! links, also the captures of each page that links at only one of the dates.
 
 use std::collections::HashSet;
@@ -19,8 +19,8 @@ pub struct ChangedLinks {
     pub gained: Vec<Uid>,
     /// The links at the first date only, rising.
     pub lost: Vec<Uid>,
-    /// Pages with unknown links at one of the dates, rising: for out-links, the page itself; for in-links, pages that
-    /// link to the URL at the other date.
+    /// What is unknown, rising: for out-links, the page itself, if a capture that decides leaves links unknown; for
+    /// in-links, pages that link to the URL at one date, and may link at the other.
     pub unknown: Vec<Uid>,
 }
 
@@ -38,7 +38,7 @@ pub enum LinkChange {
 words!(LinkChange { Gained = "gained", Lost = "lost", Unknown = "unknown" });
 
 impl ChangedLinks {
-    /// The changes in order of UIDs. For out-links no change is unknown: the links of a page are unknown together.
+    /// The changes in order of UIDs. For out-links, only known changes are listed.
     pub fn changes(&self, is_inward: bool) -> Vec<(Uid, LinkChange)> {
         let unknown = if is_inward { &self.unknown[..] } else { &[] };
         let lists =
@@ -95,7 +95,8 @@ pub struct Changed {
     changed: Vec<ChangedLinks>,
     /// The pages whose captures decide whether differences are known.
     in_doubt: Option<Rest>,
-    unknown: HashSet<Uid>,
+    /// The pages whose links are unknown as of each date.
+    unknown: [HashSet<Uid>; 2],
 }
 
 impl Changed {
@@ -116,23 +117,29 @@ impl Changed {
             before: Vec::with_capacity(uids.len()),
             changed: Vec::with_capacity(uids.len()),
             in_doubt: None,
-            unknown: HashSet::new(),
+            unknown: Default::default(),
         }
     }
 }
 
 impl Program for Changed {
     fn asks(&mut self, facts: Facts) -> Option<Ask<'_>> {
+        if !self.is_inward {
+            // Before the links, so that a part has as many known differences as it may have.
+            let uids = &self.uids;
+            let pages = || if facts.has_unknown { in_order(uids.clone()) } else { Vec::new() };
+            let in_doubt = self.in_doubt.get_or_insert_with(|| Rest::of(pages()));
+            if !in_doubt.is_done() {
+                return self.in_doubt.as_ref().map(|in_doubt| Ask::Captures(in_doubt.items()));
+            }
+        }
         if let Some((open, date)) = self.open.iter().zip(self.dates).find(|(open, _)| !open.is_done()) {
             let direction = if self.is_inward { Direction::In(Precision::Exact) } else { Direction::Out };
             return Some(Ask::Links(open.items(), direction, Window::AsOf(date)));
         }
         let in_doubt = self.in_doubt.get_or_insert_with(|| {
-            Rest::of(match self.is_inward {
-                _ if !facts.has_unknown => Vec::new(),
-                true => in_order(self.changed.iter().flat_map(ChangedLinks::links).collect()),
-                false => in_order(self.uids.clone()),
-            })
+            let differing = || in_order(self.changed.iter().flat_map(ChangedLinks::links).collect());
+            Rest::of(if facts.has_unknown { differing() } else { Vec::new() })
         });
         (!in_doubt.is_done()).then(|| Ask::Captures(in_doubt.items()))
     }
@@ -146,7 +153,11 @@ impl Program for Changed {
             (Given::Lists(links), _) => {
                 for after in links.iter() {
                     let before = std::mem::take(&mut self.before[self.changed.len()]);
-                    let (gained, lost) = (without(after, &before), without(&before, after));
+                    let uid = self.uids[self.changed.len()];
+                    let is_open = |date: usize| !self.is_inward && self.unknown[date].contains(&uid);
+                    // A link that is gained is absent at the first date, and one that is lost at the second.
+                    let gained = if is_open(0) { Vec::new() } else { without(after, &before) };
+                    let lost = if is_open(1) { Vec::new() } else { without(&before, after) };
                     let changed = ChangedLinks { gained, lost, unknown: Vec::new() };
                     self.changed.push(changed.part(self.part.0, self.part.1));
                 }
@@ -154,8 +165,10 @@ impl Program for Changed {
             }
             (Given::Captures(captures), Some(in_doubt)) => {
                 for (&page, captures) in in_doubt.done(captures.len()).iter().zip(captures.iter()) {
-                    if self.dates.iter().any(|&date| is_unknown(captures, date)) {
-                        self.unknown.insert(page);
+                    for (unknown, date) in self.unknown.iter_mut().zip(self.dates) {
+                        if is_unknown(captures, Window::AsOf(date)) {
+                            unknown.insert(page);
+                        }
                     }
                 }
             }
@@ -175,15 +188,18 @@ impl Question for Changed {
     type Answer = Vec<ChangedLinks>;
 
     fn answer(self) -> Vec<ChangedLinks> {
-        let Self { uids, is_inward, unknown, .. } = self;
+        let Self { uids, is_inward, unknown: [before, after], .. } = self;
         let known = |(mut changed, uid): (ChangedLinks, Uid)| {
+            let ChangedLinks { gained, lost, unknown } = &mut changed;
             if !is_inward {
-                let is_unknown = unknown.contains(&uid);
-                return if is_unknown { ChangedLinks { unknown: vec![uid], ..Default::default() } } else { changed };
+                unknown.extend([&before, &after].iter().any(|is_open| is_open.contains(&uid)).then_some(uid));
+                return changed;
             }
-            changed.unknown = changed.links().into_iter().filter(|page| unknown.contains(page)).collect();
-            changed.gained.retain(|page| !unknown.contains(page));
-            changed.lost.retain(|page| !unknown.contains(page));
+            for (pages, is_open) in [(gained, &before), (lost, &after)] {
+                unknown.extend(pages.iter().copied().filter(|page| is_open.contains(page)));
+                pages.retain(|page| !is_open.contains(page));
+            }
+            unknown.sort_unstable();
             changed
         };
         self.changed.into_iter().zip(uids).map(known).collect()

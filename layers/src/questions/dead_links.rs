@@ -1,10 +1,10 @@
 //! The links of a page to pages that are gone as of a time.
 //!
-//! A link is dead if the capture of its URL that decides then is a failure. Cost: the links of the page, and the
-//! captures of each of them.
+//! A link is dead if the capture of its URL that decides then is a failure. Cost: the captures and links of the page, and
+//! the captures of each link.
 
 use super::{Ask, Direction, Facts, Given, Program, Question, Rest};
-use crate::record::capture::{CaptureTime, deciding, ended_by};
+use crate::record::capture::{CaptureTime, deciding, ended_by, is_unknown};
 use crate::record::time::{AsOf, Window};
 use crate::record::uid::Uid;
 
@@ -14,6 +14,8 @@ pub struct DeadLinkSearch {
     page: Uid,
     as_of: AsOf,
     links: Option<Rest>,
+    /// Whether the captures of the page were asked for, if they are needed.
+    is_begun: bool,
     found: DeadLinks,
 }
 
@@ -26,6 +28,8 @@ pub struct DeadLinks {
     pub links: usize,
     /// The number of links to URLs without a capture that decides.
     pub unknown: usize,
+    /// Whether the capture of the page that decides leaves links unknown.
+    pub is_open: bool,
 }
 
 /// A link to a page that is gone.
@@ -42,12 +46,15 @@ pub struct DeadLink {
 impl DeadLinkSearch {
     /// Asks about a page.
     pub fn new(page: Uid, as_of: AsOf) -> Self {
-        Self { page, as_of, links: None, found: DeadLinks::default() }
+        Self { page, as_of, links: None, is_begun: false, found: DeadLinks::default() }
     }
 }
 
 impl Program for DeadLinkSearch {
-    fn asks(&mut self, _: Facts) -> Option<Ask<'_>> {
+    fn asks(&mut self, facts: Facts) -> Option<Ask<'_>> {
+        if facts.has_unknown && !self.is_begun {
+            return Some(Ask::Captures(std::slice::from_ref(&self.page)));
+        }
         let Some(links) = &self.links else {
             return Some(Ask::Links(std::slice::from_ref(&self.page), Direction::Out, Window::AsOf(self.as_of)));
         };
@@ -59,6 +66,10 @@ impl Program for DeadLinkSearch {
             (Given::Lists(lists), links) => {
                 self.found.links = lists.values().len();
                 *links = Some(Rest::of(lists.values().to_vec()));
+            }
+            (Given::Captures(captures), None) => {
+                self.is_begun = true;
+                self.found.is_open = is_unknown(captures.values(), Window::AsOf(self.as_of));
             }
             (Given::Captures(captures), Some(links)) => {
                 for (&link, captures) in links.done(captures.len()).iter().zip(captures.iter()) {

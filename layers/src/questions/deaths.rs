@@ -290,7 +290,7 @@ impl Program for StillLinking {
         if let Step::Has(counts) = &self.unknown
             && counts.is_empty()
         {
-            self.unknown = Step::Asks(Unknown::new(pages, LINKERS, TODAY));
+            self.unknown = Step::Asks(Unknown::new(pages, LINKERS, Window::AsOf(TODAY)));
         }
         if let Step::Asks(program) = &mut self.unknown
             && program.asks(facts).is_none()

@@ -1,24 +1,22 @@
 //! The neighbourhood of a page: the pages that it links to or that link to it, the links of these pages, and the times.
 //!
 //! ```text
-//! lifespans and in-links of the page --> Surroundings::near --[lifespans of each]--> add --> finish --> Network
+//! runs and in-links of the page --> Surroundings::near --[runs of each]--> add --> finish --> Network
 //! ```
 //!
 //! [`NeighbourhoodQuestion`] is asked, [`Surroundings`] gathers, and [`Network`] joins the results.
 //!
 //! - A link stands from the first capture that has the link until the next capture that shows the page without it. The
-//!   link continues across captures with unknown links. If no later capture tells, the link is *unknown* from then on,
-//!   even if it had ended before.
-//! - As of a date, the links are the links that stand. If the links of a page are unknown then ([`is_unknown`]), the
-//!   answer has each link that the page ever had as unknown, with the latest stretch that began by then, or else the
-//!   first stretch.
+//!   link continues across captures that leave it unknown. If no later capture tells, the link is *unknown* from then
+//!   on, even if it had ended before.
+//! - As of a date, the links are the links that stand. If the capture that decides leaves links of a page unknown, the
+//!   answer has each link that the page ever had, and that was not found then, as unknown, with the latest stretch that
+//!   began by then, or else the first stretch.
 //! - The first ring has the URLs that the page ever linked to and the pages that ever linked to it. The second ring has
 //!   the URLs that pages of the first ring link to. Links of a node to itself are left out.
 //! - If there are more nodes than the answer has room for, the answer has the nodes whose links stood longest.
 //!
 //! Memory: [`LINKS_MAX`] links. Cost: the lifespans of the pages of the first ring.
-//!
-//! [`is_unknown`]: crate::record::capture::is_unknown
 
 pub(crate) mod folding;
 pub(crate) mod network;
@@ -33,8 +31,8 @@ use super::backlinks::scope::Scope;
 use super::unknown::Unknown;
 use super::{Ask, Direction, Facts, Given, Precision, Program, Question, Rest};
 use crate::record::backlink::Backlink;
-use crate::record::capture::lifespan::Lifespan;
-use crate::record::capture::{CaptureTime, Linking, gone_after, telling, unknown_since};
+use crate::record::capture::lifespan::{Lifespan, unite};
+use crate::record::capture::{CaptureTime, Linking, Unclear, gone_after, telling};
 use crate::record::page::InLinks;
 use crate::record::time::{AsOf, RangeLength, Window};
 use crate::record::uid::{Uid, in_order};
@@ -63,11 +61,6 @@ impl NeighbourhoodQuestion {
 
     fn stands(self, from: i64, until: Option<i64>) -> bool {
         self.at.is_none_or(|at| from <= at && until.is_none_or(|until| at < until))
-    }
-
-    /// Since when the links of a page are unknown, as of the date or to this day.
-    fn unknown_since(self, captures: &[CaptureTime]) -> Option<i64> {
-        unknown_since(captures, AsOf::new(self.at.unwrap_or(i64::MAX)))
     }
 
     /// The window of the question for sources of the centre.
@@ -108,6 +101,40 @@ impl<N> Edge<N> {
     }
 }
 
+/// The links of a page over time.
+struct Told<'a> {
+    /// Their runs, in order of links.
+    runs: &'a [Lifespan],
+    telling: Vec<i64>,
+    /// The captures that leave links unknown, as of the date of the question, or to this day.
+    unclear: Unclear,
+    at: i64,
+}
+
+impl<'a> Told<'a> {
+    fn of(question: NeighbourhoodQuestion, runs: &'a [Lifespan], captures: &[CaptureTime]) -> Self {
+        let at = question.at.unwrap_or(i64::MAX);
+        Self { runs, telling: telling(captures), unclear: Unclear::of(captures, AsOf::new(at)), at }
+    }
+
+    /// Calls `visit` with the lifespans of each link, and with the time since when it is unknown whether the page has
+    /// the link.
+    fn each(&self, mut visit: impl FnMut(&[Lifespan], Option<i64>)) {
+        for runs in self.runs.chunk_by(|one, next| one.link == next.link) {
+            let begun = runs.partition_point(|run| run.first <= self.at);
+            let latest = begun.checked_sub(1).map(|at| (runs[at].first, runs[at].last));
+            let mut lifespans = runs.to_vec();
+            unite(&mut lifespans, &self.telling);
+            visit(&lifespans, self.unclear.since(latest));
+        }
+    }
+
+    /// The first second at which a link no longer stood, given the last capture of its lifespan.
+    fn until(&self, last: i64) -> Option<i64> {
+        gone_after(&self.telling, last)
+    }
+}
+
 /// A neighbourhood that is being gathered.
 #[derive(Clone, Debug)]
 pub(crate) struct Surroundings {
@@ -119,18 +146,20 @@ pub(crate) struct Surroundings {
 }
 
 impl Surroundings {
-    /// Starts from the lifespans and captures of the centre, and the pages that link to it.
+    /// Starts from the runs and captures of the centre, and the pages that link to it.
     pub(crate) fn new(question: NeighbourhoodQuestion, own: (&[Lifespan], &[CaptureTime]), sources: Sources) -> Self {
         let Sources { pages, left_out } = sources;
         let mut found = Self { question, near: Vec::new(), left_out, edges: Vec::new(), unread: 0 };
         found.add(question.centre, own.0, own.1);
         let mut lives: HashMap<Uid, i64> = pages.into_iter().map(|(life, page)| (page, life)).collect();
-        let (telling, unknown) = (telling(own.1), question.unknown_since(own.1));
-        let is_unknown = unknown.is_some() && question.at.is_some();
-        let stands = |run: &&Lifespan| is_unknown || question.stands(run.first, gone_after(&telling, run.last));
-        for run in own.0.iter().filter(stands) {
-            *lives.entry(run.link).or_default() += run.last - run.first + 1;
-        }
+        let told = Told::of(question, own.0, own.1);
+        told.each(|lifespans, unknown| {
+            let is_unknown = unknown.is_some() && question.at.is_some();
+            let stands = |life: &&Lifespan| is_unknown || question.stands(life.first, told.until(life.last));
+            for life in lifespans.iter().filter(stands) {
+                *lives.entry(life.link).or_default() += life.last - life.first + 1;
+            }
+        });
         lives.remove(&question.centre);
         let mut near: Vec<(Reverse<i64>, Uid)> = lives.into_iter().map(|(page, life)| (Reverse(life), page)).collect();
         near.sort_unstable();
@@ -147,25 +176,31 @@ impl Surroundings {
         &self.near
     }
 
-    /// Adds the links of a page.
-    pub(crate) fn add(&mut self, page: Uid, lifespans: &[Lifespan], captures: &[CaptureTime]) {
-        let question = self.question;
-        let (telling, unknown) = (telling(captures), question.unknown_since(captures));
-        let edge = |run: &Lifespan, unknown| {
-            let until = gone_after(&telling, run.last);
-            Edge { source: page, target: run.link, from: run.first, until, unknown }
+    /// Adds the links of a page, given their runs and the captures.
+    pub(crate) fn add(&mut self, page: Uid, runs: &[Lifespan], captures: &[CaptureTime]) {
+        let (question, edges) = (self.question, &mut self.edges);
+        let told = Told::of(question, runs, captures);
+        let edge = |life: &Lifespan, unknown| Edge {
+            source: page,
+            target: life.link,
+            from: life.first,
+            until: told.until(life.last),
+            unknown,
         };
-        for runs in lifespans.chunk_by(|one, next| one.link == next.link).filter(|runs| runs[0].link != page) {
-            if let (Some(at), Some(_)) = (question.at, unknown) {
-                let begun = runs.partition_point(|run| run.first <= at);
-                self.edges.push(edge(&runs[begun.saturating_sub(1)], unknown));
-                continue;
+        told.each(|lifespans, unknown| {
+            if lifespans[0].link == page {
+                return;
             }
-            // If the links are unknown to this day, the last stretch says so, whether it has ended or not.
-            let of_run = |(at, run)| edge(run, unknown.filter(|_| at + 1 == runs.len()));
+            if let (Some(at), Some(_)) = (question.at, unknown) {
+                let begun = lifespans.partition_point(|life| life.first <= at);
+                edges.push(edge(&lifespans[begun.saturating_sub(1)], unknown));
+                return;
+            }
+            // If the link is unknown to this day, the last stretch says so, whether it has ended or not.
+            let of_life = |(at, life)| edge(life, unknown.filter(|_| at + 1 == lifespans.len()));
             let stands = |edge: &Edge<Uid>| question.stands(edge.from, edge.until);
-            self.edges.extend(runs.iter().enumerate().map(of_run).filter(stands));
-        }
+            edges.extend(lifespans.iter().enumerate().map(of_life).filter(stands));
+        });
     }
 
     /// Whether the caller should add no further pages.
@@ -265,9 +300,9 @@ enum Step {
     /// The pages that link at the date, and those of which it is unknown.
     Linking,
     Unknown(Unknown),
-    /// The lifespans of the centre.
+    /// The runs of the centre.
     Centre,
-    /// The lifespans of the first ring.
+    /// The runs of the first ring.
     Ring(Surroundings, Rest),
 }
 
@@ -338,7 +373,7 @@ impl Program for NeighbourhoodSearch {
                 self.linking = Some(links.values().to_vec());
                 let (centre, at) = ([self.question.centre], self.question.at.unwrap_or(i64::MAX));
                 let direction = Direction::In(Precision::Exact);
-                self.step = Step::Unknown(Unknown::new(&centre, direction, AsOf::new(at)));
+                self.step = Step::Unknown(Unknown::new(&centre, direction, Window::AsOf(AsOf::new(at))));
             }
             (Step::Unknown(unknown), given) => unknown.take(given),
             (Step::Centre, Given::Lives(lifespans, captures)) => {

@@ -4,7 +4,7 @@
 //! page.
 
 use super::unknown::Unknown;
-use super::{Ask, Direction, Facts, Given, Program, Question, Rest};
+use super::{Ask, Direction, Facts, Given, Precision, Program, Question, Rest};
 use crate::record::batch::Batch;
 use crate::record::capture::{self, CaptureTime};
 use crate::record::time::{AsOf, Window};
@@ -19,7 +19,8 @@ pub fn captures_of_page<'a>(captures: impl IntoIterator<Item = &'a [CaptureTime]
     all
 }
 
-/// The spellings whose captures decide as of a time, and whether their links are unknown. These are the spellings with
+/// The spellings whose captures decide as of a time, and whether they leave links unknown: none of the captures is
+/// whole. These are the spellings with
 /// the latest capture that counts. If several captures are in one second, failures do not count beside other captures.
 pub(crate) fn deciding<'a>(captures: impl IntoIterator<Item = &'a [CaptureTime]>, as_of: AsOf) -> (Vec<usize>, bool) {
     let of_each = captures.into_iter().enumerate();
@@ -29,7 +30,7 @@ pub(crate) fn deciding<'a>(captures: impl IntoIterator<Item = &'a [CaptureTime]>
     let is_latest = |(_, capture): &&(usize, CaptureTime)| Some(capture.time) == latest;
     let good = decide.iter().filter(is_latest).any(|(_, capture)| !capture.status.is_failure());
     let decide = decide.iter().filter(is_latest).filter(|(_, capture)| !good || !capture.status.is_failure());
-    let unknown = good && decide.clone().all(|(_, capture)| !capture.known);
+    let unknown = good && decide.clone().all(|(_, capture)| !capture.is_whole());
     (decide.map(|(spelling, _)| *spelling).collect(), unknown)
 }
 
@@ -60,8 +61,7 @@ impl PageLinks {
         let all = || Rest::of(spellings.to_vec());
         let step = match (direction, window) {
             (Direction::Out, Window::AsOf(as_of)) => Step::Deciding(as_of, all(), Batch::default()),
-            (Direction::In(_), Window::AsOf(as_of)) => Step::Unknown(Unknown::new(spellings, direction, as_of)),
-            _ => Step::Links(all()),
+            _ => Step::Unknown(Unknown::new(spellings, direction, window)),
         };
         let spellings = spellings.to_vec();
         Self { direction, window, spellings, step, links: Vec::new(), unknown: Vec::new() }
@@ -117,11 +117,16 @@ impl Program for PageLinks {
 }
 
 impl Question for PageLinks {
-    /// The links, and the pages with unknown links as of a date: for out-links the spellings that decide, for in-links
-    /// pages that may link. Both lists rise.
+    /// The links, and the pages with unknown links: for out-links the spellings, as of a date those that decide; for
+    /// in-links pages that may link. Both lists rise.
     type Answer = (Vec<Uid>, Vec<Uid>);
 
     fn answer(self) -> Self::Answer {
-        (in_order(self.links), in_order(self.unknown))
+        let (links, mut unknown) = (in_order(self.links), in_order(self.unknown));
+        if self.direction == Direction::In(Precision::Exact) {
+            // A page that may link to one spelling may be known to link to another.
+            unknown.retain(|page| links.binary_search(page).is_err());
+        }
+        (links, unknown)
     }
 }

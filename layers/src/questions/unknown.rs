@@ -1,74 +1,87 @@
-//! The pages of which it is unknown as of a date whether they link ([`Linking`](crate::Linking) has the rule).
+//! The pages of which it is unknown in a window whether they link ([`is_unknown`] has the rule).
 //!
-//! For out-links: the page itself, if its links are unknown then. For in-links: the pages that ever linked to the URL
-//! and have unknown links then. Cost: the captures of these pages; nothing if no capture has unknown links.
+//! For out-links: the page itself, if a capture leaves its links unknown. For in-links: the pages that ever linked to
+//! the URL, are not known to link in the window, and have a capture that leaves their links unknown. As of a time, only
+//! the capture that decides matters. Cost: the captures of these pages; nothing if all captures of the graph are whole.
 
 use super::{Ask, Direction, Facts, Given, Precision, Program, Question, Rest};
 use crate::record::batch::Batch;
-use crate::record::capture::is_unknown;
-use crate::record::time::{AsOf, Window};
+use crate::record::capture::{CaptureTime, deciding, is_unknown};
+use crate::record::time::Window;
 use crate::record::uid::{Uid, in_order};
 
 /// The question, about several items.
 #[derive(Debug)]
 pub struct Unknown {
-    /// For in-links, the dated items whose sources are needed, and their places among all items.
+    items: Vec<(Uid, Window)>,
+    /// For in-links, the items whose sources are needed.
     targets: Rest,
-    places: Vec<(usize, AsOf)>,
-    /// The number of targets with an answer.
-    found: usize,
-    /// For each item, links that are known, so that no capture is needed.
-    known: Vec<Vec<Uid>>,
-    /// Pages, each with the place of the item that it is asked for and the date; in order once all are there.
-    asked: Vec<(Uid, usize, AsOf)>,
+    /// For in-links, the links of each item that are known, so that no capture is needed; `None` if the caller has none.
+    known: Option<Vec<Vec<Uid>>>,
+    /// Pages, each with the place of the item that it is asked for; in order once all are there.
+    asked: Vec<(Uid, usize)>,
     next: usize,
     pages: Option<Rest>,
     unknown: Vec<Vec<Uid>>,
+    /// Items with pages that may be known to link: their captures are not all unknown. In order.
+    doubted: Vec<usize>,
+    /// Items with one window, whose links in it are asked for, and their places.
+    checked: (Rest, Vec<usize>),
 }
 
 impl Unknown {
-    /// Asks about UIDs as of one date.
-    pub fn new(uids: &[Uid], direction: Direction, as_of: AsOf) -> Self {
-        let items: Vec<_> = uids.iter().map(|&uid| (uid, Window::AsOf(as_of))).collect();
+    /// Asks about UIDs in one window.
+    pub fn new(uids: &[Uid], direction: Direction, window: Window) -> Self {
+        let items: Vec<_> = uids.iter().map(|&uid| (uid, window)).collect();
         Self::in_windows(&items, direction, None)
     }
 
-    /// Asks about items with a window each. Of an interval, nothing is unknown. `links`: the links of each item in its
-    /// window, if the caller has them; the captures of pages that are known to link are then not asked for.
+    /// Asks about items with a window each. `links`: the links of each item in its window, if the caller has them; for
+    /// in-links, the captures of pages that are known to link are then not asked for.
     pub fn in_windows(items: &[(Uid, Window)], direction: Direction, links: Option<&Batch<Uid>>) -> Self {
-        let known = |item: usize| links.map_or(&[][..], |links| links.get(item));
-        let dated = items.iter().enumerate().filter_map(|(item, &(uid, window))| match window {
-            Window::AsOf(as_of) => Some((item, uid, as_of)),
-            Window::Seen { .. } => None,
-        });
-        let mut program = Self {
-            targets: Rest::default(),
-            places: Vec::new(),
-            found: 0,
-            known: Vec::new(),
-            asked: Vec::new(),
+        let uids = || items.iter().map(|(uid, _)| *uid);
+        // In-links of range precision may name pages that do not link.
+        let links = links.filter(|_| direction == Direction::In(Precision::Exact));
+        Self {
+            targets: if direction == Direction::Out { Rest::default() } else { Rest::of(uids().collect()) },
+            known: links.map(|links| links.iter().map(<[Uid]>::to_vec).collect()),
+            asked: if direction == Direction::Out { uids().zip(0..).collect() } else { Vec::new() },
             next: 0,
             pages: None,
             unknown: vec![Vec::new(); items.len()],
-        };
-        match direction {
-            Direction::Out => {
-                let empty = dated.filter(|(item, ..)| known(*item).is_empty());
-                program.asked = empty.map(|(item, uid, as_of)| (uid, item, as_of)).collect();
-            }
-            Direction::In(precision) => {
-                let mut targets = Vec::new();
-                for (item, uid, as_of) in dated {
-                    targets.push(uid);
-                    program.places.push((item, as_of));
-                    // In-links of range precision may name pages that do not link.
-                    let known = if precision == Precision::Exact { known(item) } else { &[] };
-                    program.known.push(known.to_vec());
-                }
-                program.targets = Rest::of(targets);
-            }
+            doubted: Vec::new(),
+            checked: (Rest::default(), Vec::new()),
+            items: items.to_vec(),
         }
-        program
+    }
+
+    /// Adds a page to the unknown pages of the items that it is asked for, if its captures leave links unknown.
+    fn add(&mut self, page: Uid, captures: &[CaptureTime], is_inward: bool) {
+        while let Some(&(_, item)) = self.asked.get(self.next).filter(|asked| asked.0 == page) {
+            let window = self.items[item].1;
+            if is_unknown(captures, window) {
+                self.unknown[item].push(page);
+                let may_link = match window {
+                    Window::AsOf(as_of) => deciding(captures, as_of).is_some_and(|capture| capture.known),
+                    Window::Seen { .. } => true,
+                };
+                if is_inward && self.known.is_none() && may_link && self.doubted.last() != Some(&item) {
+                    self.doubted.push(item);
+                }
+            }
+            self.next += 1;
+        }
+    }
+
+    /// Chooses the next doubted items with one window.
+    fn check_next(&mut self) {
+        if !self.checked.0.is_done() {
+            return;
+        }
+        let window = self.doubted.last().map(|&item| self.items[item].1);
+        let end = self.doubted.iter().rposition(|&item| Some(self.items[item].1) != window).map_or(0, |at| at + 1);
+        let places = self.doubted.split_off(end);
+        self.checked = (Rest::of(places.iter().map(|&item| self.items[item].0).collect()), places);
     }
 }
 
@@ -80,39 +93,52 @@ impl Program for Unknown {
         if !self.targets.is_done() {
             return Some(Ask::Links(self.targets.items(), Direction::In(Precision::Exact), Window::ALWAYS));
         }
-        if self.pages.is_none() {
-            self.asked.sort_unstable_by_key(|&(page, item, _)| (page, item));
-            self.pages = Some(Rest::of(in_order(self.asked.iter().map(|&(page, ..)| page).collect())));
+        let pages = self.pages.get_or_insert_with(|| {
+            self.asked.sort_unstable();
+            Rest::of(in_order(self.asked.iter().map(|&(page, _)| page).collect()))
+        });
+        if !pages.is_done() {
+            return self.pages.as_ref().map(|pages| Ask::Captures(pages.items()));
         }
-        self.pages.as_ref().filter(|pages| !pages.is_done()).map(|pages| Ask::Captures(pages.items()))
+        self.doubted.sort_unstable();
+        self.doubted.dedup();
+        self.check_next();
+        let (checked, places) = &self.checked;
+        let window = places.first().map(|&item| self.items[item].1)?;
+        (!checked.is_done()).then(|| Ask::Links(checked.items(), Direction::In(Precision::Exact), window))
     }
 
     fn take(&mut self, given: Given) {
         match (given, &mut self.pages) {
-            (Given::Lists(sources), _) => {
-                for sources in sources.iter() {
-                    let (item, as_of) = self.places[self.found];
-                    let known = std::mem::take(&mut self.known[self.found]);
+            (Given::Lists(sources), None) => {
+                let item = self.targets.done_count();
+                for (item, sources) in (item..).zip(sources.iter()) {
+                    let known = self.known.as_ref().map_or(&[][..], |known| &known[item]);
                     let open = sources.iter().filter(|source| known.binary_search(source).is_err());
-                    self.asked.extend(open.map(|&source| (source, item, as_of)));
-                    self.found += 1;
+                    self.asked.extend(open.map(|&source| (source, item)));
                 }
                 self.targets.done(sources.len());
             }
             (Given::Captures(captures), Some(pages)) => {
-                for (&page, captures) in pages.done(captures.len()).iter().zip(captures.iter()) {
-                    while let Some(&(_, item, as_of)) = self.asked.get(self.next).filter(|asked| asked.0 == page) {
-                        self.unknown[item].extend(is_unknown(captures, as_of).then_some(page));
-                        self.next += 1;
-                    }
+                let is_inward = !self.targets.items.is_empty();
+                for (page, captures) in pages.done(captures.len()).to_vec().into_iter().zip(captures.iter()) {
+                    self.add(page, captures, is_inward);
                 }
+            }
+            (Given::Lists(links), Some(_)) => {
+                let (checked, places) = &mut self.checked;
+                let first = checked.done_count();
+                for (&item, links) in places[first..].iter().zip(links.iter()) {
+                    self.unknown[item].retain(|page| links.binary_search(page).is_err());
+                }
+                checked.done(links.len());
             }
             _ => {}
         }
     }
 
     fn bytes(&self) -> usize {
-        let known: usize = self.known.iter().map(Vec::len).sum();
+        let known: usize = self.known.iter().flatten().map(Vec::len).sum();
         size_of_val(&*self.asked) + size_of::<Uid>() * (known + self.asked.len())
     }
 }

@@ -226,7 +226,7 @@ impl Program for WaySearch {
     fn asks(&mut self, facts: Facts) -> Option<Ask<'_>> {
         self.has_unknown = facts.has_unknown;
         if self.unknown.is_none() && !self.continues() {
-            self.unknown = Some(Unknown::new(&self.doubts(), Direction::Out, self.as_of));
+            self.unknown = Some(Unknown::new(&self.doubts(), Direction::Out, Window::AsOf(self.as_of)));
         }
         if let Some(unknown) = &mut self.unknown {
             return unknown.asks(facts);

@@ -42,17 +42,17 @@ impl Between<'_> {
             let (page, captures) = (&self.page, self.page.captures());
             let deciding = self.dates.map(|date| captures.deciding(date));
             // If the same capture decides at both dates, the links are the same.
-            let is_same = deciding[0] == deciding[1] && deciding[0].is_none_or(|at| page.is_known(at));
-            if is_same {
-                continue;
-            }
-            let standings = deciding.map(|at| {
-                Standing::of(at.map(|at| CaptureTime {
+            let decides = deciding.map(|at| {
+                at.map(|at| CaptureTime {
                     time: captures.times[at as usize],
                     known: page.is_known(at),
                     status: captures.status(at),
-                }))
+                })
             });
+            if decides[0] == decides[1] && decides[0].is_none_or(|capture| capture.is_whole()) {
+                continue;
+            }
+            let standings = decides.map(Standing::of);
             for (links, date) in self.links.iter_mut().zip(self.dates) {
                 links.clear();
                 page.links_in(Window::AsOf(date), links);

@@ -1,8 +1,8 @@
 //! The rule for differences between two dates.
 //!
 //! As of a date, a page is present if the capture that decides is not a failure ([`crate::record::capture::deciding`]).
-//! If that capture has unknown links, no link of the page is gained or lost, and the page is also counted as unknown.
-//! If the page is absent at one of the dates, all its links of the other date are gained or lost.
+//! If that capture leaves links unknown, no link is lost at the second date, or gained after the first, and the page is
+//! also counted as unknown. If the page is absent at one of the dates, all its links of the other date are gained or lost.
 //!
 //! All lists of UIDs rise. Cost: one pass over both lists.
 
@@ -17,9 +17,9 @@ use crate::record::uid::Uid;
 pub(crate) enum Standing {
     /// No capture counts, or the capture that decides is a failure.
     Absent,
-    /// The page is present with unknown links.
+    /// The page is present. Its links are unknown, or the capture is cut.
     Unknown,
-    /// The page is present with known links.
+    /// The page is present, and the capture is whole.
     Known,
 }
 
@@ -52,7 +52,8 @@ pub struct PageBetween {
     pub uid: Uid,
     /// Whether the page came, went or stayed.
     pub change: PageChange,
-    /// Whether the links are unknown at a date at which the page is present. If so, no links are gained or lost.
+    /// Whether links are unknown at a date at which the page is present. If so at the first date, no links are gained;
+    /// at the second, none are lost.
     pub unknown: bool,
     /// The links of the second date that the page lacks at the first date, rising.
     pub gained: Vec<Uid>,
@@ -70,8 +71,10 @@ impl PageBetween {
             _ => PageChange::Stayed,
         };
         let unknown = standings.contains(&Standing::Unknown);
-        let [lost, gained] =
-            if unknown { Default::default() } else { [without(links[0], links[1]), without(links[1], links[0])] };
+        let [lost, gained] = [0, 1].map(|date| match standings[1 - date] {
+            Standing::Unknown => Vec::new(),
+            _ => without(links[date], links[1 - date]),
+        });
         let page = Self { uid, change, unknown, gained, lost };
         let is_same = change == PageChange::Stayed && !unknown && page.gained.is_empty() && page.lost.is_empty();
         (!is_same).then_some(page)
@@ -79,7 +82,7 @@ impl PageBetween {
 
     /// Whether the page is present at both dates with different links.
     pub fn is_changed(&self) -> bool {
-        self.change == PageChange::Stayed && !self.unknown
+        self.change == PageChange::Stayed && !(self.gained.is_empty() && self.lost.is_empty())
     }
 }
 

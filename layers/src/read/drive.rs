@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::questions::{Ask, Direction, Facts, Given, Precision, Program, Question};
 use crate::record::backlink::Backlink;
 use crate::record::batch::Batch;
-use crate::record::capture::lifespan::times_of;
+use crate::record::capture::lifespan::{Spans, times_of};
 use crate::record::key::counted_host;
 use crate::record::time::Window;
 use crate::record::uid::{Uid, in_order};
@@ -51,10 +51,10 @@ fn given<L: Links + ?Sized>(links: &L, ask: Ask<'_>) -> Result<Given, Error> {
         captures.fill(&pages[..first(pages)], |&page, list| links.captures_into(page, list))?;
         Ok::<_, Error>(captures)
     };
-    let lifespans_of = |pages: &[Uid]| {
-        let mut lifespans = Batch::default();
-        lifespans.fill(&pages[..first(pages)], |&page, list| links.lifespans_into(page, list))?;
-        Ok::<_, Error>(lifespans)
+    let spans_of = |pages: &[Uid], spans: Spans| {
+        let mut found = Batch::default();
+        found.fill(&pages[..first(pages)], |&page, list| links.spans_into(page, spans, list))?;
+        Ok::<_, Error>(found)
     };
     Ok(match ask {
         // The empty prefix selects every key.
@@ -79,8 +79,8 @@ fn given<L: Links + ?Sized>(links: &L, ask: Ask<'_>) -> Result<Given, Error> {
             Given::Begun(lists, counts)
         }
         Ask::Captures(pages) => Given::Captures(captures_of(pages)?),
-        Ask::Lifespans(pages) => Given::Lifespans(lifespans_of(pages)?),
-        Ask::Lives(pages) => Given::Lives(lifespans_of(pages)?, captures_of(pages)?),
+        Ask::Lifespans(pages) => Given::Lifespans(spans_of(pages, Spans::Lifespans)?),
+        Ask::Lives(pages) => Given::Lives(spans_of(pages, Spans::Runs)?, captures_of(pages)?),
         Ask::Backlinks(pages, target) => {
             let pages = &pages[..pages.len().min(MOVED)];
             Given::Backlinks(pages.len(), linking(links, pages, target)?)
@@ -109,11 +109,11 @@ fn given<L: Links + ?Sized>(links: &L, ask: Ask<'_>) -> Result<Given, Error> {
 
 /// The pages that linked to a target.
 fn linking<L: Links + ?Sized>(links: &L, pages: &[Uid], target: &[Range<Uid>]) -> Result<Vec<(Uid, Backlink)>, Error> {
-    let (mut lifespans, mut captures, mut times) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut runs, mut captures, mut times) = (Vec::new(), Vec::new(), Vec::new());
     let mut linking = Vec::with_capacity(pages.len());
     for &page in pages {
-        links.lifespans_into(page, &mut lifespans)?;
-        let targets = times_of(&lifespans, target, &mut times);
+        links.spans_into(page, Spans::Runs, &mut runs)?;
+        let targets = times_of(&runs, target, &mut times);
         if !times.is_empty() {
             links.captures_into(page, &mut captures)?;
             let mut backlink = Backlink { targets, ..Backlink::default() };

@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::questions::{Direction, Precision, Program};
 use crate::read::drive::drive;
 use crate::read::spellings::Spelled;
-use crate::record::capture::lifespan::{Lifespan, lifespans_of};
+use crate::record::capture::lifespan::{Lifespan, Spans};
 use crate::record::capture::{CaptureTime, first_and_last};
 use crate::record::join::with_sources;
 use crate::record::page::{InLinks, Page};
@@ -103,7 +103,7 @@ pub trait Links {
     /// See [`Links::url`].
     fn with_prefix(&self, prefix: &[u8]) -> Result<Vec<Range<Uid>>, Error>;
 
-    /// Whether any capture of the graph has unknown links. An implementation may return true if it does not know.
+    /// Whether any capture of the graph is cut or has unknown links. An implementation may return true if it does not know.
     fn has_unknown(&self) -> bool {
         true
     }
@@ -258,26 +258,24 @@ pub trait Links {
         Ok(sources)
     }
 
-    /// For each link of the page, in order, the intervals of consecutive captures that had the link. Captures with
-    /// unknown links neither begin nor end an interval. The same holds for failures of the server; other failures end
-    /// an interval ([`Failures::End`](crate::record::status::Failures::End)).
+    /// For each link of the page, in order, its lifespans: see [`Lifespan`] for what begins and ends them.
     ///
     /// # Errors
     /// See [`Links::url`].
     fn lifespans(&self, uid: Uid) -> Result<Vec<Lifespan>, Error> {
         let mut lifespans = Vec::new();
-        self.lifespans_into(uid, &mut lifespans)?;
+        self.spans_into(uid, Spans::Lifespans, &mut lifespans)?;
         Ok(lifespans)
     }
 
-    /// Like [`Links::lifespans`], into memory of the caller.
+    /// Replaces the contents of `found` by the lifespans or runs of each link of the page, in order.
     ///
     /// # Errors
     /// See [`Links::url`].
-    fn lifespans_into(&self, uid: Uid, lifespans: &mut Vec<Lifespan>) -> Result<(), Error> {
-        lifespans.clear();
+    fn spans_into(&self, uid: Uid, spans: Spans, found: &mut Vec<Lifespan>) -> Result<(), Error> {
+        found.clear();
         if let Some(page) = self.page(uid)? {
-            lifespans_of(page.captures(), &page.links, page.changes.iter().copied(), lifespans);
+            spans.of_page(&page, found);
         }
         Ok(())
     }

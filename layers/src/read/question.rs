@@ -239,7 +239,7 @@ mod tests {
         let at = parse_time("20061231235959", true).unwrap();
         assert_eq!(own.name, Name::Id(json!([1])));
         assert_eq!(own.question(), Ok((Kind::Links(Way::In, Window::as_of(at)), "http://a.example/")));
-        let line = own.line(3, Answered::links(vec![], Way::In, vec![]));
+        let line = own.line(3, Answered::links(vec![], Way::In, vec![], vec![]));
         assert_eq!(serde_json::to_value(line).unwrap(), json!({"id": [1], "epoch": 3, "links": []}));
         let own = asked(r#"{"op": "captures", "url": "http://a.example/"}"#);
         assert_eq!((own.name.clone(), own.question().unwrap().0), (Name::Id(Value::Null), Kind::Captures));

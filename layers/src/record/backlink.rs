@@ -9,11 +9,11 @@
 //! | links | only captures without | the stay is *new* |
 //! | links | a stay that has ended | the stay has *returned* |
 //! | does not link, or is a failure that ends the page | a stay | the stay is *lost* with this capture |
-//! | has unknown links | anything | *unknown* until the next capture that tells; a stay goes on |
+//! | has unknown links, or is cut and no link was found | anything | *unknown* until the next capture that tells; a stay goes on |
 //! | is a failure of the server | anything | nothing |
 //!
 //! [`Failures::End`] says which failures end a page. Whether the page links at a moment is an answer as of that moment
-//! ([`Linking`]). It is unknown while the latest capture that counts has unknown links, in a stay or not. Otherwise the
+//! ([`Linking`]). It is unknown while the latest capture that counts leaves it unknown, in a stay or not. Otherwise the
 //! page *stands* if it is in a stay. The pages in a stay at the end of a period are therefore the pages of the period
 //! before, plus the pages that were found, new or returned in the period, minus the pages that were lost in it.
 //!
@@ -77,31 +77,32 @@ impl Backlink {
     }
 
     /// Replaces the stays by the stays of a page. `captures` are the captures of the page in order of time. `lifespans`
-    /// are intervals from a first to a last capture with a link to the target: the lifespans of these links, in any
-    /// order.
-    pub fn set(&mut self, captures: impl IntoIterator<Item = CaptureTime>, lifespans: &mut [(i64, i64)]) {
+    /// are the runs of these links ([`runs_of`](super::capture::lifespan::runs_of)), in any order, each as its first and
+    /// last capture.
+    pub fn set(&mut self, captures: impl IntoIterator<Item = CaptureTime>, runs: &mut [(i64, i64)]) {
         self.stays.clear();
         self.unknown.clear();
-        if lifespans.is_empty() {
+        if runs.is_empty() {
             return;
         }
-        lifespans.sort_unstable();
+        runs.sort_unstable();
         let (mut at, mut end) = (0, i64::MIN);
         let (mut open, mut unknown_since, mut is_known): (Option<Stay>, Option<i64>, bool) = (None, None, false);
-        for CaptureTime { time, known, status } in captures {
+        for capture in captures {
+            let CaptureTime { time, status, .. } = capture;
             if !Failures::End.counts(status) {
                 continue;
             }
-            if !known {
-                unknown_since = unknown_since.or(Some(time));
-                continue;
-            }
-            while let Some(&(first, last)) = lifespans.get(at).filter(|lifespan| lifespan.0 <= time) {
-                debug_assert!(first <= last, "a lifespan that ends before it begins");
+            while let Some(&(first, last)) = runs.get(at).filter(|run| run.0 <= time) {
+                debug_assert!(first <= last, "a run that ends before it begins");
                 end = end.max(last);
                 at += 1;
             }
-            let links = !status.is_failure() && time <= end;
+            let links = capture.known && !status.is_failure() && time <= end;
+            if capture.linking(links) == Linking::Unknown {
+                unknown_since = unknown_since.or(Some(time));
+                continue;
+            }
             self.unknown.extend(unknown_since.take().map(|since| (since, time - 1)));
             match &mut open {
                 Some(stay) if links => stay.last = time,

@@ -180,7 +180,7 @@ pub enum Flaw {
     /// Indexes of blank captures are out of order or outside the captures.
     #[error("blank capture {0} is out of order or outside the captures")]
     Blank(u32),
-    /// A change of status is out of order, outside the captures, to the same status, or to a code outside 100 to 999.
+    /// A change of status is out of order, outside the captures, to the same status, or to a number that no status has.
     #[error("status of capture {0} is out of order, outside the captures, no change, or no status")]
     Status(u32),
     /// A failure is not blank.
@@ -314,18 +314,17 @@ impl<L: Copy + Ord + Into<u64>> Page<L> {
         self.blank.binary_search(&capture).is_ok()
     }
 
-    /// Whether the links of a capture are known. The links of a failure are known: it has none.
+    /// Whether the links of a capture are known, or those that were found if it is cut. The links of a failure are
+    /// known: it has none.
     pub fn is_known(&self, capture: u32) -> bool {
         !self.is_blank(capture) || self.status(capture).is_failure()
     }
 
-    /// Whether a capture tells which links the page has from then on. It does if it is not blank, or if it is a failure
+    /// Whether a capture tells which links the page lacks from then on. It does if it is whole, or if it is a failure
     /// that ends the page ([`Failures::End`]).
     pub fn tells(&self, capture: u32) -> bool {
-        !self.is_blank(capture) || {
-            let status = self.status(capture);
-            status.is_failure() && Failures::End.counts(status)
-        }
+        let status = self.status(capture);
+        self.is_known(capture) && !status.is_cut() && Failures::End.counts(status)
     }
 
     /// The captures that are failures, rising.

@@ -1,4 +1,9 @@
-//! The statuses of captures: the code that the server answered, and the rule which failures end a page.
+//! The statuses of captures: the code that the server answered, whether the body was read whole, and the rule which
+//! failures end a page.
+//!
+//! A capture is *cut* if its body was not read whole ([`Cut`]). The presence matrix has the links that were found. Of
+//! every other link, it is unknown whether the page had it. Only a capture of a page (200, 203, 206) is cut. The number
+//! of its status says why: 1000 times the number of the reason, plus the code.
 //!
 //! A capture with a status of 400 or above is a *failure*. A failure has no links, and that is known. The presence
 //! matrix says nothing of a failure: the bit of a link keeps its value there, as it does if links are unknown. If a
@@ -21,9 +26,38 @@ use std::str::FromStr;
 
 use crate::word::{Word, words};
 
-/// The status code of an HTTP response, 100 to 999; or [`Status::REMOVED`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// The status code of an HTTP response, 100 to 999, and why its body was cut, if it was; or [`Status::REMOVED`].
+///
+/// If a capture has several records, the least of their statuses counts: pages that were read whole come first, then
+/// cut pages, then all other statuses, by code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Status(u16);
+
+/// Why the body of a capture was not read whole. If several reasons hold, the least one counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Cut {
+    /// The record says that it was truncated.
+    Truncated = 1,
+    /// The record or the body has fewer bytes than announced.
+    Short = 2,
+    /// Chunks or compressed bytes are broken, or end early.
+    Damaged = 3,
+    /// The body has an encoding that cannot be undone.
+    Encoding = 4,
+    /// Segments of the record are missing.
+    Segments = 5,
+    /// The server sent a part of the page.
+    Partial = 6,
+}
+
+words!(Cut {
+    Truncated = "truncated",
+    Short = "short",
+    Damaged = "damaged",
+    Encoding = "encoding",
+    Segments = "segments",
+    Partial = "partial",
+});
 
 /// A change of status: captures have this status from `capture` on, until the next change. Before the first change they
 /// have [`Status::OK`].
@@ -80,22 +114,86 @@ impl Status {
         (100..=999).contains(&code).then_some(Self(code))
     }
 
-    /// The status that a row stores, which may also be [`Status::REMOVED`]; `None` if the number is not a status.
-    pub fn stored(code: u16) -> Option<Self> {
-        if code == Self::REMOVED.0 { Some(Self::REMOVED) } else { Self::new(code) }
+    /// The status of a page with this code whose body was cut; `None` if the code is not that of a page.
+    ///
+    /// ```
+    /// use webstrata_layers::{Cut, Status};
+    ///
+    /// let status = Status::cut(200, Cut::Short).expect("the status of a page");
+    /// assert_eq!((status.number(), status.code(), status.reason()), (2200, 200, Some(Cut::Short)));
+    /// assert_eq!(Status::cut(404, Cut::Short), None);
+    /// ```
+    pub fn cut(code: u16, reason: Cut) -> Option<Self> {
+        Self::is_page(code).then_some(Self(CUT_STEP * reason as u16 + code))
+    }
+
+    /// The status with this number, as a row stores it; `None` if no status has the number.
+    pub fn stored(number: u16) -> Option<Self> {
+        let (reason, code) = (number / CUT_STEP, number % CUT_STEP);
+        match reason {
+            0 if code == Self::REMOVED.0 => Some(Self::REMOVED),
+            0 => Self::new(code),
+            _ => Cut::ALL.into_iter().find(|&cut| cut as u16 == reason).and_then(|cut| Self::cut(code, cut)),
+        }
+    }
+
+    /// The number that a row stores: the code, plus 1000 times the number of the reason if the capture is cut.
+    pub fn number(self) -> u16 {
+        self.0
     }
 
     /// The code of the status.
     pub fn code(self) -> u16 {
-        self.0
+        self.0 % CUT_STEP
+    }
+
+    /// Why the capture is cut; `None` if it is not.
+    pub fn reason(self) -> Option<Cut> {
+        Cut::ALL.into_iter().find(|&cut| self.0 / CUT_STEP == cut as u16)
+    }
+
+    /// Whether the capture is cut.
+    #[inline]
+    pub fn is_cut(self) -> bool {
+        self.0 >= CUT_STEP
     }
 
     /// Whether a capture with this status is a failure: it has no links, and the presence matrix says nothing of it.
     #[inline]
     pub fn is_failure(self) -> bool {
-        self.0 >= 400 || self == Self::REMOVED
+        (400..CUT_STEP).contains(&self.0) || self == Self::REMOVED
+    }
+
+    /// Whether a response with this code is a page. Its body may be cut.
+    fn is_page(code: u16) -> bool {
+        matches!(code, 200 | 203 | 206)
+    }
+
+    /// What the order of statuses compares.
+    fn order(self) -> (u8, u16, u16) {
+        let class = match self.0 {
+            200 | 203 => 0,
+            _ if self.is_cut() => 1,
+            _ => 2,
+        };
+        (class, self.code(), self.0 / CUT_STEP)
     }
 }
+
+impl Ord for Status {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.order().cmp(&other.order())
+    }
+}
+
+impl PartialOrd for Status {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// What the number of a reason is multiplied with in the number of a status. Codes are below it.
+const CUT_STEP: u16 = 1000;
 
 impl Failures {
     /// Whether a capture with this status counts as the latest of its page.
@@ -103,7 +201,7 @@ impl Failures {
     pub fn counts(self, status: Status) -> bool {
         match self {
             Failures::All => status != Status::REMOVED,
-            Failures::End => status.0 < 500 && status.0 != 429 && status != Status::REMOVED,
+            Failures::End => !(500..CUT_STEP).contains(&status.0) && status.0 != 429 && status != Status::REMOVED,
             Failures::Ignore => !status.is_failure(),
         }
     }
@@ -127,7 +225,7 @@ impl fmt::Display for Failures {
 
 impl fmt::Display for Status {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        self.code().fmt(f)
     }
 }
 

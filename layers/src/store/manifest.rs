@@ -26,7 +26,7 @@ use crate::store::held::HeldEntry;
 use crate::store::manifest::history::{PastEpoch, TranslationEntry};
 
 /// The newest format that this version reads, and the format that it writes.
-pub(crate) const FORMAT: u32 = 4;
+pub(crate) const FORMAT: u32 = 5;
 
 /// One partition of a row: a slice of the key order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -40,7 +40,7 @@ use webstrata_datasets::{
     NameList, Profile, Tally, Texts, open_metered,
 };
 use webstrata_engine::{Collector, Context, Job, Outbox, Sorter, Stopped, shuffle, wire};
-use webstrata_layers::{InputRecord, Removals, Status};
+use webstrata_layers::{Cut, InputRecord, Removals, Status};
 use webstrata_url::canonical;
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -189,7 +189,7 @@ impl RecordMaker {
         key[..16].copy_from_slice(&page.to_be_bytes());
         key[16..].copy_from_slice(&wire::time_key(capture.time));
         self.payload.clear();
-        let status = capture.status.and_then(Status::new).unwrap_or(Status::OK);
+        let status = status_of(capture);
         match (&capture.content, &capture.undated) {
             (Content::Links, Some(undated)) => {
                 self.payload.push(kind::UNDATED);
@@ -258,7 +258,7 @@ impl RecordMaker {
 
     /// Appends the status, the digest and the links of a capture.
     fn append_with_status(&mut self, capture: &Capture, status: Status, digest: [u8; 16]) -> Result<(), Error> {
-        self.payload.extend_from_slice(&status.code().to_be_bytes());
+        self.payload.extend_from_slice(&status.number().to_be_bytes());
         self.payload.extend_from_slice(&digest);
         self.append_links(capture).map(|missed| missed.count(&mut self.tally))
     }
@@ -344,10 +344,10 @@ impl RecordMaker {
         Ok(missed)
     }
 
-    /// Whether a capture lends its links to revisits: its status is 200, its page is not kept out, and its links under
-    /// other URLs are known.
+    /// Whether a capture lends its links to revisits: its status is 200, it is not cut, its page is not kept out, and its
+    /// links under other URLs are known.
     fn lends(&mut self, capture: &Capture) -> Result<bool, Error> {
-        if capture.content != Content::Links || capture.status.is_some_and(|status| status != Status::OK.code()) {
+        if capture.content != Content::Links || status_of(capture) != Status::OK {
             return Ok(false);
         }
         if self.fingerprint(None, &capture.url, Use { is_page: true, time: capture.time })?.is_err() {
@@ -537,4 +537,23 @@ pub(crate) fn ingest(
     state.urls = job.check(urls.into_runs())?;
     state.sample = job.check(sample.into_runs(job.scratch()))?;
     Ok(())
+}
+
+/// The status of a capture, with the reason why it is cut.
+fn status_of(capture: &Capture) -> Status {
+    let code = capture.status.unwrap_or(Status::OK.code());
+    let status = capture.cut.map_or(Status::new(code), |cut| Status::cut(code, reason_of(cut)));
+    status.unwrap_or(Status::OK)
+}
+
+/// The reason of a reader, as a store has it.
+fn reason_of(cut: webstrata_datasets::Cut) -> Cut {
+    match cut {
+        webstrata_datasets::Cut::Truncated => Cut::Truncated,
+        webstrata_datasets::Cut::Short => Cut::Short,
+        webstrata_datasets::Cut::Damaged => Cut::Damaged,
+        webstrata_datasets::Cut::Encoding => Cut::Encoding,
+        webstrata_datasets::Cut::Segments => Cut::Segments,
+        webstrata_datasets::Cut::Partial => Cut::Partial,
+    }
 }

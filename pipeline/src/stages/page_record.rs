@@ -47,7 +47,7 @@ pub(crate) fn write_times(out: &mut Vec<u8>, timestamps: &[i64], blank: &[u32], 
     write_rising(out, timestamps.iter().map(|time| time.cast_unsigned().wrapping_sub(lowest)));
     write_rising(out, blank.iter().map(|&capture| capture.into()));
     write_rising(out, statuses.iter().map(|change| change.capture.into()));
-    statuses.iter().for_each(|change| out.extend_from_slice(&change.status.code().to_be_bytes()));
+    statuses.iter().for_each(|change| out.extend_from_slice(&change.status.number().to_be_bytes()));
 }
 
 fn read_times(bytes: &mut &[u8], page: &mut Page) {

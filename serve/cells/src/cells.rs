@@ -19,7 +19,7 @@ use webstrata_layers::record::precedence::several::{PageInRow, PageInRows, RowCa
 use webstrata_layers::record::precedence::{self, Overlaps, unite};
 use webstrata_layers::{
     AsOf, CaptureTime, Direction, Error as LayersError, InLinks, Lease, Lifespan, Links, Page, Precision, RangeLength,
-    Spelled, Store, Uid, Window, in_order, keep_linking, lifespans_of, still_linking,
+    Spans, Spelled, Store, Uid, Window, in_order, keep_linking, still_linking,
 };
 
 use crate::cells::cell::Cell;
@@ -463,14 +463,16 @@ impl Links for Cells {
         Scratch::lend(|scratch| self.has_link_with(uid, link, window, scratch))
     }
 
-    fn lifespans_into(&self, uid: Uid, lifespans: &mut Vec<Lifespan>) -> Result<(), LayersError> {
+    fn spans_into(&self, uid: Uid, spans: Spans, lifespans: &mut Vec<Lifespan>) -> Result<(), LayersError> {
         lifespans.clear();
         match self.pages_of(uid, |_| true)? {
             Pages::None => {}
-            Pages::One(NodeRef { cell, node }) => Scratch::lend(|scratch| cell.lifespans(node, scratch, lifespans))?,
+            Pages::One(NodeRef { cell, node }) => {
+                Scratch::lend(|scratch| cell.spans(node, spans, scratch, lifespans))?;
+            }
             Pages::Several(records) => {
                 if let Some(page) = joined(&records)? {
-                    lifespans_of(page.captures(), &page.links, page.changes.iter().copied(), lifespans);
+                    spans.of_page(&page, lifespans);
                 }
             }
         }

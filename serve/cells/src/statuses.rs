@@ -86,7 +86,7 @@ impl StatusesWriter {
             *counts.entry(change.status).or_default() += 1;
         }
         let mut statuses: Vec<(Status, u64)> = counts.into_iter().collect();
-        statuses.sort_by_key(|&(status, count)| (std::cmp::Reverse(count), status));
+        statuses.sort_by_key(|&(status, count)| (std::cmp::Reverse(count), status.number()));
         statuses.into_iter().map(|(status, _)| status).collect()
     }
 
@@ -130,7 +130,7 @@ impl StatusesWriter {
         });
         let mut out = Vec::new();
         push_words(&mut out, &[self.records.len() as u64, statuses.len() as u64, stored.len() as u64]);
-        statuses.iter().for_each(|status| out.extend_from_slice(&status.code().to_le_bytes()));
+        statuses.iter().for_each(|status| out.extend_from_slice(&status.number().to_le_bytes()));
         out.extend(stored);
         push_words(&mut out, &skips);
         out.extend(records.into_bytes());

@@ -18,8 +18,8 @@ use self::remembered::{TARGET_PAGES, TargetKey};
 use futures_util::future::try_join_all;
 use tonic::Status;
 use webstrata_layers::{
-    Backlink, Direction, Given, LinkingPage, Match, Question, Ranked, Ranking, Referrer, Referrers, Scope, Uid, Window,
-    in_order, lifespans_of, times_of,
+    Backlink, Direction, Given, LinkingPage, Match, Question, Ranked, Ranking, Referrer, Referrers, Scope, Spans, Uid,
+    Window, in_order, times_of,
 };
 
 use super::call::{CellQuestion, other_kind};
@@ -175,13 +175,13 @@ impl Pinned {
         }
         let several: Vec<usize> = (0..pages.len()).filter(|&item| !single[item]).collect();
         let others: Vec<Uid> = several.iter().map(|&item| pages[item]).collect();
-        let (mut lifespans, mut times) = (Vec::new(), Vec::new());
+        let (mut runs, mut times) = (Vec::new(), Vec::new());
         for (item, page) in several.into_iter().zip(self.pages(&others).await?) {
             let Some(page) = page else { continue };
-            lifespans.clear();
-            lifespans_of(page.captures(), &page.links, page.changes.iter().copied(), &mut lifespans);
+            runs.clear();
+            Spans::Runs.of_page(&page, &mut runs);
             let backlink = &mut backlinks[item].1;
-            backlink.targets = times_of(&lifespans, target, &mut times);
+            backlink.targets = times_of(&runs, target, &mut times);
             backlink.set(page.captures().iter(), &mut times);
         }
         Ok(backlinks)

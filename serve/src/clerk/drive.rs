@@ -9,7 +9,7 @@ use std::sync::Arc;
 use futures_util::TryStreamExt;
 use futures_util::stream::FuturesOrdered;
 use tonic::Status;
-use webstrata_layers::{Ask, Batch, Direction, Facts, Given, Precision, Program, Question, Uid, Window};
+use webstrata_layers::{Ask, Batch, Direction, Facts, Given, Precision, Program, Question, Spans, Uid, Window};
 
 use super::pinned::Pinned;
 use crate::protocol::status::{Reason, fits_in_parts, refuse};
@@ -133,8 +133,8 @@ impl Pinned {
             Ask::Lifespans(pages) => Given::Lifespans(self.lifespans(&pages[..batch]).await?),
             Ask::Lives(pages) => {
                 let pages = &pages[..batch];
-                let (lifespans, captures) = tokio::try_join!(self.lifespans(pages), self.captures(pages))?;
-                Given::Lives(lifespans, captures)
+                let (runs, captures) = tokio::try_join!(self.spans(pages, Spans::Runs), self.captures(pages))?;
+                Given::Lives(runs, captures)
             }
             Ask::Backlinks(pages, target) => self.linking(&pages[..batch], target, false).await?,
             Ask::Referrers(pages, target) => self.linking(&pages[..batch], target, true).await?,

@@ -9,8 +9,8 @@ use tonic::Status;
 use webstrata_layers::record::join;
 use webstrata_layers::record::precedence;
 use webstrata_layers::{
-    Batch, CaptureTime, CapturesBuf, Change, Direction, Lifespan, Page, Status as CaptureStatus, StatusChange, Uid,
-    Window, lifespans_of,
+    Batch, CaptureTime, CapturesBuf, Change, Direction, Lifespan, Page, Spans, Status as CaptureStatus, StatusChange,
+    Uid, Window,
 };
 
 use super::call::{CellQuestion, other_kind};
@@ -70,14 +70,30 @@ impl Pinned {
         Ok((split, lists))
     }
 
-    /// For each link of each page, in order: the runs of consecutive known captures that have the link.
+    /// For each link of each page, in order, its lifespans.
     ///
     /// # Errors
     /// See [`Pinned`].
     pub async fn lifespans(&self, uids: &[Uid]) -> Result<Batch<Lifespan>, Status> {
+        self.spans(uids, Spans::Lifespans).await
+    }
+
+    /// For each link of each page, in order, its lifespans or runs.
+    ///
+    /// # Errors
+    /// See [`Pinned`].
+    pub async fn spans(&self, uids: &[Uid], spans: Spans) -> Result<Batch<Lifespan>, Status> {
         self.known(uids)?;
+        // Only captures that leave links unknown end a run inside of a lifespan.
+        let spans = if self.graph.has_unknown { spans } else { Spans::Lifespans };
         let (single, split) = self.single(uids, Direction::Out, Window::ALWAYS);
-        let questions = split.cell_questions(|question| QuestionKind::Lifespans(chosen(uids, &question.items)));
+        let questions = split.cell_questions(|question| {
+            let uids = chosen(uids, &question.items);
+            match spans {
+                Spans::Lifespans => QuestionKind::Lifespans(uids),
+                Spans::Runs => QuestionKind::Runs(uids),
+            }
+        });
         let lists = taken(self.ask(&questions).await?, |answer| match answer {
             AnswerKind::Lifespans(lists) => Some(lists),
             _ => None,
@@ -95,7 +111,7 @@ impl Pinned {
                     page_lifespans.extend(lifespans_in(&lists[position.question], &ends[position.question], position)?);
                 }
             } else if let Some(page) = pages.next().flatten() {
-                lifespans_of(page.captures(), &page.links, page.changes.iter().copied(), &mut page_lifespans);
+                spans.of_page(&page, &mut page_lifespans);
             }
             lifespans.push(&page_lifespans);
         }

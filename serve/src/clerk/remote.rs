@@ -9,8 +9,8 @@ use std::sync::Arc;
 use tokio::runtime::Runtime;
 use tonic::Status;
 use webstrata_layers::{
-    CaptureTime, Direction, Error, InLinks, Lifespan, Links, Page, Precision, Program, RangeLength, Sample, Spelled,
-    Uid, Window,
+    CaptureTime, Direction, Error, InLinks, Lifespan, Links, Page, Precision, Program, RangeLength, Sample, Spans,
+    Spelled, Uid, Window,
 };
 
 use super::{Clerk, ClerkOptions, Pinned};
@@ -206,8 +206,8 @@ impl Links for Remote {
         Ok(self.answer(self.pinned.has_links(&[(uid, link)], window))?.pop().unwrap_or(false))
     }
 
-    fn lifespans_into(&self, uid: Uid, lifespans: &mut Vec<Lifespan>) -> Result<(), Error> {
-        *lifespans = only(&self.answer(self.pinned.lifespans(&[uid]))?);
+    fn spans_into(&self, uid: Uid, spans: Spans, found: &mut Vec<Lifespan>) -> Result<(), Error> {
+        *found = only(&self.answer(self.pinned.spans(&[uid], spans))?);
         Ok(())
     }
 }

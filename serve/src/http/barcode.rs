@@ -139,7 +139,8 @@ pub(super) async fn barcode(
         uid,
         direction: if is_inward { Way::In } else { Way::Out },
         captures: captured,
-        unknown: places(&captures, |capture| !capture.known).collect(),
+        unknown: places(&captures, |capture| !capture.is_whole()).collect(),
+        cut: cut(&captures),
         statuses: statuses(&captures),
         replay: shared.http.replay.clone(),
         links: pinned.urls(&rows.links).await?,
@@ -158,9 +159,18 @@ fn places(captures: &[CaptureTime], select: impl Fn(&CaptureTime) -> bool) -> im
 fn statuses(captures: &[CaptureTime]) -> BTreeMap<String, Vec<usize>> {
     let mut places: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     for (place, capture) in captures.iter().enumerate() {
-        if capture.status != webstrata_layers::Status::OK {
+        if capture.status.code() != webstrata_layers::Status::OK.code() {
             places.entry(capture.status.code().to_string()).or_default().push(place);
         }
+    }
+    places
+}
+
+/// The indexes of cut captures by reason.
+fn cut(captures: &[CaptureTime]) -> BTreeMap<String, Vec<usize>> {
+    let mut places: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    for (place, reason) in captures.iter().enumerate().filter_map(|(at, own)| Some((at, own.status.reason()?))) {
+        places.entry(reason.name().to_owned()).or_default().push(place);
     }
     places
 }

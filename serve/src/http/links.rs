@@ -27,6 +27,7 @@ use super::question::parameters::{
 use super::question::params::Params;
 use super::question::resume::Start;
 use super::{Refused, pinned, resume_key};
+use crate::answering::last_known;
 use crate::clerk::{Pinned, UidInWindow};
 use crate::protocol::status::{bad, fits_in_parts};
 use crate::shared::Shared;
@@ -69,26 +70,30 @@ struct LinkQuestion {
     form: AnswerForm,
 }
 
-/// A link, or a page for which it is unknown whether it links.
+/// A link, or a page for which it is unknown whether it links. A page with unknown links may link to itself, and is both.
 #[derive(Clone, Copy)]
 struct Link {
     uid: Uid,
+    is_link: bool,
     is_unknown: bool,
 }
 
 /// The URL of a link or of such a page.
 struct LinkShown {
     url: String,
+    is_link: bool,
     is_unknown: bool,
 }
 
 impl Link {
-    /// The links, and the pages for which it is unknown whether they link, in order. Both inputs rise. A page in
-    /// `links` may also be in `unknown`, because ranges may name it; it counts as unknown.
-    fn all(links: &[Uid], unknown: &[Uid]) -> Vec<Self> {
+    /// The links, and the pages for which it is unknown whether they link, in order. Both inputs rise. For in-links, a
+    /// page in `links` may also be in `unknown`, because ranges may name it; it counts as unknown.
+    fn all(way: Way, links: &[Uid], unknown: &[Uid]) -> Vec<Self> {
+        let is_link = |uid: &Uid| way == Way::Out && links.binary_search(uid).is_ok();
         let known = links.iter().filter(|link| unknown.binary_search(link).is_err());
-        let known = known.map(|&uid| Self { uid, is_unknown: false });
-        let mut all: Vec<Self> = known.chain(unknown.iter().map(|&uid| Self { uid, is_unknown: true })).collect();
+        let known = known.map(|&uid| Self { uid, is_link: true, is_unknown: false });
+        let open = unknown.iter().map(|&uid| Self { uid, is_link: is_link(&uid), is_unknown: true });
+        let mut all: Vec<Self> = known.chain(open).collect();
         all.sort_by_key(|link| link.uid);
         all
     }
@@ -102,7 +107,7 @@ impl Value for Link {
     }
 
     fn show(self, url: &str) -> Self::Shown {
-        LinkShown { url: url.to_owned(), is_unknown: self.is_unknown }
+        LinkShown { url: url.to_owned(), is_link: self.is_link, is_unknown: self.is_unknown }
     }
 }
 
@@ -188,7 +193,10 @@ impl LinkQuestion {
         let whole = Some(&found).filter(|_| !matches!(self.form, AnswerForm::Sample(_)));
         let unknown = self.unknown(pinned, uids, whole).await?;
         let mut links = Batch::default();
-        found.iter().zip(unknown.iter()).for_each(|(found, unknown)| links.push(&Link::all(found, unknown)));
+        found
+            .iter()
+            .zip(unknown.iter())
+            .for_each(|(found, unknown)| links.push(&Link::all(self.way(), found, unknown)));
         Ok(links)
     }
 
@@ -201,13 +209,17 @@ impl LinkQuestion {
         answer: &mut Answer<LinkShown>,
     ) -> Result<(), Status> {
         let mut next = Some(start.position.unwrap_or_default().uid);
-        let unknown = self.unknown(pinned, &[uid], None).await?.into_values();
+        // For out-links, `with_last_known` says it in each part of the answer.
+        let unknown = match self.way() {
+            Way::Out => Vec::new(),
+            Way::In => self.unknown(pinned, &[uid], None).await?.into_values(),
+        };
         while let (Some(first), false) = (next, answer.is_full()) {
             let (links, after) =
                 pinned.links_from(uid, self.direction, self.window, first, answer.values_max()).await?;
             let within = |uid: &&Uid| **uid >= first && after.is_none_or(|after| **uid < after);
             let unknown: Vec<Uid> = unknown.iter().filter(within).copied().collect();
-            add_each(pinned, &Link::all(&links, &unknown), answer).await?;
+            add_each(pinned, &Link::all(self.way(), &links, &unknown), answer).await?;
             if let (Some(after), false) = (after, answer.has_room()) {
                 answer.stop_at(after);
             }
@@ -237,7 +249,8 @@ impl LinkQuestion {
         let first = start.position.unwrap_or_default().uid;
         links.retain(|&link| link >= first);
         unknown.retain(|&page| page >= first);
-        add_each(pinned, &Link::all(&links, &unknown), answer).await?;
+        let unknown = if self.way() == Way::Out { &[] } else { &unknown[..] };
+        add_each(pinned, &Link::all(self.way(), &links, unknown), answer).await?;
         Ok(self.list(std::mem::take(&mut answer.items).into_iter().flat_map(|item| item.values).collect()))
     }
 
@@ -246,9 +259,20 @@ impl LinkQuestion {
     }
 
     fn list(&self, links: Vec<LinkShown>) -> List {
-        let (unknown, links): (Vec<_>, Vec<_>) = links.into_iter().partition(|link| link.is_unknown);
-        let unknown = UnknownLinks::of(self.way(), unknown.into_iter().map(|link| link.url).collect());
-        List::of(links.into_iter().map(|link| link.url).collect(), unknown)
+        let unknown = links.iter().filter(|link| link.is_unknown).map(|link| link.url.clone()).collect();
+        let links = links.into_iter().filter(|link| link.is_link).map(|link| link.url);
+        List::of(links.collect(), UnknownLinks::of(self.way(), unknown))
+    }
+
+    /// Says of the links of a page, given its spellings, whether there may be more, and which as of a time.
+    async fn with_last_known(&self, pinned: &Pinned, list: List, pages: &[Uid]) -> Result<List, Status> {
+        if self.way() == Way::In || !pinned.graph().has_unknown {
+            return Ok(list);
+        }
+        let (known, unknown) = pinned.answer(PageLinks::new(pages, self.direction, self.window)).await?;
+        let links = last_known(pinned, &unknown, &known, self.window).await?;
+        let list = List { unknown: unknown.first().map(|_| UnknownLinks::Page(true)), ..list };
+        Ok(list.with_last_known(pinned.urls(&links).await?))
     }
 
     async fn counts(&self, pinned: &Pinned, uids: &[Uid]) -> Result<Batch<Count>, Status> {
@@ -301,6 +325,7 @@ pub(super) async fn links(
             _ => answer.add(&pinned, &[uid], &question.links(&pinned, &[uid]).await?).await?,
         }
         let list = question.list(answer.items.into_iter().flat_map(|item| item.values).collect());
+        let list = question.with_last_known(&pinned, list, &[uid]).await?;
         return shown(about, list, None, answer.next_page);
     }
     about.matching = Some(matched);
@@ -308,6 +333,7 @@ pub(super) async fn links(
         let spellings = spellings_of(&pinned, url).await?;
         about.spellings = Some(pinned.urls(&spellings).await?);
         let list = question.add_page(&pinned, &spellings, &start, &mut answer).await?;
+        let list = question.with_last_known(&pinned, list, &spellings).await?;
         return shown(about, list, None, answer.next_page);
     }
     let Matching { uids, .. } = Matching::of(&pinned, matched, ("url", url)).await?;
@@ -396,5 +422,7 @@ pub(super) async fn lifespans(
     }
     let lifespans = answer.items.into_iter().flat_map(|item| item.values).collect();
     let resume_key = resume_key(&start, &pinned, answer.next_page);
-    Ok(Json(answers::Lifespans { about: question.about(&pinned).url(url, uid), lifespans, resume_key }))
+    let unknown = question.unknown(&pinned, &[uid], None).await?.into_values();
+    let unknown = UnknownLinks::of(question.way(), pinned.urls(&unknown).await?);
+    Ok(Json(answers::Lifespans { about: question.about(&pinned).url(url, uid), lifespans, unknown, resume_key }))
 }

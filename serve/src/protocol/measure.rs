@@ -50,6 +50,7 @@ pub(crate) fn memory_of_question(question: &Question) -> usize {
         Question::Urls(list)
         | Question::Captures(list)
         | Question::Lifespans(list)
+        | Question::Runs(list)
         | Question::Pages(list)
         | Question::InRecords(list)
         | Question::HostsOf(list) => list.uids.len(),

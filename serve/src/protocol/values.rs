@@ -98,19 +98,25 @@ pub fn sample_of(drawing: &Drawing) -> Sample {
 
 /// The statuses of captures as messages have them: empty if all are 200.
 pub fn statuses_of(captures: &[CaptureTime]) -> Vec<u32> {
-    let mut codes = codes_of(captures).collect();
+    let mut codes = captures.iter().map(|capture| capture.status.code().into()).collect();
     clear_if_ok(&mut codes);
     codes
 }
 
-/// The codes of captures.
-pub(crate) fn codes_of(captures: &[CaptureTime]) -> impl Iterator<Item = u32> + '_ {
-    captures.iter().map(|capture| capture.status.code().into())
+/// The indexes of cut captures, and why each was cut, as messages have them.
+pub(crate) fn cut_of(captures: &[CaptureTime]) -> (Vec<u32>, Vec<i32>) {
+    let cut = (0..).zip(captures).filter_map(|(index, capture)| Some((index, capture.status.reason()? as i32)));
+    cut.unzip()
+}
+
+/// The numbers of the statuses of captures.
+pub(crate) fn numbers_of(captures: &[CaptureTime]) -> impl Iterator<Item = u32> + '_ {
+    captures.iter().map(|capture| capture.status.number().into())
 }
 
 /// Empties statuses that are all 200, as messages have them.
 pub(crate) fn clear_if_ok(codes: &mut Vec<u32>) {
-    if codes.iter().all(|&code| code == u32::from(CaptureStatus::OK.code())) {
+    if codes.iter().all(|&code| code == u32::from(CaptureStatus::OK.number())) {
         codes.clear();
     }
 }

@@ -61,6 +61,7 @@ fn items(question: &Question) -> usize {
             QuestionKind::Urls(uids)
             | QuestionKind::Captures(uids)
             | QuestionKind::Lifespans(uids)
+            | QuestionKind::Runs(uids)
             | QuestionKind::Pages(uids)
             | QuestionKind::InRecords(uids)
             | QuestionKind::HostsOf(uids),

@@ -10,12 +10,13 @@ use tonic::{Request, Response, Status};
 use webstrata_layers::{Batch, Changed, Direction, First, Precision, Sampling, Uid, Unknown, Window, interval};
 
 use super::{around, backlinks, deaths};
+use crate::answering::last_known as last_known_of;
 use crate::clerk::{Pinned, WAIT};
 use crate::protocol::proto::links_server::Links;
 use crate::protocol::proto::{self, Drawing, TopologyResponse};
 use crate::protocol::resume::{Fingerprint, resumed, token};
 use crate::protocol::status::{bad, fits_in_parts};
-use crate::protocol::values::{direction_of, match_of, sample_of, statuses_of, window_of};
+use crate::protocol::values::{cut_of, direction_of, match_of, sample_of, statuses_of, window_of};
 use crate::shared::Shared;
 
 /// UIDs in one message of a listing.
@@ -101,9 +102,32 @@ impl LinksService {
         let unknown = pinned.answer(Unknown::in_windows(&items, direction, links)).await?;
         if !unknown.values().is_empty() {
             answer.unknown_counts = counts(&unknown);
+            if direction == Direction::Out {
+                let mut last_known = Batch::default();
+                for unknown in unknown.iter() {
+                    let known = pinned.links_of_any_length(unknown, direction, window).await?;
+                    last_known.push(&last_known_of(pinned, unknown, known.values(), window).await?);
+                }
+                if !last_known.values().is_empty() {
+                    answer.last_known_counts = counts(&last_known);
+                    answer.last_known = Uid::into_numbers(last_known.into_values());
+                }
+            }
             answer.unknown = Uid::into_numbers(unknown.into_values());
         }
         Ok(())
+    }
+
+    /// For each UID, the number of pages for which it is unknown whether they link; empty if there are none.
+    async fn unknown_counts(
+        &self,
+        pinned: &Pinned,
+        uids: &[Uid],
+        direction: Direction,
+        window: Window,
+    ) -> Result<Vec<u32>, Status> {
+        let unknown = pinned.answer(Unknown::new(uids, direction, window)).await?;
+        Ok(if unknown.values().is_empty() { Vec::new() } else { counts(&unknown) })
     }
 }
 
@@ -143,6 +167,7 @@ impl Links for LinksService {
         if request.page_token.is_empty() {
             self.put_unknown(&mut answer, &pinned, &request, (direction, window), None).await?;
             answer.unknown.truncate(self.shared.bounds.values);
+            answer.last_known.truncate(self.shared.bounds.values);
         }
         let bounds = self.shared.bounds;
         let limit = usize::try_from(request.limit).ok().filter(|&limit| limit > 0).unwrap_or(usize::MAX);
@@ -208,8 +233,10 @@ impl Links for LinksService {
         let request = request.into_inner();
         let pinned = self.pinned(request.epoch, request.uids.len()).await?;
         let (direction, window) = (direction_of(request.direction)?, window_of(request.window.as_ref())?);
-        let counts = pinned.degrees(Uid::slice(&request.uids), direction, window).await?;
-        Ok(Response::new(proto::GetLinkCountResponse { epoch: pinned.epoch(), counts }))
+        let uids = Uid::slice(&request.uids);
+        let counts = pinned.degrees(uids, direction, window).await?;
+        let unknown_counts = self.unknown_counts(&pinned, uids, direction, window).await?;
+        Ok(Response::new(proto::GetLinkCountResponse { epoch: pinned.epoch(), counts, unknown_counts }))
     }
 
     async fn sample_links(
@@ -224,10 +251,11 @@ impl Links for LinksService {
         let sample = sample_of(&Drawing { samples: request.samples, random: request.random, seed });
         let samples = pinned.samples(Uid::slice(&request.uids), direction, window, sample).await?;
         self.values(samples.values().len())?;
-        let counts = counts(&samples);
+        let unknown_counts = self.unknown_counts(&pinned, Uid::slice(&request.uids), direction, window).await?;
         Ok(Response::new(proto::SampleLinksResponse {
             epoch: pinned.epoch(),
-            counts,
+            counts: counts(&samples),
+            unknown_counts,
             links: Uid::into_numbers(samples.into_values()),
         }))
     }
@@ -238,7 +266,9 @@ impl Links for LinksService {
     ) -> AnswerKind<proto::GetLifespansResponse> {
         let request = request.into_inner();
         let pinned = self.pinned(request.epoch, request.uids.len()).await?;
-        let lifespans = pinned.lifespans(Uid::slice(&request.uids)).await?;
+        let uids = Uid::slice(&request.uids);
+        let lifespans = pinned.lifespans(uids).await?;
+        let unknown = self.unknown_counts(&pinned, uids, Direction::Out, Window::ALWAYS).await?;
         self.values(3 * lifespans.values().len())?;
         Ok(Response::new(proto::GetLifespansResponse {
             epoch: pinned.epoch(),
@@ -246,6 +276,7 @@ impl Links for LinksService {
             links: lifespans.values().iter().map(|lifespan| lifespan.link.0).collect(),
             firsts: lifespans.values().iter().map(|lifespan| lifespan.first).collect(),
             lasts: lifespans.values().iter().map(|lifespan| lifespan.last).collect(),
+            unknown: (0..).zip(&unknown).filter(|(_, count)| **count > 0).map(|(index, _)| index).collect(),
         }))
     }
 
@@ -257,6 +288,7 @@ impl Links for LinksService {
         let pinned = self.pinned(request.epoch, request.uids.len()).await?;
         let captures = pinned.captures(Uid::slice(&request.uids)).await?;
         self.values(captures.values().len())?;
+        let (cut, reasons) = cut_of(captures.values());
         let unknown = (0..).zip(captures.values()).filter(|(_, capture)| !capture.known).map(|(index, _)| index);
         Ok(Response::new(proto::GetCapturesResponse {
             epoch: pinned.epoch(),
@@ -264,6 +296,8 @@ impl Links for LinksService {
             times: captures.values().iter().map(|capture| capture.time).collect(),
             unknown: unknown.collect(),
             statuses: statuses_of(captures.values()),
+            cut,
+            reasons,
         }))
     }
 

@@ -36,9 +36,8 @@ def make(rng, world):
 def links_of(world, page, at):
     """[(target, stay, state)] of a page: all stays, or those that stand at a time or of which that is unknown."""
     model, found = world.model, []
-    unknown = model.unknown_intervals(page)
     for target in {u for c in model.captures(page) for u in c.links or ()} - {page}:
-        stays = model.stays(page, {target})
+        stays, unknown = model.stays(page, {target}), model.unknown_intervals(page, {target})
         row = {"stays": stays, "unknown": unknown}
         now = state(row, FOREVER if at is None else at)
         since = max((a for a, _ in unknown if a <= (FOREVER if at is None else at)), default=None)
@@ -179,10 +178,10 @@ def expect_ways(world, question, face):
     for _ in range(question["hops"] or 6):
         longer = []
         for way in ways:
-            links = model.links_at(way[-1], at)
-            if links is None:
+            links, is_open = model.links(way[-1], {"at": at})
+            if is_open:
                 unknown.add(way[-1])
-            longer += [way + [link] for link in links or () if link not in way]
+            longer += [way + [link] for link in links if link not in way]
         found = [way for way in longer if way[-1] == question["target"]]
         if found:
             return {"ways": len(found[: question["limit"] or 10]), "all": sorted(found), "unknown": []}

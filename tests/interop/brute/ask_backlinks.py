@@ -93,7 +93,7 @@ def rows_of(world, question):
                     "pages": 1,
                     "targets": len(linked),
                     "stays": model.stays(page, targets),
-                    "unknown": model.unknown_intervals(page),
+                    "unknown": model.unknown_intervals(page, targets),
                 }
             )
     if question["unit"] == "page":

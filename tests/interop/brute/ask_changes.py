@@ -38,17 +38,20 @@ def expect_dates(world, question, face):
             )
             sides.append(latest if latest and latest.status < 400 else None)
         old, new = sides
-        is_unknown = any(side and side.links is None for side in sides)
+        open_sides = [bool(side and not side.is_whole) for side in sides]
+        is_unknown = any(open_sides)
         change = "gained" if new and not old else "lost" if old and not new else None
-        before, after = [frozenset() if side is None or is_unknown else side.links for side in sides]
+        before, after = [frozenset() if side is None else side.links or frozenset() for side in sides]
+        gained = frozenset() if open_sides[0] else after - before
+        lost = frozenset() if open_sides[1] else before - after
         if change:
             totals["pages_" + change] += 1
         totals["pages_unknown"] += is_unknown
-        if change is None and before != after:
+        if change is None and (gained or lost):
             totals["pages_changed"] += 1
-        if change or is_unknown or before != after:
+        if change or is_unknown or gained or lost:
             lines.append((page, change or "stayed", is_unknown))
-        for name, links in (("gained", after - before), ("lost", before - after)):
+        for name, links in (("gained", gained), ("lost", lost)):
             lines += [(page, name, link) for link in links]
             totals["links_" + name] += len(links)
     return {"lines": sorted(lines, key=str), "totals": totals}
@@ -88,7 +91,7 @@ def expect_epochs(world, question, face):
             was = before.get(capture.ts)
             if was is None:
                 lines.append(("+", page, iso(capture.ts)))
-            elif (was.links, was.status) != (capture.links, capture.status):
+            elif (was.links, was.status, was.cut) != (capture.links, capture.status, capture.cut):
                 lines.append(("~", page, iso(capture.ts)))
         had, has = ({u for c in store.captures(page) for u in c.links or ()} for store in (old, new))
         lines += [("+", page, u) for u in has - had] + [("-", page, u) for u in had - has]

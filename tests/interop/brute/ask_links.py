@@ -47,7 +47,15 @@ def expect(world, question, face):
     if not is_there(world, question["url"]):
         return NOT_IN_STORE
     links, unknown = answer(world, question)
-    return {"links": links} if face == "text" else {"links": links, "unknown": unknown}
+    return {"links": links} if face == "text" else {"links": links, "unknown": unknown, **last_known(world, question)}
+
+
+def last_known(world, question):
+    """The links that a page had when they were last known, if they are unknown as of a time."""
+    window = seconds(question["window"])
+    if question["direction"] == "in" or "at" not in window:
+        return {"last known": []}
+    return {"last known": sorted(world.model.last_known(question["url"], window))}
 
 
 def unknown_of(question, value):
@@ -67,9 +75,17 @@ def command(at_server):
         if refused(done):
             return NOT_IN_STORE
         got = json.loads(done[1])
-        return {"links": once(got["links"]), "unknown": unknown_of(question, got.get("unknown"))}
+        return shown_of(question, got)
 
     return ask
+
+
+def shown_of(question, got):
+    return {
+        "links": once(got["links"]),
+        "unknown": unknown_of(question, got.get("unknown")),
+        "last known": once(got.get("unknown_links", [])),
+    }
 
 
 def text(world, question):
@@ -92,7 +108,7 @@ def query_answer(question, got):
     if "error" in got:
         assert "not in store" in got["error"], got
         return NOT_IN_STORE
-    return {"links": once(got["links"]), "unknown": unknown_of(question, got.get("unknown"))}
+    return shown_of(question, got)
 
 
 def query(at_server):
@@ -117,7 +133,8 @@ def over_http(world, question):
         assert all(len(part["links"]) <= question["limit"] for part in parts), parts
         assert len(set(map(tuple, unknowns))) == 1, parts
     unknown = sorted({u for part in unknowns for u in part})
-    return {"links": in_order(world, links), "unknown": unknown}
+    last_known = {link for part in parts for link in part.get("unknown_links", [])}
+    return {"links": in_order(world, links), "unknown": unknown, "last known": sorted(last_known)}
 
 
 def over_grpc(world, question):
@@ -125,7 +142,7 @@ def over_grpc(world, question):
     uid = world.grpc.UrlToUid(pb.UrlToUidRequest(urls=[question["url"]])).uids_plus_one[0]
     if not uid:
         return NOT_IN_STORE
-    links, unknown, token, epoch = [], None, "", 0
+    links, unknown, last_known, token, epoch = [], None, [], "", 0
     while True:
         got = world.grpc.GetLinks(
             pb.GetLinksRequest(
@@ -140,13 +157,14 @@ def over_grpc(world, question):
         assert sum(got.counts) == len(got.links), got
         links += got.links
         if unknown is None:
-            unknown = list(got.unknown)
+            unknown, last_known = list(got.unknown), list(got.last_known)
         token, epoch = got.next_page_token, got.epoch
         if not token:
             break
     assert all(a < b for a, b in zip(links, links[1:])), links
     assert all(a < b for a, b in zip(unknown, unknown[1:])), unknown
-    return {"links": sorted(world.urls[u] for u in links), "unknown": sorted(world.urls[u] for u in unknown)}
+    found = {"links": links, "unknown": unknown, "last known": last_known}
+    return {name: sorted(world.urls[u] for u in uids) for name, uids in found.items()}
 
 
 # count: the number of links, and of pages of which it is unknown.
@@ -156,8 +174,8 @@ def expect_count(world, question, face):
     if not is_there(world, question["url"]):
         return NOT_IN_STORE
     links, unknown = answer(world, question)
-    shown = {"http": len(unknown) if question["direction"] == "in" else bool(unknown)}
-    return {"count": len(links), "unknown": shown.get(face)}
+    shown = len(unknown) if face == "grpc" or question["direction"] == "in" else bool(unknown)
+    return {"count": len(links), "unknown": shown}
 
 
 def count_command(world, question):
@@ -165,7 +183,10 @@ def count_command(world, question):
     done = world.command(
         False, "links", question["url"], *way, *options(question["window"]), "--count", "--format", "json"
     )
-    return refused(done) or {"count": json.loads(done[1])["count"], "unknown": None}
+    if refused(done):
+        return NOT_IN_STORE
+    got, nothing = json.loads(done[1]), 0 if question["direction"] == "in" else False
+    return {"count": got["count"], "unknown": got.get("unknown", nothing)}
 
 
 def count_http(world, question):
@@ -188,7 +209,7 @@ def count_grpc(world, question):
         )
     )
     assert len(set(got.counts)) == 1 and len(got.counts) == 2, got
-    return {"count": got.counts[0], "unknown": None}
+    return {"count": got.counts[0], "unknown": got.unknown_counts[0] if got.unknown_counts else 0}
 
 
 # sample: links of the answer, as many as asked for; and in-links at range precision, never too few.
@@ -356,14 +377,23 @@ def expect_spellings(world, question, face):
     if question["direction"] == "in":
         found = [model.sources(url, window) for url in spellings]
         yes = {page for links, _ in found for page in links}
-        return {"links": sorted(yes), "unknown": sorted({page for _, unknown in found for page in unknown} - yes)}
+        unknown = sorted({page for _, unknown in found for page in unknown} - yes)
+        return {"links": sorted(yes), "unknown": unknown, "last known": []}
     if "at" not in window:
-        return {"links": sorted({link for url in spellings for link in model.links(url, window)[0]}), "unknown": []}
+        found = [model.links(url, window) for url in spellings]
+        is_open = any(is_open for _, is_open in found)
+        links = sorted({link for links, _ in found for link in links})
+        return {"links": links, "unknown": [question["url"]] if is_open else [], "last known": []}
     captures = [capture for url in spellings for capture in model.captures(url)]
     latest = model.deciding(captures, window["at"], window.get("failures", "end"), window.get("age"))
     if latest is None:
-        return {"links": [], "unknown": []}
-    return {"links": sorted(latest.links or ()), "unknown": [question["url"]] if latest.links is None else []}
+        return {"links": [], "unknown": [], "last known": []}
+    is_open = not latest.is_whole
+    return {
+        "links": sorted(latest.links or ()),
+        "unknown": [question["url"]] if is_open else [],
+        "last known": sorted(model.last_known(latest.url, window)) if is_open else [],
+    }
 
 
 def make_spellings(rng, world):
@@ -393,7 +423,7 @@ def spellings_command(at_server):
             return NOT_IN_STORE
         got = json.loads(done[1])
         assert set(got["spellings"]) == world.model.spellings(question["url"]), got["spellings"]
-        return {"links": once(got["links"]), "unknown": unknown_of(question, got.get("unknown"))}
+        return shown_of(question, got)
 
     return ask
 
@@ -415,7 +445,9 @@ def spellings_http(world, question):
     if json_of(parts[0]):
         return NOT_IN_STORE
     unknown = {u for part in parts for u in unknown_of(question, part.get("unknown"))}
-    return {"links": in_order(world, [link for part in parts for link in part["links"]]), "unknown": sorted(unknown)}
+    last_known = {link for part in parts for link in part.get("unknown_links", [])}
+    links = in_order(world, [link for part in parts for link in part["links"]])
+    return {"links": links, "unknown": sorted(unknown), "last known": sorted(last_known)}
 
 
 ALWAYS = lambda world, question, face: True

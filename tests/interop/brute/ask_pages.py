@@ -242,20 +242,23 @@ def expect_changed(world, question, face):
     before, after = (at for _, at in question["dates"])
     gained, lost, unknown = [], [], []
     if question["direction"] == "out":
-        old, new = model.links_at(url, before, *rules), model.links_at(url, after, *rules)
-        if old is None or new is None:
-            unknown = [url]
-        else:
-            gained, lost = sorted(new - old), sorted(old - new)
+        (old, is_old_open), (new, is_new_open) = sides(model, url, (before, after), rules)
+        unknown = [url] * (is_old_open or is_new_open)
+        gained, lost = [] if is_old_open else sorted(new - old), [] if is_new_open else sorted(old - new)
     else:
         for page in model.pages:
-            old, new = model.links_at(page, before, *rules), model.links_at(page, after, *rules)
-            if old is None or new is None:
-                if url in (old or new or ()):
-                    unknown.append(page)
-            elif (url in old) != (url in new):
-                (gained if url in new else lost).append(page)
+            (old, is_old_open), (new, is_new_open) = sides(model, page, (before, after), rules)
+            if url in new - old:
+                (unknown if is_old_open else gained).append(page)
+            elif url in old - new:
+                (unknown if is_new_open else lost).append(page)
     return {"gained": sorted(gained), "lost": sorted(lost), "unknown": sorted(unknown)}
+
+
+def sides(model, page, dates, rules):
+    """The links of a page at two dates, and whether there may be more."""
+    names = dict(zip(("failures", "age"), rules))
+    return [model.links(page, {"at": at, **names}) for at in dates]
 
 
 def changed_command(at_server):
@@ -414,7 +417,7 @@ def expect_dead(world, question, face):
         return NOT_IN_STORE
     window = seconds(question["window"])
     failures, at = window.get("failures", "end"), window.get("at", FOREVER)
-    links, _ = model.links(url, {"at": FOREVER, **window})
+    links, is_open = model.links(url, {"at": FOREVER, **window})
     dead, not_captured = [], 0
     for link in links:
         counting = [c for c in model.captures(link) if c.ts <= at and c.tells(failures) is not None]
@@ -435,7 +438,12 @@ def expect_dead(world, question, face):
                     "last": iso(run[0].ts),
                 }
             )
-    return {"dead": sorted(dead, key=lambda d: d["url"]), "links": len(links), "unknown_links": not_captured}
+    return {
+        "dead": sorted(dead, key=lambda d: d["url"]),
+        "links": len(links),
+        "unknown_links": not_captured,
+        "unknown": is_open,
+    }
 
 
 def dead_command(world, question):
@@ -455,6 +463,7 @@ def dead_of(got):
         "dead": sorted(got["dead"], key=lambda d: d["url"]),
         "links": got["links"],
         "unknown_links": got["unknown_links"],
+        "unknown": got.get("unknown", False),
     }
 
 
@@ -486,7 +495,7 @@ def expect_barcode(world, question, face):
         "captures": [c.ts for c in captures],
         "statuses": statuses,
         "rest": None,
-        "unknown": [place for place, c in enumerate(captures) if c.links is None],
+        "unknown": [place for place, c in enumerate(captures) if not c.is_whole],
         "bars": {link: runs for link, runs in bars.items() if runs},
     }
     if question["direction"] == "in":

@@ -40,7 +40,8 @@ def expect_edges(world, question, face):
         telling = [c for c in captures if c.links is not None and c.tells(window.get("failures", "end")) is not None]
         for link in {u for c in telling for u in c.links}:
             times = [c.ts for c in telling if link in c.links]
-            found.append((page, link, iso(min(times)), iso(max(times)), str(len(telling)), str(len(times))))
+            count = sum(c.has([link]) is not None for c in telling)
+            found.append((page, link, iso(min(times)), iso(max(times)), str(count), str(len(times))))
     return sorted(found)
 
 
@@ -74,11 +75,11 @@ def expect_events(world, question, face):
     window, found = seconds(question["window"]), []
     first, last = window.get("from", -FOREVER), window.get("to", FOREVER)
     for page in world.model.pages:
-        before = frozenset()
-        for capture in world.model.telling(page):
-            if first <= capture.ts <= last:
-                found += [(page, u, iso(capture.ts), str(u in capture.links).lower()) for u in capture.links ^ before]
-            before = capture.links
+        for link in {u for c in world.model.captures(page) for u in c.links or ()}:
+            for stay in world.model.stays(page, {link}):
+                for ts, present in ((stay["first"], "true"), (stay["gone"], "false")):
+                    if ts is not None and first <= ts <= last:
+                        found.append((page, link, iso(ts), present))
     return sorted(found)
 
 
@@ -379,7 +380,7 @@ def expect_growth(world, question, face):
                 "pages_died": died,
                 "pages_returned": returned,
                 "living_pages": len(living),
-                "unknown_pages": sum(c.links is None for c in living),
+                "unknown_pages": sum(not c.is_whole for c in living),
                 "links": sum(len(c.links or ()) for c in living),
             }
         )
@@ -411,6 +412,7 @@ def expect_info(world, question, face):
         "occurrences": sum(len(c.links or ()) for c in captures),
         "unknown_captures": sum(c.links is None for c in captures),
         "failed_captures": sum(c.status >= 400 for c in captures),
+        "cut_captures": sum(bool(c.cut) for c in captures),
         "first_time": iso(min(times)) if times else None,
         "last_time": iso(max(times)) if times else None,
     }
@@ -420,8 +422,9 @@ def counts(world, question, command="info"):
     """The exact counts; those of `at most` become the true ones if they are no less."""
     got = json.loads(world.command(False, command, "--format", "json")[1])["counts"]
     wanted, is_exact = expect_info(world, question, None), got.pop("exact")
+    got["cut_captures"] = sum(got.get("cut_captures", {}).values())
     if not is_exact:
-        for name in ("pages", "captures", "links", "occurrences", "unknown_captures", "failed_captures"):
+        for name in ("pages", "captures", "links", "occurrences", "unknown_captures", "cut_captures", "failed_captures"):
             got[name] = wanted[name] if got[name] >= wanted[name] else got[name]
         got["first_time"], got["last_time"] = wanted["first_time"], wanted["last_time"]
     return got
@@ -459,10 +462,9 @@ def expect_overview(world, question, face):
     for page in model.pages:
         for year in {moment(ts).year for ts in model.pages[page]}:
             found["pages"][year - min(years)] += 1
-        known = model.telling(page)
-        for link in {u for c in known for u in c.links}:
-            first = min(c.ts for c in known if link in c.links)
-            add("links_found" if first == known[0].ts else "links_gained", first)
+        for link in {u for c in model.captures(page) for u in c.links or ()}:
+            stays = model.stays(page, {link})
+            add("links_found" if stays[0]["began"] == "found" else "links_gained", stays[0]["first"])
             if model.stays(page, {link})[-1]["gone"] is not None:
                 add("links_lost", model.stays(page, {link})[-1]["gone"])
         for ts, name in turns(model, page):

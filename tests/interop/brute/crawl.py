@@ -83,8 +83,8 @@ def make(seed, scale=1):
             if rng.random() < 0.05:
                 ts = rng.choice(captures).ts if captures else ts
             kind = rng.choices(
-                ["good", "empty", "unknown", "dead", "failing", "moved", "other", "again", "copy", "early"],
-                [50, 4, 7, 9, 7, 6, 3, 10, 6, 1],
+                ["good", "empty", "unknown", "dead", "failing", "moved", "other", "again", "copy", "early", "cut"],
+                [50, 4, 7, 9, 7, 6, 3, 10, 6, 1, 8],
             )[0]
             one = Input(page, ts)
             if kind == "good":
@@ -107,7 +107,7 @@ def make(seed, scale=1):
                 target = canonical(rng.choice(urls))
                 one.redirect, one.links = rng.choice([(target, None), (None, [target]), (None, None)])
             elif kind == "other":
-                one.status = rng.choice([204, 206, 201])
+                one.status = rng.choice([204, 201])
             elif kind == "again":
                 own = [c for c in good if c.url == page]
                 if rng.random() < 0.3:
@@ -127,6 +127,11 @@ def make(seed, scale=1):
                     one.refers_to, one.digest = (before.url, before.ts), before.digest
                 else:
                     one.refers_to, one.digest = ("http://elsewhere.example/", start), digest(["nowhere"])
+            elif kind == "cut":
+                one.links = list(dict.fromkeys(link for link in menu if rng.random() < 0.6))
+                one.status, one.cut = rng.choice([(None, "truncated"), (200, "truncated"), (206, None)])
+                one.digest = digest(one.links) if rng.random() < 0.3 else None
+                good += [one] * (one.digest is None)
             elif kind == "early":
                 one.status = rng.choice([199, 100, 1000])
             captures.append(one)
@@ -228,6 +233,7 @@ def fields(one):
         "digest": one.digest,
         "revisit": revisit,
         "redirect": one.redirect,
+        "cut": one.cut,
     }
 
 
@@ -255,6 +261,7 @@ def write_parquet(batch, path):
                 ),
             ),
             ("redirect", pyarrow.string()),
+            ("cut", pyarrow.string()),
         ]
     )
     pyarrow.parquet.write_table(pyarrow.Table.from_pylist([fields(one) for one in batch], schema), path)
@@ -264,11 +271,11 @@ def warc_can(one):
     """A response of a WARC says what the links are; a revisit may say 304."""
     if one.refers_to is not None:
         return one.links is None
-    if one.status == 304 or (one.status or 200) >= 400 or one.status in (201, 204, 206):
+    if one.status == 304 or (one.status or 200) >= 400 or one.status in (201, 204):
         return True
     if one.status in (301, 302, 307, 308):
         return one.redirect is not None
-    return one.status in (None, 200) and one.links is not None
+    return one.status in (None, 200, 206) and one.links is not None
 
 
 def write_warc(batch, path):
@@ -278,7 +285,7 @@ def write_warc(batch, path):
             is_revisit = one.refers_to is not None
             status = one.status or 200
             links = "".join(f'<a href="{link.replace("&", "&amp;")}">x</a>' for link in one.links or [])
-            body = b"" if is_revisit or status != 200 else f"<html><body>{links}</body></html>".encode()
+            body = b"" if is_revisit or status not in (200, 206) else f"<html><body>{links}</body></html>".encode()
             location = f"Location: {one.redirect}\r\n" if one.redirect else ""
             http = (
                 b""
@@ -298,6 +305,8 @@ def write_warc(batch, path):
             ]
             if one.digest:
                 head.append(("WARC-Payload-Digest", one.digest))
+            if one.cut:
+                head.append(("WARC-Truncated", "length"))
             if is_revisit:
                 of = fields(one)["revisit"]
                 head.append(("WARC-Profile", of["profile"]))

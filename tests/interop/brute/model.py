@@ -102,11 +102,12 @@ class Input:
     refers_to: tuple | None = None  # (URL or None, second or None); a revisit
     is_unmodified: bool = False  # a revisit with the profile server-not-modified
     redirect: str | None = None
+    cut: str | None = None  # why the body was not read whole
 
 
 @dataclass
 class Capture:
-    """A capture in the store. `links` None: unknown."""
+    """A capture in the store. `links` None: unknown. A cut one has the links that were found."""
 
     url: str
     ts: int
@@ -117,6 +118,7 @@ class Capture:
     revisits: list = field(default_factory=list)
     is_fixed: bool = False  # a revisit that keeps what it took from a removed capture
     is_silent: bool = False  # a revisit without a status: beside a failure it does not count
+    cut: str | None = None  # why it is cut
 
     def tells(self, failures="end"):
         """What the capture says of its page: None nothing, False that the page is gone, True that it is there."""
@@ -124,6 +126,16 @@ class Capture:
             return True
         counts = {"ignore": False, "all": True, "end": self.status < 500 and self.status != 429}[failures]
         return False if counts else None
+
+
+    @property
+    def is_whole(self):
+        """Whether it tells of every link whether the page had it."""
+        return self.links is not None and not self.cut
+
+    def has(self, targets):
+        """Whether the page had one of some links; None: unknown."""
+        return True if self.links and self.links & set(targets) else False if self.is_whole else None
 
 
 class Store:
@@ -158,9 +170,10 @@ class Store:
         elif 300 <= status < 400:
             target = one.redirect or (one.links[0] if one.links and len(one.links) == 1 else None)
             new.links = self.allowed(one, [target] if self.redirects and target else [])
-        elif status > 200:
+        elif status not in (200, 203, 206):
             new.links = frozenset()
         elif one.links is not None:
+            new.cut = one.cut or ("partial" if status == 206 else None)
             links = one.links + ([one.redirect] if one.redirect and self.redirects else [])
             new.links, new.raw = self.allowed(one, links), list(links)
             new.digests = {one.digest} - {None}
@@ -176,43 +189,44 @@ class Store:
         for page in self.pages:
             for capture in self.captures(page):
                 if capture.revisits and not capture.is_fixed:
-                    capture.status, capture.links = GOOD, None
+                    capture.status, capture.links, capture.cut = GOOD, None, None
                     for one in capture.revisits:
-                        capture.status, capture.links = self.revisited(one)
+                        capture.status, capture.links, capture.cut = self.revisited(one)
 
     def originals(self, one):
         """The captures that a revisit refers to. One that has a status refers to captures with the status 200."""
         page, at = (None, None) if one.is_unmodified else one.refers_to or (None, None)
         own = self.pages.get(one.url, {})
-        known = [c for c in own.values() if c.status == GOOD and c.links is not None]
+        known = [c for c in own.values() if (c.status == GOOD or c.cut) and c.links is not None]
         if page and page != one.url:
             others = [c for captures in self.pages.values() for c in captures.values()]
-            return [c for c in others if c.status == GOOD and not c.revisits and c.links is not None and has(c, one)]
+            lends = lambda c: c.status == GOOD and not c.cut and not c.revisits and c.links is not None
+            return [c for c in others if lends(c) and has(c, one)]
         if at is None:
             return sorted((c for c in known if c.ts < one.ts), key=lambda c: c.ts)[-1:]
         same = sorted((c for c in known if not c.revisits and has(c, one)), key=lambda c: c.ts)
         if same:
             return [c for c in same if c.ts < one.ts][-1:] or same[:1]
         if at in own:
-            fits = own[at].status == GOOD or one.status is None
+            fits = own[at].status == GOOD or own[at].cut or one.status is None
             return [own[at]] if fits and (not own[at].revisits or is_copy(own[at])) else []
         return []
 
     def revisited(self, one):
-        """The status and the links of a revisit."""
-        status, known = GOOD, None
+        """The status and the links of a revisit, and why what it refers to is cut."""
+        status, known, cut = GOOD, None, None
         for original in self.originals(one):
             if original.links is None:
                 continue
             if original.url == one.url:
-                status, links = original.status, original.links
+                status, links, cut = original.status, original.links, original.cut
             else:
                 # A link that was taken out of the original is out under its URL there.
                 kept = [raw for raw in original.raw if canonical(raw, original.url) in original.links]
                 links = frozenset(canonical(raw, one.url) for raw in kept)
             links = frozenset(u for u in links if not any(r.takes_link(u, one.ts) for r in self.rules))
             known = links if known is None else known | links
-        return status, known
+        return status, known, cut
 
     def remove(self, rule, merges=True):
         self.is_whole = False
@@ -271,12 +285,28 @@ class Store:
         return frozenset() if latest is None else latest.links
 
     def links(self, url, window):
-        """Links in a window, and whether they are unknown."""
+        """Links in a window, and whether there may be more."""
         if "at" in window:
-            links = self.links_at(url, window["at"], window.get("failures", "end"), window.get("age"))
-            return (set(), True) if links is None else (set(links), False)
-        first, last = window.get("from", -FOREVER), window.get("to", FOREVER)
-        return {u for c in self.captures(url) if first <= c.ts <= last for u in c.links or ()}, False
+            rules = window.get("failures", "end"), window.get("age")
+            latest = self.deciding(self.captures(url), window["at"], *rules)
+            captures = [latest] if latest else []
+        else:
+            first, last = window.get("from", -FOREVER), window.get("to", FOREVER)
+            captures = [c for c in self.captures(url) if first <= c.ts <= last]
+        return {u for c in captures for u in c.links or ()}, any(not c.is_whole for c in captures)
+
+    def last_known(self, url, window):
+        """As of a time, the links that a page had when they were last known, if they are unknown."""
+        failures, age = window.get("failures", "end"), window.get("age")
+        latest = self.deciding(self.captures(url), window["at"], failures, age)
+        found = set()
+        for link in {u for c in self.captures(url) for u in c.links or ()} if latest else ():
+            before = [c for c in self.captures(url) if c.ts <= latest.ts and c.tells(failures) is not None]
+            telling = [c for c in before if c.has([link]) is not None]
+            if latest.has([link]) is None and telling and telling[-1].has([link]):
+                if age is None or telling[-1].ts >= window["at"] - age:
+                    found.add(link)
+        return found
 
     def sources(self, target, window):
         """Pages that link to a URL in a window, and those of which that is unknown."""
@@ -297,13 +327,15 @@ class Store:
         return [(stay["first"], stay["last"]) for stay in self.stays(page, {link})]
 
     def telling(self, page):
-        """Captures with known links, and failures that end the page."""
-        return [c for c in self.captures(page) if c.tells() is not None and c.links is not None]
+        """Whole captures, and failures that end the page."""
+        return [c for c in self.captures(page) if c.tells() is not None and c.is_whole]
 
     def stays(self, page, targets):
         stays, is_first = [], True
-        for capture in self.telling(page):
-            if capture.links & targets:
+        for capture in self.captures(page):
+            if capture.tells() is None or capture.has(targets) is None:
+                continue
+            if capture.has(targets):
                 if not stays or stays[-1]["gone"] is not None:
                     began = "returned" if stays else "found" if is_first else "new"
                     stays.append({"first": capture.ts, "last": capture.ts, "gone": None, "began": began})
@@ -313,11 +345,11 @@ class Store:
             is_first = False
         return stays
 
-    def unknown_intervals(self, page):
-        """From a capture with unknown links up to the next one that tells."""
+    def unknown_intervals(self, page, targets):
+        """From a capture that leaves the links unknown up to the next one that tells."""
         intervals, since = [], None
         for capture in self.captures(page):
-            if capture.links is None:
+            if capture.has(targets) is None:
                 since = capture.ts if since is None else since
             elif capture.tells() is not None and since is not None:
                 intervals.append((since, capture.ts - 1))
@@ -343,15 +375,18 @@ def together(old, new):
         return min(old, new, key=lambda c: (c.is_silent, c.status))
     both = [c for c in (old, new) if not c.revisits] or [old, new]
     known = [c.links for c in both if c.links is not None]
+    # Whole pages come before cut ones, and these before all else.
+    least = min(old, new, key=lambda c: (0 if c.status in (200, 203) and not c.cut else 1 if c.cut else 2, c.status))
     return Capture(
         old.url,
         old.ts,
-        min(old.status, new.status),
+        least.status,
         frozenset().union(*known) if known else None,
         [raw for c in both for raw in c.raw],
         set().union(*(c.digests for c in both)),
         [] if len(both) == 1 or not both[0].revisits else old.revisits + new.revisits,
         is_silent=old.is_silent and new.is_silent,
+        cut=least.cut,
     )
 
 

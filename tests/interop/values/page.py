@@ -28,16 +28,19 @@ def check_barcode(browser, tally, reference, url, direction):
                    [(capture["time"], capture["status"], capture["shows"]) for capture in shown["captures"]], captures)
     hosts = len({host_name(link) for link in expected})
     span = f"{many(len(captures), 'capture')}, {day(captures[0][0])} – {day(captures[-1][0])}" if captures else ""
-    links = f", with {many(len(expected), 'link')} to {many(hosts, 'host')}"
+    lacks = sum(capture[2] == "unknown" for capture in captures) if direction == "out" else 0
+    least = "at least " if lacks else ""
+    links = f", with {least}{many(len(expected), 'link')} to {least}{many(hosts, 'host')}"
+    if lacks and not expected:
+        links = "; it is unknown whether it has links"
     if direction == "in":
         links = f", linked from {many(len(expected), 'page')} of {many(hosts, 'host')}"
     tally.rows("heads", where, [text_of(browser, ".head p")],
                [(span or "never captured") + links + ended(captures)])
     if expected:
-        lacks = sum(capture[2] == "unknown" for capture in captures) if direction == "out" else 0
         fails = sum(capture[2] in ("gone", "nothing") for capture in captures) if direction == "out" else 0
         sentence = f"{many(sum(map(len, expected.values())), 'bar')}."
-        sentence += f" Hatched: {many(lacks, 'capture')} whose links are not known." if lacks else ""
+        sentence += f" Hatched: {many(lacks, 'capture')} that leave links unknown." if lacks else ""
         sentence += f" Dark ticks: {many(fails, 'capture')} that failed." if fails else ""
         tally.rows("sentences of a barcode", where, [text_of(browser, ".read p")], [sentence])
     lines = saved(browser, "CSV")

@@ -10,9 +10,10 @@ use crate::word::words;
 pub struct CaptureTime {
     /// The time in seconds.
     pub time: i64,
-    /// Whether the links are known. The links of a failure are known: it has none.
+    /// Whether the links are known: all of them, or those that were found if the capture is cut. The links of a failure
+    /// are known: it has none.
     pub known: bool,
-    /// The status that the server answered.
+    /// The status that the server answered, and why the body was cut, if it was.
     pub status: Status,
 }
 
@@ -21,6 +22,22 @@ impl CaptureTime {
     pub fn is_blank(&self) -> bool {
         !self.known || self.status.is_failure()
     }
+
+    /// Whether the capture tells of every link whether the page had it: the links are known, and the capture is not
+    /// cut.
+    pub fn is_whole(&self) -> bool {
+        self.known && !self.status.is_cut()
+    }
+
+    /// Whether the page had a link, given whether the capture is known to have it. This is the one rule of three values
+    /// for a link and a capture.
+    pub fn linking(&self, has_link: bool) -> Linking {
+        match has_link {
+            true => Linking::Yes,
+            false if self.is_whole() => Linking::No,
+            false => Linking::Unknown,
+        }
+    }
 }
 
 /// Whether a page links to a URL as of a time. All questions with a time use this answer, in both directions.
@@ -28,9 +45,9 @@ impl CaptureTime {
 pub enum Linking {
     /// Yes: the capture that decides has the link.
     Yes,
-    /// No: the capture that decides lacks the link or is a failure, or no capture decides.
+    /// No: the capture that decides is whole and lacks the link, or is a failure, or no capture decides.
     No,
-    /// Unknown: the links of the capture that decides are unknown.
+    /// Unknown: the links of the capture that decides are unknown, or it is cut and the link was not found.
     Unknown,
 }
 
@@ -38,11 +55,7 @@ impl Linking {
     /// The answer, given the capture that decides ([`deciding`](super::deciding)), and whether that capture is known to
     /// have the link.
     pub fn of(decides: Option<CaptureTime>, has_link: bool) -> Self {
-        match decides {
-            Some(capture) if !capture.known => Linking::Unknown,
-            Some(_) if has_link => Linking::Yes,
-            _ => Linking::No,
-        }
+        decides.map_or(Linking::No, |capture| capture.linking(has_link))
     }
 }
 
@@ -85,6 +98,11 @@ impl<'a> Captures<'a> {
             CaptureTime { time, known, status }
         };
         (0..).zip(self.times).map(capture)
+    }
+
+    /// Whether any capture is cut.
+    pub fn has_cut(&self) -> bool {
+        self.statuses.iter().any(|change| change.status.is_cut())
     }
 
     /// The status of a capture.

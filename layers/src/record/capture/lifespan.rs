@@ -1,15 +1,20 @@
-//! The lifespans of links: runs of consecutive known captures that had a link.
+//! The lifespans of links: consecutive captures that had a link.
 //!
-//! Captures with unknown links neither begin nor end a lifespan. The same holds for failures of the server; other
-//! failures end a lifespan ([`Failures::End`](crate::record::status::Failures::End)).
+//! A lifespan begins with a capture that has the link, and ends before the next capture that is known to lack it. So
+//! captures with unknown links and cut captures without the link neither begin nor end a lifespan. The same holds for
+//! failures of the server; other failures end a lifespan ([`Failures::End`](crate::record::status::Failures::End)).
+//!
+//! A *run* is a part of a lifespan: it also ends before a cut capture without the link. In a run, each capture has the
+//! link, apart from captures with unknown links and failures of the server.
 
 use std::ops::Range;
 
-use super::Captures;
+use super::{Captures, gone_after, telling};
+use crate::record::page::Page;
 use crate::record::presence::Change;
 use crate::record::uid::Uid;
 
-/// Consecutive known captures that had a link.
+/// Captures that had a link, without a capture between them that is known to lack it.
 ///
 /// ```
 /// use webstrata_layers::{Captures, Change, Lifespan, Uid, lifespans_of};
@@ -31,8 +36,56 @@ pub struct Lifespan<L = Uid> {
     pub last: i64,
 }
 
+/// Which spans of links are asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spans {
+    /// Lifespans.
+    Lifespans,
+    /// Runs.
+    Runs,
+}
+
+impl Spans {
+    /// Appends the spans of the links of a page, in order of links.
+    pub fn of_page<L: Copy + Ord + Into<u64>>(self, page: &Page<L>, spans: &mut Vec<Lifespan<L>>) {
+        let changes = page.changes.iter().copied();
+        match self {
+            Spans::Lifespans => lifespans_of(page.captures(), &page.links, changes, spans),
+            Spans::Runs => runs_of(page.captures(), &page.links, changes, spans),
+        }
+    }
+}
+
 /// Appends the lifespans of links, in order of links. The changes must be sorted.
-pub fn lifespans_of<L: Copy>(
+pub fn lifespans_of<L: Copy + PartialEq>(
+    captures: Captures<'_>,
+    links: &[L],
+    changes: impl Iterator<Item = Change>,
+    lifespans: &mut Vec<Lifespan<L>>,
+) {
+    if !captures.has_cut() {
+        return runs_of(captures, links, changes, lifespans);
+    }
+    let mut runs = Vec::new();
+    runs_of(captures, links, changes, &mut runs);
+    unite(&mut runs, &telling(&captures.iter().collect::<Vec<_>>()));
+    lifespans.append(&mut runs);
+}
+
+/// Joins runs to lifespans. `telling` has the captures that tell which links the page lacks ([`telling`](super::telling)).
+/// The first of them after a run either lacks the link, or begins the next run.
+pub(crate) fn unite<L: Copy + PartialEq>(runs: &mut Vec<Lifespan<L>>, telling: &[i64]) {
+    runs.dedup_by(|run, before| {
+        let goes_on = before.link == run.link && gone_after(telling, before.last).is_none_or(|gone| run.first <= gone);
+        if goes_on {
+            before.last = run.last;
+        }
+        goes_on
+    });
+}
+
+/// Appends the runs of links, in order of links. The changes must be sorted.
+pub fn runs_of<L: Copy>(
     captures: Captures<'_>,
     links: &[L],
     changes: impl Iterator<Item = Change>,
@@ -62,8 +115,8 @@ pub fn lifespans_of<L: Copy>(
     }
 }
 
-/// Replaces the contents of `times` by the lifespans of a page's links to a target, given the lifespans of all its
-/// links in order. Returns the number of URLs of the target that the page ever linked to.
+/// Replaces the contents of `times` by the runs of a page's links to a target, given the runs of all its links in order.
+/// Returns the number of URLs of the target that the page ever linked to.
 pub fn times_of(lifespans: &[Lifespan], target: &[Range<Uid>], times: &mut Vec<(i64, i64)>) -> u64 {
     times.clear();
     let (mut targets, mut before) = (0, None);

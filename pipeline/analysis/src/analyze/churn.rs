@@ -20,6 +20,7 @@ pub(super) fn churn(context: &mut AnalysisContext<'_>, window: Window) -> Result
     let (mut pairs_all, mut similar_all) = (0.0, 0.0);
     let mut pages = Vec::new();
     each(context, window, |index, page, history| {
+        let history = history.of_whole_captures();
         pages.extend((!history.times.is_empty()).then_some(page.uid));
         captures[index] = history.times.len() as u64;
         by_capture.clear();

@@ -45,7 +45,7 @@ pub(super) fn folded(
         }
         let source = groups.of(page.uid, &mut near_page);
         stretches.clear();
-        stretches.extend(history.stretches.iter().map(|stretch| GroupStretch {
+        stretches.extend(history.runs().iter().map(|stretch| GroupStretch {
             target: groups.of(stretch.link, &mut near_link),
             link: stretch.link,
             first: stretch.first,

@@ -4,8 +4,8 @@
 //! A link (a pair of a page and a URL) is first seen in the first known capture that has the link. A URL
 //! is first seen when it is first captured or first linked. At the end of a period, links and living pages are those of
 //! the graph as of its last second. As in all answers as of a time, the latest capture that counts decides
-//! ([`deciding`]). While the links of that capture are unknown, the page counts as an unknown page, and none of its
-//! links is counted.
+//! ([`deciding`]). While that capture leaves links unknown, the page counts as an unknown page. None of its links is
+//! counted then, except for those that a cut capture has.
 //!
 //! The result has one row for each period from the first capture to the last. `when_first_known` returns when each URL
 //! was first known. Passes over the pages: two. Memory: 4 bytes per link and 24 per URL.
@@ -64,15 +64,16 @@ pub(super) fn growth(context: &mut AnalysisContext<'_>, length: RangeLength) -> 
             sums[RETURNED] += i64::from(fate == Fate::Returned);
             sums[LIVING] += if matches!(fate, Fate::Died { .. }) { -1 } else { 1 };
         }
-        let unknown = unknown_after(page, history);
-        for &(after, since) in &unknown {
+        let whole = history.of_whole_captures();
+        for (after, since) in runs_after(page, &whole.times, |capture| !capture.is_whole()) {
             sums[period(since)][UNKNOWN] += 1;
-            if let Some(&until) = history.times.get(after) {
+            if let Some(&until) = whole.times.get(after) {
                 sums[period(until)][UNKNOWN] -= 1;
             }
         }
+        let unknown = runs_after(page, &history.times, |capture| !capture.known);
         let mut last = None;
-        for stretch in &history.stretches {
+        for stretch in history.runs() {
             let time = history.times[stretch.first];
             sums[period(time)][FIRST_SEEN_LINKS] += i64::from(last.replace(stretch.link) != Some(stretch.link));
             sums[period(time)][LINKS] += 1;
@@ -87,7 +88,8 @@ pub(super) fn growth(context: &mut AnalysisContext<'_>, length: RangeLength) -> 
                     sums[period(history.times[after])][LINKS] += 1;
                 }
             }
-            if let Some(end) = history.end(stretch).filter(|_| is_open) {
+            // After the run, a capture lacks the link, or is cut and does not tell of it.
+            if let Some(&end) = history.times.get(stretch.last + 1).filter(|_| is_open) {
                 sums[period(end)][LINKS] -= 1;
             }
         }
@@ -103,17 +105,17 @@ pub(super) fn growth(context: &mut AnalysisContext<'_>, length: RangeLength) -> 
     Ok(Found::of_worker().with_sheet(sheet))
 }
 
-/// Returns the runs of captures that count and have unknown links, between two captures that tell. For each run: the
-/// number of captures of the history before the run, and the time of the first capture of the run. Cost: the captures
-/// of the page, if it has blank captures.
-fn unknown_after(page: &Page, history: &History) -> Vec<(usize, i64)> {
+/// Returns the runs of captures that count and for which `is_open` holds, between two captures at `times`. For each run:
+/// the number of times before the run, and the time of the first capture of the run. Cost: the captures of the page, if
+/// any is blank or cut.
+fn runs_after(page: &Page, times: &[i64], is_open: impl Fn(&CaptureTime) -> bool) -> Vec<(usize, i64)> {
     let mut runs: Vec<(usize, i64)> = Vec::new();
-    if page.blank.is_empty() {
+    if page.blank.is_empty() && !page.captures().has_cut() {
         return runs;
     }
-    let counts = |capture: &CaptureTime| !capture.known && Failures::End.counts(capture.status);
+    let counts = |capture: &CaptureTime| is_open(capture) && Failures::End.counts(capture.status);
     for capture in page.captures().iter().filter(counts) {
-        let before = history.times.partition_point(|&time| time < capture.time);
+        let before = times.partition_point(|&time| time < capture.time);
         if runs.last().is_none_or(|run| run.0 != before) {
             runs.push((before, capture.time));
         }

@@ -40,7 +40,7 @@ pub(super) fn mortality(context: &mut AnalysisContext<'_>, window: Window) -> Re
             links[index] += u64::from(before.replace(stretch.link) != Some(stretch.link));
             let end = history.end(stretch);
             lost[index] += u64::from(end.is_some());
-            if stretch.first > 0 {
+            if history.has_come(stretch) {
                 gained[index] += 1;
                 let age = end.unwrap_or(last).saturating_sub(history.times[stretch.first]) / MONTH;
                 let age = usize::try_from(age).unwrap_or(0);

@@ -79,12 +79,13 @@ impl Sums {
         let last = history.times.last().copied().unwrap_or(0);
         for stretches in history.stretches.chunk_by(|one, next| one.link == next.link) {
             self.links += 1;
-            let (birth, end) = (stretches[0].first, history.end(&stretches[stretches.len() - 1]));
-            self.count(year(history.times[birth]), if birth == 0 { Column::Found } else { Column::Came });
+            let (birth, end) = (&stretches[0], history.end(&stretches[stretches.len() - 1]));
+            let column = if history.has_come(birth) { Column::Came } else { Column::Found };
+            self.count(year(history.times[birth.first]), column);
             if let Some(end) = end {
                 self.count(year(end), Column::Went);
             }
-            for stretch in stretches.iter().filter(|stretch| stretch.first > 0) {
+            for stretch in stretches.iter().filter(|stretch| history.has_come(stretch)) {
                 let end = history.end(stretch);
                 let age = end.unwrap_or(last).saturating_sub(history.times[stretch.first]) / MONTH;
                 self.ages.entry(age.unsigned_abs()).or_default()[usize::from(end.is_none())] += 1;

@@ -1,5 +1,5 @@
 //! Reads pages one by one for statistics of how they change. Each page comes as a [`History`] of the captures in a
-//! window that tell which links the page has.
+//! window that tell of links: whole and cut captures, and failures that end the page.
 //!
 //! Captures with unknown links are passed over: a link that is in the known captures on both sides of such a capture
 //! was there all the time. Failures of the server are passed over, too. A failure that ends the page is a capture
@@ -7,20 +7,23 @@
 
 use super::AnalysisContext;
 use crate::Error;
-use crate::stretches::{captures_selected, for_each_link};
+use crate::stretches::{captures_selected, for_each_link, for_each_run};
+use std::borrow::Cow;
 use webstrata_engine::Stopped;
 use webstrata_layers::record::capture::fate::{self, Fate};
 use webstrata_layers::{AsOf, Page, Uid, Window};
 
-/// The captures of a page in a window that tell ([`Page::tells`]), and the stretches of these captures that have a
-/// link.
+/// The captures of a page in a window that tell of links, and when they have each link.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct History {
     /// The times of these captures, rising.
     pub(super) times: Vec<i64>,
-    /// The stretches of consecutive captures that have a link, given by the first and the last index in `times`. Sorted
-    /// by link, then by index.
+    /// The lifespans of links, given by the first and the last index in `times`. Sorted by link, then by index.
     pub(super) stretches: Vec<LinkStretch>,
+    /// The runs of links in the same form, if any of the captures is cut; else they are the lifespans.
+    cut_runs: Option<Vec<LinkStretch>>,
+    /// Whether each capture tells which links the page lacks ([`Page::tells`]): a cut capture does not.
+    tells: Vec<bool>,
 }
 
 /// A stretch of captures with a link; see [`History::stretches`].
@@ -34,7 +37,38 @@ pub(super) struct LinkStretch {
 impl History {
     /// Returns the time of the first capture that lacks the link after the stretch, if there is one.
     pub(super) fn end(&self, stretch: &LinkStretch) -> Option<i64> {
-        self.times.get(stretch.last + 1).copied()
+        (stretch.last + 1..self.times.len()).find(|&at| self.tells[at]).map(|at| self.times[at])
+    }
+
+    /// Whether a capture lacks the link before the stretch: the link has come then.
+    pub(super) fn has_come(&self, stretch: &LinkStretch) -> bool {
+        self.tells[..stretch.first].contains(&true)
+    }
+
+    /// The runs of links: stretches in which each capture has the link.
+    pub(super) fn runs(&self) -> &[LinkStretch] {
+        self.cut_runs.as_deref().unwrap_or(&self.stretches)
+    }
+
+    /// The history without cut captures, for comparisons of one capture with the next.
+    pub(super) fn of_whole_captures(&self) -> Cow<'_, History> {
+        if self.cut_runs.is_none() {
+            return Cow::Borrowed(self);
+        }
+        let kept = |end: usize| self.tells[..end].iter().filter(|&&tells| tells).count();
+        let moved = |stretch: &LinkStretch| {
+            let (first, end) = (kept(stretch.first), kept(stretch.last + 1));
+            (first < end).then(|| LinkStretch { link: stretch.link, first, last: end - 1 })
+        };
+        let times: Vec<i64> =
+            self.times.iter().zip(&self.tells).filter(|(_, tells)| **tells).map(|(&time, _)| time).collect();
+        let tells = vec![true; times.len()];
+        Cow::Owned(History {
+            times,
+            stretches: self.stretches.iter().filter_map(moved).collect(),
+            cut_runs: None,
+            tells,
+        })
     }
 
     /// Replaces this history by the history of a page in a window. A window as of a time selects all captures up to
@@ -47,15 +81,23 @@ impl History {
         self.times.clear();
         self.stretches.clear();
         let index = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
-        let telling: Vec<u32> = captures_selected(page, window).map(index).filter(|&at| page.tells(at)).collect();
+        let says = |&at: &u32| page.tells(at) || (page.status(at).is_cut() && !page.is_blank(at));
+        let telling: Vec<u32> = captures_selected(page, window).map(index).filter(says).collect();
         self.times.extend(telling.iter().map(|&at| page.timestamps[at as usize]));
+        self.tells.clear();
+        self.tells.extend(telling.iter().map(|&at| page.tells(at)));
         let capture_index = |at: u32| telling.partition_point(|&other| other < at);
+        let stretch = |link, first, last| LinkStretch { link, first: capture_index(first), last: capture_index(last) };
+        self.cut_runs = None;
+        if self.tells.contains(&false) {
+            let runs = self.cut_runs.insert(Vec::new());
+            for_each_run(page, window, |link, found| {
+                runs.extend(found.iter().map(|&(first, last)| stretch(link, first, last)));
+                Ok(())
+            })?;
+        }
         for_each_link(page, window, |link, stretches| {
-            self.stretches.extend(stretches.iter().map(|&(first, last)| LinkStretch {
-                link,
-                first: capture_index(first),
-                last: capture_index(last),
-            }));
+            self.stretches.extend(stretches.iter().map(|found| stretch(link, found.first, found.last)));
             Ok(())
         })
     }

@@ -14,7 +14,7 @@ use super::table::{CHUNK, create, intervals};
 use super::texts::Ends;
 use super::{Export, ExportReport, Names, Stream};
 use crate::Error;
-use crate::stretches::{captures_of, captures_telling, for_each_link};
+use crate::stretches::{captures_of, captures_telling, for_each_link, telling_of};
 use crate::table::{TableWriter, column, time, times};
 use arrow_array::{ArrayRef, StringArray, UInt32Array};
 use arrow_schema::{DataType, Field};
@@ -88,17 +88,19 @@ pub(super) fn write(export: &Export<'_>, stream: &mut Stream) -> Result<ExportRe
     let mut table = create(export, stream, fields(names, &ends.data_type()))?;
     let mut batch = EdgeColumns::default();
     export.pages("edges", |page| {
-        let captures = number(captures_telling(page, window));
+        let telling = captures_telling(page, window);
         for_each_link(page, window, |link, stretches| {
             let time = |at: u32| page.timestamps[at as usize];
             batch.src.push(page.uid);
             batch.dst.push(link);
-            batch.first.push(time(stretches[0].0));
-            batch.last.push(time(stretches[stretches.len() - 1].1));
-            batch.captures.push(captures);
-            batch.with_link.push(number(captures_of(page, stretches)));
+            batch.first.push(time(stretches[0].first));
+            batch.last.push(time(stretches[stretches.len() - 1].last));
+            batch.captures.push(number(telling_of(telling, stretches)));
+            batch.with_link.push(number(captures_of(stretches)));
             if names == Names::Gephi {
-                batch.intervals.push(intervals(stretches.iter().map(|&(first, last)| (time(first), time(last)))));
+                batch
+                    .intervals
+                    .push(intervals(stretches.iter().map(|stretch| (time(stretch.first), time(stretch.last)))));
             }
             if batch.src.len() >= rows_max { batch.write(&mut table, &mut ends, names) } else { Ok(()) }
         })

@@ -58,8 +58,8 @@ pub(super) fn write(export: &Export<'_>, stream: &mut Stream) -> Result<ExportRe
     let mut batch = EventColumns::default();
     export.pages("events", |page| {
         for_each_link(page, Window::ALWAYS, |link, stretches| {
-            for &(first, last) in stretches {
-                for (at, present) in [(Some(first), true), (next_telling(page, last), false)] {
+            for stretch in stretches {
+                for (at, present) in [(Some(stretch.first), true), (next_telling(page, stretch.last), false)] {
                     let time = at.map(|at| page.timestamps[at as usize]);
                     let Some(time) = time.filter(|time| (from..=to).contains(time)) else { continue };
                     batch.src.push(page.uid);

@@ -10,7 +10,7 @@ use super::hosts::folded;
 use super::{Export, ExportReport, What};
 use crate::Error;
 use crate::hosts::host_in;
-use crate::stretches::{captures_of, captures_selected, captures_telling, for_each_link};
+use crate::stretches::{captures_of, captures_selected, captures_telling, for_each_link, telling_of};
 use std::collections::{BTreeMap, HashMap};
 use webstrata_layers::Links;
 use webstrata_layers::Uid;
@@ -136,7 +136,7 @@ fn write_pages(export: &Export<'_>, mut graph: impl Graph) -> Result<ExportRepor
         }
         for_each_link(page, window, |link, stretches| {
             let [first, last] =
-                [stretches[0].0, stretches[stretches.len() - 1].1].map(|at| page.timestamps[at as usize]);
+                [stretches[0].first, stretches[stretches.len() - 1].last].map(|at| page.timestamps[at as usize]);
             extend(&mut nodes, link, (first, last));
             Ok(())
         })
@@ -158,12 +158,13 @@ fn write_pages(export: &Export<'_>, mut graph: impl Graph) -> Result<ExportRepor
     let nodes = nodes.len() as u64;
     let (mut edges, mut times) = (0, Vec::new());
     export.pages("edges", |page| {
-        let captures = captures_telling(page, window);
+        let telling = captures_telling(page, window);
         for_each_link(page, window, |link, stretches| {
             times.clear();
             let time = |at: u32| page.timestamps[at as usize];
-            times.extend(stretches.iter().map(|&(first, last)| (time(first), time(last))));
-            let weight = captures_of(page, stretches);
+            times.extend(stretches.iter().map(|stretch| (time(stretch.first), time(stretch.last))));
+            let weight = captures_of(stretches);
+            let captures = telling_of(telling, stretches);
             let (first, last) = (times[0].0, times[times.len() - 1].1);
             let values = [Value::Time(first), Value::Time(last), Value::Number(captures), Value::Number(weight)];
             edges += 1;

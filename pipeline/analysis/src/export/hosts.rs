@@ -60,9 +60,11 @@ pub(super) fn folded(export: &Export<'_>) -> Result<(UrlGroups, Vec<Pair>), Erro
         targets.clear();
         for_each_link(page, window, |link, stretches| {
             let dst = groups.of(link, &mut to_near);
-            let (first, last) =
-                (page.timestamps[stretches[0].0 as usize], page.timestamps[stretches[stretches.len() - 1].1 as usize]);
-            let link = Weights { pages: 0, links: 1, occurrences: captures_of(page, stretches), first, last };
+            let (first, last) = (
+                page.timestamps[stretches[0].first as usize],
+                page.timestamps[stretches[stretches.len() - 1].last as usize],
+            );
+            let link = Weights { pages: 0, links: 1, occurrences: captures_of(stretches), first, last };
             match targets.last_mut().filter(|(group, _)| *group == dst) {
                 Some((_, weights)) => weights.add(&link),
                 None => targets.push((dst, link)),

@@ -13,7 +13,7 @@ use super::table::{CHUNK, create};
 use super::texts::{Ends, Texts};
 use super::{Export, ExportReport, Names, Stream};
 use crate::Error;
-use crate::stretches::{Stretch, for_each_link};
+use crate::stretches::{Run, for_each_run};
 use crate::table::{TableWriter, column};
 use arrow_array::StringArray;
 use arrow_schema::DataType;
@@ -49,17 +49,17 @@ pub(super) fn write(export: &Export<'_>, stream: &mut Stream) -> Result<ExportRe
     let mut table = create(export, stream, fields)?;
     let mut ends = Ends::Urls(Texts::new(export.reader));
     let rows_max = ends.batch(export);
-    let (mut batch, mut links) = (OccurrenceColumns::default(), Vec::<(Uid, Vec<Stretch>)>::new());
+    let (mut batch, mut links) = (OccurrenceColumns::default(), Vec::<(Uid, Vec<Run>)>::new());
     export.pages("edges", |page| {
         links.clear();
-        for_each_link(page, window, |link, stretches| {
-            links.push((link, stretches.to_vec()));
+        for_each_run(page, window, |link, runs| {
+            links.push((link, runs.to_vec()));
             Ok(())
         })?;
         let Some((first, last)) = page.captures().selected(window) else { return Ok(()) };
         for at in (first..=last).filter(|&at| !page.is_blank(at)) {
-            let has = |stretches: &[Stretch]| stretches.iter().any(|&(first, last)| (first..=last).contains(&at));
-            for (link, _) in links.iter().filter(|(_, stretches)| has(stretches)) {
+            let has = |runs: &[Run]| runs.iter().any(|&(first, last)| (first..=last).contains(&at));
+            for (link, _) in links.iter().filter(|(_, runs)| has(runs)) {
                 batch.src.push(page.uid);
                 batch.dest.push(*link);
                 batch.time.push(page.timestamps[at as usize]);

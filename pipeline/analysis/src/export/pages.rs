@@ -4,8 +4,9 @@
 //! |---|---|---|
 //! | `uid`, `url` | uint64, string | the page |
 //! | `timestamps` | list of timestamp | the captures of the page in the window, rising |
-//! | `known` | list of bool | for each capture, whether its links are known |
+//! | `known` | list of bool | for each capture, whether its links are known; of a cut capture, those that were found |
 //! | `statuses` | list of uint16 | for each capture, the HTTP status |
+//! | `cut` | list of string | for each capture, why its body was cut; empty if it was read whole |
 //! | `lifespans` | list of struct | stretches of captures with a link, by (link, first) |
 //! | `lifespans.link` | uint64 | the link |
 //! | `lifespans.first`, `.last` | timestamp | the first and the last capture of the stretch |
@@ -22,11 +23,13 @@ use crate::Error;
 use crate::stretches::{captures_selected, for_each_link};
 use crate::table::{TableWriter, column, time, times};
 use arrow_array::builder::StringBuilder;
-use arrow_array::{Array, ArrayRef, BooleanArray, ListArray, StructArray, UInt16Array, UInt32Array, UInt64Array};
+use arrow_array::{
+    Array, ArrayRef, BooleanArray, ListArray, StringArray, StructArray, UInt16Array, UInt32Array, UInt64Array,
+};
 use arrow_buffer::OffsetBuffer;
 use arrow_schema::{DataType, Field, Fields};
 use std::sync::Arc;
-use webstrata_layers::{Links, Page, Uid};
+use webstrata_layers::{Cut, Links, Page, Uid};
 
 /// The number of list elements at which a batch is written, whether it has many small pages or one large page.
 const ELEMENTS: usize = 1 << 18;
@@ -40,6 +43,8 @@ struct PageColumns {
     times: Vec<i64>,
     known: Vec<bool>,
     statuses: Vec<u16>,
+    /// The reason why each capture is cut; empty if it is whole.
+    cut: Vec<&'static str>,
     /// The number of lifespans of each page, and the data of all lifespans.
     stretches: Vec<usize>,
     links: Vec<Uid>,
@@ -72,6 +77,7 @@ impl PageColumns {
             list(&batch.captures, time_column(batch.times)),
             list(&batch.captures, known),
             list(&batch.captures, Arc::new(UInt16Array::from(batch.statuses))),
+            list(&batch.captures, Arc::new(StringArray::from(batch.cut))),
             list(&batch.stretches, Arc::new(stretches)),
         ];
         table.write(columns)
@@ -102,6 +108,7 @@ pub(super) fn write(export: &Export<'_>, stream: &mut Stream) -> Result<ExportRe
         list_of("timestamps", time()),
         list_of("known", DataType::Boolean),
         list_of("statuses", DataType::UInt16),
+        list_of("cut", DataType::Utf8),
         list_of("lifespans", DataType::Struct(stretch_fields())),
     ];
     let mut table = create(export, stream, fields)?;
@@ -125,14 +132,15 @@ pub(super) fn write(export: &Export<'_>, stream: &mut Stream) -> Result<ExportRe
         batch.times.extend_from_slice(&page.timestamps[captures.clone()]);
         let captures = captures.map(|at| number(at as u64));
         batch.known.extend(captures.clone().map(|at| page.is_known(at)));
-        batch.statuses.extend(captures.map(|at| page.status(at).code()));
+        batch.statuses.extend(captures.clone().map(|at| page.status(at).code()));
+        batch.cut.extend(captures.map(|at| page.status(at).reason().map_or("", Cut::name)));
         let before = batch.links.len();
         for_each_link(&page, window, |link, stretches| {
-            for &(first, last) in stretches {
+            for stretch in stretches {
                 batch.links.push(link);
-                batch.first.push(page.timestamps[first as usize]);
-                batch.last.push(page.timestamps[last as usize]);
-                batch.captures_with.push(number(page.marked_between(first, last)));
+                batch.first.push(page.timestamps[stretch.first as usize]);
+                batch.last.push(page.timestamps[stretch.last as usize]);
+                batch.captures_with.push(number(stretch.captures));
             }
             Ok(())
         })?;

@@ -5,7 +5,7 @@
 //! (the latest before the revisit, else the first after it), else the capture at the time that the revisit names. A
 //! `304 Not Modified` refers to the latest known capture before it. If no such capture exists, the links of the revisit
 //! are unknown. A revisit without a status in its record also takes the status of the capture, which may be a failure.
-//! Any other revisit has the status 200 and refers to a capture with that status. A revisit of another URL has the
+//! Any other revisit has the status 200 and refers to a capture with that status. A revisit of a cut capture is cut. A revisit of another URL has the
 //! links that were lent to it ([`crate::stages::ingest`]), now and before. Once it has links, other revisits may refer
 //! to it.
 //!
@@ -132,7 +132,7 @@ fn resolve(moments: &mut [Moment]) {
             let referred = if revisit.not_modified {
                 latest_known
             } else {
-                let fits = |&index: &usize| revisit.without_status || moments[index].status == Status::OK;
+                let fits = |&index: &usize| revisit.without_status || has_page(moments[index].status);
                 let same = digests.get(&moments[number].digest).map_or(&[][..], |same| same);
                 let (before, after) = same.split_at(same.partition_point(|&index| index < number));
                 let by_digest = before.iter().copied().rfind(fits).or_else(|| after.iter().copied().find(fits));
@@ -150,10 +150,16 @@ fn resolve(moments: &mut [Moment]) {
             }
             (moments[number].links, moments[number].status) = (links, status);
         }
-        if moments[number].links.is_some() && moments[number].status == Status::OK {
+        if moments[number].links.is_some() && has_page(moments[number].status) {
             latest_known = Some(number);
         }
     }
+}
+
+/// Whether a capture with this status has a page that revisits refer to. The page may be cut: then the revisit is cut,
+/// too.
+fn has_page(status: Status) -> bool {
+    status == Status::OK || status.is_cut()
 }
 
 /// Returns the links of a capture of a page.

@@ -132,7 +132,7 @@ impl PageAccumulator {
     fn add_capture(&mut self, kind: u8, time: i64, mut payload: &[u8]) -> Result<(), Error> {
         let undated = (kind == kind::UNDATED).then(|| wire::take_falling(&mut payload));
         let status = match kind {
-            kind::STATUS | kind::UNDATED => Status::new(u16::from_be_bytes(wire::take_array(&mut payload))),
+            kind::STATUS | kind::UNDATED => Status::stored(u16::from_be_bytes(wire::take_array(&mut payload))),
             _ => None,
         };
         let status = status.unwrap_or(Status::OK);

@@ -15,8 +15,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use webstrata_layers::record::capture::deciding;
 use webstrata_layers::{
-    Backlink, CaptureTime, Error as LayersError, InLinks, KeyOrder, Lifespan, Page, PartitionEntry, RowEntry, Spelled,
-    Store, Uid, Window, lifespans_of, status_stretches, times_of,
+    Backlink, CaptureTime, Error as LayersError, InLinks, KeyOrder, Lifespan, Page, PartitionEntry, RowEntry, Spans,
+    Spelled, Store, Uid, Window, status_stretches, times_of,
 };
 
 use crate::error::{Damage, Error};
@@ -351,13 +351,14 @@ impl Cell {
         self.forward.captured(node, (from, to), &mut scratch.store).map_err(|damage| self.damaged(damage))
     }
 
-    /// Replaces the contents of `lifespans` by the lifespans of the links of a node.
+    /// Replaces the contents of `lifespans` by the lifespans or runs of the links of a node.
     ///
     /// # Errors
     /// See [`Self::page`].
-    pub fn lifespans(
+    pub fn spans(
         &self,
         node: Node,
+        spans: Spans,
         scratch: &mut Scratch,
         lifespans: &mut Vec<Lifespan>,
     ) -> Result<(), LayersError> {
@@ -366,11 +367,12 @@ impl Cell {
             if !scratch.statuses.is_empty() {
                 lifespans.clear();
                 if let Some(page) = self.page(node)? {
-                    lifespans_of(page.captures(), &page.links, page.changes.iter().copied(), lifespans);
+                    spans.of_page(&page, lifespans);
                 }
                 return Ok(());
             }
         }
+        // Without statuses no capture is cut, so that runs are lifespans.
         let Scratch { store, lifespans: numbered, .. } = scratch;
         self.forward.lifespans(node, store, numbered).map_err(|damage| self.damaged(damage))?;
         let mut uids = self.numbers.uids();
@@ -398,7 +400,7 @@ impl Cell {
         let (mut links, mut times) = (std::mem::take(&mut scratch.links), std::mem::take(&mut scratch.times));
         let mut captures = std::mem::take(&mut scratch.captures);
         let mut set = |scratch: &mut Scratch| {
-            self.lifespans_within(node, target, scratch, (&mut links, &mut captures))?;
+            self.runs_within(node, target, scratch, (&mut links, &mut captures))?;
             backlink.targets = times_of(&links, target, &mut times);
             if !times.is_empty() {
                 backlink.set(captures.iter().copied(), &mut times);
@@ -410,9 +412,9 @@ impl Cell {
         answer
     }
 
-    /// Replaces the contents of `lifespans` by the lifespans of at least the links of a node to these UIDs, and the
-    /// contents of `captures` by the captures of the node.
-    fn lifespans_within(
+    /// Replaces the contents of `lifespans` by the runs of at least the links of a node to these UIDs, and the contents
+    /// of `captures` by the captures of the node.
+    fn runs_within(
         &self,
         node: Node,
         target: &[Range<Uid>],
@@ -422,7 +424,7 @@ impl Cell {
         if !self.statuses.is_empty() {
             self.statuses.changes(node, &mut scratch.statuses).map_err(|damage| self.damaged(damage))?;
             if !scratch.statuses.is_empty() {
-                self.lifespans(node, scratch, lifespans)?;
+                self.spans(node, Spans::Runs, scratch, lifespans)?;
                 return self.captures(node, scratch, captures);
             }
         }

@@ -11,6 +11,8 @@ export interface Barcode {
   captures: number[];
   /** Places of captures. */
   unknown: number[];
+  /** Places of cut captures by reason. */
+  cut?: Record<string, number[]>;
   /** Places of captures by status, where it is not 200. */
   statuses: Record<string, number[]>;
   replay: string;

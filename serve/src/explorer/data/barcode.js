@@ -84,10 +84,14 @@ function capturesOf(answer) {
   for (const [status, places] of Object.entries(answer.statuses)) {
     for (const place of places) statuses.set(place, Number(status));
   }
+  const cut = new Map();
+  for (const [reason, places] of Object.entries(answer.cut ?? {})) {
+    for (const place of places) cut.set(place, reason);
+  }
   const unknown = new Set(answer.unknown);
   return timesOf(answer.captures).map((time, at) => {
     const status = statuses.get(at) ?? 200;
-    return { time, status, shows: showsOf(status, unknown.has(at)) };
+    return { time, status, shows: showsOf(status, unknown.has(at)), cut: cut.get(at) };
   });
 }
 

@@ -1,12 +1,13 @@
 // What a capture shows of its page: decided here, for every view.
 //
 // A capture shows the `links` of its page, which may be none; or that the page is `gone`, which has no links; or that
-// its links are `unknown`; or `nothing`, as an error of the server does: the page may be as it was before.
+// links are `unknown`: nothing is known of them, or the body was `cut`, for a reason, and has those that were found; or
+// `nothing`, as an error of the server does: the page may be as it was before.
 
 import { day } from "../text/time.js";
 
 /** @typedef {"links" | "gone" | "unknown" | "nothing"} Shows */
-/** @typedef {{ time: number, status: number, shows: Shows }} Capture */
+/** @typedef {{ time: number, status: number, shows: Shows, cut?: string }} Capture */
 
 /**
  * What a capture with this status shows.
@@ -36,11 +37,11 @@ export const failed = (capture) => capture.shows === "gone" || capture.shows ===
  * What a capture shows, in words that follow a date; empty where it shows links.
  * @param {Capture} capture
  */
-export function saidOf({ shows, status }) {
+export function saidOf({ shows, status, cut }) {
   return {
     links: "",
     gone: `status ${status}, no links`,
-    unknown: "links not known",
+    unknown: cut ? `cut (${cut}), there may be more links` : "links not known",
     nothing: status ? `status ${status}, which says nothing of the links` : "removed",
   }[shows];
 }

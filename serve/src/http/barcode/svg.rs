@@ -191,8 +191,8 @@ fn picture(barcode: &Barcode, names: &[String], width: f64, address: &str) -> St
     }
     for capture in &barcode.captures {
         let colour = if capture.status.is_failure() { "#1c1b18" } else { "#8a8577" };
-        let colour = if capture.known { colour } else { "url(#h)" };
-        rect(&mut svg, (x(capture.time), HEAD - 12.0), (if capture.known { 1.0 } else { 3.0 }, 8.0), colour);
+        let (colour, width) = if capture.is_whole() { (colour, 1.0) } else { ("url(#h)", 3.0) };
+        rect(&mut svg, (x(capture.time), HEAD - 12.0), (width, 8.0), colour);
     }
     for (at, (name, runs)) in rows.iter().enumerate() {
         #[expect(clippy::cast_precision_loss, reason = "fewer than a thousand rows")]
@@ -242,7 +242,7 @@ fn grounds(svg: &mut String, barcode: &Barcode, below: f64, x: &impl Fn(i64) -> 
         if pair[1].time - pair[0].time > PALE {
             rect(svg, (start, HEAD), (end - start, below - HEAD), "#f0ece1");
         }
-        if !pair[0].known {
+        if !pair[0].is_whole() {
             rect(svg, (start, HEAD), ((end - start).clamp(2.0, 12.0), below - HEAD), "url(#h)");
         }
     }

@@ -91,15 +91,23 @@ pub struct GetLinksResponse {
     /// Not empty: there are more links. Opaque; valid for this question in this epoch only.
     #[prost(string, tag = "4")]
     pub next_page_token: ::prost::alloc::string::String,
-    /// With as_of, in the answer to a request without page_token: for each UID, pages that may link at that time, in
-    /// increasing order. With DIRECTION_OUT: the page itself, if the links of its latest capture are unknown. With
-    /// DIRECTION_IN: pages that linked to the URL in some capture and have unknown links at that time. The counts are
-    /// empty if there are no such pages. With a limit, `unknown` may have fewer pages than the counts say: the first
+    /// In the answer to a request without page_token: for each UID, pages that may link in the window, in increasing
+    /// order. With DIRECTION_OUT: the page itself, if a capture in the window leaves links unknown, with as_of the latest.
+    /// With DIRECTION_IN: pages that linked to the URL in some capture, are not known to link in the window, and have such
+    /// a capture in it. A capture leaves links unknown if its links are unknown, or if it is cut. The counts are empty if
+    /// there are no such pages. With a limit, `unknown` may have fewer pages than the counts say: the first
     /// ones.
     #[prost(uint32, repeated, tag = "5")]
     pub unknown_counts: ::prost::alloc::vec::Vec<u32>,
     #[prost(uint64, repeated, tag = "6")]
     pub unknown: ::prost::alloc::vec::Vec<u64>,
+    /// With DIRECTION_OUT and as_of: for each UID with unknown links, the links that it had when they were last known, and
+    /// that are not known now. Increasing in each list. The counts are empty if there are none. With a limit, there may be
+    /// fewer, as in `unknown`.
+    #[prost(uint32, repeated, tag = "7")]
+    pub last_known_counts: ::prost::alloc::vec::Vec<u32>,
+    #[prost(uint64, repeated, tag = "8")]
+    pub last_known: ::prost::alloc::vec::Vec<u64>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct GetLinkCountRequest {
@@ -118,6 +126,9 @@ pub struct GetLinkCountResponse {
     pub epoch: u64,
     #[prost(uint64, repeated, tag = "2")]
     pub counts: ::prost::alloc::vec::Vec<u64>,
+    /// For each UID, the number of pages that may link in the window; see GetLinksResponse. Empty if there are none.
+    #[prost(uint32, repeated, tag = "3")]
+    pub unknown_counts: ::prost::alloc::vec::Vec<u32>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct SampleLinksRequest {
@@ -149,6 +160,9 @@ pub struct SampleLinksResponse {
     /// Increasing in each list.
     #[prost(uint64, repeated, tag = "3")]
     pub links: ::prost::alloc::vec::Vec<u64>,
+    /// For each UID, the number of pages that may link in the window; see GetLinksResponse. Empty if there are none.
+    #[prost(uint32, repeated, tag = "4")]
+    pub unknown_counts: ::prost::alloc::vec::Vec<u32>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct GetLifespansRequest {
@@ -172,6 +186,10 @@ pub struct GetLifespansResponse {
     /// Time of its last capture.
     #[prost(int64, repeated, tag = "5")]
     pub lasts: ::prost::alloc::vec::Vec<i64>,
+    /// Indexes in `uids` of pages with a capture that leaves links unknown. Such a capture neither begins nor ends a
+    /// lifespan.
+    #[prost(uint32, repeated, tag = "6")]
+    pub unknown: ::prost::alloc::vec::Vec<u32>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct GetCapturesRequest {
@@ -196,6 +214,12 @@ pub struct GetCapturesResponse {
     /// The status of each capture; empty if all are 200.
     #[prost(uint32, repeated, tag = "5")]
     pub statuses: ::prost::alloc::vec::Vec<u32>,
+    /// Indexes in `times` of captures whose bodies were not read whole. The links that were found are known. It is unknown
+    /// whether the page had others. `reasons` is parallel.
+    #[prost(uint32, repeated, tag = "6")]
+    pub cut: ::prost::alloc::vec::Vec<u32>,
+    #[prost(enumeration = "Cut", repeated, tag = "7")]
+    pub reasons: ::prost::alloc::vec::Vec<i32>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct GetChangedLinksRequest {
@@ -216,9 +240,9 @@ pub struct GetChangedLinksRequest {
 pub struct GetChangedLinksResponse {
     #[prost(uint64, tag = "1")]
     pub epoch: u64,
-    /// For each UID: the number of links at the second date only, at the first date only, and of unknown pages. A page
-    /// is unknown if its links are unknown at one of the dates: the page itself, or with DIRECTION_IN a page that links
-    /// to the URL at the other date.
+    /// For each UID: the number of links at the second date only, at the first date only, and of unknown pages. With
+    /// DIRECTION_OUT the page itself, if the capture that decides at one of the dates leaves links unknown. With
+    /// DIRECTION_IN a page that links to the URL at one date, and may link at the other.
     #[prost(uint32, repeated, tag = "2")]
     pub gained_counts: ::prost::alloc::vec::Vec<u32>,
     #[prost(uint32, repeated, tag = "3")]
@@ -1022,7 +1046,7 @@ pub struct Question {
     pub cell: ::core::option::Option<CellName>,
     #[prost(
         oneof = "question::Question",
-        tags = "2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19"
+        tags = "2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20"
     )]
     pub question: ::core::option::Option<question::Question>,
 }
@@ -1070,6 +1094,9 @@ pub mod question {
         /// UIDs in first..end of pages with a failure.
         #[prost(message, tag = "19")]
         Failing(super::Range),
+        /// As lifespans, which are cut into runs: see `Lifespan` of webstrata-layers.
+        #[prost(message, tag = "20")]
+        Runs(super::UidList),
     }
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -1204,6 +1231,7 @@ pub mod answer {
         /// captures
         #[prost(message, tag = "4")]
         Captures(super::TimeLists),
+        /// lifespans, runs
         #[prost(message, tag = "5")]
         Lifespans(super::SpanLists),
         #[prost(message, tag = "6")]
@@ -1307,7 +1335,7 @@ pub struct TimeLists {
     /// Indexes in `times`.
     #[prost(uint32, repeated, tag = "3")]
     pub unknown: ::prost::alloc::vec::Vec<u32>,
-    /// The status of each capture; empty if all are 200.
+    /// The status of each capture, plus 1000 times the number of the reason if it is cut; empty if all are 200.
     #[prost(uint32, repeated, tag = "4")]
     pub statuses: ::prost::alloc::vec::Vec<u32>,
 }
@@ -1471,6 +1499,54 @@ impl Direction {
             "DIRECTION_OUT" => Some(Self::Out),
             "DIRECTION_IN" => Some(Self::In),
             "DIRECTION_IN_BY_RANGE" => Some(Self::InByRange),
+            _ => None,
+        }
+    }
+}
+/// Why the body of a capture was not read whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum Cut {
+    None = 0,
+    /// The record says that it was truncated.
+    Truncated = 1,
+    /// The record or the body has fewer bytes than announced.
+    Short = 2,
+    /// Chunks or compressed bytes are broken, or end early.
+    Damaged = 3,
+    /// The body has an encoding that cannot be undone.
+    Encoding = 4,
+    /// Segments of the record are missing.
+    Segments = 5,
+    /// The server sent a part of the page.
+    Partial = 6,
+}
+impl Cut {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::None => "CUT_NONE",
+            Self::Truncated => "CUT_TRUNCATED",
+            Self::Short => "CUT_SHORT",
+            Self::Damaged => "CUT_DAMAGED",
+            Self::Encoding => "CUT_ENCODING",
+            Self::Segments => "CUT_SEGMENTS",
+            Self::Partial => "CUT_PARTIAL",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "CUT_NONE" => Some(Self::None),
+            "CUT_TRUNCATED" => Some(Self::Truncated),
+            "CUT_SHORT" => Some(Self::Short),
+            "CUT_DAMAGED" => Some(Self::Damaged),
+            "CUT_ENCODING" => Some(Self::Encoding),
+            "CUT_SEGMENTS" => Some(Self::Segments),
+            "CUT_PARTIAL" => Some(Self::Partial),
             _ => None,
         }
     }

@@ -43,7 +43,7 @@ impl Content {
         self.buffer.extend(blank.iter().flat_map(|at| at.to_le_bytes()));
         for StatusChange { capture, status } in statuses {
             self.buffer.extend_from_slice(&capture.to_le_bytes());
-            self.buffer.extend_from_slice(&status.code().to_le_bytes());
+            self.buffer.extend_from_slice(&status.number().to_le_bytes());
         }
         self.pages.update(&self.buffer);
     }

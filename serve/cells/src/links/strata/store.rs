@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use webstrata_layers::{CaptureTime, Captures, InLinks, Lifespan, Page, Window, lifespans_of};
+use webstrata_layers::{CaptureTime, Captures, InLinks, Lifespan, Page, Spans, Window};
 
 use crate::error::Damage;
 use crate::links::backward::{Backward, Found, Wanted};
@@ -144,7 +144,7 @@ impl ForwardStore for Strata {
             return lifespans_of_masks(captures, &level.events, links.iter().zip(&*masks), known, lifespans);
         }
         if let Some(page) = ForwardStore::page(self, node)? {
-            lifespans_of(page.captures(), &page.links, page.changes.iter().copied(), lifespans);
+            Spans::Lifespans.of_page(&page, lifespans);
         }
         Ok(())
     }
@@ -172,7 +172,7 @@ impl ForwardStore for Strata {
             return lifespans_of_masks(found.captures(), &found.events, links, &mut strata.known, lifespans);
         }
         if let Some(page) = ForwardStore::page(self, node)? {
-            lifespans_of(page.captures(), &page.links, page.changes.iter().copied(), lifespans);
+            Spans::Lifespans.of_page(&page, lifespans);
             lifespans.retain(|lifespan| ranges.iter().any(|range| range.contains(&lifespan.link)));
         }
         Ok(())

@@ -39,16 +39,18 @@ function capturesFact({ data: { captures } }) {
 }
 
 /**
- * How many rows there are, and of how many hosts.
+ * How many rows there are, and of how many hosts. If captures leave links unknown, there may be more.
  * @type {(view: Subject) => (Node | string)[]}
  */
 function rowsFact({ data, all }) {
   const hosts = new Set(all.map((row) => row.host)).size;
   const rows = all.length + (data.rest?.links || 0);
+  const isOpen = data.outward && data.captures.some((capture) => capture.shows === "unknown");
+  if (isOpen && !rows) return ["; it is unknown whether it has links"];
   const plural = rows === 1 ? "" : "s";
-  const whose = `${data.rest ? "at least " : ""}${many(hosts, "host")}`;
+  const whose = `${data.rest || isOpen ? "at least " : ""}${many(hosts, "host")}`;
   return [
-    data.outward ? ", with " : ", linked from ",
+    data.outward ? `, with ${isOpen ? "at least " : ""}` : ", linked from ",
     el("b", { text: count(rows) }),
     data.outward ? ` link${plural} to ${whose}` : ` page${plural} of ${whose}`,
   ];

@@ -53,7 +53,7 @@ function wholeWords({ scene, data, all }) {
   const lacks = scene.captures.filter((capture) => capture.shows === "unknown").length;
   const fails = scene.captures.filter(failed).length;
   const words = [`${many(runs, "bar")}.`];
-  if (lacks) words.push(` Hatched: ${many(lacks, "capture")} whose links are not known.`);
+  if (lacks) words.push(` Hatched: ${many(lacks, "capture")} that leave links unknown.`);
   if (fails) words.push(` Dark ticks: ${many(fails, "capture")} that failed.`);
   if (data.rest) {
     words.push(
